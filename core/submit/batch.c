@@ -96,7 +96,7 @@ static int find_model(struct nb_batch *batch, const struct nb_document *document
                       struct nb_error *error)
 {
     struct nb_string name = {batch->name.bytes, batch->name.length};
-    if (!make || document->values.count > 0) /* whose fields somebody must have named */
+    if (!make || document->values.count > 0) /* values need a model with named fields */
         return nb_registry_acquire(batch->engine, name, false, &batch->live, error);
     struct nb_settings settings;
     nb_settings_init(&settings,
@@ -106,7 +106,8 @@ static int find_model(struct nb_batch *batch, const struct nb_document *document
     return rc;
 }
 
-/* Rows that the batch finds from now on in use are not dropped before it ends. */
+/* Pins the model's epoch: rows that the batch finds in use from now on are not dropped before it is
+ * freed. */
 static void pin(struct nb_batch *batch)
 {
     struct nb_live *live = batch->live;
@@ -135,7 +136,7 @@ int nb_batch_acquire(struct nb_batch *batch, const struct nb_document *document,
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-/* Puts a finished change into the batch. */
+/* Appends a finished change to the batch. */
 static int add_change(struct nb_batch *batch, struct nb_submitted *change)
 {
     if (nb_array_reserve(&batch->changes, &batch->room, batch->size + 1, sizeof *change) != 0)
@@ -147,7 +148,7 @@ static int add_change(struct nb_batch *batch, struct nb_submitted *change)
     return 0;
 }
 
-/* The change goes into the batch; if it could not be made (`rc`) or does not go in, it is freed. */
+/* Appends the change; frees it if it could not be made (`rc`) or appended. */
 int nb_batch_end_change(struct nb_batch *batch, struct nb_submitted *change, int rc,
                         struct nb_error *error)
 {
@@ -159,7 +160,7 @@ int nb_batch_end_change(struct nb_batch *batch, struct nb_submitted *change, int
     return nb_error_no_memory(error);
 }
 
-/* A change that needs no document: the caller has filled in what it is. */
+/* Adds a change that needs no document; the caller has set its kind. */
 int nb_batch_add_bare(struct nb_batch *batch, struct nb_submitted *change, struct nb_string id,
                       struct nb_string source, struct nb_error *error)
 {

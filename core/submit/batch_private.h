@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How changes come into a batch. For core/submit alone.
+ * Adding changes to a batch. For core/submit alone.
  */
 #ifndef NB_CORE_SUBMIT_BATCH_PRIVATE_H
 #define NB_CORE_SUBMIT_BATCH_PRIVATE_H
 
 #include "core/submit/batch.h"
 
-/* Finds the model of the batch, unless it has it: it is loaded and held until the batch is freed.
- * With `make`, one that does not exist is prepared for the kind of the document. Returns 0 or a
- * code (nb_registry_acquire, nb_registry_make). */
+/* Finds and loads the model of the batch, unless the batch has it already; it is referenced until
+ * the batch is freed. With `make`, a model that does not exist is created unborn, with the preset
+ * for the kind of the document. Returns 0 or a code (nb_registry_acquire, nb_registry_make). */
 int nb_batch_acquire(struct nb_batch *batch, const struct nb_document *document, bool make,
                      struct nb_error *error);
 
 /* Frees what the change owns. */
 void nb_submitted_deinit(struct nb_submitted *change);
 
-/* Puts a finished change into the batch, which then owns what it has. If it could not be made
- * (`rc`, from NB_NO_MEMORY alone), or has no room, it is freed. Returns 0 or NB_NO_MEMORY. */
+/* Moves a finished change into the batch, which then owns it. If it could not be made (`rc` is
+ * NB_NO_MEMORY) or the batch cannot grow, it is freed. Returns 0 or NB_NO_MEMORY. */
 int nb_batch_end_change(struct nb_batch *batch, struct nb_submitted *change, int rc,
                         struct nb_error *error);
 
-/* Adds a change that needs no document: the caller has filled in what it is, and gives it away also
- * if this fails. Errors: as nb_batch_untrain. */
+/* Adds a change that needs no document and that the caller has filled in. Takes ownership of it,
+ * also on failure. Errors: as nb_batch_untrain. */
 int nb_batch_add_bare(struct nb_batch *batch, struct nb_submitted *change, struct nb_string id,
                       struct nb_string source, struct nb_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Changes that need no document: of a label, of what is forgotten, of weights.
+ * Changes that need no document: of labels, of documents that are forgotten, of weights.
  */
 #include <assert.h>
 
@@ -12,7 +12,7 @@ static int add_label(struct nb_batch *batch, struct nb_string id, uint64_t entry
                      struct nb_string label, struct nb_string source, struct nb_error *error)
 {
     struct nb_submitted change = {.is_label = true, .labelled = entry};
-    if (batch->quarantined) /* what waits there has its content */
+    if (batch->quarantined) /* a change in the quarantine needs the document's content */
         return nb_error_set(error, NB_UNUSABLE,
                             "a change of the label alone cannot wait in the quarantine: send the "
                             "document, too");

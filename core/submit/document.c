@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Changes that come with their document: it is validated, tokenized and looked up in the counts.
+ * Changes with their document: it is validated, tokenized, and its features are looked up in the
+ * counts.
  */
 #include <assert.h>
 
@@ -10,7 +11,7 @@
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
-/* The bytes of which a document with values has its id. */
+/* Writes the bytes that the id of a document with values is made from. */
 static int write_content(const struct nb_document *document, struct nb_buffer *out)
 {
     struct nb_packer w = {.out = out};
@@ -28,7 +29,7 @@ static int write_content(const struct nb_document *document, struct nb_buffer *o
 
 static int make_values_id(const struct nb_key *key, const struct nb_document *document, char *made)
 {
-    enum { KIND = 2 }; /* after those of enum nb_document_kind */
+    enum { KIND = 2 }; /* differs from those of enum nb_document_kind */
     struct nb_buffer content = {0};
     int rc = write_content(document, &content);
     if (rc == 0)
@@ -86,8 +87,8 @@ static bool has_new_fields(struct nb_values values, struct nb_attributes attribu
     return false;
 }
 
-/* Attributes are never taken away: what is good now is so when the document is tokenized. Nobody
- * makes new ones from the quarantine. */
+/* Checks the values against the model's fields. Fields are never removed, so what is valid now is
+ * still valid when the document is tokenized. A document for the quarantine adds no fields. */
 static int check_values(const struct nb_batch *batch, const struct nb_document *document,
                         bool *needs_fields, struct nb_error *error)
 {

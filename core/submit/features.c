@@ -11,10 +11,10 @@ int nb_submitted_text(struct nb_submitted *change, struct nb_pending *p, struct 
     return nb_buffer_append(&change->texts, text.bytes, text.length);
 }
 
-/* Known rows first, ascending, so that the writer can code them as they are; the others in order of
- * appearance. `unused` says of each feature whether no document has it: these have their texts with
- * them, because the row of one that is known may be dropped before the writer comes to it. `order`
- * has room for twice the bag. */
+/* Writes the features of the change: those with rows first, in ascending order, so that the writer
+ * can encode them directly, then the others in order of appearance. `unused` says for each feature
+ * whether no document has it. An unused feature carries its text although it has a row, because the
+ * row may be dropped before the writer applies the change. `order` has room for twice the bag. */
 static int order_features(const struct nb_bag *bag, const uint32_t *rows, const bool *unused,
                           struct nb_row_count *order, struct nb_submitted *change)
 {
@@ -43,9 +43,9 @@ static int order_features(const struct nb_bag *bag, const uint32_t *rows, const 
     return rc;
 }
 
-/* A row that is found in use now is good when the writer comes to it: the batch has pinned it. What
- * waits in the quarantine keeps the texts of all its features: until it is applied, the model may
- * lose some. */
+/* Finds the rows of the features. A row that is in use now is still valid when the writer applies
+ * the change, because the batch has pinned it. A change in the quarantine keeps the texts of all
+ * its features, because the model may drop any of them before the change is applied. */
 static void find_rows(const struct nb_model *model, const struct nb_bag *bag, bool quarantined,
                       uint32_t *rows, bool *unused)
 {

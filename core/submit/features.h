@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The features of a document as a change has them: with the rows that the counts have for them, or
- * with their texts. Any thread.
+ * The features of a document as a change carries them: with their rows in the counts, or with their
+ * texts. Any thread.
  */
 #ifndef NB_CORE_SUBMIT_FEATURES_H
 #define NB_CORE_SUBMIT_FEATURES_H
 
 #include "core/stage/batch.h"
 
-/* Looks the features of the bag up in the counts and gives them, with the lengths of the document,
- * to the change, which owns them. Takes the read lock of the counts. Returns 0 or NB_NO_MEMORY; the
- * caller frees the change in both cases. */
+/* Looks up the features of the bag in the counts and stores them in the change, which owns them,
+ * with the number of positions of the document. Takes the read lock of the counts. Returns 0 or
+ * NB_NO_MEMORY; the caller frees the change in both cases. */
 int nb_submitted_features(const struct nb_model *model, const struct nb_bag *bag,
                           struct nb_submitted *change);
 

@@ -13,7 +13,7 @@
 
 /* ---- the quarantine -------------------------------------------------------------------------- */
 
-/* Features without rows, in the order in which they were stored. */
+/* Reads the features, without rows, in the order in which they were stored. */
 static int unpack_features(const struct nb_quarantined *q, struct nb_submitted *change)
 {
     struct nb_unpacker u = nb_unpacker_of(q->features.bytes, q->features.length);
@@ -51,8 +51,8 @@ int nb_batch_release(struct nb_batch *batch, struct nb_string id, struct nb_stri
 
 /* ---- the history ----------------------------------------------------------------------------- */
 
-/* Whether the document is learned or stored; also if that cannot be read, which the writer finds
- * again. */
+/* Whether the document is learned or stored. True also on a read error: the writer will meet the
+ * error again. */
 static bool is_in_ledger(const struct nb_batch *batch, struct nb_string id)
 {
     struct nb_view view;
@@ -65,8 +65,8 @@ static bool is_in_ledger(const struct nb_batch *batch, struct nb_string id)
     return rc != NB_NOT_FOUND;
 }
 
-/* Finds what the history has of a document that is neither learned nor stored. Returns 0,
- * NB_NOT_FOUND without a text, or a code. */
+/* Finds the history's record of a document that is neither learned nor stored. Returns 0,
+ * NB_NOT_FOUND without an error text, or a code. */
 static int find_remembered(struct nb_batch *batch, struct nb_string id, struct nb_buffer *stored,
                            struct nb_error *error)
 {
@@ -81,7 +81,8 @@ static int find_remembered(struct nb_batch *batch, struct nb_string id, struct n
     return rc == NB_CORRUPT ? NB_NOT_FOUND : rc;
 }
 
-/* Into the batch's bag. What was kept without words cannot be learned with them. */
+/* Reads the features of a record into the batch's bag. A record without the texts of words is
+ * refused if the store keeps them now. */
 static int read_features(struct nb_batch *batch, const struct nb_history_record *record,
                          struct nb_error *error)
 {
@@ -97,7 +98,7 @@ static int read_features(struct nb_batch *batch, const struct nb_history_record 
     return rc == NB_CORRUPT ? nb_error_set(error, NB_DAMAGED, "the history is damaged") : rc;
 }
 
-/* Trains a document as the history keeps it. */
+/* Adds a change that trains a document with its record in the history. */
 static int recall(struct nb_batch *batch, struct nb_string id, struct nb_string stored,
                   struct nb_string label, struct nb_string source, struct nb_error *error)
 {
