@@ -56,7 +56,7 @@ static int apply_label(struct nb_live *live, const struct nb_change *change, str
     return rc == 0 && label == change->label ? 0 : damaged(error, "labels out of order");
 }
 
-/* Whether the stored range of a row has the entry already. */
+/* Whether the stored range of a row contains the entry already. */
 static bool is_marked(const struct nb_applying *how, uint32_t row)
 {
     size_t range = row / NB_RANGE_ROWS;
@@ -108,7 +108,7 @@ int nb_apply_new(struct nb_live *live, const struct nb_change *change,
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-/* Takes the rows out whose stored range has this entry already. */
+/* Removes the rows whose stored range contains this entry already. */
 static void leave_out(struct nb_rows *rows, const struct nb_applying *how)
 {
     size_t kept = 0;
@@ -126,7 +126,8 @@ static bool label_is_known(const struct nb_live *live, uint32_t label)
     return label == UINT32_MAX || label < nb_model_label_count(live->counts);
 }
 
-/* Rows that are in use again, or were a moment ago, are no candidates for being dropped. */
+/* Removes rows that this change adds or removes from the list of unused rows, so that they are not
+ * dropped. */
 static void note_use(struct nb_live *live, const struct nb_rows *rows)
 {
     if (live->unused == NULL)
@@ -155,8 +156,8 @@ static struct nb_model_change counts_of(const struct nb_delta *delta)
                                     .take_size = delta->take.size};
 }
 
-/* For a replay. The records of labels have their documents as they are after all entries, so only
- * the rows are changed. */
+/* For a replay: changes the rows only. The numbers of documents of labels are stored as they are
+ * after all entries. */
 static int replay_counts(struct nb_live *live, const struct nb_delta *delta)
 {
     int rc = 0;
@@ -174,7 +175,8 @@ static bool have_features(const struct nb_live *live, const struct nb_rows *rows
     return nb_model_have_features(live->counts, rows->counts, rows->size);
 }
 
-/* The list of living entries. Without memory it is made again when it is needed. */
+/* Updates the list of living entries. Without memory the list is freed, and made again when it is
+ * needed. */
 static void note_living(struct nb_live *live, const struct nb_change *change, uint64_t number)
 {
     if (live->living == NULL)
@@ -190,7 +192,7 @@ static int teach(struct nb_live *live, const struct nb_change *change, const str
 {
     bool is_learned = delta->add_label != UINT32_MAX;
     if (!is_learned && delta->take_label == UINT32_MAX)
-        return 0; /* it had no label and has none */
+        return 0; /* the document had no label and has none */
     struct nb_lesson lesson = {.view = how->view,
                                .label = change->label,
                                .taken = delta->take_label,
@@ -249,7 +251,7 @@ int nb_apply(struct nb_live *live, const struct nb_change *change, struct nb_del
         return apply_document(live, change, delta, how, fresh, error);
     case NB_CHANGE_RENAME_LABEL:
         if (how->marks != NULL)
-            return 0; /* the records of labels have it already */
+            return 0; /* the stored records of labels have the new name */
         if (change->label >= nb_model_label_count(live->counts))
             return damaged(error, "an entry's label is unknown");
         return nb_model_rename_label(live->counts, change->label, change->label_name) == 0

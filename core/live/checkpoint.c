@@ -12,7 +12,7 @@
 enum {
     SLICE_RANGES = 256, /* ranges per transaction of a full checkpoint, some 4 MB */
     RANGE_BYTES = 24 * NB_RANGE_ROWS,
-    DROPPED_ENTRIES = 1000, /* superfluous entries dropped per transaction of it */
+    DROPPED_ENTRIES = 1000, /* superfluous entries dropped per such transaction */
 };
 
 struct nb_state_record nb_checkpoint_state(const struct nb_live *live, uint64_t last)
@@ -63,7 +63,7 @@ static void set_tail(struct nb_engine *engine, struct nb_live *live, uint64_t ta
 void nb_checkpoint_note(struct nb_engine *engine, struct nb_live *live, uint64_t features)
 {
     struct nb_checkpoint *c = &live->checkpoint;
-    bool was_saved = c->tail < atomic_load(&live->tail); /* a sweep has ended */
+    bool was_saved = c->tail < atomic_load(&live->tail); /* a sweep has completed */
     c->tail += features;
     c->sweep_features += features;
     set_tail(engine, live, c->tail);
@@ -88,8 +88,8 @@ void nb_checkpoint_forget(struct nb_engine *engine, struct nb_live *live)
 
 /* ---- sweeps ---------------------------------------------------------------------------------- */
 
-/* A sweep visits the ranges that exist when it begins, and no later ones: otherwise a range that
- * came meanwhile could be stored while one before it is not. */
+/* A sweep visits only the ranges that exist when it begins. Otherwise a range that was added since
+ * could be stored while one before it is not. */
 static void begin_sweep(struct nb_live *live)
 {
     struct nb_checkpoint *c = &live->checkpoint;
@@ -119,7 +119,8 @@ int nb_checkpoint_put_range(struct nb_engine *engine, struct nb_view *view,
 void nb_checkpoint_restore(struct nb_live *live, const struct nb_checkpoint *saved)
 {
     struct nb_checkpoint *c = &live->checkpoint;
-    /* Ranges that the failed slices passed may not be stored: mark them all, some needlessly. */
+    /* The ranges of failed slices may not be stored: mark all of them as dirty, even those that
+     * were not before. */
     uint32_t from = saved->sweeping ? saved->sweep_next : 0;
     for (uint32_t range = from; range < c->sweep_next && range < c->room; range++)
         c->dirty[range] = 1;
@@ -131,8 +132,8 @@ void nb_checkpoint_restore(struct nb_live *live, const struct nb_checkpoint *sav
     c->room = room;
 }
 
-/* A slice is written before the entries of the same transaction are counted, so its ranges are true
- * up to `last`. */
+/* A slice is written before the entries of the same transaction are applied, so its ranges contain
+ * the entries up to `last`. */
 int nb_checkpoint_slice(struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
                         uint32_t most, uint32_t *written, struct nb_error *error)
 {
@@ -169,9 +170,9 @@ uint32_t nb_checkpoint_due(const struct nb_engine *engine, uint64_t features)
     const struct nb_live *oldest = engine->unsaved;
     if (oldest == NULL || atomic_load(&engine->tail) + features < half)
         return 0;
-    /* Finish a sweep of the oldest model while half of the bound comes in. Small models take less
-     * than a commit's share, so a commit saves several. The counts of a model that another thread
-     * loads at this moment are not to be read. */
+    /* Spread the sweep of the oldest model over the commits that add half of the bound. A small
+     * model takes less than a commit's share, so one commit saves several. If another thread is
+     * just loading the model, its counts must not be read. */
     bool is_loaded = atomic_load(&oldest->loaded);
     uint64_t ranges = is_loaded ? nb_ranges_of(nb_model_rows(oldest->counts)) : 1;
     uint64_t due = ranges * features / half + 1;
@@ -205,7 +206,7 @@ static int write_slice(struct nb_engine *engine, struct nb_view *view, void *arg
     return rc != 0 ? rc : nb_put_state(engine, view, live, &state, error);
 }
 
-/* One slice in a transaction of its own; on failure the sweep is as it was before. */
+/* Writes one slice in a transaction of its own. On failure the sweep is restored. */
 static int commit_slice(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
 {
     struct slice slice = {.live = live, .saved = live->checkpoint};
@@ -223,7 +224,7 @@ int nb_checkpoint_all(struct nb_engine *engine, struct nb_live *live,
 {
     struct nb_checkpoint *c = &live->checkpoint;
     assert(live->number != 0 && live->counts != NULL);
-    /* A sweep under way began earlier: finish it, then pass once more over everything. */
+    /* Finish a sweep that is under way, and then run a whole one. */
     int rc = 0;
     while (rc == 0 && (c->sweeping || c->replay <= c->last || c->garbage)) {
         if (stop != NULL && stop(engine))

@@ -14,7 +14,7 @@ int nb_dirty_reserve(struct nb_checkpoint *checkpoint, size_t ranges)
 {
     if (ranges <= checkpoint->room)
         return 0;
-    /* Each of many small models has one: it begins smaller than other arrays. */
+    /* Starts smaller than other arrays, because each of many small models has one. */
     size_t room = ranges <= FIRST_ROOM ? FIRST_ROOM : nb_array_room(checkpoint->room, ranges, 1);
     if (nb_array_resize(&checkpoint->dirty, room, 1) != 0)
         return NB_NO_MEMORY;

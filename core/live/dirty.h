@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which stored ranges of rows are behind the counts: a byte each. On the thread that changes the
- * counts.
+ * Marks of the stored ranges of rows that are older than the counts, a byte each. On the thread
+ * that changes the counts.
  */
 #ifndef NB_CORE_LIVE_DIRTY_H
 #define NB_CORE_LIVE_DIRTY_H
@@ -9,9 +9,9 @@
 #include "core/live/live.h"
 #include "core/store/rows.h"
 
-/* Makes room for the marks of `ranges` ranges. Returns 0 or NB_NO_MEMORY. */
+/* Allocates marks for `ranges` ranges. Returns 0 or NB_NO_MEMORY. */
 int nb_dirty_reserve(struct nb_checkpoint *checkpoint, size_t ranges);
-/* Marks the ranges of these rows, which ascend and are below `model_rows`. Returns 0 or
+/* Marks the ranges of these rows, which are in ascending order and below `model_rows`. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_dirty_mark(struct nb_checkpoint *checkpoint, const struct nb_rows *rows,
                   uint32_t model_rows);

@@ -14,14 +14,14 @@
 struct nb_learner {
     struct nb_stack_inputs inputs;
     struct nb_scores scores;
-    struct nb_feature *features; /* owned; of the document that is scored ... */
+    struct nb_feature *features; /* owned; features of the document that is scored ... */
     uint32_t *rows;              /* owned; ... and their rows */
     size_t room, rows_room;
-    double not_taught; /* of the last document that was learned: 1 - its weight */
-    bool ready;        /* `inputs` are those of the document that is learned next */
+    double not_taught; /* 1 - weight of the last document that was learned */
+    bool ready;        /* `inputs` belong to the document that is learned next */
     struct nb_drawn drawn;
-    unsigned slices; /* of refits, since somebody asked */
-    uint64_t slice;  /* units of work */
+    unsigned slices; /* slices of refits, since nb_learner_slices */
+    uint64_t slice;  /* units of work of a slice */
 };
 
 struct nb_learner *nb_learner_new(uint64_t refit_units)
@@ -55,8 +55,8 @@ const char *nb_unseen_label(const char *label, uint64_t documents, double *proba
     return spam ? "ham" : "spam";
 }
 
-/* In the order of their rows, so that the score is a function of the entry: the sums of a replay
- * are the same to the bit. */
+/* Takes the features in the order of their rows, so that the score depends on the entry alone: the
+ * sums of a replay are the same, bit for bit. */
 static int take_features(struct nb_learner *l, const struct nb_model *counts,
                          const struct nb_rows *rows)
 {
@@ -72,7 +72,7 @@ static int take_features(struct nb_learner *l, const struct nb_model *counts,
     return 0;
 }
 
-/* The inputs of a stacked model: of `rows`, or where they are NULL of `features`. */
+/* Computes the inputs of a stacked model from `rows`, or from `features` if `rows` is NULL. */
 static int stack_inputs(struct nb_learner *l, const struct nb_published *published,
                         const struct nb_model *counts, const struct nb_rows *rows,
                         const struct nb_feature *features, size_t size)
@@ -113,7 +113,7 @@ static int score(struct nb_learner *l, const struct nb_published *published,
     return nb_score_found(published->scorer, counts, l->features, size, l->rows, &l->scores, NULL);
 }
 
-/* Scores and appends the score, of `rows` or of `features`. */
+/* Scores `rows`, or `features` if `rows` is NULL, and appends the score to `record`. */
 static int keep_score(struct nb_learner *l, const struct nb_published *published,
                       const struct nb_model *counts, const struct nb_rows *rows,
                       const struct nb_feature *features, size_t size, uint32_t label,
@@ -122,10 +122,10 @@ static int keep_score(struct nb_learner *l, const struct nb_published *published
     l->ready = false;
     l->scores.size = 0;
     if (!nb_published_is_stacked(published) && nb_settings_walk_vocabulary(&published->settings))
-        return 0; /* for every document that is learned, that would cost too much */
+        return 0; /* too slow to do for every document that is learned */
     int rc = score(l, published, counts, rows, features, size);
     if (rc == NB_CONFLICT)
-        l->scores.size = 0; /* the first document: there is nothing to score it by */
+        l->scores.size = 0; /* the first document: nothing is learned yet */
     else if (rc != 0)
         return rc;
     return nb_stored_score_keep(&l->scores, label, record);
@@ -152,8 +152,8 @@ void nb_learner_reset(struct nb_learner *l)
 
 /* ---- the document of a change ---------------------------------------------------------------- */
 
-/* The one place where weights learn from inputs, of a new document or of one that is drawn. The
- * twin is first: it corrects the scores that the stack had. */
+/* The one function that trains the weights with inputs, of a new document or of one that was drawn.
+ * The twin learns first, from the scores that the stack had before this step. */
 static int learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                  uint32_t label, double weight)
 {
@@ -161,7 +161,8 @@ static int learn(struct nb_stack_weights *weights, const struct nb_stack_inputs 
     return rc != 0 ? rc : nb_stack_learn(weights, inputs, label, weight);
 }
 
-/* Inputs that the document of a change has without itself in the counts. *has: it has some. */
+/* Computes the leave-one-out inputs of the document of a change. Sets *has to whether there are
+ * any. */
 static int inputs_of(struct nb_learner *l, const struct nb_live *live,
                      const struct nb_stack_weights *weights, const struct nb_lesson *lesson,
                      bool *has)
@@ -173,8 +174,9 @@ static int inputs_of(struct nb_learner *l, const struct nb_live *live,
     return rc == NB_CONFLICT ? 0 : rc;
 }
 
-/* A document of which the counts were those before it has its leave-one-out inputs: they are the
- * same, but for the twin, which is that of the new weights. */
+/* Trains the new weights of a refit with the document, too. Its inputs are computed again, because
+ * the twin's part must come from the new weights. As leave-one-out inputs, the others are the same
+ * as before the document was counted. */
 static int learn_ahead(struct nb_learner *l, const struct nb_live *live,
                        const struct nb_lesson *lesson, double weight)
 {
@@ -186,8 +188,8 @@ static int learn_ahead(struct nb_learner *l, const struct nb_live *live,
     return rc == 0 && has ? learn(weights, &l->inputs, lesson->label, weight) : rc;
 }
 
-/* One step, of which the weight says how much: the recent documents have the label more often than
- * all of them, or not. */
+/* Trains the weights with the document. The step is smaller if recent documents have its label more
+ * often than all documents do (nb_order_weight). */
 static int step(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
@@ -219,7 +221,7 @@ static int replay_to(struct nb_learner *l, struct nb_live *live, const struct nb
                : learn(weights, &l->drawn.inputs, l->drawn.entry.change.label, 1);
 }
 
-/* A document that is drawn from all teaches as if it were the only one that is not learned yet. */
+/* Draws a document from all living ones and trains with its leave-one-out inputs. */
 static int replay_one(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
     struct nb_random random =
@@ -234,9 +236,9 @@ static int replay_one(struct nb_learner *l, struct nb_live *live, const struct n
 
 /* ---- refits ---------------------------------------------------------------------------------- */
 
-/* Whether the label has got the first document that teaches, and the only other label has as many:
- * what came of that one while it was alone has taught nothing. (With more labels, weights that are
- * fitted so early are worse than the start values.) */
+/* Whether the label has just got its first document that teaches, and the only other label has at
+ * least as many documents: those did not teach while that label was alone. (With more labels,
+ * weights that are fitted so early are worse than the start values.) */
 static bool starts_beside_another(const struct nb_model *counts, uint32_t label)
 {
     uint64_t documents = nb_model_documents(counts, label);
@@ -252,9 +254,9 @@ static bool starts_beside_another(const struct nb_model *counts, uint32_t label)
     return others == 1 && has_enough;
 }
 
-/* What the change turned over. What a document taught that was relabelled, replaced or forgotten is
- * still in the weights. One that is taken out because of its age is none that was learned wrongly,
- * and another one has come for it. */
+/* Counts the change for the decision about a refit. What the weights learned from a document that
+ * was relabelled, replaced or forgotten is still in them. A document that was removed because of
+ * its age is not counted: it was not learned wrongly, and newer ones have taken its place. */
 static int note(const struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
@@ -275,7 +277,7 @@ static int note(const struct nb_learner *l, struct nb_live *live, const struct n
     return rc;
 }
 
-/* One slice of the refit that is under way, or the first of one for which there is a reason now. */
+/* Runs one slice of the refit that is under way, or begins one if there is a reason. */
 static int refit(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
     const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
