@@ -62,25 +62,40 @@ static int save_model(struct nb_engine *engine, struct nb_live *live)
     return nb_checkpoint_all(engine, live, NULL, NULL);
 }
 
+/* Saves a model of the list, and drops what it has of features that no document has. Returns
+ * whether the list goes on. */
+static bool save_one(struct nb_engine *engine, struct nb_live *live,
+                     bool (*stop)(struct nb_engine *engine))
+{
+    uint64_t before = atomic_load(&live->tail);
+    if (nb_registry_load(engine, live, NULL) != 0) {
+        nb_checkpoint_forget(engine, live);
+        return true;
+    }
+    nb_unused_begin(engine, live, 1);
+    if (nb_checkpoint_all(engine, live, stop, NULL) != 0)
+        return false;
+    while (!stop(engine) && nb_unused_step(engine))
+        ;
+    /* No progress: the store takes no changes. */
+    return atomic_load(&live->tail) < before || stop(engine);
+}
+
 /* Saves models that a start would replay, oldest first, until `stop`. A model that is not in
- * memory is as a crash left it in the store: it is loaded, and then saved. What a model then has of
- * features that no document has is dropped. */
+ * memory is as a crash left it in the store: it is loaded, saved, and leaves the memory again, or
+ * all models that were taught before a crash would be in memory at once. */
 static void save_unsaved(struct nb_engine *engine, bool (*stop)(struct nb_engine *engine))
 {
-    while (engine->unsaved != NULL && !stop(engine)) {
+    bool goes_on = true;
+    while (engine->unsaved != NULL && goes_on && !stop(engine)) {
         struct nb_live *live = engine->unsaved;
-        uint64_t before = atomic_load(&live->tail);
-        if (nb_registry_load(engine, live, NULL) != 0) {
-            nb_checkpoint_forget(engine, live);
-            continue;
-        }
-        nb_unused_begin(engine, live, 1);
-        if (nb_checkpoint_all(engine, live, stop, NULL) != 0)
-            return;
-        while (!stop(engine) && nb_unused_step(engine))
-            ;
-        if (atomic_load(&live->tail) >= before && !stop(engine))
-            return; /* no progress: the store takes no changes */
+        bool was_loaded = atomic_load(&live->loaded);
+        atomic_fetch_add(&live->references, 1);
+        goes_on = save_one(engine, live, stop);
+        /* One that had to stop stays for the next quiet moment: it need not be loaded again. */
+        if (!was_loaded && !live->is_unsaved)
+            (void)nb_registry_drop(engine, live);
+        nb_registry_release(engine, &live);
     }
 }
 

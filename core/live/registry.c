@@ -389,9 +389,8 @@ static bool will_be_fitted(struct nb_engine *engine, const struct nb_live *live)
            nb_transaction_health(engine, NULL) == 0;
 }
 
-/* Drops the counts if nobody else uses the model: there are two references, the registry's and the
- * caller's. */
-static bool unload(struct nb_engine *engine, struct nb_live *live)
+/* Nobody else uses the model if there are two references, the registry's and the caller's. */
+bool nb_registry_drop(struct nb_engine *engine, struct nb_live *live)
 {
     struct nb_model *counts = NULL;
     struct nb_published *published = NULL;
@@ -450,7 +449,7 @@ void nb_registry_trim(struct nb_engine *engine,
         bool over = over_all && memory > most;
         bool idle = count - i > KEPT_MODELS && now - list[i].used > IDLE_NANOSECONDS;
         if ((over || idle) && atomic_load(&live->references) == 2 && save(engine, live) == 0 &&
-            unload(engine, live))
+            nb_registry_drop(engine, live))
             memory -= list[i].memory;
         nb_registry_release(engine, &list[i].live);
     }

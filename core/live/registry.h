@@ -60,6 +60,10 @@ struct nb_live *nb_registry_first(struct nb_engine *engine,
 int nb_registry_names(struct nb_engine *engine, struct nb_string after, size_t most, char ***names,
                       size_t *count, bool *more, struct nb_error *error);
 
+/* Drops a model from memory to which the caller has a reference, unless somebody else uses it, or
+ * its weights are soon fitted anew. What a start would replay of it, its next load replays. Returns
+ * whether it is gone. On the writer's thread. */
+bool nb_registry_drop(struct nb_engine *engine, struct nb_live *live);
 /* Drops models from memory that nobody is using, those first that were not used for longest: until
  * the others fit the setting `memory` with an eighth to spare, and beyond the 64 used last all that
  * were not used for a minute. `save` saves a model before it goes, and returns 0 if it may go. On

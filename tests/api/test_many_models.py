@@ -72,6 +72,17 @@ def test_a_model_that_nobody_asks_for_is_not_loaded(api):
     daemon.stop(seconds=30)
 
 
+def test_models_that_are_saved_after_a_crash_do_not_stay_in_memory(api):
+    """The writer loads them one by one, also without a setting `memory`."""
+    daemon, known = api.another().start(), Acknowledged()
+    make_models(daemon.client, api.random, known)
+    daemon.kill()
+    daemon.start()
+    wait_for(lambda: metric(daemon.client, "bayesd_replay_features") == 0, "all models are saved", seconds=30)
+    wait_for(lambda: metric(daemon.client, "bayesd_models_loaded") == 0, "none is in memory")
+    known.check(daemon.client)
+
+
 # ---- little memory ------------------------------------------------------------------------------
 def test_memory_is_kept_whoever_asks(api):
     daemon, known = api.another(config=SMALL).start(), Acknowledged()
