@@ -58,11 +58,11 @@ def write_script(host, replacements):
 class Mailbox:
     """An IMAP session; mails are named by their Message-ID, since numbers change with every move."""
 
-    def __init__(self, host):
-        self.host = host
+    def __init__(self, host, user=ADDRESS):
+        self.host, self.user = host, user
 
     def __enter__(self):
-        self.imap = self.host.dovecot.log_in(ADDRESS)
+        self.imap = self.host.dovecot.log_in(self.user)
         return self
 
     def __exit__(self, *_):
