@@ -405,6 +405,7 @@ MANUALS := server/client/bayesc.1 config/bayesd.conf.5 server/bayesd.8 server/mi
 manual_place = $(PREFIX)/share/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 BASH_COMPLETIONS := $(PROGRAMS:%=$(PREFIX)/share/bash-completion/completions/%)
 FISH_COMPLETIONS := $(PROGRAMS:%=$(PREFIX)/share/fish/vendor_completions.d/%.fish)
+ZSH_COMPLETIONS := $(PROGRAMS:%=$(ZSHDIR)/_%)
 # An executable file of the source stays one: a script that a document tells to copy.
 install_document = install -D -m $(if $(shell test -x $(1) && echo x),755,644) $(1) $(DESTDIR)$(DOCDIR)/$(1) &&
 with_places = sed -e 's|/usr/local/share/doc/bayesd|$(DOCDIR)|' -e 's|/usr/local/|$(PREFIX)/|' \
@@ -417,7 +418,9 @@ install: $(PROGRAMS:%=$(BUILD)/%) install-configuration
 	$(Q)$(foreach file,$(DOCUMENTS),$(call install_document,$(file))) :
 	$(Q)$(foreach file,$(BASH_COMPLETIONS),install -D -m 644 server/client/bayesc.bash $(DESTDIR)$(file) &&) :
 	$(Q)$(foreach file,$(FISH_COMPLETIONS),install -D -m 644 server/client/bayesc.fish $(DESTDIR)$(file) &&) :
-	install -D -m 644 server/client/bayesc.zsh $(DESTDIR)$(ZSHDIR)/_bayesc
+	@# zsh finds the program of a file in its first line: each is to name one.
+	$(Q)$(foreach program,$(PROGRAMS),install -D -m 644 server/client/bayesc.zsh $(DESTDIR)$(ZSHDIR)/_$(program) && \
+	    sed -i '1s/ .*/ $(program)/' $(DESTDIR)$(ZSHDIR)/_$(program) &&) :
 	install -d $(DESTDIR)$(UNITDIR)
 	$(with_places) config/bayesd.service >$(DESTDIR)$(UNITDIR)/bayesd.service
 	$(with_places) config/bayesd-milter.service >$(DESTDIR)$(UNITDIR)/bayesd-milter.service
@@ -438,7 +441,7 @@ install-configuration:
 # The configuration, the data and the user stay.
 uninstall:
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%) $(foreach page,$(MANUALS),$(DESTDIR)$(call manual_place,$(page)))
-	rm -f $(addprefix $(DESTDIR),$(BASH_COMPLETIONS) $(FISH_COMPLETIONS) $(ZSHDIR)/_bayesc)
+	rm -f $(addprefix $(DESTDIR),$(BASH_COMPLETIONS) $(FISH_COMPLETIONS) $(ZSH_COMPLETIONS))
 	rm -f $(DESTDIR)$(SYSUSERSDIR)/bayesd.conf $(DESTDIR)$(TMPFILESDIR)/bayesd.conf
 	rm -f $(DESTDIR)$(UNITDIR)/bayesd.service $(DESTDIR)$(UNITDIR)/bayesd-milter.service
 	rm -rf $(DESTDIR)$(DOCDIR)
