@@ -303,11 +303,14 @@ def test_bad_sources_are_said_and_the_rest_is_learned(api):
     client, model, folder = Bayesc(api), api.name(), api.new_folder()
     good = write(folder, "good", content=SPAM % (1, 1))
     write(folder, "empty", content=b"")
+    write(folder, "picture", content=b"\x89PNG\r\n\x1a\n" + bytes(500))
+    write(folder, "wide.txt", content="words of two bytes".encode("utf-16"))
     write(folder, "bad.ndjson", content=b'{"text": "x", "label": "spam"}\n{"tex": 1}\n')
     write(folder, "open.csv", content=b'text,label\n"never closed,spam\n')
     got = client.json("train", "-m", model, "-l", "spam", folder, "/does/not/exist", status=DATAERR)
-    equal((got["learned"], got["unread"]), (2, 4))
-    for word in ("bad.ndjson: line 2", "open.csv: row 2: a quote", "empty: is empty", "/does/not/exist: No such"):
+    equal((got["learned"], got["unread"]), (2, 6))
+    for word in ("bad.ndjson: line 2", "open.csv: row 2: a quote", "empty: is empty", "/does/not/exist: No such",
+                 "picture: is binary", "wide.txt: is UTF-16"):
         holds(word in client.said, client.said)
     client.run("train", "-m", model, good, status=USAGE)
     holds("has no label" in client.said, client.said)

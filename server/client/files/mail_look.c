@@ -40,3 +40,22 @@ bool nb_looks_like_mail(const char *bytes, size_t length)
     }
     return known >= 2;
 }
+
+/* Neither white space nor backspace, nor a shift or an escape of ISO 2022. */
+static bool is_stray(unsigned char byte)
+{
+    return byte < '\b' || (byte > 0x0f && byte < ' ' && byte != 0x1b) || byte == 0x7f;
+}
+
+bool nb_looks_binary(const char *bytes, size_t length)
+{
+    size_t stray = 0;
+    for (size_t i = 0; i < length; i++)
+        stray += is_stray((unsigned char)bytes[i]);
+    return stray > length / 16;
+}
+
+bool nb_looks_like_utf16(const char *bytes, size_t length)
+{
+    return length >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0);
+}

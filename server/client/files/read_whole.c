@@ -24,6 +24,18 @@ static int read_all(struct nb_input *input, struct nb_error *error)
     return rc;
 }
 
+/* What is no text teaches garbage, and is most likely no document at all. */
+static int check_text(struct nb_string text, struct nb_error *error)
+{
+    if (nb_looks_like_utf16(text.bytes, text.length))
+        return nb_error_set(error, NB_INVALID,
+                            "is UTF-16: iconv -f UTF-16 -t UTF-8 makes a text of it");
+    if (nb_looks_binary(text.bytes, text.length))
+        return nb_error_set(error, NB_INVALID,
+                            "is binary, neither a text nor a mail (--text reads it all the same)");
+    return 0;
+}
+
 int nb_read_whole(struct nb_reading *reading, struct nb_error *error)
 {
     const struct nb_files_options *options = reading->files->options;
@@ -40,5 +52,7 @@ int nb_read_whole(struct nb_reading *reading, struct nb_error *error)
         item.content = all;
     if (item.content.length == 0)
         return nb_error_set(error, NB_INVALID, "is empty");
+    if (!item.is_mail && !options->is_text && (rc = check_text(all, error)) != 0)
+        return rc;
     return nb_reading_give(reading, &item, 0, error);
 }

@@ -173,6 +173,68 @@ START_TEST(mails_are_recognized)
 }
 END_TEST
 
+#define TIMES_8(text) text text text text text text text text
+
+static const struct {
+    struct nb_string bytes;
+    bool is_binary, is_utf16;
+} neither[] = {
+    {{"", 0}, false, false},
+    {{"\0", 1}, true, false},
+    {{"a short one\n\0", 13}, true, false},
+    {{"a line of sixty\0", 16}, false, false},
+    {{"a line of sixty\x7f", 16}, false, false},
+    {{"a line of fif\x01\x02\n", 16}, true, false},
+    {{"\b\t\n\v\f\r\x0e\x0f\x1b", 9}, false, false},
+    {{TIMES_8("\xe4\xf6\x80\xff"), 32}, false, false},
+    {{TIMES_8("h\0i\0"), 32}, true, false},
+    {{"\xff\xfe-N", 4}, false, true},
+    {{"\xfe\xffN-", 4}, false, true},
+    {{"\xff", 1}, false, false},
+};
+
+START_TEST(what_is_no_text_is_recognized)
+{
+    size_t length = neither[_i].bytes.length;
+    char *bytes = malloc(length); /* exactly, as above */
+    memcpy(bytes, neither[_i].bytes.bytes, length);
+    ck_assert(nb_looks_binary(bytes, length) == neither[_i].is_binary);
+    ck_assert(nb_looks_like_utf16(bytes, length) == neither[_i].is_utf16);
+    free(bytes);
+}
+END_TEST
+
+static size_t documents(const struct nb_files_options *options, char *path)
+{
+    struct heard heard = {.documents = 0};
+    struct nb_error error = {0};
+    ck_assert_int_eq(read_path(options, path, &heard, &error), 0);
+    nb_buffer_deinit(&heard.text);
+    return heard.documents;
+}
+
+/* A mail may hold whatever it likes, and so may what the options call a text or a mail. */
+START_TEST(binary_files_are_no_documents)
+{
+    static const char zeros[40];
+    static const struct nb_files_options any = {.label = NULL}, text = {.is_text = true},
+                                         mail = {.is_mail = true}, file = {.format = "file"};
+    struct nb_buffer with_header = {NULL, 0, 0};
+    ck_assert_int_eq(nb_buffer_puts(&with_header, MAIL), 0);
+    ck_assert_int_eq(nb_buffer_append(&with_header, zeros, sizeof zeros), 0);
+    const char *binary =
+        "! a: is binary, neither a text nor a mail (--text reads it all the same)|";
+    expect(write_bytes("a", zeros, sizeof zeros), binary);
+    expect_with(&file, write_bytes("a", zeros, sizeof zeros), binary);
+    expect(write_bytes("b", "\xff\xfeh\0i\0", 6),
+           "! b: is UTF-16: iconv -f UTF-16 -t UTF-8 makes a text of it|");
+    ck_assert_uint_eq(documents(&any, write_bytes("c", with_header.bytes, with_header.length)), 1);
+    ck_assert_uint_eq(documents(&text, write_bytes("d", zeros, sizeof zeros)), 1);
+    ck_assert_uint_eq(documents(&mail, write_bytes("e", zeros, sizeof zeros)), 1);
+    nb_buffer_deinit(&with_header);
+}
+END_TEST
+
 START_TEST(a_single_file_is_a_document)
 {
     expect(write_text("a", MAIL), "mail   a: " MAIL "|");
@@ -193,7 +255,7 @@ END_TEST
 START_TEST(bytes_stay_as_they_are)
 {
     struct heard heard = {.documents = 0};
-    const struct nb_files_options options = {.label = NULL};
+    const struct nb_files_options options = {.is_text = true};
     struct nb_error error = {0};
     char bytes[256];
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -700,6 +762,8 @@ int main(void)
     tcase_add_checked_fixture(all, setup, teardown);
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, mails_are_recognized, 0, COUNT(looks));
+    tcase_add_loop_test(all, what_is_no_text_is_recognized, 0, COUNT(neither));
+    tcase_add_test(all, binary_files_are_no_documents);
     tcase_add_test(all, a_single_file_is_a_document);
     tcase_add_test(all, bytes_stay_as_they_are);
     tcase_add_test(all, a_file_that_is_too_large_is_skipped);
