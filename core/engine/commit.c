@@ -21,10 +21,10 @@
  * the superfluous ones get fewer. */
 enum { DROPPED_PER_CHANGE = 4 };
 
-/* A group ends after so many slices of refits, of 5 to 8 ms each, or after one if it has taken this
- * long, in nanoseconds: so no commit waits 20 ms for them. How changes are grouped is no part of
- * what they do, so the clock may say it. */
-enum { SLICES_MOST = 2, SLICE_LONG = 6000000 };
+/* A group ends after so many slices of refits, of 5 to 8 ms each, or after one if it has taken as
+ * long as the setting `slice_long` says: so no commit waits 20 ms for them. How changes are grouped
+ * is no part of what they do, so the clock may say it. */
+enum { SLICES_MOST = 2 };
 
 struct committing {
     struct nb_group *group;
@@ -191,9 +191,10 @@ static int look_again(const struct nb_view *view, struct nb_group_item *item)
     return rc == NB_NO_MEMORY ? rc : 0;
 }
 
-static bool waits_enough(unsigned slices, uint64_t since)
+static bool waits_enough(const struct nb_engine *engine, unsigned slices, uint64_t since)
 {
-    return slices >= SLICES_MOST || (slices > 0 && nb_clock_monotonic() - since >= SLICE_LONG);
+    return slices >= SLICES_MOST ||
+           (slices > 0 && nb_clock_monotonic() - since >= engine->settings.slice_long);
 }
 
 static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argument,
@@ -211,7 +212,7 @@ static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argum
                  ? nb_error_no_memory(error)
                  : nb_stage(&c->staging, group, view, &group->items[i], error);
         slices += nb_learner_slices(engine->learner);
-        if (waits_enough(slices, start))
+        if (waits_enough(engine, slices, start))
             nb_group_cut(group, i + 1);
     }
     if (rc == 0)

@@ -45,6 +45,7 @@ void nb_engine_settings_init(struct nb_engine_settings *settings)
         .group_documents = 1024,
         .superseded_seconds = (uint64_t)7 * 24 * 3600,
         .refit_units = NB_REFIT_UNITS,
+        .slice_long = 6000000, /* of slices of 5 to 8 ms */
         .unused_rows = 256,
         .labels = 10000,
         .quarantine_documents = 10000,

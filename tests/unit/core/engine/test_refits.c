@@ -754,6 +754,40 @@ START_TEST(a_refit_that_is_cut_off_begins_again)
 }
 END_TEST
 
+/* The commits of a batch that the writer makes before it stands still again. */
+static uint64_t commits_of(struct nb_batch *batch)
+{
+    struct nb_engine_statistics before, after;
+    nb_engine_statistics(engine, &before);
+    stand_behind(batch);
+    nb_engine_statistics(engine, &after);
+    return after.commits - before.commits;
+}
+
+/* Of documents that are learned while a refit is under way, each runs a slice. Where a slice counts
+ * as long, it has a commit of its own; where none does, two share one. */
+START_TEST(a_commit_waits_for_two_slices_or_a_long_one)
+{
+    enum { DOCUMENTS = 40 };
+    static const struct {
+        uint64_t slice_long, commits;
+    } cases[] = {{0, DOCUMENTS}, {UINT64_MAX, DOCUMENTS / 2}};
+    settings.refit_units = 3000; /* of reading one document: the refit is under way for long */
+    settings.slice_long = cases[_i].slice_long;
+    nb_engine_close(&engine);
+    open_engine();
+    put("idle", NB_DECISION_BAYES, 0.02);
+    put("m", NB_DECISION_STACKED, 0.02);
+    train("m", 2, 60, MIXED, 20);
+    settle();
+    stand_behind(refit_batch(NB_REFIT_WHOLE));
+    ck_assert_uint_eq(commits_of(revising_batch(0, 1000, DOCUMENTS)), cases[_i].commits);
+    ck_assert_ptr_nonnull(live_of("m")->fit);
+    go_on();
+    settle();
+}
+END_TEST
+
 static void learn_one(const char *model, uint32_t label, uint32_t n)
 {
     struct nb_batch *batch;
@@ -812,6 +846,7 @@ int main(void)
     tcase_add_test(refits, a_short_gap_begins_no_refit_of_skew);
     tcase_add_test(refits, a_refit_counts_as_memory);
     tcase_add_test(refits, a_refit_that_is_cut_off_begins_again);
+    tcase_add_loop_test(refits, a_commit_waits_for_two_slices_or_a_long_one, 0, 2);
     suite_add_tcase(suite, refits);
     SRunner *runner = srunner_create(suite);
     if (nb_tokenizer_setup(NULL) != 0)
