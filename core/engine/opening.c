@@ -297,6 +297,7 @@ int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine *
         return rc;
     list_unsaved(*engine);
     load_some(*engine);
+    nb_store_unmap_pages((*engine)->store);
     rc = nb_writer_start(*engine, error);
     if (rc == 0)
         rc = nb_refining_start(*engine, error);

@@ -454,4 +454,5 @@ void nb_registry_trim(struct nb_engine *engine,
         nb_registry_release(engine, &list[i].live);
     }
     free(list);
+    nb_store_unmap_pages(engine->store);
 }

@@ -66,8 +66,8 @@ int nb_registry_names(struct nb_engine *engine, struct nb_string after, size_t m
 bool nb_registry_drop(struct nb_engine *engine, struct nb_live *live);
 /* Drops models from memory that nobody is using, those first that were not used for longest: until
  * the others fit the setting `memory` with an eighth to spare, and beyond the 64 used last all that
- * were not used for a minute. `save` saves a model before it goes, and returns 0 if it may go. On
- * the writer's thread. */
+ * were not used for a minute. `save` saves a model before it goes, and returns 0 if it may go. Also
+ * gives pages of the store back that were read. On the writer's thread. */
 void nb_registry_trim(struct nb_engine *engine,
                       int (*save)(struct nb_engine *engine, struct nb_live *live));
 

@@ -124,6 +124,13 @@ bool nb_store_met_damage(struct nb_store *store, struct nb_error *what);
 /* Bytes of the data file in use, and of the map. Any thread, in any state. */
 void nb_store_sizes(struct nb_store *store, uint64_t *used, uint64_t *map);
 
+/* Gives pages of the file back to the kernel that the process has read, if 32 MiB of files or more
+ * are in its memory; else does nothing. They stay in the kernel's cache, where the process finds
+ * them again (a microsecond for 16 neighbours). But as long as they are mapped they count as memory
+ * of the process, and the kernel is slower to take them for something else. Borrowed values stay
+ * valid. In vain without /proc. The writer, or before there is one. */
+void nb_store_unmap_pages(struct nb_store *store);
+
 /* The size of the file system of the data directory, and the bytes that may still be written there;
  * 0 and 0 if the system does not say. Any thread, in any state. */
 void nb_store_room(const struct nb_store *store, uint64_t *size, uint64_t *left);

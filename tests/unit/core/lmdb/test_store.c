@@ -400,6 +400,80 @@ END_TEST
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
+enum { LARGE_VALUES = 64, LARGE_BYTES = 1 << 20 };
+
+static void put_large_values(void)
+{
+    struct nb_view view;
+    char *bytes = malloc(LARGE_BYTES);
+    memset(bytes, 'x', LARGE_BYTES);
+    ck_assert_int_eq(nb_store_begin(store, LARGE_VALUES * (uint64_t)LARGE_BYTES, &view, NULL), 0);
+    for (uint32_t i = 0; i < LARGE_VALUES; i++) {
+        struct nb_store_key key = nb_store_key_number(1, i);
+        ck_assert_int_eq(nb_store_put(&view, NB_TABLE_ROWS, nb_store_key_string(&key),
+                                      (struct nb_string){bytes, LARGE_BYTES}, NULL),
+                         0);
+    }
+    ck_assert_int_eq(nb_store_commit(&view, NULL), 0);
+    free(bytes);
+}
+
+static int sum_lengths(void *user, struct nb_string key, struct nb_string value,
+                       struct nb_error *error)
+{
+    (void)key;
+    (void)error;
+    *(uint64_t *)user += value.length;
+    return 0;
+}
+
+/* Reads all of them, and so verifies their checksums. */
+static void read_large_values(void)
+{
+    struct nb_view view;
+    struct nb_store_key from = nb_store_key_model(1);
+    uint64_t bytes = 0;
+    ck_assert_int_eq(nb_store_snapshot(store, &view, NULL), 0);
+    ck_assert_int_eq(nb_store_scan(&view, NB_TABLE_ROWS, nb_store_key_string(&from), from.length,
+                                   sum_lengths, &bytes, NULL),
+                     0);
+    nb_store_snapshot_end(&view);
+    ck_assert_uint_eq(bytes, LARGE_VALUES * (uint64_t)LARGE_BYTES);
+}
+
+/* MiB of files in the memory of the process. */
+static long mapped(void)
+{
+    long size, resident, shared;
+    FILE *file = fopen("/proc/self/statm", "re");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%ld %ld %ld", &size, &resident, &shared), 3);
+    fclose(file);
+    return shared * sysconf(_SC_PAGESIZE) >> 20;
+}
+
+START_TEST(pages_that_were_read_are_given_back)
+{
+    char value[16];
+    struct nb_view view;
+    struct nb_string borrowed;
+    put("a", "1");
+    put_large_values();
+    read_large_values();
+    ck_assert_int_ge(mapped(), LARGE_VALUES);
+    ck_assert_int_eq(nb_store_snapshot(store, &view, NULL), 0);
+    ck_assert_int_eq(nb_store_get(&view, NB_TABLE_LEDGER, str("a"), &borrowed, NULL), 0);
+    nb_store_unmap_pages(store);
+    ck_assert_int_lt(mapped(), LARGE_VALUES / 2);
+    ck_assert_int_eq(memcmp(borrowed.bytes, "1", 1), 0);
+    nb_store_snapshot_end(&view);
+    read_large_values();
+    put("a", "2");
+    ck_assert_int_eq(get("a", value, sizeof value), 0);
+    ck_assert_str_eq(value, "2");
+}
+END_TEST
+
 START_TEST(a_locked_directory_is_refused)
 {
     struct nb_store *second;
@@ -776,6 +850,7 @@ static Suite *suite(void)
 #endif
     tcase_add_test(t, appending_fills_pages);
     tcase_add_test(t, inline_values_take_no_page_of_their_own);
+    tcase_add_test(t, pages_that_were_read_are_given_back);
     tcase_add_test(t, a_locked_directory_is_refused);
     tcase_add_test(t, a_deleted_lock_file_lets_nobody_in);
     tcase_add_test(t, a_deleted_or_replaced_data_file_is_noticed);
