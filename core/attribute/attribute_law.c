@@ -40,7 +40,10 @@ struct nb_attribute_law nb_attribute_law_of(const struct nb_attribute_scores *sc
     case NB_FIELD_KIND_TEXT:
         break;
     }
-    return (struct nb_attribute_law){.documents = label->documents};
+    unsigned part = NB_FIRST_PART + (unsigned)attribute * 2;
+    return (struct nb_attribute_law){.documents = label->documents,
+                                     .words =
+                                         nb_model_occurrences(model, scores->names[place], part)};
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -67,15 +70,22 @@ static void put_member(struct nb_value_law *law, const struct nb_attribute_label
     law->others = below + offset;
 }
 
+/* The attribute of the value in a row; SIZE_MAX: it has none, or none that a document has. */
+static size_t attribute_of(const struct nb_attribute_scores *scores, const struct nb_row *row)
+{
+    if (nb_feature_field(row->id) != NB_FIELD_VALUE || !nb_feature_is_token(row->id) ||
+        !nb_counts_any(row))
+        return SIZE_MAX;
+    size_t attribute = nb_feature_part(row->id) / 2;
+    return attribute < scores->count ? attribute : SIZE_MAX; /* named after these settings */
+}
+
 bool nb_value_law_of(const struct nb_attribute_scores *scores, const struct nb_settings *settings,
                      const struct nb_model *model, const struct nb_row *row, uint32_t place,
                      struct nb_value_law *law)
 {
-    if (nb_feature_field(row->id) != NB_FIELD_VALUE || !nb_feature_is_token(row->id) ||
-        !nb_counts_any(row))
-        return false;
-    size_t attribute = nb_feature_part(row->id) / 2;
-    if (attribute >= scores->count) /* named after these settings */
+    size_t attribute = attribute_of(scores, row);
+    if (attribute == SIZE_MAX)
         return false;
     int kind = settings->attributes[attribute].kind;
     if (kind != NB_FIELD_KIND_CATEGORY && kind != NB_FIELD_KIND_SET)
@@ -91,6 +101,40 @@ bool nb_value_law_of(const struct nb_attribute_scores *scores, const struct nb_s
         put_category(law, label, scores->counts[attribute].vocabulary, addends.present, offset);
     else
         put_member(law, label, addends, offset);
+    return true;
+}
+
+/* ---- words of texts -------------------------------------------------------------------------- */
+
+/* The m-estimate of the Bernoulli model has shares of documents, and of two outcomes each. */
+static double addend_of_bernoulli(const struct nb_attribute_scores *scores,
+                                  const struct nb_settings *settings, const struct nb_model *model,
+                                  const struct nb_row *row, size_t attribute)
+{
+    const struct nb_attribute_counts *c = &scores->counts[attribute];
+    uint64_t mine = nb_counts_occurrences(model, row);
+    double share = 1 / (double)c->vocabulary;
+    if (nb_estimate_is_by_word(settings))
+        share = mine < c->sum ? (double)mine / (double)c->sum : 1;
+    return nb_estimate_addends_of_share(settings->smoothing, share).present;
+}
+
+bool nb_text_word_of(const struct nb_attribute_scores *scores, const struct nb_settings *settings,
+                     const struct nb_model *model, const struct nb_row *row, uint32_t place,
+                     struct nb_text_word *word)
+{
+    size_t attribute = attribute_of(scores, row);
+    if (attribute == SIZE_MAX || settings->attributes[attribute].kind != NB_FIELD_KIND_TEXT)
+        return false;
+    enum nb_event_model event = scores->counts[attribute].event;
+    struct nb_cell cell = nb_counts_of(model, row, scores->names[place]);
+    bool has_shares = settings->smoothing_by.kind == NB_SMOOTHING_M;
+    *word = (struct nb_text_word){
+        .attribute = attribute,
+        .count = event == NB_EVENT_BINARY ? cell.documents : cell.occurrences,
+        .addend = event == NB_EVENT_BERNOULLI && has_shares
+                      ? addend_of_bernoulli(scores, settings, model, row, attribute)
+                      : nb_attribute_addends(scores, model, row, place).present};
     return true;
 }
 

@@ -18,6 +18,7 @@ struct nb_attribute_scores;
 struct nb_attribute_law {
     uint64_t documents; /* of the label, that have a value */
     uint64_t values;    /* of a category or a set: those that documents of any label have */
+    uint64_t words;     /* of a text: those of all these documents, each as often as it occurs */
     bool has_number;    /* of a number, of which some document has one: its Gaussian */
     double mean, deviation;
 };
@@ -44,6 +45,21 @@ struct nb_value_law {
 bool nb_value_law_of(const struct nb_attribute_scores *scores, const struct nb_settings *settings,
                      const struct nb_model *model, const struct nb_row *row, uint32_t place,
                      struct nb_value_law *law);
+
+/* A word of a text, by the multinomial model whatever the event model is, as nb_word_law (core/
+ * score/explain.h) has those of the document itself: P(w | v) = (count + addend) / what these are
+ * of all words of the attribute. */
+struct nb_text_word {
+    size_t attribute;
+    uint64_t count; /* n_wv, or d_wv with the binary model */
+    double addend;  /* may be 0 */
+};
+
+/* The word in `row` for the label at `place`; false: it has no word of a text, or none that a
+ * document has. */
+bool nb_text_word_of(const struct nb_attribute_scores *scores, const struct nb_settings *settings,
+                     const struct nb_model *model, const struct nb_row *row, uint32_t place,
+                     struct nb_text_word *word);
 
 /* The attribute on which a category depends in the tree; SIZE_MAX: on none, or there is no tree. */
 size_t nb_attribute_law_parent(const struct nb_attribute_scores *scores, size_t attribute);

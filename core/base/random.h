@@ -38,4 +38,10 @@ static inline uint64_t nb_random_below(struct nb_random *random, uint64_t n)
     return (nb_random_next(random) >> 32) * n >> 32;
 }
 
+/* Between 0 and 1, and neither. */
+static inline double nb_random_fraction(struct nb_random *random)
+{
+    return ((double)(nb_random_next(random) >> 12) + 0.5) * 0x1p-52;
+}
+
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
+#include "core/generate/draw_texts.h"
 
 /* A value of a category that depends on another one: drawn when all values are known. */
 struct candidate {
@@ -23,10 +24,19 @@ struct drawing {
     bool has_tree;
     struct candidate *candidates; /* owned */
     size_t candidate_count, candidate_room;
-    bool is_short; /* of memory */
+    size_t words_left; /* that the texts may have */
+    bool is_short;     /* of memory */
 };
 
 /* ---- has it a value? ------------------------------------------------------------------------- */
+
+/* Of a field that the document has. */
+static int begin_text(struct drawing *d, size_t attribute, const struct nb_attribute_law *law)
+{
+    double mean = (double)law->words / (double)law->documents;
+    return nb_draw_text_begin(&d->drawn->texts[attribute], &d->series[attribute], mean,
+                              d->sampling->temperature, &d->words_left);
+}
 
 static int draw_presence(struct drawing *d, size_t attribute, struct nb_error *error)
 {
@@ -37,8 +47,11 @@ static int draw_presence(struct drawing *d, size_t attribute, struct nb_error *e
         return rc;
     uint64_t id = nb_feature_value_id((unsigned)attribute * 2, 0);
     d->series[attribute] = nb_random_of(d->sampling->seed, id);
-    double u = nb_draw_fraction(&d->series[attribute]);
+    double u = nb_random_fraction(&d->series[attribute]);
     d->drawn->has[attribute] = u * (double)documents < (double)law.documents;
+    bool is_text = d->walk->published->settings.attributes[attribute].kind == NB_FIELD_KIND_TEXT;
+    if (d->drawn->has[attribute] && is_text && begin_text(d, attribute, &law) != 0)
+        return nb_error_no_memory(error);
     return 0;
 }
 
@@ -48,7 +61,7 @@ static void offer(struct drawing *d, size_t attribute, uint64_t feature, uint32_
 {
     assert(d->drawn->categories != NULL);
     struct nb_drawn_value *best = &d->drawn->categories[attribute];
-    double u = nb_draw_fraction(&d->series[attribute]);
+    double u = nb_random_fraction(&d->series[attribute]);
     double key = log(-log(u)) - log(p) / d->sampling->temperature;
     if (p > 0 && (!best->is_there || key < best->key))
         *best = (struct nb_drawn_value){feature, row, true, key};
@@ -59,7 +72,7 @@ static void draw_member(struct drawing *d, const struct nb_walked_value *value)
     struct nb_drawn_values *drawn = d->drawn;
     size_t attribute = value->law.attribute;
     double p = value->law.probability;
-    double u = nb_draw_fraction(&d->series[attribute]);
+    double u = nb_random_fraction(&d->series[attribute]);
     if (!(log(u) - log1p(-u) < (log(p) - log1p(-p)) / d->sampling->temperature))
         return;
     if (nb_array_reserve(&drawn->members, &drawn->member_room, drawn->member_count + 1,
@@ -159,6 +172,8 @@ static int draw_all(struct drawing *d, struct nb_error *error)
         rc = nb_label_walk_values(d->walk, pass_value, d, error);
     if (rc == 0 && d->is_short)
         rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = nb_draw_texts(d->walk, d->drawn->texts, error);
     return rc == 0 && d->has_tree ? nb_label_walk_look(d->walk, draw_tree, d, error) : rc;
 }
 
@@ -166,15 +181,17 @@ int nb_draw_values(struct nb_label_walk *walk, const struct nb_sampling *samplin
                    struct nb_drawn_values *drawn, struct nb_error *error)
 {
     struct drawing d = {.walk = walk, .sampling = sampling, .drawn = drawn};
+    d.words_left = sampling->words_most;
     size_t count = nb_label_walk_attributes(walk);
-    *drawn = (struct nb_drawn_values){0};
+    *drawn = (struct nb_drawn_values){.attributes = count};
     d.has_tree = walk->published->settings.structure == NB_STRUCTURE_TAN;
     d.series = calloc(count, sizeof *d.series);
     drawn->has = calloc(count, sizeof *drawn->has);
     drawn->categories = calloc(count, sizeof *drawn->categories);
-    int rc = d.series != NULL && drawn->has != NULL && drawn->categories != NULL
-                 ? draw_all(&d, error)
-                 : nb_error_no_memory(error);
+    drawn->texts = calloc(count, sizeof *drawn->texts);
+    bool has_room =
+        d.series != NULL && drawn->has != NULL && drawn->categories != NULL && drawn->texts != NULL;
+    int rc = has_room ? draw_all(&d, error) : nb_error_no_memory(error);
     if (drawn->member_count > 0)
         qsort(drawn->members, drawn->member_count, sizeof *drawn->members, by_attribute);
     free(d.series);
@@ -184,6 +201,9 @@ int nb_draw_values(struct nb_label_walk *walk, const struct nb_sampling *samplin
 
 void nb_drawn_values_deinit(struct nb_drawn_values *drawn)
 {
+    for (size_t i = 0; drawn->texts != NULL && i < drawn->attributes; i++)
+        nb_positions_deinit(&drawn->texts[i]);
+    free(drawn->texts);
     free(drawn->has);
     free(drawn->categories);
     free(drawn->members);

@@ -10,7 +10,8 @@
  *
  * A category has the value with the least ln(-ln u) - ln P / T, u uniform in (0, 1): then each has
  * it with its share (Gumbel 1954; the exponential clocks of Efraimidis and Spirakis 2006). A set
- * has a value where logit(u) is below logit(P) / T. With structure tan categories are drawn from
+ * has a value where logit(u) is below logit(P) / T. A text has words at positions (draw_texts.h).
+ * With structure tan categories are drawn from
  * the root of the tree on, and P is that given the parent's value, if the document has one.
  */
 #ifndef NB_CORE_GENERATE_DRAW_VALUES_H
@@ -19,6 +20,7 @@
 #include "core/base/random.h"
 #include "core/generate/generate.h"
 #include "core/generate/label_walk.h"
+#include "core/generate/positions.h"
 
 struct nb_drawn_value {
     uint64_t feature;
@@ -37,19 +39,15 @@ struct nb_drawn_values {
     struct nb_drawn_value *categories; /* owned; by attribute */
     struct nb_drawn_member *members;   /* owned; of sets, by attribute, then by row */
     size_t member_count, member_room;
+    struct nb_positions *texts; /* owned; by attribute */
+    size_t attributes;
 };
 
-/* Draws them. Takes one walk over the rows, and with structure tan 32 bytes for each value of a
- * category. The caller deinits in any case. Returns 0, NB_CONFLICT (the label has no documents) or
- * NB_NO_MEMORY. */
+/* Draws them. Takes one walk over the rows, a second one for texts, and with structure tan 32 bytes
+ * for each value of a category. The caller deinits in any case. Returns 0, NB_CONFLICT (the label
+ * has no documents) or NB_NO_MEMORY. */
 int nb_draw_values(struct nb_label_walk *walk, const struct nb_sampling *sampling,
                    struct nb_drawn_values *drawn, struct nb_error *error);
 void nb_drawn_values_deinit(struct nb_drawn_values *drawn);
-
-/* Between 0 and 1, and neither. */
-static inline double nb_draw_fraction(struct nb_random *random)
-{
-    return ((double)(nb_random_next(random) >> 12) + 0.5) * 0x1p-52;
-}
 
 #endif

@@ -25,6 +25,8 @@
 struct nb_sampling {
     struct nb_string label;
     size_t length; /* words */
+    size_t
+        words_most; /* that texts of fields have together: the rest of the last one is left out */
     uint64_t seed;
     double temperature; /* from NB_TEMPERATURE_LEAST to NB_TEMPERATURE_MOST */
 };
@@ -40,22 +42,24 @@ int nb_generate_sample(struct nb_engine *engine, struct nb_string model,
                        int (*word)(void *user, struct nb_string word), void *user,
                        struct nb_error *error);
 
-/* Receives the values of a document; everything is borrowed for the call. Returns 0 to go on. */
+/* Receives the values of a document; everything is borrowed for the call. Returns 0 to go on. A
+ * string is a category, or a text: its words with spaces between them. */
 struct nb_values_sink {
     int (*number)(void *user, struct nb_string field, double number);
-    int (*category)(void *user, struct nb_string field, struct nb_string value);
+    int (*string)(void *user, struct nb_string field, struct nb_string value);
     int (*set)(void *user, struct nb_string field); /* whose members follow */
     int (*member)(void *user, struct nb_string value);
     void *user;
 };
 
-/* Draws a value of each number, category and set of the settings, in their order, that the document
- * has, which is as frequent as in the label's documents: by core/attribute/attribute_law.h, each
- * probability or density to the power 1 / temperature, normalized; with structure tan along the
- * tree. The values are a function of the counts, the order of the rows and the seed. Values that
- * were forgotten meanwhile are left out. It takes one walk over the rows; a model without fields
- * none. Returns as nb_generate_sample does; NB_CONFLICT: the label has no documents, or the texts
- * of its values were not kept. */
+/* Draws a value of each field of the settings, in their order, that the document has, which is as
+ * frequent as in the label's documents: by core/attribute/attribute_law.h, each probability or
+ * density to the power 1 / temperature, normalized; with structure tan along the tree; the length
+ * of a text is Poisson, with the mean of the label's texts of the field, whatever the temperature
+ * is. The values are a function of the counts, the order of the rows and the seed. Values that were
+ * forgotten meanwhile are left out. It takes one walk over the rows, two with texts; a model
+ * without fields none. Returns as nb_generate_sample does; NB_CONFLICT: the label has no documents,
+ * or the texts of its values were not kept. */
 int nb_generate_values(struct nb_engine *engine, struct nb_string model,
                        const struct nb_sampling *sampling, const struct nb_values_sink *sink,
                        struct nb_error *error);

@@ -141,9 +141,9 @@ int nb_label_walk_look(const struct nb_label_walk *walk, nb_label_walk_looker *l
     return rc;
 }
 
-/* Visits the values of a step of rows from *row on, which moves behind them. */
+/* Visits a step of rows from *row on, which moves behind them. */
 static int visit_step(const struct nb_label_walk *walk, uint32_t *row, bool *is_last,
-                      nb_label_walk_visit_value *visit, void *user, struct nb_error *error)
+                      nb_label_walk_visit_row *visit, void *user, struct nb_error *error)
 {
     const struct nb_model *counts = walk->live->counts;
     const struct nb_attribute_scores *scores;
@@ -152,20 +152,16 @@ static int visit_step(const struct nb_label_walk *walk, uint32_t *row, bool *is_
     uint32_t rows = nb_model_rows(counts), left = rows > *row ? rows - *row : 0;
     uint32_t end = *row + (left < STEP_ROWS ? left : STEP_ROWS);
     int rc = nb_label_attributes(walk->published->scorer, counts, walk->label, &scores, &place);
-    for (; rc == 0 && *row < end; ++*row) {
-        struct nb_walked_value value = {.row = *row, .feature = nb_model_row_id(counts, *row)};
-        if (nb_value_law_of(scores, &walk->published->settings, counts, nb_model_row(counts, *row),
-                            place, &value.law))
-            visit(user, &value);
-    }
+    for (; rc == 0 && *row < end; ++*row)
+        visit(user, scores, *row, place);
     *is_last = end >= rows;
     rc = told(walk, rc, error);
     nb_model_unlock(counts);
     return rc;
 }
 
-int nb_label_walk_values(const struct nb_label_walk *walk, nb_label_walk_visit_value *visit,
-                         void *user, struct nb_error *error)
+int nb_label_walk_rows(const struct nb_label_walk *walk, nb_label_walk_visit_row *visit, void *user,
+                       struct nb_error *error)
 {
     uint32_t row = 0;
     bool is_last = false;
@@ -173,4 +169,28 @@ int nb_label_walk_values(const struct nb_label_walk *walk, nb_label_walk_visit_v
     while (rc == 0 && !is_last)
         rc = visit_step(walk, &row, &is_last, visit, user, error);
     return rc;
+}
+
+struct values_walk {
+    const struct nb_label_walk *walk;
+    nb_label_walk_visit_value *visit;
+    void *user;
+};
+
+static void visit_value(void *user, const struct nb_attribute_scores *scores, uint32_t row,
+                        uint32_t place)
+{
+    const struct values_walk *w = user;
+    const struct nb_model *counts = w->walk->live->counts;
+    struct nb_walked_value value = {.row = row, .feature = nb_model_row_id(counts, row)};
+    if (nb_value_law_of(scores, &w->walk->published->settings, counts, nb_model_row(counts, row),
+                        place, &value.law))
+        w->visit(w->user, &value);
+}
+
+int nb_label_walk_values(const struct nb_label_walk *walk, nb_label_walk_visit_value *visit,
+                         void *user, struct nb_error *error)
+{
+    struct values_walk w = {walk, visit, user};
+    return nb_label_walk_rows(walk, visit_value, &w, error);
 }

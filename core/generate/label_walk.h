@@ -53,6 +53,13 @@ int nb_label_walk_attribute(const struct nb_label_walk *walk, size_t attribute,
                             struct nb_attribute_law *law, uint64_t *documents,
                             struct nb_error *error);
 
+/* Calls `visit` for every row, in their order, under the model's read lock, with what the counts
+ * say of the attributes, and the label's place there. Returns as nb_label_walk_law. */
+typedef void nb_label_walk_visit_row(void *user, const struct nb_attribute_scores *scores,
+                                     uint32_t row, uint32_t place);
+int nb_label_walk_rows(const struct nb_label_walk *walk, nb_label_walk_visit_row *visit, void *user,
+                       struct nb_error *error);
+
 /* Calls `visit`, under the model's read lock, for every value of a category or a set that a
  * document has, in the order of the rows. Returns as nb_label_walk_law. */
 struct nb_walked_value {

@@ -6,6 +6,7 @@
  */
 #include <math.h>
 
+#include "core/base/buffer.h"
 #include "core/generate/draw_values.h"
 #include "core/generate/generate.h"
 #include "core/generate/label_walk.h"
@@ -29,13 +30,13 @@ static const struct nb_attribute *attribute_at(const struct telling *d, size_t a
 /* ---- telling --------------------------------------------------------------------------------- */
 
 /* Sets *value, whose bytes are NULL where it was forgotten meanwhile. */
-static int text_of(struct telling *d, const struct nb_drawn_value *drawn, struct nb_string field,
+static int text_of(struct telling *d, uint32_t row, uint64_t feature, struct nb_string field,
                    struct nb_string *value, struct nb_error *error)
 {
     struct nb_string text;
     bool is_kept = false;
     *value = (struct nb_string){NULL, 0};
-    int rc = nb_row_texts_get(&d->texts, drawn->row, drawn->feature, &text, &is_kept, error);
+    int rc = nb_row_texts_get(&d->texts, row, feature, &text, &is_kept, error);
     if (rc == NB_NOT_FOUND)
         return 0;
     if (rc == 0 && !is_kept)
@@ -51,10 +52,11 @@ static int tell_category(struct telling *d, size_t attribute, struct nb_string f
                          struct nb_error *error)
 {
     struct nb_string value;
-    if (!d->drawn.categories[attribute].is_there)
+    const struct nb_drawn_value *drawn = &d->drawn.categories[attribute];
+    if (!drawn->is_there)
         return 0;
-    int rc = text_of(d, &d->drawn.categories[attribute], field, &value, error);
-    return rc != 0 || value.bytes == NULL ? rc : d->sink->category(d->sink->user, field, value);
+    int rc = text_of(d, drawn->row, drawn->feature, field, &value, error);
+    return rc != 0 || value.bytes == NULL ? rc : d->sink->string(d->sink->user, field, value);
 }
 
 /* *at is the place of the first member of this set or a later one. */
@@ -64,11 +66,40 @@ static int tell_set(struct telling *d, size_t attribute, struct nb_string field,
     int rc = d->sink->set(d->sink->user, field);
     for (; rc == 0 && *at < d->drawn.member_count && d->drawn.members[*at].attribute == attribute;
          ++*at) {
+        const struct nb_drawn_value *drawn = &d->drawn.members[*at].value;
         struct nb_string value;
-        rc = text_of(d, &d->drawn.members[*at].value, field, &value, error);
+        rc = text_of(d, drawn->row, drawn->feature, field, &value, error);
         if (rc == 0 && value.bytes != NULL)
             rc = d->sink->member(d->sink->user, value);
     }
+    return rc;
+}
+
+static int add_word(struct telling *d, const struct nb_position *p, struct nb_string field,
+                    struct nb_buffer *words, struct nb_error *error)
+{
+    struct nb_string word;
+    int rc = text_of(d, p->row, p->feature, field, &word, error);
+    if (rc != 0 || word.bytes == NULL)
+        return rc;
+    if ((words->length > 0 && nb_buffer_append(words, " ", 1) != 0) ||
+        nb_buffer_append(words, word.bytes, word.length) != 0)
+        return nb_error_no_memory(error);
+    return 0;
+}
+
+static int tell_text(struct telling *d, size_t attribute, struct nb_string field,
+                     struct nb_error *error)
+{
+    const struct nb_positions *text = &d->drawn.texts[attribute];
+    struct nb_buffer words = {0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && text->sum > 0 && i < text->length; i++)
+        rc = add_word(d, &text->heap[i], field, &words, error);
+    if (rc == 0)
+        rc = d->sink->string(d->sink->user, field,
+                             words.length > 0 ? nb_buffer_string(&words) : nb_string_of(""));
+    nb_buffer_deinit(&words);
     return rc;
 }
 
@@ -78,8 +109,8 @@ static int tell_number(const struct telling *d, size_t attribute, struct nb_stri
     static const double two_pi = 6.283185307179586;
     uint64_t id = nb_feature_value_id((unsigned)attribute * 2 + 1, 0);
     struct nb_random random = nb_random_of(d->sampling->seed, id);
-    double radius = sqrt(-2 * log(nb_draw_fraction(&random)) * d->sampling->temperature);
-    double normal = radius * cos(two_pi * nb_draw_fraction(&random));
+    double radius = sqrt(-2 * log(nb_random_fraction(&random)) * d->sampling->temperature);
+    double normal = radius * cos(two_pi * nb_random_fraction(&random));
     return d->sink->number(d->sink->user, field, law->mean + law->deviation * normal);
 }
 
@@ -100,8 +131,9 @@ static int tell_field(struct telling *d, size_t attribute, size_t *at, struct nb
         return tell_category(d, attribute, field, error);
     case NB_FIELD_KIND_SET:
         return law.values > 0 ? tell_set(d, attribute, field, at, error) : 0;
-    case NB_FIELD_KIND_NUMBER:
     case NB_FIELD_KIND_TEXT:
+        return tell_text(d, attribute, field, error);
+    case NB_FIELD_KIND_NUMBER:
         break;
     }
     return 0;

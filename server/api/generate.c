@@ -98,6 +98,7 @@ static int read_sampling(const struct nb_request *request, struct nb_sampling *s
         rc = nb_error_set(error, NB_INVALID, "query parameter 'temperature' must be at least %g",
                           NB_TEMPERATURE_LEAST);
     sampling->length = (size_t)length;
+    sampling->words_most = (size_t)most;
     return rc;
 }
 
@@ -143,7 +144,7 @@ static int write_number(void *user, struct nb_string field, double number)
     return settle(user, &e);
 }
 
-static int write_category(void *user, struct nb_string field, struct nb_string value)
+static int write_string(void *user, struct nb_string field, struct nb_string value)
 {
     struct nb_emitter e = begin_value(user, field);
     if (e.code == 0)
@@ -167,7 +168,7 @@ int nb_route_sample(struct nb_request *request, struct nb_error *error)
     struct reply r;
     struct nb_sampling sampling;
     struct nb_error engines = {0};
-    const struct nb_values_sink values = {write_number, write_category, write_set, write_word, &r};
+    const struct nb_values_sink values = {write_number, write_string, write_set, write_word, &r};
     struct nb_engine *engine = request->server->engine;
     int rc = begin(&r, request, error);
     if (rc == 0)

@@ -994,22 +994,23 @@ def test_sample_of_fields(api):
     client, model = Bayesc(api), api.name()
     path = "/v1/models/" + model
     api.put(path, {"preset": "book", "fields": {"land": "category", "tags": "set", "n": "number", "note": "text"}}).ok(201)
-    for i, values in enumerate(({"land": "DE", "tags": ["a", "b"], "n": 1.5}, {"land": "FR", "n": 4}, {"tags": ["a"]})):
+    for i, values in enumerate(({"land": "DE", "tags": ["a", "b"], "n": 1.5}, {"land": "FR", "n": 4, "note": "of a kind"},
+                                {"tags": ["a"]})):
         api.post(path + "/train", {"values": values, "label": "x", "id": str(i), "text": "some words"}).ok()
     whole = 0
     for seed in range(12):
         values = api.get(f"{path}/sample?label=x&seed={seed}").ok().json.get("values", {})
         lines = client.run("sample", model, "-l", "x", "-s", str(seed)).decode().splitlines()[1:]
-        shown = {"land": str, "tags": ", ".join, "n": "{:.10g}".format}
+        shown = {"land": str, "tags": ", ".join, "n": "{:.10g}".format, "note": str}
         equal(lines, [f"{name}={shown[name](value)}" for name, value in values.items()], "what is missing has no line")
-        whole += len(values) == 3
+        whole += len(values) == 4
     holds(whole > 0, "no document has all values")
     fields = api.get(f"{path}/distribution?label=x&limit=50").ok().json["fields"]
     lines = client.run("sample", model, "-l", "x", "-e", "50").decode().splitlines()
     _, of_fields, of_values = "\n".join(lines).split("\n\n")
     equal([line.split() for line in of_fields.splitlines()[1:]],
           [["land", "2", "1", "-", "-"], ["tags", "2", "1", "-", "-"], ["n", "2", "1", "2.75", "1.25"],
-           ["note", "0", "3", "-", "-"]])
+           ["note", "1", "2", "-", "-"]])
     rows = [(f"{row['field']}={t['value']}", t) for row in fields for t in row.get("values", [])]
     equal(len(rows), 4)
     for line, (name, t) in zip(of_values.splitlines()[1:], rows, strict=True):

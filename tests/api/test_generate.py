@@ -433,6 +433,9 @@ def test_values_where_texts_are_not_kept(api):
     value = client.get("/v1/models/m/distribution?label=x").ok().json["fields"][0]["values"][0]
     holds(value["value"].startswith("#") and len(value["value"]) == 17, value)
     refused(client.get("/v1/models/m/sample?label=x"), 409, "keep_words")
+    client.put("/v1/models/n", {"preset": "book", "fields": {"a": "text"}}).ok(201)
+    client.post("/v1/models/n/train", {"values": {"a": "many secret words " * 9}, "label": "x"}).ok()
+    refused(client.get("/v1/models/n/sample?label=x"), 409, "keep_words")
 
 
 # ---- drawn values --------------------------------------------------------------------------------
@@ -465,8 +468,8 @@ def test_values_come_as_often_as_the_model_says(api):
         with tickets(api, **settings) as model:
             for label in ("spam", "ham"):
                 got, what = drawn(model, label, count, temperature=temperature), f"{settings} {temperature} {label}"
-                equal(set().union(*got), {"country", "tags", "amount", "same"}, "what some document has, but texts")
-                for name in ("country", "tags", "amount", "same"):
+                equal(set().union(*got), {"country", "note", "tags", "amount", "same"}, "what some document has")
+                for name in ("country", "note", "tags", "amount", "same"):
                     assert_share(sum(name in v for v in got), count, with_value(model, label, name), f"{what}: {name} is there")
                 country = {m: want[1] for m, want in expected_values(model, "country", label).items()}
                 for m, p in country.items():
@@ -525,6 +528,160 @@ def assert_follows_law(got, law, temperature, what):
     for value, p in law.items():
         p = tempered(p, [q for other, q in law.items() if other != value], temperature)
         assert_share(got.count(value), len(got), p, f"{what}: {value}")
+
+
+# ---- drawn texts ---------------------------------------------------------------------------------
+class Series:
+    """SplitMix64 (Steele, Lea and Flood 2014) of two numbers, as core/base/random.h has it."""
+
+    def __init__(self, a, b):
+        self.state = a
+        self.state = self.next() ^ b
+
+    def next(self):
+        mask = 2 ** 64 - 1
+        self.state = z = (self.state + 0x9E3779B97F4A7C15) & mask
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
+        return z ^ z >> 31
+
+    def fraction(self):
+        return ((self.next() >> 12) + 0.5) / 2 ** 52
+
+
+def slow_length(u, mean):
+    """The least k with P(X <= k) at least u, X Poisson."""
+    k, below = 0, math.exp(-mean)
+    while mean and below < u:
+        k += 1
+        below += math.exp(k * math.log(mean) - mean - math.lgamma(k + 1))
+    return k
+
+
+def slow_word(series, weights):
+    """A reservoir of one word over all of them, in the order in which they were learned."""
+    whole, bound, found = 0.0, 0.0, None
+    for word, weight in weights:
+        whole += weight
+        while weight > 0 and bound <= whole:
+            found = word
+            bound = whole / (((series.next() >> 11) + 1) / 2 ** 53)
+            bound = bound if bound > whole else math.nextafter(whole, math.inf)
+    return found
+
+
+def field_weights(model, name, label):
+    """[(word, its count and what is added to it)] of a text, in the order in which words were learned."""
+    counts = Counts([(v, bags[name]) for v, bags in model.documents.values() if name in bags])
+    n = counts.d if model.settings.get("event_model") == "binary" else counts.n
+    order = list(dict.fromkeys(w for _, bags in model.documents.values() for w in bags.get(name, ())))
+    smoothing, estimate = model.settings.get("smoothing", 1.0), model.settings.get("estimate", "mean")
+    if not isinstance(smoothing, dict):
+        a = dict.fromkeys(order, {"mean": smoothing, "map": smoothing - 1, "mle": 0}[estimate])
+    elif "labels" in smoothing:
+        a = dict.fromkeys(order, smoothing["labels"][label])
+    elif "alpha" in smoothing:
+        a = dict.fromkeys(order, smoothing["alpha"])
+    elif smoothing["p"] == "uniform":
+        a = {w: smoothing["m"] * (1 / len(order)) for w in order}
+    else:
+        whole = sum(n[v][w] for v in counts.labels for w in order)
+        a = {w: smoothing["m"] * (sum(n[v][w] for v in counts.labels) / whole) for w in order}
+    return [(w, n[label][w] + a[w]) for w in order]
+
+
+def slow_text(model, name, label, seed, temperature):
+    """The words of a text by the definition; None: the document has none."""
+    own = [bags for v, bags in model.documents.values() if v == label]
+    has = [bags[name] for bags in own if name in bags]
+    series = Series(seed, 30 << 59 | list(model.fields).index(name) * 2 << 50)
+    if series.fraction() * len(own) >= len(has):
+        return None
+    length = slow_length(series.fraction(), sum(sum(bag.values()) for bag in has) / len(has))
+    weights = [(w, c ** (1 / temperature) if c > 0 else 0) for w, c in field_weights(model, name, label)]
+    start = series.next()
+    words = [slow_word(Series(start, i), weights) for i in range(length)]
+    return " ".join(w for w in words if w is not None)
+
+
+def titled(api, **settings):
+    """Documents with two texts, whose words differ by label and field. The order of the words is that of learning:
+    each comes in a document of its own first."""
+    model = Attributes(api, {"title": "text", "country": "category", "body": "text"}, **settings)
+    rng, words = random.Random(api.seed), [f"w{i}" for i in range(24)]
+    for i, word in enumerate(words):
+        model.train({"title": word, "body": words[-i]} if i < 16 else {"body": words[-i]}, "ab"[i % 2], id=f"first {i}")
+    for i in range(60):
+        label, values = "ab"[i % 3 == 0], {"country": rng.choice(["DE", "FR"])}
+        of = words[:12] if label == "a" else words[6:16]
+        if rng.random() < 0.8:
+            values["title"] = " ".join(rng.choice(of[:rng.randrange(1, len(of))]) for _ in range(rng.randrange(0, 9)))
+        if rng.random() < 0.9:
+            values["body"] = " ".join(rng.choice(words) for _ in range(rng.randrange(0, 40)))
+        model.train(values, label, id=str(i), text=rng.choice(["", "other words beside the fields"]))
+    model.train({"title": ""}, "empty", id="empty")
+    return model
+
+
+def test_texts_are_those_of_the_slow_computation(api):
+    """Word for word, with its length, and where it is missing."""
+    for settings, temperature in (({}, 1), ({}, 0.5), ({}, 7), ({"smoothing": 0.01}, 1), ({"event_model": "binary"}, 1),
+                                  ({"event_model": "bernoulli"}, 1), ({"event_model": "complement"}, 1),
+                                  ({"estimate": "mle"}, 1), ({"estimate": "map", "smoothing": 1.5}, 1),
+                                  ({"smoothing": {"labels": {"a": 0.2, "b": 4, "empty": 1}}}, 1),
+                                  ({"smoothing": {"m": 20, "p": "uniform"}}, 1),
+                                  ({"smoothing": {"m": 20, "p": "vocabulary"}}, 1),
+                                  ({"smoothing": {"m": 20, "p": "vocabulary"}, "event_model": "binary"}, 1),
+                                  ({"smoothing": {"m": 20, "p": "uniform"}, "event_model": "bernoulli"}, 1),
+                                  ({"smoothing": {"m": 20, "p": "vocabulary"}, "event_model": "bernoulli"}, 1),
+                                  ({"smoothing": {"alpha": 2, "beta": 3}, "event_model": "bernoulli"}, 1)):
+        with titled(api, **settings) as model:
+            for label, seeds in (("a", 12), ("b", 12), ("empty", 2)):
+                for seed in range(seeds):
+                    got = sample(model, label=label, length=0, seed=seed, temperature=temperature).ok().json.get("values", {})
+                    for name in ("title", "body"):
+                        want = slow_text(model, name, label, seed, temperature)
+                        equal(got.get(name), want, f"{settings} {temperature} {label} {seed} {name}")
+
+
+def test_texts_follow_their_own_distributions(api):
+    """Of many: each word with its probability, lengths with the mean and the variance of a Poisson distribution."""
+    count = 500
+    with titled(api) as model:
+        for label in ("a", "b"):
+            got = drawn(model, label, count)
+            for name in ("title", "body"):
+                weights, has = dict(field_weights(model, name, label)), [v[name].split() for v in got if name in v]
+                assert_share(len(has), count, with_value(model, label, name), f"{label}: {name} is there")
+                law = {w: c / math.fsum(weights.values()) for w, c in weights.items()}
+                assert_follows([w for words in has for w in words], law, f"{label} {name}")
+                own = [bags[name] for v, bags in model.documents.values() if v == label and name in bags]
+                mean, n = sum(sum(bag.values()) for bag in own) / len(own), len(has)
+                of = [len(words) for words in has]
+                holds(abs(sum(of) - n * mean) < 6 * math.sqrt(n * mean), f"{label} {name}: mean {sum(of) / n}, want {mean}")
+                squares = math.fsum((k - mean) ** 2 for k in of)
+                bound = 6 * math.sqrt(n * (mean + 2 * mean * mean))  # Var (X - mean)^2 of a Poisson X
+                holds(abs(squares - n * mean) < bound, f"{label} {name}: variance {squares / n}, want {mean}")
+
+
+def test_a_text_is_of_its_label(api):
+    with titled(api, smoothing=0.1) as model:
+        right = [model.classify(values)["label"] == label for label in ("a", "b") for values in drawn(model, label, 40)
+                 if values.get("title")]
+        holds(sum(right) > 0.9 * len(right) > 30, f"{sum(right)} of {len(right)}")
+
+
+def test_texts_have_a_bound_together(api):
+    client = api.another(config={"server": {"listing_rows": 30}}).start().client
+    client.put("/v1/models/m", {"preset": "book", "fields": {"a": "text", "b": "text", "c": "text"}}).ok(201)
+    client.post("/v1/models/m/train", {"values": dict.fromkeys("abc", "word " * 14), "label": "x", "id": "1"}).ok()
+    lengths = []
+    for seed in range(30):
+        values = client.get(f"/v1/models/m/sample?label=x&length=0&seed={seed}").ok().json["values"]
+        lengths.append([len(values[name].split()) for name in "abc"])
+        equal(set(" ".join(values.values()).split()), {"word"})
+    holds(all(sum(row) <= 30 for row in lengths), lengths)
+    holds(any(sum(row) == 30 and row[2] < 8 for row in lengths), f"none was cut: {lengths}")
 
 
 def test_a_sample_does_not_depend_on_the_store(api):
