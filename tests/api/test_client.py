@@ -1131,6 +1131,8 @@ def test_help_and_mistakes(api):
     for command in COMMANDS:
         holds(re.search(rf"(?m)^  {command} ", text), f"{command} in {text}")
         said = client.run(command, "--help").decode()
+        short = re.findall(r"^  (-\w),", said, re.M)
+        equal(sorted(short), sorted(set(short)), f"{command}: an option of one letter that stands twice means one of both")
         holds(said.startswith(f"Usage: bayesc {command} ") and "--url URL" in said, said)
     equal(sorted(re.findall(r"(?m)^  ([a-z-]+) ", text)), sorted(COMMANDS))
     holds(client.run("--version").startswith(b"bayesc "), "version")

@@ -30,7 +30,7 @@ static const struct nb_flag FLAGS[] = {
      "another number gives other starts (default: 1)"},
     {"all", 'a', NB_FLAG_SWITCH, NULL, offsetof(struct cluster_options, all), 0, 0,
      "documents with a label, too"},
-    {"members", 'm', NB_FLAG_SWITCH, NULL, offsetof(struct cluster_options, members), 0, 0,
+    {"members", 0, NB_FLAG_SWITCH, NULL, offsetof(struct cluster_options, members), 0, 0,
      "instead of the words: the number of the cluster and the id of each document, by lines"},
     {"apply", 0, NB_FLAG_SWITCH, NULL, offsetof(struct cluster_options, apply), 0, 0,
      "gives the documents labels, cluster-1 and so on, which rename-label renames"},
