@@ -102,6 +102,17 @@ export async function folders_are_labels(api) {
   }
 }
 
+export async function binary_files_are_said(api) {
+  const zeros = Buffer.alloc(400), binary = "it is binary, neither a text nor a mail";
+  const {daemon, tab} = await choose(api, {"zeros.txt": zeros, "zeros.mbox": zeros, "note.txt": "a plain text",
+    "wide.txt": Buffer.from("\uFEFFwords of two bytes", "utf16le"),
+    "odd.eml": Buffer.concat([Buffer.from("From: a@b\r\nSubject: odd\r\n\r\nhello\r\n"), zeros])});
+  await tab.write("#train-label", "spam");
+  await learn(tab);
+  equal(await counted(tab), ["failed 3", "learned 2", "wide.txt 1 it is UTF-16: save it as UTF-8", `zeros.mbox 1 ${binary}`, `zeros.txt 1 ${binary}`], "what came of them");
+  equal((await daemon.call("GET", "v1/models/made")).documents, 2, "documents");
+}
+
 export async function an_mbox_is_taken_apart(api) {
   const mails = (await sample("train")).filter((one) => one.mail && one.label === "spam").map((one) => one.mail.replaceAll("\r\n", "\n"));
   const long = "x".repeat(70) + "\n";

@@ -119,6 +119,25 @@ export async function a_mail_is_read_and_shown(api) {
   await rm(folder, {recursive: true});
 }
 
+export async function a_binary_file_is_said(api) {
+  const {tab} = await tried(api, "x");
+  const folder = await mkdtemp(join(tmpdir(), "bayesd-binary-"));
+  api.ends.push(() => rm(folder, {recursive: true}));
+  const input = await tab.page.$("#try-file");
+  const tryFile = async (name, content) => {
+    await writeFile(join(folder, name), content);
+    await input.uploadFile(join(folder, name));
+  };
+  for (let i = 0; i < 2; i++) { // chosen again it is said again
+    await tryFile("zeros", Buffer.alloc(400));
+    await tab.sees('[role="alert"]', "zeros: it is binary, neither a text nor a mail.");
+    equal(await tab.page.$eval("textarea", (element) => element.value), "", "the text");
+    equal(await tab.page.$$eval(".teach", (all) => all.length), 0, "places to teach it");
+    await tryFile("text", "free prize");
+    await tab.sees("main h2", "Verdict");
+  }
+}
+
 export async function a_hostile_text_stays_text(api) {
   const {tab} = await tried(api, HOSTILE);
   equal(await tab.page.$eval(".document", (element) => element.textContent), HOSTILE, "the text");

@@ -20,12 +20,11 @@ async function* texts(file) {
   yield decoder.decode();
 }
 
-// "mbox", "lines", "table" or "single", by the name, else by the beginning.
+// "mbox", "lines", "table" or "single": tables and lines by the name, an mbox by its beginning.
 export async function kindOf(file) {
   if (/\.(csv|tsv)$/i.test(file.name)) return "table";
   if (/\.(ndjson|jsonl)$/i.test(file.name)) return "lines";
-  const beginning = await file.slice(0, 5).text();
-  return beginning === "From " || /\.mbox$/i.test(file.name) ? "mbox" : "single";
+  return await file.slice(0, 5).text() === "From " ? "mbox" : "single";
 }
 
 export function base64(bytes) {
@@ -34,16 +33,29 @@ export function base64(bytes) {
   return btoa(text);
 }
 
+// Control characters that texts do not have: neither white space nor backspace, nor a shift or an escape of ISO 2022.
+const isStray = (byte) => byte < 8 || (byte > 15 && byte < 32 && byte !== 27) || byte === 127;
+
+// Why bytes that are no mail are no text either; null: they are. The rule is that of bayesc.
+export function whyNoText(bytes) {
+  if ((bytes[0] === 255 && bytes[1] === 254) || (bytes[0] === 254 && bytes[1] === 255)) return "it is UTF-16: save it as UTF-8";
+  let stray = 0;
+  for (const byte of bytes) if (isStray(byte)) stray++;
+  return stray * 16 > bytes.length ? "it is binary, neither a text nor a mail" : null;
+}
+
 function mailOrText(bytes) {
   const text = new TextDecoder("utf-8").decode(bytes);
-  return looksLikeMail(text) ? {mail_base64: base64(bytes)} : {text};
+  if (looksLikeMail(text)) return {document: {mail_base64: base64(bytes)}};
+  const error = whyNoText(bytes);
+  return error ? {error} : {document: {text}};
 }
 
 // ---- the kinds ----------------------------------------------------------------------------------
 
 async function* single(file) {
   if (file.size > MAIL_MOST) yield {bytes: file.size, error: "the file is too long to be one document"};
-  else yield {bytes: file.size, document: mailOrText(new Uint8Array(await file.arrayBuffer()))};
+  else yield {bytes: file.size, ...mailOrText(new Uint8Array(await file.arrayBuffer()))};
 }
 
 // Where a mail of an mbox begins in these bytes, from `from` on: "From " at the beginning of a line; -1: nowhere.

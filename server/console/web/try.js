@@ -5,7 +5,7 @@ import {document as ask, get, model as of} from "./api.js";
 import {failure, field, h, put, say} from "./dom.js";
 import {bytes as size, count} from "./format.js";
 import {fieldInputs} from "./field_values.js";
-import {base64} from "./files.js";
+import {base64, whyNoText} from "./files.js";
 import {looksLikeMail, readMail} from "./mail.js";
 import {choose, labelList, labelsOf, nothing} from "./models.js";
 import {change, headline, kinds, strongest, summary, textWithEvidence} from "./verdict.js";
@@ -94,12 +94,14 @@ class Trial {
   async take(file) {
     if (!file) return;
     const bytes = new Uint8Array(await file.arrayBuffer());
-    const isLong = bytes.length > SHOWN_MOST;
-    this.text.value = isLong ? "" : new TextDecoder("utf-8").decode(bytes);
+    const text = new TextDecoder("utf-8").decode(bytes), isLong = bytes.length > SHOWN_MOST;
+    const why = looksLikeMail(text) ? null : whyNoText(bytes);
+    this.text.value = isLong || why ? "" : text;
     this.close();
+    this.file.value = "";
+    if (why) return void put(this.result, failure(new Error(`${file.name}: ${why}.`)));
     if (isLong) put(this.opened, `${file.name}, ${size(bytes.length)}`);
     this.long = isLong ? {bytes} : null;
-    this.file.value = "";
     this.run({bytes});
   }
 
