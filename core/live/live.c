@@ -101,7 +101,7 @@ struct nb_published *nb_live_settings(struct nb_live *live)
 /* ---- documents without a label ----------------------------------------------------------------
  */
 
-/* Under the model's lock. Returns what there was. */
+/* Under the model's lock. Returns the old one. */
 static struct nb_refined *exchange_refined(struct nb_live *live, struct nb_refined *refined)
 {
     struct nb_refined *old = live->refined;
@@ -214,7 +214,7 @@ struct nb_live *nb_live_new(struct nb_string name, uint32_t number, const struct
     return live;
 }
 
-/* The table that a structure of the settings needs, of no document. */
+/* Makes the empty table of pairs that the setting `structure` needs. */
 static int begin_pairs(struct nb_model *counts, const struct nb_settings *settings)
 {
     if (settings->structure == NB_STRUCTURE_NAIVE)
@@ -267,7 +267,7 @@ size_t nb_live_memory(struct nb_live *live)
     if (!atomic_load(&live->loaded))
         return 0;
     struct nb_published *p = nb_live_settings(live);
-    /* The checkpoint is the writer's: its byte per range is counted by the rows. */
+    /* The checkpoint belongs to the writer, so its byte per range is computed from the rows. */
     size_t bytes = nb_model_memory(live->counts) + nb_scorer_memory(p->scorer) +
                    nb_stack_memory(p->stack) + nb_stack_weights_memory(p->weights) +
                    nb_ranges_of(nb_model_rows(live->counts)) + atomic_load(&live->writers_bytes) +

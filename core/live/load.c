@@ -18,7 +18,7 @@ struct loading {
     struct nb_live *live;
     struct nb_features_coder *coder;
     struct nb_state_record state;
-    uint64_t *marks; /* owned; per stored range */
+    uint64_t *marks; /* owned; of each stored range: the last entry that it contains */
     size_t range_count, range_room;
     uint64_t twin_bytes;
     struct nb_delta delta;
@@ -164,9 +164,9 @@ static int count_row(void *user, struct nb_string key, struct nb_string value,
     return 0;
 }
 
-/* A row whose key is damaged would be missed without a word: a document would be learned twice, a
- * weight would be back at its start. So the rows are counted, and their checksums verified: 0.1 us
- * each. */
+/* A record with a damaged key would not be found, and nothing else would show it: a document could
+ * be learned twice, a weight would be at its start value. So the records are counted and their
+ * checksums verified, 0.1 us each. */
 static int check_indexes(const struct loading *l, struct nb_error *error)
 {
     const struct nb_ledger_totals *totals = &l->state.totals;
@@ -193,7 +193,8 @@ static int check_indexes(const struct loading *l, struct nb_error *error)
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* A model that was never stacked has no weights but those that it starts with. */
+/* Reads a record of weights. A model that was never stacked has none, and keeps the start values.
+ */
 static int load_weights(void *user, struct nb_string key, struct nb_string value,
                         struct nb_error *error)
 {

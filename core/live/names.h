@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What may be the name of a model, a label, the id of a document, a source. Pure functions; any
- * thread. Each returns 0 or NB_UNUSABLE with a sentence that names the member.
+ * Checks of names of models, labels, ids of documents and sources. Pure functions; any thread. Each
+ * returns 0, or NB_UNUSABLE with an error text that names the member.
  */
 #ifndef NB_CORE_LIVE_NAMES_H
 #define NB_CORE_LIVE_NAMES_H

@@ -8,31 +8,31 @@
 #include "core/score/stack.h"
 
 /* Measured on SpamAssassin's corpus, 20 Newsgroups, Enron 1 and 2 and SMS: see core/README.md. */
-static const uint64_t least_others = 2; /* documents of the label, for one more to teach */
-static const double most_odds = 8;      /* of the recent share, against that of all documents */
-static const double fading = 1.0 / 20;  /* of a recent document, with the next */
-static const double recent_prior = 2;   /* documents in which the shares agree */
-static const uint64_t small = 1000;     /* documents of a model that is fitted whole */
-static const double least_turnover = 4; /* changes to a label, or revised documents */
-static const double new_share = 1;      /* and as a share of what was there; */
+static const uint64_t least_others = 2; /* others of its label, for a document to teach */
+static const double most_odds = 8;      /* recent odds, relative to those of all documents */
+static const double fading = 1.0 / 20;  /* what recent counts lose with each document */
+static const double recent_prior = 2;   /* documents with equal shares, added as a prior */
+static const uint64_t small = 1000;     /* most documents of a small model */
+static const double least_turnover = 4; /* least changes to a label, or revised documents */
+static const double new_share = 1;      /* and least share of what was there before; */
 static const double early_share = 0.25; /* among the first documents: */
 static const double early = 200;
 static const double turned_share = 0.05;
 static const double skewed_share = 0.2;
-static const double label_share = 0.02; /* of a label, and of its own documents: */
+static const double label_share = 0.02; /* not taught of a label: of all documents, and */
 static const double mostly = 0.75;
 static const double idle_share = 0.02;
 static const double revised_share = 0.1;
 static const double corrected_share = 0.01;
-/* Documents, for a pass of the twin. */
+/* Bounds for a pass of the twin: share not taught, and numbers of documents. */
 static const double pass_share = 0.05;
 static const uint64_t tiny = 250, large = 5000, largest = 30000;
-static const double skew_fading = 1.0 / 10000; /* of a document, with the next */
-static const uint64_t most_lessons = 600000;   /* documents times labels, in a large model */
+static const double skew_fading = 1.0 / 10000; /* what the sum loses with each document */
+static const uint64_t most_lessons = 600000; /* documents times labels, in a model above `large` */
 
-/* The places of the model. Stored: never renumber. */
+/* Indexes of the model's numbers. They are stored: never renumber. */
 enum {
-    CHANGES, /* documents that were counted: what recent ones have faded by */
+    CHANGES, /* documents counted so far, by which recent counts have faded */
     RECENT,  /* C */
     CREDIT,
     NOT_TAUGHT, /* S */
@@ -41,23 +41,23 @@ enum {
     RIPE,       /* above 0: some k_v is large enough, or a label has begun to teach. If some k_v is
                    most of its D_v: the largest of these */
     REVISED,    /* documents that were relabelled, replaced or forgotten */
-    REFITS,     /* that began */
+    REFITS,     /* refits that began */
     IS_REFITTING,
     IS_STALE,
     FINGERPRINT,
     TWIN_NOT_TAUGHT, /* sum of 1 - w since the twin's last pass */
     TWIN_IS_DUE,     /* the refit must end with a pass */
-    REVISED_BEFORE,  /* documents that were, before the refit that is under way began */
-    SKEW,            /* sum of 1 - w of all documents, which fades */
+    REVISED_BEFORE,  /* REVISED, when the present refit began */
+    SKEW,            /* sum of 1 - w of all documents, fading */
     LABELS_FROM = 16
 };
 
-/* The places of a label, from LABELS_FROM + label * PER_LABEL on. */
+/* Indexes of a label's numbers, from LABELS_FROM + label * PER_LABEL on. */
 enum {
     LABEL_RECENT,   /* c_v when the label was counted last */
-    LABEL_CHANGES,  /* and CHANGES then: so that only the label of a document is written */
+    LABEL_CHANGES,  /* CHANGES at that time; so a document changes the numbers of its label only */
     LABEL_TURNOVER, /* k_v */
-    LABEL_REFITS,   /* REFITS then: k_v is 0 since a later refit */
+    LABEL_REFITS,   /* REFITS at that time; after a later refit k_v is 0 */
     PER_LABEL = 4
 };
 
@@ -68,7 +68,7 @@ static size_t place_of(uint32_t label, unsigned what)
     return LABELS_FROM + (size_t)label * PER_LABEL + what;
 }
 
-/* c_v as it is now. */
+/* The present c_v. */
 static double recent_of(const struct nb_weights *order, uint32_t label)
 {
     double recent = nb_weights_at(order, place_of(label, LABEL_RECENT));
@@ -87,7 +87,7 @@ double nb_order_weight(const struct nb_weights *order, uint32_t label, uint64_t 
     return fmin(1, most_odds * (pi / (1 - pi)) / (q / (1 - q)));
 }
 
-/* Room for all places of the model, and those of a label. */
+/* Allocates the numbers of the model, and those of a label. */
 static int make_room(struct nb_weights *order, uint32_t label)
 {
     int rc = nb_weights_grow(order, place_of(label + 1, 0), NULL);
@@ -306,6 +306,6 @@ int nb_order_begin_pass(struct nb_weights *order)
     if (rc != 0)
         return rc;
     nb_weights_set(order, TWIN_NOT_TAUGHT, 0);
-    nb_weights_set(order, TWIN_IS_DUE, 1); /* for a pass that is lost */
+    nb_weights_set(order, TWIN_IS_DUE, 1); /* in case the pass is lost */
     return 0;
 }

@@ -53,7 +53,7 @@ static int put_weights_record(const struct nb_view *view, struct nb_live *live, 
     int rc = nb_store_get(view, NB_TABLE_WEIGHTS, nb_store_key_string(&key), &before, error);
     if (rc != 0 && rc != NB_NOT_FOUND && rc != NB_CORRUPT)
         return rc;
-    live->checkpoint.weights += rc == NB_NOT_FOUND; /* a damaged one is overwritten */
+    live->checkpoint.weights += rc == NB_NOT_FOUND; /* a damaged record is overwritten */
     return nb_store_put(view, NB_TABLE_WEIGHTS, nb_store_key_string(&key), value, error);
 }
 

@@ -12,11 +12,11 @@
 enum {
     DOCUMENTS_MOST = 5000,
     INPUTS_MOST = 100000, /* documents times labels: bounds memory and time */
-    /* Work is counted in units of about two nanoseconds: */
-    READ_UNITS = 3000, /* of reading a document, and per feature of it: */
+    /* Units of work, of about two nanoseconds: */
+    READ_UNITS = 3000, /* to read a document, and for each feature of it: */
     FEATURE_UNITS = 3, /* for itself, */
     LABEL_UNITS = 2,   /* and for each label; */
-    TWIN_TIMES = 2     /* so many times that if the twin learns from it */
+    TWIN_TIMES = 2     /* factor, if the twin learns from it */
 };
 
 /* ---- documents ------------------------------------------------------------------------------- */
@@ -116,7 +116,8 @@ int nb_refit_begin(struct nb_live *live, const struct nb_view *view, enum nb_ord
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-/* What is in `drawn` of a document with nothing to learn may be of another one, and of any model.
+/* If the document was not found, `drawn` may hold another document, even of another model, and is
+ * not used.
  */
 static uint64_t cost_of(const struct nb_drawn *drawn, bool found)
 {
@@ -124,14 +125,14 @@ static uint64_t cost_of(const struct nb_drawn *drawn, bool found)
            found * drawn->rows.size * (FEATURE_UNITS + (uint64_t)LABEL_UNITS * drawn->inputs.size);
 }
 
-/* Takes a document of the sample over. Returns 0, NB_CONFLICT (the labels have changed) or another
- * code. */
+/* Adds a document of the sample to the fit. Returns 0, NB_CONFLICT (the labels have changed) or
+ * another code. */
 static int read_one(struct nb_live *live, const struct nb_view *view, struct nb_drawn *drawn,
                     uint64_t number, uint64_t *units)
 {
     bool found;
     if (!nb_living_has(live->living, number))
-        return 0; /* it was superseded meanwhile */
+        return 0; /* the entry was superseded meanwhile */
     int rc = nb_drawn_read(drawn, live, live->published, view, number, NULL, &found);
     if (rc == 0 && found && nb_drawn_teaches(drawn, live))
         rc = nb_stack_fit_add(live->fit, &drawn->inputs, drawn->entry.change.label);
@@ -139,7 +140,7 @@ static int read_one(struct nb_live *live, const struct nb_view *view, struct nb_
     return rc;
 }
 
-/* The new weights take the place of the old ones. */
+/* Replaces the old weights by the new ones. */
 static int end(struct nb_live *live)
 {
     struct nb_stack_weights *weights = live->published->weights;
@@ -161,8 +162,8 @@ static void shuffle(struct nb_pass *pass, struct nb_random random)
     }
 }
 
-/* The twin begins anew, behind the new weights of the stack. All living documents will teach it,
- * once, in any order. */
+/* Begins the pass of a new twin, after the new weights of the stack. It learns from each living
+ * document once, in random order. */
 static int begin_pass(struct nb_live *live)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
@@ -201,11 +202,12 @@ static int pass_slice(struct nb_live *live, const struct nb_view *view, uint64_t
     int rc = 0;
     while (rc == 0 && units < most && pass->next < pass->size)
         rc = teach_twin(live, view, drawn, pass->numbers[pass->next++], &units);
-    nb_stack_weights_commit(nb_stack_fit_weights(live->fit)); /* frees what a rollback would need */
+    nb_stack_weights_commit(nb_stack_fit_weights(live->fit)); /* frees the undo list */
     return rc == 0 && pass->next == pass->size ? end(live) : rc;
 }
 
-/* The stack's weights are found. If the twin is to learn anew, it is its turn. */
+/* Called when the stack's weights are fitted: begins the twin's pass, or ends the refit if there is
+ * none. */
 static int close_stack(struct nb_live *live)
 {
     const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
@@ -253,8 +255,8 @@ static bool is_same(double fingerprint, double other)
     return !(fingerprint < other) && !(fingerprint > other);
 }
 
-/* The weights have seen all documents, with the constants that hold now. What the twin has seen
- * counts only if it is in use. */
+/* Whether the weights have learned all documents, with the present constants. The twin is ignored
+ * if it is switched off. */
 static bool is_fitted(const struct nb_live *live)
 {
     const struct nb_published *p = live->published;
@@ -273,7 +275,7 @@ int nb_refit_note_missed(struct nb_live *live)
     return nb_order_set_fingerprint(order, nb_stack_fingerprint(p->stack, false));
 }
 
-/* One that began with the constants that hold now. */
+/* Whether a refit is under way that began with the present constants. */
 static bool is_under_way(const struct nb_live *live)
 {
     const struct nb_published *p = live->published;
@@ -300,8 +302,8 @@ bool nb_refit_is_due(const struct nb_live *live)
     const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     if (!nb_published_is_stacked(live->published) || is_under_way(live))
         return false;
-    /* One that was lost begins again even without documents: in a replay it is under way, and the
-     * next change must find the same. */
+    /* A lost refit begins again even without documents: in a replay it is under way, and the next
+     * change must have the same effect. */
     return nb_order_is_refitting(order) ||
            (nb_model_documents_all(live->counts) > 0 && !is_fitted(live));
 }
