@@ -261,6 +261,9 @@ static void finish_model(struct nb_engine *engine, const struct nb_group_model *
     if (live->number != 0)
         atomic_store(&live->persisted, true);
     nb_refit_note(live);
+    /* Now, not when they were applied: a fit that counted them before the commit would have read
+     * the ledger without them, and be taken for one of the present documents. */
+    atomic_fetch_add(&live->replaced, model->replaced);
     nb_refining_ask(engine, live);
     if (live->fit != NULL)
         atomic_store(&engine->refits, true);

@@ -220,10 +220,8 @@ static int apply_document(struct nb_live *live, const struct nb_change *change,
     int rc = how->marks != NULL
                  ? replay_counts(live, delta)
                  : nb_model_change(live->counts, &counts, fresh == NULL ? &ignored : fresh);
-    if (rc == 0 && how->marks == NULL) {
+    if (rc == 0 && how->marks == NULL)
         note_living(live, change, how->number);
-        atomic_fetch_add(&live->replaced, change->replaced != 0);
-    }
     if (rc == 0 && how->learner != NULL) {
         rc = teach(live, change, delta, how);
         if (rc != 0 && nb_apply_undo(live, change, delta) == 0)

@@ -73,6 +73,7 @@ int nb_stage_apply(struct nb_stage *s, const struct nb_change *change, struct nb
     size_t fresh = 0;
     int rc = nb_apply(s->live, change, &s->change->delta, &how, &fresh, error);
     s->change->applied = rc == 0;
+    s->model->replaced += rc == 0 && change->replaced != 0;
     s->change->receipt.new_tokens = fresh;
     return rc;
 }

@@ -20,6 +20,7 @@ struct nb_group_model {
     bool damaged;      /* damage was found: no change of it is made */
     uint64_t last;     /* number of its newest entry so far */
     uint64_t features; /* feature changes staged, and one per entry */
+    uint64_t replaced; /* documents that its changes forget, or make others of */
 };
 
 /* A label whose record the group changes. */

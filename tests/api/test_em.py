@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 
 import expectation
+from faults import Faults
 from harness import equal, holds, near, refused, wait_for
 from test_client import Bayesc
 
@@ -519,6 +520,25 @@ def test_a_label_makes_it_count_once(api):
     for a, b in zip(model(True), model(False)):
         for label in KINDS:
             near(a[label], b[label])
+
+
+def test_a_label_that_is_not_on_the_disk_yet(api):
+    """A fit that begins meanwhile reads the documents without it, and another one follows."""
+    faults = Faults(api)
+    client = faults.daemon.start().client
+    filled(client, {"unlabelled_weight": 1}, unlabelled=30)
+    ready(client)
+    before = faults.count("sync")
+    faults.hold()
+    training = threading.Thread(target=lambda: faults.daemon.new_client().post(
+        M + "/train", {"id": "without-0", "label": "garden", "text": documents(2, 1)[0][1]}).ok())
+    training.start()
+    wait_for(lambda: faults.count("sync") > before, "the label is on its way to the disk")
+    client.post(M + "/em").ok()
+    equal(state(client)["documents"], 30)
+    faults.delay(0)
+    training.join()
+    wait_for(lambda: state(client).get("documents") == 29 and state(client)["state"] == "ready", "a new fit", seconds=5)
 
 
 def wait_until_it_runs(client, unlabelled):
