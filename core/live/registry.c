@@ -14,8 +14,8 @@
 #include "core/store/living.h"
 #include "core/store/twins.h"
 
-/* Whatever the setting `memory` is: so many models, those used last, may stay in memory unused for
- * longer than IDLE_NANOSECONDS. */
+/* With any setting `memory`: only the KEPT_MODELS models used last stay in memory if they are
+ * unused for longer than IDLE_NANOSECONDS. */
 enum { KEPT_MODELS = 64 };
 static const uint64_t IDLE_NANOSECONDS = UINT64_C(60000000000);
 
@@ -28,7 +28,7 @@ static void drop_reference(struct nb_live *live)
 
 /* ---- the sorted list ------------------------------------------------------------------------- */
 
-/* Where the name is, or would be; *found says which. */
+/* The index of the name, or where it would be inserted; sets *found. */
 static size_t position(const struct nb_engine *engine, struct nb_string name, bool *found)
 {
     size_t low = 0;
@@ -127,9 +127,9 @@ void nb_registry_free(struct nb_engine *engine)
 
 /* ---- coming and going ------------------------------------------------------------------------ */
 
-/* Brings the engine's sum of memory up to date: a model grows with what it learns, and with the
- * views that its first score makes. Over the setting, the writer is woken to drop those models that
- * are used least. Without the setting nothing is summed. */
+/* Updates the engine's sum of memory: a model grows as it learns, and when its first score makes
+ * views. If the sum exceeds the setting, wakes the writer to drop the least recently used models.
+ * Does nothing without the setting. */
 static void note_memory(struct nb_engine *engine, struct nb_live *live)
 {
     if (engine->settings.memory == 0 || !atomic_load(&live->loaded) || atomic_load(&live->removed))
@@ -145,7 +145,7 @@ static void note_memory(struct nb_engine *engine, struct nb_live *live)
     pthread_mutex_unlock(&engine->queue_lock);
 }
 
-/* Wakes the writer if it has nothing else to do. */
+/* Wakes the writer if it is idle, so that it runs refits. */
 static void ask_for_refits(struct nb_engine *engine)
 {
     pthread_mutex_lock(&engine->queue_lock);
@@ -239,8 +239,8 @@ void nb_registry_key_of(struct nb_engine *engine, const char *parent, struct nb_
     nb_registry_release(engine, &live);
 }
 
-/* The caller's reference is there before others can find the model: otherwise another thread could
- * find it, release it, and so take it out of the registry. */
+/* The caller's reference is taken before other threads can find the model. Otherwise one could find
+ * and release it, which would remove it from the registry. */
 int nb_registry_make_unborn(struct nb_engine *engine, struct nb_string name,
                             const struct nb_settings *settings, struct nb_live **out,
                             struct nb_error *error)
@@ -266,7 +266,7 @@ int nb_registry_make(struct nb_engine *engine, struct nb_string name,
                      struct nb_error *error)
 {
     int rc;
-    /* Another thread may make it between the two: then that one is taken. */
+    /* Another thread may make the model between the two calls; then that one is used. */
     do {
         rc = nb_registry_acquire(engine, name, true, out, error);
         if (rc == NB_NOT_FOUND && engine->settings.auto_create)
@@ -283,7 +283,7 @@ void nb_registry_release(struct nb_engine *engine, struct nb_live **live)
         return;
     note_memory(engine, l);
     if (!atomic_load(&l->persisted) && !atomic_load(&l->removed)) {
-        /* An unborn model that nobody else holds never came into being: forget it. */
+        /* An unborn model without other users was never stored: remove it. */
         bool last;
         bool found;
         pthread_rwlock_wrlock(&engine->registry);
@@ -381,8 +381,7 @@ static struct coldness *list_loaded(struct nb_engine *engine, size_t *count, uin
     return list;
 }
 
-/* Whether the weights of the model are being fitted anew, or soon are: it would have to be loaded
- * again for that. */
+/* Whether a refit of the model is under way or due, for which it would have to be loaded again. */
 static bool will_be_fitted(struct nb_engine *engine, const struct nb_live *live)
 {
     return atomic_load(&live->wants_refit) && !atomic_load(&live->is_damaged) &&
@@ -410,7 +409,7 @@ bool nb_registry_drop(struct nb_engine *engine, struct nb_live *live)
         free(live->checkpoint.dirty);
         live->checkpoint.dirty = NULL;
         live->checkpoint.room = 0;
-        /* Taken out before others may load it again, which looks at these. */
+        /* Removed before another thread may load the model again, which checks these. */
         twins = live->twins;
         living = live->living;
         fit = live->fit;
@@ -441,7 +440,7 @@ void nb_registry_trim(struct nb_engine *engine,
     uint64_t now = nb_clock_monotonic();
     struct coldness *list = list_loaded(engine, &count, &memory);
     memory += nb_log_tables_memory();
-    /* An eighth below the setting, so that not every load that follows asks for a trim. */
+    /* An eighth below the setting, so that the next loads do not each cause a trim. */
     uint64_t most = engine->settings.memory - engine->settings.memory / 8;
     bool over_all = engine->settings.memory != 0 && memory > engine->settings.memory;
     for (size_t i = 0; i < count; i++) {

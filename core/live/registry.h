@@ -1,53 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The models by name: found, loaded when they are first asked for, dropped from memory when others
- * need it. Any thread, except where a function says otherwise.
+ * The models by name. A model is loaded when it is first used, and dropped from memory when others
+ * need the memory. Any thread, except where a function says otherwise.
  */
 #ifndef NB_CORE_LIVE_REGISTRY_H
 #define NB_CORE_LIVE_REGISTRY_H
 
 #include "core/live/state.h"
 
-/* Frees all models. At the end. */
+/* Frees all models, when the engine closes. */
 void nb_registry_free(struct nb_engine *engine);
 
 /* Finds the model of the name, without loading it; the caller gets a reference. With `unborn`, also
  * a model that the store does not know yet. NB_UNUSABLE (the name), NB_NOT_FOUND. */
 int nb_registry_find(struct nb_engine *engine, struct nb_string name, bool unborn,
                      struct nb_live **live, struct nb_error *error);
-/* Loads a model that was found, if it is not. NB_DAMAGED: it cannot be used, only replaced and
- * deleted. */
+/* Loads a model that was found, unless it is loaded. NB_DAMAGED: it cannot be used, only replaced
+ * or deleted. */
 int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_error *error);
-/* Asks that the thread of documents without a label (core/unlabelled/worker.h) looks at the model,
- * after its documents or settings have changed or it was loaded: a look at two numbers, if it has
- * no documents without a label. */
+/* Asks the thread that fits documents without a label (core/unlabelled/worker.h) to check the
+ * model. Called after its documents or settings have changed, or it was loaded. Cheap if the model
+ * has no such documents: it compares two numbers. */
 void nb_refining_ask(struct nb_engine *engine, struct nb_live *live);
-/* Finds and loads. */
+/* Finds and loads a model: nb_registry_find and nb_registry_load. */
 int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool unborn,
                         struct nb_live **live, struct nb_error *error);
-/* As nb_registry_acquire with `unborn`; if there is no model of the name and `auto_create` allows
+/* As nb_registry_acquire with `unborn`. If there is no model of the name, and `auto_create` allows
  * it, makes an unborn one with these settings. */
 int nb_registry_make(struct nb_engine *engine, struct nb_string name,
                      const struct nb_settings *settings, struct nb_live **live,
                      struct nb_error *error);
-/* The key under which the features of a model of the name are hashed, if it is not the store's.
- * With counts of that model the same features must have the same ids: who is made as its child has
- * the key too. Not present: the store's key, or there is no such model (or `parent` is NULL). */
+/* The key for features of the model `parent`, if it is not the store's. A child must use it too,
+ * because the same features must have the same ids in both models. Not present: the store's key is
+ * used, there is no such model, or `parent` is NULL. */
 void nb_registry_key_of(struct nb_engine *engine, const char *parent, struct nb_own_key *own);
-/* Makes an unborn model, whose features are hashed under its parent's key; the caller gets a
- * reference. NB_EXISTS: there is a model of the name. */
+/* Makes an unborn model, with the key for features of its parent; the caller gets a reference.
+ * NB_EXISTS: there is a model of the name. */
 int nb_registry_make_unborn(struct nb_engine *engine, struct nb_string name,
                             const struct nb_settings *settings, struct nb_live **live,
                             struct nb_error *error);
-/* Gives a reference back and sets *live to NULL, which is allowed inside. An unborn model whose
- * last user this was leaves the registry. */
+/* Releases a reference and sets *live to NULL; *live may be NULL already. An unborn model without
+ * users is removed from the registry. */
 void nb_registry_release(struct nb_engine *engine, struct nb_live **live);
 /* Adds a model; the registry takes the caller's reference. NB_EXISTS, NB_TOO_LARGE. */
 int nb_registry_insert(struct nb_engine *engine, struct nb_live *live, struct nb_error *error);
-/* Puts `live` in the place of the model that has its name. Returns that model, marked removed; its
- * reference of the registry is now the caller's. NULL, with nothing changed: there was none. */
+/* Replaces the model that has the same name by `live`. Returns the old model, marked as removed;
+ * the caller takes over the registry's reference to it. NULL, with nothing changed: there was none.
+ */
 struct nb_live *nb_registry_replace(struct nb_engine *engine, struct nb_live *live);
-/* Takes a model out of the registry, marks it removed and drops the registry's reference. */
+/* Removes a model from the registry, marks it as removed and releases the registry's reference. */
 void nb_registry_remove(struct nb_engine *engine, struct nb_live *live);
 
 /* The first loaded, persisted and sound model for which `matches` says so, with a reference for the
@@ -64,10 +65,10 @@ int nb_registry_names(struct nb_engine *engine, struct nb_string after, size_t m
  * its weights are soon fitted anew. What a start would replay of it, its next load replays. Returns
  * whether it is gone. On the writer's thread. */
 bool nb_registry_drop(struct nb_engine *engine, struct nb_live *live);
-/* Drops models from memory that nobody is using, those first that were not used for longest: until
- * the others fit the setting `memory` with an eighth to spare, and beyond the 64 used last all that
- * were not used for a minute. `save` saves a model before it goes, and returns 0 if it may go. Also
- * gives pages of the store back that were read. On the writer's thread. */
+/* Drops models that have no users from memory, least recently used first: until the rest takes at
+ * most 7/8 of the setting `memory`, and all models but the 64 used last that were not used for a
+ * minute. `save` saves a model before it is dropped, and returns 0 if it may be. Also gives back
+ * pages of the store that were read. On the writer's thread. */
 void nb_registry_trim(struct nb_engine *engine,
                       int (*save)(struct nb_engine *engine, struct nb_live *live));
 

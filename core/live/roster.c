@@ -40,7 +40,7 @@ static int list(struct nb_engine *engine, struct nb_live *live, struct nb_error 
     return rc;
 }
 
-/* As the settings say, which are not read otherwise. */
+/* Notes the parent of a model, the only setting that is read before the model is loaded. */
 static int note_parent(struct nb_engine *engine, struct nb_live *live, struct nb_string settings)
 {
     struct nb_string parent = nb_settings_stored_parent(settings);
@@ -91,7 +91,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The numbers of the models that are listed, in order. The caller frees them; NULL: out of memory.
+/* The sorted numbers of the models in the registry. The caller frees them; NULL: out of memory.
  */
 static uint32_t *listed_numbers(const struct nb_engine *engine)
 {
@@ -117,7 +117,8 @@ static int list_damaged(struct nb_engine *engine, const struct nb_surveyed_model
     return list(engine, live, error);
 }
 
-/* Lists the models of the survey that are not listed; *found is how many. */
+/* Adds the models that the survey has found and the registry does not have. Sets *found to their
+ * number. */
 static int list_missing(struct nb_engine *engine, const struct nb_survey *survey, size_t *found,
                         struct nb_error *error)
 {
@@ -136,8 +137,8 @@ static int list_missing(struct nb_engine *engine, const struct nb_survey *survey
     return rc;
 }
 
-/* A damaged record may also be one that stayed behind when its model was deleted: then no model is
- * missing. */
+/* A damaged record need not mean that a model is missing: it may be left over from a deleted model.
+ */
 static int find_missing(const struct reading *r, struct nb_error *error)
 {
     struct nb_survey survey;

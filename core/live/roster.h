@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which models the store has, read into the registry at the start. One thread.
+ * Reads the list of models from the store into the registry, at the start. One thread.
  */
 #ifndef NB_CORE_LIVE_ROSTER_H
 #define NB_CORE_LIVE_ROSTER_H
@@ -8,8 +8,8 @@
 #include "core/live/state.h"
 
 /* Reads the names of all models from the store, without loading any. A model whose record is
- * damaged is found in the ledger, and marked damaged: it can be deleted and replaced. NB_CORRUPT:
- * the ledger is damaged as well, so that nobody knows which models there are. */
+ * damaged is found in the ledger, and marked as damaged: it can be deleted or replaced. NB_CORRUPT:
+ * the ledger is damaged as well, so the list of models is not known. */
 int nb_roster_read(struct nb_engine *engine, struct nb_error *error);
 
 #endif

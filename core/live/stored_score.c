@@ -9,9 +9,9 @@
 #include "core/base/pack.h"
 #include "core/estimate/estimate.h"
 
-/* With many labels only the likeliest and the true one are kept; the others share what these leave
- * (core/evaluate/evaluator.h). The true one is what the log-loss is made of: it must not look
- * impossible only because others are likelier. */
+/* Of many labels only the most probable and the true one are kept; the others share the rest
+ * (core/evaluate/evaluator.h). The true one is needed for the log-loss: it must not seem impossible
+ * only because others are more probable. */
 enum { LABELS_KEPT = 16 };
 
 static size_t find_least(const struct nb_scores *scores, const size_t chosen[], size_t count)
@@ -23,7 +23,7 @@ static size_t find_least(const struct nb_scores *scores, const size_t chosen[], 
     return least;
 }
 
-/* The indices of the LABELS_KEPT most probable labels, in order of index. */
+/* Sets the indexes of the LABELS_KEPT most probable labels, ascending. Returns their number. */
 static size_t choose(const struct nb_scores *scores, size_t chosen[LABELS_KEPT])
 {
     size_t count = 0;
@@ -42,15 +42,15 @@ static size_t choose(const struct nb_scores *scores, size_t chosen[LABELS_KEPT])
     return count;
 }
 
-/* Puts the true label among the chosen ones, in the place of the least probable if it is not; the
- * order stays. */
+/* Replaces the least probable of the chosen labels by the true one, unless that is chosen already.
+ * Keeps the order. */
 static void choose_truth(const struct nb_scores *scores, uint32_t label, size_t chosen[],
                          size_t count)
 {
     size_t truth = 0;
     while (truth < scores->size && scores->labels[truth] != label)
         truth++;
-    if (truth == scores->size) /* the label's first document */
+    if (truth == scores->size) /* it is the label's first document */
         return;
     for (size_t k = 0; k < count; k++)
         if (chosen[k] == truth)
@@ -63,7 +63,7 @@ static void choose_truth(const struct nb_scores *scores, uint32_t label, size_t 
     chosen[at] = truth;
 }
 
-/* Of two labels. A number also where one is impossible, or both are. */
+/* The log odds of two labels; finite even if one is impossible, or both are. */
 static double log_odds_of(const struct nb_scores *scores)
 {
     if (scores->size != 2)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The stored form of the score that a document got before it was learned: its true label, and the
- * labels and probabilities that it was given. Pure functions on bytes; any thread.
+ * probabilities of the labels. Pure functions on bytes; any thread.
  *
  * Stored form: a varint with the true label, a double with the log-odds (0 unless there are two
  * labels), and for each label a varint, its number, and a double, its probability.
@@ -14,8 +14,8 @@
 #include "core/evaluate/evaluate.h"
 #include "core/score/score.h"
 
-/* Appends the score of a document of this label: of many labels the 16 most probable, the last of
- * which gives its place to the true one if that is not among them. Returns 0 or NB_NO_MEMORY. */
+/* Appends the score of a document of this label. Of many labels only the 16 most probable are kept;
+ * if the true one is not among them, it replaces the least probable. Returns 0 or NB_NO_MEMORY. */
 int nb_stored_score_keep(const struct nb_scores *scores, uint32_t label, struct nb_buffer *record);
 /* Appends the stored form. Returns 0 or NB_NO_MEMORY. */
 int nb_stored_score_write(const struct nb_stored_score *scored, struct nb_buffer *out);
@@ -26,7 +26,7 @@ struct nb_stored_score_lists {
     double *probabilities;
     size_t room;
 };
-/* Reads it back into `scored`, whose lists are those of `lists` (emptied first). Returns 0,
+/* Reads the stored form into `scored`, whose lists point into `lists` (emptied first). Returns 0,
  * NB_CORRUPT or NB_NO_MEMORY. */
 int nb_stored_score_read(struct nb_string stored, struct nb_stored_score_lists *lists,
                          struct nb_stored_score *scored, struct nb_error *error);

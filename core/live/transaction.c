@@ -38,7 +38,7 @@ static void pause_longer(struct nb_engine *engine)
     engine->not_before = nb_clock_monotonic() + engine->pause;
 }
 
-/* Opens a store again that failed, unless the last try was a short time ago. */
+/* Opens a failed store again, unless the pause since the last try is not over. */
 static int reopen(struct nb_engine *engine, struct nb_error *error)
 {
     if (!nb_store_failed(engine->store, NULL))
@@ -89,8 +89,8 @@ int nb_transaction(struct nb_engine *engine, uint64_t expected, nb_transaction_w
     atomic_fetch_add(&engine->counters.commit_nanoseconds, nb_clock_monotonic() - started);
     if (rc == NB_STORE_MAP_FULL)
         rc = local.code = NB_IO;
-    /* Mistakes of a caller, damage of one model, and a commit that had nothing to write do not tell
-     * whether the store works. */
+    /* Errors of a caller, damage of one model and an empty commit do not show whether the store
+     * works. */
     if ((rc == 0 && wrote) || rc == NB_DISK_FULL || rc == NB_IO)
         note_health(engine, rc, &local);
     if (rc == NB_DISK_FULL || rc == NB_IO)

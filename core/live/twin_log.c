@@ -6,13 +6,14 @@
 
 #include "core/weights/slots_stored.h"
 
-/* Keys of the table: ranges by their numbers; the log by its numbers, behind them. */
+/* Keys of the table: ranges have their numbers; records of the log have theirs plus FIRST_OF_LOG.
+ */
 enum { FIRST_OF_LOG = 1 << 16 };
 
 enum {
-    LEAST_LOG = 65536,    /* bytes before a sweep: a small table is not worth one for each commit */
-    SLOT_BYTES = 8,       /* of a table */
-    DROPPED_RECORDS = 64, /* of the log, with one commit */
+    LEAST_LOG = 65536,    /* least bytes before a sweep: a small table needs none at each commit */
+    SLOT_BYTES = 8,       /* bytes of a slot in a table */
+    DROPPED_RECORDS = 64, /* records of the log dropped per commit */
 };
 
 static struct nb_store_key key_of_log(uint32_t model, uint64_t number)
@@ -41,7 +42,7 @@ static int put_range(struct nb_engine *engine, const struct nb_view *view, struc
     return put(view, &key, &p, error);
 }
 
-/* The ranges from now on are all that is needed, and what the log has is not. */
+/* Writes all ranges, and begins a new log: the old one is no longer needed. */
 static int put_whole(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
                      struct nb_error *error)
 {
@@ -61,14 +62,14 @@ static int put_whole(struct nb_engine *engine, const struct nb_view *view, struc
     return rc;
 }
 
-/* How long the log may get before a sweep. */
+/* The length of the log at which a sweep begins. */
 static uint64_t most_log(const struct nb_twin_log *log)
 {
     uint64_t half = (uint64_t)log->stored.ranges * NB_SLOTS_RANGE * SLOT_BYTES / 2;
     return half < LEAST_LOG ? LEAST_LOG : half;
 }
 
-/* So many ranges that the sweep has passed them all before the log is half as long again. */
+/* Writes enough ranges with each commit that the sweep ends before the log has grown by half. */
 static int sweep(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
                  uint64_t bytes, struct nb_error *error)
 {
@@ -135,11 +136,11 @@ struct loading {
     const struct nb_twin_stored *stored;
     struct nb_slots *slots;
     uint32_t ranges;
-    uint64_t next; /* of the log */
+    uint64_t next; /* number of the next record of the log */
     uint64_t bytes;
 };
 
-/* The key that comes next, as all are there. */
+/* The next key, if no record is missing. */
 static uint64_t expected_key(const struct loading *l)
 {
     return l->ranges < l->stored->ranges ? l->ranges : FIRST_OF_LOG + l->next;

@@ -11,11 +11,11 @@
 #include "core/store/range.h"
 
 enum {
-    SLICE_ROWS = 4096, /* that one transaction drops, ... */
+    SLICE_ROWS = 4096, /* rows that one transaction drops ... */
     SLICE_RANGES = 32, /* ... of at most so many ranges */
-    SLICE_BAGS = 256,  /* of documents without a label that one step looks at */
+    SLICE_BAGS = 256,  /* bags of documents without a label that one step reads */
     ENDED = 1,
-    SHARE = 8, /* of the rows of a model, that may be unused while there is other work */
+    SHARE = 8, /* 1/SHARE of a model's rows may be unused while the writer is busy */
     FEATURE_BYTES = 256,
     RANGE_BYTES = 24 * NB_RANGE_ROWS,
 };
@@ -60,7 +60,7 @@ void nb_unused_begin(struct nb_engine *engine, struct nb_live *live, uint32_t le
     unsigned char *unused = calloc((size_t)rows / 8 + 1, 1);
     if (unused == NULL)
         return;
-    atomic_store(&live->epoch, epoch + 1); /* before the rows are looked at */
+    atomic_store(&live->epoch, epoch + 1); /* before the rows are checked */
     for (uint32_t row = 0; row < rows; row++)
         if (nb_model_row_is_unused(live->counts, row) &&
             !nb_model_is_dropped(nb_model_row_id(live->counts, row)))
@@ -95,7 +95,7 @@ void nb_unused_end(struct nb_engine *engine)
 struct holding {
     struct nb_live *live;
     struct nb_rows bag;
-    uint64_t next; /* entry that is looked at next */
+    uint64_t next; /* next entry to read */
     unsigned seen;
 };
 
@@ -117,8 +117,9 @@ static int hold(void *user, struct nb_entry *entry, struct nb_error *error)
     return rc;
 }
 
-/* Strikes out the rows of some documents that are counted nowhere. What is learned or forgotten
- * meanwhile strikes out its own. Returns 0 when all were looked at, ENDED, or a code. */
+/* Removes the rows of some documents without a label from the list, because these are not counted.
+ * Changes since the pass began remove their own rows (nb_apply). Returns 0 when all such documents
+ * were read, ENDED if more remain, or a code. */
 static int hold_some(struct nb_engine *engine, struct nb_unused_pass *pass)
 {
     struct holding h = {.live = pass->live, .next = pass->next_bag};
@@ -137,7 +138,7 @@ static int hold_some(struct nb_engine *engine, struct nb_unused_pass *pass)
     return rc;
 }
 
-/* Whether no entry and no batch needs the rows any more. */
+/* Whether no entry and no batch can refer to the rows any more. */
 static bool is_ready(struct nb_engine *engine)
 {
     struct nb_unused_pass *pass = &engine->unused;
@@ -166,12 +167,12 @@ struct slice {
     uint64_t ids[SLICE_ROWS];
     bool taken[SLICE_ROWS];
     size_t count;
-    size_t dropped[SLICE_ROWS]; /* indexes of those that are dropped in memory */
+    size_t dropped[SLICE_ROWS]; /* indexes of the rows that are dropped in memory */
     size_t dropped_count;
-    struct nb_ledger_totals totals; /* before */
+    struct nb_ledger_totals totals; /* as before the transaction */
 };
 
-/* The last row that was dropped is the first that is taken again. */
+/* Restores the rows in reverse order: the last row that was dropped is the first to be reused. */
 static void take_back(struct slice *s)
 {
     uint32_t row;
@@ -183,7 +184,7 @@ static void take_back(struct slice *s)
     s->live->checkpoint.totals = s->totals;
 }
 
-/* A range that was never stored has no mark: its rows are dropped another time. */
+/* Removes rows of ranges that were never stored and so have no mark; another pass drops them. */
 static int leave_unstored(const struct nb_view *view, struct slice *s, struct nb_error *error)
 {
     size_t kept = 0;
@@ -201,7 +202,7 @@ static int leave_unstored(const struct nb_view *view, struct slice *s, struct nb
         if (stored)
             s->rows[kept++] = s->rows[i];
         else
-            break; /* nor are those behind it */
+            break; /* ranges after it are not stored either */
     }
     s->count = kept;
     return rc;
@@ -252,7 +253,7 @@ static int write_slice(struct nb_engine *engine, struct nb_view *view, void *arg
     return rc != 0 ? rc : nb_put_state(engine, view, live, &state, error);
 }
 
-/* The next candidates, from pass->next on. */
+/* Collects the next candidates, from pass->next on. */
 static void collect(struct nb_unused_pass *pass, struct slice *s)
 {
     const struct nb_live *live = pass->live;
@@ -279,7 +280,7 @@ static void note_clean(const struct slice *s)
     }
 }
 
-/* Returns whether the transaction was committed. */
+/* Drops the rows of a slice in a transaction. Returns whether it was committed. */
 static bool drop_slice(struct nb_engine *engine, struct slice *s)
 {
     struct nb_error why;
