@@ -18,25 +18,13 @@ void nb_blend_attributes_empty(struct nb_blend *b)
     struct nb_blend_attributes *a = b->attributes;
     if (a == NULL)
         return;
-    for (uint32_t place = 0; place < a->count; place++)
-        a->places[a->list[place].number] = 0;
-    a->count = 0;
+    nb_present_attributes_empty(&a->present);
     a->size = 0;
 }
 
 uint32_t nb_blend_attribute_count(const struct nb_blend *b)
 {
-    return b->attributes == NULL ? 0 : b->attributes->count;
-}
-
-static uint32_t place_of(struct nb_blend_attributes *a, unsigned part)
-{
-    uint32_t number = part / 2;
-    if (a->places[number] == 0) {
-        a->list[a->count] = (struct nb_blend_attribute){.number = number};
-        a->places[number] = (uint16_t)++a->count;
-    }
-    return a->places[number] - 1u;
+    return b->attributes == NULL ? 0 : b->attributes->present.count;
 }
 
 /* Whether no other document of the first source has it. */
@@ -58,17 +46,17 @@ int nb_blend_attributes_note(struct nb_blend *b, uint64_t id, const uint32_t row
     if (a == NULL || nb_array_reserve(&a->values, &a->room, a->size + 1, sizeof *a->values) != 0)
         return NB_NO_MEMORY;
     struct nb_blend_value *value = &a->values[a->size++];
-    *value = (struct nb_blend_value){.id = id, .place = place_of(a, nb_feature_part(id))};
+    uint32_t place =
+        nb_present_attributes_add(&a->present, nb_feature_part(id), is_unique(b, rows[0]));
+    *value = (struct nb_blend_value){.id = id, .place = place};
     memcpy(value->rows, rows, sizeof value->rows);
-    a->list[value->place].features++;
-    a->list[value->place].unique += is_unique(b, rows[0]);
     return 0;
 }
 
 static int make_room(const struct nb_blend *b)
 {
     struct nb_blend_attributes *a = b->attributes;
-    size_t offsets = (size_t)a->count * NB_STACK_EXPERTS * b->size;
+    size_t offsets = (size_t)a->present.count * NB_STACK_EXPERTS * b->size;
     int rc = nb_array_reserve(&a->offsets, &a->offset_room, offsets, sizeof *a->offsets);
     if (rc == 0)
         rc = nb_array_reserve(&a->work, &a->work_room, (size_t)3 * b->size, sizeof *a->work);
@@ -93,7 +81,7 @@ static double *offsets_of(const struct nb_blend *b, uint32_t place, unsigned e)
 }
 
 /* T_v of an attribute into `sums`; returns T. */
-static double put_sums(const struct nb_blend *b, const struct nb_blend_attribute *one)
+static double put_sums(const struct nb_blend *b, const struct nb_present_attribute *one)
 {
     double all = 0;
     for (uint32_t v = 0; v < b->size; v++) {
@@ -105,7 +93,7 @@ static double put_sums(const struct nb_blend *b, const struct nb_blend_attribute
 }
 
 /* V: of the first source without the document that is left out. */
-static double vocabulary_of(const struct nb_blend *b, const struct nb_blend_attribute *one)
+static double vocabulary_of(const struct nb_blend *b, const struct nb_present_attribute *one)
 {
     uint64_t most = 0;
     for (unsigned i = 0; i < b->count; i++) {
@@ -121,8 +109,8 @@ static double vocabulary_of(const struct nb_blend *b, const struct nb_blend_attr
 static void put_offsets(const struct nb_blend *b, uint32_t labels)
 {
     const struct nb_stack_bank *bank = nb_stack_bank(&b->stack, labels);
-    for (uint32_t place = 0; place < b->attributes->count; place++) {
-        const struct nb_blend_attribute *one = &b->attributes->list[place];
+    for (uint32_t place = 0; place < b->attributes->present.count; place++) {
+        const struct nb_present_attribute *one = &b->attributes->present.list[place];
         double all = put_sums(b, one), values = vocabulary_of(b, one);
         for (unsigned e = 0; e < bank->size; e++) {
             double more = bank->experts[e].smoothing * b->smoothing * (values + 1);
@@ -214,7 +202,7 @@ static double power_of(const struct nb_blend *b, uint32_t labels, unsigned e, do
 /* ---- what they are worth --------------------------------------------------------------------- */
 
 /* The weight of an attribute as the sources have it together, times its share. */
-static double weight_of(const struct nb_blend *b, const struct nb_blend_attribute *one,
+static double weight_of(const struct nb_blend *b, const struct nb_present_attribute *one,
                         uint32_t labels, unsigned e)
 {
     double sum = 0;
@@ -228,12 +216,12 @@ static double weight_of(const struct nb_blend *b, const struct nb_blend_attribut
 static double twin_weight(const struct nb_blend *b, const struct nb_blend_value *value,
                           const uint32_t features[NB_STACK_GROUPS])
 {
-    uint32_t fields = b->attributes->count;
+    uint32_t fields = b->attributes->present.count;
     if (!nb_blend_has_twin(b) || nb_feature_is_number(value->id))
         return 0;
     for (unsigned field = 0; field < NB_FIELDS; field++)
         fields += features[field] != 0;
-    double own = b->attributes->list[value->place].features;
+    double own = b->attributes->present.list[value->place].features;
     return nb_blend_slot(b, value->id) / sqrt(own * fields);
 }
 
@@ -244,7 +232,7 @@ static void add_value(struct nb_blend *b, const struct nb_blend_value *value)
     double u = twin_weight(b, value, b->features);
     for (unsigned e = 0; e < experts; e++) {
         double worth = b->weights.trust[e] * nb_stack_half(b->size) *
-                       weight_of(b, &a->list[value->place], b->size, e);
+                       weight_of(b, &a->present.list[value->place], b->size, e);
         for (uint32_t v = 0; v < b->size; v++) {
             double r = reading_of(b, value, b->size, e, v);
             a->stack[v] += worth * power_of(b, b->size, e, r);
@@ -280,7 +268,8 @@ bool nb_blend_attributes_explain(struct nb_blend *b, size_t place, uint32_t best
     for (unsigned e = 0; e < experts; e++) {
         double one = reading_of(b, value, b->size, e, best);
         double other = reading_of(b, value, b->size, e, second);
-        sum += b->weights.trust[e] * weight_of(b, &b->attributes->list[value->place], b->size, e) *
+        sum += b->weights.trust[e] *
+               weight_of(b, &b->attributes->present.list[value->place], b->size, e) *
                (power_of(b, b->size, e, one) - power_of(b, b->size, e, other));
         difference = one - other;
     }
@@ -306,7 +295,8 @@ int nb_blend_attributes_against(struct nb_blend *b, const struct nb_blend_weight
             continue;
         for (unsigned e = 0; e < b->stack.two.size; e++) {
             r = reading_of(b, value, 2, e, label);
-            *stack += weights->trust[e] * weight_of(b, &b->attributes->list[value->place], 2, e) *
+            *stack += weights->trust[e] *
+                      weight_of(b, &b->attributes->present.list[value->place], 2, e) *
                       power_of(b, 2, e, r);
         }
         *twin += twin_weight(b, value, features) * r;

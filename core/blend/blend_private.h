@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "core/base/attribute.h"
+#include "core/attribute/present.h"
 #include "core/blend/blend.h"
 #include "core/score/stack_private.h"
 
@@ -17,24 +17,15 @@ struct nb_blend_numbers {
     uint64_t documents; /* as they are */
 };
 
-/* An attribute that the document has a value of, in the stack (blend_attributes.h). */
-struct nb_blend_attribute {
-    uint32_t number;
-    uint32_t features; /* of the document, unseen ones too */
-    uint32_t unique;   /* that no other document has, if the document is left out */
-};
-
 struct nb_blend_value {
     uint64_t id;
     uint32_t rows[NB_BLEND_MOST];
-    uint32_t place; /* of its attribute, in `list` */
+    uint32_t place; /* of its attribute, in `present` */
 };
 
 struct nb_blend_attributes {
-    uint32_t count; /* that the document has a value of */
-    struct nb_blend_attribute list[NB_ATTRIBUTES_MOST];
-    uint16_t places[NB_ATTRIBUTES_MOST]; /* by number: the place in `list` plus 1; 0: none */
-    struct nb_blend_value *values;       /* owned; in the order of the bag */
+    struct nb_present_attributes present;
+    struct nb_blend_value *values; /* owned; in the order of the bag */
     size_t size, room;
     double *offsets; /* owned; [place][expert][label] */
     size_t offset_room;

@@ -152,21 +152,6 @@ static void put_priors(const struct nb_scorer *s, const struct nb_model *model,
 
 /* ---- the used vocabulary, when the settings leave words out ---------------------------------- */
 
-/* A word of the vocabulary in the order in which skip_top takes them: more occurrences first, then
- * the smaller id. */
-struct ranked {
-    uint64_t occurrences, id;
-};
-
-/* First in rank first. */
-static int by_rank(const void *a, const void *b)
-{
-    const struct ranked *x = a, *y = b;
-    if (x->occurrences != y->occurrences)
-        return x->occurrences > y->occurrences ? -1 : 1;
-    return x->id < y->id ? -1 : x->id > y->id;
-}
-
 /* Finds the word at rank skip_top, from which on words are used. */
 static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
                         struct nb_score_view *view)
@@ -179,27 +164,25 @@ static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
     view->skips = false;
     if (most == 0)
         return 0;
-    struct ranked *items = calloc(most, sizeof *items);
+    struct nb_word_rank *items = calloc(most, sizeof *items);
     if (items == NULL)
         return NB_NO_MEMORY;
     struct nb_heap heap = {
-        .items = items, .most = most, .item_size = sizeof *items, .compare = by_rank};
+        .items = items, .most = most, .item_size = sizeof *items, .compare = nb_word_rank_compare};
     uint32_t rows = nb_model_rows(model);
     for (uint32_t i = 0; i < rows; i++) {
         const struct nb_row *row = nb_model_row(model, i);
         bool is_token = nb_field_is_token(nb_feature_field(row->id));
-        const struct ranked word = {is_token ? nb_score_occurrences(s, model, row, i) : 0, row->id};
+        const struct nb_word_rank word = {is_token ? nb_score_occurrences(s, model, row, i) : 0,
+                                          row->id};
         if (word.occurrences > 0)
             nb_heap_add(&heap, &word);
     }
     /* the vocabulary has as many token rows as the model says */
     assert(heap.count == most || s->besides.count > 0);
     view->skips = heap.count > 0;
-    if (view->skips) {
-        const struct ranked *last = nb_heap_last(&heap);
-        view->skip_occurrences = last->occurrences;
-        view->skip_id = last->id;
-    }
+    if (view->skips)
+        view->skipped = *(const struct nb_word_rank *)nb_heap_last(&heap);
     free(items);
     return 0;
 }

@@ -15,6 +15,7 @@
 #include "core/estimate/log_table.h"
 #include "core/estimate/rising.h"
 #include "core/model/counts.h"
+#include "core/model/word_rank.h"
 #include "core/score/scorer.h"
 
 /* A label that has documents, under the settings and the counts of one generation. */
@@ -46,9 +47,8 @@ struct nb_score_view {
     uint64_t vocabulary;                 /* |V| of the used words */
     uint64_t sum;                        /* over all labels */
     double shared_documents, shared_sum; /* with factors: the same with the counts beside */
-    /* With skip_top: the last word that is left out, in the order (occurrences, smaller id). */
     bool skips;
-    uint64_t skip_occurrences, skip_id;
+    struct nb_word_rank skipped; /* with skip_top: the last word that is left out */
 };
 
 struct nb_scorer {
@@ -84,9 +84,7 @@ static inline bool nb_score_view_uses(const struct nb_scorer *s, const struct nb
 {
     if (occurrences < s->settings.min_count)
         return false;
-    if (!view->skips || occurrences < view->skip_occurrences)
-        return true;
-    return occurrences == view->skip_occurrences && id > view->skip_id;
+    return !view->skips || nb_word_rank_is_behind(occurrences, id, &view->skipped);
 }
 
 /* What a word's count for one label adds to the score, per position, over what a count of 0 adds.

@@ -118,7 +118,8 @@ static double sum_of(struct against *a, const struct nb_stack_weights *weights, 
     for (unsigned g = 0; g < NB_STACK_GROUPS; g++)
         sum += w[nb_stack_place(0, g)] * x[g] * nb_stack_share(&a->stack->settings, a->features[g]);
     for (uint32_t place = 0; place < nb_stack_attribute_count(&a->inputs); place++)
-        sum += nb_stack_attribute_weight(weights, a->inputs.attributes->list[place].number, 2, e) *
+        sum += nb_stack_attribute_weight(weights, a->inputs.attributes->present.list[place].number,
+                                         2, e) *
                nb_stack_attribute_x(&a->inputs, place, e)[0];
     return sum;
 }

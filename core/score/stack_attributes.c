@@ -28,15 +28,13 @@ void nb_stack_attributes_empty(struct nb_stack_inputs *inputs)
     inputs->failed = false;
     if (a == NULL)
         return;
-    for (uint32_t place = 0; place < a->count; place++)
-        a->places[a->list[place].number] = 0;
-    a->count = 0;
+    nb_present_attributes_empty(&a->present);
     a->size = 0;
 }
 
 uint32_t nb_stack_attribute_count(const struct nb_stack_inputs *inputs)
 {
-    return inputs->attributes == NULL ? 0 : inputs->attributes->count;
+    return inputs->attributes == NULL ? 0 : inputs->attributes->present.count;
 }
 
 static int make(struct nb_stack_inputs *inputs)
@@ -61,16 +59,6 @@ int nb_stack_attributes_room(struct nb_stack_inputs *inputs, uint32_t count, uns
 
 /* ---- a document's values --------------------------------------------------------------------- */
 
-static uint32_t place_of(struct nb_stack_attributes *a, unsigned part)
-{
-    uint32_t number = part / 2;
-    if (a->places[number] == 0) {
-        a->list[a->count] = (struct nb_stack_attribute){.number = number};
-        a->places[number] = (uint16_t)++a->count;
-    }
-    return a->places[number] - 1u;
-}
-
 void nb_stack_attributes_note(struct nb_stack_inputs *inputs, uint64_t id, uint32_t row,
                               bool is_unique)
 {
@@ -83,9 +71,7 @@ void nb_stack_attributes_note(struct nb_stack_inputs *inputs, uint64_t id, uint3
         inputs->failed = true;
         return;
     }
-    uint32_t place = place_of(a, part);
-    a->list[place].features++;
-    a->list[place].unique += is_unique;
+    uint32_t place = nb_present_attributes_add(&a->present, part, is_unique);
     a->values[a->size++] = (struct nb_stack_value){.id = id, .row = row, .place = place};
 }
 
@@ -98,8 +84,8 @@ static double *offsets_of(const struct nb_stack_pass *p, uint32_t place, unsigne
 static void put_offsets(const struct nb_stack_pass *p)
 {
     const struct nb_stack_attributes *a = p->inputs->attributes;
-    for (uint32_t place = 0; place < a->count; place++) {
-        const struct nb_stack_attribute *one = &a->list[place];
+    for (uint32_t place = 0; place < a->present.count; place++) {
+        const struct nb_present_attribute *one = &a->present.list[place];
         struct nb_stack_taken taken = nb_stack_taken(NULL, 0);
         if (p->without != NULL)
             taken = (struct nb_stack_taken){p->without->label, one->features, one->unique};
@@ -245,10 +231,10 @@ static int put_numbers(const struct nb_stack_pass *p)
 static int make_room(const struct nb_stack_pass *p)
 {
     struct nb_stack_attributes *a = p->inputs->attributes;
-    size_t offsets = (size_t)a->count * p->experts * p->view->columns;
+    size_t offsets = (size_t)a->present.count * p->experts * p->view->columns;
     bool is_kept = p->twin != NULL && p->twin->keeps;
     size_t readings = (is_kept ? a->size : 1) * p->view->columns;
-    int rc = nb_stack_attributes_room(p->inputs, a->count, p->experts);
+    int rc = nb_stack_attributes_room(p->inputs, a->present.count, p->experts);
     if (rc == 0)
         rc = nb_array_reserve(&a->offsets, &a->offset_room, offsets, sizeof *a->offsets);
     return rc != 0 ? rc : nb_array_reserve(&a->r, &a->r_room, readings, sizeof *a->r);
@@ -257,8 +243,9 @@ static int make_room(const struct nb_stack_pass *p)
 static void finish(const struct nb_stack_pass *p)
 {
     const struct nb_stack_inputs *in = p->inputs;
-    for (uint32_t place = 0; place < in->attributes->count; place++) {
-        double share = nb_stack_share(&p->stack->settings, in->attributes->list[place].features);
+    for (uint32_t place = 0; place < in->attributes->present.count; place++) {
+        double share =
+            nb_stack_share(&p->stack->settings, in->attributes->present.list[place].features);
         for (unsigned e = 0; e < p->experts; e++) {
             double *x = nb_stack_attribute_x(in, place, e);
             for (uint32_t v = 0; v < in->size; v++)
@@ -279,7 +266,8 @@ int nb_stack_attributes_put(const struct nb_stack_pass *p)
     if (make_room(p) != 0 || put_numbers(p) != 0)
         return NB_NO_MEMORY;
     memset(in->attributes->x, 0,
-           (size_t)in->attributes->count * p->experts * in->size * sizeof *in->attributes->x);
+           (size_t)in->attributes->present.count * p->experts * in->size *
+               sizeof *in->attributes->x);
     if (p->view->columns == 0)
         return 0; /* of one label there is no evidence */
     put_offsets(p);
@@ -293,10 +281,10 @@ int nb_stack_attributes_put(const struct nb_stack_pass *p)
 
 double nb_stack_attribute_share(const struct nb_stack_inputs *inputs, uint32_t place)
 {
-    uint32_t fields = inputs->attributes->count;
+    uint32_t fields = inputs->attributes->present.count;
     for (unsigned field = 0; field < NB_FIELDS; field++)
         fields += inputs->features[field] != 0;
-    return 1 / sqrt((double)inputs->attributes->list[place].features * fields);
+    return 1 / sqrt((double)inputs->attributes->present.list[place].features * fields);
 }
 
 double nb_stack_value_gradient(const struct nb_stack_inputs *inputs, size_t value)

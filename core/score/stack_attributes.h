@@ -20,30 +20,21 @@
 #ifndef NB_CORE_SCORE_STACK_ATTRIBUTES_H
 #define NB_CORE_SCORE_STACK_ATTRIBUTES_H
 
-#include "core/base/attribute.h"
+#include "core/attribute/present.h"
 #include "core/score/stack_private.h"
-
-/* One that the document has a value of. */
-struct nb_stack_attribute {
-    uint32_t number;
-    uint32_t features; /* n_f: of the document, unseen ones too */
-    uint32_t unique;   /* u_f: those that no other document has */
-};
 
 struct nb_stack_value {
     uint64_t id;
     uint32_t row;   /* NB_NO_ROW: nobody has seen it */
-    uint32_t place; /* of its attribute, in `list` */
+    uint32_t place; /* of its attribute, in `present` */
     /* Documents have it, the one that is left out not counted; or numbers that differ. */
     bool says;
 };
 
 struct nb_stack_attributes {
-    uint32_t count;   /* that the document has a value of */
-    uint32_t experts; /* as many as when `x` was computed */
-    struct nb_stack_attribute list[NB_ATTRIBUTES_MOST];
-    uint16_t places[NB_ATTRIBUTES_MOST]; /* by number: the place in `list` plus 1; 0: none */
-    struct nb_stack_value *values;       /* owned */
+    struct nb_present_attributes present;
+    uint32_t experts;              /* as many as when `x` was computed */
+    struct nb_stack_value *values; /* owned */
     size_t size, room;
     double *x;       /* owned; [place][expert][label's place], as those of the fields */
     double *offsets; /* owned; [place][expert][column] */
@@ -71,7 +62,7 @@ static inline double *nb_stack_attribute_x(const struct nb_stack_inputs *inputs,
                                            unsigned e)
 {
     const struct nb_stack_attributes *a = inputs->attributes;
-    assert(place < a->count && e < a->experts);
+    assert(place < a->present.count && e < a->experts);
     return a->x + ((size_t)place * a->experts + e) * inputs->size;
 }
 

@@ -118,7 +118,7 @@ static size_t explain_noted(const struct comparison *c, struct nb_evidence *rows
 /* What a unit of evidence of the attribute at a place is worth. */
 static double worth_of_value(const struct comparison *c, uint32_t place, unsigned e)
 {
-    const struct nb_stack_attribute *a = &c->inputs->attributes->list[place];
+    const struct nb_present_attribute *a = &c->inputs->attributes->present.list[place];
     uint32_t labels = c->inputs->size;
     double trust[NB_STACK_EXPERTS] = {0};
     nb_stack_trust(c->weights, labels, trust);

@@ -135,7 +135,7 @@ static void put_attributes(struct nb_stack_fit *fit, const struct nb_stack_input
     sample->first_attribute = fit->attribute_count;
     sample->attributes = nb_stack_attribute_count(inputs);
     for (uint32_t place = 0; place < sample->attributes; place++) {
-        uint32_t number = inputs->attributes->list[place].number;
+        uint32_t number = inputs->attributes->present.list[place].number;
         fit->attributes[fit->attribute_count++] = (uint8_t)number;
         for (unsigned e = 0; e < experts_of(fit); e++) {
             memcpy(fit->values + fit->value_count, nb_stack_attribute_x(inputs, place, e),
@@ -193,8 +193,8 @@ static int take_attributes(struct nb_stack_fit *fit, const struct sample *sample
         return NB_NO_MEMORY;
     for (uint32_t place = 0; place < sample->attributes; place++) {
         uint32_t number = fit->attributes[sample->first_attribute + place];
-        in->attributes->list[in->attributes->count++] =
-            (struct nb_stack_attribute){.number = number, .features = 1};
+        in->attributes->present.list[in->attributes->present.count++] =
+            (struct nb_present_attribute){.number = number, .features = 1};
         for (unsigned e = 0; e < experts_of(fit); e++, from += columns) {
             double *x = nb_stack_attribute_x(in, place, e);
             memcpy(x, from, columns * sizeof *x);

@@ -120,10 +120,10 @@ void nb_stack_trust(const struct nb_stack_weights *weights, uint32_t labels,
 static void add_attributes(const struct nb_stack_weights *weights,
                            const struct nb_stack_inputs *inputs, unsigned e, double *scores)
 {
-    for (uint32_t place = 0; place < inputs->attributes->count; place++) {
+    for (uint32_t place = 0; place < inputs->attributes->present.count; place++) {
         const double *x = nb_stack_attribute_x(inputs, place, e);
-        double w = nb_stack_attribute_weight(weights, inputs->attributes->list[place].number,
-                                             inputs->size, e);
+        double w = nb_stack_attribute_weight(
+            weights, inputs->attributes->present.list[place].number, inputs->size, e);
         for (uint32_t v = 0; v < inputs->size; v++)
             scores[v] += w * x[v];
     }
@@ -215,8 +215,8 @@ static int make_attributes_room(struct nb_stack_weights *weights,
 {
     uint32_t end = 0, count = nb_stack_attribute_count(inputs);
     for (uint32_t place = 0; place < count; place++)
-        if (inputs->attributes->list[place].number >= end)
-            end = inputs->attributes->list[place].number + 1;
+        if (inputs->attributes->present.list[place].number >= end)
+            end = inputs->attributes->present.list[place].number + 1;
     if (count == 0)
         return 0;
     int rc = nb_weights_grow(&weights->attributes, (size_t)end * NB_STACK_ATTRIBUTE_PLACES,
@@ -265,7 +265,7 @@ static void learn_attributes(struct nb_stack_weights *weights, const struct nb_s
         for (uint32_t v = 0; v < inputs->size; v++)
             gradient += errors[v] * x[v];
         step(&weights->attributes,
-             nb_stack_attribute_place(inputs->attributes->list[place].number, set),
+             nb_stack_attribute_place(inputs->attributes->present.list[place].number, set),
              nb_stack_half(inputs->size) * gradient, weights->settings.rate);
     }
 }

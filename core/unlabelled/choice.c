@@ -15,19 +15,6 @@ void nb_choice_deinit(struct nb_choice *choice)
     *choice = (struct nb_choice){.filters = false};
 }
 
-struct ranked {
-    uint64_t occurrences, id;
-};
-
-/* Sorts by rank: more occurrences first, then the smaller id. */
-static int by_rank(const void *a, const void *b)
-{
-    const struct ranked *x = a, *y = b;
-    if (x->occurrences != y->occurrences)
-        return x->occurrences > y->occurrences ? -1 : 1;
-    return x->id < y->id ? -1 : x->id > y->id;
-}
-
 static bool is_word(uint64_t id)
 {
     return !nb_model_is_dropped(id) && nb_field_is_token(nb_feature_field(id));
@@ -44,7 +31,7 @@ static void rank(struct nb_choice *c, const struct nb_model *model, struct nb_he
             if (!is_word(id))
                 continue;
             c->occurrences[row] += nb_counts_occurrences(model, nb_model_row(model, row));
-            const struct ranked word = {c->occurrences[row], id};
+            const struct nb_word_rank word = {c->occurrences[row], id};
             if (word.occurrences > 0 && heap->most > 0)
                 nb_heap_add(heap, &word);
         }
@@ -62,7 +49,7 @@ int nb_choice_make(struct nb_choice *choice, const struct nb_settings *settings,
     if (!choice->filters)
         return 0;
     size_t most = settings->skip_top < rows ? (size_t)settings->skip_top : rows;
-    struct ranked *items = calloc(most + 1, sizeof *items);
+    struct nb_word_rank *items = calloc(most + 1, sizeof *items);
     choice->occurrences = calloc((size_t)rows + 1, sizeof *choice->occurrences);
     if (items == NULL || choice->occurrences == NULL) {
         free(items);
@@ -72,14 +59,11 @@ int nb_choice_make(struct nb_choice *choice, const struct nb_settings *settings,
     for (size_t i = 0; i < size; i++)
         choice->occurrences[uses[i]] += counts[i];
     struct nb_heap heap = {
-        .items = items, .most = most, .item_size = sizeof *items, .compare = by_rank};
+        .items = items, .most = most, .item_size = sizeof *items, .compare = nb_word_rank_compare};
     rank(choice, model, &heap);
     choice->skips = heap.count > 0;
-    if (choice->skips) {
-        const struct ranked *last = nb_heap_last(&heap);
-        choice->skip_occurrences = last->occurrences;
-        choice->skip_id = last->id;
-    }
+    if (choice->skips)
+        choice->skipped = *(const struct nb_word_rank *)nb_heap_last(&heap);
     free(items);
     return 0;
 }
@@ -90,7 +74,5 @@ bool nb_choice_has(const struct nb_choice *c, uint32_t row, uint64_t id)
         return true;
     if (row >= c->rows || c->occurrences[row] < c->least)
         return false;
-    if (!c->skips || c->occurrences[row] != c->skip_occurrences)
-        return !c->skips || c->occurrences[row] < c->skip_occurrences;
-    return id > c->skip_id;
+    return !c->skips || nb_word_rank_is_behind(c->occurrences[row], id, &c->skipped);
 }

@@ -9,6 +9,7 @@
 
 #include "core/model/model.h"
 #include "core/model/settings.h"
+#include "core/model/word_rank.h"
 
 struct nb_choice {
     bool filters;          /* false: all words remain, and nothing below is set */
@@ -16,7 +17,7 @@ struct nb_choice {
     uint32_t rows;
     uint64_t least;
     bool skips;
-    uint64_t skip_occurrences, skip_id; /* of the last word that skip_top leaves out */
+    struct nb_word_rank skipped; /* the last word that skip_top leaves out */
 };
 void nb_choice_deinit(struct nb_choice *choice);
 
