@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Completion for fish of bayesc, bayesd and bayesd-milter: commands and options come from their --help.
+# Completion for fish of bayesc, bayesd and bayesd-milter: commands, options and operations come from their --help,
+# names of models from the daemon.
 
 function __bayesc_options
     $argv --help 2>/dev/null | sed -n 's/^  \(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p'
@@ -9,17 +10,76 @@ function __bayesc_commands
     $argv --help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'
 end
 
-function __bayesc_words
-    set -l words (commandline --tokenize --cut-at-cursor --current-process)
-    if test (count $words) -eq 1
-        __bayesc_commands $words[1]
+# What the first argument of the command may be: a model, or an operation that the first line of its help offers. The
+# program and its command are the first two words, what says where the daemon is follows.
+function __bayesc_first_argument
+    set -l usage ($argv[1..2] --help 2>/dev/null)[1]
+    if string match --quiet --regex '\[OPTION\]\.\.\. \[?(MODEL|OLD)' -- $usage
+        __bayesc_models $argv[1] $argv[3..]
     else
-        __bayesc_options $words[1..2]
+        string match --regex '\[OPTION\]\.\.\. \[?([a-z]+\|[a-z|]+)' -- $usage | sed 1d | string split '|'
     end
 end
 
-complete --command bayesc --condition '__fish_use_subcommand' --no-files --arguments '(__bayesc_words)'
-complete --command bayesc --condition 'string match --quiet -- "-*" (commandline --current-token)' --arguments '(__bayesc_words)'
+function __bayesc_models
+    $argv[1] models --timeout 2 $argv[2..] 2>/dev/null | sed '1d; s/ .*//'
+end
+
+function __bayesc_words
+    set -l words (commandline --tokenize --cut-at-cursor --current-process)
+    set -l current (commandline --cut-at-cursor --current-token)
+    set -l program $words[1]
+    set -l commands (__bayesc_commands $program)
+    set -l takes -m --model -u --url --token-file --ca-file --cert --key --timeout
+    set -l daemon
+    set -l command
+    set -l argument
+    set -l before
+    for word in $words[2..]
+        if contains -- "$before" $takes
+            contains -- $before -u --url --token-file --ca-file --cert --key
+            and set --append daemon $before $word
+            set before
+            continue
+        end
+        set before $word
+        string match --quiet --regex '^--(url|token-file|ca-file|cert|key)=' -- $word
+        and set --append daemon $word
+        if test -z "$command"; and contains -- $word $commands
+            set command $word
+            set takes ($program $command --help 2>/dev/null | \
+                sed -n 's/^  \(-.\)\{0,1\},\{0,1\} *\(--[a-z-]*\) [A-Z].*/\1 \2/p' | string match --all --regex -- '-\S+')
+        else if test -n "$command"; and not string match --quiet -- '-*' $word
+            set argument $word
+        end
+    end
+    set -l option (string match --regex -- '^(--[a-z-]*)=' $current)[2]
+    test -z "$option"; and contains -- "$before" $takes
+    and set option $before
+    test "$command $option" = 'create -p'
+    and set option --preset
+    switch "$option"
+        case -m --model
+            __bayesc_models $program $daemon
+        case --preset
+            string join \n text mail book
+        case ''
+            if string match --quiet -- '-*' $current
+                __bayesc_options $program $command
+            else if test -z "$command"
+                string join \n $commands
+            else if test -z "$argument"
+                __bayesc_first_argument $program $command $daemon
+            end
+    end
+end
+
+# Where it has nothing to offer, a file may be meant.
+complete --command bayesc --condition '__fish_use_subcommand' --no-files
+complete --command bayesc --arguments '(__bayesc_words)'
+# With a '=' fish asks for the values of the options that it knows only.
+complete --command bayesc --long-option model --exclusive --arguments '(__bayesc_words)'
+complete --command bayesc --long-option preset --exclusive --arguments '(__bayesc_words)'
 for program in bayesd bayesd-milter
     complete --command $program --condition 'string match --quiet -- "-*" (commandline --current-token)' \
         --arguments "(__bayesc_options $program)"

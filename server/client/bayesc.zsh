@@ -1,25 +1,79 @@
 #compdef bayesc bayesd bayesd-milter
 # SPDX-License-Identifier: Apache-2.0
-# Completion for zsh of bayesc, bayesd and bayesd-milter: commands and options come from their --help.
+# Completion for zsh of bayesc, bayesd and bayesd-milter: commands, options and operations come from their --help,
+# names of models from the daemon.
 
-_bayesc_names()
+_bayesc_commands()
 {
-    "$@" --help 2>/dev/null | sed -n 's/^  \(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p'
+    $program --help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'
+}
+
+_bayesc_models()
+{
+    $program models --timeout 2 $daemon 2>/dev/null | sed '1d; s/ .*//'
+}
+
+# What the first argument may be: a model, or an operation that the first line of the help offers.
+_bayesc_first_argument()
+{
+    case ${help%%$'\n'*} in
+    *'[OPTION]... MODEL'* | *'[OPTION]... [MODEL'* | *'[OPTION]... OLD'*) _bayesc_models ;;
+    *) print -r -- $help | sed -n '1s/.*\[OPTION\]\.\.\. \[\{0,1\}\([a-z]*|[a-z|]*\).*/\1/p' | tr '|' '\n' ;;
+    esac
+}
+
+# Finds in the words before the cursor the command, whether it has an argument, the option whose value is completed,
+# and the options that say where the daemon is.
+_bayesc_read_words()
+{
+    local before word
+    local -a commands takes
+    takes=(-m --model -u --url --token-file --ca-file --cert --key --timeout)
+    [[ $kind != bayesc ]] || commands=(${(f)"$(_bayesc_commands)"})
+    for word in ${(Q)words[2,CURRENT-1]}; do
+        if [[ -n $before ]] && (( $takes[(Ie)$before] )); then
+            [[ $before != (-u|--url|--token-file|--ca-file|--cert|--key) ]] || daemon+=($before $word)
+            before=
+            continue
+        fi
+        before=$word
+        [[ $word != --(url|token-file|ca-file|cert|key)=* ]] || daemon+=($word)
+        if [[ -z $command ]] && (( $commands[(Ie)$word] )); then
+            command=$word
+            help=$($program $command --help 2>/dev/null)
+            takes=(${=:-$(print -r -- $help | sed -n 's/^  \(-.\)\{0,1\},\{0,1\} *\(--[a-z-]*\) [A-Z].*/\1 \2/p')})
+        elif [[ -n $command && $word != -* ]]; then
+            has_argument=yes
+        fi
+    done
+    [[ -z $before ]] || (( ! $takes[(Ie)$before] )) || option=$before
 }
 
 _bayesc()
 {
-    local -a names
-    if [[ $service != bayesc ]]; then
-        [[ $PREFIX == -* ]] && names=(${(f)"$(_bayesc_names $words[1])"})
-    elif (( CURRENT == 2 )); then
-        names=(${(f)"$($words[1] --help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p')"})
-    elif [[ $PREFIX == -* ]]; then
-        names=(${(f)"$(_bayesc_names $words[1] $words[2])"})
+    local program=$words[1] kind=${words[1]:t} help command has_argument option
+    local -a names daemon
+    _bayesc_read_words
+    [[ $kind == bayesc ]] || help=$($program --help 2>/dev/null)
+    if compset -P 1 '--*='; then
+        option=${IPREFIX%=}
+    fi
+    if [[ $option == (-m|--model) ]]; then
+        names=(${(f)"$(_bayesc_models)"})
+    elif [[ $option == --preset || "$command $option" == 'create -p' ]]; then
+        names=(text mail book)
+    elif [[ -z $option && $PREFIX == -* ]]; then
+        names=(${(f)"$(print -r -- $help | sed -n 's/^  \(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p')"})
+    elif [[ -z $option && $kind == bayesc && -z $command ]]; then
+        names=(${(f)"$(_bayesc_commands)"})
+    elif [[ -z $option && -z $has_argument ]]; then
+        names=(${(f)"$(_bayesc_first_argument)"})
     fi
     if (( $#names )); then
         compadd -- $names
     else
+        # LABEL=PATH
+        [[ $kind != bayesc ]] || compset -P 1 '*='
         _files
     fi
 }
