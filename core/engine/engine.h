@@ -243,9 +243,11 @@ void nb_evaluation_report_deinit(struct nb_evaluation_report *report);
  * judged against all others; of length 0: "spam" if there is such a label, else the last by name.
  * `target_rate`: the false-positive rate for which a threshold is wanted; below 0: none. Returns 0,
  * NB_NOT_FOUND (model, label), NB_CONFLICT (no document was scored yet; or a threshold is wanted
- * and all documents are of the positive label; or NB_SCORES_LEAVE_ONE_OUT, and the model is not
- * stacked), NB_DAMAGED, NB_IO or NB_NO_MEMORY. The sample of NB_SCORES_LEAVE_ONE_OUT is of 5,000
- * documents, or fewer with more than 200 labels, always the same while the documents are. */
+ * and all documents are of the positive label; or NB_SCORES_LEAVE_ONE_OUT, and the model is by the
+ * book and has a parent), NB_DAMAGED, NB_IO, NB_STOPPING or NB_NO_MEMORY. The sample of
+ * NB_SCORES_LEAVE_ONE_OUT is of 5,000 documents, or fewer with more than 200 labels or where a
+ * score is a walk over the vocabulary, always the same while the documents are. Of a model by the
+ * book it is scored on the writer's thread, between its other work. */
 int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
                          struct nb_string positive, double target_rate, enum nb_score_kind scores,
                          struct nb_evaluation_report *report, struct nb_error *error);

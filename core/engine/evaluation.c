@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/pack.h"
+#include "core/engine/book_left_out.h"
 #include "core/engine/engine.h"
 #include "core/family/left_out.h"
 #include "core/live/registry.h"
@@ -191,6 +192,17 @@ static int add_more(struct reading *reading, struct nb_string more, struct nb_er
     return rc;
 }
 
+/* Those that a sample of the documents would get now from the model without them. */
+static int score_left_out(struct nb_engine *engine, struct nb_live *live, size_t labels,
+                          struct reading *reading, struct nb_error *error)
+{
+    struct nb_published *published = nb_live_settings(live);
+    bool is_stacked = nb_published_is_stacked(published);
+    nb_published_release(&published);
+    return is_stacked ? nb_left_out_scores(engine, live, labels, add_score, reading, error)
+                      : nb_book_left_out_scores(engine, live, add_score, reading, error);
+}
+
 static int make_report(struct nb_engine *engine, struct nb_live *live, const struct question *q,
                        struct nb_evaluation_report *report, struct nb_error *error)
 {
@@ -204,7 +216,7 @@ static int make_report(struct nb_engine *engine, struct nb_live *live, const str
         rc = nb_error_no_memory(error);
     if (rc == 0)
         rc = q->scores == NB_SCORES_LEAVE_ONE_OUT
-                 ? nb_left_out_scores(engine, live, report->label_count, add_score, &reading, error)
+                 ? score_left_out(engine, live, report->label_count, &reading, error)
                  : read_all(engine, live, &reading, error);
     if (rc == 0)
         rc = add_more(&reading, q->more, error);

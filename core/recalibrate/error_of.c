@@ -70,57 +70,11 @@ static double odds_of(double p)
     return log(p / (1 - p));
 }
 
-/* One document, by the map (NULL: by the soft-max). */
-static int judge(const struct nb_calibration_scores *s, size_t i, const struct nb_calibration *map,
-                 struct nb_scores *scores, struct nb_evaluator *evaluator)
+/* Fits the map that each half is judged by: that of the documents of the other one. */
+static int fit_others(enum nb_calibration_method method, const struct nb_calibration_scores *scores,
+                      const unsigned char *halves, struct nb_calibration *maps[2])
 {
-    if (nb_scores_grow(scores, s->label_count) != 0)
-        return NB_NO_MEMORY;
-    scores->size = s->label_count;
-    memcpy(scores->log_scores, s->log_scores + i * s->label_count,
-           s->label_count * sizeof *scores->log_scores);
-    nb_scores_rank(scores);
-    if (map != NULL)
-        nb_calibration_apply(map, s->labels, scores->log_scores, scores->probabilities);
-    const struct nb_stored_score scored = {
-        .label = s->labels[s->truths[i]],
-        .size = s->label_count,
-        .labels = s->labels,
-        .probabilities = scores->probabilities,
-        .log_odds = s->label_count == 2 ? odds_of(scores->probabilities[1]) : 0};
-    return nb_evaluator_add(evaluator, &scored);
-}
-
-/* `maps` has one for the documents of each half, or NULLs. */
-static int measure(const struct nb_calibration_scores *s, const unsigned char *halves,
-                   struct nb_calibration *const maps[2], double *ece)
-{
-    struct nb_evaluator *evaluator = NULL;
-    struct nb_evaluation evaluation;
-    struct nb_scores scores;
-    nb_scores_init(&scores);
-    int rc = nb_evaluator_new(s->labels, s->label_count, s->label_count - 1, &evaluator);
-    for (size_t i = 0; rc == 0 && i < s->count; i++)
-        rc = judge(s, i, maps[halves[i]], &scores, evaluator);
-    assert(rc == 0 || rc == NB_NO_MEMORY || rc == NB_TOO_LARGE);
-    if (rc == 0)
-        rc = nb_evaluator_finish(evaluator, s->count, &evaluation);
-    if (rc == 0) {
-        *ece = evaluation.ece;
-        nb_evaluation_deinit(&evaluation);
-    }
-    nb_evaluator_free(&evaluator);
-    nb_scores_deinit(&scores);
-    return rc;
-}
-
-int nb_calibration_errors(enum nb_calibration_method method,
-                          const struct nb_calibration_scores *scores, double *before, double *after)
-{
-    struct nb_calibration *none[2] = {NULL, NULL}, *maps[2] = {NULL, NULL};
-    assert(scores->count > 0);
-    unsigned char *halves = divide(scores);
-    int rc = halves == NULL ? NB_NO_MEMORY : measure(scores, halves, none, before);
+    int rc = 0;
     for (size_t k = 0; rc == 0 && k < 2; k++) {
         struct half others = {.truths = NULL};
         rc = take_half(scores, halves, 1 - k, &others);
@@ -130,10 +84,83 @@ int nb_calibration_errors(enum nb_calibration_method method,
             rc = nb_calibration_fit(method, &others.scores, &maps[k]);
         half_deinit(&others);
     }
-    if (rc == 0)
-        rc = measure(scores, halves, maps, after);
+    return rc;
+}
+
+/* One document, by the map (NULL: by the soft-max). */
+static int judge(const struct nb_calibration_scores *s, size_t i, const struct nb_calibration *map,
+                 struct nb_scores *scores)
+{
+    if (nb_scores_grow(scores, s->label_count) != 0)
+        return NB_NO_MEMORY;
+    scores->size = s->label_count;
+    memcpy(scores->labels, s->labels, s->label_count * sizeof *scores->labels);
+    memcpy(scores->log_scores, s->log_scores + i * s->label_count,
+           s->label_count * sizeof *scores->log_scores);
+    nb_scores_rank(scores);
+    if (map != NULL)
+        nb_calibration_apply(map, s->labels, scores->log_scores, scores->probabilities);
+    return 0;
+}
+
+int nb_calibration_judge(enum nb_calibration_method method,
+                         const struct nb_calibration_scores *scores, nb_calibration_visit *visit,
+                         void *user)
+{
+    struct nb_calibration *maps[2] = {NULL, NULL};
+    struct nb_scores said;
+    unsigned char *halves = divide(scores);
+    int rc = halves == NULL ? NB_NO_MEMORY : 0;
+    nb_scores_init(&said);
+    if (rc == 0 && method != NB_CALIBRATION_NONE)
+        rc = fit_others(method, scores, halves, maps);
+    for (size_t i = 0; rc == 0 && i < scores->count; i++) {
+        rc = judge(scores, i, maps[halves[i]], &said);
+        if (rc == 0)
+            rc = visit(user, &said, scores->labels[scores->truths[i]]);
+    }
+    nb_scores_deinit(&said);
     free(halves);
     nb_calibration_free(&maps[0]);
     nb_calibration_free(&maps[1]);
     return rc;
+}
+
+static int add(void *user, const struct nb_scores *said, uint32_t label)
+{
+    const struct nb_stored_score scored = {
+        .label = label,
+        .size = (uint32_t)said->size,
+        .labels = said->labels,
+        .probabilities = said->probabilities,
+        .log_odds = said->size == 2 ? odds_of(said->probabilities[1]) : 0};
+    int rc = nb_evaluator_add(user, &scored);
+    assert(rc == 0 || rc == NB_NO_MEMORY || rc == NB_TOO_LARGE);
+    return rc;
+}
+
+static int measure(enum nb_calibration_method method, const struct nb_calibration_scores *s,
+                   double *ece)
+{
+    struct nb_evaluator *evaluator = NULL;
+    struct nb_evaluation evaluation;
+    int rc = nb_evaluator_new(s->labels, s->label_count, s->label_count - 1, &evaluator);
+    if (rc == 0)
+        rc = nb_calibration_judge(method, s, add, evaluator);
+    if (rc == 0)
+        rc = nb_evaluator_finish(evaluator, s->count, &evaluation);
+    if (rc == 0) {
+        *ece = evaluation.ece;
+        nb_evaluation_deinit(&evaluation);
+    }
+    nb_evaluator_free(&evaluator);
+    return rc;
+}
+
+int nb_calibration_errors(enum nb_calibration_method method,
+                          const struct nb_calibration_scores *scores, double *before, double *after)
+{
+    assert(scores->count > 0);
+    int rc = measure(NB_CALIBRATION_NONE, scores, before);
+    return rc == 0 ? measure(method, scores, after) : rc;
 }

@@ -7,11 +7,23 @@
 #define NB_CORE_RECALIBRATE_ERROR_OF_H
 
 #include "core/calibrate/calibration.h"
+#include "core/score/scores.h"
+
+/* Of a document with this label: what is said of it; borrowed. Not 0: no more are wanted. */
+typedef int nb_calibration_visit(void *user, const struct nb_scores *said, uint32_t label);
+
+/* What a calibrated model would say of documents that its map was not fitted on: of each label
+ * every second document is of one half, and each half is judged by the map of the other. With
+ * NB_CALIBRATION_NONE the soft-max of the scores. Calls `visit` for each document in turn. Returns
+ * 0, what `visit` returned, NB_CONFLICT (with a method: no label has two documents) or
+ * NB_NO_MEMORY. */
+int nb_calibration_judge(enum nb_calibration_method method,
+                         const struct nb_calibration_scores *scores, nb_calibration_visit *visit,
+                         void *user);
 
 /* The expected calibration error (core/evaluate/evaluation.h) of the soft-max of the scores, and of
- * what a map makes of them that was fitted on others: of each label every second document is of one
- * half, and each half judges the map of the other. Returns 0, NB_CONFLICT (no label has two
- * documents) or NB_NO_MEMORY. */
+ * what a map makes of them that was fitted on others (nb_calibration_judge). Returns 0, NB_CONFLICT
+ * (no label has two documents) or NB_NO_MEMORY. */
 int nb_calibration_errors(enum nb_calibration_method method,
                           const struct nb_calibration_scores *scores, double *before,
                           double *after);

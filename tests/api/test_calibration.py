@@ -5,6 +5,7 @@ import os
 import random
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 from book import Model, log_scores, soft_max
 from harness import equal, holds, near, refused, wait_for
@@ -152,6 +153,85 @@ def test_error_before_and_after(api):
                 equal((said["method"], said["scores"]), (method, 150))
                 near(said["ece_before"], ece([(v, soft_max(s)) for v, s in scored]), "before", 1e-9)
                 near(said["ece_after"], ece([(v, maps[half](s)) for half, (v, s) in zip(halves, scored)]), "after", 1e-6)
+
+
+# ---- the evaluation of what the model would say without the document ------------------------------
+def check_left_out(api, model, judged):
+    """`judged`: [(truth, probabilities)] of a slow computation, or of the daemon itself without the document."""
+    said = api.get(model.path + "/evaluation?scores=leave-one-out").ok().json
+    window = said["windows"][-1]
+    equal((said["scores"], window["documents"]), ("leave-one-out", len(judged)))
+    near(window["log_loss"], sum(-math.log(min(max(p[v], 1e-6), 1 - 1e-6)) for v, p in judged) / len(judged), "log-loss", 1e-6)
+    near(window["accuracy"], sum(p[v] == max(p.values()) for v, p in judged) / len(judged), "accuracy", 1e-9)
+    near(window["ece"], ece(judged), "calibration error", 1e-6)
+
+
+def test_left_out_by_the_book(api):
+    """Every formula, and nothing of the counts is other afterwards."""
+    for labels in (("a", "b"), ("a", "b", "c")):
+        for settings in ({}, {"event_model": "binary"}, {"event_model": "bernoulli"}, {"event_model": "complement"},
+                         {"smoothing": 0.2, "prior": "uniform"}):
+            with filled(api, labels, **settings) as model:
+                check_left_out(api, model, [(v, soft_max(s)) for v, s in left_out(model, **settings)])
+                model.assert_exact()
+
+
+def test_left_out_by_a_map(api):
+    """A map that was fitted on the other half of the documents judges each."""
+    for labels in (("a", "b"), ("a", "b", "c")):
+        for method in METHODS:
+            with filled(api, labels, 150) as model:
+                model.put(preset="book", calibration=method)
+                scored = left_out(model)
+                halves = list(divided(scored))
+                maps = [slow_map(method, [x for x, half in zip(scored, halves) if half == 1 - k]) for k in (0, 1)]
+                check_left_out(api, model, [(v, maps[half](s)) for half, (v, s) in zip(halves, scored)])
+
+
+def test_left_out_with_values(api):
+    rnd = random.Random(6)
+    fields = {"sky": "category", "heat": "number"}
+    with Model(api, fields=fields, structure="tan") as model:
+        rows = [{"values": {"sky": rnd.choice(["clear", label]), "heat": round(rnd.gauss(18 + 3 * (label == "b"), 4), 1)},
+                 "label": label, "id": str(n)} for n, label in enumerate("ab" * 15)]
+        for row in rows:
+            model.post("train", row).ok()
+        judged = []
+        for row in rows:
+            model.post("untrain", {"id": row["id"]}).ok()
+            judged.append((row["label"], model.post("classify", {"values": row["values"]}).ok().json["probabilities"]))
+            model.post("train", row).ok()
+        check_left_out(api, model, judged)
+
+
+def test_left_out_of_little(api):
+    """The only document of a label cannot be judged without it; and of a model with a parent nothing is left out."""
+    with Model(api) as model:
+        refused(api.get(model.path + "/evaluation?scores=leave-one-out"), 409, "no document")
+        model.train("one", "a", id="1")
+        refused(api.get(model.path + "/evaluation?scores=leave-one-out"), 409, "no document")
+        model.train("two", "a", id="2")
+        model.train("three", "b", id="3")
+        equal(api.get(model.path + "/evaluation?scores=leave-one-out").ok().json["windows"][-1]["documents"], 2)
+        with Model(api) as parent:
+            parent.train("four", "a")
+            parent.train("five", "b")
+            model.put(preset="book", parent=parent.path.rsplit("/", 1)[1])
+            refused(api.get(model.path + "/evaluation?scores=leave-one-out"), 409, "parent")
+            model.put(preset="book", parent=None)
+
+
+def test_left_out_while_it_learns(api):
+    """Nothing is lost or counted twice, whoever asks and teaches at the same time."""
+    with filled(api, ("a", "b"), 200) as model:
+        equal(api.get(model.path + "/evaluation?scores=leave-one-out").ok().json["windows"][-1]["documents"], 200)
+        with ThreadPoolExecutor(4) as pool:
+            asked = [pool.submit(lambda: api.daemon.new_client().get(model.path + "/evaluation?scores=leave-one-out").ok()) for _ in range(8)]
+            for text, label, id in texts(3, 100, ("a", "b")):
+                model.train(text, label, id=f"more-{id}")
+            for one in asked:
+                holds(one.result().json["windows"][-1]["documents"] >= 200, "all that there were")
+        model.assert_exact()
 
 
 def test_the_error_falls(api):

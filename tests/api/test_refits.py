@@ -194,9 +194,6 @@ def test_which_scores(api):
     equal(now["windows"][2]["documents"], 600)
     holds(now["windows"][2]["log_loss"] < then["windows"][2]["log_loss"], (now["windows"][2], then["windows"][2]))
     equal(now, client.get(M + "/evaluation?scores=leave-one-out&target_fpr=0.01").ok().json)
-    client.put("/v1/models/book", {"preset": "book"}).ok(201)
-    train(client, documents(3), "/v1/models/book")
-    refused(client.get("/v1/models/book/evaluation?scores=leave-one-out"), 409, "stacked")
     refused(client.get(M + "/evaluation?scores=other"), 400, "leave-one-out")
     ask = M + "/classify?target_fpr=0.01&scores="
     for kind, threshold in (("before-learning", then["threshold"]), ("leave-one-out", now["threshold"])):
