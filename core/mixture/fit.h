@@ -24,6 +24,9 @@ struct nb_mixture_run {
     double *scores;  /* of the document that is looked at */
     struct nb_mixture_gaussians gaussians;
     double parameters;
+    double moved; /* by the last M step: of each word and value its expected count times the change
+                     of ln theta, summed */
+    double sum;   /* of these counts */
 };
 
 /* Columns whose theta sum to 1: the words, then each category. */

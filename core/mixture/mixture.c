@@ -15,6 +15,7 @@ static const double cooling = 1.35;   /* ... and what it is multiplied by */
 static const double tolerance = 1e-6; /* of the objective, relative, at which EM ends ... */
 static const double exact = 1e-9;     /* ... and without words, where a step costs little */
 static const double rounding = 1e-9;  /* that the objective may seem to fall by, relative */
+static const double resting = 1e-10;  /* of all words, moved in a step: no more than rounding */
 enum { ITERATIONS_MOST = 200 };
 
 void nb_mixture_deinit(struct nb_mixture *mixture)
@@ -166,8 +167,11 @@ static double maximize_group(struct nb_mixture_run *f, uint32_t group)
     for (uint32_t k = 0; k < clusters && end > begin; k++)
         f->sums[k] = log(f->sums[k]);
     for (size_t i = begin; i < end; i++) {
-        m->log_word[i] = log(alpha + f->counts[i]) - f->sums[i % clusters];
-        prior += alpha * m->log_word[i];
+        double log_word = log(alpha + f->counts[i]) - f->sums[i % clusters];
+        f->moved += f->counts[i] * fabs(log_word - m->log_word[i]);
+        f->sum += f->counts[i];
+        m->log_word[i] = log_word;
+        prior += alpha * log_word;
         used += f->counts[i] >= 0.5;
     }
     f->parameters += group == 0 ? used : fmax(0, used - clusters); /* the last value follows */
@@ -177,7 +181,7 @@ static double maximize_group(struct nb_mixture_run *f, uint32_t group)
 /* Returns ln of the priors' density, but for what does not depend on the parameters. */
 static double maximize(struct nb_mixture_run *f)
 {
-    f->parameters = 0;
+    f->parameters = f->moved = f->sum = 0;
     double prior = maximize_shares(f);
     for (uint32_t group = 0; group < nb_mixture_group_count(f->documents); group++)
         prior += maximize_group(f, group);
@@ -214,6 +218,14 @@ static void settle(struct nb_mixture_run *f)
     m->parameters = f->parameters;
 }
 
+/* Whether the words' probabilities move by more than in the step before. Where clusters are alike
+ * the objective has a saddle: heat brings them there, and EM leaves it by steps that grow from next
+ * to nothing, each of which gains less than what EM ends at. */
+static bool is_leaving(const struct nb_mixture_run *f, double moved)
+{
+    return f->moved > moved && f->moved > resting * f->sum;
+}
+
 static int iterate(struct nb_mixture_run *f, bool (*stop)(void *user), void *user)
 {
     struct nb_mixture *m = f->mixture;
@@ -222,6 +234,7 @@ static int iterate(struct nb_mixture_run *f, bool (*stop)(void *user), void *use
     double scale = (double)f->documents->count; /* with densities the objective can be about 0 */
     bool has_words = nb_mixture_group_end(f->documents, 0) > 0;
     double enough = has_words ? tolerance : exact;
+    double moved = 0; /* by the M step before the last one */
     double beta = m->clusters > 1 && has_words ? heat : 1;
     for (bool is_cold = false;; m->iterations++) {
         if (stop != NULL && stop(user))
@@ -231,9 +244,11 @@ static int iterate(struct nb_mixture_run *f, bool (*stop)(void *user), void *use
         /* EM's property; of the parameters that the last M step made at the same beta. */
         assert(!is_cold || now >= before - rounding * (fabs(before) + scale));
         /* The likelihood is that of the parameters: there is no M step behind it. */
-        if ((is_cold && now - before <= enough * fabs(now)) || m->iterations + 1 == ITERATIONS_MOST)
+        bool has_ended = is_cold && now - before <= enough * fabs(now) && !is_leaving(f, moved);
+        if (has_ended || m->iterations + 1 == ITERATIONS_MOST)
             return 0;
         before = now;
+        moved = f->moved;
         is_cold = beta >= 1 && m->iterations > 0;
         beta = beta * cooling < 1 ? beta * cooling : 1;
         prior = maximize(f);

@@ -121,7 +121,7 @@ class Mixture:
 
     def maximize(self, z):
         """Returns ln of the priors' density. BIC's parameters are counted on the way."""
-        prior, self.parameters = 0, 0 if self.equal else self.k - 1
+        prior, self.moved, self.parameters = 0, 0, 0 if self.equal else self.k - 1
         for k in range(self.k):
             members = math.fsum(row[k] for row in z)
             if not self.equal:
@@ -134,8 +134,10 @@ class Mixture:
             for group, things in self.groups.items():
                 total = math.fsum(ALPHA + counts.get((group, t), 0) for t in things)
                 for t in things:
-                    self.theta[k][group, t] = (ALPHA + counts.get((group, t), 0)) / total
-                    prior += ALPHA * math.log(self.theta[k][group, t])
+                    theta = (ALPHA + counts.get((group, t), 0)) / total
+                    self.moved += counts.get((group, t), 0) * abs(math.log(theta / self.theta[k][group, t]))
+                    self.theta[k][group, t] = theta
+                    prior += ALPHA * math.log(theta)
                 used = sum(counts.get((group, t), 0) >= .5 for t in things)
                 self.parameters += used if group is None else used - 1
             for f in self.scales:
@@ -153,12 +155,16 @@ class Mixture:
     def run(self):
         beta = HEAT if self.k > 1 and self.groups[None] else 1
         enough = 1e-6 if self.groups[None] else 1e-9
-        is_cold, before, prior = False, -math.inf, 0
+        is_cold, before, prior, self.moved, moved = False, -math.inf, 0, 0, 0
+        # A saddle is left by steps that grow.
+        all_counts = sum(len(self.things(d)) for d in range(self.n))
         for self.iterations in range(STEPS):
             self.z, likelihood = self.expect(beta)
             now = likelihood + prior
-            if is_cold and now - before <= enough * abs(now) or self.iterations + 1 == STEPS:
+            leaves = self.moved > moved and self.moved > 1e-10 * all_counts
+            if is_cold and now - before <= enough * abs(now) and not leaves or self.iterations + 1 == STEPS:
                 break
+            moved = self.moved
             before, is_cold = now, beta >= 1 and self.iterations > 0
             beta = min(1, beta * COOLING)
             prior = self.maximize(self.z)
