@@ -96,14 +96,31 @@ export async function of_a_large_model_it_is_asked_first(api) {
   await tab.sees("caption", "Now and with the change, of 5000 documents"); // those that are judged for it
 }
 
-export async function settings_by_the_book_are_not_tried(api) {
-  const {daemon, tab} = await opened(api, "labels");
-  await daemon.call("PUT", "v1/models/sample", {...(await daemon.call("GET", "v1/models/sample")).settings, decision: "bayes"});
+export async function settings_by_the_book_are_tried(api) {
+  const {daemon, tab} = await opened(api, "labels", {awaited: [409]});
+  const set = async (change) => daemon.call("PUT", "v1/models/sample", {...(await daemon.call("GET", "v1/models/sample")).settings, ...change});
+  const judged = async () => (await daemon.call("GET", "v1/models/sample/evaluation?scores=leave-one-out")).windows.at(-1);
+  const shown = () => tab.page.$$eval(".told tbody tr", (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  await set({decision: "bayes"});
+  const before = await judged();
+  await tab.go("overview");
+  await tab.go("model/sample/settings");
+  await tab.write("#setting-smoothing", "0.05");
+  await tab.press("Try it on a copy");
+  await tab.sees("caption", "Now and with the change, of 94 documents");
+  await set({smoothing: 0.05});
+  const after = await judged();
+  holds(after.log_loss !== before.log_loss, "the change changes nothing");
+  const [, now, then, course] = (await shown()).find(([name]) => name === "Log-loss");
+  holds(Math.abs(Number(now) - before.log_loss) < 0.01 && Math.abs(Number(then) - after.log_loss) < 0.01, `${now}, ${then}: ${before.log_loss}, ${after.log_loss}`);
+  equal(course, after.log_loss < before.log_loss ? "better" : "worse", "what it is");
+  await daemon.trainSample("others");
+  await set({parent: "others"});
   await tab.go("overview");
   await tab.go("model/sample/settings");
   await tab.write("#setting-min_count", "2");
   await tab.press("Try it on a copy");
-  await tab.sees(".notice.bad", "bayesc evaluate --variant compares settings");
+  await tab.sees(".notice.bad", "leave-one-out scores are not of models with a parent");
 }
 
 export async function what_a_source_taught_is_taken_back(api) {

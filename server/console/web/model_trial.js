@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What other settings would do, tried on a copy of the model by the public API alone: two copies are made from an
 // export, one with the settings as they are and one with the new ones; both are evaluated by what each document would
-// get from the model without it, and deleted. The model itself is not touched.
+// get from the model without it, and deleted. The model itself is not touched. Only a model by the book with a parent has
+// no such verdicts; the daemon says so.
 
 import {get, json, model as of, send} from "./api.js";
 import {failure, h, put, table} from "./dom.js";
@@ -9,8 +10,6 @@ import {count, number, percent} from "./format.js";
 import {question} from "./model_labels.js";
 
 const ASKED_FROM = 5000; // documents from which on it is said before it begins how long it takes
-const STACKED_ONLY = "Only settings with the decision stacked can be tried here: of such models it is known what they would say of each document "
-  + "without it. For the others, bayesc evaluate --variant compares settings on the documents themselves.";
 const FIGURES = [["Right", "accuracy", percent, 1], ["Log-loss", "log_loss", number, -1], ["Brier score", "brier", number, -1],
   ["Calibration error", "ece", number, -1], ["100 (1 - area under ROC)", "one_minus_roca_percent", number, -1]];
 
@@ -18,8 +17,7 @@ async function evaluated(name, dump, settings) {
   await send("PUT", of(name, ["import"]), {body: dump, type: "application/x-ndjson"});
   try {
     await json("PUT", of(name), settings);
-    if (settings.decision !== "stacked") throw new Error(STACKED_ONLY);
-    await send("POST", of(name, ["refit"]));
+    if (settings.decision === "stacked") await send("POST", of(name, ["refit"]));
     return (await get(of(name, ["evaluation"], {scores: "leave-one-out"}))).windows.at(-1);
   } finally {
     await json("DELETE", of(name));
@@ -29,7 +27,6 @@ async function evaluated(name, dump, settings) {
 const verdictOf = (before, after, sign) => (before === null || after === null || before === after ? "same" : sign * (after - before) > 0 ? "better" : "worse");
 
 export async function tryOnCopy(place, info, settings) {
-  if (info.settings.decision !== "stacked") throw new Error(STACKED_ONLY);
   if (info.documents <= ASKED_FROM) return compare(place, info, settings);
   question(`The model has ${count(info.documents)} documents. Two copies of it pass through this page and are learned, one after the other: of a hundred thousand documents that takes minutes, and as much disk and memory as the model has. bayesc evaluate --variant compares settings on a part of the documents.`,
     "Try it", () => compare(place, info, settings), "main");

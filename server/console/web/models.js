@@ -50,6 +50,9 @@ export function labelList(name, labels) {
   return h("datalist", {id: name}, labels.slice(0, LISTED_MOST).map((label) => h("option", {value: label})));
 }
 
+// Whether the daemon can say what a model would make of each of its documents without it.
+export const judgesWithout = ({settings}) => settings.decision === "stacked" || !settings.parent;
+
 // What is said where there is no model at all.
 export function nothing() {
   return h("p", {class: "notice"}, "There is no model yet. ", h("a", {href: address("train")}, "Train one"), " with documents of two labels.");

@@ -5,7 +5,7 @@
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say} from "./dom.js";
 import {percent, plural} from "./format.js";
-import {choose, labelList, labelsOf, nothing} from "./models.js";
+import {choose, judgesWithout, labelList, labelsOf, nothing} from "./models.js";
 import {gain} from "./next_gain.js";
 import {address} from "./router.js";
 
@@ -114,7 +114,7 @@ class Labelling {
   // labelled all the same.
   async measure() {
     try {
-      if (this.info.settings.decision === "stacked") {
+      if (judgesWithout(this.info)) {
         const {windows} = await get(of(this.info.name, ["evaluation"], {scores: "leave-one-out"}));
         const {accuracy, log_loss: loss} = windows.at(-1);
         this.measures.push({given: this.given, accuracy, loss});

@@ -4,7 +4,7 @@
 import {get, model as of} from "./api.js";
 import {failure, field, h, put, table} from "./dom.js";
 import {count, number, percent, plural} from "./format.js";
-import {choose, labelsOf, nothing} from "./models.js";
+import {choose, judgesWithout, labelsOf, nothing} from "./models.js";
 import {learningCurve, overTime, reliability, roc} from "./quality_charts.js";
 import {thresholds} from "./quality_threshold.js";
 
@@ -63,7 +63,7 @@ export async function show(place, rest) {
   const info = await get(of(name));
   if (info.state === "damaged" || info.documents === 0) return void put(place, picker, h("p", {class: "notice"}, "The model has judged nothing yet that it has learned since: train it."));
   const below = h("div");
-  const scores = h("select", {value: SCORES[0][0]}, SCORES.filter(([kind]) => kind === SCORES[0][0] || info.settings.decision === "stacked").map(([value, text]) => h("option", {value}, text)));
+  const scores = h("select", {value: SCORES[0][0]}, SCORES.filter(([kind]) => kind === SCORES[0][0] || judgesWithout(info)).map(([value, text]) => h("option", {value}, text)));
   const labels = labelsOf(info).filter(([, one]) => one.documents > 0).map(([label]) => label);
   const positive = h("select", null, labels.map((label) => h("option", {value: label}, label)));
   const span = h("select", null);
