@@ -11,7 +11,7 @@
 #define NB_CORE_ATTRIBUTE_ATTRIBUTE_LAW_H
 
 #include "core/model/counts.h"
-#include "core/model/settings.h"
+#include "core/settings/settings.h"
 
 struct nb_attribute_scores;
 

@@ -2,7 +2,7 @@
  *
  * What the estimate adds to the counts of values that have a smoothing of their own: a Dirichlet
  * prior with one parameter for each value of a category, or Beta(a, a) with an a of each value of a
- * set (core/model/smoothing.h). Pure functions, under the model's read lock.
+ * set (core/settings/smoothing.h). Pure functions, under the model's read lock.
  */
 #ifndef NB_CORE_ATTRIBUTE_VALUE_ADDENDS_H
 #define NB_CORE_ATTRIBUTE_VALUE_ADDENDS_H

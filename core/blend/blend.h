@@ -53,8 +53,8 @@
 #define NB_CORE_BLEND_BLEND_H
 
 #include "core/expected/beside.h"
-#include "core/model/settings.h"
 #include "core/score/stack.h"
+#include "core/settings/settings.h"
 
 struct nb_attribute_scores;
 struct nb_blend_attributes;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "core/base/key.h"
-#include "core/model/settings.h"
+#include "core/settings/settings.h"
 
 /* A dump as a sequence of records; the server writes them as NDJSON. Order: header, words (runs in
  * row order), documents (oldest first), totals. Row and label numbers are those of the dump, not of

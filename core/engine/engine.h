@@ -18,7 +18,7 @@
 #include "core/evaluate/evaluate.h"
 #include "core/live/engine_settings.h"
 #include "core/live/names.h"
-#include "core/model/settings.h"
+#include "core/settings/settings.h"
 #include "core/submit/submit.h"
 #include "core/unlabelled/report.h"
 #include "core/verdict/verdict.h"

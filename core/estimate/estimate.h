@@ -8,7 +8,7 @@
  * is the mean of the posterior (n + a) / (N + a |V|), its mode (n + a - 1) / (N + (a - 1) |V|), or
  * without a prior the relative frequency n / N, which makes what was seen most likely (Murphy 2012,
  * Machine Learning, section 3.4). So each is (n + b) / (N + b |V|) for an addend b of its own. With
- * a prior that differs by label or word, so does the addend (core/model/smoothing.h).
+ * a prior that differs by label or word, so does the addend (core/settings/smoothing.h).
  */
 #ifndef NB_CORE_ESTIMATE_ESTIMATE_H
 #define NB_CORE_ESTIMATE_ESTIMATE_H
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "core/model/cell.h"
-#include "core/model/settings.h"
+#include "core/settings/settings.h"
 
 /* A factor of a likelihood: an estimate, or a fraction of two of which either may be 0. */
 struct nb_factor {

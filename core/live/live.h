@@ -17,9 +17,9 @@
 
 #include "core/base/key.h"
 #include "core/model/model.h"
-#include "core/model/settings.h"
 #include "core/score/score.h"
 #include "core/score/stack_fit.h"
+#include "core/settings/settings.h"
 #include "core/store/record.h"
 #include "tokenizer/bag/tokenizing.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/expected/beside.h"
 #include "core/model/model.h"
-#include "core/model/settings.h"
+#include "core/settings/settings.h"
 
 /* Logarithms of small integers, and a view of the counts: what is the same for every document while
  * the counts stand still, the vocabulary that min_count and skip_top leave among it. The view is

@@ -43,9 +43,9 @@
  * All other kinds go on with five members. What a kind does not use is empty, or 0:
  *
  *     string   name           CREATE, IMPORT, COMPLETE; DELETE at the wish of a caller
- *     string   settings       CREATE, SETTINGS, COMPLETE (core/model/settings.h); STORE: the names
- *                             of the fields, each a string, in the order of their numbers; UNDO:
- *                             what was asked for (core/undo/undo.h)
+ *     string   settings       CREATE, SETTINGS, COMPLETE (core/settings/settings.h); STORE: the
+ *                             names of the fields, each a string, in the order of their numbers;
+ *                             UNDO: what was asked for (core/undo/undo.h)
  *     string   key            CREATE, COMPLETE: the model's own key (nb_own_key_write); STORE: the
  *                             store's key, NB_KEY_BYTES bytes
  *     string   weights        COMPLETE: what the stack had learned (nb_stack_weights_write)

@@ -8,7 +8,7 @@
 
 #include "core/lmdb/store.h"
 #include "core/model/model_pairs.h"
-#include "core/model/settings.h"
+#include "core/settings/settings.h"
 
 /* Makes a table of the labelled documents of model `number`, whose counts are `model`: in
  * microseconds for each. A model without a number (0) has none yet. *pairs is NULL if the settings

@@ -8,8 +8,8 @@
 #define NB_CORE_UNLABELLED_CHOICE_H
 
 #include "core/model/model.h"
-#include "core/model/settings.h"
 #include "core/model/word_rank.h"
+#include "core/settings/settings.h"
 
 struct nb_choice {
     bool filters;          /* false: all words remain, and nothing below is set */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Settings as JSON, by the table in core/model/settings.h: a setting added there is read, written
- * and listed here without another line, unless its type is new.
+ * Settings as JSON, by the table in core/settings/settings.h: a setting added there is read,
+ * written and listed here without another line, unless its type is new.
  */
 #include "server/model/settings.h"
 

@@ -6,7 +6,7 @@
 #define NB_SERVER_MODEL_SETTINGS_SMOOTHING_H
 
 #include "core/base/error.h"
-#include "core/model/settings.h"
+#include "core/settings/settings.h"
 
 struct json_t;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/model/smoothing.h"
+#include "core/settings/smoothing.h"
 
 #include <assert.h>
 #include <stdlib.h>

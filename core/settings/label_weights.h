@@ -3,8 +3,8 @@
  * Numbers given to labels by name, in the order of the names: a prior's weights, or smoothings.
  * Pure functions; any thread.
  */
-#ifndef NB_CORE_MODEL_LABEL_WEIGHTS_H
-#define NB_CORE_MODEL_LABEL_WEIGHTS_H
+#ifndef NB_CORE_SETTINGS_LABEL_WEIGHTS_H
+#define NB_CORE_SETTINGS_LABEL_WEIGHTS_H
 
 #include <stddef.h>
 

@@ -7,7 +7,7 @@
 
 #include "core/base/feature.h"
 #include "core/base/pack.h"
-#include "core/model/settings.h"
+#include "core/settings/settings.h"
 #include "tokenizer/document.h"
 
 static struct nb_prior_weight weight(const char *label, double value)

@@ -12,14 +12,14 @@
  *     {"values", "default"}  Dirichlet(a_1, a_2, ...) with a number of each value of a field; all
  *                          else, words among it, has the default
  */
-#ifndef NB_CORE_MODEL_SMOOTHING_H
-#define NB_CORE_MODEL_SMOOTHING_H
+#ifndef NB_CORE_SETTINGS_SMOOTHING_H
+#define NB_CORE_SETTINGS_SMOOTHING_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/attribute.h"
-#include "core/model/label_weights.h"
+#include "core/settings/label_weights.h"
 
 enum nb_smoothing_kind {
     NB_SMOOTHING_ONE,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of settings as the table describes them; for core/model/settings*.c alone.
+ * Values of settings as the table describes them; for core/settings/settings*.c alone.
  */
-#ifndef NB_CORE_MODEL_SETTINGS_PRIVATE_H
-#define NB_CORE_MODEL_SETTINGS_PRIVATE_H
+#ifndef NB_CORE_SETTINGS_SETTINGS_PRIVATE_H
+#define NB_CORE_SETTINGS_SETTINGS_PRIVATE_H
 
 #include <string.h>
 
-#include "core/model/settings.h"
+#include "core/settings/settings.h"
 
 /* The member of a settings struct that an entry of the table describes. */
 static inline const void *nb_setting_member(const struct nb_settings *settings,

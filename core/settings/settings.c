@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/model/settings.h"
+#include "core/settings/settings.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "core/model/pairs.h"
-#include "core/model/settings_private.h"
+#include "core/settings/settings_private.h"
 
 static int check_enum(const struct nb_setting *s, int value, struct nb_error *error)
 {

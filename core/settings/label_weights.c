@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/model/label_weights.h"
+#include "core/settings/label_weights.h"
 
 #include <assert.h>
 #include <stdlib.h>

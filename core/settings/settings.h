@@ -4,8 +4,8 @@
  * the store and openapi.json all read that table. A settings struct is immutable once published;
  * reading is for any thread.
  */
-#ifndef NB_CORE_MODEL_SETTINGS_H
-#define NB_CORE_MODEL_SETTINGS_H
+#ifndef NB_CORE_SETTINGS_SETTINGS_H
+#define NB_CORE_SETTINGS_SETTINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/calibrate/calibration.h"
-#include "core/model/smoothing.h"
+#include "core/settings/smoothing.h"
 
 enum nb_event_model {
     NB_EVENT_MULTINOMIAL,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/pack.h"
-#include "core/model/settings_private.h"
+#include "core/settings/settings_private.h"
 
 /* In the store only: the version of the tokenizer that made the counts. */
 static const char version_name[] = "tokenizer_version";
