@@ -6,12 +6,11 @@
 #include "server/json/emit.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "server/json/number_text.h"
 
 struct nb_emitter nb_emit_begin(struct nb_buffer *out)
 {
@@ -197,229 +196,43 @@ void nb_emit_string(struct nb_emitter *e, struct nb_string s)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-enum { U64_DIGITS = 20 };
-
-/* Writes the digits of `value` so that they end before `end`; returns where they begin. */
-static char *digits_before(char *end, uint64_t value)
-{
-    do {
-        *--end = (char)('0' + value % 10);
-        value /= 10;
-    } while (value != 0);
-    return end;
-}
-
 void nb_emit_u64(struct nb_emitter *e, uint64_t value)
 {
-    char text[U64_DIGITS];
-    const char *first = digits_before(text + sizeof text, value);
     comma(e);
-    put(e, first, (size_t)(text + sizeof text - first));
+    char *to = room(e, NB_NUMBER_TEXT);
+    if (to != NULL)
+        wrote(e, nb_number_text_u64(to, value));
 }
 
 void nb_emit_i64(struct nb_emitter *e, int64_t value)
 {
-    char text[U64_DIGITS + 1];
-    uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    char *first = digits_before(text + sizeof text, magnitude);
-    if (value < 0)
-        *--first = '-';
     comma(e);
-    put(e, first, (size_t)(text + sizeof text - first));
+    char *to = room(e, NB_NUMBER_TEXT);
+    if (to != NULL)
+        wrote(e, nb_number_text_i64(to, value));
 }
 
-__extension__ typedef unsigned __int128 nb_u128;
-
-enum { DIGITS = 17 }; /* enough for every double (IEEE 754-2008, section 5.12.2) */
-
-static const uint64_t powers_of_5[] = {1,
-                                       5,
-                                       25,
-                                       125,
-                                       625,
-                                       3125,
-                                       15625,
-                                       78125,
-                                       390625,
-                                       1953125,
-                                       9765625,
-                                       48828125,
-                                       244140625,
-                                       1220703125,
-                                       6103515625,
-                                       30517578125,
-                                       152587890625,
-                                       762939453125,
-                                       3814697265625,
-                                       19073486328125,
-                                       95367431640625,
-                                       476837158203125,
-                                       2384185791015625,
-                                       11920928955078125,
-                                       59604644775390625,
-                                       298023223876953125,
-                                       1490116119384765625,
-                                       7450580596923828125};
-
-/* mantissa * 2^exponent * 10^power, rounded to a whole number. 10^power is 5^power * 2^power, and
- * mantissa * 5^32 < 2^53 * 2^75 still fits, so nothing is lost before the one rounding. */
-static uint64_t scaled(uint64_t mantissa, int exponent, int power)
+/* JSON has no infinity and no NaN: they are written as null. */
+static void emit_double(struct nb_emitter *e, double value, char *(*write)(char *to, double value))
 {
-    const int largest = (int)(sizeof powers_of_5 / sizeof *powers_of_5) - 1;
-    nb_u128 product = (nb_u128)mantissa * powers_of_5[power < largest ? power : largest];
-    if (power > largest)
-        product *= powers_of_5[power - largest];
-    int shift = -(exponent + power);
-    if (shift <= 0)
-        return (uint64_t)(product << -shift);
-    return (uint64_t)((product + ((nb_u128)1 << (shift - 1))) >> shift);
-}
-
-/* The 17 significant digits of a value in [1e-15, 1e17) as a whole number, and the decimal exponent
- * of the first. printf does the same for any value in six times the time. */
-static uint64_t significant(double value, int *exponent10)
-{
-    const uint64_t limit = 100000000000000000; /* 10^17 */
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    uint64_t mantissa = (bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
-    int exponent = (int)(bits >> 52) - 1075;
-    /* log10(2) times the exponent of the first bit: the decimal exponent or one less. */
-    int guess = (int)floor((exponent + 52) * 0.30102999566398120);
-    uint64_t digits = scaled(mantissa, exponent, DIGITS - 1 - guess);
-    if (digits >= limit)
-        digits = scaled(mantissa, exponent, DIGITS - 1 - ++guess);
-    *exponent10 = guess;
-    return digits;
-}
-
-/* Lays the digits out as printf's %g does, with a point in any case. Returns the end. */
-static char *lay_out(char *to, const char *digits, int count, int exponent)
-{
-    if (exponent < -5) {
-        *to++ = digits[0];
-        *to++ = '.';
-        memcpy(to, count > 1 ? digits + 1 : "0", (size_t)(count > 1 ? count - 1 : 1));
-        to += count > 1 ? count - 1 : 1;
-        return to + sprintf(to, "e%03d", exponent);
-    }
-    if (exponent < 0) {
-        memcpy(to, "0.00000", (size_t)(1 - exponent));
-        to += 1 - exponent;
-        memcpy(to, digits, (size_t)count);
-        return to + count;
-    }
-    for (int i = 0; i < count || i <= exponent + 1; i++) {
-        if (i == exponent + 1)
-            *to++ = '.';
-        *to++ = i < count ? digits[i] : '0';
-    }
-    return to;
-}
-
-/* printf, but with a point whatever the locale says. */
-static void print_double(struct nb_emitter *e, double value, int precision)
-{
-    enum { LONGEST = 32 }; /* sign, 17 digits, point, "e-308" */
-    char *to = room(e, LONGEST);
-    if (to == NULL)
+    comma(e);
+    if (!isfinite(value)) {
+        nb_emit_raw(e, "null");
         return;
-    int length = snprintf(to, LONGEST - 2, "%.*g", precision, value);
-    char *mark = strchr(to, ',');
-    if (mark != NULL)
-        *mark = '.';
-    if (strpbrk(to, ".e") == NULL) {
-        memcpy(to + length, ".0", 2);
-        length += 2;
     }
-    wrote(e, to + length);
+    char *to = room(e, NB_NUMBER_TEXT);
+    if (to != NULL)
+        wrote(e, write(to, value));
 }
 
 void nb_emit_double(struct nb_emitter *e, double value)
 {
-    enum { LONGEST = 32 };
-    double magnitude = fabs(value);
-    comma(e);
-    if (!isfinite(value)) {
-        nb_emit_raw(e, "null");
-        return;
-    }
-    if (!(magnitude >= 1e-15 && magnitude < 1e17)) {
-        print_double(e, value, DIGITS);
-        return;
-    }
-    char *to = room(e, LONGEST);
-    if (to == NULL)
-        return;
-    int exponent;
-    char digits[U64_DIGITS];
-    const char *first = digits_before(digits + sizeof digits, significant(magnitude, &exponent));
-    int count = DIGITS;
-    while (count > 1 && first[count - 1] == '0')
-        count--;
-    if (value < 0)
-        *to++ = '-';
-    wrote(e, lay_out(to, first, count, exponent));
-}
-
-enum { UNIT = 10000 }; /* of the numbers that are written as decimals without a search */
-
-/* Sets *units if the value is the double nearest to *units / UNIT, which then has less than 15
- * digits: no other decimal of that many reads as the same double. */
-static bool in_units(double value, int64_t *units)
-{
-    if (!(fabs(value) < 1e9))
-        return false;
-    *units = (int64_t)(value * UNIT + copysign(0.5, value));
-    double nearest = (double)*units / UNIT;
-    return memcmp(&nearest, &value, sizeof value) == 0; /* -0 is not */
-}
-
-/* A whole number and up to four decimals, at least one. */
-static void put_units(struct nb_emitter *e, int64_t units)
-{
-    char digits[U64_DIGITS];
-    char *to = room(e, sizeof digits + sizeof "-.0000");
-    if (to == NULL)
-        return;
-    if (units < 0)
-        *to++ = '-';
-    uint64_t magnitude = units < 0 ? 0 - (uint64_t)units : (uint64_t)units;
-    const char *first = digits_before(digits + sizeof digits, magnitude / UNIT);
-    size_t length = (size_t)(digits + sizeof digits - first);
-    memcpy(to, first, length);
-    to += length;
-    *to++ = '.';
-    uint64_t rest = magnitude % UNIT;
-    do {
-        rest *= 10;
-        *to++ = (char)('0' + rest / UNIT);
-        rest %= UNIT;
-    } while (rest != 0);
-    wrote(e, to);
+    emit_double(e, value, nb_number_text_double);
 }
 
 void nb_emit_short_double(struct nb_emitter *e, double value)
 {
-    int64_t units;
-    comma(e);
-    if (!isfinite(value)) {
-        nb_emit_raw(e, "null");
-        return;
-    }
-    if (in_units(value, &units)) {
-        put_units(e, units);
-        return;
-    }
-    char text[40];
-    int precision = 15;
-    for (; precision < DIGITS; precision++) {
-        snprintf(text, sizeof text, "%.*g", precision, value);
-        double again = strtod(text, NULL);
-        if (memcmp(&again, &value, sizeof value) == 0)
-            break;
-    }
-    print_double(e, value, precision);
+    emit_double(e, value, nb_number_text_short_double);
 }
 
 int nb_json_string(struct nb_buffer *out, struct nb_string s)

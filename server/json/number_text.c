@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/json/number_text.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { U64_DIGITS = 20 };
+
+/* Writes the digits of `value` so that they end before `end`; returns where they begin. */
+static char *digits_before(char *end, uint64_t value)
+{
+    do {
+        *--end = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    return end;
+}
+
+static char *copy(char *to, const char *from, const char *end)
+{
+    memcpy(to, from, (size_t)(end - from));
+    return to + (end - from);
+}
+
+char *nb_number_text_u64(char *to, uint64_t value)
+{
+    char text[U64_DIGITS];
+    return copy(to, digits_before(text + sizeof text, value), text + sizeof text);
+}
+
+char *nb_number_text_i64(char *to, int64_t value)
+{
+    if (value < 0)
+        *to++ = '-';
+    return nb_number_text_u64(to, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+__extension__ typedef unsigned __int128 nb_u128;
+
+enum { DIGITS = 17 }; /* enough for every double (IEEE 754-2008, section 5.12.2) */
+
+static const uint64_t powers_of_5[] = {1,
+                                       5,
+                                       25,
+                                       125,
+                                       625,
+                                       3125,
+                                       15625,
+                                       78125,
+                                       390625,
+                                       1953125,
+                                       9765625,
+                                       48828125,
+                                       244140625,
+                                       1220703125,
+                                       6103515625,
+                                       30517578125,
+                                       152587890625,
+                                       762939453125,
+                                       3814697265625,
+                                       19073486328125,
+                                       95367431640625,
+                                       476837158203125,
+                                       2384185791015625,
+                                       11920928955078125,
+                                       59604644775390625,
+                                       298023223876953125,
+                                       1490116119384765625,
+                                       7450580596923828125};
+
+/* mantissa * 2^exponent * 10^power, rounded to a whole number. 10^power is 5^power * 2^power, and
+ * mantissa * 5^32 < 2^53 * 2^75 still fits, so nothing is lost before the one rounding. */
+static uint64_t scaled(uint64_t mantissa, int exponent, int power)
+{
+    const int largest = (int)(sizeof powers_of_5 / sizeof *powers_of_5) - 1;
+    nb_u128 product = (nb_u128)mantissa * powers_of_5[power < largest ? power : largest];
+    if (power > largest)
+        product *= powers_of_5[power - largest];
+    int shift = -(exponent + power);
+    if (shift <= 0)
+        return (uint64_t)(product << -shift);
+    return (uint64_t)((product + ((nb_u128)1 << (shift - 1))) >> shift);
+}
+
+/* The 17 significant digits of a value in [1e-15, 1e17) as a whole number, and the decimal exponent
+ * of the first. printf does the same for any value in six times the time. */
+static uint64_t significant(double value, int *exponent10)
+{
+    const uint64_t limit = 100000000000000000; /* 10^17 */
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint64_t mantissa = (bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
+    int exponent = (int)(bits >> 52) - 1075;
+    /* log10(2) times the exponent of the first bit: the decimal exponent or one less. */
+    int guess = (int)floor((exponent + 52) * 0.30102999566398120);
+    uint64_t digits = scaled(mantissa, exponent, DIGITS - 1 - guess);
+    if (digits >= limit)
+        digits = scaled(mantissa, exponent, DIGITS - 1 - ++guess);
+    *exponent10 = guess;
+    return digits;
+}
+
+/* Lays the digits out as printf's %g does, with a point in any case. Returns the end. */
+static char *lay_out(char *to, const char *digits, int count, int exponent)
+{
+    if (exponent < -5) {
+        *to++ = digits[0];
+        *to++ = '.';
+        memcpy(to, count > 1 ? digits + 1 : "0", (size_t)(count > 1 ? count - 1 : 1));
+        to += count > 1 ? count - 1 : 1;
+        return to + sprintf(to, "e%03d", exponent);
+    }
+    if (exponent < 0) {
+        memcpy(to, "0.00000", (size_t)(1 - exponent));
+        to += 1 - exponent;
+        memcpy(to, digits, (size_t)count);
+        return to + count;
+    }
+    for (int i = 0; i < count || i <= exponent + 1; i++) {
+        if (i == exponent + 1)
+            *to++ = '.';
+        *to++ = i < count ? digits[i] : '0';
+    }
+    return to;
+}
+
+/* As printf does, but with a point whatever the locale says. */
+static char *print_double(char *to, double value, int precision)
+{
+    int length = snprintf(to, NB_NUMBER_TEXT - 2, "%.*g", precision, value);
+    char *mark = strchr(to, ',');
+    if (mark != NULL)
+        *mark = '.';
+    if (strpbrk(to, ".e") == NULL) {
+        memcpy(to + length, ".0", 2);
+        length += 2;
+    }
+    return to + length;
+}
+
+char *nb_number_text_double(char *to, double value)
+{
+    double magnitude = fabs(value);
+    assert(isfinite(value));
+    if (!(magnitude >= 1e-15 && magnitude < 1e17))
+        return print_double(to, value, DIGITS);
+    int exponent;
+    char digits[U64_DIGITS];
+    const char *first = digits_before(digits + sizeof digits, significant(magnitude, &exponent));
+    int count = DIGITS;
+    while (count > 1 && first[count - 1] == '0')
+        count--;
+    if (value < 0)
+        *to++ = '-';
+    return lay_out(to, first, count, exponent);
+}
+
+enum { UNIT = 10000 }; /* of the numbers that are written as decimals without a search */
+
+/* Sets *units if the value is the double nearest to *units / UNIT, which then has less than 15
+ * digits: no other decimal of that many reads as the same double. */
+static bool in_units(double value, int64_t *units)
+{
+    if (!(fabs(value) < 1e9))
+        return false;
+    *units = (int64_t)(value * UNIT + copysign(0.5, value));
+    double nearest = (double)*units / UNIT;
+    return memcmp(&nearest, &value, sizeof value) == 0; /* -0 is not */
+}
+
+/* A whole number and up to four decimals, at least one. */
+static char *write_units(char *to, int64_t units)
+{
+    if (units < 0)
+        *to++ = '-';
+    uint64_t magnitude = units < 0 ? 0 - (uint64_t)units : (uint64_t)units;
+    to = nb_number_text_u64(to, magnitude / UNIT);
+    *to++ = '.';
+    uint64_t rest = magnitude % UNIT;
+    do {
+        rest *= 10;
+        *to++ = (char)('0' + rest / UNIT);
+        rest %= UNIT;
+    } while (rest != 0);
+    return to;
+}
+
+char *nb_number_text_short_double(char *to, double value)
+{
+    int64_t units;
+    assert(isfinite(value));
+    if (in_units(value, &units))
+        return write_units(to, units);
+    char text[40];
+    int precision = 15;
+    for (; precision < DIGITS; precision++) {
+        snprintf(text, sizeof text, "%.*g", precision, value);
+        double again = strtod(text, NULL);
+        if (memcmp(&again, &value, sizeof value) == 0)
+            break;
+    }
+    return print_double(to, value, precision);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers as JSON writes them, whatever the locale is. Pure functions; any thread.
+ *
+ * Each writes the text of `value` at `to`, which has room for NB_NUMBER_TEXT bytes, without a NUL
+ * behind it, and returns the end of the text.
+ */
+#ifndef NB_SERVER_JSON_NUMBER_TEXT_H
+#define NB_SERVER_JSON_NUMBER_TEXT_H
+
+#include <stdint.h>
+
+enum { NB_NUMBER_TEXT = 32 }; /* the longest: sign, 17 digits, point, "e-308"; or 20 digits */
+
+char *nb_number_text_u64(char *to, uint64_t value);
+char *nb_number_text_i64(char *to, int64_t value);
+
+/* With up to 17 significant digits, from which the same double is read again, and with a point or
+ * an exponent in any case. `value` is finite. */
+char *nb_number_text_double(char *to, double value);
+
+/* The same with as few digits as give the same double again (0.1, not 0.10000000000000001), which
+ * takes longer but for values with up to four decimals. `value` is finite. */
+char *nb_number_text_short_double(char *to, double value);
+
+#endif
