@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/search.h"
 
 void nb_number_list_deinit(struct nb_number_list *list)
 {
@@ -55,20 +56,18 @@ static int collect(struct nb_number_list *list, const struct nb_model *model, si
     return 0;
 }
 
+static bool is_before(const void *rows, size_t at, const void *row)
+{
+    return compare((const struct nb_number_row *)rows + at, row) < 0;
+}
+
 /* Puts a number that stands behind the first `count` into its place among them. */
 static void insert(struct nb_number_list *list, size_t count)
 {
     struct nb_number_row one = list->rows[count];
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (compare(&list->rows[middle], &one) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    memmove(list->rows + low + 1, list->rows + low, (count - low) * sizeof *list->rows);
-    list->rows[low] = one;
+    size_t at = nb_search(list->rows, count, &one, is_before);
+    memmove(list->rows + at + 1, list->rows + at, (count - at) * sizeof *list->rows);
+    list->rows[at] = one;
 }
 
 static int put_order(struct nb_number_list *list, const struct nb_model *model)
@@ -156,18 +155,15 @@ int nb_number_list_make(struct nb_number_list *list, const struct nb_model *mode
     return rc != 0 ? rc : put_cells(list, model);
 }
 
+static bool is_of_earlier(const void *rows, size_t at, const void *attribute)
+{
+    return ((const struct nb_number_row *)rows)[at].attribute < *(const size_t *)attribute;
+}
+
 /* The first number of an attribute, or of one after it. */
 static size_t start_of(const struct nb_number_list *list, size_t attribute)
 {
-    size_t low = 0, high = list->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (list->rows[middle].attribute < attribute)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return nb_search(list->rows, list->count, &attribute, is_of_earlier);
 }
 
 struct nb_number_span nb_number_list_span(const struct nb_number_list *list, size_t attribute)

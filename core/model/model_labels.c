@@ -8,30 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/search.h"
 #include "core/model/model_private.h"
 
 enum { FIRST_LABELS = 4 };
 
+static struct nb_string name_of(const struct nb_model *model, uint32_t label)
+{
+    return (struct nb_string){model->labels[label]->name, model->labels[label]->length};
+}
+
+static bool is_before(const void *of, size_t at, const void *name)
+{
+    const struct nb_model *model = of;
+    return nb_string_compare(name_of(model, model->sorted[at]), *(const struct nb_string *)name) <
+           0;
+}
+
 /* Where a name stands, or would stand, among the sorted ones. */
 static uint32_t name_place(const struct nb_model *model, struct nb_string name, bool *there)
 {
-    uint32_t low = 0;
-    uint32_t high = model->label_count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        const struct nb_label *l = model->labels[model->sorted[middle]];
-        int order = nb_string_compare((struct nb_string){l->name, l->length}, name);
-        if (order == 0) {
-            *there = true;
-            return middle;
-        }
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *there = false;
-    return low;
+    uint32_t place = (uint32_t)nb_search(model, model->label_count, &name, is_before);
+    *there =
+        place < model->label_count && nb_string_same(name_of(model, model->sorted[place]), name);
+    return place;
 }
 
 static int labels_grow(struct nb_model *model)
@@ -198,7 +198,7 @@ uint32_t nb_model_label_count(const struct nb_model *model)
 struct nb_string nb_model_label_name(const struct nb_model *model, uint32_t label)
 {
     assert(label < model->label_count);
-    return (struct nb_string){model->labels[label]->name, model->labels[label]->length};
+    return name_of(model, label);
 }
 
 const uint32_t *nb_model_labels_sorted(const struct nb_model *model)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/search.h"
 
 void nb_label_weights_free(struct nb_prior_weight *list, size_t count)
 {
@@ -36,20 +37,17 @@ int nb_label_weights_copy(const struct nb_prior_weight *list, size_t count,
     return 0;
 }
 
+static bool is_before(const void *list, size_t at, const void *label)
+{
+    return strcmp(((const struct nb_prior_weight *)list)[at].label, label) < 0;
+}
+
 double nb_label_weights_find(const struct nb_prior_weight *list, size_t count, const char *label)
 {
-    size_t low = 0, high = count;
+    size_t at = nb_search(list, count, label, is_before);
     double sum = 0;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        int order = strcmp(list[middle].label, label);
-        if (order == 0)
-            return list[middle].weight;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    if (at < count && strcmp(list[at].label, label) == 0)
+        return list[at].weight;
     for (size_t i = 0; i < count; i++)
         sum += list[i].weight;
     return sum / (double)count; /* not below the least of them, as a sum of quotients may be */

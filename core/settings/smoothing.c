@@ -7,6 +7,7 @@
 
 #include "core/base/array.h"
 #include "core/base/error.h"
+#include "core/base/search.h"
 
 const char *const nb_smoothing_p_names[] = {"uniform", "vocabulary", "parent", NULL};
 
@@ -120,17 +121,14 @@ int nb_smoothing_hash(struct nb_smoothing *smoothing, struct nb_attributes attri
     return 0;
 }
 
+static bool is_below(const void *values, size_t at, const void *id)
+{
+    return ((const struct nb_value_smoothing *)values)[at].id < *(const uint64_t *)id;
+}
+
 size_t nb_smoothing_place(const struct nb_smoothing *smoothing, uint64_t id)
 {
-    size_t low = 0, high = smoothing->value_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (smoothing->values[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return nb_search(smoothing->values, smoothing->value_count, &id, is_below);
 }
 
 /* ---- in the store ---------------------------------------------------------------------------- */

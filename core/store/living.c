@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
+#include "core/base/search.h"
 #include "core/store/ledger.h"
 
 /* Places are counted by block, so that the n-th living one is found without looking at all. */
@@ -66,19 +67,15 @@ int nb_living_load(const struct nb_view *view, uint32_t model, struct nb_living 
     return rc;
 }
 
+static bool is_below(const void *entries, size_t at, const void *number)
+{
+    return ((const struct place *)entries)[at].number < *(const uint64_t *)number;
+}
+
 /* Where the first number is that is not below `number`. */
 static size_t place_of(const struct nb_living *l, uint64_t number)
 {
-    size_t low = 0;
-    size_t high = l->size;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (l->entries[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return nb_search(l->entries, l->size, &number, is_below);
 }
 
 bool nb_living_has(const struct nb_living *l, uint64_t number)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
+#include "core/base/search.h"
 #include "core/store/ledger_put.h"
 
 enum { LINE_MOST = 400 };
@@ -95,28 +96,25 @@ static int note_model(struct nb_survey *survey, struct nb_surveyed_model *model,
     return 0;
 }
 
+static bool is_below(const void *entries, size_t at, const void *number)
+{
+    return ((const struct nb_surveyed_entry *)entries)[at].number < *(const uint64_t *)number;
+}
+
 /* The entry that a later one replaces is not living any more. */
 static void note_replaced(const struct nb_survey *survey, struct nb_surveyed_model *model,
                           const struct nb_change *c)
 {
-    size_t low = 0;
-    size_t high = survey->entry_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (survey->entries[middle].number < c->replaced)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == survey->entry_count || survey->entries[low].number != c->replaced ||
-        survey->entries[low].kind != NB_CHANGE_TRAIN)
+    size_t at = nb_search(survey->entries, survey->entry_count, &c->replaced, is_below);
+    struct nb_surveyed_entry *entry = survey->entries + at;
+    if (at == survey->entry_count || entry->number != c->replaced || entry->kind != NB_CHANGE_TRAIN)
         return;
     model->garbage++;
-    model->living -= survey->entries[low].living;
-    model->scores -= survey->entries[low].has_score;
-    model->unlabelled -= survey->entries[low].is_unlabelled;
-    survey->entries[low].living = false;
-    survey->entries[low].has_score = survey->entries[low].is_unlabelled = false;
+    model->living -= entry->living;
+    model->scores -= entry->has_score;
+    model->unlabelled -= entry->is_unlabelled;
+    entry->living = false;
+    entry->has_score = entry->is_unlabelled = false;
 }
 
 static int note_entry(struct surveying *s, struct nb_error *error)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/search.h"
 #include "core/store/ledger.h"
 #include "core/store/rows.h"
 
@@ -141,19 +142,16 @@ int nb_twins_add(struct nb_twins *twins, uint64_t number, uint32_t label,
     return 0;
 }
 
+static bool is_below(const void *list, size_t at, const void *number)
+{
+    return ((const struct twin *)list)[at].number < *(const uint64_t *)number;
+}
+
 void nb_twins_remove(struct nb_twins *twins, uint64_t number)
 {
-    size_t low = 0;
-    size_t high = twins->size;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (twins->list[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < twins->size && twins->list[low].number == number)
-        twins->list[low].label = GONE;
+    size_t at = nb_search(twins->list, twins->size, &number, is_below);
+    if (at < twins->size && twins->list[at].number == number)
+        twins->list[at].label = GONE;
 }
 
 struct nb_twin nb_twins_find(const struct nb_twins *twins, uint32_t label,
