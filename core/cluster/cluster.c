@@ -8,7 +8,7 @@
 
 #include "core/cluster/apply.h"
 #include "core/cluster/clustering.h"
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 
 /* Words that most documents have, or hardly any, tell no kinds apart. With k clusters a
  * word of one kind is in about 1/k of the documents. */

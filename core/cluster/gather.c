@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 #include "core/store/ledger.h"
 
 enum { SLICE_DOCUMENTS = 500, ENDED = 1 };

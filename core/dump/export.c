@@ -16,7 +16,7 @@
 
 #include "core/base/clock.h"
 #include "core/dump/exporting.h"
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 
 /* Short, because the writer may have to wait for a step. */
 enum { STEP_NANOSECONDS = 2000000 };

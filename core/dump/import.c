@@ -15,8 +15,8 @@
 #include "core/engine/writer.h"
 #include "core/live/checkpoint.h"
 #include "core/live/records.h"
-#include "core/live/registry.h"
 #include "core/live/transaction.h"
+#include "core/registry/registry.h"
 
 static int write_begin(struct nb_engine *engine, struct nb_view *view, void *argument,
                        struct nb_error *error)

@@ -13,9 +13,9 @@
 #include "core/live/load.h"
 #include "core/live/records.h"
 #include "core/live/refit.h"
-#include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/live/twin_log.h"
+#include "core/registry/registry.h"
 #include "core/store/quarantine.h"
 
 struct naming {

@@ -7,10 +7,10 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/engine/commit.h"
+#include "core/engine/unused.h"
 #include "core/live/load.h"
-#include "core/live/registry.h"
 #include "core/live/transaction.h"
-#include "core/live/unused.h"
+#include "core/registry/registry.h"
 #include "core/remember/remember.h"
 #include "core/submit/batch.h"
 

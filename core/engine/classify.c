@@ -9,7 +9,7 @@
 #include "core/engine/engine.h"
 #include "core/evaluate/drift.h"
 #include "core/live/names.h"
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 #include "core/remember/note.h"
 #include "core/submit/batch.h"
 #include "core/verdict/verdict_private.h"

@@ -12,8 +12,8 @@
 #include "core/engine/book_left_out.h"
 #include "core/engine/engine.h"
 #include "core/family/left_out.h"
-#include "core/live/registry.h"
 #include "core/live/stored_score.h"
+#include "core/registry/registry.h"
 
 struct reading {
     struct nb_evaluator *evaluator;

@@ -13,8 +13,8 @@
 #include "core/family/family.h"
 #include "core/family/parents.h"
 #include "core/live/load.h"
-#include "core/live/registry.h"
 #include "core/live/transaction.h"
+#include "core/registry/registry.h"
 #include "core/remember/remember.h"
 #include "core/store/ledger.h"
 

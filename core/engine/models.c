@@ -17,8 +17,8 @@
 #include "core/live/load.h"
 #include "core/live/records.h"
 #include "core/live/refit.h"
-#include "core/live/registry.h"
 #include "core/live/transaction.h"
+#include "core/registry/registry.h"
 #include "core/store/ledger_pairs.h"
 #include "core/submit/batch.h"
 

@@ -2,8 +2,8 @@
 #include <time.h>
 
 #include "core/engine/engine.h"
-#include "core/live/registry.h"
 #include "core/live/transaction.h"
+#include "core/registry/registry.h"
 #include "core/submit/batch.h"
 
 /* Waits until the model wants no refit any more. */

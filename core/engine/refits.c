@@ -5,10 +5,10 @@
 
 #include "core/engine/commit.h"
 #include "core/live/refit.h"
-#include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/recalibrate/recalibrate.h"
 #include "core/recalibrate/settle.h"
+#include "core/registry/registry.h"
 #include "core/submit/batch.h"
 
 /* Commits the one change of the batch. */

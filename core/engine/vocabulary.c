@@ -11,7 +11,7 @@
 #include "core/base/heap.h"
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 #include "core/store/row_texts.h"
 
 enum { STEP_ROWS = 16384 };

@@ -12,12 +12,13 @@
 #include "core/engine/engine.h"
 #include "core/engine/purge.h"
 #include "core/engine/refits.h"
+#include "core/engine/unused.h"
 #include "core/live/checkpoint.h"
 #include "core/live/refit.h"
-#include "core/live/registry.h"
 #include "core/live/transaction.h"
-#include "core/live/unused.h"
 #include "core/recalibrate/recalibrate.h"
+#include "core/registry/registry.h"
+#include "core/registry/trim.h"
 #include "core/remember/remember.h"
 #include "core/submit/batch.h"
 
@@ -94,7 +95,7 @@ static void save_unsaved(struct nb_engine *engine, bool (*stop)(struct nb_engine
         goes_on = save_one(engine, live, stop);
         /* One that had to stop stays for the next quiet moment: it need not be loaded again. */
         if (!was_loaded && !live->is_unsaved)
-            (void)nb_registry_drop(engine, live);
+            (void)nb_trim_model(engine, live);
         nb_registry_release(engine, &live);
     }
 }
@@ -143,7 +144,7 @@ static void tidy(struct nb_engine *engine)
     if (!work_waits(engine))
         nb_unused_end(engine);
     if (!work_waits(engine))
-        nb_registry_trim(engine, save_model);
+        nb_trim_memory(engine, save_model);
 }
 
 /* ---- the queue ------------------------------------------------------------------------------- */
@@ -236,7 +237,7 @@ static void wait_for_work(struct nb_engine *engine)
     else if (remember)
         (void)nb_remember_flush(engine, true, NULL);
     else if (trim)
-        nb_registry_trim(engine, save_model);
+        nb_trim_memory(engine, save_model);
     else
         tidy(engine);
     pthread_mutex_lock(&engine->queue_lock);
@@ -323,7 +324,7 @@ static void *writer_main(void *argument)
          * store. */
         if (is_over(engine) ||
             nb_clock_monotonic() - trimmed > (uint64_t)QUIET_SECONDS * 1000000000u) {
-            nb_registry_trim(engine, save_model);
+            nb_trim_memory(engine, save_model);
             (void)nb_ageing_some(engine, AGED_AT_ONCE);
             age_disk(engine);
             trimmed = nb_clock_monotonic();

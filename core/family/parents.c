@@ -8,7 +8,7 @@
 #include "core/blend/blend.h"
 #include "core/live/load.h"
 #include "core/live/names.h"
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 
 /* ---- children -------------------------------------------------------------------------------- */
 

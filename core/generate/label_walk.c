@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 
 enum { STEP_ROWS = 16384 };
 

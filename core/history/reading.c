@@ -2,7 +2,7 @@
 #include "core/history/reading.h"
 
 #include "core/history/write.h"
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 
 int nb_reading_begin(struct nb_reading *reading, struct nb_engine *engine, struct nb_string model,
                      struct nb_error *error)

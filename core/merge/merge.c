@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/merge/merge.h"
 
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 #include "core/store/ledger.h"
 
 enum { STEP_DOCUMENTS = 500, ENDED = 1 };

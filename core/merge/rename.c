@@ -6,8 +6,8 @@
 #include "core/family/parents.h"
 #include "core/live/apply.h"
 #include "core/live/records.h"
-#include "core/live/registry.h"
 #include "core/live/transaction.h"
+#include "core/registry/registry.h"
 
 struct renaming {
     struct nb_string model, from, to, source;

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/live/registry.h"
 #include "core/quarantine/find.h"
 #include "core/quarantine/judge.h"
 #include "core/quarantine/quarantine.h"
+#include "core/registry/registry.h"
 
 enum { LOOK_CHANGES = 500 };
 static const double LEAST_PROBABILITY = 1e-6; /* as in the evaluation */

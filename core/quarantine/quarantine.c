@@ -5,9 +5,9 @@
 #include "core/quarantine/quarantine.h"
 
 #include "core/engine/writer.h"
-#include "core/live/registry.h"
 #include "core/live/transaction.h"
 #include "core/quarantine/find.h"
+#include "core/registry/registry.h"
 
 enum { STEP_CHANGES = 500 };
 

@@ -4,9 +4,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/live/registry.h"
 #include "core/recalibrate/book_scores.h"
 #include "core/recalibrate/error_of.h"
+#include "core/registry/registry.h"
 
 enum {
     GROWTH = 5, /* a fifth more or fewer, and it is calibrated again */

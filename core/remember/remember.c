@@ -6,8 +6,8 @@
 
 #include "core/base/clock.h"
 #include "core/live/load.h"
-#include "core/live/registry.h"
 #include "core/live/transaction.h"
+#include "core/registry/registry.h"
 
 enum {
     WAITING_MOST = 16384,     /* records that wait at once, ... */

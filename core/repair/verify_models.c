@@ -5,7 +5,7 @@
 
 #include "core/base/pack.h"
 #include "core/live/load.h"
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 #include "core/repair/comparing.h"
 #include "core/repair/replay.h"
 

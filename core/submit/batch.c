@@ -4,7 +4,7 @@
 
 #include "core/base/array.h"
 #include "core/live/names.h"
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 #include "core/submit/batch_private.h"
 
 int nb_batch_new(struct nb_engine *engine, struct nb_string model, bool single,

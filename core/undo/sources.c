@@ -6,8 +6,8 @@
 
 #include "core/base/array.h"
 #include "core/live/live.h"
-#include "core/live/registry.h"
 #include "core/live/state.h"
+#include "core/registry/registry.h"
 #include "core/store/ledger.h"
 
 enum {

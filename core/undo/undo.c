@@ -6,7 +6,7 @@
 
 #include "core/base/array.h"
 #include "core/base/pack.h"
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 #include "core/undo/find.h"
 
 enum { STEP_DOCUMENTS = 500 };

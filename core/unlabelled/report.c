@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 #include "core/unlabelled/unlabelled.h"
 
 const char *nb_unlabelled_state_name(enum nb_unlabelled_state state)

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "core/base/clock.h"
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 #include "core/unlabelled/guard.h"
 
 enum {

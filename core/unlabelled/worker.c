@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "core/base/clock.h"
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 #include "core/unlabelled/unlabelled.h"
 
 struct nb_refining_worker {

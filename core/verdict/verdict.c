@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 #include "core/verdict/verdict_private.h"
 
 void nb_verdict_init(struct nb_verdict *verdict)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/live/unused.h"
+#include "core/engine/unused.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "core/live/checkpoint.h"
-#include "core/live/registry.h"
 #include "core/live/transaction.h"
+#include "core/registry/registry.h"
 #include "core/store/ledger_features.h"
 #include "core/store/range.h"
 

@@ -3,8 +3,8 @@
  * The models by name. A model is loaded when it is first used, and dropped from memory when others
  * need the memory. Any thread, except where a function says otherwise.
  */
-#ifndef NB_CORE_LIVE_REGISTRY_H
-#define NB_CORE_LIVE_REGISTRY_H
+#ifndef NB_CORE_REGISTRY_REGISTRY_H
+#define NB_CORE_REGISTRY_REGISTRY_H
 
 #include "core/live/state.h"
 
@@ -60,16 +60,5 @@ struct nb_live *nb_registry_first(struct nb_engine *engine,
  * order. The caller frees each and the array. Sets *more if there are more. */
 int nb_registry_names(struct nb_engine *engine, struct nb_string after, size_t most, char ***names,
                       size_t *count, bool *more, struct nb_error *error);
-
-/* Drops a model from memory to which the caller has a reference, unless somebody else uses it, or
- * its weights are soon fitted anew. What a start would replay of it, its next load replays. Returns
- * whether it is gone. On the writer's thread. */
-bool nb_registry_drop(struct nb_engine *engine, struct nb_live *live);
-/* Drops models that have no users from memory, least recently used first: until the rest takes at
- * most 7/8 of the setting `memory`, and all models but the 64 used last that were not used for a
- * minute. `save` saves a model before it is dropped, and returns 0 if it may be. Also gives back
- * pages of the store that were read. On the writer's thread. */
-void nb_registry_trim(struct nb_engine *engine,
-                      int (*save)(struct nb_engine *engine, struct nb_live *live));
 
 #endif

@@ -2,8 +2,8 @@
  *
  * Reads the list of models from the store into the registry, at the start. One thread.
  */
-#ifndef NB_CORE_LIVE_ROSTER_H
-#define NB_CORE_LIVE_ROSTER_H
+#ifndef NB_CORE_REGISTRY_ROSTER_H
+#define NB_CORE_REGISTRY_ROSTER_H
 
 #include "core/live/state.h"
 

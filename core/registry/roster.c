@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/live/roster.h"
+#include "core/registry/roster.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/live/registry.h"
+#include "core/registry/registry.h"
 #include "core/store/survey.h"
 
 struct reading {
