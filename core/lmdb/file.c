@@ -21,11 +21,33 @@ static int refuse(const struct nb_store_file *file, const char *name, int fault,
     return nb_error_errno(error, fault, path);
 }
 
+/* What root has just made belongs to the owner of the directory it is in: the daemon, which is
+ * somebody else, must be able to open it. Without the right to do so, it stays as it is. */
+static void give_to_owner(int directory, int made)
+{
+    struct stat owner;
+    if (geteuid() == 0 && fstat(directory, &owner) == 0 && owner.st_uid != 0)
+        (void)!fchown(made, owner.st_uid, owner.st_gid);
+}
+
+/* Opens `name` in the directory, or makes it. Only what is certainly new is given away: who owns
+ * the directory could have put a link to another file of root there. The descriptor, or -1 with
+ * errno. */
+static int open_or_make(const struct nb_store_file *file, const char *name)
+{
+    int made = openat(file->directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (made >= 0)
+        give_to_owner(file->directory, made);
+    if (made >= 0 || errno != EEXIST)
+        return made;
+    return openat(file->directory, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
 /* Opens `name` in the directory, makes it if it is missing, and locks it. */
 static int open_locked(const struct nb_store_file *file, const char *name, int *descriptor,
                        struct nb_error *error)
 {
-    *descriptor = openat(file->directory, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    *descriptor = open_or_make(file, name);
     if (*descriptor < 0)
         return refuse(file, name, errno, error);
     if (flock(*descriptor, LOCK_EX | LOCK_NB) == 0)
@@ -37,6 +59,31 @@ static int open_locked(const struct nb_store_file *file, const char *name, int *
                         file->path);
 }
 
+static int open_parent(const struct nb_store_file *file)
+{
+    char path[NB_STORE_PATH];
+    memcpy(path, file->path, sizeof path);
+    return open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Opens the directory; *made: it was made. */
+static int open_directory(struct nb_store_file *file, bool *made, struct nb_error *error)
+{
+    *made = mkdir(file->path, 0700) == 0;
+    if (!*made && errno != EEXIST)
+        return nb_error_errno(error, errno, file->path);
+    file->directory =
+        open(file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (*made ? O_NOFOLLOW : 0));
+    if (file->directory < 0)
+        return nb_error_errno(error, errno, file->path);
+    int parent = *made ? open_parent(file) : -1;
+    if (parent >= 0) {
+        give_to_owner(parent, file->directory);
+        close(parent);
+    }
+    return 0;
+}
+
 /* A new name in a directory is durable only after the directory was synced. */
 static int sync_names(const struct nb_store_file *file, bool made, struct nb_error *error)
 {
@@ -44,9 +91,7 @@ static int sync_names(const struct nb_store_file *file, bool made, struct nb_err
         return nb_error_errno(error, errno, file->path);
     if (!made)
         return 0;
-    char path[NB_STORE_PATH];
-    memcpy(path, file->path, sizeof path);
-    int parent = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int parent = open_parent(file);
     if (parent < 0)
         return 0; /* a parent that may be searched but not read: nothing can be done */
     int rc = fsync(parent) == 0 ? 0 : nb_error_errno(error, errno, file->path);
@@ -76,11 +121,8 @@ int nb_store_file_open(const char *path, struct nb_store_file *file, struct nb_e
                             NB_STORE_PATH - 1);
     memcpy(file->path, path, strlen(path) + 1);
     (void)snprintf(file->data_path, sizeof file->data_path, "%s/data.mdb", path);
-    bool made = mkdir(path, 0700) == 0;
-    if (!made && errno != EEXIST)
-        return nb_error_errno(error, errno, path);
-    file->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = file->directory >= 0 ? 0 : nb_error_errno(error, errno, path);
+    bool made;
+    int rc = open_directory(file, &made, error);
     if (rc == 0)
         rc = open_locked(file, "lock", &file->lock, error);
     if (rc == 0)
@@ -137,7 +179,7 @@ int nb_store_file_same(const struct nb_store_file *file, int descriptor, struct 
 int nb_store_file_reserve_readers(const struct nb_store_file *file, off_t bytes,
                                   struct nb_error *error)
 {
-    int readers = openat(file->directory, "lock.mdb", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int readers = open_or_make(file, "lock.mdb");
     if (readers < 0)
         return refuse(file, "lock.mdb", errno, error);
     int fault = posix_fallocate(readers, 0, bytes);

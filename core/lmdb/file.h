@@ -29,9 +29,10 @@ struct nb_store_file {
     char data_path[NB_STORE_PATH + 16]; /* of data.mdb, for messages */
 };
 
-/* Makes `path` (mode 0700) and data.mdb if they are missing, opens and locks both. NB_LOCKED:
- * another process has them; NB_UNUSABLE: the path is too long; NB_IO and others of
- * nb_error_errno. On failure nothing is left open. */
+/* Makes `path` (mode 0700) and data.mdb if they are missing, opens and locks both. For root, what
+ * is made belongs to the owner of the directory it is made in. NB_LOCKED: another process has them;
+ * NB_UNUSABLE: the path is too long; NB_IO and others of nb_error_errno. On failure nothing is left
+ * open. */
 int nb_store_file_open(const char *path, struct nb_store_file *file, struct nb_error *error);
 
 /* Closes and unlocks what nb_store_file_open has opened. */

@@ -409,6 +409,45 @@ def test_files_without_permission(api):
     assert_refuses_to_start(unprivileged(api, data, binary), data, "permission")
 
 
+def assert_files_of(user, data):
+    for name in os.listdir(data):
+        equal(os.stat(os.path.join(data, name)).st_uid, user, f"owner of {name}")
+
+
+def served_to_nobody(api, data, binary):
+    """By a daemon that is not root: its row of the model. It goes without its locks."""
+    daemon = unprivileged(api, data, binary).start()
+    row = daemon.client.get(PATH).ok().json
+    daemon.client.post(PATH + "/train", {"text": "b", "label": "y", "id": "2"}).ok()
+    daemon.client.post(PATH + "/untrain", {"id": "2"}).ok()
+    daemon.stop()
+    for name in ("lock", "lock.mdb"):
+        os.unlink(os.path.join(data, name))
+    return row
+
+
+def test_what_root_repairs_stays_the_daemons(api):
+    """--verify, --rebuild and --restore by root: what they make belongs to whom the directory belongs to."""
+    folder, binary = reachable(api)
+    data, other = os.path.join(folder, "data"), os.path.join(folder, "other")
+    user = NOBODY if os.geteuid() == 0 else os.geteuid()
+    for path in (data, other):
+        os.mkdir(path, 0o700)
+        os.chown(path, user, user)
+    daemon = unprivileged(api, data, binary).start()
+    daemon.client.post(PATH + "/train", {"text": "a", "label": "x", "id": "1"}).ok()
+    backup = test_backup.backup_of(api, daemon)
+    daemon.stop()
+    before = served_to_nobody(api, data, binary)
+    for arguments, place in ((("--verify",), data), (("--rebuild",), data), (("--restore", backup), other)):
+        status, out, err = api.tool(*arguments, "--data", place)
+        equal(status, 0, out + err)
+        assert_files_of(user, place)
+        got = served_to_nobody(api, place, binary) if place == data else client_row(unprivileged(api, place, binary).start())
+        equal({**got, "labels": {k: v for k, v in got["labels"].items() if v["documents"]}},
+              {**before, "labels": {k: v for k, v in before["labels"].items() if v["documents"]}}, arguments)
+
+
 def test_a_data_path_that_is_no_directory(api):
     folder = api.new_folder()
     path = os.path.join(folder, "file")
