@@ -42,19 +42,27 @@ static inline struct nb_cell nb_counts_of(const struct nb_model *model, const st
     return there ? nb_row_cell(&model->pool, row, place) : (struct nb_cell){.label = label};
 }
 
-/* d_wv of a label, in a model of which mostly two labels have counts. */
-static inline uint32_t nb_counts_of_two(const struct nb_model *model, const struct nb_row *row,
-                                        uint32_t label)
+/* D_w, and d_wv of a label, in a model of which mostly two labels have counts. */
+struct nb_two_documents {
+    uint64_t all;
+    uint32_t own;
+};
+
+/* Which of the packed cells is the label's cannot be foreseen, so both are read. */
+static inline struct nb_two_documents nb_counts_of_two(const struct nb_model *model,
+                                                       const struct nb_row *row, uint32_t label)
 {
-    uint32_t documents = 0;
-    if (!nb_row_is_spilled(row)) {
-        uint32_t second = nb_packed_label(row->second) == label ? row->second : 0;
-        return nb_packed_documents(nb_packed_label(row->first) == label ? row->first : second);
-    }
+    uint32_t one = nb_packed_documents(row->first), other = nb_packed_documents(row->second);
+    struct nb_two_documents d = {.all = (uint64_t)one + other};
+    d.own = (one & -(uint32_t)(nb_packed_label(row->first) == label)) |
+            (other & -(uint32_t)(nb_packed_label(row->second) == label));
+    if (!nb_row_is_spilled(row))
+        return d;
     const struct nb_spill *run = nb_row_run(&model->pool, row); /* and of labels that were once */
+    d = (struct nb_two_documents){.all = nb_run_documents(run)};
     for (uint32_t i = 0; i < run->used; i++)
-        documents = run[i].label == label ? run[i].d : documents;
-    return documents;
+        d.own = run[i].label == label ? run[i].d : d.own;
+    return d;
 }
 
 /* Asks for the cells of a row that has more than two, whose row has been read. */

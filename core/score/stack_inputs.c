@@ -87,22 +87,24 @@ static void keep_notes(const struct nb_stack_pass *p, const struct notes *notes)
     assert(p->inputs->noted_count <= p->inputs->noted_room);
 }
 
-/* There must be room. Returns D_w with the document that is left out. A row that no document has is
- * overwritten by the next, so that there is no branch. */
-static inline uint64_t note(struct notes *n, unsigned field, const struct nb_row *row, size_t place)
+/* There must be room. Returns D_w with the document that is left out, of which the row has `out`,
+ * and `first` of the first label. A row that no document has is overwritten by the next, so that
+ * there is no branch. */
+static inline uint64_t note(struct notes *n, unsigned field, const struct nb_row *row, size_t place,
+                            uint32_t out, uint32_t first)
 {
-    uint64_t all = nb_counts_documents(n->model, row);
-    uint64_t left = nb_stack_less(all, n->out);
-    uint64_t first = nb_stack_less(nb_counts_of_two(n->model, row, n->label), n->first);
-    first = first < left ? first : left;
+    struct nb_two_documents d = nb_counts_of_two(n->model, row, n->label);
+    uint64_t left = nb_stack_less(d.all, out);
+    uint64_t own = nb_stack_less(d.own, first);
+    own = own < left ? own : left;
     assert(n->next != NULL);
-    *n->next = (struct nb_stack_noted){.first = (uint32_t)first,
-                                       .second = (uint32_t)(left - first),
+    *n->next = (struct nb_stack_noted){.first = (uint32_t)own,
+                                       .second = (uint32_t)(left - own),
                                        .key = (uint32_t)row->id,
                                        .field = field,
                                        .place = (uint32_t)place};
     n->next += left != 0;
-    return all;
+    return d.all;
 }
 
 /* `r` is that of the first label; that of the second is minus it. */
@@ -210,7 +212,7 @@ static void add_found(const struct nb_stack_pass *p, const struct nb_feature *fe
         if (rows[i] == NB_NO_ROW)
             continue;
         if (p->view->columns == 1)
-            (void)note(&notes, field, nb_model_row(p->model, rows[i]), start + i);
+            (void)note(&notes, field, nb_model_row(p->model, rows[i]), start + i, 0, 0);
         else if (p->view->columns > 1)
             add_row(p, field, nb_model_row(p->model, rows[i]));
     }
@@ -422,8 +424,8 @@ static int survey(const struct nb_stack_pass *p, const struct nb_row_count *rows
             others++;
             continue;
         }
-        uint64_t all =
-            notes_rows ? note(&notes, field, row, i) : nb_counts_documents(p->model, row);
+        uint64_t all = notes_rows ? note(&notes, field, row, i, notes.out, notes.first)
+                                  : nb_counts_documents(p->model, row);
         without->features[field]++;
         without->unique[field] += all == 1;
     }
