@@ -16,6 +16,7 @@
     SCRIPT(concerns)                                                                               \
     SCRIPT(csv)                                                                                    \
     SCRIPT(dom)                                                                                    \
+    SCRIPT(drop)                                                                                   \
     SCRIPT(evidence)                                                                               \
     SCRIPT(field_values)                                                                           \
     SCRIPT(files)                                                                                  \

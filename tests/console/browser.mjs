@@ -76,6 +76,20 @@ export class Tab {
     await button.evaluate((one) => one.click());
   }
 
+  // Drags these files over the middle of an element, and drops them there unless `isOnlyOver`.
+  async drag(selector, files, isOnlyOver = false) {
+    const {x, y} = await this.page.$eval(selector, (element) => {
+      element.scrollIntoView({block: "center"});
+      const box = element.getBoundingClientRect();
+      return {x: box.x + box.width / 2, y: box.y + box.height / 2};
+    });
+    const protocol = await this.page.createCDPSession();
+    for (const type of ["dragEnter", "dragOver", ...(isOnlyOver ? [] : ["drop"])]) {
+      await protocol.send("Input.dispatchDragEvent", {type, x, y, data: {items: [], files, dragOperationsMask: 1}});
+    }
+    await protocol.detach();
+  }
+
   async write(selector, text) {
     await this.page.$eval(selector, (element, value) => {
       element.value = value;

@@ -5,11 +5,8 @@ import {join} from "node:path";
 import {equal, holds} from "./browser.mjs";
 import {sample} from "./daemon.mjs";
 
-// Chooses these files, {name: content}, in the view Train of a model.
-async function choose(api, files, {model = "made", input = "#train-files", settings, awaited = []} = {}) {
-  const daemon = await api.daemon();
-  if (settings) await daemon.call("PUT", `v1/models/${model}`, settings);
-  const tab = await api.tab(daemon, {awaited});
+// A folder with these files, {name: content}, and their paths.
+async function written(api, files) {
   const folder = await mkdtemp(join(tmpdir(), "bayesd-train-"));
   api.ends.push(() => rm(folder, {recursive: true}));
   const paths = [];
@@ -18,6 +15,15 @@ async function choose(api, files, {model = "made", input = "#train-files", setti
     await writeFile(join(folder, name), content);
     paths.push(join(folder, name));
   }
+  return {folder, paths};
+}
+
+// Chooses these files, {name: content}, in the view Train of a model.
+async function choose(api, files, {model = "made", input = "#train-files", settings, awaited = []} = {}) {
+  const daemon = await api.daemon();
+  if (settings) await daemon.call("PUT", `v1/models/${model}`, settings);
+  const tab = await api.tab(daemon, {awaited});
+  const {folder, paths} = await written(api, files);
   await tab.go(`train/${model}`);
   const chooser = await tab.page.$(input);
   await chooser.uploadFile(...(input === "#train-folder" ? [folder] : paths));
@@ -169,4 +175,53 @@ export async function it_pauses_stops_and_goes_on(api) {
   const input = await tab.page.$("#train-files");
   holds(input && /^learned \d+$/.test(stopped), stopped);
   equal((await daemon.call("GET", "v1/models/made")).documents, Number(stopped.split(" ")[1]), "what was learned stays");
+}
+
+export async function files_and_folders_are_dropped(api) {
+  const daemon = await api.daemon();
+  const tab = await api.tab(daemon);
+  const {folder, paths} = await written(api, {"spam/1.eml": "Subject: prize\n\nbuy the prize now\n", "ham/1.eml": "Subject: lake\n\nthe trip to the lake\n", "rows.csv": "text,label\na trip,ham\n"});
+  await tab.go("train");
+  equal(await tab.page.$eval("main input", (one) => one.value), "mail", "the name of a first model");
+  await tab.drag(".drop", [join(folder, "spam"), join(folder, "ham")], true);
+  await tab.page.waitForSelector(".drop.over");
+  await tab.drag(".drop", [join(folder, "spam"), join(folder, "ham")]);
+  await tab.sees("main", "2 documents; ");
+  await tab.sees("label", "The label is the name of the folder: spam, ham");
+  holds(await tab.page.$(".drop.over") === null, "the place is marked still");
+  await learn(tab);
+  await tab.drag(".drop", [paths[2]]);
+  await tab.sees("main", "1 table; ");
+  await learn(tab);
+  const {labels} = await daemon.call("GET", "v1/models/mail");
+  equal([labels.ham.documents, labels.spam.documents], [2, 1], "documents");
+}
+
+export async function a_file_that_is_dropped_beside_leaves_the_page(api) {
+  const daemon = await api.daemon();
+  const tab = await api.tab(daemon);
+  const {paths} = await written(api, {"one.txt": "a text"});
+  await tab.go("train/made");
+  await tab.page.evaluate(() => { document.querySelector("main").dataset.mark = "here"; });
+  await tab.drag(".top", paths);
+  await tab.drag(".drop", paths);
+  await tab.sees("main", "1 document; ");
+  equal(await tab.page.evaluate(() => document.querySelector("main").dataset.mark), "here", "the page");
+}
+
+export async function what_is_dropped_meanwhile_must_wait(api) {
+  const rows = Array.from({length: 1500}, (_, i) => `"text number ${i}",${i % 2 ? "ham" : "spam"}`).join("\n");
+  const {daemon, tab} = await choose(api, {"rows.csv": `text,label\n${rows}\n`});
+  const {paths} = await written(api, {"more.csv": "text,label\na trip,ham\n"});
+  await daemon.stoppedWhile(async () => {
+    await tab.press("Learn them");
+    await tab.sees("h2", "Learning");
+    await tab.drag(".drop", paths);
+    await tab.sees(".notice.warn", "Others are being learned");
+  });
+  await tab.sees("h3", "Done");
+  equal(await counted(tab), ["learned 1,500"], "what came of them");
+  await tab.drag(".drop", paths);
+  await learn(tab);
+  equal((await daemon.call("GET", "v1/models/made")).documents, 1501, "documents");
 }

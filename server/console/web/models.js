@@ -20,12 +20,12 @@ export function labelsOf(model) {
 export const lastModel = () => last;
 
 // The name of the model that a view is of: that of the address, or the one shown last, or the first. Null: there are
-// none, and `place` says so.
-export async function choose(view, rest, {canBeNew = false} = {}) {
+// none. A view of a model that need not be there gets `newName` then.
+export async function choose(view, rest, {canBeNew = false, newName = null} = {}) {
   const {models, next} = await list();
   const names = models.map((model) => model.name);
   const isKnown = (name) => name && (names.includes(name) || next || canBeNew);
-  const name = isKnown(rest[0]) ? rest[0] : names.includes(last) ? last : names[0] ?? null;
+  const name = isKnown(rest[0]) ? rest[0] : names.includes(last) ? last : names[0] ?? newName;
   last = name ?? last;
   return {name, names, hasMore: Boolean(next), picker: picker(view, name, names, Boolean(next) || canBeNew)};
 }

@@ -5,6 +5,7 @@ import {get, model as of} from "./api.js";
 import {columnChoice, labelField} from "./columns.js";
 import {toCsv} from "./csv.js";
 import {download, failure, h, put, say, table} from "./dom.js";
+import {dropPlace} from "./drop.js";
 import {chosen, documentsOf, dropped, firstRows, kindOf, labelOfFolder} from "./files.js";
 import {bytes, count, duration, number, plural} from "./format.js";
 import {choose, labelList} from "./models.js";
@@ -25,23 +26,27 @@ class Training {
   }
 
   chooser() {
-    const files = h("input", {type: "file", id: "train-files", multiple: true, hidden: true, onchange: () => this.take(chosen(files))});
-    const folder = h("input", {type: "file", id: "train-folder", webkitdirectory: true, hidden: true, onchange: () => this.take(chosen(folder))});
-    return h("div", {class: "panel drop", ondragover: (event) => event.preventDefault(), ondrop: async (event) => {
-      event.preventDefault();
-      this.take(await dropped(event.dataTransfer));
-    }},
-    h("p", null, "Drop files or folders here: mails (.eml), texts, mboxes, CSV or TSV, NDJSON. ",
+    const taken = (input) => {
+      const entries = chosen(input);
+      input.value = ""; // the same may be chosen again
+      this.take(entries);
+    };
+    const files = h("input", {type: "file", id: "train-files", multiple: true, hidden: true, onchange: () => taken(files)});
+    const folder = h("input", {type: "file", id: "train-folder", webkitdirectory: true, hidden: true, onchange: () => taken(folder)});
+    const place = h("div", {class: "panel"}, h("p", null, "Drop files or folders here: mails (.eml), texts, mboxes, CSV or TSV, NDJSON. ",
       "A folder whose name is the label, such as spam and ham, needs nothing else."),
     h("div", {class: "row"}, h("button", {type: "button", class: "main", onclick: () => files.click()}, "Choose files"),
       h("button", {type: "button", onclick: () => folder.click()}, "Choose a folder"), files, folder));
+    return dropPlace(place, (transfer) => this.take(dropped(transfer)));
   }
 
-  async take(entries) {
-    entries = entries.filter((entry) => entry.file.size > 0 && !entry.file.name.startsWith("."));
-    if (entries.length === 0) return void put(this.plan, h("p", {class: "notice warn"}, "There is no file with content among these."));
-    for (const entry of entries) entry.kind = await kindOf(entry.file);
+  // Files, or a promise of them.
+  async take(given) {
+    if (this.isLearning) return void put(this.plan, h("p", {class: "notice warn", role: "alert"}, "Others are being learned. Drop these again when they are done, or stop them first."));
     try {
+      const entries = (await given).filter((entry) => entry.file.size > 0 && !entry.file.name.startsWith("."));
+      if (entries.length === 0) return void put(this.plan, h("p", {class: "notice warn", role: "alert"}, "There is no file with content among these."));
+      for (const entry of entries) entry.kind = await kindOf(entry.file);
       this.entries = entries;
       put(this.progress);
       await this.ask();
@@ -105,12 +110,15 @@ class Training {
     const title = h("h2", {tabindex: -1}, "Learning");
     put(this.progress, h("section", {class: "panel"}, title, this.bar, this.told, h("div", {class: "row"}, this.hold, this.halt), this.summed));
     title.focus();
+    this.isLearning = true;
     try {
       await sender.run();
     } catch (error) {
       sender.stop();
       this.draw();
       this.summed.prepend(failure(error));
+    } finally {
+      this.isLearning = false;
     }
   }
 
@@ -122,7 +130,9 @@ class Training {
     this.told.textContent = `${plural(sender.done, "document")}, ${number(sender.rate)} a second${left}.${sender.state !== "paused" ? "" : sender.isResting ? " Paused." : " It pauses after these."}`;
     this.hold.textContent = sender.state === "paused" ? "Go on" : "Pause";
     this.hold.hidden = this.halt.hidden = isOver;
-    if (isOver) this.finish();
+    if (!isOver) return;
+    put(this.plan); // it may say that something must wait
+    this.finish();
   }
 
   finish() {
@@ -154,9 +164,8 @@ async function modelOf(name) {
 }
 
 export async function show(place, rest) {
-  const {name, names, hasMore, picker} = await choose("train", rest, {canBeNew: true});
+  const {name, names, hasMore, picker} = await choose("train", rest, {canBeNew: true, newName: "mail"});
   const hint = h("p", {class: "hint"}, "A new name makes a new model, with its first document.");
-  if (name === null) return void put(place, picker, hint);
   const info = names.includes(name) || hasMore ? await modelOf(name) : null;
   const work = h("div");
   put(place, picker, hint, work);

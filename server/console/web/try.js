@@ -3,6 +3,7 @@
 
 import {document as ask, get, model as of} from "./api.js";
 import {failure, field, h, put, say} from "./dom.js";
+import {dropPlace} from "./drop.js";
 import {bytes as size, count} from "./format.js";
 import {fieldInputs} from "./field_values.js";
 import {base64, whyNoText} from "./files.js";
@@ -73,22 +74,22 @@ class Trial {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) classify(event);
     };
     this.text.addEventListener("keydown", onkeydown);
-    const takeText = (event, text) => {
+    this.text.addEventListener("paste", (event) => {
+      const text = event.clipboardData.getData("text/plain");
       if (text.length <= SHOWN_MOST) return;
       event.preventDefault();
       this.take(new File([text], "A long text"));
-    };
-    this.text.addEventListener("paste", (event) => takeText(event, event.clipboardData.getData("text/plain")));
-    return h("form", {class: "panel drop", onsubmit: classify, ondragover: (event) => event.preventDefault(), ondrop: (event) => {
-      event.preventDefault();
-      const file = event.dataTransfer.files[0], text = event.dataTransfer.getData("text/plain");
+    });
+    const drop = (transfer) => {
+      const file = transfer.files[0], text = transfer.getData("text/plain");
       if (file) this.take(file);
-      else if (text.length > SHOWN_MOST) takeText(event, text);
+      else if (text.length > SHOWN_MOST) this.take(new File([text], "A long text"));
       else this.text.value = text;
-    }},
-    field("Text or mail", this.text, "Paste it, or drop a text or .eml file here. Nothing is learned until you say so."),
-    this.values.node, this.opened, h("div", {class: "row"}, h("button", {class: "main", type: "submit"}, "Classify"),
-      h("button", {type: "button", onclick: () => this.file.click()}, "Open a file"), this.file));
+    };
+    return dropPlace(h("form", {class: "panel", onsubmit: classify},
+      field("Text or mail", this.text, "Paste it, or drop a text or .eml file here. Nothing is learned until you say so."),
+      this.values.node, this.opened, h("div", {class: "row"}, h("button", {class: "main", type: "submit"}, "Classify"),
+        h("button", {type: "button", onclick: () => this.file.click()}, "Open a file"), this.file)), drop);
   }
 
   async take(file) {
