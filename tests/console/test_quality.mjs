@@ -24,6 +24,13 @@ export async function figures_are_those_of_the_api(api) {
   await tab.sees("figcaption", `${percentOf(progress.at(-1))} wrong`);
   const dots = await tab.page.$$eval("svg.chart circle", (all) => all.length);
   equal(dots, one.reliability.filter((bin) => bin.documents > 0).length, "bins");
+  const covered = await tab.page.$$eval("svg.chart .amount", (all) => {
+    const boxes = all.map((one) => one.getBBox());
+    const meet = (a, b) => a.x + 1 < b.x + b.width && b.x + 1 < a.x + a.width && a.y + 3 < b.y + b.height && b.y + 3 < a.y + a.height;
+    const dots = [...document.querySelectorAll("svg.chart circle")].map((one) => one.getBBox());
+    return all.filter((_, i) => meet(boxes[i], dots[i]) || boxes.some((box, k) => k !== i && meet(boxes[i], box))).map((one) => one.textContent);
+  });
+  equal(covered, [], "numbers of documents that lie upon another or upon their dot");
   const cells = await tab.page.$$eval("table", (all) => [...all].find((one) => one.caption.textContent.startsWith("The whole table")).tBodies[0].innerText.split(/\s+/));
   equal(cells, ["ham", "spam"].flatMap((truth) => [truth, ...["ham", "spam"].map((given) => String(one.confusion[truth][given]))]), "the table");
   await tab.looksRight("quality");

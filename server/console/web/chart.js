@@ -53,7 +53,7 @@ export function spark(values) {
 }
 
 // The picture as a file of its own: what the style sheet says of it is written into it.
-const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "opacity"];
+const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "opacity", "paint-order"];
 
 function withStyles(svg) {
   const copy = svg.cloneNode(true);

@@ -28,17 +28,32 @@ export function roc(name, one, positive) {
   return figure(`${name}-roc`, svg, `${area}. The dashed line is chance; ${count(negatives)} others, so that one of them is ${percent(1 / Math.max(1, negatives))}.`);
 }
 
+// The numbers of dots, from left to right: above each, or below where the frame ends; and further away where one would
+// lie upon the number before it.
+function counted(dots) {
+  const HIGH = 13, WIDE = 8; // of a letter
+  let last = null;
+  return dots.map(({text, x, y, radius}) => {
+    const isAbove = y > 40, step = isAbove ? -HIGH : HIGH;
+    let at = isAbove ? y - radius - 5 : y + radius + HIGH;
+    if (last && x - last.x < (WIDE * (text.length + last.text.length)) / 2 && Math.abs(at - last.y) < HIGH) at = last.y + step;
+    last = {x, y: at, text};
+    return s("text", {class: "tick amount", x, y: at, "text-anchor": "middle"}, text);
+  });
+}
+
 export function reliability(name, one, positive) {
   const bins = one.reliability.filter((bin) => bin.documents > 0);
   if (bins.length === 0) return missing("There is no document with a score.");
   const most = Math.max(...bins.map((bin) => bin.documents));
+  const radius = (bin) => 3 + 7 * Math.sqrt(bin.documents / most);
   const isTwo = Object.keys(one.labels).length === 2;
   const svg = frame({title: `Reliability: in each of 15 bins, the mean probability and the share for which it was right. Calibration error ${percent(one.ece)}.`,
     xName: isTwo ? `Probability of ${brief(positive)}` : "Probability of the winner", yName: isTwo ? `Share that was ${brief(positive)}` : "Share that was right",
     xDomain: [0, 1], yDomain: [0, 1], xTicks: SHARES, yTicks: SHARES}, (x, y) => [
     line([[0, 0], [1, 1]], x, y, "ideal"), line(bins.map((bin) => [bin.confidence, bin.accuracy]), x, y),
-    bins.map((bin) => dot(bin.confidence, bin.accuracy, 3 + 7 * Math.sqrt(bin.documents / most), x, y, `${count(bin.documents)} documents`)),
-    bins.map((bin) => s("text", {class: "tick", x: x(bin.confidence), y: Math.max(24, y(bin.accuracy) - 14), "text-anchor": "middle"}, count(bin.documents)))]);
+    bins.map((bin) => dot(bin.confidence, bin.accuracy, radius(bin), x, y, `${count(bin.documents)} documents`)),
+    counted(bins.map((bin) => ({text: count(bin.documents), x: x(bin.confidence), y: y(bin.accuracy), radius: radius(bin)})))]);
   return figure(`${name}-reliability`, svg, `Calibration error ${percent(one.ece)}. The numbers are documents; on the dashed line probabilities are what they say.`);
 }
 
