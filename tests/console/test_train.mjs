@@ -202,11 +202,14 @@ export async function a_file_that_is_dropped_beside_leaves_the_page(api) {
   const tab = await api.tab(daemon);
   const {paths} = await written(api, {"one.txt": "a text"});
   await tab.go("train/made");
-  await tab.page.evaluate(() => { document.querySelector("main").dataset.mark = "here"; });
-  await tab.drag(".top", paths);
+  await tab.page.evaluate(() => {
+    window.seen = {};
+    window.addEventListener("dragover", (event) => { window.seen[event.target.closest(".drop") ? "place" : "beside"] = [event.defaultPrevented, event.dataTransfer.dropEffect]; });
+  });
+  await tab.drag(".top", paths, true);
+  equal(await tab.page.evaluate(() => window.seen.beside), [true, "none"], "beside the place: the browser must not take it, either");
   await tab.drag(".drop", paths);
   await tab.sees("main", "1 document; ");
-  equal(await tab.page.evaluate(() => document.querySelector("main").dataset.mark), "here", "the page");
 }
 
 export async function what_is_dropped_meanwhile_must_wait(api) {
