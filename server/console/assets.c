@@ -28,6 +28,7 @@
     SCRIPT(model)                                                                                  \
     SCRIPT(model_copies)                                                                           \
     SCRIPT(model_labels)                                                                           \
+    SCRIPT(model_list)                                                                             \
     SCRIPT(model_sample)                                                                           \
     SCRIPT(model_settings)                                                                         \
     SCRIPT(model_sources)                                                                          \

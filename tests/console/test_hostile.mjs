@@ -76,7 +76,24 @@ export async function many_models_do_not_fill_the_page(api) {
   await tab.sees(".light li", "492 other models of these need documents, too.");
   equal(await tab.page.$$eval(".light li", (all) => all.length), 9, "what needs a person");
   await tab.sees(".tile", "in the first 500 models");
-  await tab.sees(".hint", "the name of any can be typed");
+  const shown = () => tab.page.$$eval("tbody th", (all) => all.map((one) => one.textContent));
+  equal(await shown(), names.slice(0, 100), "the first page");
+  await tab.press("Further models");
+  await tab.sees("tbody th", "user-0199");
+  equal(await shown(), names.slice(100, 200), "the second page");
+  await tab.looksRight("overview-many");
+  await tab.press("Back");
+  await tab.sees("tbody th", "user-0000");
+  // Names that begin with something: the very name, too, and none before or behind.
+  const odd = ["user-05", "user-05.a", "user-05@b", "user-05_c", "user-04z", "user-0"];
+  for (const name of odd) await daemon.call("PUT", `v1/models/${name}`, {});
+  for (const [beginning, found] of [["user-05", [...names.slice(500), ...odd.slice(0, 4)]], ["user-04z", ["user-04z"]], ["user-05.", ["user-05.a"]], ["none", []], ["no name", []]]) {
+    await tab.write("main input[type=search]", beginning);
+    await tab.press("Show");
+    const want = [...found].sort();
+    await tab.page.waitForFunction((text) => JSON.stringify([...document.querySelectorAll("tbody th")].map((one) => one.textContent)) === text, {}, JSON.stringify(want));
+  }
+  await tab.sees(".notice", "No model has such a name.");
   await tab.go("model/user-0519/copies");
   await tab.sees("main .hint", "0 documents");
   equal(await tab.page.$eval("main input", (one) => one.value), "user-0519", "the model");

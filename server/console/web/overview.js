@@ -4,15 +4,15 @@
 import {get, send} from "./api.js";
 import {spark} from "./chart.js";
 import {concerns} from "./concerns.js";
-import {h, put, table} from "./dom.js";
-import {bytes, count, duration, number, percent, plural} from "./format.js";
+import {h, put} from "./dom.js";
+import {bytes, count, duration, number, plural} from "./format.js";
 import {parse, total} from "./metrics.js";
-import {labelsOf, list, nothing} from "./models.js";
+import {ModelList} from "./model_list.js";
+import {list} from "./models.js";
 import {address} from "./router.js";
 
 const PAUSE = 5000; // milliseconds between two looks
 const POINTS = 60;
-const LABELS_MOST = 4, LETTERS_MOST = 80; // of a model's labels in the list
 
 // ---- what is asked ------------------------------------------------------------------------------
 
@@ -36,9 +36,10 @@ async function metrics(isAsked) {
   }
 }
 
-async function look(isFirst, before) {
-  const [ready, families, {models, next}] = await Promise.all([readiness(), metrics(isFirst || before?.families), list()]);
-  return {...ready, families, models, hasMore: Boolean(next), at: Date.now()};
+// `page`: of the models that are listed; what needs a person is asked of the first ones.
+async function look(isFirst, before, listed) {
+  const [ready, families, first] = await Promise.all([readiness(), metrics(isFirst || before?.families), list()]);
+  return {...ready, families, models: first.models, hasMore: Boolean(first.next), page: await listed.ask(first), at: Date.now()};
 }
 
 // ---- what is shown ------------------------------------------------------------------------------
@@ -70,36 +71,6 @@ function tiles({families, models, hasMore}, rates) {
     tile("Running for", duration(uptime), `version ${families.bayesd_info?.[0]?.labels.version ?? "?"}`));
 }
 
-function labelsText(model) {
-  if (model.state === "damaged") return "damaged";
-  const labels = labelsOf(model);
-  const shown = [];
-  let letters = 0;
-  for (const [name, label] of labels) {
-    letters += name.length;
-    if (shown.length === LABELS_MOST || (shown.length > 0 && letters > LETTERS_MOST)) break;
-    shown.push([shown.length > 0 ? ", " : null, h("bdi", null, name), ` ${count(label.documents)}`]);
-  }
-  if (labels.length === 0) return "none";
-  return [shown, shown.length < labels.length ? ` and ${count(labels.length - shown.length)} more` : null];
-}
-
-function accuracyOf(families, name) {
-  const found = families?.bayesd_evaluation_accuracy?.find((sample) => sample.labels.model === name);
-  return found && Number.isFinite(found.value) ? percent(found.value) : "-";
-}
-
-function modelTable({families, models, hasMore}) {
-  if (models.length === 0) return nothing();
-  const links = (name) => h("span", {class: "links"}, [["try", "Try"], ["train", "Train"], ["model", "Model"], ["quality", "Quality"]].map(([view, text]) =>
-    h("a", {href: address(view, name), "aria-label": `${text} ${name}`}, text)));
-  const rows = models.map((model) => [model.name, labelsText(model), count(model.documents ?? 0), count(model.vocabulary ?? 0),
-    accuracyOf(families, model.name), links(model.name)]);
-  return [table("Models", [{name: "Model"}, {name: "Documents of each label"}, {name: "Documents", number: true},
-    {name: "Different words", number: true}, {name: "Right of the last 1,000", number: true}, {name: "Views"}], rows),
-  hasMore ? h("p", {class: "hint"}, "There are more models than these. In every other view the name of any can be typed.") : null];
-}
-
 // ---- again and again ----------------------------------------------------------------------------
 
 // Verdicts a minute between two looks.
@@ -112,29 +83,32 @@ function rateBetween(before, now) {
 export async function show(place) {
   const health = h("div"), figures = h("div"), models = h("div");
   const rates = [];
-  let before = null, timer = null, isGone = false;
+  let before = null, timer = null, isGone = false, turn = 0;
   const draw = (state) => {
     const rate = rateBetween(before, state);
     if (rate !== null) rates.push(rate);
     if (rates.length > POINTS) rates.shift();
     put(health, light(concerns(state)));
     put(figures, tiles(state, rates));
-    if (JSON.stringify(before?.models) !== JSON.stringify(state.models) || !before) put(models, modelTable(state));
+    listed.draw(state.page, state.families);
     before = state;
   };
+  // The answer to an earlier question is dropped: it may be of another page.
+  const lookAndDraw = async (isFirst) => {
+    const mine = ++turn;
+    const state = await look(isFirst, before, listed);
+    if (mine === turn && !isGone) draw(state);
+  };
+  const failed = (error) => {
+    if (!isGone && error.status !== 401) put(health, light([{level: "bad", text: error.message}]));
+  };
   const again = async () => {
-    if (!document.hidden) {
-      try {
-        draw(await look(false, before));
-      } catch (error) {
-        if (isGone || error.status === 401) return;
-        put(health, light([{level: "bad", text: error.message}]));
-      }
-    }
+    if (!document.hidden) await lookAndDraw(false).catch(failed);
     if (!isGone) timer = setTimeout(again, PAUSE);
   };
+  const listed = new ModelList(models, () => lookAndDraw(false).catch(failed));
   put(place, health, figures, models);
-  draw(await look(true, null));
+  await lookAndDraw(true);
   timer = setTimeout(again, PAUSE);
   return () => {
     isGone = true;
