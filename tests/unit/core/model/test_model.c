@@ -708,7 +708,9 @@ static void expect_cell(const struct nb_model *m, uint32_t row, uint32_t label, 
     struct nb_cell cell = nb_counts_of(m, nb_model_row(m, row), label);
     ck_assert_uint_eq(cell.occurrences, n);
     ck_assert_uint_eq(cell.documents, d);
-    ck_assert_uint_eq(nb_counts_of_two(m, nb_model_row(m, row), label), d);
+    struct nb_two_documents two = nb_counts_of_two(m, nb_model_row(m, row), label);
+    ck_assert_uint_eq(two.own, d);
+    ck_assert_uint_eq(two.all, nb_counts_documents(m, nb_model_row(m, row)));
 }
 
 /* Cells lie in the row while there are two of them, with small counts and small labels. */
