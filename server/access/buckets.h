@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Token buckets: how much of something each of many clients may still have. A bucket fills with its
- * rate up to its burst; who takes from it needs that much in it.
+ * rate up to its burst; taking from it fails if it holds less.
  *
- * A table has a fixed number of buckets, whoever comes: a client without one has a full bucket, and
- * when there is no place for a new one, that of a few goes which has not been used for longest. So
- * many clients at once get a little more each; memory does not grow. Places are chosen by a hash
- * with a secret key: nobody can aim at the bucket of another. Any thread.
+ * A table has a fixed number of buckets, so its memory does not grow with the number of clients. A
+ * client without a bucket is treated as if its bucket were full. A new bucket replaces the least
+ * recently used of the few places that its hash gives; a client whose bucket was replaced is
+ * allowed a little more than its rate. The hash has a secret key, so that nobody can choose an
+ * address that replaces the bucket of another client. Any thread.
  */
 #ifndef NB_SERVER_ACCESS_BUCKETS_H
 #define NB_SERVER_ACCESS_BUCKETS_H

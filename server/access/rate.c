@@ -8,7 +8,7 @@
 
 enum { RATE_MOST = 1000000000 };
 
-/* The seconds of a unit of time; 0 for a text that is none. */
+/* The seconds of a unit of time; 0 for a text that is not a unit. */
 static double seconds_of(const char *unit)
 {
     static const struct {

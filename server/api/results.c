@@ -28,7 +28,7 @@ int nb_results_begin(struct nb_results *results, struct nb_request *request,
     return 0;
 }
 
-/* The next result is written to it. */
+/* An emitter for the next result, behind those that the reply has. */
 static struct nb_emitter begin_result(struct nb_results *r)
 {
     struct nb_reply *reply = &r->request->reply;
@@ -282,7 +282,7 @@ static void emit_receipt(struct nb_emitter *e, struct nb_string model,
     nb_emit_open(e, '{');
     nb_emit_member_string(e, "model", model);
     nb_emit_member_string(e, "id", receipt->id);
-    if (receipt->label.length > 0) /* one that waits to be forgotten has none */
+    if (receipt->label.length > 0) /* an untraining in quarantine has none */
         nb_emit_member_string(e, "label", receipt->label);
     else if (receipt->status != NB_QUARANTINED)
         emit_null(e, "label");

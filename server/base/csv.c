@@ -80,6 +80,6 @@ int nb_csv_next(struct nb_csv *csv, struct nb_csv_field *field, struct nb_error 
            !(*csv->at == '\r' && csv->end - csv->at >= 2 && csv->at[1] == '\n'))
         csv->at++;
     field->text = (struct nb_string){start, (size_t)(csv->at - start)};
-    (void)take_separator(csv, field); /* the loop ended at one */
+    (void)take_separator(csv, field); /* succeeds: the loop ended at a separator */
     return 0;
 }

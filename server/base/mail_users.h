@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Of which users mail was learned and judged since the start: a user of whom only one of both is
- * true may have two names (server/access/user_map.h). Any thread.
+ * The users whose mail was learned, and those whose mail was judged, since the start. A user who is
+ * in only one of the two sets may have two names (server/access/user_map.h). Any thread.
  */
 #ifndef NB_SERVER_BASE_MAIL_USERS_H
 #define NB_SERVER_BASE_MAIL_USERS_H
@@ -33,7 +33,7 @@ void nb_mail_users_deinit(struct nb_mail_users *users);
  * Without memory nothing is noted. */
 void nb_mail_users_note(struct nb_mail_users *users, struct nb_string model, unsigned seen);
 
-/* How many users there are of whom exactly these bits are true. */
+/* The number of users whose bits are exactly these. */
 size_t nb_mail_users_count(struct nb_mail_users *users, unsigned seen);
 
 #endif

@@ -41,8 +41,8 @@ void nb_metrics_name_actions(struct nb_metrics *metrics, const char *const *name
 void nb_metrics_mail(struct nb_metrics *metrics, size_t action);
 uint64_t nb_metrics_mails(const struct nb_metrics *metrics, size_t action);
 
-/* Counts a verdict on a document, whoever asked for it. Of a document that several models judge
- * each verdict counts, of a mail for mail software the one that it is told. */
+/* Counts a verdict on a document, of any client. If several models judge a document, each verdict
+ * counts; for mail software only the verdict in the reply does. */
 void nb_metrics_verdict(struct nb_metrics *metrics);
 
 /* Notes that mail of a user was learned (NB_USER_TAUGHT) or judged (NB_USER_ASKED), by the name of

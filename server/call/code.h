@@ -12,7 +12,7 @@ enum nb_call_code {
     NB_CALL_BUSY = -102,        /* 429 or 503: the same request may succeed later */
     NB_CALL_PROTOCOL = -103,    /* the reply is not one that a bayesd sends */
     NB_CALL_BAD_URL = -104,     /* the URL cannot be used */
-    NB_CALL_STOPPED = -105      /* `give` or `take` of the request ended it */
+    NB_CALL_STOPPED = -105      /* the callback `give` or `take` of the request ended it */
 };
 
 #endif

@@ -32,8 +32,8 @@ static int hold_memory(void *user, uint64_t bytes, struct nb_error *error)
     return nb_hold_set(&a->hold, bytes, error);
 }
 
-/* Who asks for labels. What comes from a source without trust waits with its content; a label alone
- * has none. */
+/* The source of the request. Labels by a source without trust are refused: the quarantine keeps
+ * documents with their content, and a label alone has none. */
 static int find_source(struct nb_request *request, struct nb_cluster_wish *wish,
                        struct nb_error *error)
 {

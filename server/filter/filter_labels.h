@@ -41,8 +41,9 @@ struct nb_filter_spam {
 };
 
 /* Decides `ready` and `missing` of a verdict by the labels of [filter] alone: ham, and that label
- * of spam which has the most documents, must have enough. The model may have others, be it by a
- * mistyped name. For who asks: the filter judges by fewer documents, too. */
+ * of spam which has the most documents, must have enough. Other labels of the
+ * model are ignored, such as a mistyped name. For callers that ask for `ready`: the filter itself
+ * judges with fewer documents, too. */
 void nb_filter_need(const struct nb_config *config, struct nb_verdict *verdict);
 
 /* The probability of spam in a verdict that was not reset: the sum of the labels of spam, against

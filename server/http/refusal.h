@@ -10,7 +10,7 @@
 
 enum { NB_REFUSAL_BYTES = 1024 };
 
-/* Writes a whole reply, which says that the connection ends. `detail` is plain text that needs no
+/* Writes a whole reply with "Connection: close". `detail` is plain text that needs no
  * escapes in JSON, of at most 400 bytes. Returns its length. */
 size_t nb_refusal_write(unsigned status, const char *detail, char to[NB_REFUSAL_BYTES]);
 

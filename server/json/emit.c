@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON text written straight into a buffer: a reply is some hundred bytes of known shape, and a
- * tree of values to hold it would cost more than the classification that it tells of.
+ * JSON text is written straight into a buffer: a reply has a few hundred bytes in a fixed form, and
+ * building a tree of values first would cost more than the classification itself.
  */
 #include "server/json/emit.h"
 

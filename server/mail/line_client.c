@@ -96,7 +96,7 @@ void nb_line_client_refuse(struct nb_line_client *client, const struct nb_error 
 /* ---- the request -------------------------------------------------------------------------------
  */
 
-/* Who has sent the request. The strings lie in the input. */
+/* The sender of the request. The strings are borrowed from the input. */
 static void find_sender(const struct nb_line_client *client, struct nb_sender *sender)
 {
     struct nb_string bytes = {client->input.bytes, client->input.length}, value;

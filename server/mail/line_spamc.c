@@ -241,7 +241,7 @@ int nb_spamc_tell(struct nb_request *request, struct nb_error *error)
     const char *label = is_spam ? spam : config->filter_ham_label;
     int rc = nb_filter_learn(request, nb_filter_mail(request->body), is_set ? label : NULL,
                              after_learning, error);
-    /* Nothing was ever learned. */
+    /* There is no model: to forget a mail that was never learned succeeds. */
     return rc == NB_NOT_FOUND && !is_set ? answer_tell(request, "", error) : rc;
 }
 

@@ -14,7 +14,7 @@
 #include "server/milter/listener.h"
 #include "server/milter/settings.h"
 
-/* What callbacks do with mails. The mail server must allow all of it. */
+/* The changes to mails that the callbacks make. The mail server must allow all of them. */
 static const unsigned long CHANGES = SMFIF_ADDHDRS | SMFIF_CHGHDRS | SMFIF_QUARANTINE;
 
 /* One connection of a mail server. */

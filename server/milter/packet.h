@@ -22,7 +22,7 @@ enum {
 };
 
 /* Looks at the packet that begins at `bytes`. Returns 0 with the bytes that it takes, its head
- * included; NB_PACKET_MORE; or NB_INVALID: it is not a packet as the protocol has them. */
+ * included; NB_PACKET_MORE; or NB_INVALID: the protocol has no such packet. */
 int nb_packet_check(struct nb_string bytes, size_t *size, struct nb_error *error);
 
 #endif

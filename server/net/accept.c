@@ -185,7 +185,7 @@ static void go_on(struct nb_acceptor *a, struct client *c)
         drop(a, c, false);
 }
 
-/* There are no places left but for probes. */
+/* All places are taken; only a probe (turn_away.h) is still served. */
 static void sniff_probe(struct nb_acceptor *a, struct client *c, struct nb_string first,
                         bool is_last)
 {
@@ -200,8 +200,8 @@ static void sniff_probe(struct nb_acceptor *a, struct client *c, struct nb_strin
     }
 }
 
-/* Looks at the first bytes. They stay where they are, so the epoll tells of new ones only
- * (EPOLLET). `is_last`: no more will come; what is undecided then is not a request. */
+/* Looks at the first bytes without taking them from the socket, which is why it is watched for new
+ * bytes only (EPOLLET). `is_last`: no more will come; what is undecided then is not a request. */
 static void sniff(struct nb_acceptor *a, struct client *c, bool is_last)
 {
     char bytes[NB_LINE_SNIFF_BYTES];

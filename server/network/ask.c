@@ -208,7 +208,7 @@ static int graph_of_other(const struct nb_network *network, const struct nb_netw
         for (size_t p = 0; rc == 0 && p < node->parent_count; p++) {
             struct nb_string parent = nb_string_of(other->nodes[node->parents[p]].name);
             size_t from = nb_network_find(network, parent);
-            if (from != SIZE_MAX) /* else it is told when its own turn comes */
+            if (from != SIZE_MAX) /* else the error is reported when its own turn comes */
                 nb_graph_arrow(made, from, to);
         }
     }

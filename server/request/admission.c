@@ -81,8 +81,9 @@ bool nb_origin_is_named(const char *host, const char *names)
            (!is_literal && (is_localhost(name) || is_listed(name, names)));
 }
 
-/* Whether the request lives off its address, as a page in a browser there could do: it needs a
- * role and has it without a token. No browser uses a Unix socket. */
+/* Whether the request needs a role and has it by its address alone, without a token. Then a page in
+ * a browser at that address could have sent it, under a name of its own that resolves to the daemon
+ * (DNS rebinding). No browser uses a Unix socket. */
 static bool is_like_a_page(const struct nb_request *request)
 {
     return request->route->role != NB_ROLE_NONE && request->grant.is_by_address &&
@@ -101,7 +102,7 @@ static int check_host(const struct nb_request *request, const char *host, struct
 /* ---- rates --------------------------------------------------------------------------------------
  */
 
-/* The client may come again after that time. */
+/* Refuses with Retry-After: the client may try again after `nanoseconds`. */
 static int refuse_for_now(struct nb_request *request, uint64_t nanoseconds, enum nb_refused reason,
                           const char *what, struct nb_error *error)
 {
@@ -149,7 +150,7 @@ int nb_request_count_document(struct nb_request *request, struct nb_error *error
 /* ---- role and models ----------------------------------------------------------------------------
  */
 
-/* The request needs a token, or a better one. */
+/* The request has no token that allows it. */
 static int refuse_unknown(const struct nb_request *request, struct nb_error *error)
 {
     const char *why = request->peer.is_forwarded && !request->peer.is_proven
@@ -177,12 +178,12 @@ int nb_request_check_model(const struct nb_request *request, struct nb_string mo
     return nb_models_check(request->grant.models, model, error);
 }
 
-/* The model of the path; of paths without one, what tells of all models or changes the whole store
- * needs a token for all. */
+/* Whether the token is for the model of the path. A path without a model needs a token for all
+ * models if its reply is about all of them, or if it changes the whole store. */
 static int check_models(const struct nb_request *request, struct nb_error *error)
 {
     const struct nb_route *route = request->route;
-    if (strcmp(request->grant.models, "*") == 0) /* as of most tokens, and without one */
+    if (strcmp(request->grant.models, "*") == 0) /* most tokens; also the grant without a token */
         return 0;
     if (request->model.length > 0)
         return nb_request_check_model(request, request->model, error);

@@ -55,7 +55,7 @@ struct nb_reply {
 /* What brought a request and takes its reply back: server/http/http_request.c or
  * server/mail/line.c. */
 struct nb_carrier {
-    /* Takes the request off its thread, and puts it back (any thread). */
+    /* Suspends the request, so that its thread serves others; resumes it (from any thread). */
     void (*suspend)(struct nb_request *request);
     void (*resume)(struct nb_request *request);
     /* The value of a header field, the first one of that name; bytes == NULL when there is none.

@@ -63,7 +63,7 @@ struct nb_route {
     /* Called once before the handler or the first line. May wait, without a reply. NULL: nothing is
      * to be prepared. */
     nb_handler *prepare;
-    bool is_of_all; /* it tells of all models: not for a token that is for some of them */
+    bool is_of_all; /* its reply is about all models: a token for some models is refused */
     /* Lines, and the handler of a large body, run on the pool of streams, so that threads that
      * serve a hundred such bodies have time for others; they never return NB_WAIT. */
     bool is_stream;

@@ -30,7 +30,8 @@ static size_t read_number(const char *text, size_t length, char *utf8, size_t *w
     size_t first = at;
     uint32_t code = 0;
     for (int digit; at < length && (digit = digit_value(text[at], hexadecimal)) >= 0; at++) {
-        if (code < 0x110000) /* a larger one is not counted on: it must not wrap around */
+        if (code <
+            0x110000) /* beyond it no digit is added, so that the number cannot wrap around */
             code = code * (hexadecimal ? 16 : 10) + (uint32_t)digit;
     }
     if (at == first)

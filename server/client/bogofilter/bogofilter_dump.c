@@ -38,7 +38,7 @@ struct stream {
     struct deal deals[NB_BOGOFILTER_LABELS];
     enum step step;
     uint32_t row;             /* the next one of STEP_WORDS */
-    struct nb_unpacker texts; /* likewise */
+    struct nb_unpacker texts; /* the texts from that row on */
     struct nb_buffer out;     /* lines that were made */
     size_t given;             /* bytes of them that were read */
     uint64_t occurrences;     /* written */

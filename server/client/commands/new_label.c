@@ -21,7 +21,7 @@ static int get_labels(struct nb_new_label *check, const struct nb_client *client
     return rc == NB_NOT_FOUND ? 0 : rc;
 }
 
-/* The name of a label with documents that is near; NULL when none is. */
+/* A label with documents whose name is similar; NULL: there is none. */
 static const char *nearest(json_t *known, struct nb_string label)
 {
     const char *name;

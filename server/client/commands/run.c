@@ -128,7 +128,7 @@ static int send_documents(struct nb_run *run, char *const *paths, size_t count,
         catch_interrupts(run);
     int rc = run->is_mixed ? send_mixed(run, paths, count, error)
                            : nb_files_read(&files, paths, count, error);
-    struct nb_error ignored; /* the interruption is what is told */
+    struct nb_error ignored; /* the interruption is the error to report */
     if (rc == NB_STOPPING)
         (void)nb_pipeline_finish(run->pipeline, &ignored);
     return rc == 0 ? nb_pipeline_finish(run->pipeline, error) : rc;

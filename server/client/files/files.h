@@ -74,10 +74,9 @@ struct nb_files {
     int (*take)(void *user, const struct nb_item *item, struct nb_error *error);
     /* Called for each file that cannot be read, with the reason; the reading goes on. */
     void (*skip)(void *user, const char *name, const char *reason);
-    /* Called with what was found out about a file and a person may want to know; NULL: nobody does.
-     */
+    /* Called with a remark about a file that its user may want to read; NULL: no remarks. */
     void (*note)(void *user, const char *name, const char *what);
-    /* With `keeps_rows`: called with the header of a table, as CSV; NULL: nobody wants it. */
+    /* With `keeps_rows`: called with the header of a table, as CSV; NULL: not called. */
     int (*head)(void *user, struct nb_string row, struct nb_error *error);
     void *user;
 };

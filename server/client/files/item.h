@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One document on its way from a file to the daemon. Any thread; what an item points to belongs to
- * whoever made it.
+ * the reader that made it.
  */
 #ifndef NB_CLIENT_ITEM_H
 #define NB_CLIENT_ITEM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One file that is being read, and the way of its documents to whoever wants them. Shared by the
- * readers of all formats. One thread.
+ * One file that is being read, and the functions that hand its documents on. Shared by the readers
+ * of all formats. One thread.
  */
 #ifndef NB_CLIENT_READING_H
 #define NB_CLIENT_READING_H

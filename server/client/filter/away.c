@@ -30,8 +30,8 @@ static int open_own(const char *path)
     return -1;
 }
 
-/* In a folder that all may write to: made for this user alone, unless it is there. Whoever made it
- * before, open_own finds out. */
+/* In a folder that all users may write to: makes a folder for this user alone, unless it exists.
+ * open_own then checks who its owner is. */
 static int open_made(const char *base)
 {
     char path[PATH_BYTES];

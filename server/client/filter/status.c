@@ -32,8 +32,8 @@ static const char *best_other(json_t *probabilities, const char *positive, doubl
     return best;
 }
 
-/* Whether the verdict says that the model has documents of the positive label and of others. Then
- * the probability is taken with caution. */
+/* Moderates *of_positive by the numbers of documents in the verdict (server/filter/caution.h).
+ * False, with nothing changed: the model has none of the positive label, or none of others. */
 static bool take_care(const json_t *documents, const char *positive, double *of_positive)
 {
     const char *name;
