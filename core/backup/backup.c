@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/backup/backup.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/backup/format.h"
@@ -63,6 +64,7 @@ static int take_value(void *user, struct nb_string key, struct nb_string value,
 /* Appends a block with values of the present table, from the key that was read last. */
 static int add_block(struct nb_backup *backup, const struct nb_view *view, struct nb_error *error)
 {
+    assert(backup->table < NB_TABLES && backup->blocks > 0);
     enum nb_table table = (enum nb_table)backup->table;
     struct nb_buffer from = {0};
     uint64_t before = backup->values;
@@ -115,6 +117,7 @@ int nb_backup_next(struct nb_backup *backup, struct nb_buffer *out, bool *end,
 {
     size_t before = out->length;
     uint64_t blocks = backup->blocks;
+    assert(backup->lease != NULL && backup->table <= NB_TABLES);
     backup->out = out;
     backup->limit = before + PIECE_BYTES;
     int rc = add_head(backup, error);
@@ -133,6 +136,7 @@ int nb_backup_next(struct nb_backup *backup, struct nb_buffer *out, bool *end,
 void nb_backup_give_up(struct nb_backup *backup, const struct nb_error *why, struct nb_buffer *out)
 {
     size_t before = out->length;
+    assert(why->text[0] != '\0');
     if (nb_backup_put_failure(out, backup->blocks, why->text) != 0)
         out->length = before;
 }

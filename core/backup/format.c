@@ -73,6 +73,7 @@ int nb_backup_put_head(struct nb_buffer *out, uint64_t format, int64_t time)
 int nb_backup_begin_values(struct nb_buffer *out, const char *table, size_t *at)
 {
     struct nb_packer p = {.out = out};
+    assert(table != NULL);
     int rc = begin_block(out, KIND_VALUES, at);
     if (rc == 0)
         nb_pack_string(&p, nb_string_of(table));

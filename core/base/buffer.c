@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/buffer.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ void nb_buffer_deinit(struct nb_buffer *buffer)
 
 int nb_buffer_grow(struct nb_buffer *buffer, size_t extra)
 {
+    assert(buffer->length <= buffer->capacity);
     if (extra > SIZE_MAX / 2 - buffer->length)
         return NB_NO_MEMORY;
     size_t capacity = buffer->capacity < FIRST_CAPACITY ? FIRST_CAPACITY : buffer->capacity;
@@ -60,6 +62,7 @@ int nb_buffer_prepend(struct nb_buffer *buffer, const void *bytes, size_t length
 
 void nb_buffer_trim(struct nb_buffer *buffer)
 {
+    assert(buffer->length <= buffer->capacity);
     if (buffer->length == 0 || buffer->length == buffer->capacity)
         return;
     char *bytes = realloc(buffer->bytes, buffer->length);

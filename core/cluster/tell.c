@@ -247,6 +247,7 @@ static int tell_cluster(const struct nb_clustering_run *c, struct nb_row_texts *
                         struct nb_cluster *cluster, struct nb_error *error)
 {
     const struct nb_gathered *g = &c->gathered;
+    assert(k < c->best.clusters && c->sizes != NULL);
     cluster->documents = c->sizes[k];
     cluster->share = exp(c->best.log_share[k]);
     int rc = tell_numbers(c, k, cluster) != 0 ? nb_error_no_memory(error) : 0;
@@ -276,6 +277,7 @@ int nb_clustering_tell(struct nb_clustering_run *c, struct nb_error *error)
 {
     struct nb_clustering *r = c->result;
     struct nb_row_texts texts;
+    assert(r->count == 0 && r->clusters == NULL);
     if (describe(c) != 0 || tell_fields(c) != 0)
         return nb_error_no_memory(error);
     tell_figures(c);

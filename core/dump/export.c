@@ -119,6 +119,7 @@ static int step(struct nb_export *e, struct nb_error *error)
     int rc = enter(e, error);
     if (rc != 0)
         return rc;
+    assert(e->sink != NULL && e->phase < NB_EXPORT_DONE);
     e->over = nb_clock_monotonic() + STEP_NANOSECONDS;
     e->has_moved = false;
     e->decoded = 0; /* the coder may refer to an entry of the last step's snapshot */

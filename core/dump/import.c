@@ -119,6 +119,7 @@ void nb_import_abort(struct nb_import **import)
 static int commit_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct nb_import *import = argument;
+    assert(import->live != NULL && import->entries.length == 0);
     /* The rows are written as a checkpoint, including rows that no document has. */
     int rc = nb_checkpoint_all(engine, import->live, NULL, error);
     if (rc == 0)

@@ -33,6 +33,7 @@ static int number_labels(struct nb_evaluator *e)
 int nb_evaluator_new(const uint32_t *labels, size_t label_count, size_t positive,
                      struct nb_evaluator **evaluator)
 {
+    assert(label_count == 0 || labels != NULL);
     struct nb_evaluator *e = calloc(1, sizeof *e);
     if (e == NULL)
         return NB_NO_MEMORY;
@@ -70,6 +71,7 @@ static uint32_t index_of(const struct nb_evaluator *e, uint32_t label)
 
 static int make_room(struct nb_evaluator *e)
 {
+    assert(e->size <= e->room && (e->room == 0 || e->rows != NULL));
     if (e->size < e->room)
         return 0;
     size_t room = e->room < 64 ? 64 : e->room + e->room / 2;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/history/reading.h"
 
+#include <assert.h>
+
 #include "core/history/write.h"
 #include "core/registry/registry.h"
 
@@ -31,6 +33,7 @@ int nb_reading_label(struct nb_reading *reading, struct nb_string id, bool *is_s
                      struct nb_string *label, struct nb_error *error)
 {
     const struct nb_live *live = reading->live;
+    assert(live != NULL && reading->view.transaction != NULL);
     int rc = nb_ledger_find(&reading->view, live->number, id, &reading->entry, error);
     *is_stored = rc == 0;
     *label = (struct nb_string){"", 0};
@@ -46,6 +49,7 @@ int nb_reading_label(struct nb_reading *reading, struct nb_string id, bool *is_s
 
 int nb_reading_tell(int rc, const struct nb_error *why, struct nb_error *error)
 {
+    assert(rc >= 0 || why != NULL);
     if (rc == NB_CORRUPT)
         return nb_error_set(error, NB_DAMAGED,
                             "the history of the model is damaged: it is removed when the next "

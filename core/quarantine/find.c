@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/quarantine/find.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/array.h"
@@ -24,6 +25,7 @@ static void clear(struct nb_quarantine_search *s)
 int nb_quarantine_search_begin(struct nb_quarantine_search *search,
                                const struct nb_quarantine_wish *wish, struct nb_string after)
 {
+    assert(wish->id_count == 0 || wish->ids != NULL);
     *search = (struct nb_quarantine_search){.wish = wish};
     return nb_buffer_append(&search->after, after.bytes, after.length);
 }
@@ -70,6 +72,7 @@ static bool is_full(const struct nb_quarantine_search *s)
 static int visit(void *user, struct nb_string key, struct nb_string value, struct nb_error *error)
 {
     struct nb_quarantine_search *s = user;
+    assert(key.length >= MODEL_BYTES);
     struct nb_string id = nb_string_from(key, MODEL_BYTES);
     if (nb_string_same(id, (struct nb_string){s->after.bytes, s->after.length}))
         return 0;
@@ -103,6 +106,7 @@ int nb_quarantine_search_some(struct nb_quarantine_search *search, struct nb_eng
 {
     struct nb_quarantine_search *s = search;
     struct nb_view view;
+    assert(s->wish != NULL && s->view == NULL && live->number != 0);
     clear(s);
     int rc = nb_store_snapshot(engine->store, &view, error);
     if (rc != 0)

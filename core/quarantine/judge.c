@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/quarantine/judge.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/array.h"
@@ -40,6 +41,7 @@ static int take_features(struct nb_judge *j, const struct nb_quarantined *q)
 static int score(struct nb_judge *j, const struct nb_quarantined *q)
 {
     const struct nb_model *counts = j->live->counts;
+    assert(counts != NULL && j->published != NULL);
     nb_model_read_lock(counts);
     nb_stack_weights_read_lock(j->published->weights);
     int rc = take_features(j, q);
@@ -60,6 +62,7 @@ static void choose(struct nb_judge *j)
 {
     const struct nb_stored_score *s = &j->scored;
     double most = -1;
+    assert(s->size == 0 || (s->labels != NULL && s->probabilities != NULL));
     j->has_verdict = s->size > 0;
     for (uint32_t i = 0; i < s->size; i++) {
         if (j->has_label && s->labels[i] == s->label)

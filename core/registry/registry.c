@@ -77,6 +77,7 @@ struct nb_live *nb_registry_replace(struct nb_engine *engine, struct nb_live *li
     bool found;
     size_t at = position(engine, nb_live_name(live), &found);
     struct nb_live *old = found ? engine->models[at] : NULL;
+    assert(old != live);
     if (found) {
         engine->models[at] = live;
         atomic_store(&old->removed, true);
@@ -153,6 +154,7 @@ void nb_refining_ask(struct nb_engine *engine, struct nb_live *live)
 int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
 {
     struct nb_error why = {0};
+    assert(atomic_load(&live->references) > 0); /* the caller has one */
     atomic_store_explicit(&live->used, nb_clock_monotonic(), memory_order_relaxed);
     int rc = nb_live_check(live, error);
     if (rc != 0 || atomic_load(&live->loaded))

@@ -67,6 +67,7 @@ static bool will_be_fitted(struct nb_engine *engine, const struct nb_live *live)
 /* Nobody else uses the model if there are two references, the registry's and the caller's. */
 bool nb_trim_model(struct nb_engine *engine, struct nb_live *live)
 {
+    assert(atomic_load(&live->references) > 0); /* the caller has one */
     struct nb_model *counts = NULL;
     struct nb_published *published = NULL;
     struct nb_twins *twins = NULL;

@@ -96,6 +96,7 @@ static struct waiting *waiting_new(struct nb_live *live, struct nb_string id,
     struct waiting *w = calloc(1, sizeof *w);
     if (w == NULL)
         return NULL;
+    assert(atomic_load(&live->references) > 0); /* the caller has one */
     atomic_fetch_add(&live->references, 1);
     w->live = live;
     if (nb_buffer_append(&w->id, id.bytes, id.length) != 0 ||
@@ -113,6 +114,7 @@ static bool enqueue(struct nb_remembering *r, struct waiting *w)
 {
     size_t bytes = bytes_of(w);
     pthread_mutex_lock(&r->lock);
+    assert((r->first == NULL) == (r->count == 0) && (r->last == NULL) == (r->count == 0));
     bool fits = has_room(r, bytes);
     if (fits) {
         *(r->last == NULL ? &r->first : &r->last->next) = w;

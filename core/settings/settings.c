@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/settings/settings.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -410,6 +411,7 @@ static int copy_attributes(struct nb_settings *to, const struct nb_settings *fro
 
 int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
 {
+    assert(to != from);
     struct nb_prior_weight *weights;
     if (nb_label_weights_copy(from->weights, from->weight_count, &weights) != 0)
         return NB_NO_MEMORY;

@@ -128,6 +128,7 @@ static bool is_below(const void *values, size_t at, const void *id)
 
 size_t nb_smoothing_place(const struct nb_smoothing *smoothing, uint64_t id)
 {
+    assert(smoothing->value_count == 0 || smoothing->values != NULL);
     return nb_search(smoothing->values, smoothing->value_count, &id, is_below);
 }
 

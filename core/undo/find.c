@@ -173,6 +173,7 @@ int nb_undo_search_begin(struct nb_undo_search *search, struct nb_engine *engine
                          struct nb_error *error)
 {
     struct nb_view view;
+    assert(live->number != 0 && (wish->id_count == 0 || wish->ids != NULL));
     *search = (struct nb_undo_search){.wish = wish, .from = from, .model = live->number};
     int rc = find_label(search, live, error);
     if (rc == 0)
@@ -191,6 +192,7 @@ int nb_undo_search_some(struct nb_undo_search *search, struct nb_engine *engine,
     struct nb_undo_search *s = search;
     struct nb_view view;
     clear(s);
+    assert(s->view == NULL && s->model == live->number);
     s->most = most;
     s->seen = 0;
     int rc = nb_store_snapshot(engine->store, &view, error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/undo/sources.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,7 @@ static int add(struct counting *c, const struct nb_change *change)
 
 static void count(struct nb_source *row, const struct nb_change *change)
 {
+    assert(row->first <= row->last && row->unlabelled <= row->documents);
     row->documents++;
     row->unlabelled += change->label == NB_NO_LABEL;
     row->first = change->time < row->first ? change->time : row->first;
@@ -82,6 +84,7 @@ static int visit(void *user, struct nb_entry *entry, struct nb_error *error)
         if (add(c, &entry->change) != 0)
             return nb_error_no_memory(error);
     }
+    assert(c->last < s->count);
     count(&s->rows[c->last], &entry->change);
     s->documents++;
     c->at++;
