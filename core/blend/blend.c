@@ -165,9 +165,8 @@ double nb_blend_sum(const struct nb_blend *b, uint32_t place, unsigned field, bo
         sum += b->scale[i] * (double)(presences ? nb_model_presences(counts, number, field)
                                                 : nb_model_occurrences(counts, number, field));
     }
-    if (field >= NB_FIRST_PART) /* of an attribute: nothing is beside it */
-        return sum;
-    if (b->without.is_set && b->without.label == b->labels[place].numbers[0])
+    bool is_out = b->without.is_set && b->without.label == b->labels[place].numbers[0];
+    if (is_out && field < NB_FIRST_PART) /* of an attribute: blend_attributes.c takes it out */
         sum -= b->without.features[field];
     uint32_t own = b->labels[place].numbers[0];
     if (own != NB_BLEND_NO_LABEL)
@@ -180,7 +179,7 @@ double nb_blend_vocabulary(const struct nb_blend *b, unsigned field)
     uint64_t most = 0;
     for (unsigned i = 0; i < b->count; i++) {
         uint64_t words = nb_model_vocabulary(b->sources[i].counts, field);
-        if (i == 0 && b->without.is_set)
+        if (i == 0 && b->without.is_set && field < NB_FIRST_PART)
             words -= b->without.unique[field];
         most = words > most ? words : most;
     }

@@ -38,7 +38,7 @@ static bool is_unique(const struct nb_blend *b, uint32_t row)
 int nb_blend_attributes_note(struct nb_blend *b, uint64_t id, const uint32_t rows[NB_BLEND_MOST])
 {
     assert(nb_feature_field(id) == NB_FIELD_VALUE);
-    if (nb_part_is_presence(nb_feature_part(id)) || b->besides.count > 0)
+    if (nb_part_is_presence(nb_feature_part(id)))
         return 0;
     if (b->attributes == NULL)
         b->attributes = calloc(1, sizeof *b->attributes);
@@ -95,14 +95,14 @@ static double put_sums(const struct nb_blend *b, const struct nb_present_attribu
 /* V: of the first source without the document that is left out. */
 static double vocabulary_of(const struct nb_blend *b, const struct nb_present_attribute *one)
 {
+    unsigned part = NB_FIRST_PART + one->number * 2;
     uint64_t most = 0;
     for (unsigned i = 0; i < b->count; i++) {
-        uint64_t values =
-            nb_model_vocabulary(b->sources[i].counts, NB_FIRST_PART + one->number * 2);
+        uint64_t values = nb_model_vocabulary(b->sources[i].counts, part);
         values -= i == 0 ? one->unique : 0;
         most = values > most ? values : most;
     }
-    return (double)most;
+    return (double)nb_besides_vocabulary(&b->besides, part, most);
 }
 
 /* For the bank of so many labels. */
@@ -129,32 +129,32 @@ static void put_offsets(const struct nb_blend *b, uint32_t labels)
 static void read_number(const struct nb_blend *b, uint64_t id)
 {
     struct nb_blend_attributes *a = b->attributes;
-    struct nb_blend_numbers behind = {.count = 0};
+    struct nb_normal behind = {.count = 0};
     unsigned field = nb_feature_part(id) / 2;
     nb_int128 fixed = nb_decimal_fixed(id);
-    a->all = (struct nb_blend_numbers){.count = 0};
+    a->all = (struct nb_normal){.count = 0};
     for (uint32_t v = 0; v < b->size; v++) {
         bool is_out = b->without.is_set && b->without.label == b->labels[v].numbers[0];
         a->own[v] = nb_blend_numbers_of(b, field, v, is_out ? &fixed : NULL);
         a->rest[v] = a->all;
-        a->all = nb_blend_numbers_merge(a->all, a->own[v]);
+        a->all = nb_normal_merge(a->all, a->own[v]);
     }
     for (uint32_t v = b->size; v-- > 0;) {
-        a->rest[v] = nb_blend_numbers_merge(a->rest[v], behind);
-        behind = nb_blend_numbers_merge(behind, a->own[v]);
+        a->rest[v] = nb_normal_merge(a->rest[v], behind);
+        behind = nb_normal_merge(behind, a->own[v]);
     }
 }
 
-static bool numbers_differ(struct nb_blend_numbers all)
+static bool numbers_differ(struct nb_normal all)
 {
     double rounding = ROUNDING * all.mean;
     return all.variance > rounding * rounding;
 }
 
-static double log_density(const struct nb_blend *b, struct nb_blend_numbers own, double smoothing,
+static double log_density(const struct nb_blend *b, struct nb_normal own, double smoothing,
                           double number)
 {
-    struct nb_blend_numbers all = b->attributes->all;
+    struct nb_normal all = b->attributes->all;
     double share = own.count > 0 ? b->smoothing * smoothing / own.count : smoothing;
     return nb_blend_numbers_log(own, all, all.variance * (share + NB_VARIANCE_SMOOTHING), number);
 }

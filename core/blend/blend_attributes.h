@@ -11,8 +11,7 @@
  * each of the parent's weighing s; K a / n of the variance of all numbers is added to that of n
  * numbers. A field's weight is the mean of those that the sources have learned for it, by their
  * shares. So without documents of one's own it is the parent's evidence with the parent's weights.
- * Counts beside those of the first source (core/expected) have no values, and with them the stacked
- * score has none either. Rules as in blend.h.
+ * Rules as in blend.h.
  */
 #ifndef NB_CORE_BLEND_BLEND_ATTRIBUTES_H
 #define NB_CORE_BLEND_BLEND_ATTRIBUTES_H

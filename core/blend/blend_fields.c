@@ -12,7 +12,8 @@ static const double ROUNDING = 1e-9;
 
 bool nb_blend_has_fields(const struct nb_blend *b)
 {
-    return b->settings->attribute_count > 0 && b->pool == NULL && b->count > 1;
+    return b->settings->attribute_count > 0 && b->pool == NULL &&
+           (b->count > 1 || b->besides.count > 0);
 }
 
 static unsigned field_of(uint64_t id)
@@ -32,22 +33,10 @@ static unsigned presence_of(unsigned field)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-struct nb_blend_numbers nb_blend_numbers_merge(struct nb_blend_numbers a, struct nb_blend_numbers b)
+struct nb_normal nb_blend_numbers_of(const struct nb_blend *b, unsigned field, uint32_t place,
+                                     const nb_int128 *out)
 {
-    if (!(a.count > 0) || !(b.count > 0))
-        return a.count > 0 ? a : b;
-    double count = a.count + b.count, share = b.count / count, far = b.mean - a.mean;
-    return (struct nb_blend_numbers){.count = count,
-                                     .mean = a.mean + share * far,
-                                     .variance = a.variance + share * (b.variance - a.variance) +
-                                                 share * (1 - share) * far * far,
-                                     .documents = a.documents + b.documents};
-}
-
-struct nb_blend_numbers nb_blend_numbers_of(const struct nb_blend *b, unsigned field,
-                                            uint32_t place, const nb_int128 *out)
-{
-    struct nb_blend_numbers sum = {.count = 0};
+    struct nb_normal sum = {.count = 0};
     for (unsigned i = 0; i < b->count; i++) {
         uint32_t number = b->labels[place].numbers[i];
         if (number == NB_BLEND_NO_LABEL)
@@ -55,25 +44,22 @@ struct nb_blend_numbers nb_blend_numbers_of(const struct nb_blend *b, unsigned f
         struct nb_moments own = nb_model_moments(b->sources[i].counts, number, field);
         if (i == 0 && out != NULL && own.count > 0)
             nb_moments_add(&own, *out, 1, -1);
-        sum = nb_blend_numbers_merge(
-            sum, (struct nb_blend_numbers){.count = b->scale[i] * (double)own.count,
-                                           .mean = nb_moments_mean(&own),
-                                           .variance = nb_moments_variance(&own),
-                                           .documents = own.count});
+        struct nb_normal normal = i == 0 ? nb_besides_numbers(&b->besides, number, field, own)
+                                         : nb_normal_of(&own, b->scale[i]);
+        sum = nb_normal_merge(sum, normal);
     }
     return sum;
 }
 
-struct nb_blend_numbers nb_blend_numbers_all(const struct nb_blend *b, unsigned field)
+struct nb_normal nb_blend_numbers_all(const struct nb_blend *b, unsigned field)
 {
-    struct nb_blend_numbers sum = {.count = 0};
+    struct nb_normal sum = {.count = 0};
     for (uint32_t v = 0; v < b->size; v++)
-        sum = nb_blend_numbers_merge(sum, nb_blend_numbers_of(b, field, v, NULL));
+        sum = nb_normal_merge(sum, nb_blend_numbers_of(b, field, v, NULL));
     return sum;
 }
 
-double nb_blend_numbers_log(struct nb_blend_numbers own, struct nb_blend_numbers all, double added,
-                            double number)
+double nb_blend_numbers_log(struct nb_normal own, struct nb_normal all, double added, double number)
 {
     static const double two_pi = 6.283185307179586;
     double variance = (own.documents > 1 ? own.variance : all.variance) + added;
@@ -94,7 +80,7 @@ static double added_variance(const struct nb_blend *b)
 
 static bool multiply_density(const struct nb_blend *b, uint64_t id, struct nb_log_product *products)
 {
-    struct nb_blend_numbers all = nb_blend_numbers_all(b, field_of(id));
+    struct nb_normal all = nb_blend_numbers_all(b, field_of(id));
     double added = added_variance(b);
     double number = (double)nb_decimal_fixed(id) * NB_FIXED_UNIT;
     if (!(all.count > 0) || !(added > 0))
@@ -130,10 +116,23 @@ static void multiply_lack(const struct nb_blend *b, unsigned field, double times
     }
 }
 
-static bool is_value_of(const struct nb_row *row, unsigned field)
+/* Whether documents of a source, or those beside the first one, have the feature of a row. */
+static bool has_row(const struct nb_blend *b, unsigned source, uint32_t row)
 {
-    return nb_feature_field(row->id) == NB_FIELD_VALUE && nb_feature_is_token(row->id) &&
-           nb_counts_any(row) && field_of(row->id) == field;
+    const struct nb_expected_cell *cells;
+    const struct nb_model *counts = b->sources[source].counts;
+    bool has = row != NB_NO_ROW && nb_counts_any(nb_model_row(counts, row));
+    for (unsigned i = 0; source == 0 && row != NB_NO_ROW && i < b->besides.count; i++)
+        has = has || nb_expected_find(b->besides.list[i].counts, row, nb_model_row_id(counts, row),
+                                      &cells) > 0;
+    return has;
+}
+
+static bool is_value_of(const struct nb_blend *b, unsigned source, uint32_t number, unsigned field)
+{
+    uint64_t id = nb_model_row_id(b->sources[source].counts, number);
+    return nb_feature_field(id) == NB_FIELD_VALUE && nb_feature_is_token(id) &&
+           field_of(id) == field && has_row(b, source, number);
 }
 
 /* Whether a source before this one has the value, too. */
@@ -141,8 +140,7 @@ static bool was_seen(const struct nb_blend *b, unsigned source, const uint32_t r
 {
     bool seen = false;
     for (unsigned i = 0; i < source; i++)
-        seen = seen ||
-               (rows[i] != NB_NO_ROW && nb_counts_any(nb_model_row(b->sources[i].counts, rows[i])));
+        seen = seen || has_row(b, i, rows[i]);
     return seen;
 }
 
@@ -152,11 +150,10 @@ static bool multiply_none(struct nb_blend *b, unsigned field, struct nb_log_prod
     for (unsigned i = 0; i < b->count; i++) {
         const struct nb_model *counts = b->sources[i].counts;
         for (uint32_t number = 0; number < nb_model_rows(counts); number++) {
-            const struct nb_row *row = nb_model_row(counts, number);
             uint32_t rows[NB_BLEND_MOST] = {0};
-            if (!is_value_of(row, field))
+            if (!is_value_of(b, i, number, field))
                 continue;
-            nb_blend_find(b, row->id, rows);
+            nb_blend_find(b, nb_model_row_id(counts, number), rows);
             if (!was_seen(b, i, rows) && nb_blend_read(b, rows))
                 multiply_lack(b, field, 1, products);
         }

@@ -13,7 +13,9 @@
  *   with one number in all has the variance of all labels' numbers, one without any the mean, too.
  *   1e-9 of the largest variance of a field is added to each.
  *
- * A model whose parent gives p alone has the other way (blend_values.c). Rules as in blend.h.
+ * Counts beside those of the first source (core/expected) are added to its own, numbers of
+ * documents without a label by their shares. A model whose parent gives p alone, and one source
+ * with nothing beside it, have the other way (blend_values.c). Rules as in blend.h.
  */
 #ifndef NB_CORE_BLEND_BLEND_FIELDS_H
 #define NB_CORE_BLEND_BLEND_FIELDS_H
@@ -25,15 +27,12 @@ bool nb_blend_has_fields(const struct nb_blend *b);
 
 /* Those of a field, by its number, for a label by its place, and of all labels. `out`: a number
  * (nb_decimal_fixed) of a document of the first source and the label that is left out, or NULL. */
-struct nb_blend_numbers nb_blend_numbers_of(const struct nb_blend *b, unsigned field,
-                                            uint32_t place, const nb_int128 *out);
-struct nb_blend_numbers nb_blend_numbers_all(const struct nb_blend *b, unsigned field);
-/* Both together. */
-struct nb_blend_numbers nb_blend_numbers_merge(struct nb_blend_numbers a,
-                                               struct nb_blend_numbers b);
+struct nb_normal nb_blend_numbers_of(const struct nb_blend *b, unsigned field, uint32_t place,
+                                     const nb_int128 *out);
+struct nb_normal nb_blend_numbers_all(const struct nb_blend *b, unsigned field);
 /* ln of the density at a number under the Gaussian of `own`, among `all`, with `added` to its
  * variance. */
-double nb_blend_numbers_log(struct nb_blend_numbers own, struct nb_blend_numbers all, double added,
+double nb_blend_numbers_log(struct nb_normal own, struct nb_normal all, double added,
                             double number);
 
 /* By the book: what a feature of NB_FIELD_VALUE brings to each label, to products[place]. Returns

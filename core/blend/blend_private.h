@@ -11,12 +11,6 @@
 #include "core/blend/blend.h"
 #include "core/score/stack_private.h"
 
-/* Numbers that weigh less than one each. */
-struct nb_blend_numbers {
-    double count, mean, variance;
-    uint64_t documents; /* as they are */
-};
-
 struct nb_blend_value {
     uint64_t id;
     uint32_t rows[NB_BLEND_MOST];
@@ -31,8 +25,8 @@ struct nb_blend_attributes {
     size_t offset_room;
     double *work; /* owned; in it, by label: */
     double *sums, *stack, *twin;
-    struct nb_blend_numbers *own, *rest; /* owned; by label, of the number that was read last */
-    struct nb_blend_numbers all;
+    struct nb_normal *own, *rest; /* owned; by label, of the number that was read last */
+    struct nb_normal all;
     size_t work_room, own_room, rest_room;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/expected/beside.h"
 
+#include <assert.h>
 #include <math.h>
 
 static void add_cell(struct nb_expected_cell *sum, const struct nb_expected_cell *cell,
@@ -65,11 +66,50 @@ double nb_besides_sum(const struct nb_besides *b, uint32_t label, unsigned field
     return sum;
 }
 
+/* Of documents that were forgotten meanwhile the model has no numbers any more. */
+static void take_out(struct nb_moments *own, const struct nb_moments *out)
+{
+    if (own->count > out->count)
+        nb_moments_merge(own, out, -1);
+    else
+        *own = (struct nb_moments){0};
+}
+
+struct nb_normal nb_besides_numbers(const struct nb_besides *b, uint32_t label, unsigned attribute,
+                                    struct nb_moments own)
+{
+    struct nb_normal more = {.count = 0};
+    for (unsigned i = 0; i < b->count; i++) {
+        double weight = b->list[i].weight;
+        const struct nb_expected_numbers *n =
+            nb_expected_numbers_of(b->list[i].counts, label, attribute);
+        if (n == NULL)
+            continue;
+        if (weight < 0) {
+            assert(n->shared.documents == 0);
+            take_out(&own, &n->whole);
+            continue;
+        }
+        struct nb_normal shared = n->shared;
+        shared.count *= weight;
+        more = nb_normal_merge(more, nb_normal_merge(nb_normal_of(&n->whole, weight), shared));
+    }
+    return nb_normal_merge(nb_normal_of(&own, 1), more);
+}
+
+static uint64_t vocabulary_of(const struct nb_expected *e, unsigned field)
+{
+    if (field < NB_FIRST_PART)
+        return e->vocabulary[field];
+    return field - NB_FIRST_PART < 2 * e->attributes ? e->part_vocabulary[field - NB_FIRST_PART]
+                                                     : 0;
+}
+
 uint64_t nb_besides_vocabulary(const struct nb_besides *b, unsigned field, uint64_t own)
 {
     uint64_t most = own;
     for (unsigned i = 0; i < b->count; i++)
-        if (b->list[i].weight > 0 && b->list[i].counts->vocabulary[field] > most)
-            most = b->list[i].counts->vocabulary[field];
+        if (b->list[i].weight > 0 && vocabulary_of(b->list[i].counts, field) > most)
+            most = vocabulary_of(b->list[i].counts, field);
     return most;
 }

@@ -29,13 +29,16 @@ struct nb_expected_cell nb_besides_row(const struct nb_besides *besides, uint32_
  * with a weight below 0 are subtracted. */
 int64_t nb_besides_occurrences(const struct nb_besides *besides, uint32_t row, uint64_t id);
 
-/* Weighted sums of D_v; and of n_v, or with `presences` of d_wv, over a field (NB_FIELDS: over all
- * fields that are tokens).
- */
+/* Weighted sums of D_v; and of n_v, or with `presences` of d_wv, over a field, as
+ * nb_expected_sum. */
 double nb_besides_documents(const struct nb_besides *besides, uint32_t label);
 double nb_besides_sum(const struct nb_besides *besides, uint32_t label, unsigned field,
                       bool presences);
-/* The vocabulary of a field, given that of the model (`own`): the largest of all. */
+/* The numbers of an attribute and a label, given those that the model has (`own`): exact where
+ * documents that have the label for sure are taken out, which are among the model's. */
+struct nb_normal nb_besides_numbers(const struct nb_besides *besides, uint32_t label,
+                                    unsigned attribute, struct nb_moments own);
+/* The vocabulary of a field or a part, given that of the model (`own`): the largest of all. */
 uint64_t nb_besides_vocabulary(const struct nb_besides *besides, unsigned field, uint64_t own);
 
 #endif

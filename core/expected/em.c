@@ -25,9 +25,11 @@ void nb_em_deinit(struct nb_em *em)
 /* A fit under way. */
 struct fit {
     const struct nb_em_question *question;
-    double *log_words;  /* owned; ln theta, in the layout of question->counts */
-    double *counts;     /* owned; n_wv + lambda sum_d r_dv n_dw, same layout */
-    double *sums;       /* owned; of each label, sum over the words */
+    double *log_words; /* owned; ln theta, in the layout of question->counts */
+    double *counts;    /* owned; n_wv + lambda sum_d r_dv n_dw, same layout */
+    uint32_t groups;   /* at least one */
+    double *sums;      /* owned; of each group and label, sum over the words: group * labels + v */
+    struct nb_em_gaussians gaussians;
     double *log_shares; /* owned; ln pi */
     double *all;        /* owned; r_dv, at d * labels + v */
 };
@@ -37,6 +39,7 @@ static void fit_deinit(struct fit *f)
     free(f->log_words);
     free(f->counts);
     free(f->sums);
+    nb_em_gaussians_deinit(&f->gaussians);
     free(f->log_shares);
     free(f->all);
 }
@@ -45,13 +48,16 @@ static int fit_init(struct fit *f)
 {
     const struct nb_em_question *q = f->question;
     size_t cells = (size_t)q->words * q->labels;
-    f->log_words = calloc(cells, sizeof *f->log_words);
-    f->counts = calloc(cells, sizeof *f->counts);
-    f->sums = calloc(q->labels, sizeof *f->sums);
+    f->log_words = calloc(cells + 1, sizeof *f->log_words);
+    f->counts = calloc(cells + 1, sizeof *f->counts);
+    f->groups = q->groups != NULL ? q->group_count : 1;
+    f->sums = calloc((size_t)f->groups * q->labels, sizeof *f->sums);
     f->log_shares = calloc(q->labels, sizeof *f->log_shares);
     f->all = calloc(q->documents->count * q->labels, sizeof *f->all);
-    bool good = f->log_words != NULL && f->counts != NULL && f->sums != NULL &&
-                f->log_shares != NULL && f->all != NULL;
+    bool good =
+        f->log_words != NULL && f->counts != NULL && f->sums != NULL && f->log_shares != NULL &&
+        f->all != NULL &&
+        nb_em_gaussians_init(&f->gaussians, q->numbers, q->labels, q->weight, q->smoothing) == 0;
     return good ? 0 : NB_NO_MEMORY;
 }
 
@@ -62,6 +68,7 @@ static void begin_counts(struct fit *f)
 {
     const struct nb_em_question *q = f->question;
     memcpy(f->counts, q->counts, (size_t)q->words * q->labels * sizeof *f->counts);
+    nb_em_gaussians_begin(&f->gaussians);
 }
 
 static void put_shares(const struct fit *f)
@@ -74,24 +81,44 @@ static void put_shares(const struct fit *f)
         f->log_shares[v] = log(q->shares[v] / all);
 }
 
+static double *sums_of(const struct fit *f, uint32_t word)
+{
+    const struct nb_em_question *q = f->question;
+    return f->sums + (q->groups != NULL ? (size_t)q->groups[word] * q->labels : 0);
+}
+
+/* The logarithms of the sums over the words of each group. */
+static void put_sums(struct fit *f)
+{
+    const struct nb_em_question *q = f->question;
+    size_t size = (size_t)f->groups * q->labels;
+    memset(f->sums, 0, size * sizeof *f->sums);
+    for (uint32_t w = 0; w < q->words; w++) {
+        const double *counts = f->counts + (size_t)w * q->labels;
+        double *sums = sums_of(f, w);
+        for (uint32_t v = 0; v < q->labels; v++)
+            sums[v] += counts[v] + q->smoothing;
+    }
+    for (size_t i = 0; i < size; i++) /* 0: a group without words */
+        f->sums[i] = log(f->sums[i]);
+}
+
 /* The M step. Returns the part of the objective that comes from labelled documents and the prior.
  */
 static double maximize(struct fit *f)
 {
     const struct nb_em_question *q = f->question;
-    size_t cells = (size_t)q->words * q->labels;
-    double objective = 0;
+    double objective = nb_em_gaussians_maximize(&f->gaussians);
     double log_nothing = log(q->smoothing); /* most words occur with few labels */
-    for (uint32_t v = 0; v < q->labels; v++)
-        f->sums[v] = q->smoothing * q->words;
-    for (size_t i = 0, v = 0; i < cells; i++, v = v + 1 == q->labels ? 0 : v + 1)
-        f->sums[v] += f->counts[i];
-    for (uint32_t v = 0; v < q->labels; v++)
-        f->sums[v] = log(f->sums[v]);
-    for (size_t i = 0, v = 0; i < cells; i++, v = v + 1 == q->labels ? 0 : v + 1) {
-        double log_count = f->counts[i] > 0 ? log(f->counts[i] + q->smoothing) : log_nothing;
-        f->log_words[i] = log_count - f->sums[v];
-        objective += (q->counts[i] + q->smoothing) * f->log_words[i];
+    put_sums(f);
+    for (uint32_t w = 0; w < q->words; w++) {
+        const double *sums = sums_of(f, w);
+        size_t i = (size_t)w * q->labels;
+        for (uint32_t v = 0; v < q->labels; v++, i++) {
+            double log_count = f->counts[i] > 0 ? log(f->counts[i] + q->smoothing) : log_nothing;
+            f->log_words[i] = log_count - sums[v];
+            objective += (q->counts[i] + q->smoothing) * f->log_words[i];
+        }
     }
     return objective;
 }
@@ -125,7 +152,9 @@ static double expect_document(const struct fit *f, size_t document, double beta)
         for (uint32_t v = 0; v < labels; v++)
             r[v] += count * word[v];
     }
+    nb_em_gaussians_score(&f->gaussians, document, beta, r);
     double likelihood = normalize(r, labels);
+    nb_em_gaussians_expect(&f->gaussians, document, r);
     for (size_t i = d->begin[document]; i < d->middle[document]; i++) {
         double *word = f->counts + (size_t)d->columns[i] * labels;
         double count = q->weight * (q->is_binary ? 1 : d->counts[i]);
@@ -154,14 +183,15 @@ static int iterate(struct fit *f, struct nb_em *em)
     for (bool was_cold = false; em->iterations < q->iterations_most;) {
         if (q->stop != NULL && q->stop(q->user))
             return NB_STOPPING;
-        double labelled = maximize(f);
-        double now = labelled + q->weight * expect(f, beta);
+        double labelled = maximize(f), likelihood = q->weight * expect(f, beta);
+        double now = labelled + likelihood;
+        double size = fabs(labelled) + fabs(likelihood); /* of densities they may be above 0 */
         double gain = now - em->log_likelihood;
-        assert(!was_cold || gain >= -rounding * fabs(now)); /* EM never decreases the objective */
+        assert(!was_cold || gain >= -rounding * size); /* EM never decreases the objective */
         em->first = was_cold ? em->first : now;
         em->log_likelihood = now;
         em->iterations++;
-        if (was_cold && gain <= tolerance * fabs(now))
+        if (was_cold && gain <= tolerance * size)
             return 0;
         was_cold = beta >= 1;
         beta = beta * cooling < 1 ? beta * cooling : 1;
@@ -210,7 +240,7 @@ static int keep(const struct fit *f, struct nb_em *em)
 int nb_em_fit(const struct nb_em_question *question, struct nb_em *em)
 {
     struct fit f = {.question = question};
-    assert(question->documents->count > 0 && question->words > 0 && question->labels > 0);
+    assert(question->documents->count > 0 && question->labels > 0);
     assert(question->weight > 0 && question->smoothing > 0 && question->iterations_most > 0);
     *em = (struct nb_em){0};
     int rc = fit_init(&f);

@@ -24,6 +24,10 @@
  *     s = .01, pi from the documents  49.4
  *     s = .01, counts                 51.3    from beta = 1, s = .1: 7.1 (one label takes all)
  *
+ * With fields (core/base/attribute.h) words stand in groups: those of the document itself, and the
+ * values or words of each field. A label has a theta over the words of each group, and P(d|v) is
+ * the product over the groups. Numbers have a Gaussian of each field and label (em_numbers.h).
+ *
  * Pure functions of their arguments. Any thread.
  */
 #ifndef NB_CORE_EXPECTED_EM_H
@@ -32,6 +36,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/expected/em_numbers.h"
 
 /* Documents as a sparse matrix; all borrowed. The columns of document d are columns[i], begin[d] <=
  * i < end[d], each once. Those with i < middle[d] are the words that EM uses. */
@@ -44,9 +50,12 @@ struct nb_em_documents {
 
 struct nb_em_question {
     const struct nb_em_documents *documents; /* without a label; at least one */
-    uint32_t words, labels;                  /* both above 0 */
-    const double *counts;     /* n_wv of labelled documents, at w * labels + v; 0 or above */
-    const double *shares;     /* pi_v; above 0, not normalized */
+    uint32_t words, labels;                  /* labels above 0 */
+    const double *counts;   /* n_wv of labelled documents, at w * labels + v; 0 or above */
+    const double *shares;   /* pi_v; above 0, not normalized */
+    const uint32_t *groups; /* of each word, below group_count; NULL: all are in one */
+    uint32_t group_count;   /* if `groups` is not NULL; above 0 */
+    const struct nb_em_numbers *numbers; /* NULL: there are none */
     bool is_binary;           /* count documents with a word instead of its occurrences */
     double weight, smoothing; /* lambda and s, both above 0 */
     unsigned iterations_most; /* at least 1 */

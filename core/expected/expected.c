@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/model/model.h"
 
 /* A use of a feature by a document. */
 struct use {
@@ -43,6 +42,9 @@ static void expected_free(struct nb_expected *e)
     free(e->documents);
     free(e->occurrences);
     free(e->presences);
+    free(e->part_occurrences);
+    free(e->part_vocabulary);
+    free(e->numbers);
     free(e);
 }
 
@@ -91,12 +93,61 @@ static void note_sums(struct making *m, unsigned field, const struct nb_expected
     m->expected->presences[at + NB_FIELDS] += cell->documents;
 }
 
+static void note_part_sums(struct making *m, unsigned part, const struct nb_expected_cell *cell)
+{
+    size_t at = (size_t)cell->label * 2 * m->columns->attributes + part;
+    m->expected->part_occurrences[at] += cell->occurrences;
+    m->expected->part_presences[at] += cell->documents;
+}
+
+static void note_word(struct making *m, uint64_t id)
+{
+    unsigned field = nb_feature_field(id);
+    if (field == NB_FIELD_VALUE) {
+        m->expected->part_vocabulary[nb_feature_part(id)]++;
+        return;
+    }
+    m->expected->vocabulary[field]++;
+    m->expected->vocabulary[NB_FIELDS] += nb_field_is_token(field);
+}
+
+/* Adds a number of a document to those of a label that it has. */
+static void add_number(struct making *m, uint64_t id, uint32_t label, double share)
+{
+    struct nb_expected_numbers *n =
+        &m->expected->numbers[(size_t)label * m->columns->attributes + nb_feature_part(id) / 2];
+    nb_int128 fixed = nb_decimal_fixed(id);
+    const struct nb_normal one = {
+        .count = share, .mean = (double)fixed * NB_FIXED_UNIT, .documents = 1};
+    if (share >= 1)
+        nb_moments_add(&n->whole, fixed, 1, 1);
+    else
+        n->shared = nb_normal_merge(n->shared, one);
+}
+
+static void add_numbers(struct making *m, uint32_t column)
+{
+    const struct nb_em *s = m->shares;
+    for (size_t i = m->begin[column]; i < m->begin[column + 1]; i++)
+        for (size_t j = s->begin[m->uses[i].document]; j < s->begin[m->uses[i].document + 1]; j++)
+            if (m->numbers[s->labels[j]] != UINT32_MAX)
+                add_number(m, m->columns->ids[column], m->numbers[s->labels[j]], s->shares[j]);
+}
+
+/* Whether the feature of a row is one that is counted: not one that the row has lost meanwhile, nor
+ * of a field that was named since. */
+static bool is_counted(const struct making *m, uint64_t id)
+{
+    return nb_feature_field(id) < NB_FIELDS || (nb_feature_field(id) == NB_FIELD_VALUE &&
+                                                nb_feature_part(id) < 2 * m->columns->attributes);
+}
+
 /* Writes the cells of a column from index `at` on. Returns their number. */
 static size_t put_cells(struct making *m, uint32_t column, size_t at)
 {
-    unsigned field = nb_feature_field(m->columns->ids[column]);
+    uint64_t id = m->columns->ids[column];
     size_t before = at;
-    if (field >= NB_FIELDS) /* the row has lost its feature meanwhile */
+    if (!is_counted(m, id))
         return 0;
     add_column(m, column);
     for (uint32_t i = 0; i < m->ordered; i++) {
@@ -105,12 +156,15 @@ static size_t put_cells(struct making *m, uint32_t column, size_t at)
             continue;
         m->expected->cells[at] = (struct nb_expected_cell){m->numbers[v], m->sums[(size_t)2 * v],
                                                            m->sums[(size_t)2 * v + 1]};
-        note_sums(m, field, &m->expected->cells[at++]);
+        if (nb_feature_field(id) == NB_FIELD_VALUE)
+            note_part_sums(m, nb_feature_part(id), &m->expected->cells[at++]);
+        else
+            note_sums(m, nb_feature_field(id), &m->expected->cells[at++]);
     }
-    if (at > before && !m->columns->learned[column]) {
-        m->expected->vocabulary[field]++;
-        m->expected->vocabulary[NB_FIELDS] += nb_field_is_token(field);
-    }
+    if (nb_feature_is_number(id))
+        add_numbers(m, column);
+    if (at > before && !m->columns->learned[column])
+        note_word(m, id);
     return at - before;
 }
 
@@ -127,6 +181,24 @@ static size_t cells_most(const struct making *m)
         most += shares < m->labels ? shares : m->labels;
     }
     return most;
+}
+
+/* The sums over parts, and the numbers, of fields. */
+static int make_part_room(struct making *m)
+{
+    struct nb_expected *e = m->expected;
+    size_t parts = (size_t)2 * m->columns->attributes;
+    e->attributes = m->columns->attributes;
+    if (parts == 0)
+        return 0;
+    e->part_occurrences = calloc(2 * parts * e->labels + 1, sizeof *e->part_occurrences);
+    e->part_vocabulary = malloc(parts * sizeof *e->part_vocabulary);
+    e->numbers = calloc((size_t)e->labels * e->attributes + 1, sizeof *e->numbers);
+    if (e->part_occurrences == NULL || e->part_vocabulary == NULL || e->numbers == NULL)
+        return NB_NO_MEMORY;
+    e->part_presences = e->part_occurrences + parts * e->labels;
+    memcpy(e->part_vocabulary, m->columns->part_vocabulary, parts * sizeof *e->part_vocabulary);
+    return 0;
 }
 
 static int make_room(struct making *m)
@@ -192,6 +264,8 @@ static int make(struct making *m)
         rc = order_labels(m);
     if (rc == 0)
         rc = make_room(m);
+    if (rc == 0)
+        rc = make_part_room(m);
     if (rc != 0)
         return rc;
     uint32_t *order = malloc(((size_t)m->expected->rows + 1) * sizeof *order);
@@ -250,5 +324,7 @@ size_t nb_expected_memory(const struct nb_expected *e)
         return 0;
     return sizeof *e + (size_t)e->rows * (sizeof *e->ids + sizeof *e->begin) +
            e->begin[e->rows] * sizeof *e->cells +
-           (size_t)e->labels * (2 * ((size_t)NB_FIELDS + 1) + 1) * sizeof(double);
+           (size_t)e->labels * (2 * ((size_t)NB_FIELDS + 1) + 1) * sizeof(double) +
+           (size_t)e->attributes * (2 * sizeof *e->part_vocabulary +
+                                    e->labels * (4 * sizeof(double) + sizeof *e->numbers));
 }

@@ -451,13 +451,32 @@ bool nb_settings_leave_words_out(const struct nb_settings *settings)
     return settings->min_count > 1 || settings->skip_top > 0;
 }
 
+static bool has_numbers(const struct nb_settings *settings)
+{
+    bool has = false;
+    for (size_t i = 0; i < settings->attribute_count; i++)
+        has = has || settings->attributes[i].kind == NB_FIELD_KIND_NUMBER;
+    return has;
+}
+
 const char *nb_settings_bar_unlabelled(const struct nb_settings *settings)
 {
+    const struct nb_settings *s = settings;
+    bool has_fields = s->attribute_count > 0;
+    bool is_book = has_fields && s->decision == NB_DECISION_BAYES;
     const struct {
         bool is_set;
         const char *what;
     } bars[] = {
-        {settings->attribute_count > 0, "fields"},
+        {has_numbers(s) && s->number != NB_NUMBER_GAUSSIAN,
+         "fields of numbers and another \"number\" than \"gaussian\""},
+        {is_book && s->event_model == NB_EVENT_BERNOULLI,
+         "fields and the event_model \"bernoulli\" (use \"multinomial\")"},
+        {is_book && s->structure != NB_STRUCTURE_NAIVE,
+         "fields and the structure \"tan\" (use \"naive\")"},
+        {is_book && s->smoothing_by.kind != NB_SMOOTHING_ONE,
+         "fields and another smoothing than one number"},
+        {is_book && nb_settings_leave_words_out(s), "fields and min_count above 1 or skip_top"},
     };
     for (size_t i = 0; i < sizeof bars / sizeof *bars; i++)
         if (bars[i].is_set)

@@ -140,9 +140,8 @@ int nb_settings_check(const struct nb_settings *settings, struct nb_error *error
  * occurred once at least, so that a min_count of 1 leaves out nothing. */
 bool nb_settings_leave_words_out(const struct nb_settings *settings);
 /* What of the settings keeps documents without a label out of the counts (core/blend/blend.h), in
- * words, static; NULL: nothing. They come in with another event model than bernoulli, the whole
- * vocabulary, one number as smoothing, estimates plugged in, without a parent and without fields.
- */
+ * words, static; NULL: nothing. With fields scores are those of a view of the model's counts, which
+ * has the formulas that it has for a model with a parent (core/blend/blend_fields.h). */
 const char *nb_settings_bar_unlabelled(const struct nb_settings *settings);
 static inline bool nb_weight_is_auto(double weight)
 {

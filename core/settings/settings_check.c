@@ -366,10 +366,11 @@ static int check_calibration(const struct nb_settings *s, struct nb_error *error
 
 static int check_unlabelled(const struct nb_settings *s, struct nb_error *error)
 {
-    if (!(s->unlabelled_weight > 0) || nb_settings_bar_unlabelled(s) == NULL)
+    const char *bar = nb_settings_bar_unlabelled(s);
+    if (!(s->unlabelled_weight > 0) || bar == NULL)
         return 0;
     return nb_error_set(error, NB_UNUSABLE,
-                        "unlabelled_weight: a number above 0 does not go together with fields");
+                        "unlabelled_weight: a number above 0 does not go together with %s", bar);
 }
 
 int nb_settings_check(const struct nb_settings *settings, struct nb_error *error)

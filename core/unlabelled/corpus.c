@@ -34,6 +34,8 @@ void nb_corpus_deinit(struct nb_corpus *c)
     free(c->rows);
     free(c->ids);
     free(c->learned);
+    free(c->groups);
+    free(c->part_vocabulary);
     free(c->numbers);
     free(c->documents);
     free(c->word_counts);
@@ -297,12 +299,28 @@ static int list_all_labels(struct nb_corpus *c, struct nb_family *family)
     return 0;
 }
 
+/* Under the model's read lock. */
+static int list_parts(struct nb_corpus *c, const struct nb_model *counts,
+                      const struct nb_settings *settings)
+{
+    unsigned parts = 2 * (unsigned)settings->attribute_count;
+    c->attributes = (unsigned)settings->attribute_count;
+    if (parts == 0)
+        return 0;
+    c->part_vocabulary = calloc(parts, sizeof *c->part_vocabulary);
+    for (unsigned part = 0; c->part_vocabulary != NULL && part < parts; part++)
+        c->part_vocabulary[part] = nb_model_vocabulary(counts, NB_FIRST_PART + part);
+    return c->part_vocabulary != NULL ? 0 : NB_NO_MEMORY;
+}
+
 static int list_labels(struct nb_corpus *c, struct nb_family *family)
 {
     const struct nb_model *counts = family->live[0]->counts;
     int rc = family->count > 1 ? list_all_labels(c, family) : 0;
     nb_model_read_lock(counts);
-    if (family->count == 1)
+    if (rc == 0)
+        rc = list_parts(c, counts, &family->published[0]->settings);
+    if (rc == 0 && family->count == 1)
         rc = list_own_labels(c, counts);
     for (unsigned field = 0; field <= NB_FIELDS; field++)
         c->vocabulary[field] = nb_model_vocabulary(counts, field);
@@ -318,6 +336,21 @@ static void mark(const struct nb_corpus_part *p, unsigned char *kinds)
         kinds[p->columns[i]] = USED;
 }
 
+/* Whether a feature is a value of a field of the settings. */
+static bool is_value(const struct nb_corpus *c, uint64_t id)
+{
+    return nb_feature_field(id) == NB_FIELD_VALUE && nb_feature_part(id) < 2 * c->attributes;
+}
+
+/* Whether EM sees the feature of a row, which has one, as a word. */
+static bool is_word_of(const struct nb_corpus *c, const struct nb_choice *choice, uint32_t row,
+                       uint64_t id)
+{
+    if (is_value(c, id))
+        return nb_feature_is_token(id) && !nb_feature_is_number(id);
+    return nb_field_is_token(nb_feature_field(id)) && nb_choice_has(choice, row, id);
+}
+
 /* Sets the kind of each row, and counts the columns. */
 static void sort_rows(struct nb_corpus *c, const struct nb_model *counts,
                       const struct nb_choice *choice, unsigned char *kinds, uint32_t rows)
@@ -328,10 +361,9 @@ static void sort_rows(struct nb_corpus *c, const struct nb_model *counts,
         uint32_t until = rows - from < SLICE_ROWS ? rows : from + SLICE_ROWS;
         for (uint32_t row = from; row < until && row < nb_model_rows(counts); row++) {
             uint64_t id = nb_model_row_id(counts, row);
-            bool is_word = !nb_model_is_dropped(id) && nb_field_is_token(nb_feature_field(id)) &&
-                           nb_choice_has(choice, row, id);
+            bool is_word = !nb_model_is_dropped(id) && is_word_of(c, choice, row, id);
             bool is_learned = is_word && nb_counts_any(nb_model_row(counts, row));
-            bool is_other = nb_feature_field(id) < NB_FIELDS && !is_word;
+            bool is_other = (nb_feature_field(id) < NB_FIELDS || is_value(c, id)) && !is_word;
             kinds[row] = is_learned || (is_word && kinds[row] == USED) ? WORD
                          : is_other && kinds[row] == USED              ? OTHER
                                                                        : UNUSED;
@@ -353,11 +385,17 @@ static int column_room(struct nb_corpus *c, struct nb_error *error)
     if (cells > NB_CORPUS_CELLS_MOST)
         return nb_error_set(error, NB_TOO_LARGE, "%u words and %u labels: at most %d together",
                             c->words, c->labels, NB_CORPUS_CELLS_MOST);
+    if (c->unlabelled.count * c->attributes > NB_CORPUS_NUMBERS_MOST)
+        return nb_error_set(error, NB_TOO_LARGE,
+                            "%zu documents without a label and %u fields: at most %d together",
+                            c->unlabelled.count, c->attributes, NB_CORPUS_NUMBERS_MOST);
     c->rows = calloc((size_t)c->columns + 1, sizeof *c->rows);
     c->ids = calloc((size_t)c->columns + 1, sizeof *c->ids);
     c->learned = calloc((size_t)c->columns + 1, sizeof *c->learned);
     c->word_counts = calloc(cells + 1, sizeof *c->word_counts);
-    bool good = c->rows != NULL && c->ids != NULL && c->learned != NULL && c->word_counts != NULL;
+    c->groups = c->attributes > 0 ? calloc((size_t)c->words + 1, sizeof *c->groups) : NULL;
+    bool good = c->rows != NULL && c->ids != NULL && c->learned != NULL && c->word_counts != NULL &&
+                (c->attributes == 0 || c->groups != NULL);
     return good ? 0 : nb_error_no_memory(error);
 }
 
@@ -397,6 +435,8 @@ static void fill_columns(struct filling *f, const struct nb_model *counts,
             c->rows[f->column] = row;
             c->ids[f->column] = nb_model_row_id(counts, row);
             c->learned[f->column] = nb_counts_any(nb_model_row(counts, row));
+            if (kinds[row] == WORD && c->groups != NULL && is_value(c, c->ids[f->column]))
+                c->groups[f->column] = 1 + nb_feature_part(c->ids[f->column]) / 2;
             if (kinds[row] == WORD)
                 nb_counts_each(counts, nb_model_row(counts, row), add_cell, f);
         }

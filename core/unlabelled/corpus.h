@@ -5,6 +5,9 @@
  * the labels are those of the model and its parents together (core/blend/blend.h). For
  * core/unlabelled alone.
  *
+ * Of a model with fields the values of categories and sets, and the words of texts, are words of
+ * EM, too, in groups (core/expected/em.h); numbers are apart (numbers.h).
+ *
  * Documents are sorted by the hash of their id, and the sample takes those with the smallest
  * hashes. So the sample and its folds depend on the documents alone, not on when they were learned
  * or relabelled, nor on the store.
@@ -41,7 +44,11 @@ struct nb_corpus {
     uint32_t *rows; /* of each column; owned, like the arrays below */
     uint64_t *ids;
     bool *learned;
+    uint32_t
+        *groups; /* of each word: 0, or 1 and its field's number; NULL: the model has no fields */
     uint64_t vocabulary[NB_FIELDS + 1]; /* number of features in the model, for each field */
+    unsigned attributes;                /* fields of the settings */
+    uint64_t *part_vocabulary;          /* for each of their parts; NULL: there are none */
     uint32_t labels;                    /* labels that have documents */
     uint32_t *numbers;   /* number in the model, for each label; UINT32_MAX: only a parent has it */
     double *documents;   /* documents in the model itself, for each label */
@@ -55,6 +62,7 @@ enum {
     NB_CORPUS_CELLS_MOST = 16 * 1024 * 1024,  /* words times labels: 128 MB for each table */
     NB_CORPUS_SHARES_MOST = 48 * 1024 * 1024, /* documents without a label times labels: 400 MB */
     NB_CORPUS_USES_MOST = 48 * 1024 * 1024,   /* features of all documents: 400 MB */
+    NB_CORPUS_NUMBERS_MOST = NB_CORPUS_SHARES_MOST, /* documents times fields of numbers */
 };
 
 /* Reads all documents without a label of the family's model, and up to `sample` of the others.
@@ -74,8 +82,9 @@ static inline struct nb_em_documents nb_corpus_documents(const struct nb_corpus_
 
 static inline struct nb_expected_columns nb_corpus_columns(const struct nb_corpus *corpus)
 {
-    return (struct nb_expected_columns){corpus->columns, corpus->rows, corpus->ids,
-                                        corpus->learned};
+    return (struct nb_expected_columns){corpus->columns,    corpus->rows,
+                                        corpus->ids,        corpus->learned,
+                                        corpus->attributes, corpus->part_vocabulary};
 }
 
 #endif

@@ -49,6 +49,7 @@ struct trying {
     const struct nb_corpus *corpus;
     struct nb_stack_weights *weights; /* owned; its twin has learned nothing; NULL: by the book */
     struct chosen unlabelled;
+    double *values; /* owned; their numbers, as in struct nb_em_numbers */
     uint32_t fold_count;
     uint32_t *folds; /* owned; fold of each document with a label; fold_count: not measured */
     size_t *places;  /* owned; index of each such document in the scores */
@@ -60,6 +61,7 @@ struct trying {
     /* The current fold. */
     struct chosen fold;
     double *counts;              /* owned; counts of the corpus without the fold's documents */
+    struct nb_normal *labelled;  /* owned; the same of numbers (core/unlabelled/numbers.h) */
     struct nb_expected *without; /* owned */
     struct nb_scorer *scorer;    /* owned; of the current candidate; NULL: the blend scores */
     /* One document, reused. */
@@ -90,6 +92,8 @@ static void trying_deinit(struct trying *t)
     free(t->folds_of);
     free(t->scores);
     free(t->counts);
+    free(t->values);
+    free(t->labelled);
     nb_expected_release(&t->without);
     nb_scorer_free(&t->scorer);
     nb_blend_deinit(&t->blend);
@@ -212,10 +216,17 @@ static int choose_unlabelled(struct trying *t)
 {
     const struct nb_corpus_part *part = &t->corpus->unlabelled;
     size_t count = part->count < DOCUMENTS_MOST ? part->count : DOCUMENTS_MOST;
-    if (chosen_init(&t->unlabelled, count) != 0)
+    const struct nb_document_numbers *n = t->guard->numbers;
+    t->values = calloc(count * n->count + 1, sizeof *t->values);
+    if (t->values == NULL || chosen_init(&t->unlabelled, count) != 0)
         return NB_NO_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        choose(&t->unlabelled, part, i * part->count / count);
+    for (size_t i = 0; i < count; i++) {
+        size_t from = i * part->count / count;
+        choose(&t->unlabelled, part, from);
+        if (n->count > 0)
+            memcpy(t->values + i * n->count, n->values + from * n->count,
+                   n->count * sizeof *t->values);
+    }
     return 0;
 }
 
@@ -230,7 +241,8 @@ static int make_room(struct trying *t)
     t->scores = malloc((scores + 1) * sizeof *t->scores);
     t->counts = calloc((size_t)c->words * c->labels + 1, sizeof *t->counts);
     t->features = calloc(longest + 1, sizeof *t->features);
-    if (t->scores == NULL || t->counts == NULL || t->features == NULL)
+    t->labelled = calloc((size_t)t->guard->numbers->count * c->labels + 1, sizeof *t->labelled);
+    if (t->scores == NULL || t->counts == NULL || t->features == NULL || t->labelled == NULL)
         return NB_NO_MEMORY;
     for (size_t i = 0; i < scores; i++)
         t->scores[i] = -(double)INFINITY;
@@ -264,6 +276,14 @@ static void leave_out(struct trying *t)
     }
 }
 
+/* The same of numbers, when t->without has them. */
+static int leave_numbers_out(struct trying *t)
+{
+    const struct nb_besides besides = {.list = {{t->without, -1}}, .count = 1};
+    return nb_document_numbers_labelled(t->guard->numbers, t->corpus, t->guard->family, &besides,
+                                        &t->blend, t->labelled);
+}
+
 static int begin_fold(struct trying *t, uint32_t fold)
 {
     const struct nb_corpus *c = t->corpus;
@@ -283,7 +303,7 @@ static int begin_fold(struct trying *t, uint32_t fold)
     int rc = nb_expected_new(&columns, &documents, &given, c->numbers, c->labels, c->vocabulary,
                              &t->without);
     nb_em_deinit(&given);
-    return rc;
+    return rc == 0 && t->guard->numbers->count > 0 ? leave_numbers_out(t) : rc;
 }
 
 static int fit(struct trying *t, const struct candidate *candidate, struct nb_expected **expected)
@@ -293,8 +313,10 @@ static int fit(struct trying *t, const struct candidate *candidate, struct nb_ex
     struct nb_em_documents documents = documents_of(&t->unlabelled, &c->unlabelled);
     struct nb_em_question question = t->guard->em;
     struct nb_em em;
+    const struct nb_em_numbers numbers = {t->guard->numbers->count, t->values, t->labelled};
     question.documents = &documents;
     question.counts = t->counts;
+    question.numbers = numbers.count > 0 ? &numbers : NULL;
     /* The documents in the fit together weigh as much as all documents without a label. */
     question.weight = candidate->weight * (double)c->unlabelled.count / (double)t->unlabelled.count;
     question.smoothing = candidate->smoothing;
@@ -390,7 +412,8 @@ static int score_fold(struct trying *t, uint32_t fold, unsigned n, struct nb_exp
             (struct nb_beside){expected, t->candidates[n - 1].weight * share};
     besides.list[besides.count++] = (struct nb_beside){t->without, -1};
     nb_scorer_free(&t->scorer);
-    bool is_blended = t->weights != NULL || t->corpus->viewed.count > 0;
+    bool is_blended =
+        t->weights != NULL || t->corpus->viewed.count > 0 || t->corpus->attributes > 0;
     int rc =
         is_blended ? 0 : nb_scorer_new_beside(&t->guard->published->settings, &besides, &t->scorer);
     for (size_t d = 0, at = 0; rc == 0 && d < t->corpus->labelled.count; d++) {

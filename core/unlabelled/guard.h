@@ -22,13 +22,14 @@
 #define NB_CORE_UNLABELLED_GUARD_H
 
 #include "core/refined/refined.h"
-#include "core/unlabelled/corpus.h"
+#include "core/unlabelled/numbers.h"
 
 enum { NB_GUARD_SAMPLE = 500 }; /* documents of the corpus' sample */
 
 struct nb_guard {
     const struct nb_corpus *corpus;
-    struct nb_family *family; /* of the model */
+    const struct nb_document_numbers *numbers; /* of the corpus */
+    struct nb_family *family;                  /* of the model */
     const struct nb_published *published;
     struct nb_em_question em; /* all but weight, smoothing and iterations */
     bool (*stop)(void *user); /* NULL: never */

@@ -112,6 +112,8 @@ struct run {
     struct nb_published *published; /* borrowed from it */
     struct nb_corpus corpus;
     double *shares; /* owned; the prior of each label, not normalized */
+    struct nb_document_numbers numbers;
+    struct nb_em_numbers em_numbers; /* borrowed from these */
     struct nb_refined *refined;
     bool (*stop)(void *user);
     void *user;
@@ -158,6 +160,9 @@ static struct nb_em_question question_of(const struct run *r)
                                    .labels = r->corpus.labels,
                                    .counts = r->corpus.word_counts,
                                    .shares = r->shares,
+                                   .groups = r->corpus.groups,
+                                   .group_count = 1 + r->corpus.attributes,
+                                   .numbers = r->numbers.count > 0 ? &r->em_numbers : NULL,
                                    .is_binary = true,
                                    .iterations_most = ITERATIONS,
                                    .stop = is_stopped,
@@ -167,6 +172,7 @@ static struct nb_em_question question_of(const struct run *r)
 static int choose(struct run *r)
 {
     const struct nb_guard guard = {.corpus = &r->corpus,
+                                   .numbers = &r->numbers,
                                    .family = &r->family,
                                    .published = r->published,
                                    .em = question_of(r),
@@ -222,7 +228,10 @@ static int find(struct run *r, const struct nb_refined *before, struct nb_error 
     r->refined->documents = c->unlabelled.count;
     for (uint32_t v = 0; v < c->labels; v++)
         r->refined->labelled += (uint64_t)c->documents[v];
-    if (c->unlabelled.count == 0 || c->labels < 2 || c->words == 0)
+    if (nb_document_numbers_read(&r->numbers, c, &r->family) != 0)
+        return nb_error_no_memory(error);
+    r->em_numbers = nb_document_numbers_of(&r->numbers);
+    if (c->unlabelled.count == 0 || c->labels < 2 || (c->words == 0 && r->numbers.count == 0))
         return 0; /* documents were forgotten meanwhile */
     rc = take_shares(r);
     if (rc == 0 && before != NULL)
@@ -272,6 +281,7 @@ static int run_and_publish(struct run *r, bool again, struct nb_error *error)
 {
     int rc = run(r, again, error);
     nb_corpus_deinit(&r->corpus);
+    nb_document_numbers_deinit(&r->numbers);
     free(r->shares);
     if (rc != 0) {
         nb_refined_release(&r->refined);

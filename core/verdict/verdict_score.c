@@ -72,6 +72,9 @@ static void choose_judge(struct nb_verdict_private *p)
     p->judge = family->speaker_count > 1 ? NULL : family->live[first];
     p->refined = nb_family_refined(family);
     p->published = family->published[first];
+    bool has_fields = p->published->settings.attribute_count > 0;
+    if (p->refined != NULL && has_fields && !nb_published_is_stacked(p->published))
+        p->judge = NULL; /* a scorer has no values of fields beside those of its counts */
 }
 
 /* All reads of the counts are under one hold of the family's read locks. */

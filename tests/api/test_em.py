@@ -375,14 +375,11 @@ def test_the_setting(api):
     equal(scores(client, tests), nothing, "at once")
     for bad in (-0.1, 1.5, "some"):
         refused(client.put(M, {"unlabelled_weight": bad}), 422, "unlabelled_weight")
-    for other, why in (({"fields": {"country": "category"}}, "fields"),):
-        refused(client.put("/v1/models/n", {"preset": "book", "unlabelled_weight": 0.5} | other), 422, "unlabelled_weight")
-        client.put("/v1/models/n", BOOK | other).ok(201)
-        equal(client.get("/v1/models/n/em").ok().json, {"model": "n", "state": "off"}, "there are none")
-        client.post("/v1/models/n/train", {"label": None, "text": "without a label"}).ok()
-        found = client.get("/v1/models/n/em").ok().json
-        holds(found["state"] == "off" and why in found["reason"], found)
-        client.delete("/v1/models/n").ok(204)
+    client.put("/v1/models/n", BOOK | {"fields": {"size": "number"}, "number": "bins"}).ok(201)
+    equal(client.get("/v1/models/n/em").ok().json, {"model": "n", "state": "off"}, "there are none")
+    client.post("/v1/models/n/train", {"label": None, "text": "without a label"}).ok()
+    found = client.get("/v1/models/n/em").ok().json
+    holds(found["state"] == "off" and "gaussian" in found["reason"], found)
 
 
 # ---- nothing of it is stored --------------------------------------------------------------------
@@ -615,5 +612,5 @@ def test_bayesc(api):
     equal(json.loads(bayesc.run("em", "m", "--show", "--json"))["state"], "ready")
     daemon.client.put(M, {"preset": "book"}).ok()
     equal(bayesc.run("em", "m").decode(), "m: off\n")
-    daemon.client.put(M, BOOK | {"fields": {"country": "category"}}).ok()
-    equal(bayesc.run("em", "m").decode(), "m: off\nthey do not come in with fields\n")
+    daemon.client.put(M, BOOK | {"fields": {"country": "category"}, "event_model": "bernoulli"}).ok()
+    equal(bayesc.run("em", "m").decode(), 'm: off\nthey do not come in with fields and the event_model "bernoulli" (use "multinomial")\n')

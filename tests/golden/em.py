@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Holds EM over documents without a label, and the counts that follow, to 1e-9 against a slow computation of the
-formulas in core/expected/em.h.
+formulas in core/expected/em.h, with words in groups and with numbers.
 
     em.py DRIVER [SEED]
 
@@ -15,7 +15,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
-from expectation import fit  # noqa: E402  (needs the path above)
+from expectation import Numbers, fit  # noqa: E402  (needs the path above)
 
 
 def same(got, want, what):
@@ -32,6 +32,26 @@ def drawn(rnd, labels, words):
     return label, bag
 
 
+def numbers_of(rnd, labels, documents):
+    """Of a field: those of some labelled documents, and of most others; each label's lie around its own mean."""
+    def one(label):
+        return round(rnd.gauss(100 * label, 60), 3)
+    own = {v: [(1, one(v)) for _ in range(rnd.choice([0, 1, 4]))] for v in range(labels)}
+    values = [one(rnd.randrange(labels)) if rnd.random() < 0.8 else None for _ in range(documents)]
+    own[0] += [(1, -50.25), (1, 7)]  # some differ
+    return Numbers(own, values)
+
+
+def lines_of(numbers):
+    """Of labelled documents mean and variance, and the numbers of the others; both as Numbers has scaled them."""
+    lines = []
+    for n in numbers:
+        for rows in n.labelled.values():
+            mean = math.fsum(x for _, x in rows) / max(len(rows), 1)
+            lines.append(f"{len(rows)} {mean!r} {math.fsum((x - mean) ** 2 for _, x in rows) / max(len(rows), 1)!r}")
+    return lines + [" ".join("nan" if x is None else repr(x) for x in row) for row in zip(*(n.values for n in numbers))]
+
+
 def case(rnd, driver):
     labels, words, binary = rnd.choice([1, 2, 3, 5]), rnd.choice([10, 40]), rnd.random() < 0.5
     weight, smoothing = rnd.choice([0.01, 0.1, 0.3, 1]), rnd.choice([0.001, 0.01, 0.5])
@@ -41,12 +61,17 @@ def case(rnd, driver):
         for word, count in bag.items():
             own[label][word] += 1 if binary else count
     bags = [drawn(rnd, labels, words)[1] for _ in range(rnd.choice([1, 7, 40]))]
-    lines = [f"{labels} {words} {len(bags)} {weight} {smoothing} {int(binary)}", " ".join(map(repr, prior.values()))]
+    groups, fields = rnd.choice([1, 1, 3]), rnd.choice([0, 0, 1, 2])
+    group = [rnd.randrange(groups) for _ in range(words)]
+    numbers = [numbers_of(rnd, labels, len(bags)) for _ in range(fields)]
+    lines = [f"{labels} {words} {len(bags)} {weight} {smoothing} {int(binary)} {groups} {fields}"]
+    lines += [" ".join(map(repr, prior.values())), " ".join(map(str, group))]
     lines += [" ".join(str(own[v][w]) for v in range(labels)) for w in range(words)]
     lines += [f"{len(bag)} " + " ".join(f"{w} {n}" for w, n in bag.items()) for bag in bags]
+    lines += lines_of(numbers)
     driver.stdin.write("\n".join(lines) + "\n")
     driver.stdin.flush()
-    shares, objectives, steps = fit(own, prior, bags, weight, smoothing, binary)
+    shares, objectives, steps = fit(own, prior, bags, weight, smoothing, binary, lambda w: group[w], numbers)
     if any(after < before - 1e-9 * abs(before) for before, after in zip(objectives, objectives[1:])):
         sys.exit(f"em.py: the slow computation falls: {objectives}")
 
@@ -73,12 +98,12 @@ def main():
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1763
     rnd = random.Random(seed)
     driver = subprocess.Popen([sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    for _ in range(24):
+    for _ in range(60):
         case(rnd, driver)
     driver.stdin.close()
     if driver.wait() != 0:
         sys.exit("em.py: the driver failed")
-    print("em.py: 24 fits")
+    print("em.py: 60 fits")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * EM over documents without a label that stand on standard input, for em.py to compare with its own
- * slow computation. Six numbers, the prior of each label, the labelled documents' count of each
- * word and label, and the documents, each as how many words it has, and of each its number and how
- * often:
+ * slow computation. Eight numbers, the prior of each label, the group of each word, the labelled
+ * documents' count of each word and label, and the documents, each as how many words it has, and of
+ * each its number and how often; then of each field of numbers and label how many labelled
+ * documents have one, their mean and variance, and of each document and field its number, or "nan":
  *
- *     LABELS WORDS DOCUMENTS WEIGHT SMOOTHING BINARY     PRIOR ...     COUNT ...     SIZE WORD
- * TIMES ...
+ *     LABELS WORDS DOCUMENTS WEIGHT SMOOTHING BINARY GROUPS FIELDS
+ *     PRIOR ...     GROUP ...     COUNT ...     SIZE WORD TIMES ...
+ *     SIZE MEAN VARIANCE ...     NUMBER ...
  *
  * answers with the number of steps, what is maximized at the first step without annealing and at
  * the end, and the shares of each document; and with the counts that are expected: of each label
@@ -17,12 +19,21 @@
 
 #include "core/expected/expected.h"
 
-enum { LABELS_MOST = 10, WORDS_MOST = 200, DOCUMENTS_MOST = 200, USES_MOST = 20000 };
+enum {
+    LABELS_MOST = 10,
+    WORDS_MOST = 200,
+    DOCUMENTS_MOST = 200,
+    USES_MOST = 20000,
+    FIELDS_MOST = 4
+};
 
 static struct {
     size_t begin[DOCUMENTS_MOST + 1], middle[DOCUMENTS_MOST];
     uint32_t columns[USES_MOST], counts[USES_MOST];
     double labelled[WORDS_MOST * LABELS_MOST], priors[LABELS_MOST];
+    uint32_t groups[WORDS_MOST];
+    struct nb_normal normals[FIELDS_MOST * LABELS_MOST];
+    double values[DOCUMENTS_MOST * FIELDS_MOST];
 } input;
 
 static void require(bool holds, const char *what)
@@ -51,6 +62,16 @@ static void read_documents(size_t count)
         }
         input.middle[d] = input.begin[d + 1] = input.begin[d] + size;
     }
+}
+
+static void read_numbers(unsigned fields, unsigned labels, size_t documents)
+{
+    for (unsigned i = 0; i < fields * labels; i++) {
+        double count = number(), mean = number(), variance = number();
+        input.normals[i] = (struct nb_normal){count, mean, variance, (uint64_t)count};
+    }
+    for (size_t i = 0; i < documents * fields; i++)
+        input.values[i] = number();
 }
 
 static void print_shares(const struct nb_em *em, uint32_t labels)
@@ -96,7 +117,7 @@ static void answer(const struct nb_em_question *question)
     }
     for (uint32_t v = 0; v < question->labels; v++)
         numbers[v] = v;
-    const struct nb_expected_columns columns = {question->words, rows, ids, learned};
+    const struct nb_expected_columns columns = {question->words, rows, ids, learned, 0, NULL};
     require(nb_em_fit(question, &em) == 0, "fit");
     require(nb_expected_new(&columns, question->documents, &em, numbers, question->labels,
                             vocabulary, &expected) == 0,
@@ -117,11 +138,17 @@ int main(void)
                 "too many");
         double weight = number(), smoothing = number();
         bool is_binary = number() > 0;
+        unsigned groups = (unsigned)number(), fields = (unsigned)number();
+        require(groups > 0 && fields <= FIELDS_MOST, "too many groups or fields");
         for (unsigned v = 0; v < labels; v++)
             input.priors[v] = number();
+        for (unsigned w = 0; w < words; w++)
+            input.groups[w] = (uint32_t)number();
         for (unsigned i = 0; i < words * labels; i++)
             input.labelled[i] = number();
         read_documents(documents);
+        read_numbers(fields, labels, documents);
+        const struct nb_em_numbers numbers = {fields, input.values, input.normals};
         const struct nb_em_documents all = {documents,       input.begin,   input.middle,
                                             input.begin + 1, input.columns, input.counts};
         const struct nb_em_question question = {.documents = &all,
@@ -129,6 +156,9 @@ int main(void)
                                                 .labels = labels,
                                                 .counts = input.labelled,
                                                 .shares = input.priors,
+                                                .groups = groups > 1 ? input.groups : NULL,
+                                                .group_count = groups,
+                                                .numbers = fields > 0 ? &numbers : NULL,
                                                 .is_binary = is_binary,
                                                 .weight = weight,
                                                 .smoothing = smoothing,

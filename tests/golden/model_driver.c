@@ -162,7 +162,7 @@ static void make_expected(void)
         numbers[v] = v;
     for (unsigned field = 0; field <= NB_FIELDS; field++)
         vocabulary[field] = nb_model_vocabulary(model, field);
-    const struct nb_expected_columns columns = {count, rows, ids, learned};
+    const struct nb_expected_columns columns = {count, rows, ids, learned, 0, NULL};
     const struct nb_em_documents documents = {beside.count,     beside.begin,   beside.begin + 1,
                                               beside.begin + 1, beside.columns, beside.counts};
     const struct nb_em shares = {.count = beside.count,

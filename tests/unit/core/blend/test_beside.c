@@ -125,7 +125,7 @@ static struct nb_expected *expected_of(const struct nb_model *m, const struct do
     share_begin[count] = shares_size;
     for (unsigned f = 0; f <= NB_FIELDS; f++)
         vocabulary[f] = nb_model_vocabulary(m, f);
-    const struct nb_expected_columns all = {WORDS, rows, ids, learned};
+    const struct nb_expected_columns all = {WORDS, rows, ids, learned, 0, NULL};
     const struct nb_em_documents matrix = {count, begin, middle, begin + 1, columns, counts};
     const struct nb_em em = {count, share_begin, labels, shares, 0, 0, 0};
     ck_assert_int_eq(nb_expected_new(&all, &matrix, &em, numbers, LABELS, vocabulary, &expected),

@@ -247,7 +247,7 @@ static struct nb_expected_columns columns_of(struct features *f)
                                   1000 + c);
         f->learned[c] = c % 3 == 0;
     }
-    return (struct nb_expected_columns){COLUMNS, f->rows, f->ids, f->learned};
+    return (struct nb_expected_columns){COLUMNS, f->rows, f->ids, f->learned, 0, NULL};
 }
 
 static const uint32_t numbers[LABELS] = {4, 1, 6};
