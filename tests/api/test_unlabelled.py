@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents without a label: stored, counted nowhere, and labelled later by id alone."""
 import json
+import os
+import tempfile
 import time
 
 from acknowledged import NDJSON, exported, rebuilt, verified
 from harness import equal, holds, refused, wait_for
 from prometheus import parse
+from test_client import USAGE, Bayesc
 
 M = "/v1/models/m"
 WAITS = "stranger"
@@ -158,3 +161,32 @@ def test_their_words_stay(api):
     daemon.client.put("/v1/models/copy/import", dump, NDJSON).ok(201)
     equal(row(daemon.client, "/v1/models/copy")["unlabelled"], 40)
     label(daemon.client, "u7", "ham", "/v1/models/copy").ok()
+
+
+def test_client_stores_without_a_label(api):
+    """bayesc train --unlabelled: mails, rows of a table and lines whose label is not known."""
+    daemon = api.another().start()
+    bayesc = Bayesc(api, f"http://{daemon.host}:{daemon.port}")
+    client = daemon.client
+    bayesc.run("create", "m", "--preset", "book")
+    with tempfile.TemporaryDirectory() as folder:
+        table, lines, mail = (os.path.join(folder, name) for name in ("t.csv", "l.ndjson", "m.eml"))
+        for path, text in ((table, "id,text,label\n1,red apple,fruit\n2,green apple,\n3,old car,\n"),
+                           (lines, '{"id": "4", "text": "blue car", "label": null}\n{"id": "5", "text": "fast car"}\n'),
+                           (mail, "From: a@example.org\nSubject: car\n\na new car\n")):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+        for arguments in ((table,), (lines,), (mail,), ("--in-order", table)):
+            bayesc.run("train", "-m", "m", *arguments, status=USAGE)
+            holds("has no label: use --label" in bayesc.said and "--unlabelled" in bayesc.said, bayesc.said)
+        bayesc.run("train", "-m", "m", "--unlabelled", "--label", "x", table, status=USAGE)
+        row = client.get("/v1/models/m").ok().json
+        equal(row.get("unlabelled", 0), 0)
+        said = bayesc.run("train", "-m", "m", "--unlabelled", table, lines, mail).decode()
+        holds("1 learned" in said and "5 stored without a label" in said, said)
+        row = client.get("/v1/models/m").ok().json
+        equal((row["unlabelled"], row["labels"]["fruit"]["documents"], list(row["labels"])), (5, 1, ["fruit"]))
+        equal(bayesc.json("train", "-m", "m", "--unlabelled", "--in-order", table)["unchanged"], 3)
+        client.post("/v1/models/m/train", {"id": "5", "label": "vehicle"}).ok()
+        equal(client.get("/v1/models/m/documents/5").ok().json["label"], "vehicle")
+        equal(client.get("/v1/models/m").ok().json["unlabelled"], 4)

@@ -18,7 +18,7 @@ struct train_options {
     struct nb_files_options files;
     const char *source;
     uint64_t connections;
-    bool is_in_order, is_quiet, is_new_label;
+    bool is_in_order, is_quiet, is_new_label, is_unlabelled;
 };
 
 static const struct train_options DEFAULTS = {.connections = 4};
@@ -33,6 +33,9 @@ static const struct nb_flag FLAGS[] = {
      "send documents in the order in which they are read"},
     {"new-label", 0, NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_new_label), 0, 0,
      "a label that the model has not may be nearly the same as one that it has"},
+    {"unlabelled", 0, NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_unlabelled), 0, 0,
+     "store documents that have no label of their own without one; one that\n"
+     "has got a label since loses it"},
     {"quiet", 'q', NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_quiet), 0, 0,
      "no progress bar and no summary"},
 };
@@ -155,6 +158,7 @@ static int run_train(struct nb_client *client, const void *user, char **argument
         .verb = "trained",
         .connections = (size_t)options->connections,
         .with_label = true,
+        .takes_unlabelled = options->is_unlabelled,
         .is_guarded = !options->is_new_label,
         .is_mixed = needs_mixing(options, arguments, count),
         .is_quiet = options->is_quiet,
@@ -163,6 +167,8 @@ static int run_train(struct nb_client *client, const void *user, char **argument
         .user = &tally,
     };
     int rc = nb_source_check(options->source, error);
+    if (rc == 0 && options->is_unlabelled && options->files.label != NULL)
+        rc = nb_error_set(error, NB_CLIENT_USAGE, "--label and --unlabelled exclude each other");
     if (rc == 0)
         rc = nb_run_documents(&run, arguments, count, error);
     if (rc != 0 && (run.documents > 0 || rc == NB_STOPPING))
@@ -191,9 +197,13 @@ const struct nb_command NB_COMMAND_TRAIN = {
     "mixed order, which teaches a model of mails better how sure it may be. Until they are sent\n"
     "they are kept in a file in $TMPDIR; --in-order needs no such file.\n"
     "\n"
+    "With --unlabelled documents are stored whose label is not known: em and cluster read them,\n"
+    "and a label comes later, by the id.\n"
+    "\n"
     "  bayesc train spam=junk.mbox ham=inbox.mbox\n"
     "  bayesc train --label ham --folder Junk=spam --recursive ~/Maildir\n"
-    "  bayesc train --model sms messages.csv\n",
+    "  bayesc train --model sms messages.csv\n"
+    "  bayesc train --unlabelled archive.mbox\n",
     .flags = FLAGS,
     .flag_count = sizeof FLAGS / sizeof FLAGS[0],
     .defaults = &DEFAULTS,

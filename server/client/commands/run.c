@@ -19,6 +19,8 @@ enum {
     MIXING_SEED = 1
 };
 
+static const char UNLABELLED_HINT[] = "; --unlabelled stores documents whose label is not known";
+
 static void complain(uint64_t before, const char *name, const char *reason)
 {
     if (before < COMPLAINTS_MOST)
@@ -48,10 +50,11 @@ static int give_head(void *user, struct nb_string row, struct nb_error *error)
 static int add_item(void *user, const struct nb_item *item, struct nb_error *error)
 {
     struct nb_run *run = user;
-    if (run->with_label && item->label.length == 0)
+    if (run->with_label && item->label.length == 0 && !run->takes_unlabelled)
         return nb_error_set(error, NB_CLIENT_USAGE,
-                            "%s has no label: use --label, LABEL=PATH or --by-folder", item->name);
-    int rc = run->is_guarded
+                            "%s has no label: use --label, LABEL=PATH or --by-folder%s", item->name,
+                            UNLABELLED_HINT);
+    int rc = run->is_guarded && item->label.length > 0
                  ? nb_new_label_check(&run->labels, run->client, item->label, item->name, error)
                  : 0;
     if (rc == 0)
@@ -90,7 +93,7 @@ static int check_labels(struct nb_run *run, struct nb_corpus *corpus, struct nb_
             continue;
         is_done[corpus->entries[i].label] = true;
         rc = nb_corpus_get(corpus, i, &item, error);
-        if (rc == 0)
+        if (rc == 0 && item.label.length > 0)
             rc = nb_new_label_check(&run->labels, run->client, item.label, item.name, error);
     }
     free(is_done);
@@ -100,7 +103,11 @@ static int check_labels(struct nb_run *run, struct nb_corpus *corpus, struct nb_
 /* Reads everything, then sends it in an order in which labels are mixed. */
 static int send_mixed(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
 {
-    struct nb_corpus corpus = {.skip = skip_file, .note = tell, .user = run};
+    struct nb_corpus corpus = {.skip = skip_file,
+                               .note = tell,
+                               .user = run,
+                               .takes_unlabelled = run->takes_unlabelled,
+                               .hint = UNLABELLED_HINT};
     struct nb_item item;
     int rc = nb_corpus_read(&corpus, run->files, paths, count, error);
     if (rc == 0 && run->is_guarded)

@@ -18,7 +18,8 @@ struct nb_run {
     const char *source;    /* recorded with each change (see source_flag.h), or NULL */
     const char *verb;      /* for the progress bar: "trained" */
     size_t connections;
-    bool with_label; /* each document must have a label, and it is sent */
+    bool with_label;       /* each document must have a label, and it is sent */
+    bool takes_unlabelled; /* with `with_label`: one that has none is sent with a null label */
     bool is_guarded; /* labels that may be mistyped are asked about or refused (new_label.h) */
     bool is_mixed;   /* everything is read first, then sent in a shuffled, repeatable order */
     bool is_quiet;   /* no progress bar */

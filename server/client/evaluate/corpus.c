@@ -36,7 +36,8 @@ static int add_label(struct nb_corpus *corpus, struct nb_string label, struct nb
     char *name = corpus->labels != NULL ? calloc(label.length + 1, 1) : NULL;
     if (name == NULL)
         return nb_error_no_memory(error);
-    memcpy(name, label.bytes, label.length);
+    if (label.length > 0)
+        memcpy(name, label.bytes, label.length);
     corpus->labels[corpus->label_count++] = name;
     return 0;
 }
@@ -99,11 +100,11 @@ static int write_item(struct nb_corpus *corpus, const struct nb_item *item,
 static int take_item(void *user, const struct nb_item *item, struct nb_error *error)
 {
     struct nb_corpus *corpus = user;
-    if (item->label.length == 0)
+    if (item->label.length == 0 && !corpus->takes_unlabelled)
         return nb_error_set(error, NB_CLIENT_USAGE,
                             "%s has no label: use --label, LABEL=PATH, --by-folder or "
-                            "--format index",
-                            item->name);
+                            "--format index%s",
+                            item->name, corpus->hint == NULL ? "" : corpus->hint);
     uint32_t label = find_label(corpus, item->label);
     int rc = nb_array_reserve(&corpus->entries, &corpus->room, corpus->count + 1,
                               sizeof *corpus->entries);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labelled documents that are read several times. Their contents are kept in a file without a name
- * in $TMPDIR; memory holds only an entry of some bytes for each. One thread.
+ * Labelled documents that are read several times, or documents of which some have no label. Their
+ * contents are kept in a file without a name in $TMPDIR; memory holds only an entry of some bytes
+ * for each. One thread.
  */
 #ifndef NB_CLIENT_CORPUS_H
 #define NB_CLIENT_CORPUS_H
@@ -34,13 +35,16 @@ struct nb_corpus {
     void (*skip)(void *user, const char *name, const char *reason);
     void (*note)(void *user, const char *name, const char *what); /* see struct nb_files */
     void *user;
-    uint64_t unread;          /* files that could not be read */
+    bool takes_unlabelled; /* a document without a label has an empty one */
+    const char *hint;      /* what else can be done about one, at the end of a message; or NULL */
+    uint64_t unread;       /* files that could not be read */
     struct nb_buffer content; /* of the last nb_corpus_get */
 };
 
-/* Reads all documents of the paths into a corpus that is all zero but for `skip`, `note` and
- * `user`. Returns 0, NB_CLIENT_USAGE (a document has no label), NB_TOO_LARGE (too many labels, too
- * long a name), NB_IO or NB_NO_MEMORY; nb_corpus_deinit is needed in any case. */
+/* Reads all documents of the paths into a corpus that is all zero but for `skip`, `note`,
+ * `user`, `takes_unlabelled` and `hint`. Returns 0, NB_CLIENT_USAGE (a document has no label),
+ * NB_TOO_LARGE (too many labels, too long a name), NB_IO or NB_NO_MEMORY; nb_corpus_deinit is
+ * needed in any case. */
 int nb_corpus_read(struct nb_corpus *corpus, const struct nb_files_options *options,
                    char *const *paths, size_t count, struct nb_error *error);
 void nb_corpus_deinit(struct nb_corpus *corpus);

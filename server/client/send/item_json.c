@@ -56,7 +56,8 @@ int nb_item_write(const struct nb_item *item, bool with_label, struct nb_buffer 
     if (rc == 0)
         rc = write_values(item->values, out);
     if (rc == 0 && with_label)
-        rc = write_member("label", item->label, out);
+        rc = item->label.length > 0 ? write_member("label", item->label, out)
+                                    : nb_buffer_puts(out, "\"label\":null,");
     if (rc == 0)
         rc = write_member("id", item->id, out);
     if (rc != 0)

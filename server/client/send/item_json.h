@@ -8,8 +8,9 @@
 #include "server/client/files/item.h"
 
 /* Appends the object of a document. A mail is sent as base64, which keeps its bytes; in a text each
- * byte that is not UTF-8 becomes U+FFFD. Without `with_label` the label is left out. Returns 0 or
- * NB_NO_MEMORY, in which case a part of the object may be there. */
+ * byte that is not UTF-8 becomes U+FFFD. Without `with_label` the label is left out, with it null
+ * stands for one that is empty. Returns 0 or NB_NO_MEMORY, in which case a part of the object may
+ * be there. */
 int nb_item_write(const struct nb_item *item, bool with_label, struct nb_buffer *out);
 
 #endif
