@@ -1202,7 +1202,8 @@ def test_man_page_and_completion_know_every_option(api):
         for option in re.findall(r"--[a-z-]+", client.run(command, "--help").decode()):
             holds(option in page, f"{option} of {command} in the man page")
     if shutil.which("bash"):
-        script = (f"source {TOP}/server/client/bayesc.bash; COMP_WORDS=($1 $2 $3); COMP_CWORD=$4; _bayesc; "
+        script = (f"source {TOP}/server/client/bayesc.bash; COMP_WORDS=($1 $2 $3); COMP_CWORD=$4; "
+                  "COMP_LINE=\"${COMP_WORDS[*]}\"; COMP_POINT=${#COMP_LINE}; _bayesc; "
                   "printf '%s\\n' \"${COMPREPLY[@]}\"")
 
         def complete(*words):
