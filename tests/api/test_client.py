@@ -227,6 +227,28 @@ please",DE,12.50,vip; urgent,x
     equal(trial["windows"][0]["documents"], 1)
 
 
+def test_rows_can_be_numbered(api):
+    """id=#: rows of the same values are as many documents; a column that is called so is that column."""
+    client, model, folder = Bayesc(api), api.name(), api.new_folder()
+    api.put(f"/v1/models/{model}", {"preset": "book", "fields": {"x": "category"}}).ok(201)
+    table = write(folder, "t.csv", content=b"x,label\na,p\na,p\na,q\nb,q\n")
+    numbered = ("-m", model, "--columns", "x=x,label=label,id=#", table)
+    equal(client.json("train", *numbered)["learned"], 4)
+    row = api.get(f"/v1/models/{model}").ok().json
+    equal({name: counts["documents"] for name, counts in row["labels"].items()}, {"p": 2, "q": 2})
+    equal(client.json("train", *numbered)["unchanged"], 4)
+    client.run("train", "--in-order", *numbered)
+    equal(api.get(f"/v1/models/{model}").ok().json, row, "the same command changes nothing")
+    client.run("untrain", *numbered)
+    equal(api.get(f"/v1/models/{model}").ok().json["documents"], 0)
+    # Without ids equal rows are one document, which has the label of the later one.
+    got = client.json("train", "--in-order", "--connections", "1", "-m", model, "--columns", "x=x,label=label", table)
+    equal((got["learned"], got["unchanged"], got["relabelled"]), (2, 1, 1))
+    named = write(folder, "n.csv", content=b"#,x,label\n7,a,p\n")
+    client.run("train", "-m", model, "--columns", "x=x,label=label,id=#", named)
+    equal(api.get(f"/v1/models/{model}/documents/7").ok().json["label"], "p")
+
+
 def test_json_lines_bring_values(api):
     client, model = Bayesc(api), api.name()
     path = f"/v1/models/{model}"

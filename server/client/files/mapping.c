@@ -183,12 +183,32 @@ static int find_column(struct nb_string name, const struct nb_string *header, si
                                      (uintmax_t)line, shown(name), name.bytes);
 }
 
+static bool is_in(const struct nb_string *header, size_t count, const char *name)
+{
+    bool is = false;
+    for (size_t i = 0; i < count; i++)
+        is = is || nb_string_equals(nb_string_trim(header[i]), name);
+    return is;
+}
+
+/* Whether the number of a row is to be its id. */
+static bool is_numbering(const struct nb_mapping_part *part, const struct nb_string *header,
+                         size_t count)
+{
+    return part->role == NB_MAPPING_ID && nb_string_equals(part->columns[0], "#") &&
+           !is_in(header, count, "#");
+}
+
 int nb_mapping_find(struct nb_mapping *mapping, const struct nb_string *header, size_t count,
                     uint64_t line, struct nb_error *error)
 {
     int rc = 0;
     for (size_t i = 0; i < mapping->count; i++) {
         struct nb_mapping_part *part = &mapping->parts[i];
+        if (is_numbering(part, header, count)) {
+            mapping->numbers_rows = true;
+            part->count = 0;
+        }
         for (size_t k = 0; k < part->count && rc == 0; k++)
             rc = find_column(part->columns[k], header, count, line, &part->cells[k], error);
     }
@@ -319,9 +339,9 @@ static int set_content(struct nb_mapping *mapping, const struct nb_string *cells
         const struct nb_mapping_part *part = &mapping->parts[i];
         if (part->role == NB_MAPPING_LABEL)
             item->label = cells[part->cells[0]];
-        else if (part->role == NB_MAPPING_ID)
+        else if (part->role == NB_MAPPING_ID && !mapping->numbers_rows)
             item->id = cells[part->cells[0]];
-        else if (part->role != NB_MAPPING_FIELD && join(part, cells, &mapping->content) != 0)
+        else if (part->role < NB_MAPPING_LABEL && join(part, cells, &mapping->content) != 0)
             return nb_error_no_memory(error);
     }
     bool has_bytes = mapping->content.length > 0;

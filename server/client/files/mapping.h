@@ -44,6 +44,7 @@ struct nb_mapping_part {
 struct nb_mapping {
     struct nb_mapping_part parts[NB_MAPPING_MOST];
     size_t count;
+    bool numbers_rows;                /* "id=#", and no column "#": set by nb_mapping_find */
     bool has_decimal_commas;          /* "1,234" is less than two (base/cell_number.h) */
     struct nb_buffer content, values; /* owned: of the last row */
 };
@@ -67,7 +68,8 @@ int nb_mapping_find(struct nb_mapping *mapping, const struct nb_string *header, 
                     uint64_t line, struct nb_error *error);
 
 /* Makes a document of the row that begins at `line`: an empty cell is a missing value. Sets the
- * content, the values, the label and the id, which are valid until the next row. Returns 0,
+ * content, the values, the label and, but with `numbers_rows`, the id, which are valid until the
+ * next row. Returns 0,
  * NB_INVALID (a column is not there, or is not a number where one is needed) or NB_NO_MEMORY. */
 int nb_mapping_apply(struct nb_mapping *mapping, const struct nb_string *cells, size_t count,
                      uint64_t line, struct nb_item *item, struct nb_error *error);

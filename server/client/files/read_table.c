@@ -18,6 +18,7 @@ struct table {
     size_t column_count;
     struct nb_mapping mapping; /* used when --columns has one */
     struct nb_buffer csv;      /* the row as CSV */
+    struct nb_buffer id;       /* of a row that is numbered */
 };
 
 /* ---- columns --------------------------------------------------------------------------------- */
@@ -188,6 +189,15 @@ static int give_row(struct table *t, struct nb_error *error)
 
 /* ---- a mapping ------------------------------------------------------------------------------- */
 
+static int number_row(struct table *t, struct nb_item *item, struct nb_error *error)
+{
+    t->id.length = 0;
+    if (nb_buffer_printf(&t->id, "%s:%ju", t->reading->name, (uintmax_t)t->rows.number) != 0)
+        return nb_error_no_memory(error);
+    item->id = (struct nb_string){t->id.bytes, t->id.length};
+    return 0;
+}
+
 /* The header is bound to the mapping, each row after it is a document. */
 static int take_mapped(struct table *t, bool is_header, struct nb_error *error)
 {
@@ -201,6 +211,8 @@ static int take_mapped(struct table *t, bool is_header, struct nb_error *error)
     t->mapping.has_decimal_commas = t->rows.separator == ';';
     rc = nb_mapping_apply(&t->mapping, t->rows.cells, t->rows.cell_count, t->rows.line, &item,
                           error);
+    if (rc == 0 && t->mapping.numbers_rows)
+        rc = number_row(t, &item, error);
     return rc == 0 ? give_item(t, &item, error) : rc;
 }
 
@@ -245,5 +257,6 @@ int nb_read_table(struct nb_reading *reading, bool is_csv, struct nb_error *erro
     nb_mapping_deinit(&table.mapping);
     nb_rows_deinit(&table.rows);
     nb_buffer_deinit(&table.csv);
+    nb_buffer_deinit(&table.id);
     return rc;
 }
