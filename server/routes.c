@@ -27,6 +27,7 @@
 static const char *const NO_QUERY[] = {NULL};
 static const char *const DOCUMENT_QUERY[] = {"label", "id", NULL};
 static const char *const CHANGE_QUERY[] = {"label", "id", "source", NULL};
+static const char *const TRAIN_QUERY[] = {"label", "id", "source", "unlabelled", NULL};
 static const char *const SOURCE_QUERY[] = {"source", NULL};
 static const char *const COPY_QUERY[] = {"source", "strength", NULL};
 static const char *const PAGE_QUERY[] = {"limit", "after", NULL};
@@ -100,7 +101,7 @@ static const struct nb_route ROUTES[] = {
      .protocol = &nb_protocol_api,
      .verb = NB_VERB_CLASSIFY,
      .is_stream = true},
-    DOCUMENTS("/v1/models/{model}/train", TRAIN, CHANGE_QUERY, TRAIN),
+    DOCUMENTS("/v1/models/{model}/train", TRAIN, TRAIN_QUERY, TRAIN),
     DOCUMENTS("/v1/models/{model}/untrain", TRAIN, CHANGE_QUERY, UNTRAIN),
     DOCUMENTS("/v1/models/{model}/tokenize", CLASSIFY, DOCUMENT_QUERY, TOKENIZE),
     LONG("GET", "/v1/models", CLASSIFY, NONE, PAGE_QUERY, nb_route_models),

@@ -22,6 +22,11 @@ static enum nb_verb verb_of(const struct nb_document_source *s)
 static int refuse_query(const struct nb_request *request, struct nb_error *error)
 {
     static const char *const NAMES[] = {"label", "id"};
+    if (request->query_count > 0 && request->type.media != NB_MEDIA_CSV &&
+        nb_request_query(request, "unlabelled").bytes != NULL)
+        return nb_error_set(error, NB_INVALID,
+                            "query parameter 'unlabelled' goes with text/plain, message/rfc822, "
+                            "application/mbox and text/csv; in JSON the member \"label\" is null");
     for (size_t i = 0; request->query_count > 0 && i < 2; i++) {
         if (nb_request_query(request, NAMES[i]).bytes != NULL)
             return nb_error_set(error, NB_INVALID,
@@ -31,6 +36,15 @@ static int refuse_query(const struct nb_request *request, struct nb_error *error
                                 NAMES[i]);
     }
     return 0;
+}
+
+/* Whether documents without a label are to be stored. */
+static int read_unlabelled(const struct nb_document_source *s, bool *is, struct nb_error *error)
+{
+    uint64_t value = 0;
+    int rc = nb_request_query_count(s->request, "unlabelled", 0, 1, &value, error);
+    *is = value == 1;
+    return rc;
 }
 
 static int open_json(struct nb_document_source *s, struct nb_error *error)
@@ -86,7 +100,9 @@ static int open_table(struct nb_document_source *s, struct nb_error *error)
 {
     int rc = refuse_query(s->request, error);
     s->is_batch = s->is_table = true;
-    return rc == 0 ? nb_table_open(&s->table, s->request->body, error) : rc;
+    if (rc == 0)
+        rc = nb_table_open(&s->table, s->request->body, error);
+    return rc == 0 ? read_unlabelled(s, &s->table.takes_unlabelled, error) : rc;
 }
 
 /* A row stands for a JSON document, and is read as one. */
@@ -111,16 +127,31 @@ static int next_row(struct nb_document_source *s, struct nb_error *error)
 /* ---- text and mail -----------------------------------------------------------------------------
  */
 
-/* Label and id of the query. Only training needs the label; nothing needs the id. */
+/* Training needs a label, or that there is none to be said. */
+static int read_label(const struct nb_document_source *s, struct nb_string *label,
+                      struct nb_error *error)
+{
+    bool is_unlabelled = false;
+    int rc = read_unlabelled(s, &is_unlabelled, error);
+    *label = nb_request_query(s->request, "label");
+    if (rc != 0)
+        return rc;
+    if (label->bytes != NULL && is_unlabelled)
+        return nb_error_set(error, NB_INVALID,
+                            "query parameters 'label' and 'unlabelled' exclude each other");
+    if (label->bytes == NULL && verb_of(s) == NB_VERB_TRAIN && !is_unlabelled)
+        return nb_error_set(error, NB_INVALID,
+                            "query parameter 'label' is missing; with unlabelled=1 the document "
+                            "is stored without one");
+    return label->bytes != NULL ? nb_check_label(*label, error) : 0;
+}
+
+/* Label and id of the query. Nothing needs the id. */
 static int read_names(struct nb_document_source *s, struct nb_error *error)
 {
-    struct nb_string label = nb_request_query(s->request, "label");
+    struct nb_string label = {0};
     struct nb_string id = nb_request_query(s->request, "id");
-    int rc = 0;
-    if (label.bytes == NULL && verb_of(s) == NB_VERB_TRAIN)
-        return nb_error_set(error, NB_INVALID, "query parameter 'label' is missing");
-    if (label.bytes != NULL)
-        rc = nb_check_label(label, error);
+    int rc = read_label(s, &label, error);
     if (rc == 0 && id.bytes != NULL)
         rc = nb_check_id(id, error);
     if (rc == 0 && id.bytes != NULL && s->is_batch)

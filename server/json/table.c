@@ -7,7 +7,7 @@
 #include "server/json/emit.h"
 
 static const char *const MEMBERS[] = {"text", "label", "id"};
-enum { MEMBER_COUNT = 3 };
+enum { MEMBER_LABEL = 1, MEMBER_COUNT = 3 };
 
 static struct nb_string bytes_of(const struct nb_buffer *buffer, struct nb_table_cell cell)
 {
@@ -122,12 +122,18 @@ static void emit_value(struct nb_emitter *e, struct nb_string name, struct nb_st
 static int emit_row(struct nb_table *t, struct nb_error *error)
 {
     struct nb_emitter e = nb_emit_begin(&t->json);
-    bool has_values = false;
+    bool has_values = false, has_label = false;
     nb_emit_open(&e, '{');
     for (size_t i = 0; i < t->count; i++) {
         size_t member = member_of(name_of(t, i));
-        if (t->cells[i].length > 0 && member < MEMBER_COUNT)
-            nb_emit_member_string(&e, MEMBERS[member], bytes_of(&t->row, t->cells[i]));
+        if (t->cells[i].length == 0 || member == MEMBER_COUNT)
+            continue;
+        has_label = has_label || member == MEMBER_LABEL;
+        nb_emit_member_string(&e, MEMBERS[member], bytes_of(&t->row, t->cells[i]));
+    }
+    if (t->takes_unlabelled && !has_label) {
+        nb_emit_key(&e, MEMBERS[MEMBER_LABEL]);
+        nb_emit_raw(&e, "null");
     }
     for (size_t i = 0; i < t->count; i++) {
         if (t->cells[i].length == 0 || member_of(name_of(t, i)) < MEMBER_COUNT)

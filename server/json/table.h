@@ -22,6 +22,7 @@ struct nb_table {
     struct nb_table_cell *names, *cells; /* owned; NB_TABLE_COLUMNS of each */
     size_t count;                        /* of columns */
     struct nb_buffer name_bytes, row;
+    bool takes_unlabelled; /* set after the opening: a row without a label has a null one */
     struct nb_buffer json; /* the row at hand */
     size_t line;           /* where it begins, from 1 */
 };

@@ -190,3 +190,33 @@ def test_client_stores_without_a_label(api):
         client.post("/v1/models/m/train", {"id": "5", "label": "vehicle"}).ok()
         equal(client.get("/v1/models/m/documents/5").ok().json["label"], "vehicle")
         equal(client.get("/v1/models/m").ok().json["unlabelled"], 4)
+
+
+def test_bodies_without_a_label(api):
+    """?unlabelled=1: texts, mails, an mbox, and rows of a CSV that have no label."""
+    client = api.another().start().client
+    mail = b"From: a@example.org\nSubject: %s\n\nlunch\n"
+
+    def send(query, body, type):
+        return client.post(f"{M}/train?{query}", body, type)
+    refused(send("", b"no label", "text/plain"), 400, "unlabelled=1")
+    for query in ("unlabelled=1&label=x", "unlabelled=2", "unlabelled=yes"):
+        refused(send(query, b"a text", "text/plain"), 400, "unlabelled")
+    for type, body in (("application/json", b'{"text": "a", "label": null}'), (NDJSON, b'{"text": "a", "label": null}\n')):
+        refused(send("unlabelled=1", body, type), 400, "'unlabelled' goes with")
+    refused(client.post(f"{M}/untrain?unlabelled=1", b"a text", "text/plain"), 400, "unlabelled")
+    got = send("unlabelled=1&id=t", b"a text", "text/plain").ok().json
+    equal((got["id"], got["label"], got["status"]), ("t", None, "stored"))
+    equal(send("unlabelled=1", mail % b"one", "message/rfc822").ok().json["status"], "stored")
+    box = b"".join(b"From x Mon Jan  1 00:00:00 2024\n" + mail % name + b"\n" for name in (b"two", b"three"))
+    equal(send("unlabelled=1", box, "application/mbox").ok().json["stored"], 2)
+    table = b"id,text,label\n1,red apple,fruit\n2,green apple,\n"
+    got = send("", table, "text/csv").ok().json
+    equal((got["learned"], got["failed"]), (1, 1))
+    got = send("unlabelled=1", table, "text/csv").ok().json
+    equal((got["unchanged"], got["stored"], got["failed"]), (1, 1, 0))
+    equal(send("unlabelled=1", b"text\nold car\nnew car\n", "text/csv").ok().json["stored"], 2)
+    row = client.get(M).ok().json
+    equal((row["unlabelled"], {name: counts["documents"] for name, counts in row["labels"].items()}), (7, {"fruit": 1}))
+    label(client, "t", "note").ok()
+    equal(client.get(M + "/documents/t").ok().json["label"], "note")
