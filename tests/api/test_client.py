@@ -191,6 +191,33 @@ def test_a_header_is_never_learned(api):
     holds("--columns text=COLUMN,label=COLUMN (there are: no, what, kind)" in client.said, client.said)
 
 
+def test_columns_that_are_passed_over_are_said(api):
+    """Names that are usual are understood, but a title that nobody learns must not go unnoticed."""
+    client, folder = Bayesc(api), api.new_folder()
+    for i, (header, note) in enumerate(((b"ticket,title,body,category", "the text is the column body; not used: ticket, title (with --columns text=A+B,label=C you say otherwise)"),
+                                        (b"no,more,mail,label", "the text is the column mail; not used: no, more"), (b"-,id,text,label", "not used: -"))):
+        path = write(folder, f"{i}.csv", content=header + b"\n1,Refund,my money please,billing\n")
+        for options in ([], ["--in-order"]):
+            client.run("train", "-m", api.name(), *options, path)
+            equal(client.said.count(note), 1, client.said)
+    client.run("train", "-m", api.name(), "--columns", "text=title+body,label=category", os.path.join(folder, "0.csv"))
+    holds("not used" not in client.said, client.said)
+    client.run("train", "-m", api.name(), write(folder, "all.csv", content=b"text,label\na,b\n"))
+    holds("not used" not in client.said, client.said)
+
+
+def test_a_table_from_standard_input(api):
+    """With --columns, as there is no name that would say so."""
+    client = Bayesc(api)
+    for separator in (b",", b";", b"\t"):
+        model = api.name()
+        table = b"".join(separator.join(row) + b"\n" for row in ((b"title", b"queue"), (b"a refund", b"billing"), (b"no line", b"network")))
+        client.run("train", "-m", model, "--columns", "text=title,label=queue", stdin=table)
+        equal(counts(api, model), {"billing": 1, "network": 1}, separator)
+        client.run("train", "-m", model, "--columns", "text=title,label=queue", "-", stdin=table)
+        equal(counts(api, model), {"billing": 1, "network": 1}, "the same again")
+
+
 def test_columns_are_values_of_fields(api):
     """Rows of a table with a header: each is the document that JSON with these values is."""
     client, model = Bayesc(api), api.name()

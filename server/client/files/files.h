@@ -63,8 +63,9 @@ struct nb_files_options {
     "A PATH is a file, a folder with all files in it, or - for standard input. Recognized\n"       \
     "without an option: a single mail or text, an mbox, a Maildir (its folders cur and new;\n"     \
     "mails marked as trash or draft are skipped), and by their names .csv, .tsv, .ndjson and\n"    \
-    ".jsonl. Files and folders whose name begins with a dot are skipped; binary files are said\n"  \
-    "and not read, unless --text or --mail says what they are.\n"
+    ".jsonl; with --columns standard input is a table, too. Files and folders whose name\n"        \
+    "begins with a dot are skipped; binary files are said and not read, unless --text or\n"        \
+    "--mail says what they are.\n"
 
 /* Where documents come from and go to. Read-only while they are read. */
 struct nb_files {

@@ -31,6 +31,15 @@ static const char *format_of_bytes(struct nb_string bytes)
     return is_mbox ? "mbox" : "file";
 }
 
+/* What comes through a pipe has no name that would say so; --columns is of tables. */
+static const char *format_of_stream(const struct nb_reading *reading)
+{
+    struct nb_string bytes = nb_input_unused(&reading->input);
+    const char *end = bytes.length > 0 ? memchr(bytes.bytes, '\n', bytes.length) : NULL;
+    size_t length = end == NULL ? bytes.length : (size_t)(end - bytes.bytes);
+    return length > 0 && memchr(bytes.bytes, '\t', length) != NULL ? "tsv" : "csv";
+}
+
 static int find_format(struct nb_reading *reading, const char **format, struct nb_error *error)
 {
     *format = format_of_name(reading->name);
@@ -41,8 +50,12 @@ static int find_format(struct nb_reading *reading, const char **format, struct n
         rc = nb_input_fill(&reading->input, NB_ITEM_MOST, error);
     if (rc < 0)
         return rc;
-    *format = reading->files->options->is_text ? "file"
-                                               : format_of_bytes(nb_input_unused(&reading->input));
+    if (reading->is_stream && reading->files->options->columns != NULL)
+        *format = format_of_stream(reading);
+    else if (reading->files->options->is_text)
+        *format = "file";
+    else
+        *format = format_of_bytes(nb_input_unused(&reading->input));
     return 0;
 }
 

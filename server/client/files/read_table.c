@@ -31,6 +31,14 @@ static bool has_content(const struct table *t)
     return found;
 }
 
+static bool has_mail(const struct table *t)
+{
+    bool found = false;
+    for (size_t i = 0; i < t->column_count; i++)
+        found = found || t->columns[i] == NB_COLUMN_MAIL;
+    return found;
+}
+
 static int columns_of_option(struct table *t, const char *names, struct nb_error *error)
 {
     while (*names != '\0') {
@@ -117,6 +125,50 @@ static int ask_for_columns(const struct table *t, struct nb_error *error)
     return rc;
 }
 
+/* Appends the names of the columns that are this, separated by commas. Returns 0 or NB_NO_MEMORY.
+ */
+static int append_names(const struct table *t, enum nb_column column, struct nb_buffer *names)
+{
+    int rc = 0;
+    bool is_first = true;
+    for (size_t i = 0; rc == 0 && i < t->column_count; i++) {
+        if (t->columns[i] != column)
+            continue;
+        struct nb_string name = nb_string_trim(t->rows.cells[i]);
+        rc = nb_buffer_printf(
+            names, "%s%.*s", is_first ? "" : ", ",
+            (int)(name.length < HEADER_WORD_MOST ? name.length : HEADER_WORD_MOST), name.bytes);
+        is_first = false;
+    }
+    return rc;
+}
+
+/* Says which columns are passed over because their names do not say what they are: one of them may
+ * have the better half of the text. */
+static int tell_unused(const struct table *t, struct nb_error *error)
+{
+    const struct nb_files *files = t->reading->files;
+    struct nb_buffer told = {0};
+    bool is_unused = false;
+    for (size_t i = 0; i < t->column_count; i++)
+        is_unused = is_unused || t->columns[i] == NB_COLUMN_NONE;
+    if (!is_unused || files->note == NULL)
+        return 0;
+    int rc = nb_buffer_printf(&told, "the text is the column ");
+    if (rc == 0)
+        rc = append_names(t, has_mail(t) ? NB_COLUMN_MAIL : NB_COLUMN_TEXT, &told);
+    if (rc == 0)
+        rc = nb_buffer_printf(&told, "; not used: ");
+    if (rc == 0)
+        rc = append_names(t, NB_COLUMN_NONE, &told);
+    if (rc == 0)
+        rc = nb_buffer_printf(&told, " (with --columns text=A+B,label=C you say otherwise)");
+    if (rc == 0)
+        files->note(files->user, t->reading->name, told.bytes);
+    nb_buffer_deinit(&told);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
 /* Learns the columns from the first row: it names them (*is_header), or the row has two cells, a
  * label and a text. */
 static int columns_of_row(struct table *t, bool *is_header, struct nb_error *error)
@@ -124,7 +176,7 @@ static int columns_of_row(struct table *t, bool *is_header, struct nb_error *err
     t->column_count = t->rows.cell_count;
     *is_header = nb_header_read(t->rows.cells, t->rows.cell_count, t->columns);
     if (*is_header)
-        return 0;
+        return tell_unused(t, error);
     if (t->rows.cell_count != 2)
         return ask_for_columns(t, error);
     t->columns[0] = NB_COLUMN_LABEL;

@@ -13,6 +13,7 @@ int nb_reading_open(struct nb_reading *reading, const struct nb_files *files, co
     *reading = (struct nb_reading){.files = files, .name = is_stdin ? "standard input" : path};
     reading->input.file = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     reading->input.is_owned = !is_stdin && reading->input.file >= 0;
+    reading->is_stream = is_stdin || lseek(reading->input.file, 0, SEEK_CUR) < 0;
     return reading->input.file >= 0 ? 0 : nb_error_errno(error, errno, "cannot be opened");
 }
 

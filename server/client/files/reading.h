@@ -15,6 +15,7 @@ struct nb_reading {
     struct nb_string label; /* of documents that bring none */
     enum nb_item_part part;
     struct nb_input input;
+    bool is_stream;         /* standard input, or a pipe */
     bool is_over;           /* `take` has returned a code: it wants no more documents */
     struct nb_buffer title; /* owned: the name and the place of the last document */
 };
