@@ -76,7 +76,6 @@ def prepare(folder):
     subprocess.run([os.path.join(TOP, "tests", "walks", "files.py"), folder], check=True)
     with open(os.path.join(folder, "bayesd.conf"), "w", encoding="ascii") as file:
         file.write("[server]\ntimeout = 20\n")
-    os.mkdir(os.path.join(folder, "backups"))
     os.symlink(os.path.join(os.path.abspath(TOP), "scripts"), os.path.join(folder, "scripts"))
     with open(os.path.join(folder, "message.eml"), "w", encoding="ascii", newline="") as file:
         file.write(MESSAGE)
