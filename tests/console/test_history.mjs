@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import {equal, holds} from "./browser.mjs";
+import {equal, holds, PHONE} from "./browser.mjs";
 import {until} from "./daemon.mjs";
 
 const HOSTILE = "<img src=x onerror=alert(1)> prize";
@@ -69,6 +69,16 @@ export async function one_click_puts_it_right(api) {
   await tab.page.select(`#${selects.at(-1)}`, "1");
   await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
   holds((await tab.text("tbody tr")).includes("spam"), "with its label");
+}
+
+export async function on_a_phone_the_answers_are_in_sight(api) {
+  const daemon = await kept(api);
+  const tab = await api.tab(daemon, {device: PHONE});
+  await tab.go("history/sample");
+  await tab.sees("tbody th", "text-1");
+  const ends = await tab.page.$$eval("tbody .answers button", (all) => all.map((one) => one.getBoundingClientRect().right));
+  equal(ends.length, 8, "answers");
+  holds(Math.max(...ends) <= PHONE.width, `answers end at ${ends}`);
 }
 
 export async function pages_follow_each_other(api) {

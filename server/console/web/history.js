@@ -36,9 +36,10 @@ class Row {
     this.row = row;
     this.labels = h("td", {class: "answers"});
     this.title = row.subject || row.message_id || row.id;
-    this.node = h("tr", null, h("th", {scope: "row"}, this.title), h("td", null, new Date(row.time).toLocaleString()),
-      h("td", null, row.verdict), h("td", {class: "number"}, percent(row.probability)), h("td", null, row.source), this.labels,
-      h("td", null, h("button", {type: "button", class: "quiet", "aria-label": `Why: ${this.title}`, onclick: () => list.open(this.row)}, "Why")));
+    // What is read and pressed most comes first: on a phone the rest is out of sight.
+    this.node = h("tr", null, h("th", {scope: "row"}, this.title), h("td", null, row.verdict, h("span", {class: "sure"}, percent(row.probability))), this.labels,
+      h("td", null, h("button", {type: "button", class: "quiet", "aria-label": `Why: ${this.title}`, onclick: () => list.open(this.row)}, "Why")),
+      h("td", null, new Date(row.time).toLocaleString()), h("td", null, row.source));
     this.drawLabels();
   }
 
@@ -92,7 +93,7 @@ class List {
     this.none = h("p", {class: "notice"}, "No verdict is kept that fits.");
     this.why = h("div");
     const table = h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "Verdicts"}, h("table", null, h("caption", null, "Verdicts, newest first"),
-      h("thead", null, h("tr", null, ["Document", "When", "Verdict", "Probability", "Asked by", "It is", "Reasons"].map((name) => h("th", {scope: "col"}, name)))), this.body));
+      h("thead", null, h("tr", null, ["Document", "Verdict", "It is", "Reasons", "When", "Asked by"].map((name) => h("th", {scope: "col"}, name)))), this.body));
     put(place, this.labels.length > CHOICES_MOST ? labelList("history-labels", this.labels) : null, this.filters(), this.told, table, this.none, this.more, this.why);
   }
 
