@@ -21,20 +21,16 @@ struct nb_feature_text {
     size_t length;
 };
 
-/* What stands for a byte: 0 for white space, which is left out. */
-static inline char nb_feature_byte(char c)
-{
-    if (c == ' ' || c == '\t' || c == '\n' || c == '\r')
-        return '\0';
-    return c > ' ' && c < 0x7f ? nb_ascii_lower(c) : '?';
-}
+/* What stands for each byte: 0 for white space, which is left out. A table: the bytes of names and
+ * addresses cannot be foreseen, and so no branch that depends on them. */
+extern const char nb_feature_bytes[256];
 
 /* Append bytes, a C string, a text. What does not fit is left out. */
 static inline void nb_feature_put(struct nb_feature_text *f, const char *bytes, size_t length)
 {
     size_t end = f->length; /* a copy, which no store to a byte can change */
     for (size_t i = 0; i < length && end < NB_FEATURE_TEXT; i++) {
-        char c = nb_feature_byte(bytes[i]);
+        char c = nb_feature_bytes[(unsigned char)bytes[i]];
         f->bytes[end] = c;
         end += c != '\0';
     }
