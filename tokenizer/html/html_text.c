@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/html/html_text.h"
 
+#include <endian.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "core/base/ascii.h"
@@ -9,6 +11,7 @@
 
 enum {
     NAME_BYTES = 12, /* of the name of an element; the longest in the tables is "blockquote" */
+    NAME_ROOM = 16,  /* of a name and the zeros behind it */
     SNIFF_BYTES = 1024
 };
 
@@ -21,7 +24,7 @@ struct walk {
 
 /* Elements that separate the text around them, sorted. All others are inline, unknown ones too, as
  * in browsers. */
-static const char *const separating[] = {
+static const char separating[][NAME_ROOM] = {
     "address",  "article",    "aside",    "audio",   "blockquote", "body",     "br",
     "button",   "canvas",     "caption",  "center",  "col",        "colgroup", "dd",
     "details",  "dialog",     "dir",      "div",     "dl",         "dt",       "embed",
@@ -36,36 +39,40 @@ static const char *const separating[] = {
     "tr",       "ul",         "video",    "xmp"};
 
 /* Elements without an end tag, sorted. */
-static const char *const empty[] = {"area", "base",  "br",   "col",  "embed", "frame", "hr",
-                                    "img",  "input", "link", "meta", "param", "wbr"};
+static const char empty[][NAME_ROOM] = {"area", "base",  "br",   "col",  "embed", "frame", "hr",
+                                        "img",  "input", "link", "meta", "param", "wbr"};
 
 /* Elements with an optional end tag, sorted: the next one of the same name ends them. */
-static const char *const self_ending[] = {"dd", "dt", "li", "option", "p", "td", "th", "tr"};
+static const char self_ending[][NAME_ROOM] = {"dd", "dt", "li", "option", "p", "td", "th", "tr"};
 
 /* The name in lower case, cut to fit. */
-static void lower_name(struct nb_string name, char lower[NAME_BYTES])
+static void lower_name(struct nb_string name, char lower[NAME_ROOM])
 {
     size_t length = name.length < NAME_BYTES - 1 ? name.length : NAME_BYTES - 1;
+    memset(lower, 0, NAME_ROOM);
     for (size_t i = 0; i < length; i++)
         lower[i] = nb_ascii_lower(name.bytes[i]);
-    lower[length] = '\0';
 }
 
-static bool is_in(const char *name, const char *const *words, size_t count)
+/* The first eight bytes, as a number of the same order. In no table do two names have the same. */
+static uint64_t rank_of(const char name[NAME_ROOM])
 {
-    while (count > 0) {
-        size_t middle = count / 2;
-        int order = strcmp(name, words[middle]);
-        if (order == 0)
-            return true;
-        if (order > 0) {
-            words += middle + 1;
-            count -= middle + 1;
-        } else {
-            count = middle;
-        }
+    uint64_t bytes;
+    memcpy(&bytes, name, sizeof bytes);
+    return be64toh(bytes);
+}
+
+/* Whether a name is in a sorted table. The last word that is not behind the name is found without a
+ * branch that depends on the name: a page has thousands of them. */
+static bool is_in(const char name[NAME_ROOM], const char (*words)[NAME_ROOM], size_t count)
+{
+    uint64_t rank = rank_of(name);
+    while (count > 1) {
+        size_t half = count / 2;
+        words += rank_of(words[half]) <= rank ? half : 0;
+        count -= half;
     }
-    return false;
+    return memcmp(name, *words, NAME_ROOM) == 0;
 }
 
 #define IS_IN(name, words) is_in(name, words, sizeof(words) / sizeof *(words))
@@ -98,7 +105,8 @@ static int close_element(struct walk *walk, struct nb_string name)
 }
 
 /* `lower`: the name of the tag in lower case. */
-static int open_element(struct walk *walk, const char *lower, const struct nb_html_token *tag)
+static int open_element(struct walk *walk, const char lower[NAME_ROOM],
+                        const struct nb_html_token *tag)
 {
     struct nb_html_style style = walk->style;
     int rc = 0;
@@ -141,7 +149,7 @@ static int write_attributes(struct walk *walk, const struct nb_html_token *tag)
 
 static int start_tag(struct walk *walk, const struct nb_html_token *tag)
 {
-    char name[NAME_BYTES];
+    char name[NAME_ROOM];
     lower_name(tag->name, name);
     bool separates = IS_IN(name, separating);
     int rc = separates ? separate(current(walk)) : 0;
@@ -156,7 +164,7 @@ static int start_tag(struct walk *walk, const struct nb_html_token *tag)
 
 static int end_tag(struct walk *walk, const struct nb_html_token *tag)
 {
-    char name[NAME_BYTES];
+    char name[NAME_ROOM];
     lower_name(tag->name, name);
     bool separates = IS_IN(name, separating);
     int rc = separates ? separate(current(walk)) : 0;

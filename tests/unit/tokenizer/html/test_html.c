@@ -215,6 +215,44 @@ START_TEST(test_text)
 }
 END_TEST
 
+/* Of each element alone between two letters: whether it separates them. */
+static void assert_separation(const char *const *names, bool separates)
+{
+    for (size_t i = 0; names[i] != NULL; i++) {
+        char html[64];
+        struct nb_html_text out = {0};
+        size_t length = (size_t)snprintf(html, sizeof html, "a</%s>b", names[i]);
+        ck_assert_int_eq(nb_html_to_text(html, length, NULL, &out), 0);
+        ck_assert_msg((memchr(out.visible.bytes, '\n', out.visible.length) != NULL) == separates,
+                      "%s", names[i]);
+        nb_html_text_deinit(&out);
+    }
+}
+
+START_TEST(test_separation)
+{
+    static const char *const blocks[] = {
+        "address",  "article",    "aside",    "audio",   "blockquote", "body",     "br",
+        "button",   "canvas",     "caption",  "center",  "col",        "colgroup", "dd",
+        "details",  "dialog",     "dir",      "div",     "dl",         "dt",       "embed",
+        "fieldset", "figcaption", "figure",   "footer",  "form",       "frame",    "frameset",
+        "h1",       "h2",         "h3",       "h4",      "h5",         "h6",       "head",
+        "header",   "hr",         "html",     "iframe",  "img",        "input",    "isindex",
+        "label",    "legend",     "li",       "link",    "listing",    "main",     "map",
+        "marquee",  "menu",       "meta",     "nav",     "noframes",   "noscript", "object",
+        "ol",       "optgroup",   "option",   "p",       "plaintext",  "pre",      "script",
+        "section",  "select",     "style",    "summary", "svg",        "table",    "tbody",
+        "td",       "template",   "textarea", "tfoot",   "th",         "thead",    "title",
+        "tr",       "ul",         "video",    "xmp",     "BLOCKQUOTE", NULL};
+    static const char *const inlines[] = {
+        "a",      "abbr",      "addres", "addresses",   "ar",   "b", "blockquot", "blockquotes",
+        "bs",     "col-group", "em",     "figcaptions", "font", "h", "h7",        "span",
+        "tables", "u",         "x",      "xmps",        "z",    NULL};
+    assert_separation(blocks, true);
+    assert_separation(inlines, false);
+}
+END_TEST
+
 /* `count` times one unit and then what follows, in the caller's `html`; '#' in the unit becomes the
  * number of the copy. Returns the length. */
 static size_t behind_many(char *html, size_t size, const char *unit, size_t count, const char *rest)
@@ -447,6 +485,7 @@ int main(void)
     tcase_add_test(tcase, test_entities);
     tcase_add_test(tcase, test_entity_tables);
     tcase_add_test(tcase, test_text);
+    tcase_add_test(tcase, test_separation);
     tcase_add_test(tcase, test_text_in_deep_elements);
     tcase_add_test(tcase, test_style_behind_deep_elements);
     tcase_add_test(tcase, test_nul_is_left_out);
