@@ -396,10 +396,11 @@ format:
 # ---- install -------------------------------------------------------------------------------------
 
 .PHONY: install install-configuration uninstall dist docker
-# The documents keep their places, so that the links between them lead somewhere.
+# The documents keep their places, so that the links between them lead somewhere; those to other files of the source go.
 DOCUMENTS := $(wildcard README.md SECURITY.md CHANGELOG.md LICENSE config/*.md config/bayesd.conf \
                         config/bayesd.service config/bayesd-milter.service config/bayesd.sysusers config/image/README.md \
-                        clients/README.md clients/python/*.py server/HTTP.md server/MODELS.md) \
+                        clients/README.md clients/python/*.py clients/javascript/*.mjs server/HTTP.md server/MODELS.md \
+                        server/TUTORIAL.md server/network/README.md) \
              $(shell find config/integrations config/monitoring -type f 2>/dev/null)
 MANUALS := server/client/bayesc.1 config/bayesd.conf.5 server/bayesd.8 server/milter/bayesd-milter.8
 manual_place = $(PREFIX)/share/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
@@ -416,6 +417,7 @@ install: $(PROGRAMS:%=$(BUILD)/%) install-configuration
 	install -m 755 $(PROGRAMS:%=$(BUILD)/%) $(DESTDIR)$(PREFIX)/bin/
 	$(Q)$(foreach page,$(MANUALS),install -D -m 644 $(page) $(DESTDIR)$(call manual_place,$(page)) &&) :
 	$(Q)$(foreach file,$(DOCUMENTS),$(call install_document,$(file))) :
+	$(Q)scripts/prune-links $(DESTDIR)$(DOCDIR)
 	$(Q)$(foreach file,$(BASH_COMPLETIONS),install -D -m 644 server/client/bayesc.bash $(DESTDIR)$(file) &&) :
 	$(Q)$(foreach file,$(FISH_COMPLETIONS),install -D -m 644 server/client/bayesc.fish $(DESTDIR)$(file) &&) :
 	@# zsh finds the program of a file in its first line: each is to name one.
