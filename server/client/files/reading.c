@@ -12,9 +12,11 @@ int nb_reading_open(struct nb_reading *reading, const struct nb_files *files, co
     bool is_stdin = strcmp(path, "-") == 0;
     *reading = (struct nb_reading){.files = files, .name = is_stdin ? "standard input" : path};
     reading->input.file = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    reading->input.is_owned = !is_stdin && reading->input.file >= 0;
+    if (reading->input.file < 0)
+        return nb_error_errno(error, errno, "cannot be opened");
+    reading->input.is_owned = !is_stdin;
     reading->is_stream = is_stdin || lseek(reading->input.file, 0, SEEK_CUR) < 0;
-    return reading->input.file >= 0 ? 0 : nb_error_errno(error, errno, "cannot be opened");
+    return 0;
 }
 
 void nb_reading_close(struct nb_reading *reading)

@@ -55,7 +55,8 @@ START_TEST(a_text_is_read_as_it_was)
     const struct nb_item item = {.content = {bytes, texts[_i].length}};
     json_t *object = parse(&item, true);
     struct nb_string text = member(object, "text");
-    ck_assert_uint_eq(json_object_size(object), 1);
+    ck_assert_uint_eq(json_object_size(object), 2);
+    ck_assert(json_is_null(json_object_get(object, "label")));
     ck_assert_uint_eq(text.length, texts[_i].read_length);
     ck_assert_mem_eq(text.bytes, texts[_i].read, text.length);
     json_decref(object);
@@ -70,8 +71,8 @@ START_TEST(values_are_beside_a_text_or_alone)
         const char *written;
     } items[] = {
         {{.content = {"t", 1}, .values = {"{\"a\":1}", 7}},
-         "{\"text\":\"t\",\"values\":{\"a\":1}}"},
-        {{.has_no_content = true, .values = {"{}", 2}}, "{\"values\":{}}"},
+         "{\"text\":\"t\",\"values\":{\"a\":1},\"label\":null}"},
+        {{.has_no_content = true, .values = {"{}", 2}}, "{\"values\":{},\"label\":null}"},
         {{.has_no_content = true, .values = {"{}", 2}, .label = {"l", 1}, .id = {"i", 1}},
          "{\"values\":{},\"label\":\"l\",\"id\":\"i\"}"},
     };
