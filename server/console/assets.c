@@ -29,6 +29,7 @@
     SCRIPT(model_copies)                                                                           \
     SCRIPT(model_labels)                                                                           \
     SCRIPT(model_list)                                                                             \
+    SCRIPT(model_quarantine)                                                                       \
     SCRIPT(model_sample)                                                                           \
     SCRIPT(model_settings)                                                                         \
     SCRIPT(model_sources)                                                                          \

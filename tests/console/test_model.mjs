@@ -147,6 +147,32 @@ export async function what_a_source_taught_is_taken_back(api) {
   await tab.sees("main", "1 document would be taken back");
 }
 
+export async function what_waits_is_learned_or_dropped(api) {
+  const daemon = await api.daemon("[models]\nquarantine = users, others\n");
+  await daemon.trainSample("sample");
+  const teach = (id, text, label, source) => daemon.call("POST", `v1/models/sample/train?label=${label}&id=${id}&source=${source}`, text, {"Content-Type": "text/plain"});
+  await teach("one", "the meeting on friday", "ham", "users");
+  await teach("two", "claim your free prize", "ham", "others");
+  await daemon.end("SIGTERM");
+  await daemon.begin(); // what waits does so still
+  const tab = await api.tab(daemon);
+  await tab.go("overview");
+  await tab.sees(".light.warn a", "sample: changes by sources without trust wait for you.");
+  await tab.press("sample: changes by sources without trust wait for you.");
+  await tab.sees("h2", "What waits for you");
+  await tab.sees("tbody", "users");
+  await tab.looksRight("model-quarantine");
+  await tab.page.click('button[aria-label="Learn them: users"]');
+  await tab.press("Learn them", "dialog");
+  await tab.page.waitForFunction(() => document.querySelector('button[aria-label="Learn them: users"]') === null);
+  await tab.page.click('button[aria-label="Drop them: others"]');
+  await tab.press("Drop them", "dialog");
+  await tab.page.waitForFunction(() => ![...document.querySelectorAll("h2")].some((one) => one.textContent === "What waits for you"));
+  equal((await daemon.call("GET", "v1/models/sample")).labels.ham.documents, 48, "learned");
+  await tab.go("overview");
+  await tab.sees(".light.good h2", "All is well");
+}
+
 export async function a_model_is_copied_exported_imported_and_deleted(api) {
   const {daemon, tab} = await opened(api, "copies", {awaited: [409]});
   await tab.looksRight("model-copies");

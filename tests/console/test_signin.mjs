@@ -43,6 +43,23 @@ export async function it_is_kept_for_the_tab_on_request(api) {
   await tab.sees("main h1", "Sign in");
 }
 
+export async function a_token_that_may_only_ask_sees_the_overview(api) {
+  const daemon = await api.daemon(CONFIG);
+  await daemon.trainSample("sample", {Authorization: `Bearer ${ADMIN}`});
+  const asker = await daemon.newToken("asker", "classify", "*");
+  const tab = await api.tab(daemon, {awaited: [401, 403]});
+  await tab.go("overview");
+  await fill(tab, asker);
+  await tab.sees(".light.good h2", "All is well");
+  await tab.sees("tbody", "sample");
+  let asked = 0;
+  tab.page.on("request", (request) => { asked += request.url().includes("/quarantine") ? 1 : 0; });
+  await tab.go("try/sample");
+  await tab.page.evaluate(() => { location.hash = "#/overview"; });
+  await tab.sees("tbody", "sample");
+  equal(asked, 0, "requests for what is refused");
+}
+
 export async function a_token_for_some_models_shows_these(api) {
   const daemon = await api.daemon(CONFIG);
   const admin = {Authorization: `Bearer ${ADMIN}`};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What needs a person: {level: "bad" or "warn", text, view, model}. Nothing, if the list is empty.
+// What needs a person: {level: "bad" or "warn", text, view, model, rest}. Nothing, if the list is empty.
 
 import {bytes, count, plural} from "./format.js";
 import {labelsOf} from "./models.js";
@@ -21,7 +21,6 @@ function ofTheMetrics(families) {
   const found = [];
   const failures = total(families, "bayesd_commit_failures_total");
   const refused = total(families, "bayesd_refused_total", {reason: "unknown_token"});
-  const waits = total(families, "bayesd_changes_total", {status: "quarantined"});
   const queued = total(families, "bayesd_queued_changes");
   if (failures > 0) found.push({level: "bad", text: `${plural(failures, "write")} to the disk failed since the start. Is it full?`});
   const left = total(families, "bayesd_disk_free_bytes"), store = total(families, "bayesd_store_bytes");
@@ -29,7 +28,6 @@ function ofTheMetrics(families) {
     found.push({level: left < ROOM_LEAST / 4 ? "bad" : "warn", text: `${bytes(left)} are left on the disk of the models. When it is full nothing is learned any more; a rebuild takes as much as the models do, ${bytes(store)}.`});
   }
   if (queued > 10000) found.push({level: "warn", text: `${count(queued)} changes wait to be written: the disk is slow.`});
-  if (waits > 0) found.push({level: "warn", text: `${plural(waits, "change")} by sources without trust came since the start; look at the quarantine.`});
   if (refused > REFUSED_MANY) found.push({level: "warn", text: `${count(refused)} requests came with an unknown token, or with none, since the start.`});
   for (const {labels, value} of families.bayesd_model_drift ?? []) {
     if (value > DRIFT_FAR) found.push({level: "warn", view: "quality", model: labels.model,
@@ -58,6 +56,9 @@ function ofModels(models) {
   return left > 1 ? [...all.slice(0, MODELS_MOST), {level: "warn", text: `${plural(left, "other model")} of these need documents, too.`}] : all;
 }
 
+// `waiting`: names of models in whose quarantine something waits.
+const ofQuarantine = (waiting) => waiting.map((name) => ({level: "warn", view: "model", model: name, rest: ["sources"], text: `${name}: changes by sources without trust wait for you.`}));
+
 export function concerns(state) {
-  return [...ofTheStore(state), ...ofTheMetrics(state.families), ...ofModels(state.models)];
+  return [...ofTheStore(state), ...ofTheMetrics(state.families), ...ofQuarantine(state.waiting), ...ofModels(state.models)];
 }

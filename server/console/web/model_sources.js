@@ -6,6 +6,7 @@ import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say, table} from "./dom.js";
 import {count, number, percent, plural} from "./format.js";
 import {question} from "./model_labels.js";
+import {waiting} from "./model_quarantine.js";
 
 const NOTES = 20;
 const PAGES = 10; // of 100,000 documents, a second each at most
@@ -63,7 +64,7 @@ async function notes(place, name) {
 
 export async function show(place, info) {
   const source = h("input", {maxlength: 64, autocomplete: "off"}), from = h("input", {type: "datetime-local"}), to = h("input", {type: "datetime-local"});
-  const result = h("div"), before = h("div"), who = h("div");
+  const result = h("div"), before = h("div"), who = h("div"), waits = h("div");
   const time = (input) => (input.value ? new Date(input.value).toISOString() : undefined);
   const wish = () => ({source: source.value.trim() || undefined, from: time(from), to: time(to)});
   const look = async (wanted) => {
@@ -95,10 +96,10 @@ export async function show(place, info) {
     event.preventDefault();
     look(wish());
   };
-  put(place, who, h("form", {class: "panel", onsubmit: submit},
+  put(place, waits, who, h("form", {class: "panel", onsubmit: submit},
     h("p", null, "Every change has a source: the name of the token that was shown, the door it came by (http, rspamd, spamc), or what the client says."),
     field("Source", source, "Empty: all sources, of the time below."),
     h("div", {class: "row"}, field("From", from), field("Before", to)),
     h("button", {type: "submit", class: "main"}, "See what it would do")), result, before);
-  await Promise.all([notes(before, info.name), teachers(who, info.name, look)]);
+  await Promise.all([notes(before, info.name), teachers(who, info.name, look), waiting(waits, info.name, () => teachers(who, info.name, look))]);
 }

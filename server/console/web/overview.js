@@ -8,11 +8,13 @@ import {h, put} from "./dom.js";
 import {bytes, count, duration, number, plural} from "./format.js";
 import {parse, total} from "./metrics.js";
 import {ModelList} from "./model_list.js";
+import {firstOf} from "./model_quarantine.js";
 import {list} from "./models.js";
 import {address} from "./router.js";
 
 const PAUSE = 5000; // milliseconds between two looks
 const POINTS = 60;
+const ASKED_MOST = 20; // models that are asked for their quarantine
 
 // ---- what is asked ------------------------------------------------------------------------------
 
@@ -36,10 +38,21 @@ async function metrics(isAsked) {
   }
 }
 
+// The models in whose quarantine something waits, of the first ones. They are asked at first, and again while something
+// waits or more has come.
+async function waitingIn(families, models, before) {
+  const came = (all) => total(all, "bayesd_changes_total", {status: "quarantined"});
+  if (!families) return [];
+  if (before?.families && before.waiting.length === 0 && came(before.families) === came(families)) return [];
+  const waits = async ({name}) => ((await firstOf(name, 1)).quarantine.length > 0 ? name : null);
+  return (await Promise.all(models.filter((model) => model.state !== "damaged").slice(0, ASKED_MOST).map(waits))).filter(Boolean);
+}
+
 // `page`: of the models that are listed; what needs a person is asked of the first ones.
 async function look(isFirst, before, listed) {
   const [ready, families, first] = await Promise.all([readiness(), metrics(isFirst || before?.families), list()]);
-  return {...ready, families, models: first.models, hasMore: Boolean(first.next), page: await listed.ask(first), at: Date.now()};
+  const waiting = await waitingIn(families, first.models, before);
+  return {...ready, families, waiting, models: first.models, hasMore: Boolean(first.next), page: await listed.ask(first), at: Date.now()};
 }
 
 // ---- what is shown ------------------------------------------------------------------------------
@@ -47,7 +60,7 @@ async function look(isFirst, before, listed) {
 function light(found) {
   const level = found.some((one) => one.level === "bad") ? "bad" : found.length > 0 ? "warn" : "good";
   const title = {bad: "Something is wrong", warn: "Something needs you", good: "All is well"}[level];
-  const text = (one) => one.view ? h("a", {href: address(one.view, one.model)}, one.text) : one.text;
+  const text = (one) => one.view ? h("a", {href: address(one.view, one.model, ...one.rest ?? [])}, one.text) : one.text;
   return h("section", {class: `light ${level}`, "aria-labelledby": "light"},
     h("h2", {id: "light"}, h("span", {class: "lamp", "aria-hidden": "true"}), title),
     found.length > 0 ? h("ul", null, found.map((one) => h("li", {class: one.level}, text(one)))) : null);

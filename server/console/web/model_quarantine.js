@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What waits in the quarantine of a model: who wants what, what the model says of it, and one click for a source.
+
+import {get, json, model as of} from "./api.js";
+import {failure, h, put, say, table} from "./dom.js";
+import {count, percent, plural} from "./format.js";
+import {question} from "./model_labels.js";
+
+const PAGE = 1000, ROWS = 50;
+
+let isRefused = false; // the token is not an administrator's: it is not asked again
+
+// {quarantine, next}: the first changes that wait for whoever may settle them; none for others.
+export async function firstOf(name, limit) {
+  if (isRefused) return {quarantine: []};
+  try {
+    return await get(of(name, ["quarantine"], {limit}));
+  } catch (error) {
+    if (error.status !== 403) throw error;
+    isRefused = true;
+    return {quarantine: []};
+  }
+}
+
+window.addEventListener("token-changed", () => { isRefused = false; });
+
+const wish = (row) => (row.untrain ? "to be forgotten" : row.label ?? "without a label");
+const says = (row) => (row.verdict === undefined ? "-" : row.probability === undefined ? row.verdict : `${row.verdict} (${wish(row)}: ${percent(row.probability)})`);
+
+// Of each source: {source, changes, agreed: with what the model says, until: when the last of them came}.
+function sourcesOf(rows) {
+  const found = new Map();
+  for (const row of rows) {
+    const known = found.get(row.source) ?? {source: row.source, changes: 0, agreed: 0, until: row.time};
+    known.changes++;
+    known.agreed += row.verdict !== undefined && row.verdict === row.label ? 1 : 0;
+    if (row.time > known.until) known.until = row.time;
+    found.set(row.source, known);
+  }
+  return [...found.values()].sort((a, b) => b.changes - a.changes);
+}
+
+// Shows nothing if nothing waits; changed() is called when something was learned.
+export async function waiting(place, name, changed) {
+  const {quarantine: rows, next} = await firstOf(name, PAGE);
+  if (rows.length === 0) return void put(place);
+  const told = h("div");
+  // Only what was seen: what has come since is looked at first.
+  const settle = async ({source, until}, verb) => {
+    try {
+      const done = await json("POST", of(name, ["quarantine", verb]), {source, until});
+      const learned = Object.entries(done.applied ?? {}).map(([status, n]) => `${status} ${count(n)}`).join(", ");
+      say(verb === "drop" ? `${plural(done.dropped, "change")} dropped.` : `Done: ${learned}.`);
+      await waiting(place, name, changed);
+      await changed();
+    } catch (error) {
+      put(told, failure(error));
+    }
+  };
+  const button = (one, verb, text, isDanger) => h("button", {type: "button", class: isDanger ? "quiet danger" : "quiet", "aria-label": `${text}: ${one.source}`,
+    onclick: () => question(`${text}: ${plural(one.changes, "change")} by ${one.source}?`, text, () => settle(one, verb), isDanger ? "danger" : "main")}, text);
+  put(place, h("h2", null, "What waits for you"), h("p", null, "These changes came from sources without trust. They are learned if you say so."), told,
+    table("Waiting, by source", [{name: "Source"}, {name: "Changes", number: true}, {name: "As the model says", number: true}, {name: "What can be done"}],
+      sourcesOf(rows).map((one) => [one.source, count(one.changes), count(one.agreed), h("span", {class: "row"}, button(one, "apply", "Learn them", false), button(one, "drop", "Drop them", true))])),
+    table("What they want", [{name: "Document"}, {name: "Source"}, {name: "It should be"}, {name: "The model says"}],
+      rows.slice(0, ROWS).map((row) => [row.id, row.source, wish(row), says(row)])),
+    next || rows.length > ROWS ? h("p", {class: "hint"}, `And ${next ? "more" : count(rows.length - ROWS)} behind these.`) : null);
+}
