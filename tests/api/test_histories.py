@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random histories of every kind of change: what is served is the same live, after kill -9 at any commit,
-after a clean stop, after `--rebuild` and after export and import.
+after a clean stop, after `--rebuild`, after export and import, and from a backup.
 
 HISTORIES=N sets how many a run has; HISTORY=N goes through the one of that number alone.
 """
@@ -444,6 +444,20 @@ def rebuilt_is_the_same(api, data, config, want, what, ask=served):
     daemon.stop(seconds=30)
 
 
+def restored_is_the_same(api, daemon, config, want, what):
+    """A backup of the running daemon, put into an empty directory."""
+    folder = api.new_folder()
+    path, data = os.path.join(folder, "backup"), os.path.join(folder, "data")
+    with open(path, "wb") as file:
+        file.write(daemon.client.post("/v1/backup").ok().body)
+    status, out, err = api.tool("--restore", path, "--data", data, seconds=60)
+    equal(status, 0, f"--restore {what}: {out}{err}")
+    other = api.another(data=data, config=config).start()
+    fitted(other.client)
+    assert_same(served(other.client), want, "after --restore " + what)
+    other.stop(seconds=30)
+
+
 def one_history(api, rng, rebuild, can_rename):
     config = config_of(rng)
     daemon = api.another(config=config).start()
@@ -471,6 +485,7 @@ def one_history(api, rng, rebuild, can_rename):
         fitted(daemon.client)
         assert_same(served(daemon.client), want, f"after a {how}, {what}")
     copies_are_the_same(api, daemon, want, what)
+    restored_is_the_same(api, daemon, config, want, what)
     daemon.stop(seconds=30)
 
 
