@@ -6,8 +6,8 @@
 
 INDEX has lines 'label<TAB>path[<TAB>train|test]'; where nothing says what the tests are, they are a half. From each draw
 a model learns so many documents of each label, stores the rest of the training part without a label (at most
---unlabelled of it), and is asked about the tests twice: with unlabelled_weight 0, and "auto" after
-POST /v1/models/{model}/em. Printed are means over the draws: right answers, log-loss (natural, of the right label's
+--unlabelled of it), and is asked about the tests twice: with unlabelled_weight 0, and "auto" when
+/v1/models/{model}/em is ready. Printed are means over the draws: right answers, log-loss (natural, of the right label's
 probability, at least 10^-6) and calibration error of the winner's probability (ECE), without and with; then the least
 gain of a draw in right answers, and of each draw the weight that was chosen, and how long that took.
 """
@@ -45,12 +45,12 @@ def asked(server, path, tests, kind):
 
 
 def fitted(server, path):
-    """Waits until it is done, by this request or by the daemon itself."""
-    found = json.loads(server.request("POST", path + "/em", b""))
-    while found["state"] in ("waiting", "running"):
-        time.sleep(0.1)
+    """Waits until the daemon has done it by itself: a request for it may take longer than a client waits."""
+    while True:
         found = json.loads(server.request("GET", path + "/em"))
-    return found
+        if found["state"] not in ("waiting", "running"):
+            return found
+        time.sleep(0.1)
 
 
 def divide(labels, size, rng, most):
