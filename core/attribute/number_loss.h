@@ -9,6 +9,8 @@
 #include "core/attribute/bins.h"
 #include "core/attribute/gaussian.h"
 
+enum { NB_NUMBERS_COMPARED = 512 }; /* different numbers that are left out, at most */
+
 /* An attribute whose numbers vary; all of it is borrowed. */
 struct nb_number_field {
     const struct nb_settings *settings;
@@ -21,8 +23,9 @@ struct nb_number_field {
     double added;                        /* to variances */
 };
 
-/* Sets whether bins have the smaller loss, over the attribute's numbers. It takes these times the
- * labels, for each label that has them, and bins times the labels squared. Returns 0 or
+/* Sets whether bins have the smaller loss, over the attribute's numbers or those that stand for
+ * them. It takes these times the labels, for each label that has them, and bins times the labels
+ * squared, and a look at every number. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_number_compare(const struct nb_number_field *field, const struct nb_model *model,
                       const struct nb_number_span *numbers, bool *bins_are_better);

@@ -10,8 +10,10 @@
  * have a number, where each is predicted from its number alone by the numbers of all others
  *   (leave-one-out). A label's prior there is its share of these others; documents of labels with
  * one number are passed over; the borders of bins, and what is added to variances, stay those of
- * all. On a tie the Gaussian is taken. So the choice is a function of the counts and the settings,
- * and the same after a replay, on another node and after --rebuild.
+ * all. Of more than 512 different numbers (number_loss.h) only 512 are left out: in their order
+ * they are cut into so many groups of the same size, and one number of each, drawn by the place of
+ * the group, stands for it. On a tie the Gaussian is taken. So the choice is a function of the
+ * counts and the settings, and the same after a replay, on another node and after --rebuild.
  *
  * Gaussians follow from sums; for bins the different numbers are walked over once for each
  * generation of the counts, in their order (number_list.h).
