@@ -17,7 +17,9 @@ static const double least_turnover = 4; /* least changes to a label, or revised 
 static const double new_share = 1;      /* and least share of what was there before; */
 static const double early_share = 0.25; /* among the first documents: */
 static const double early = 200;
-static const double turned_share = 0.05;
+/* Least share of all documents that changed: in a mixed stream, in its first documents, and in one
+ * that is not mixed. */
+static const double mixed_share = 0.5, mixed_early_share = 0.2, turned_share = 0.05;
 static const double skewed_share = 0.2;
 static const double label_share = 0.02; /* not taught of a label: of all documents, and */
 static const double mostly = 0.75;
@@ -26,7 +28,7 @@ static const double revised_share = 0.1;
 static const double corrected_share = 0.01;
 /* Bounds for a pass of the twin: share not taught, and numbers of documents. */
 static const double pass_share = 0.05;
-static const uint64_t tiny = 250, large = 5000, largest = 30000;
+static const uint64_t tiny_mixed = 100, tiny = 250, large = 5000, largest = 30000;
 static const double skew_fading = 1.0 / 10000; /* what the sum loses with each document */
 static const uint64_t most_lessons = 600000; /* documents times labels, in a model above `large` */
 
@@ -154,6 +156,12 @@ bool nb_order_is_skewed(const struct nb_weights *order)
     return changes > 0 && nb_weights_at(order, SKEW) >= skewed_share * all;
 }
 
+/* Whether every document has taught with its whole weight. */
+static bool is_mixed(const struct nb_weights *order)
+{
+    return !(nb_weights_at(order, SKEW) > 0);
+}
+
 struct nb_random nb_order_random(const struct nb_weights *order, enum nb_order_draw what)
 {
     double count = nb_weights_at(order, what == NB_DRAW_LESSON ? CHANGES : REFITS);
@@ -194,6 +202,13 @@ int nb_order_note_start(struct nb_weights *order)
     return rc;
 }
 
+static bool has_grown(const struct nb_weights *order, double all)
+{
+    double mixed = nb_weights_at(order, CHANGES) <= early ? mixed_early_share : mixed_share;
+    double share = is_mixed(order) ? mixed : turned_share;
+    return nb_weights_at(order, RIPE) > 0 && nb_weights_at(order, TURNOVER) >= share * all;
+}
+
 static bool has_missed_much(const struct nb_weights *order, double all)
 {
     return nb_weights_at(order, NOT_TAUGHT) >= skewed_share * all ||
@@ -207,9 +222,7 @@ enum nb_order_reason nb_order_reason(const struct nb_weights *order, uint64_t do
         return NB_ORDER_REVISED;
     if (documents > small)
         return has_missed_much(order, all) ? NB_ORDER_SKEWED : NB_ORDER_NONE;
-    return nb_weights_at(order, RIPE) > 0 && nb_weights_at(order, TURNOVER) >= turned_share * all
-               ? NB_ORDER_GROWN
-               : NB_ORDER_NONE;
+    return has_grown(order, all) ? NB_ORDER_GROWN : NB_ORDER_NONE;
 }
 
 bool nb_order_wants_idle(const struct nb_weights *order, uint64_t documents)
@@ -296,7 +309,8 @@ bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents, uin
         (documents <= largest && nb_order_is_stale(order, documents)))
         return true;
     if (documents <= small)
-        return documents <= tiny || not_taught >= pass_share * (double)documents;
+        return documents <= (is_mixed(order) ? tiny_mixed : tiny) ||
+               not_taught >= pass_share * (double)documents;
     return documents <= large || (documents <= largest && documents * labels <= most_lessons);
 }
 

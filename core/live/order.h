@@ -29,7 +29,8 @@
  *
  *     D <= 1000:  k_v >= max(4, D_v - k_v) for some v, and among the first 200 documents
  *                 k_v >= max(4, (D_v - k_v) / 4), or the second of two labels begins to teach; and
- *                 the k_v sum to D / 20
+ *                 the k_v sum to D / 20; or, as long as every document has taught with weight 1, as
+ *                 in a mixed stream, to D / 2, and among the first 200 documents to D / 5
  *     D > 1000:   S >= 0.2 D;  or the part S_v of S that is of label v is >= max(0.02 D, 0.75 D_v):
  *                 most of a label was not taught;  or, when the writer has nothing to do,
  *                 S >= 0.02 D and S >= N / 2
@@ -126,7 +127,8 @@ bool nb_order_is_stale(const struct nb_weights *order, uint64_t documents);
 
 /* Whether a new twin must learn once from all documents after the refit has fitted the stack's
  * weights (a pass). Always if the refit was requested; with up to 30,000 documents if it is
- * NB_REFIT_OF_SKEW or the weights were stale; else with up to 250 documents, with up to 1,000 if
+ * NB_REFIT_OF_SKEW or the weights were stale; else with up to 250 documents (100 as long as every
+ * document has taught with weight 1), with up to 1,000 if
  * the sum of 1 - w since the last pass is a 20th of them, from 1,001 to 5,000, and up to 30,000 if
  * documents times labels are at most 600,000. Without a pass the twin learns from the drawn
  * documents alone, and least from the newest ones. */
