@@ -170,7 +170,7 @@ static int begin_scores(const struct nb_blend *b, struct nb_scores *scores)
     if (nb_scores_grow(scores, b->size) != 0)
         return NB_NO_MEMORY;
     scores->size = b->size;
-    scores->total = scores->known = 0;
+    scores->total = scores->known = scores->weighed = 0;
     for (uint32_t v = 0; v < b->size; v++)
         scores->labels[v] = v;
     return 0;

@@ -46,8 +46,8 @@ static struct sides sides_of(const struct nb_scorer *s, const struct nb_score_vi
     if (view->estimates != NULL) {
         sides.best_lacks = view->estimates[sides.best].certain;
         sides.second_lacks = view->estimates[sides.second].certain;
-        sides.best_term = nb_position_term(s, view, sides.best, scores->known);
-        sides.second_term = nb_position_term(s, view, sides.second, scores->known);
+        sides.best_term = nb_position_term(s, view, sides.best, scores->weighed);
+        sides.second_term = nb_position_term(s, view, sides.second, scores->weighed);
     }
     return sides;
 }

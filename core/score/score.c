@@ -176,6 +176,7 @@ static void finish(const struct pass *p, struct nb_scores *scores)
     }
     scores->total = p->total;
     scores->known = p->known;
+    scores->weighed = p->weight;
 }
 
 int nb_score(struct nb_scorer *scorer, const struct nb_model *model,

@@ -21,6 +21,7 @@ struct nb_scores {
     size_t second;         /* index of the runner-up; == best when there is only one label */
     uint64_t total;        /* token positions of the document */
     uint64_t known;        /* those whose token is in the (used) vocabulary */
+    uint64_t weighed;      /* the same without values of attributes; 0 unless nb_score set it */
     size_t room;           /* private: capacity of the arrays */
 };
 void nb_scores_init(struct nb_scores *scores);

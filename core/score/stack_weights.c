@@ -196,7 +196,7 @@ int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack
     if (nb_scores_grow(scores, size) != 0)
         return NB_NO_MEMORY;
     scores->size = size;
-    scores->total = scores->known = 0;
+    scores->total = scores->known = scores->weighed = 0;
     for (uint32_t v = 0; v < size; v++)
         scores->labels[v] = inputs->labels[v];
     /* The probabilities are not needed for anything else yet. */

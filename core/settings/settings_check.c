@@ -240,6 +240,17 @@ static double least_smoothing(const struct nb_settings *s)
     return least;
 }
 
+/* Where a value is drawn once, as all but texts are, its likelihood with the estimate integrated
+ * out is the mean. */
+static bool has_text_field(const struct nb_settings *s)
+{
+    struct nb_attributes attributes = nb_settings_attributes(s);
+    bool has = false;
+    for (size_t i = 0; i < attributes.count; i++)
+        has = has || attributes.list[i].kind == NB_FIELD_KIND_TEXT;
+    return has;
+}
+
 static int check_predict(const struct nb_settings *s, struct nb_error *error)
 {
     if (s->predict == NB_PREDICT_ESTIMATE)
@@ -255,9 +266,10 @@ static int check_predict(const struct nb_settings *s, struct nb_error *error)
     if (s->parent != NULL)
         return nb_error_set(error, NB_UNUSABLE,
                             "predict: a model with a parent cannot have \"integrate\"");
-    if (nb_settings_attributes(s).count > 0)
+    if (has_text_field(s))
         return nb_error_set(error, NB_UNUSABLE,
-                            "predict: a model with fields cannot have \"integrate\"");
+                            "predict: a model with fields of kind \"text\" cannot have "
+                            "\"integrate\"");
     return 0;
 }
 

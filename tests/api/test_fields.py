@@ -369,7 +369,7 @@ def test_settings(api):
         many = {f"f{n}": "category" for n in range(257)}
         refused(api.put("/v1/models/" + api.name(), {**book, "fields": many}), 422, "256")
         whole = {**book, "fields": {"a": "text"}, "predict": "integrate"}
-        refused(api.put("/v1/models/" + api.name(), whole), 422, "predict", "fields")
+        refused(api.put("/v1/models/" + api.name(), whole), 422, "predict", "fields", "text")
         refused(api.put("/v1/models/" + api.name(), {**book, "fields": {"a": "text"}, "parent": model.name}), 409, "fields")
         equal(model.row()["documents"], 3)
     plain = "/v1/models/" + api.name()
@@ -534,3 +534,29 @@ def test_undo(api):
         equal(model.documents, before)
         model.assert_counts()
         model.assert_scores(*random_document(api.random))
+
+
+def test_fields_beside_an_integrated_text(api):
+    """Words are integrated, and what is drawn once has its mean: the scores are the sum of both."""
+    fields = {"c": "category", "s": "set", "n": "number"}
+    rows = [({"c": "x", "s": ["u"], "n": 3}, "sun sun rain", "p"), ({"c": "y", "n": 4}, "rain", "q"),
+            ({"c": "y", "s": ["v"], "n": 9}, "rain sun rain", "q")]
+    asked, text = {"c": "x", "s": ["u", "v"], "n": 5}, "sun sun rain"
+    for number in ("gaussian", "bins"):
+        with Attributes(api, fields, number=number, predict="integrate") as model:
+            for values, words, label in rows:
+                model.train(values, label, text=words)
+            whole = model.classify(asked, "?explain=20", text=text)
+            of_text = model.classify({}, text=text)["log_scores"]
+            of_values = model.classify(asked)["log_scores"]
+            # p: sun 2 times, rain once, of 3; q: rain 3 times, sun once, of 4; two words in all.
+            integrated = {"p": math.log(1 / 3 * 3 * 4 * 2 / (5 * 6 * 7)), "q": math.log(2 / 3 * 2 * 3 * 4 / (6 * 7 * 8))}
+            prior = {"p": math.log(1 / 3), "q": math.log(2 / 3)}
+            for label in integrated:
+                near(of_text[label], integrated[label])
+                near(whole["log_scores"][label], of_text[label] + of_values[label] - prior[label])
+            scores = sorted(whole["log_scores"].values())
+            near(sum(row["evidence"] for row in whole["explanation"]), scores[1] - scores[0])
+            model.put(preset="book", number=number)
+            equal(model.classify(asked)["log_scores"], of_values, "values are drawn once: integrated they are their mean")
+            holds(model.classify({}, text=text)["log_scores"] != of_text, "words are not")

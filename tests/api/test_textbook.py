@@ -35,6 +35,8 @@ def estimates(table):
     yield {"smoothing": {"values": {names[2]: {by_some(text, names, 2): 0.125}}, "default": 0.5}}
     for m, p in itertools.product((0.5, 3, 50), ("uniform", "vocabulary")):
         yield {"smoothing": {"m": m, "p": p}}
+    for smoothing in (1, LESS[table], {"values": some, "default": 1}, {"m": 3, "p": "vocabulary"}):
+        yield {"predict": "integrate", "smoothing": smoothing}  # of what is drawn once it is the mean
     for smoothing in (1, 1.5, 12, MORE[table]):
         yield {"estimate": "map", "smoothing": smoothing}
     for smoothing in (1, 7):  # which it does not use
@@ -154,8 +156,7 @@ def test_refused_with_categories(api):
                                 ({"estimate": "mle", "smoothing": {"m": 3, "p": "uniform"}}, ("no prior",)),
                                 ({"estimate": "mle", "smoothing": MORE["tumours"]}, ("no prior",)),
                                 ({"estimate": "mle", "smoothing": by_value}, ("no prior",)),
-                                ({"estimate": "map", "smoothing": by_value}, ("at least 1",)),
-                                ({"predict": "integrate"}, ("predict", "fields"))):
+                                ({"estimate": "map", "smoothing": by_value}, ("at least 1",))):
             refused(api.put(model.path, {"preset": "book", **settings}), 422, *words)
         asked = {"preset": "book", "parent": parent.name}
         refused(api.put(model.path, {**asked, "structure": "tan"}), 409, "fields", "naive")
