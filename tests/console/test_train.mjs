@@ -225,6 +225,7 @@ export async function what_is_dropped_meanwhile_must_wait(api) {
   await tab.sees("h3", "Done");
   equal(await counted(tab), ["learned 1,500"], "what came of them");
   await tab.drag(".drop", paths);
+  await tab.sees("h2", "What will be learned");
   await learn(tab);
   equal((await daemon.call("GET", "v1/models/made")).documents, 1501, "documents");
 }
