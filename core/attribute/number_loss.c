@@ -74,11 +74,11 @@ static double loss(const struct case_of *c, double (*score)(const struct case_of
     return log(sum) + most - scores[c->place];
 }
 
-/* The losses in bins, by bin and place; below 0: not computed yet. */
+/* The losses in bins, by bin and place; 0: not computed yet, or certain. */
 static double bin_loss(const struct case_of *c, double *scores, double *losses)
 {
     double *one = &losses[c->bin * c->field->size + c->place];
-    if (*one < 0)
+    if (!(*one > 0))
         *one = loss(c, bin_score, scores);
     return *one;
 }
@@ -136,8 +136,6 @@ static bool are_better(struct comparing *c)
     size_t living = count_living(c->numbers), seen = 0;
     size_t groups = living < NB_NUMBERS_COMPARED ? living : NB_NUMBERS_COMPARED;
     size_t group = 0, chosen = groups > 0 ? choose(group, groups, living) : 0;
-    for (size_t i = 0; i < c->field->bins->count * c->field->size; i++)
-        c->losses[i] = -1;
     for (size_t i = 0; i < c->numbers->count && group < groups; i++) {
         if (!is_living(c->numbers, i) || seen++ != chosen)
             continue;
@@ -153,7 +151,7 @@ int nb_number_compare(const struct nb_number_field *field, const struct nb_model
 {
     struct comparing c = {.field = field, .model = model, .numbers = numbers};
     c.scores = malloc((field->size + (size_t)1) * sizeof *c.scores);
-    c.losses = malloc((field->bins->count * field->size + 1) * sizeof *c.losses);
+    c.losses = calloc(field->bins->count * field->size + 1, sizeof *c.losses);
     bool good = c.scores != NULL && c.losses != NULL;
     if (good)
         *bins_are_better = are_better(&c);
