@@ -476,6 +476,8 @@ const char *nb_settings_bar_unlabelled(const struct nb_settings *settings)
          "fields and the structure \"tan\" (use \"naive\")"},
         {is_book && s->smoothing_by.kind != NB_SMOOTHING_ONE,
          "fields and another smoothing than one number"},
+        {is_book && s->predict == NB_PREDICT_INTEGRATE,
+         "fields and predict \"integrate\" (use \"estimate\")"},
         {is_book && nb_settings_leave_words_out(s), "fields and min_count above 1 or skip_top"},
     };
     for (size_t i = 0; i < sizeof bars / sizeof *bars; i++)

@@ -291,7 +291,8 @@ def test_rebuilds_and_dumps(api):
 def test_what_they_do_not_go_together_with(api):
     fields, path = {"colour": "category", "size": "number"}, f"/v1/models/{api.name()}"
     for other, why in (({"number": "bins"}, "gaussian"), ({"number": "auto", "preset": "text"}, "gaussian"), ({"event_model": "bernoulli"}, "bernoulli"),
-                       ({"structure": "tan"}, "tan"), ({"smoothing": {"m": 2, "p": "uniform"}}, "smoothing"), ({"min_count": 2}, "min_count")):
+                       ({"structure": "tan"}, "tan"), ({"smoothing": {"m": 2, "p": "uniform"}}, "smoothing"), ({"min_count": 2}, "min_count"),
+                       ({"predict": "integrate"}, "integrate")):
         settings = {"preset": "book", "fields": fields} | other
         refused(api.put(path, settings | {"unlabelled_weight": 0.5}), 422, "unlabelled_weight", why)
         api.put(path, settings | {"unlabelled_weight": "auto"}).ok(201)
