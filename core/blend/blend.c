@@ -166,7 +166,7 @@ double nb_blend_sum(const struct nb_blend *b, uint32_t place, unsigned field, bo
                                                 : nb_model_occurrences(counts, number, field));
     }
     bool is_out = b->without.is_set && b->without.label == b->labels[place].numbers[0];
-    if (is_out && field < NB_FIRST_PART) /* of an attribute: blend_attributes.c takes it out */
+    if (is_out && field <= NB_TOKEN_FIELDS) /* of an attribute: blend_attributes.c takes it out */
         sum -= b->without.features[field];
     uint32_t own = b->labels[place].numbers[0];
     if (own != NB_BLEND_NO_LABEL)
@@ -179,7 +179,7 @@ double nb_blend_vocabulary(const struct nb_blend *b, unsigned field)
     uint64_t most = 0;
     for (unsigned i = 0; i < b->count; i++) {
         uint64_t words = nb_model_vocabulary(b->sources[i].counts, field);
-        if (i == 0 && b->without.is_set && field < NB_FIRST_PART)
+        if (i == 0 && b->without.is_set && field <= NB_TOKEN_FIELDS)
             words -= b->without.unique[field];
         most = words > most ? words : most;
     }

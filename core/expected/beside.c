@@ -99,7 +99,8 @@ struct nb_normal nb_besides_numbers(const struct nb_besides *b, uint32_t label, 
 
 static uint64_t vocabulary_of(const struct nb_expected *e, unsigned field)
 {
-    if (field < NB_FIRST_PART)
+    assert(field != NB_ALL_TOKENS); /* no formula asks for it */
+    if (field <= NB_TOKEN_FIELDS)
         return e->vocabulary[field];
     return field - NB_FIRST_PART < 2 * e->attributes ? e->part_vocabulary[field - NB_FIRST_PART]
                                                      : 0;
