@@ -20,6 +20,9 @@ static const double early = 200;
 /* Least share of all documents that changed: in a mixed stream, in its first documents, and in one
  * that is not mixed. */
 static const double mixed_share = 0.5, mixed_early_share = 0.2, turned_share = 0.05;
+/* In a mixed stream, documents that a small model is fitted to as it grows: at least, and for each
+ * label. */
+static const uint64_t mixed_sample = 250, mixed_sample_of_label = 25;
 static const double skewed_share = 0.2;
 static const double label_share = 0.02; /* not taught of a label: of all documents, and */
 static const double mostly = 0.75;
@@ -253,6 +256,15 @@ int nb_order_begin_refit(struct nb_weights *order, enum nb_order_refit why, uint
     if (why == NB_REFIT_ASKED || (why != NB_REFIT_OF_GROWTH && documents <= largest))
         nb_weights_set(order, TWIN_IS_DUE, 1);
     return 0;
+}
+
+uint64_t nb_order_sample_most(const struct nb_weights *order, enum nb_order_refit why,
+                              uint64_t documents, uint32_t labels)
+{
+    uint64_t of_labels = mixed_sample_of_label * labels;
+    if (why != NB_REFIT_OF_GROWTH || documents > small || !is_mixed(order))
+        return UINT64_MAX;
+    return of_labels > mixed_sample ? of_labels : mixed_sample;
 }
 
 int nb_order_end_refit(struct nb_weights *order, double fingerprint)

@@ -115,6 +115,12 @@ enum nb_order_refit {
 /* Notes that a refit begins, of a model of so many documents: sets S, N, all k_v and the number of
  * revised documents to 0. If the refit before was lost, this one takes over what that had to do. */
 int nb_order_begin_refit(struct nb_weights *order, enum nb_order_refit why, uint64_t documents);
+/* Most documents that the weights are fitted to by a refit that has begun, of a model of so many
+ * documents and labels: 250, or 25 for each label if these are more, if a small model is fitted as
+ * it grows and every document has taught with weight 1; else UINT64_MAX (core/live/refit.c has
+ * bounds of its own). */
+uint64_t nb_order_sample_most(const struct nb_weights *order, enum nb_order_refit why,
+                              uint64_t documents, uint32_t labels);
 /* Notes that the refit ends, with weights for the constants of this fingerprint
  * (nb_stack_fingerprint). */
 int nb_order_end_refit(struct nb_weights *order, double fingerprint);

@@ -77,20 +77,23 @@ static uint32_t labels_with_documents(const struct nb_model *counts)
     return labels;
 }
 
-static uint32_t sample_size(const struct nb_live *live)
+static uint32_t sample_size(const struct nb_live *live, enum nb_order_refit why)
 {
     uint64_t documents = nb_living_count(live->living);
     uint32_t labels = labels_with_documents(live->counts);
     uint64_t most = labels * (uint64_t)DOCUMENTS_MOST <= INPUTS_MOST ? (uint64_t)DOCUMENTS_MOST
                                                                      : INPUTS_MOST / labels;
+    uint64_t wanted = nb_order_sample_most(nb_stack_weights_order(live->published->weights), why,
+                                           nb_model_documents_all(live->counts), labels);
+    most = wanted < most ? wanted : most;
     return (uint32_t)(documents < most ? documents : most);
 }
 
-static int make(struct nb_live *live)
+static int make(struct nb_live *live, enum nb_order_refit why)
 {
     struct nb_random random =
         nb_order_random(nb_stack_weights_order(live->published->weights), NB_DRAW_SAMPLE);
-    uint32_t size = sample_size(live);
+    uint32_t size = sample_size(live, why);
     uint64_t *numbers = calloc(size + (size_t)1, sizeof *numbers);
     if (numbers == NULL)
         return NB_NO_MEMORY;
@@ -108,7 +111,7 @@ int nb_refit_begin(struct nb_live *live, const struct nb_view *view, enum nb_ord
     if (rc == 0)
         rc = nb_order_begin_refit(order, why, nb_model_documents_all(live->counts));
     if (rc == 0)
-        rc = make(live);
+        rc = make(live, why);
     if (rc != 0)
         nb_refit_drop(live);
     return rc;

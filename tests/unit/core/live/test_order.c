@@ -202,6 +202,34 @@ START_TEST(small_models_are_fitted_as_they_grow)
 }
 END_TEST
 
+START_TEST(a_mixed_small_model_is_fitted_to_a_sample)
+{
+    static const struct {
+        enum nb_order_refit why;
+        uint64_t documents;
+        uint32_t labels;
+        uint64_t most; /* UINT64_MAX: all */
+    } refits[] = {
+        {NB_REFIT_OF_GROWTH, 800, 2, 250},         {NB_REFIT_OF_GROWTH, 800, 10, 250},
+        {NB_REFIT_OF_GROWTH, 800, 11, 275},        {NB_REFIT_OF_GROWTH, 1000, 100, 2500},
+        {NB_REFIT_OF_GROWTH, 1001, 2, UINT64_MAX}, {NB_REFIT_OF_SKEW, 800, 2, UINT64_MAX},
+        {NB_REFIT_STALE, 800, 2, UINT64_MAX},      {NB_REFIT_ASKED, 800, 2, UINT64_MAX},
+    };
+    struct nb_weights mixed = {0}, turned = {0};
+    ck_assert_int_eq(nb_order_count(&mixed, 0, 1, 1), 0);
+    ck_assert_int_eq(nb_order_count(&turned, 0, 0.999, 1), 0);
+    for (size_t i = 0; i < sizeof refits / sizeof *refits; i++) {
+        uint64_t documents = refits[i].documents;
+        ck_assert_uint_eq(nb_order_sample_most(&mixed, refits[i].why, documents, refits[i].labels),
+                          refits[i].most);
+        ck_assert_uint_eq(nb_order_sample_most(&turned, refits[i].why, documents, refits[i].labels),
+                          UINT64_MAX);
+    }
+    nb_weights_deinit(&mixed);
+    nb_weights_deinit(&turned);
+}
+END_TEST
+
 /* 2,000 documents, mixed; then so many of one label. */
 START_TEST(large_models_are_fitted_when_much_was_not_taught)
 {
@@ -394,6 +422,7 @@ int main(void)
     tcase_add_test(rule, what_is_revised_meanwhile_is_told);
     tcase_add_test(rule, the_twin_learns_anew_where_it_must);
     tcase_add_loop_test(rule, small_models_are_fitted_as_they_grow, 0, 6);
+    tcase_add_test(rule, a_mixed_small_model_is_fitted_to_a_sample);
     tcase_add_test(rule, large_models_are_fitted_when_much_was_not_taught);
     tcase_add_loop_test(rule, large_models_are_fitted_when_a_label_is_new, 0, 2);
     tcase_add_test(rule, what_was_learned_wrongly_is_told);
