@@ -81,7 +81,8 @@ static int check_existing(struct nb_engine *engine, struct put *put, struct nb_l
     if (rc == 0 && !nb_settings_keep_attributes(&put->settings, &old))
         rc = nb_error_set(error, NB_CONFLICT,
                           "the model '%s' has other `fields`: fields can be added, and those that "
-                          "there are stay, with their kinds",
+                          "there are stay, with their kinds, so name all of them together with "
+                          "the new ones",
                           live->name);
     nb_settings_set_tokenizer(&put->settings, documents > 0 ? &old : NULL);
     nb_settings_deinit(&old);

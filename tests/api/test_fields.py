@@ -361,6 +361,7 @@ def test_settings(api):
         refused(api.put(model.path, {**book, "fields": {"a": "text", "b": "category"}}), 409, "fields")
         refused(api.put(model.path, {**book, "fields": {"a": "text", "b": "text", "c": "set"}}), 409, "fields")
         refused(api.put(model.path, {**book, "fields": {}}), 409, "fields")
+        refused(api.put(model.path, {**book, "fields": {"d": "number"}}), 409, "name all of them together with the new ones")
         refused(api.put(model.path, {**book, "fields": {"b": "category", "a": "text", "c": "colour"}}), 422, "colour")
         refused(api.put(model.path, {**book, "fields": {"a": 1}}), 400, "fields")
         refused(api.put(model.path, {**book, "fields": ["a"]}), 400, "fields")
