@@ -152,12 +152,23 @@ static int check_below(struct nb_engine *engine, const struct nb_copy *copy, con
                        uint64_t strength, struct nb_error *error)
 {
     struct nb_settings settings;
-    int rc = check_new(engine, copy->to, error);
-    if (rc == 0)
-        rc = settings_below(engine, copy->from, prior, strength, &settings, error);
+    int rc = settings_below(engine, copy->from, prior, strength, &settings, error);
     if (rc == 0)
         nb_settings_deinit(&settings);
     return rc;
+}
+
+/* The caller asked for no parent, and for no model of the name `prior`: a refusal of either says
+ * where it comes from. */
+static void name_prior(const struct nb_copy *copy, const char *prior, struct nb_error *error)
+{
+    if (error == NULL || (error->code != NB_UNUSABLE && strstr(error->text, prior) == NULL))
+        return;
+    const struct nb_error why = *error;
+    (void)nb_error_set(error, why.code,
+                       "%s; with `strength` a copy of '%.*s', named '%s', becomes the parent of "
+                       "the new model",
+                       why.text, (int)copy->from.length, copy->from.bytes, prior);
 }
 
 static int copy_below(struct nb_engine *engine, const struct nb_copy *copy, const char *prior,
@@ -180,10 +191,15 @@ int nb_model_copy_prior(struct nb_engine *engine, const struct nb_copy *copy, ui
                         struct nb_error *error)
 {
     struct nb_buffer prior = {0};
-    int rc =
-        nb_buffer_printf(&prior, "%.*s%s", (int)copy->to.length, copy->to.bytes, NB_PRIOR_SUFFIX);
-    rc = rc == 0 ? copy_below(engine, copy, prior.bytes, strength, error)
-                 : nb_error_no_memory(error);
+    int rc = check_new(engine, copy->to, error);
+    if (rc != 0)
+        return rc;
+    if (nb_buffer_printf(&prior, "%.*s%s", (int)copy->to.length, copy->to.bytes, NB_PRIOR_SUFFIX) !=
+        0)
+        return nb_error_no_memory(error);
+    rc = copy_below(engine, copy, prior.bytes, strength, error);
+    if (rc != 0)
+        name_prior(copy, prior.bytes, error);
     nb_buffer_deinit(&prior);
     return rc;
 }

@@ -218,19 +218,36 @@ def test_refusals_of_strength(api):
             refused(api.post(ask + strength, None), 400, "strength")
         refused(api.post(f"/v1/models/{other.name}/from/{old.name}?strength=5", None), 409, other.name, "exists")
         refused(api.post("/v1/models/fresh/from/nobody?strength=5", None), 404, "nobody")
-        refused(api.post(f"/v1/models/{'x' * 126}/from/{old.name}?strength=5", None), 422, "name")
+        refused(api.post(f"/v1/models/{'x' * 126}/from/{old.name}?strength=5", None), 422, "name", "with `strength`", "x.prior'")
+        bad = refused(api.post(f"/v1/models/-bad/from/{old.name}?strength=5", None), 422, "name")
+        holds("strength" not in bad["detail"], f"the name itself is bad: {bad['detail']}")
         for settings, words in (({"calibration": "platt"}, ("calibration", "parent")), ({"event_model": "bernoulli"}, ("parent",)),
                                 ({"predict": "integrate"}, ("predict", "parent")), ({"min_count": 2}, ("parent", "min_count")),
                                 ({"smoothing": {"labels": {"ham": 1}}}, ("smoothing", "parent"))):
             old.put(preset="book", **settings)
-            refused(api.post(ask + "5", None), 422, *words)
+            refused(api.post(ask + "5", None), 422, *words, f"with `strength` a copy of '{old.name}'", "'fresh.prior'")
         old.put(preset="book")
         for name in ("fresh", "fresh.prior"):
             equal(api.get("/v1/models/" + name).status, 404, "nothing is left of what was refused")
         api.put("/v1/models/fresh.prior", {}).ok(201)
-        refused(api.post(ask + "5", None), 409, "fresh.prior", "exists")
+        refused(api.post(ask + "5", None), 409, "fresh.prior", "exists", f"with `strength` a copy of '{old.name}'")
         equal(api.get("/v1/models/fresh").status, 404)
         api.delete("/v1/models/fresh.prior").ok(204)
+
+
+def test_strength_on_strength(api):
+    """Each time is a level more: the refusal says where the parent comes from that nobody has named."""
+    with Model(api) as old:
+        old.filled()
+        one, two, three = api.name(), api.name(), api.name()
+        derive(api, one, old.name, "?strength=5")
+        derive(api, two, one, "?strength=5")
+        refused(api.post(f"/v1/models/{three}/from/{two}?strength=5", None), 422, "levels",
+                f"with `strength` a copy of '{two}', named '{three}.prior'")
+        for name in (three, three + ".prior"):
+            equal(api.get("/v1/models/" + name).status, 404, "nothing is left of what was refused")
+        for name in (two, two + ".prior", one, one + ".prior"):
+            api.delete("/v1/models/" + name).ok(204)
 
 
 def test_refusals(api):
