@@ -226,3 +226,16 @@ export async function a_document_of_a_label_is_drawn(api) {
   await tab.press("Draw");
   await tab.sees("blockquote", (await daemon.call("GET", "v1/models/sample/sample?label=ham&length=50&seed=7")).tokens.join(" "));
 }
+
+export async function values_of_a_label_are_drawn(api) {
+  const daemon = await api.daemon();
+  await daemon.call("PUT", "v1/models/tickets", {preset: "book", fields: {country: "category", amount: "number"}});
+  for (const [country, amount] of [["DE", 10], ["DE", 20], ["FR", 30]]) await daemon.call("POST", "v1/models/tickets/train", {label: "billing", values: {country, amount}});
+  const tab = await api.tab(daemon);
+  await tab.go("model/tickets/sample");
+  const {values} = await daemon.call("GET", "v1/models/tickets/sample?label=billing&length=50&seed=0");
+  await tab.sees("blockquote", `country = ${values.country}`);
+  await tab.sees("main", "amount (number): 3 documents, 0 without it; mean 20, standard deviation 8.16.");
+  const found = await tab.page.$$eval("table", (all) => [...all.at(-1).rows].map((row) => [...row.cells].slice(0, 3).map((cell) => cell.innerText)));
+  equal(found, [["Value", "Count", "P(value | label)"], ["DE", "2", "0.6"], ["FR", "1", "0.4"]], "values");
+}

@@ -18,14 +18,14 @@ function drawnText(drawn) {
 }
 
 function estimates(found) {
-  const columns = [{name: "Word"}, {name: "Count", number: true}, {name: "P(word | label)", number: true}, {name: "from", number: true}, {name: "to", number: true}];
+  const columns = (name, of) => [{name}, {name: "Count", number: true}, {name: `P(${of} | label)`, number: true}, {name: "from", number: true}, {name: "to", number: true}];
   const rows = (list, name) => list.map((one) => [one[name], count(one.count), number(one.probability), ...interval(one.interval)]);
   const prior = `P(label) = ${number(found.prior.probability)}${found.prior.interval ? `, with 95 % from ${interval(found.prior.interval).join(" to ")}` : ""}.`;
   const ofField = (one) => [
     h("p", null, `${one.field} (${one.kind}): ${count(one.documents)} documents, ${count(one.missing)} without it`,
       one.mean === undefined ? "." : `; mean ${number(one.mean)}, standard deviation ${number(one.deviation)}.`),
-    one.values?.length > 0 ? table(`Values of ${one.field}`, [{name: "Value"}, ...columns.slice(1)], rows(one.values, "value")) : null];
-  return [h("p", null, prior), table("Most probable words, with 95 % intervals", columns, rows(found.tokens, "token")), (found.fields ?? []).map(ofField)];
+    one.values?.length > 0 ? table(`Values of ${one.field}`, columns("Value", "value"), rows(one.values, "value")) : null];
+  return [h("p", null, prior), table("Most probable words, with 95 % intervals", columns("Word", "word"), rows(found.tokens, "token")), (found.fields ?? []).map(ofField)];
 }
 
 export async function show(place, info) {
