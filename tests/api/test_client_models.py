@@ -224,6 +224,10 @@ def test_a_mistyped_label_is_refused(api):
     for label in ("spma", "sparm"):
         client.run("train", "-m", model, "--label", label, "--new-label", stdin=label.encode() + b" text")
     client.run("train", "-m", model, "--label", "spma", stdin=b"it is known now")
+    # Put right, it is new again, though it is listed: the next slip is told, too.
+    client.run("rename-label", "-m", model, "--merge", "spma", "spam")
+    client.run("train", "-m", model, "--label", "spma", stdin=b"the same slip", status=DATAERR)
+    holds("the label 'spma' is new" in client.said, client.said)
     client.run("train", "-m", model, "--label", "queue-1", stdin=b"the first")
     client.run("train", "-m", model, "--label", "queue-12", stdin=b"a number is no slip")
 

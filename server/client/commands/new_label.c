@@ -21,6 +21,14 @@ static int get_labels(struct nb_new_label *check, const struct nb_client *client
     return rc == NB_NOT_FOUND ? 0 : rc;
 }
 
+/* Whether the model has documents of the label. One whose documents were all forgotten, or went to
+ * the label that was meant, is still listed: a second slip must not pass for a known label. */
+static bool is_in_use(const struct nb_new_label *check, struct nb_string label)
+{
+    const json_t *counts = json_object_getn(check->known, label.bytes, label.length);
+    return nb_answer_number(counts, "documents") > 0;
+}
+
 /* A label with documents whose name is similar; NULL: there is none. */
 static const char *nearest(json_t *known, struct nb_string label)
 {
@@ -56,7 +64,7 @@ int nb_new_label_check(struct nb_new_label *check, const struct nb_client *clien
                        struct nb_string label, const char *name, struct nb_error *error)
 {
     int rc = check->known != NULL ? 0 : get_labels(check, client, error);
-    if (rc != 0 || json_object_getn(check->known, label.bytes, label.length) != NULL ||
+    if (rc != 0 || is_in_use(check, label) ||
         json_object_getn(check->good, label.bytes, label.length) != NULL)
         return rc;
     const char *old = nearest(check->known, label);
