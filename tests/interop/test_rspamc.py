@@ -157,3 +157,12 @@ def test_without_bayesd(host):
     out = rspamc(host, "-m", mail=mail, status=1)
     holds(out.startswith(mail.split(b"\n\n")[0].decode()), f"the mail comes out all the same: {out}")
     holds("\nX-Spam-Error: " in out and "\nX-Spam: " not in out, out)
+
+
+def test_what_is_not_supported_is_refused(host):
+    """As the pages say: nothing looks as if it had been done."""
+    mail, before = host.mail("spam"), labels(host)
+    for command in ("counters", "stat_reset", "fuzzy_add", "fuzzy_del"):
+        said = rspamc(host, command, mail=mail, status=1)
+        holds("HTTP error: 404" in said, f"{command}: {said}")
+    equal(labels(host), before, "nothing is learned")
