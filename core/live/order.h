@@ -134,10 +134,10 @@ bool nb_order_is_stale(const struct nb_weights *order, uint64_t documents);
 /* Whether a new twin must learn once from all documents after the refit has fitted the stack's
  * weights (a pass). Always if the refit was requested; with up to 30,000 documents if it is
  * NB_REFIT_OF_SKEW or the weights were stale; else with up to 250 documents (100 as long as every
- * document has taught with weight 1), with up to 1,000 if
- * the sum of 1 - w since the last pass is a 20th of them, from 1,001 to 5,000, and up to 30,000 if
- * documents times labels are at most 600,000. Without a pass the twin learns from the drawn
- * documents alone, and least from the newest ones. */
+ * document has taught with weight 1), with up to 1,000 if the sum of 1 - w since the last pass is
+ * a 20th of them, from 1,001 to 5,000, and up to 30,000 if documents times labels are at most
+ * 600,000. Without a pass the twin learns from the drawn documents alone, and least from the
+ * newest ones. */
 bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents, uint32_t labels);
 /* Notes that a pass begins. If it is lost, the next refit has one. */
 int nb_order_begin_pass(struct nb_weights *order);
