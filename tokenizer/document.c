@@ -8,6 +8,7 @@
 #include "tokenizer/mail/mail.h"
 #include "tokenizer/mail/mail_decode.h"
 #include "tokenizer/mail/mail_values.h"
+#include "tokenizer/text/derived.h"
 #include "tokenizer/text/text.h"
 #include "tokenizer/values.h"
 
@@ -61,11 +62,14 @@ static int tokenize_text(struct nb_tokenizing *t, const char *text, size_t lengt
     return nb_tokenize_text(t, NB_FIELD_SUBJECT, "subject:", subject.bytes, subject.length);
 }
 
-/* How many features a document may have: mails one for three bytes, with n-grams; words alone one
- * for eight. */
+/* How many features a document may have: one of its words for six bytes, half of them if nothing is
+ * derived from words, and three n-grams for four bytes. */
 static size_t expected_features(const struct nb_tokenizer_settings *settings, size_t bytes)
 {
-    return bytes / ((settings->fields >> NB_FIELD_NGRAM & 1u) != 0 ? 3 : 8);
+    bool is_derived = settings->fields >> NB_FIELD_CASE != 0; /* derived fields come last */
+    size_t cut = bytes < NB_NGRAM_BYTES ? bytes : NB_NGRAM_BYTES;
+    size_t ngrams = (settings->fields >> NB_FIELD_NGRAM & 1u) != 0 ? cut / 4 * 3 : 0;
+    return bytes / (is_derived ? 6 : 12) + ngrams;
 }
 
 static size_t bytes_of_values(struct nb_values values)

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/feature_hash.h"
 #include "tokenizer/text/text.h"
 
 static int count_id(struct nb_tokenizing *t, uint64_t id, const char *text, size_t length)
@@ -19,7 +20,8 @@ static int count_id(struct nb_tokenizing *t, uint64_t id, const char *text, size
 /* A feature of a part, by its whole text. */
 static int count_feature(struct nb_tokenizing *t, unsigned part, const char *text, size_t length)
 {
-    return count_id(t, nb_feature_value_id(part, nb_key_hash(t->key, text, length)), text, length);
+    return count_id(t, nb_feature_value_id(part, nb_feature_hash(t->key, text, length)), text,
+                    length);
 }
 
 static int count_category(struct nb_tokenizing *t, unsigned part, struct nb_string name,

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/key.h"
+#include "core/base/feature_hash.h"
 #include "core/base/utf8.h"
 
 size_t nb_attribute_find(struct nb_attributes attributes, struct nb_string name)
@@ -43,7 +43,7 @@ size_t nb_category_text(struct nb_string name, struct nb_string value,
 uint64_t nb_category_id(const struct nb_key *key, size_t number, const char *text, size_t length)
 {
     assert(number < NB_ATTRIBUTES_MOST);
-    return nb_feature_value_id((unsigned)number * 2, nb_key_hash(key, text, length));
+    return nb_feature_value_id((unsigned)number * 2, nb_feature_hash(key, text, length));
 }
 
 static int unknown(struct nb_string name, struct nb_error *error)

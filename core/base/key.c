@@ -8,10 +8,16 @@
 #include "core/base/lines.h"
 
 /* XXH3 needs a secret of at least 136 bytes with high entropy. It gets 192 bytes of the ChaCha20
- * keystream of the 32 bytes that are stored. */
+ * keystream of the 32 bytes that are stored; the words get those behind them. */
 static void derive_secret(struct nb_key *key)
 {
-    randombytes_buf_deterministic(key->secret, sizeof key->secret, key->bytes);
+    unsigned char stream[sizeof key->secret + sizeof key->words];
+    randombytes_buf_deterministic(stream, sizeof stream, key->bytes);
+    memcpy(key->secret, stream, sizeof key->secret);
+    memcpy(&key->words, stream + sizeof key->secret, sizeof key->words);
+    for (size_t i = 0; i < NB_KEY_WORDS; i++)
+        key->words.at[i] = le64toh(key->words.at[i]);
+    sodium_memzero(stream, sizeof stream);
 }
 
 _Static_assert((int)NB_KEY_BYTES == (int)randombytes_SEEDBYTES, "the key seeds the keystream");

@@ -22,12 +22,19 @@
 
 enum {
     NB_KEY_BYTES = 32,        /* of a key in the store and in a dump */
+    NB_KEY_WORDS = 10,        /* numbers of the key for hashes of features (feature_hash.h) */
     NB_CONTENT_ID_LENGTH = 32 /* hexadecimal digits of an id made from content: 128 bits */
+};
+
+struct nb_key_words {
+    uint64_t at[NB_KEY_WORDS];
 };
 
 struct nb_key {
     unsigned char bytes[NB_KEY_BYTES];
-    unsigned char secret[XXH_SECRET_DEFAULT_SIZE]; /* XXH3's secret, derived from `bytes` */
+    /* Derived from `bytes`: */
+    unsigned char secret[XXH_SECRET_DEFAULT_SIZE]; /* XXH3's secret */
+    struct nb_key_words words;
 };
 
 /* Makes a new random key, with the random numbers of the operating system (libsodium). */
@@ -43,24 +50,6 @@ void nb_key_restore(struct nb_key *key, const unsigned char bytes[NB_KEY_BYTES])
 static inline uint64_t nb_key_hash(const struct nb_key *key, const void *bytes, size_t length)
 {
     return XXH3_64bits_withSecret(bytes, length, key->secret, sizeof key->secret);
-}
-
-/* The same of 9 to 16 bytes that are in registers: `head` is the number that the first eight of
- * them are in little-endian order, and `tail` that of the last eight; they may overlap. (XXH3
- * specification, "XXH3 Algorithm for Small Inputs".) */
-static inline uint64_t nb_key_hash_ends(const struct nb_key *key, uint64_t head, uint64_t tail,
-                                        size_t length)
-{
-    uint64_t secret[4];
-    memcpy(secret, key->secret + 24, sizeof secret);
-    head ^= le64toh(secret[0]) ^ le64toh(secret[1]);
-    tail ^= le64toh(secret[2]) ^ le64toh(secret[3]);
-    nb_uint128 product = (nb_uint128)head * tail;
-    uint64_t hash =
-        length + __builtin_bswap64(head) + tail + ((uint64_t)product ^ (uint64_t)(product >> 64));
-    hash ^= hash >> 37;
-    hash *= UINT64_C(0x165667919E3779F9);
-    return hash ^ hash >> 32;
 }
 
 /* Writes the id of a document that has none of its own: keyed BLAKE2b, 128 bits (RFC 7693), as 32

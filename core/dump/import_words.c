@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 
+#include "core/base/feature_hash.h"
 #include "core/dump/entries.h"
 #include "core/dump/import.h"
 #include "core/live/dirty.h"
@@ -13,7 +14,7 @@ static int carry(struct nb_import *import, uint64_t id, struct nb_string text)
 {
     struct nb_slots *slots = nb_stack_twin_slots(import->live->published->weights);
     uint64_t dumped =
-        nb_feature_id_like(id, nb_key_hash(&import->slots_key, text.bytes, text.length));
+        nb_feature_id_like(id, nb_feature_hash(&import->slots_key, text.bytes, text.length));
     return nb_slots_carry(slots, id, &import->slots, dumped);
 }
 
@@ -45,8 +46,8 @@ static int take_ids(struct nb_import *import, const struct nb_dump_words *words,
                                 "feature %llu of the dump is a number, and its text another",
                                 (unsigned long long)words->first_row + i);
         if (rehashes && nb_feature_has_field(id))
-            id = nb_feature_id_like(id, nb_key_hash(&import->engine->key, words->texts[i].bytes,
-                                                    words->texts[i].length));
+            id = nb_feature_id_like(id, nb_feature_hash(&import->engine->key, words->texts[i].bytes,
+                                                        words->texts[i].length));
         if (carries && carry(import, id, words->texts[i]) != 0)
             return nb_error_no_memory(error);
         import->ids[i] = id;

@@ -7,6 +7,7 @@
 #include <zstd.h>
 
 #include "core/base/feature.h"
+#include "core/base/feature_hash.h"
 #include "core/base/pack.h"
 
 enum { CODED_IDS = 0, CODED_TEXTS = 1, CODED_COMPRESSED = 2 };
@@ -343,7 +344,7 @@ static bool set_id(const struct part *part, struct nb_string text, const struct 
         *id = nb_feature_number_id(part->part & ~(unsigned)IS_NUMBER, bits);
         return true;
     }
-    bits = nb_key_hash(key, text.bytes, text.length);
+    bits = nb_feature_hash(key, text.bytes, text.length);
     *id = part->field == NB_FIELD_VALUE ? nb_feature_value_id(part->part, bits)
                                         : nb_feature_id((enum nb_field)part->field, bits);
     return true;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a mail, all features counted. The first byte lowers the limits.
+ * Any bytes as a mail, all features counted. The first byte lowers the limits. The ids follow from
+ * the texts.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "core/base/feature_hash.h"
 #include "tokenizer/document.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -15,8 +17,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static bool ready;
     static struct nb_key key;
     static struct nb_bag bag;
+    static const unsigned char secret[NB_KEY_BYTES] = {17};
     if (!ready && nb_tokenizer_setup(NULL) != 0)
         abort();
+    if (!ready)
+        nb_key_restore(&key, secret);
     ready = true;
     if (size == 0)
         return 0;
@@ -37,5 +42,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .fields = (1u << NB_FIELDS) - 1, .attributes = {of_server, 3, false}, .mail_server = "mx"};
     if (nb_document_tokenize(&mail, &key, &all, &limits, &bag) != 0)
         abort();
+    for (size_t i = 0; i < bag.size; i++)
+        if (bag.features[i].id !=
+            nb_feature_id_like(bag.features[i].id,
+                               nb_feature_hash(&key, bag.texts[i].bytes, bag.texts[i].length)))
+            abort();
     return 0;
 }

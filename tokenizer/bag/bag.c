@@ -6,13 +6,16 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/feature_hash.h"
 #include "tokenizer/bag/bag_private.h"
 
 /* A mail of 3 KB has about 350 distinct words. With these sizes its table takes 4 KB: it stays in
  * the first-level cache and is cheap to empty. */
 enum {
     FIRST_SLOTS = 1024,
-    EXPECTED_SLOTS = 16384, /* more gain nothing */
+    EXPECTED_SLOTS = 65536, /* more gain nothing */
+    SLOTS_PER_FEATURE =
+        4, /* that is expected: a look at a slot of another feature is mispredicted */
     FIRST_CHUNK = 16384,
     LARGEST_CHUNK = 1 << 20 /* chunks double up to this */
 };
@@ -183,7 +186,7 @@ int nb_bag_prepare(struct nb_bag *bag)
 int nb_bag_begin(struct nb_bag *bag, size_t features)
 {
     size_t slots = FIRST_SLOTS;
-    while (slots < EXPECTED_SLOTS && slots / 2 < features)
+    while (slots < EXPECTED_SLOTS && slots / SLOTS_PER_FEATURE < features)
         slots *= 2;
     if (prepare(bag, slots) != 0)
         return NB_NO_MEMORY;
@@ -228,7 +231,7 @@ int nb_bag_add_id(struct nb_bag *bag, uint64_t id, const char *text, size_t leng
 int nb_bag_add(struct nb_bag *bag, const struct nb_key *key, enum nb_field field, const char *text,
                size_t length)
 {
-    uint64_t hash = nb_key_hash(key, length > 0 ? text : "", length);
+    uint64_t hash = nb_feature_hash(key, length > 0 ? text : "", length);
     return nb_bag_add_id(bag, nb_feature_id(field, hash), text, length);
 }
 

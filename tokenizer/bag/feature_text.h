@@ -12,12 +12,14 @@
 #include <string.h>
 
 #include "core/base/ascii.h"
+#include "tokenizer/bag/bag_private.h"
 #include "tokenizer/bag/tokenizing.h"
 
 enum { NB_FEATURE_TEXT = 320 }; /* bytes; longer ones are cut */
+_Static_assert((int)NB_FEATURE_TEXT <= (int)NB_BAG_ROOM, "a text fits into the room of a bag");
 
 struct nb_feature_text {
-    char bytes[NB_FEATURE_TEXT];
+    char bytes[NB_FEATURE_TEXT + NB_BAG_BLOCK]; /* a copy of blocks may read behind the text */
     size_t length;
 };
 
@@ -25,11 +27,30 @@ struct nb_feature_text {
  * addresses cannot be foreseen, and so no branch that depends on them. */
 extern const char nb_feature_bytes[256];
 
+/* Eight bytes at once: in small letters, if all of them are printable ASCII and no blanks; else 0.
+ */
+static inline uint64_t nb_feature_eight(uint64_t bytes)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101), high = each << 7;
+    bool is_ascii = ((bytes | (bytes + each)) & high) == 0; /* nor DEL: no carry from here on */
+    bool is_visible = ((bytes + each * (0x80 - '!')) & high) == high;
+    uint64_t capitals = (bytes + each * (0x80 - 'A')) & ~(bytes + each * (0x7F - 'Z')) & high;
+    return is_ascii && is_visible ? bytes | capitals >> 2 : 0;
+}
+
 /* Append bytes, a C string, a text. What does not fit is left out. */
 static inline void nb_feature_put(struct nb_feature_text *f, const char *bytes, size_t length)
 {
     size_t end = f->length; /* a copy, which no store to a byte can change */
-    for (size_t i = 0; i < length && end < NB_FEATURE_TEXT; i++) {
+    size_t i = 0;
+    for (uint64_t eight; length - i >= 8 && end + 8 <= NB_FEATURE_TEXT; i += 8, end += 8) {
+        memcpy(&eight, bytes + i, 8);
+        eight = nb_feature_eight(eight);
+        if (eight == 0)
+            break;
+        memcpy(f->bytes + end, &eight, 8);
+    }
+    for (; i < length && end < NB_FEATURE_TEXT; i++) {
         char c = nb_feature_bytes[(unsigned char)bytes[i]];
         f->bytes[end] = c;
         end += c != '\0';
@@ -42,11 +63,19 @@ static inline void nb_feature_puts(struct nb_feature_text *f, const char *text)
     nb_feature_put(f, text, strlen(text));
 }
 
-/* Makes it this text. The bytes behind are left as they are: a mail has hundreds of these texts. */
+/* Makes it this text, a literal of small letters and marks. The bytes behind are left as they are:
+ * a mail has hundreds of these texts. */
 static inline void nb_feature_begin(struct nb_feature_text *f, const char *text)
 {
-    f->length = 0;
-    nb_feature_puts(f, text);
+    f->length = strlen(text);
+    memcpy(f->bytes, text, f->length);
+}
+
+/* The same of a text that was taken from one of these, of at most NB_FEATURE_TEXT bytes. */
+static inline void nb_feature_begin_string(struct nb_feature_text *f, struct nb_string text)
+{
+    f->length = text.length;
+    memcpy(f->bytes, text.bytes, text.length);
 }
 
 static inline void nb_feature_put_string(struct nb_feature_text *f, struct nb_string s)
@@ -55,11 +84,11 @@ static inline void nb_feature_put_string(struct nb_feature_text *f, struct nb_st
 }
 
 /* Counts the feature with this text, as nb_tokenize_feature does. */
-static inline int nb_feature_count(struct nb_tokenizing *t, enum nb_field field,
-                                   const struct nb_feature_text *f)
-{
-    return nb_tokenize_feature(t, field, f->bytes, f->length);
-}
+int nb_feature_count(struct nb_tokenizing *t, enum nb_field field, const struct nb_feature_text *f);
+
+/* The same of the text that has the first `head` bytes and those from `from` on. */
+int nb_feature_count_ends(struct nb_tokenizing *t, enum nb_field field,
+                          const struct nb_feature_text *f, size_t head, size_t from);
 
 /* Appends the shape of an identifier, at most `most` characters: '9' for a run of digits, 'a' for a
  * run of small letters, 'A' for a run of capitals, and any other character once for each run of it.

@@ -23,8 +23,17 @@ enum {
 
 /* Fields that never count. A final '*' stands for any ending. The verdict of another filter would
  * give the answer away while learning, and an attacker can forge it. Notes of mailboxes and mail
- * programs are not in the mail when it arrives. */
+ * programs are not in the mail when it arrives. Those that begin with "x-" have a table of their
+ * own: most fields of a mail do not. */
 static const char *const ignored[] = {
+    /* results of checks by other hosts: anybody can write them */
+    "authentication-results", "arc-*", "received-spf",
+    /* mailboxes, mail clients */
+    "status", "lines", "content-length",
+    /* times of arrival: they tell when a mail was learned, and nothing about its label */
+    "delivery-date"};
+
+static const char *const ignored_x[] = {
     /* this program's own */
     "x-bayesd*",
     /* SpamAssassin, bogofilter, rspamd, DSPAM, CRM114, SpamBayes, spamprobe and others */
@@ -40,17 +49,16 @@ static const char *const ignored[] = {
     "x-microsoft-antispam*", "x-forefront-antispam*", "x-exchange-antispam*",
     "x-ms-exchange-organization*", "x-ms-exchange-atpmessageproperties", "x-ovh-spam*",
     "x-yandex-spam*", "x-mras", "x-mru-*", "x-cnfs-*", "x-eopattributedmessage", "x-hmailserver*",
-    /* results of checks by other hosts: anybody can write them */
-    "authentication-results", "arc-*", "received-spf", "x-received-spf*", "x-authentication-*",
-    "x-dkim*",
+    /* results of checks by other hosts */
+    "x-received-spf*", "x-authentication-*", "x-dkim*",
     /* mailboxes, mail clients */
-    "status", "x-status", "x-uid", "x-uidl", "x-tuid", "x-keywords", "x-imap*", "x-label",
-    "x-gmail-labels", "x-gm-*", "x-mozilla-*", "x-evolution*", "x-kmail*", "x-mutt*", "x-sieve*",
-    "x-dovecot*", "x-folder*", "x-account*", "lines", "content-length", "x-bytes",
+    "x-status", "x-uid", "x-uidl", "x-tuid", "x-keywords", "x-imap*", "x-label", "x-gmail-labels",
+    "x-gm-*", "x-mozilla-*", "x-evolution*", "x-kmail*", "x-mutt*", "x-sieve*", "x-dovecot*",
+    "x-folder*", "x-account*", "x-bytes",
     /* added by Exim for content scanners, not in the mail */
     "x-envelope-from", "x-envelope-to",
-    /* times of arrival: they tell when a mail was learned, and nothing about its label */
-    "delivery-date", "x-delivery-time", "x-originalarrivaltime", "x-arrival-time"};
+    /* times of arrival */
+    "x-delivery-time", "x-originalarrivaltime", "x-arrival-time"};
 
 /* Fields whose value is a date: only that they are there counts. */
 static const char *const dates[] = {
@@ -102,18 +110,20 @@ static bool is_in(struct nb_string name, const char *const *patterns, size_t cou
 
 bool nb_mail_header_ignored(struct nb_string name)
 {
-    return IS_IN(name, ignored);
+    return nb_string_starts_nocase(name, "x-") ? IS_IN(name, ignored_x) : IS_IN(name, ignored);
 }
 
-/* The prefix of the features of a field: "to:", "x-mailer:". */
-static void make_prefix(struct nb_string name, char prefix[PREFIX + 1])
+/* The prefix of the features of a field: "to:", "x-mailer:". It lies in `bytes`, with a NUL behind
+ * it. */
+static struct nb_string make_prefix(struct nb_string name, char bytes[PREFIX + 1])
 {
     struct nb_feature_text f;
     nb_feature_begin(&f, "");
     nb_feature_put(&f, name.bytes, name.length < PREFIX - 1 ? name.length : PREFIX - 1);
-    nb_feature_puts(&f, ":");
-    memcpy(prefix, f.bytes, f.length);
-    prefix[f.length] = '\0';
+    nb_feature_put(&f, ":", 1);
+    memcpy(bytes, f.bytes, f.length);
+    bytes[f.length] = '\0';
+    return (struct nb_string){bytes, f.length};
 }
 
 static struct nb_string cut(const struct nb_buffer *buffer, size_t most)
@@ -123,21 +133,38 @@ static struct nb_string cut(const struct nb_buffer *buffer, size_t most)
 
 static bool is_address_byte(char c)
 {
-    return (c & 0x80) != 0 || (c > ' ' && c < 0x7f && strchr("<>()[],;:\"'@\\", c) == NULL);
+    switch (c) {
+    case '<':
+    case '>':
+    case '(':
+    case ')':
+    case '[':
+    case ']':
+    case ',':
+    case ';':
+    case ':':
+    case '"':
+    case '\'':
+    case '@':
+    case '\\':
+        return false;
+    default:
+        return (c & 0x80) != 0 || (c > ' ' && c < 0x7f);
+    }
 }
 
-static int count_parts(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
+static int count_parts(struct nb_tokenizing *t, enum nb_field field, struct nb_string prefix,
                        const char *middle, struct nb_string s)
 {
     struct nb_feature_text f;
-    nb_feature_begin(&f, prefix);
+    nb_feature_begin_string(&f, prefix);
     nb_feature_puts(&f, middle);
     nb_feature_put_string(&f, s);
     return nb_feature_count(t, field, &f);
 }
 
 /* Counts a host, "from:@mail.example.com", and its last 2 and 3 labels, "from:.example.com". */
-static int count_domain(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
+static int count_domain(struct nb_tokenizing *t, enum nb_field field, struct nb_string prefix,
                         struct nb_string host)
 {
     int rc = count_parts(t, field, prefix, "@", host);
@@ -156,7 +183,7 @@ static int count_domain(struct nb_tokenizing *t, enum nb_field field, const char
 }
 
 /* Counts everything that looks like user@host. */
-static int count_addresses(struct nb_tokenizing *t, const char *prefix, struct nb_string text)
+static int count_addresses(struct nb_tokenizing *t, struct nb_string prefix, struct nb_string text)
 {
     const char *end = text.bytes + text.length;
     const char *free_from = text.bytes; /* no byte belongs to two addresses */
@@ -184,7 +211,7 @@ static int count_addresses(struct nb_tokenizing *t, const char *prefix, struct n
     return rc;
 }
 
-static int address_field(struct nb_tokenizing *t, const char *prefix, struct nb_string value,
+static int address_field(struct nb_tokenizing *t, struct nb_string prefix, struct nb_string value,
                          struct nb_charset_state *charset, struct nb_buffer *scratch)
 {
     if (!nb_tokenizing_wants(t, NB_FIELD_ADDRESS))
@@ -193,17 +220,17 @@ static int address_field(struct nb_tokenizing *t, const char *prefix, struct nb_
     if (rc != 0)
         return rc;
     struct nb_string text = cut(scratch, ADDRESS_BYTES);
-    rc = nb_tokenize_text(t, NB_FIELD_ADDRESS, prefix, text.bytes, text.length);
+    rc = nb_tokenize_text(t, NB_FIELD_ADDRESS, prefix.bytes, text.bytes, text.length);
     return rc != 0 || text.length == 0 ? rc : count_addresses(t, prefix, text);
 }
 
 /* Counts a message id, "local@host": the host, and the shape of the local part. */
-static int count_id(struct nb_tokenizing *t, const char *prefix, struct nb_string id)
+static int count_id(struct nb_tokenizing *t, struct nb_string prefix, struct nb_string id)
 {
     const char *at = memchr(id.bytes, '@', id.length);
     size_t local = at != NULL ? (size_t)(at - id.bytes) : id.length;
     struct nb_feature_text f;
-    nb_feature_begin(&f, prefix);
+    nb_feature_begin_string(&f, prefix);
     nb_feature_puts(&f, "shape=");
     nb_feature_put_shape(&f, (struct nb_string){id.bytes, local}, ID_SHAPE);
     int rc = nb_feature_count(t, NB_FIELD_HEADER, &f);
@@ -213,7 +240,7 @@ static int count_id(struct nb_tokenizing *t, const char *prefix, struct nb_strin
                         (struct nb_string){at + 1, id.length - local - 1});
 }
 
-static int id_field(struct nb_tokenizing *t, const char *prefix, struct nb_string value)
+static int id_field(struct nb_tokenizing *t, struct nb_string prefix, struct nb_string value)
 {
     const char *at = value.bytes;
     const char *end = at + value.length;
@@ -232,21 +259,22 @@ static int id_field(struct nb_tokenizing *t, const char *prefix, struct nb_strin
 /* Counts the zone of a date, "date:+0200", and nothing else of it. */
 static int date_field(struct nb_tokenizing *t, struct nb_string value)
 {
+    static const struct nb_string date = {"date:", 5};
     for (size_t i = 0; i + 5 <= value.length; i++) {
         char sign = value.bytes[i];
         if ((sign != '+' && sign != '-') || i == 0 || value.bytes[i - 1] != ' ')
             continue;
-        return count_parts(t, NB_FIELD_HEADER, "date:", "", (struct nb_string){value.bytes + i, 5});
+        return count_parts(t, NB_FIELD_HEADER, date, "", (struct nb_string){value.bytes + i, 5});
     }
     size_t word = value.length;
     while (word > 0 && nb_ascii_is_letter(value.bytes[word - 1]))
         word--;
     if (word == value.length || value.length - word > 5)
-        return count_parts(t, NB_FIELD_HEADER, "date:", "none", (struct nb_string){"", 0});
-    return count_parts(t, NB_FIELD_HEADER, "date:", "", nb_string_from(value, word));
+        return count_parts(t, NB_FIELD_HEADER, date, "none", (struct nb_string){"", 0});
+    return count_parts(t, NB_FIELD_HEADER, date, "", nb_string_from(value, word));
 }
 
-static int other_field(struct nb_tokenizing *t, const char *prefix, struct nb_string value,
+static int other_field(struct nb_tokenizing *t, struct nb_string prefix, struct nb_string value,
                        struct nb_charset_state *charset, struct nb_buffer *scratch)
 {
     value.length = value.length < 4 * (size_t)OTHER_BYTES ? value.length : 4 * (size_t)OTHER_BYTES;
@@ -254,18 +282,18 @@ static int other_field(struct nb_tokenizing *t, const char *prefix, struct nb_st
     if (rc != 0)
         return rc;
     struct nb_string text = cut(scratch, OTHER_BYTES);
-    return nb_tokenize_text(t, NB_FIELD_HEADER, prefix, text.bytes, text.length);
+    return nb_tokenize_text(t, NB_FIELD_HEADER, prefix.bytes, text.bytes, text.length);
 }
 
 static int header_value(struct nb_tokenizing *t, struct nb_string name, struct nb_string value,
                         struct nb_charset_state *charset, struct nb_buffer *scratch)
 {
-    char prefix[PREFIX + 1];
-    make_prefix(name, prefix);
     if (nb_string_equals_nocase(name, "date"))
         return date_field(t, value);
     if (IS_IN(name, dates) || IS_IN(name, structure))
         return 0;
+    char bytes[PREFIX + 1];
+    struct nb_string prefix = make_prefix(name, bytes);
     return IS_IN(name, message_ids) ? id_field(t, prefix, value)
                                     : other_field(t, prefix, value, charset, scratch);
 }
@@ -273,19 +301,19 @@ static int header_value(struct nb_tokenizing *t, struct nb_string name, struct n
 int nb_mail_header(struct nb_tokenizing *t, struct nb_string name, struct nb_string value,
                    struct nb_charset_state *charset, struct nb_buffer *scratch)
 {
-    char prefix[PREFIX + 1];
+    static const struct nb_string header = {"header:", 7};
     scratch->length = 0;
     if (nb_string_equals_nocase(name, "subject") || nb_mail_header_ignored(name))
         return 0;
     if (nb_string_equals_nocase(name, "received"))
         return nb_mail_received(t, value);
     if (IS_IN(name, addresses)) {
-        make_prefix(name, prefix);
-        int rc = address_field(t, prefix, value, charset, scratch);
-        return rc != 0 ? rc : count_parts(t, NB_FIELD_HEADER, "header:", "", name);
+        char bytes[PREFIX + 1];
+        int rc = address_field(t, make_prefix(name, bytes), value, charset, scratch);
+        return rc != 0 ? rc : count_parts(t, NB_FIELD_HEADER, header, "", name);
     }
     if (!nb_tokenizing_wants(t, NB_FIELD_HEADER))
         return 0;
-    int rc = count_parts(t, NB_FIELD_HEADER, "header:", "", name);
+    int rc = count_parts(t, NB_FIELD_HEADER, header, "", name);
     return rc != 0 ? rc : header_value(t, name, value, charset, scratch);
 }

@@ -40,8 +40,9 @@ static inline bool nb_ascii_is_mid(unsigned char byte)
 
 /* Copies the word bytes [A-Za-z0-9_] at the beginning of `from`, in lower case, to `to`. Reads at
  * most `available` bytes and at most 16; may overwrite 16 bytes of `to`. Returns the number of word
- * bytes. */
-static inline unsigned nb_ascii_word(const unsigned char *from, size_t available, unsigned char *to)
+ * bytes; sets *capitals if there are capitals among them. */
+static inline unsigned nb_ascii_word(const unsigned char *from, size_t available, unsigned char *to,
+                                     bool *capitals)
 {
 #ifdef __SSE2__
     if (available >= 16) {
@@ -57,13 +58,17 @@ static inline unsigned nb_ascii_word(const unsigned char *from, size_t available
             _mm_or_si128(_mm_or_si128(letter, digit), _mm_cmpeq_epi8(text, _mm_set1_epi8('_')));
         _mm_storeu_si128((__m128i *)(void *)to, lowered);
         /* Bit 16 ends the search when all sixteen are word bytes. */
-        return (unsigned)__builtin_ctz(~(unsigned)_mm_movemask_epi8(word) | 0x10000u);
+        unsigned behind = ~(unsigned)_mm_movemask_epi8(word) | 0x10000u;
+        *capitals |= ((unsigned)_mm_movemask_epi8(upper) & (behind ^ (behind - 1)) >> 1) != 0;
+        return (unsigned)__builtin_ctz(behind);
     }
 #endif
     unsigned most = available < 16 ? (unsigned)available : 16;
     unsigned n = 0;
-    for (; n < most && nb_ascii_is_word(from[n]); n++)
+    for (; n < most && nb_ascii_is_word(from[n]); n++) {
         to[n] = (unsigned char)(from[n] | (nb_ascii_is_letter(from[n]) ? 0x20 : 0));
+        *capitals |= to[n] != from[n];
+    }
     return n;
 }
 

@@ -40,59 +40,66 @@ static int count_case(struct nb_text_run *run, const unsigned char *from, const 
     return capitals ? nb_text_count_room(run->t, NB_FIELD_CASE, 0, length) : 0;
 }
 
-/* The same of a word of ASCII. */
-static int count_ascii_case(struct nb_text_run *run, struct nb_string word,
-                            const unsigned char *from)
+/* The same of a word of ASCII that has capitals. */
+static int count_ascii_case(struct nb_text_run *run, const unsigned char *from, size_t length)
 {
     static const char prefix[] = "case:";
     char *text = run->storage->room;
-    if (memcmp(from, word.bytes, word.length) == 0)
-        return 0;
     memcpy(text, prefix, sizeof prefix - 1);
-    memcpy(text + sizeof prefix - 1, from, word.length);
-    return nb_text_count_room(run->t, NB_FIELD_CASE, 0, sizeof prefix - 1 + word.length);
+    memcpy(text + sizeof prefix - 1, from, length);
+    return nb_text_count_room(run->t, NB_FIELD_CASE, 0, sizeof prefix - 1 + length);
 }
 
-/* Copies a word from the bag to its room, sixteen bytes at a time: there are more behind both. What
- * is read behind the word may be the room, so the bytes go through a block of their own. */
 static inline char *put_word(char *to, struct nb_string word)
 {
-    unsigned char block[16];
-    for (size_t i = 0; i < word.length; i += sizeof block) {
-        memcpy(block, word.bytes + i, sizeof block);
-        memcpy(to + i, block, sizeof block);
-    }
+    nb_bag_copy(to, word.bytes, word.length);
     return to + word.length;
 }
 
-static int count_pair(struct nb_text_run *run, struct nb_string before, struct nb_string word)
+/* Counts the pair of both words; the second one is new in *derived. */
+static int count_pair(struct nb_text_run *run, const struct nb_derived *before,
+                      const struct nb_derived *derived)
 {
     static const char prefix[] = "pair:";
     char *text = run->storage->room;
     memcpy(text, prefix, sizeof prefix - 1);
-    char *end = put_word(text + sizeof prefix - 1, before);
+    char *end = put_word(text + sizeof prefix - 1, before->word);
     *end++ = ' ';
-    end = put_word(end, word);
-    return nb_text_count_room(run->t, NB_FIELD_PAIR, 0, (size_t)(end - text));
+    end = put_word(end, derived->word);
+    uint64_t hash = nb_feature_hash_pair(run->t->key, before->hash, derived->hash);
+    return nb_text_count_hash(run->t, nb_feature_id(NB_FIELD_PAIR, 0), NB_FIELD_HASH, hash, 0,
+                              (size_t)(end - text));
+}
+
+/* Counts the word at the room and sets *word to where the bag keeps it. */
+static inline int count_word(struct nb_text_run *run, size_t length, struct nb_derived *word)
+{
+    const struct nb_key *key = run->t->key;
+    const char *room = run->storage->room;
+    size_t head = run->prefix_length;
+    uint64_t hash = nb_feature_hash_padded(key, room, head + length);
+    uint64_t plain = head == 0 ? hash : nb_feature_hash_padded(key, room + head, length);
+    int rc = nb_text_count_hash(run->t, run->space, run->hashed, hash, run->step, head + length);
+    if (rc == 0) {
+        /* Where it was kept when it was seen first. */
+        const char *kept = run->t->bag->texts[run->storage->last].bytes;
+        *word = (struct nb_derived){{kept + head, length}, plain};
+    }
+    return rc;
 }
 
 int nb_derived_word(struct nb_text_run *run, size_t length, const unsigned char *from,
-                    const unsigned char *to, bool is_ascii)
+                    const unsigned char *to, enum nb_capitals capitals)
 {
-    struct nb_derived *derived = run->derived;
-    assert(derived != NULL && length <= NB_WORD_BYTES);
-    int rc = nb_text_count(run, length);
-    if (rc != 0)
-        return rc;
-    /* Where it was kept when it was seen first. */
-    const char *text = run->t->bag->texts[run->storage->last].bytes;
-    struct nb_string word = {text + run->prefix_length, length};
-    assert(!is_ascii || (size_t)(to - from) == length);
-    if (nb_tokenizing_wants(run->t, NB_FIELD_CASE))
-        rc = is_ascii ? count_ascii_case(run, word, from) : count_case(run, from, to);
-    if (rc == 0 && derived->word.length != 0 && nb_tokenizing_wants(run->t, NB_FIELD_PAIR))
-        rc = count_pair(run, derived->word, word);
-    derived->word = word;
+    struct nb_derived before = *run->derived;
+    assert(length <= NB_WORD_BYTES);
+    assert(capitals == NB_CAPITALS_UNKNOWN || (size_t)(to - from) == length);
+    int rc = count_word(run, length, run->derived);
+    if (rc == 0 && capitals != NB_CAPITALS_NONE && nb_tokenizing_wants(run->t, NB_FIELD_CASE))
+        rc = capitals == NB_CAPITALS_SOME ? count_ascii_case(run, from, length)
+                                          : count_case(run, from, to);
+    if (rc == 0 && before.word.length != 0 && nb_tokenizing_wants(run->t, NB_FIELD_PAIR))
+        rc = count_pair(run, &before, run->derived);
     return rc;
 }
 

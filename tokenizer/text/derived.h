@@ -18,10 +18,18 @@ enum {
     NB_SHAPE_EXCLAMATIONS = 3 /* more count as 3 */
 };
 
-/* The word before the current one, for pairs, where the bag keeps it; of no length: none. It lives
- * as long as one text. */
+/* The word before the current one, for pairs, where the bag keeps it, and its hash; of no length:
+ * none. It lives as long as one text. */
 struct nb_derived {
     struct nb_string word;
+    uint64_t hash;
+};
+
+/* What is known of the capitals in a word, as it stands in the text. */
+enum nb_capitals {
+    NB_CAPITALS_NONE,   /* a word of ASCII without capitals */
+    NB_CAPITALS_SOME,   /* a word of ASCII with capitals */
+    NB_CAPITALS_UNKNOWN /* a word that may hold other characters */
 };
 
 /* Whether a text of `field` needs nb_derived_word at all. */
@@ -34,17 +42,17 @@ static inline bool nb_derived_wants_words(const struct nb_tokenizing *t, enum nb
 /* Counts a word whose `length` bytes were written at nb_text_token(). Then counts the pair of the
  * word before it and this one, "pair:free money" (NB_FIELD_PAIR), and, if the source bytes from
  * `from` to `to` hold capitals, the word as it stands there, "case:Free" (NB_FIELD_CASE). Of a word
- * that `is_ascii`, these are the bytes of the token but for capitals. Returns as nb_text_count. */
+ * of ASCII, these are the bytes of the token but for capitals. Returns as nb_text_count. */
 int nb_derived_word(struct nb_text_run *run, size_t length, const unsigned char *from,
-                    const unsigned char *to, bool is_ascii);
+                    const unsigned char *to, enum nb_capitals capitals);
 
 /* Counts a word, and what is derived from it if the settings want that. */
 static inline int nb_text_count_word(struct nb_text_run *run, size_t length,
                                      const unsigned char *from, const unsigned char *to,
-                                     bool is_ascii)
+                                     enum nb_capitals capitals)
 {
     return run->derived == NULL ? nb_text_count(run, length)
-                                : nb_derived_word(run, length, from, to, is_ascii);
+                                : nb_derived_word(run, length, from, to, capitals);
 }
 
 /* Counts what is derived from a text as a whole: the URLs and mail domains in a body

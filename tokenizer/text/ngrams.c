@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A mail has some 1,300 n-grams, more than of all other features together, and nearly all of them
- * are ASCII. Those are kept and hashed in registers; what touches another character is folded and
- * goes through a window of bytes.
+ * are ASCII. Those are folded, hashed and counted in blocks, in three short loops whose variables
+ * stay in registers; what touches another character is folded and goes through a window of bytes.
  */
 #include "tokenizer/text/ngrams.h"
 
@@ -113,50 +113,99 @@ static const unsigned char *ascii_end(const unsigned char *p, const unsigned cha
     return p;
 }
 
-/* Counts "ngram:" and the five characters of `last`, of which the lowest byte is the first. */
-static inline int count_packed(struct nb_tokenizing *t, uint64_t last)
+/* The n-grams of ASCII are counted from blocks of folded characters, which begin with the last
+ * characters of the block before. */
+enum { BEFORE = NB_NGRAM - 1, BLOCK_BYTES = 256, LOAD_BYTES = 8 };
+
+/* Folds `count` bytes of ASCII, white space as blanks. Compilers do sixteen at once. */
+static void fold_bytes(unsigned char *to, const unsigned char *from, size_t count)
 {
-    enum { LENGTH = PREFIX_BYTES + NB_NGRAM };
-    const uint64_t ngram = UINT64_C(0x3A6D6172676E); /* the prefix, 'n' in the lowest byte */
-    uint64_t head = ngram | last << 48;
-    uint64_t tail = ngram >> 24 | last << 24;
-    char *room = t->bag->private_->room;
-    uint64_t bytes[2] = {htole64(head), htole64(tail)};
-    memcpy(room, &bytes[0], 8);
-    memcpy(room + LENGTH - 8, &bytes[1], 8);
-    return nb_text_count_hash(t, nb_feature_id(NB_FIELD_NGRAM, 0), NB_FIELD_HASH,
-                              nb_key_hash_ends(t->key, head, tail, LENGTH), 0, LENGTH);
+    for (size_t i = 0; i < count; i++) {
+        unsigned char c = from[i];
+        unsigned char lower = (unsigned char)(c - 'A') < 26 ? (unsigned char)(c | 0x20) : c;
+        to[i] = c <= ' ' || c == 0x7F ? ' ' : lower;
+    }
 }
 
-/* The last characters of the window, the latest in the fifth byte. */
-static uint64_t last_of(const struct window *w)
+/* Leaves out the blanks behind a blank. No branch depends on a byte. Returns how many are left. */
+static size_t squeeze(unsigned char *bytes, size_t count, bool *blank)
 {
-    uint64_t last = 0;
-    for (unsigned i = w->end < NB_NGRAM ? 0 : w->end - NB_NGRAM; i < w->end; i++)
-        last = last >> 8 | (uint64_t)w->bytes[i] << 32;
-    return last;
+    unsigned was_blank = *blank;
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+        unsigned is_blank = bytes[i] == ' ';
+        bytes[left] = bytes[i];
+        left += 1 - (is_blank & was_blank);
+        was_blank = is_blank;
+    }
+    *blank = was_blank;
+    return left;
+}
+
+enum { PACKED_BYTES = PREFIX_BYTES + NB_NGRAM };
+
+/* The text of an n-gram, "ngram:" and the five characters at `at`; LOAD_BYTES are read. */
+static inline struct nb_feature_block pack(const unsigned char *at)
+{
+    const uint64_t prefix = UINT64_C(0x3A6D6172676E); /* 'n' in the lowest byte */
+    uint64_t ngram = nb_feature_load(at) & UINT64_C(0xFFFFFFFFFF);
+    return (struct nb_feature_block){prefix | ngram << 48, ngram >> 16};
+}
+
+static void hash_block(const struct nb_key *key, const unsigned char *block, size_t count,
+                       uint64_t *ids)
+{
+    const struct nb_key_words words = key->words; /* a copy, which no store to an id can change */
+    for (size_t i = 0; i < count; i++)
+        ids[i] = nb_feature_id(NB_FIELD_NGRAM,
+                               nb_feature_hash_block(&words, pack(block + i), PACKED_BYTES));
+}
+
+/* Counts the n-grams that begin at the first `count` places of the block. */
+static int count_block(struct nb_tokenizing *t, const unsigned char *block, size_t count)
+{
+    uint64_t ids[BLOCK_BYTES];
+    struct nb_bag_cursor cursor = nb_bag_cursor(t->bag);
+    size_t most = count < t->tokens_left ? count : t->tokens_left;
+    size_t index;
+    int rc = 0;
+    assert(count <= BLOCK_BYTES);
+    hash_block(t->key, block, most, ids);
+    for (size_t i = 0; rc == 0 && i < most; i++) {
+        struct nb_feature_block packed = pack(block + i);
+        uint64_t text[2] = {htole64(packed.low), htole64(packed.high)};
+        memcpy(cursor.room, text, sizeof text);
+        rc = nb_bag_cursor_count(t->bag, &cursor, ids[i], PACKED_BYTES, &index);
+    }
+    nb_bag_leave(t->bag, &cursor);
+    t->tokens_left -= most;
+    if (rc != 0 || most == count)
+        return rc;
+    t->bag->truncated = true;
+    return NB_BUDGET_SPENT;
 }
 
 /* Counts the n-grams that end in a byte from `p` to `end`; the characters before are ASCII, too. */
 static int count_ascii(struct nb_tokenizing *t, struct window *w, const unsigned char *p,
                        const unsigned char *end)
 {
-    uint64_t last = last_of(w);
-    unsigned before = w->characters, characters = before;
+    unsigned char block[BEFORE + BLOCK_BYTES + LOAD_BYTES];
+    size_t before = w->end < BEFORE ? w->end : BEFORE;
     int rc = 0;
-    for (; rc == 0 && p < end; p++) {
-        uint32_t packed = nb_character_table[*p];
-        bool is_space = nb_packed_class(packed) == NB_CLASS_SPACE;
-        if (is_space && w->blank)
-            continue;
-        w->blank = is_space;
-        last = last >> 8 | (uint64_t)(is_space ? ' ' : nb_packed_character(packed)) << 32;
-        if (++characters >= NB_NGRAM)
-            rc = count_packed(t, last);
+    memcpy(block, w->bytes + w->end - before, before);
+    while (rc == 0 && p < end) {
+        size_t count = (size_t)(end - p) < BLOCK_BYTES ? (size_t)(end - p) : BLOCK_BYTES;
+        fold_bytes(block + before, p, count);
+        p += count;
+        count = squeeze(block + before, count, &w->blank);
+        size_t all = before + count;
+        for (size_t i = count < NB_NGRAM ? before : all - NB_NGRAM; i < all; i++)
+            slide(w, block[i]);
+        if (all > BEFORE)
+            rc = count_block(t, block, all - BEFORE);
+        before = all < BEFORE ? all : BEFORE;
+        memmove(block, block + all - before, before);
     }
-    unsigned fresh = characters - before;
-    for (unsigned i = fresh < NB_NGRAM ? NB_NGRAM - fresh : 0; i < NB_NGRAM; i++)
-        slide(w, (uint32_t)(last >> i * 8) & 0xFF);
     return rc;
 }
 

@@ -29,15 +29,16 @@ static const unsigned char *skip_word(const unsigned char *p, const unsigned cha
 }
 
 /* Reads the word at *at into the place of the next token and moves *at to its end. Returns its
- * length; of a word longer than NB_TOKEN_CHARACTERS only the beginning is read. */
+ * length, and sets *capitals if it has any; of a word longer than NB_TOKEN_CHARACTERS only the
+ * beginning is read. */
 static inline size_t read_word(struct nb_text_run *run, const unsigned char **at,
-                               const unsigned char *end)
+                               const unsigned char *end, bool *capitals)
 {
     const unsigned char *p = *at;
     unsigned char *token = nb_text_token(run);
     size_t length = 0;
     for (;;) {
-        unsigned n = nb_ascii_word(p, (size_t)(end - p), token + length);
+        unsigned n = nb_ascii_word(p, (size_t)(end - p), token + length, capitals);
         p += n;
         length += n;
         if (length > NB_TOKEN_CHARACTERS)
@@ -78,13 +79,15 @@ static int scan_ascii(struct nb_text_run *run, const unsigned char **at, const u
     while (rc == 0 && p < end) {
         const unsigned char *start = p;
         if (nb_ascii_is_word(*p)) {
-            size_t length = read_word(run, &p, end);
+            bool capitals = false;
+            size_t length = read_word(run, &p, end, &capitals);
             if (touches_unicode(p, end)) {
                 p = start;
                 break;
             }
             rc = length <= NB_TOKEN_CHARACTERS
-                     ? nb_text_count_word(run, length, start, p, true)
+                     ? nb_text_count_word(run, length, start, p,
+                                          capitals ? NB_CAPITALS_SOME : NB_CAPITALS_NONE)
                      : nb_text_count_long(run, nb_text_token(run)[0], (size_t)(p - start));
         } else if (*p <= ' ' || *p == 0x7F) {
             p++;

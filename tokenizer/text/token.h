@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "core/base/feature_hash.h"
 #include "tokenizer/bag/bag_private.h"
 #include "tokenizer/bag/tokenizing.h"
 
@@ -55,7 +56,7 @@ static inline int nb_text_count_hash(struct nb_tokenizing *t, uint64_t space, ui
 static inline int nb_text_count_id(struct nb_tokenizing *t, uint64_t space, uint64_t hashed,
                                    unsigned step, size_t length)
 {
-    uint64_t hash = nb_key_hash(t->key, t->bag->private_->room, length);
+    uint64_t hash = nb_feature_hash_padded(t->key, t->bag->private_->room, length);
     return nb_text_count_hash(t, space, hashed, hash, step, length);
 }
 

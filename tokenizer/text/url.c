@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/text/url.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/ascii.h"
@@ -75,6 +76,26 @@ static int count_networks(struct nb_tokenizing *t, enum nb_field field, const ch
     return rc != 0 ? rc : count(t, field, prefix, address);
 }
 
+/* Its last 1 to SUFFIXES labels come after the whole. */
+static int count_labels(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
+                        struct nb_string host)
+{
+    struct nb_feature_text f;
+    nb_feature_begin(&f, prefix);
+    size_t head = f.length;
+    nb_feature_put_string(&f, host);
+    assert(f.length <= head + host.length && f.length < NB_FEATURE_TEXT);
+    int rc = nb_feature_count(t, field, &f);
+    size_t labels = 0;
+    for (size_t i = f.length; rc == 0 && i > head && labels < SUFFIXES; i--) {
+        if (f.bytes[i - 1] != '.')
+            continue;
+        rc = nb_feature_count_ends(t, field, &f, head, i);
+        labels++;
+    }
+    return rc;
+}
+
 int nb_tokenize_host(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                      struct nb_string host)
 {
@@ -82,17 +103,8 @@ int nb_tokenize_host(struct nb_tokenizing *t, enum nb_field field, const char *p
         host.length--;
     if (host.length == 0 || host.length > HOST_BYTES)
         return 0;
-    if (nb_is_ipv4(host))
-        return count_networks(t, field, prefix, host);
-    int rc = count(t, field, prefix, host);
-    size_t labels = 0;
-    for (size_t i = host.length; rc == 0 && i > 0 && labels < SUFFIXES; i--) {
-        if (host.bytes[i - 1] != '.')
-            continue;
-        rc = count(t, field, prefix, (struct nb_string){host.bytes + i, host.length - i});
-        labels++;
-    }
-    return rc;
+    return nb_is_ipv4(host) ? count_networks(t, field, prefix, host)
+                            : count_labels(t, field, prefix, host);
 }
 
 /* Copies a URL, %XX decoded, without white space and control characters, which browsers leave

@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/feature.h"
+#include "core/base/feature_hash.h"
 #include "core/base/key.h"
 #include "core/base/pack.h"
 
@@ -232,14 +233,6 @@ START_TEST(a_key_decides_every_hash)
         ck_assert_uint_eq(hash, nb_key_hash(&again, text, lengths[i]));
         ck_assert_uint_ne(hash, nb_key_hash(&b, text, lengths[i]));
     }
-    for (size_t length = 9; length <= 16; length++) {
-        static const char bytes[] = "ngram:\xff bcdefghi";
-        uint64_t ends[2];
-        memcpy(&ends[0], bytes, 8);
-        memcpy(&ends[1], bytes + length - 8, 8);
-        ck_assert_uint_eq(nb_key_hash_ends(&a, le64toh(ends[0]), le64toh(ends[1]), length),
-                          nb_key_hash(&a, bytes, length));
-    }
     char one[NB_CONTENT_ID_LENGTH + 1], two[NB_CONTENT_ID_LENGTH + 1];
     nb_key_content_id(&a, 0, "text", 4, one);
     nb_key_content_id(&again, 0, "text", 4, two);
@@ -255,6 +248,46 @@ START_TEST(a_key_decides_every_hash)
 }
 END_TEST
 
+/* Every length and every byte count, zeros at the end too; and the bytes behind do not. */
+START_TEST(a_feature_has_a_hash_of_its_text)
+{
+    enum { MOST = 70 };
+    struct nb_key a, b;
+    uint64_t seen[MOST + 1];
+    char text[MOST + NB_FEATURE_BLOCK] = {0};
+    nb_key_generate(&a);
+    nb_key_generate(&b);
+    for (size_t length = 0; length <= MOST; length++) {
+        seen[length] = nb_feature_hash(&a, text, length);
+        ck_assert_uint_ne(seen[length], nb_feature_hash(&b, text, length));
+        memset(text + length, 'x', sizeof text - length);
+        ck_assert_uint_eq(seen[length], nb_feature_hash(&a, text, length));
+        ck_assert_uint_eq(seen[length], nb_feature_hash_padded(&a, text, length));
+        memset(text + length, 0, sizeof text - length);
+        for (size_t i = 0; i < length; i++) {
+            ck_assert_uint_ne(seen[i], seen[length]);
+            text[i] ^= 1;
+            ck_assert_uint_ne(seen[length], nb_feature_hash(&a, text, length));
+            text[i] ^= 1;
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_pair_has_a_hash_of_the_hashes_of_its_words)
+{
+    struct nb_key key;
+    nb_key_generate(&key);
+    uint64_t free = nb_feature_hash(&key, "free", 4), money = nb_feature_hash(&key, "money", 5);
+    ck_assert_uint_eq(nb_feature_hash(&key, "pair:free money", 15),
+                      nb_feature_hash_pair(&key, free, money));
+    ck_assert_uint_ne(nb_feature_hash(&key, "pair:money free", 15),
+                      nb_feature_hash(&key, "pair:free money", 15));
+    ck_assert_uint_eq(nb_feature_hash(&key, "pair:free", 9),
+                      nb_feature_hash_padded(&key, "pair:free\0\0\0\0\0\0", 9));
+}
+END_TEST
+
 /* The stored key must give the same ids for ever: these are those of the key 0, 1, 2 ... */
 START_TEST(a_restored_key_never_changes)
 {
@@ -267,6 +300,10 @@ START_TEST(a_restored_key_never_changes)
     nb_key_content_id(&key, 0, "free", 4, id);
     ck_assert_str_eq(id, "7d2956b4efa3e8dd9127610e680bc56d");
     ck_assert_uint_eq(nb_key_hash(&key, "free", 4), UINT64_C(0x80f9ef5b6218b6e9));
+    ck_assert_uint_eq(nb_feature_hash(&key, "free", 4), UINT64_C(0xbf333b5af9cad47f));
+    ck_assert_uint_eq(nb_feature_hash(&key, "received:mail.example.com", 25),
+                      UINT64_C(0xba53fda2e7525ec));
+    ck_assert_uint_eq(nb_feature_hash(&key, "pair:free money", 15), UINT64_C(0xe1ca62a5780c35a6));
 }
 END_TEST
 
@@ -436,6 +473,8 @@ int main(void)
     tcase_add_test(all, numbers_are_little_endian_and_short);
     tcase_add_test(all, impossible_input_fails);
     tcase_add_test(all, a_key_decides_every_hash);
+    tcase_add_test(all, a_feature_has_a_hash_of_its_text);
+    tcase_add_test(all, a_pair_has_a_hash_of_the_hashes_of_its_words);
     tcase_add_test(all, a_restored_key_never_changes);
     tcase_add_test(all, a_mail_has_one_id_however_it_travelled);
     tcase_add_test(all, a_feature_names_its_field);

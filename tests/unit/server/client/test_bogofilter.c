@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/feature.h"
+#include "core/base/feature_hash.h"
 #include "server/client/bogofilter/bogofilter_dump.h"
 #include "server/client/bogofilter/bogofilter_read.h"
 #include "server/client/bogofilter/wordlist.h"
@@ -119,7 +120,7 @@ static int read_list(const char *bytes, size_t length, struct nb_bogofilter_list
 static uint32_t documents_of(const struct nb_bogofilter_list *list, enum nb_field field,
                              const char *text, enum nb_bogofilter_label label)
 {
-    uint64_t hash = nb_key_hash(&list->key, text, strlen(text));
+    uint64_t hash = nb_feature_hash(&list->key, text, strlen(text));
     uint32_t row = nb_model_find(list->rows, nb_feature_id(field, hash));
     return row == NB_NO_ROW ? 0 : list->documents[row][label];
 }

@@ -354,7 +354,7 @@ END_TEST
 
 #define KEY "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\""
 #define FIRST(labels)                                                                              \
-    "{\"bayesd_dump\":1,\"tokenizer_version\":1,\"settings\":{},\"key\":" KEY                      \
+    "{\"bayesd_dump\":1,\"tokenizer_version\":2,\"settings\":{},\"key\":" KEY                      \
     ",\"labels\":[" labels "],\"texts\":true}\n"
 #define WORDS2                                                                                     \
     "{\"words\":{\"first_row\":0,\"ids\":[\"0000000000000001\",\"0000000000000002\"],"             \
@@ -377,10 +377,10 @@ static const struct {
     {"{\"bayesd_dump\":1,\"tokenizer_version\":99,\"settings\":{},\"key\":" KEY
      ",\"labels\":[],\"texts\":true}\n",
      {"line 1: tokenizer version 99", "not known"}},
-    {"{\"bayesd_dump\":1,\"tokenizer_version\":1,\"settings\":{},\"key\":\"AAAA\",\"labels\":[],"
+    {"{\"bayesd_dump\":1,\"tokenizer_version\":2,\"settings\":{},\"key\":\"AAAA\",\"labels\":[],"
      "\"texts\":true}\n",
      {"line 1:", "\"key\""}},
-    {"{\"bayesd_dump\":1,\"tokenizer_version\":1,\"settings\":{\"smoothing\":0},\"key\":" KEY
+    {"{\"bayesd_dump\":1,\"tokenizer_version\":2,\"settings\":{\"smoothing\":0},\"key\":" KEY
      ",\"labels\":[],\"texts\":true}\n",
      {"line 1:", "smoothing"}},
     {FIRST("\"a\",\"b\",\"a\""), {"line 1:", "\"a\" is listed twice"}},

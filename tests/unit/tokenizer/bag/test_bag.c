@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/feature_hash.h"
 #include "tokenizer/bag/bag.h"
 
 static struct nb_key key;
@@ -45,7 +46,7 @@ START_TEST(counts_in_order_of_first_appearance)
         ck_assert_uint_eq(bag.features[i].count, counts[i]);
         ck_assert_uint_eq(
             bag.features[i].id,
-            nb_feature_id(NB_FIELD_BODY, nb_key_hash(&key, distinct[i], strlen(distinct[i]))));
+            nb_feature_id(NB_FIELD_BODY, nb_feature_hash(&key, distinct[i], strlen(distinct[i]))));
     }
     nb_bag_deinit(&bag);
 }

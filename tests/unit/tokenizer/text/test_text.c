@@ -6,6 +6,7 @@
 #include <utf8proc.h>
 
 #include "core/base/buffer.h"
+#include "core/base/feature_hash.h"
 #include "tests/unit/tokenizer/cpu_time.h"
 #include "tokenizer/document.h"
 #include "tokenizer/text/text.h"
@@ -222,7 +223,7 @@ START_TEST(prefixes_and_fields)
     ck_assert_str_eq(got.bytes, "subject:free subject:é subject:大 html:IMG|2");
     ck_assert_int_eq((int)nb_feature_field(bag.features[0].id), NB_FIELD_SUBJECT);
     ck_assert_uint_eq(bag.features[0].id,
-                      nb_feature_id(NB_FIELD_SUBJECT, nb_key_hash(&key, "subject:free", 12)));
+                      nb_feature_id(NB_FIELD_SUBJECT, nb_feature_hash(&key, "subject:free", 12)));
     nb_buffer_deinit(&got);
     nb_bag_deinit(&bag);
 }

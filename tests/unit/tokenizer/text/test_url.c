@@ -11,9 +11,11 @@ static struct nb_bag bag;
 
 static struct nb_tokenizing tokenizing(uint32_t fields)
 {
+    static const unsigned char secret[NB_KEY_BYTES] = {17, 63};
     static struct nb_key key;
     static struct nb_tokenizer_settings settings;
     static const struct nb_tokenizer_limits limits = {.tokens = 1000};
+    nb_key_restore(&key, secret);
     settings.fields = fields;
     nb_bag_reset(&bag);
     return (struct nb_tokenizing){.key = &key,

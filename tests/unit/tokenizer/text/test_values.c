@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/buffer.h"
+#include "core/base/feature_hash.h"
 #include "tokenizer/document.h"
 #include "tokenizer/text/text.h"
 
@@ -34,8 +35,8 @@ static void listing(const struct nb_bag *bag, struct nb_buffer *out)
     out->length = 0;
     for (size_t i = 0; i < bag->size; i++) {
         uint64_t id = bag->features[i].id;
-        ck_assert_uint_eq(id, nb_feature_id_like(id, nb_key_hash(&key, bag->texts[i].bytes,
-                                                                 bag->texts[i].length)));
+        ck_assert_uint_eq(id, nb_feature_id_like(id, nb_feature_hash(&key, bag->texts[i].bytes,
+                                                                     bag->texts[i].length)));
         if (nb_feature_field(id) == NB_FIELD_VALUE)
             nb_buffer_printf(out, "%u ", nb_feature_part(id));
         nb_buffer_append(out, bag->texts[i].bytes, bag->texts[i].length);
@@ -123,8 +124,9 @@ START_TEST(limits_hold_for_values)
         ck_assert(bag.truncated == (tokens < ALL));
         for (size_t i = 0; i < bag.size && i < 2; i++) /* no value without the set */
             ck_assert_uint_eq(bag.features[i].id,
-                              i == 0 ? nb_feature_id(NB_FIELD_BODY, nb_key_hash(&key, "free", 4))
-                                     : nb_feature_value_id(5, nb_key_hash(&key, "tags", 4)));
+                              i == 0
+                                  ? nb_feature_id(NB_FIELD_BODY, nb_feature_hash(&key, "free", 4))
+                                  : nb_feature_value_id(5, nb_feature_hash(&key, "tags", 4)));
         nb_bag_deinit(&bag);
     }
 }

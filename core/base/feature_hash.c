@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/feature_hash.h"
+
+static uint64_t hash_of(const struct nb_key *key, const char *text, size_t length)
+{
+    char padded[NB_FEATURE_BLOCK] = {0};
+    if (length > NB_FEATURE_BLOCK)
+        return nb_feature_hash_long(key, text, length);
+    if (length > 0)
+        memcpy(padded, text, length);
+    return nb_feature_hash_padded(key, padded, length);
+}
+
+/* Words have no blanks. A text that begins as a pair does and has one is a pair: a tokenizer makes
+ * no other, because the name of a value has no colon (core/base/attribute.h). */
+uint64_t nb_feature_hash(const struct nb_key *key, const char *text, size_t length)
+{
+    static const char pair[] = "pair:";
+    const size_t head = sizeof pair - 1;
+    const char *blank = NULL;
+    if (length > head && memcmp(text, pair, head) == 0)
+        blank = memchr(text + head, ' ', length - head);
+    if (blank == NULL)
+        return hash_of(key, text, length);
+    const char *word = blank + 1;
+    return nb_feature_hash_pair(key, hash_of(key, text + head, (size_t)(blank - text) - head),
+                                hash_of(key, word, (size_t)(text + length - word)));
+}
