@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/filter/filter_report.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,17 +9,48 @@
 #include "config/config.h"
 #include "server/filter/filter_labels.h"
 #include "server/filter/filter_mail.h"
+#include "server/json/number_text.h"
 
 /* Evidence below it is not worth a symbol: it changes the odds by less than 1.6 to 1. */
 static const double LOG_ODDS_STRONG = 0.5;
+
+/* ---- texts -------------------------------------------------------------------------------------
+ */
+
+/* A text that is written piece by piece; what does not fit is cut. */
+struct writing {
+    char *to, *end; /* the last byte is for the NUL */
+};
+
+static void write_bytes(struct writing *w, const char *bytes, size_t length)
+{
+    size_t room = (size_t)(w->end - w->to);
+    length = length < room ? length : room;
+    /* cppcheck-suppress uninitvar ; a number's text is written by nb_number_text_fixed */
+    memcpy(w->to, bytes, length);
+    w->to += length;
+    *w->to = '\0';
+}
+
+static void write_text(struct writing *w, const char *text)
+{
+    write_bytes(w, text, strlen(text));
+}
+
+static struct writing write_description(struct nb_filter_symbol *symbol)
+{
+    return (struct writing){symbol->description,
+                            symbol->description + sizeof symbol->description - 1};
+}
 
 struct nb_filter_symbol *nb_filter_add_symbol(struct nb_filter_report *report, const char *name,
                                               double evidence)
 {
     struct nb_filter_symbol *symbol = &report->symbols[report->symbol_count++];
     symbol->evidence = evidence;
-    (void)snprintf(symbol->name, sizeof symbol->name, "%s", name); /* fits */
-    symbol->option[0] = '\0';
+    assert(strlen(name) < sizeof symbol->name);
+    memcpy(symbol->name, name, strlen(name) + 1);
+    symbol->option[0] = symbol->description[0] = '\0';
     return symbol;
 }
 
@@ -39,25 +71,38 @@ static const struct {
     [NB_FIELD_NGRAM] = {"BAYES_PART_NGRAM", "Character 5-grams"},
 };
 
-/* The strongest tokens of a field that speak the way the field does. */
-static void name_tokens(const struct nb_verdict *verdict, enum nb_field field, uint64_t most,
-                        char option[NB_FILTER_TEXT])
+/* The strongest tokens of a field that speak the way the field does, in the symbol's option. */
+struct naming {
+    struct nb_filter_symbol *symbol; /* NULL: the field has none */
+    size_t length;
+    uint64_t named;
+    bool is_positive;
+};
+
+/* Whole tokens, with room for the comma before the next one. */
+static void name_token(struct naming *n, struct nb_string token)
 {
-    size_t length = 0;
-    uint64_t named = 0;
-    bool is_positive = verdict->field_evidence[field] > 0;
-    option[0] = '\0';
-    for (size_t i = 0; i < verdict->explanation_count && named < most; i++) {
+    char *option = n->symbol->option;
+    if (n->length + token.length + sizeof ", " > NB_FILTER_TEXT / 2)
+        return;
+    if (n->named++ > 0) {
+        memcpy(option + n->length, ", ", sizeof ", ");
+        n->length += 2;
+    }
+    nb_filter_copy_clean(token, option + n->length, NB_FILTER_TEXT - n->length);
+    n->length += strlen(option + n->length);
+}
+
+static void name_tokens(const struct nb_verdict *verdict, uint64_t most,
+                        struct naming namings[NB_FIELDS])
+{
+    for (size_t i = 0; i < verdict->explanation_count; i++) {
         const struct nb_explained *row = &verdict->explanation[i];
-        if (row->token.bytes == NULL || row->field != field || (row->evidence > 0) != is_positive)
+        if (row->token.bytes == NULL || (unsigned)row->field >= NB_FIELDS)
             continue;
-        /* Whole tokens, with room for the comma before the next one. */
-        if (length + row->token.length + sizeof ", " > NB_FILTER_TEXT / 2)
-            continue;
-        if (named++ > 0)
-            length += (size_t)sprintf(option + length, ", ");
-        nb_filter_copy_clean(row->token, option + length, NB_FILTER_TEXT - length);
-        length += strlen(option + length);
+        struct naming *n = &namings[row->field];
+        if (n->symbol != NULL && n->named < most && (row->evidence > 0) == n->is_positive)
+            name_token(n, row->token);
     }
 }
 
@@ -70,23 +115,33 @@ static double finite_log_odds(double evidence)
     return isinf(evidence) ? copysign(NB_FILTER_LOG_ODDS_MOST, evidence) : evidence;
 }
 
+static void describe(unsigned field, struct nb_filter_symbol *symbol)
+{
+    enum { TOKENS = 128 };
+    struct writing w = write_description(symbol);
+    write_text(&w, FIELDS[field].what);
+    write_text(&w, symbol->evidence > 0 ? " speak for spam" : " speak for ham");
+    if (symbol->option[0] != '\0')
+        write_text(&w, ": ");
+    write_bytes(&w, symbol->option, strnlen(symbol->option, TOKENS)); /* fits */
+}
+
 /* What the fields of the mail add, where it is much. */
 static void add_evidence(const struct nb_verdict *verdict, double sign, uint64_t most,
                          struct nb_filter_report *report)
 {
+    struct naming namings[NB_FIELDS] = {{.symbol = NULL}};
     for (unsigned field = 0; field < NB_FIELDS && most > 0; field++) {
         double log_odds = sign * finite_log_odds(verdict->field_evidence[field]);
-        char tokens[NB_FILTER_TEXT];
         if (fabs(log_odds) < LOG_ODDS_STRONG)
             continue;
-        struct nb_filter_symbol *symbol =
-            nb_filter_add_symbol(report, FIELDS[field].symbol, log_odds);
-        name_tokens(verdict, (enum nb_field)field, most, tokens);
-        memcpy(symbol->option, tokens, sizeof tokens);
-        (void)snprintf(symbol->description, sizeof symbol->description, "%s speak for %s%s%.128s",
-                       FIELDS[field].what, log_odds > 0 ? "spam" : "ham",
-                       tokens[0] != '\0' ? ": " : "", tokens); /* fits */
+        namings[field].is_positive = verdict->field_evidence[field] > 0;
+        namings[field].symbol = nb_filter_add_symbol(report, FIELDS[field].symbol, log_odds);
     }
+    name_tokens(verdict, most, namings);
+    for (unsigned field = 0; field < NB_FIELDS; field++)
+        if (namings[field].symbol != NULL)
+            describe(field, namings[field].symbol);
 }
 
 /* Evidence speaks for the winner against the runner-up: 1 when it speaks for spam, -1 when against
@@ -122,8 +177,10 @@ void nb_filter_report_verdict(const struct nb_config *config, const struct nb_ve
                              : p >= config->filter_unsure ? "BAYES_UNSURE"
                                                           : "BAYES_HAM",
                              0);
-    (void)snprintf(symbol->description, sizeof symbol->description, "Probability of spam %.4f",
-                   p); /* fits */
+    struct writing w = write_description(symbol);
+    char number[NB_NUMBER_TEXT];
+    write_text(&w, "Probability of spam ");
+    write_bytes(&w, number, (size_t)(nb_number_text_fixed(number, p, 4, false) - number));
     if (is_spam && spam->count > 1)
         nb_filter_copy_clean(nb_string_of(spam->label), symbol->option, sizeof symbol->option);
     int sign = sign_of_evidence(config, verdict);
@@ -145,7 +202,22 @@ void nb_filter_report_not_ready(const char *missing, const char *note,
 int nb_filter_status(const struct nb_filter_report *report, struct nb_buffer *out)
 {
     bool is_ham = strcmp(report->status, "ham") == 0;
-    return nb_buffer_printf(out, "%s, probability=%.4f, model=%s%s", report->status,
-                            is_ham ? 1 - report->probability : report->probability, report->model,
-                            report->note);
+    double p = is_ham ? 1 - report->probability : report->probability;
+    char number[NB_NUMBER_TEXT];
+    size_t start = out->length;
+    int rc = nb_buffer_puts(out, report->status);
+    if (rc == 0)
+        rc = nb_buffer_puts(out, ", probability=");
+    if (rc == 0)
+        rc = nb_buffer_append(out, number,
+                              (size_t)(nb_number_text_fixed(number, p, 4, false) - number));
+    if (rc == 0)
+        rc = nb_buffer_puts(out, ", model=");
+    if (rc == 0)
+        rc = nb_buffer_puts(out, report->model);
+    if (rc == 0)
+        rc = nb_buffer_puts(out, report->note);
+    if (rc != 0)
+        out->length = start;
+    return rc;
 }

@@ -131,9 +131,12 @@ static void add_tag(struct fields *to, const char *tag)
     add_field(to, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
 }
 
-static unsigned retry_after(const struct nb_reply *reply)
+static void add_retry_after(struct fields *to, const struct nb_reply *reply)
 {
-    return reply->retry_after > 0 ? reply->retry_after : 1;
+    char seconds[16];
+    unsigned after = reply->retry_after > 0 ? reply->retry_after : 1;
+    (void)snprintf(seconds, sizeof seconds, "%u", after); /* it fits */
+    add_field(to, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
 }
 
 /* Returns whether all fields are there. A reply without some of them says something else: JSON that
@@ -142,8 +145,6 @@ static bool add_fields(struct MHD_Response *response, const struct nb_http_call 
 {
     const struct nb_reply *reply = &call->request.reply;
     struct fields to = {.response = response, .is_complete = true};
-    char seconds[16];
-    (void)snprintf(seconds, sizeof seconds, "%u", retry_after(reply)); /* it fits */
     if (reply->content_type != NULL && reply->status != MHD_HTTP_NO_CONTENT)
         add_field(&to, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
     if (reply->allow[0] != '\0')
@@ -151,7 +152,7 @@ static bool add_fields(struct MHD_Response *response, const struct nb_http_call 
     if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE ||
         reply->status == MHD_HTTP_INSUFFICIENT_STORAGE ||
         reply->status == MHD_HTTP_TOO_MANY_REQUESTS)
-        add_field(&to, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+        add_retry_after(&to, reply);
     if (reply->status == MHD_HTTP_UNAUTHORIZED)
         add_field(&to, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"bayesd\"");
     if (call->closes || atomic_load(&call->request.server->is_stopping))
@@ -228,7 +229,7 @@ static struct nb_http_call *begin(struct nb_http *http, struct MHD_Connection *c
     call->request.server = http->server;
     call->request.carrier = &CARRIER;
     call->request.connection = connection;
-    (void)snprintf(call->method, sizeof call->method, "%s", method); /* cut for the log */
+    memcpy(call->method, method, strnlen(method, sizeof call->method - 1)); /* cut for the log */
     nb_request_begin(&call->request);
     atomic_store(&held->received, 0);
     atomic_store(&held->begun, call->request.started);

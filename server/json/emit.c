@@ -8,6 +8,10 @@
 #include <math.h>
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "server/json/number_text.h"
@@ -76,10 +80,18 @@ void nb_emit_close(struct nb_emitter *e, char bracket)
 
 void nb_emit_key(struct nb_emitter *e, const char *key)
 {
+    enum { MARKS = 3 };
+    size_t length = strlen(key);
     comma(e);
-    put(e, "\"", 1);
-    nb_emit_raw(e, key);
-    put(e, "\":", 2);
+    char *to = room(e, length + MARKS);
+    if (to == NULL)
+        return;
+    *to++ = '"';
+    memcpy(to, key, length);
+    to += length;
+    *to++ = '"';
+    *to++ = ':';
+    wrote(e, to);
 }
 
 void nb_emit_name(struct nb_emitter *e, struct nb_string name)
@@ -157,8 +169,32 @@ static char *copy_ascii(char *to, const unsigned char *at, const unsigned char *
     return to;
 }
 
+/* How many bytes at `at` stand for themselves in a string, whole sixteens of them. */
+static size_t count_plain(const unsigned char *at, const unsigned char *end)
+{
+    size_t count = 0;
+#ifdef __SSE2__
+    /* Signed, bytes above 0x7F are below 0x20, too. */
+    for (; (size_t)(end - at) - count >= 16; count += 16) {
+        __m128i bytes = _mm_loadu_si128((const void *)(at + count));
+        __m128i odd = _mm_or_si128(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)),
+                                   _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+                                                _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))));
+        if (_mm_movemask_epi8(odd) != 0)
+            break;
+    }
+#else
+    (void)at, (void)end;
+#endif
+    return count;
+}
+
 static char *copy_escaped(char *to, const unsigned char *at, const unsigned char *end)
 {
+    size_t plain = count_plain(at, end);
+    memcpy(to, at, plain);
+    to += plain;
+    at += plain;
     while (at < end) {
         if (*at < 0x80) {
             if (*at >= 0x20 && *at != '"' && *at != '\\')

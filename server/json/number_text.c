@@ -104,6 +104,49 @@ static uint64_t significant(double value, int *exponent10)
     return digits;
 }
 
+/* The same of a value in [1e-290, 1e-15), of which no product fits: 128 bits of each are kept. What
+ * is lost is less than LOST of the last of them. False: so little decides how to round, once in
+ * 2^60 times. */
+static bool significant_of_small(double value, uint64_t *digits, const int *exponent10)
+{
+    enum { STEP = 27, LOST = 64 };
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    nb_u128 product = (nb_u128)((bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52) << 75;
+    int exponent = (int)(bits >> 52) - 1075;
+    int power = DIGITS - 1 - *exponent10;
+    exponent += power - 75; /* of the powers of 2 in those of 10 */
+    for (int left = power; left > 0; left -= STEP) {
+        uint64_t factor = powers_of_5[left < STEP ? left : STEP];
+        int leading = __builtin_clzll(factor);
+        factor <<= leading;
+        product = (product >> 64) * factor + ((nb_u128)(uint64_t)product * factor >> 64);
+        exponent += 64 - leading;
+        if (product >> 127 == 0) {
+            product <<= 1;
+            exponent--;
+        }
+    }
+    nb_u128 half = (nb_u128)1 << (-exponent - 1), rest = product & (2 * half - 1);
+    *digits = (uint64_t)(product >> -exponent) + (rest >= half);
+    return rest >= half || rest + LOST < half;
+}
+
+/* False also of one digit alone, behind which printf writes no point. */
+static bool small_digits(double value, uint64_t *digits, int *exponent10)
+{
+    const uint64_t limit = 100000000000000000; /* 10^17 */
+    int exponent;
+    (void)frexp(value, &exponent);
+    *exponent10 = (int)floor((exponent - 1) * 0.30102999566398120);
+    bool is_known = significant_of_small(value, digits, exponent10);
+    if (is_known && *digits >= limit) {
+        ++*exponent10;
+        is_known = significant_of_small(value, digits, exponent10);
+    }
+    return is_known && *digits % (limit / 10) != 0;
+}
+
 /* Lays the digits out as printf's %g does, with a point in any case. Returns the end. */
 static char *lay_out(char *to, const char *digits, int count, int exponent)
 {
@@ -112,7 +155,11 @@ static char *lay_out(char *to, const char *digits, int count, int exponent)
         *to++ = '.';
         memcpy(to, count > 1 ? digits + 1 : "0", (size_t)(count > 1 ? count - 1 : 1));
         to += count > 1 ? count - 1 : 1;
-        return to + sprintf(to, "e%03d", exponent);
+        *to++ = 'e';
+        *to++ = '-';
+        if (exponent > -10)
+            *to++ = '0';
+        return nb_number_text_u64(to, (uint64_t)-exponent);
     }
     if (exponent < 0) {
         memcpy(to, "0.00000", (size_t)(1 - exponent));
@@ -146,11 +193,15 @@ char *nb_number_text_double(char *to, double value)
 {
     double magnitude = fabs(value);
     assert(isfinite(value));
-    if (!(magnitude >= 1e-15 && magnitude < 1e17))
-        return print_double(to, value, DIGITS);
+    uint64_t number;
     int exponent;
+    if (magnitude >= 1e-15 && magnitude < 1e17)
+        number = significant(magnitude, &exponent);
+    else if (!(magnitude >= 1e-290 && magnitude < 1e-15) ||
+             !small_digits(magnitude, &number, &exponent))
+        return print_double(to, value, DIGITS);
     char digits[U64_DIGITS];
-    const char *first = digits_before(digits + sizeof digits, significant(magnitude, &exponent));
+    const char *first = digits_before(digits + sizeof digits, number);
     int count = DIGITS;
     while (count > 1 && first[count - 1] == '0')
         count--;
@@ -159,42 +210,83 @@ char *nb_number_text_double(char *to, double value)
     return lay_out(to, first, count, exponent);
 }
 
-enum { UNIT = 10000 }; /* of the numbers that are written as decimals without a search */
+/* ---- decimals of few places -------------------------------------------------------------------
+ */
 
-/* Sets *units if the value is the double nearest to *units / UNIT, which then has less than 15
+/* Numbers are tried as decimals of so many places before digits are searched for. */
+static const struct {
+    unsigned places;
+    double unit;  /* 10^places */
+    double least; /* smaller ones but 0 have an exponent */
+    double most;
+} FORMS[] = {{4, 1e4, 1e-4, 1e9}, {9, 1e9, 1e-4, 1e5}};
+
+/* Sets *units if the value is the double nearest to *units / unit, which then has less than 15
  * digits: no other decimal of that many reads as the same double. */
-static bool in_units(double value, int64_t *units)
+static bool in_units(double value, size_t form, int64_t *units)
 {
-    if (!(fabs(value) < 1e9))
+    if (!(fabs(value) < FORMS[form].most) || (value != 0 && fabs(value) < FORMS[form].least))
         return false;
-    *units = (int64_t)(value * UNIT + copysign(0.5, value));
-    double nearest = (double)*units / UNIT;
+    *units = (int64_t)(value * FORMS[form].unit + copysign(0.5, value));
+    double nearest = (double)*units / FORMS[form].unit;
     return memcmp(&nearest, &value, sizeof value) == 0; /* -0 is not */
 }
 
-/* A whole number and up to four decimals, at least one. */
-static char *write_units(char *to, int64_t units)
+/* The digits of units of 10^-places: a whole number, and at least `least` decimals. */
+static char *write_units(char *to, uint64_t units, unsigned places, unsigned least)
 {
-    if (units < 0)
-        *to++ = '-';
-    uint64_t magnitude = units < 0 ? 0 - (uint64_t)units : (uint64_t)units;
-    to = nb_number_text_u64(to, magnitude / UNIT);
-    *to++ = '.';
-    uint64_t rest = magnitude % UNIT;
-    do {
-        rest *= 10;
-        *to++ = (char)('0' + rest / UNIT);
-        rest %= UNIT;
-    } while (rest != 0);
+    uint64_t unit = 1;
+    for (unsigned i = 0; i < places; i++)
+        unit *= 10;
+    to = nb_number_text_u64(to, units / unit);
+    if (places > 0)
+        *to++ = '.';
+    for (unsigned i = 0; i < places && (i < least || units % unit != 0); i++) {
+        units = units % unit * 10;
+        *to++ = (char)('0' + units / unit);
+    }
     return to;
+}
+
+/* |value| * 10^decimals, rounded to a whole number, and to the even one of two that are as near.
+ * Below 10^9 all bits of the product fit. */
+static uint64_t rounded(double value, unsigned decimals)
+{
+    int exponent;
+    uint64_t mantissa = (uint64_t)ldexp(frexp(fabs(value), &exponent), 53);
+    int shift = 53 - exponent;
+    nb_u128 product = mantissa;
+    for (unsigned i = 0; i < decimals; i++)
+        product *= 10;
+    if (mantissa == 0 || shift > 100) /* less than a half: the product is below 2^67 */
+        return 0;
+    nb_u128 rest = product & (((nb_u128)1 << shift) - 1), half = (nb_u128)1 << (shift - 1);
+    uint64_t whole = (uint64_t)(product >> shift);
+    return whole + (rest > half || (rest == half && (whole & 1) != 0));
+}
+
+char *nb_number_text_fixed(char *to, double value, unsigned decimals, bool has_plus)
+{
+    assert(decimals <= 4);
+    if (signbit(value) || has_plus)
+        *to++ = signbit(value) ? '-' : '+';
+    if (!(fabs(value) < 1e9))
+        return to + snprintf(to, NB_NUMBER_TEXT - 1, "%.4g", fabs(value)); /* fits */
+    return write_units(to, rounded(value, decimals), decimals, decimals);
 }
 
 char *nb_number_text_short_double(char *to, double value)
 {
     int64_t units;
     assert(isfinite(value));
-    if (in_units(value, &units))
-        return write_units(to, units);
+    for (size_t form = 0; form < sizeof FORMS / sizeof *FORMS; form++) {
+        if (!in_units(value, form, &units))
+            continue;
+        if (units < 0)
+            *to++ = '-';
+        return write_units(to, units < 0 ? 0 - (uint64_t)units : (uint64_t)units,
+                           FORMS[form].places, 1);
+    }
     char text[40];
     int precision = 15;
     for (; precision < DIGITS; precision++) {

@@ -8,6 +8,7 @@
 #ifndef NB_SERVER_JSON_NUMBER_TEXT_H
 #define NB_SERVER_JSON_NUMBER_TEXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { NB_NUMBER_TEXT = 32 }; /* the longest: sign, 17 digits, point, "e-308"; or 20 digits */
@@ -20,7 +21,14 @@ char *nb_number_text_i64(char *to, int64_t value);
 char *nb_number_text_double(char *to, double value);
 
 /* The same with as few digits as give the same double again (0.1, not 0.10000000000000001), which
- * takes longer but for values with up to four decimals. `value` is finite. */
+ * takes longer but for values with up to four decimals, or nine and from 0.0001 on. `value` is
+ * finite. */
 char *nb_number_text_short_double(char *to, double value);
+
+/* With so many decimals (at most 4), as printf's %.4f writes it: rounded from what the double is,
+ * to the even one of two that are as near. With a plus before what is not negative if `has_plus`,
+ * as
+ * %+.4f does. What is not below 10^9 is written as "inf", "nan" or by %.4g. */
+char *nb_number_text_fixed(char *to, double value, unsigned decimals, bool has_plus);
 
 #endif

@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "server/filter/filter.h"
 #include "server/json/emit.h"
+#include "server/json/number_text.h"
 #include "server/json/problem.h"
 
 static const char REJECTED[] = "Spam message rejected";
@@ -36,14 +37,15 @@ static double score_of(const struct nb_config *config, const struct nb_filter_re
 static void emit_options(struct nb_emitter *e, const struct nb_config *config,
                          const struct nb_filter_symbol *symbol)
 {
-    char own[32];
+    char own[NB_NUMBER_TEXT];
     if (symbol->evidence == 0 && symbol->option[0] == '\0')
         return;
     nb_emit_key(e, "options");
     nb_emit_open(e, '[');
-    (void)snprintf(own, sizeof own, "%+.2f", scale(config, symbol->evidence)); /* fits */
-    if (symbol->evidence != 0)
-        nb_emit_text(e, own);
+    if (symbol->evidence != 0) {
+        char *end = nb_number_text_fixed(own, scale(config, symbol->evidence), 2, true);
+        nb_emit_string(e, (struct nb_string){own, (size_t)(end - own)});
+    }
     if (symbol->option[0] != '\0')
         nb_emit_text(e, symbol->option);
     nb_emit_close(e, ']');

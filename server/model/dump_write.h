@@ -13,7 +13,7 @@
 #include "core/dump/dump.h"
 
 /* The lines of a dump, each with its line feed:
- *     {"bayesd_dump": 1, "tokenizer_version": 1, "settings": {...}, "key": base64, "labels": [...]}
+ *     {"bayesd_dump": 1, "tokenizer_version": 2, "settings": {...}, "key": base64, "labels": [...]}
  *     {"words": {"first_row": n, "ids": [16 hexadecimal digits, ...], "texts": [...] or null}} ...
  *     {"document": {"id", "label": number, "learned": ms, "tokens", "rows": [...], "counts":
  * [...]}}

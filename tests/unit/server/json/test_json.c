@@ -11,6 +11,7 @@
 #include "server/json/document.h"
 #include "server/json/emit.h"
 #include "server/json/load.h"
+#include "server/json/number_text.h"
 #include "server/json/problem.h"
 #include "server/json/scan.h"
 #include "server/json/time.h"
@@ -160,6 +161,26 @@ START_TEST(numbers_look_as_printf_would_write_them)
 }
 END_TEST
 
+/* Probabilities by the book are often very small. */
+START_TEST(small_numbers_look_as_printf_would_write_them)
+{
+    begin_random(10);
+    for (int i = 0; i < 200000; i++) {
+        double value = pow(10, -15.5 - (double)(draw() % 290000) / 1000);
+        if (i % 10 == 0)
+            value = pow(10, -16 - (double)(draw() % 290));
+        if (i % 20 == 0)
+            value = nextafter(value, (double)(draw() % 2));
+        value = draw() % 2 ? value : -value;
+        char want[80], text[NB_NUMBER_TEXT];
+        snprintf(want, sizeof want, "%.17g", value);
+        size_t length = (size_t)(nb_number_text_double(text, value) - text);
+        ck_assert_msg(length == strlen(want) && memcmp(text, want, length) == 0, "%.*s, not %s",
+                      (int)length, text, want);
+    }
+}
+END_TEST
+
 /* What printf writes with the fewest digits from 15 on that read back, and a point. */
 static void brief_by_printf(double value, char *text, size_t size)
 {
@@ -188,17 +209,48 @@ static void writes_as_printf(double value)
 /* Numbers of few decimals, and those beside them, are written without printf. */
 START_TEST(decimals_look_as_printf_would_write_them)
 {
-    static const double units[] = {1, 10, 100, 1000, 10000, 100000, 1000000};
+    static const double units[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 1e7, 1e8, 1e9, 1e10};
     begin_random(8);
     for (int i = 0; i < 20000; i++) {
         double whole = (double)(draw() % ((uint64_t)1 << draw() % 50)) * (draw() % 2 ? 1 : -1);
-        double value = whole / units[draw() % 7];
+        double value = whole / units[draw() % (sizeof units / sizeof *units)];
         writes_as_printf(value);
         writes_as_printf(nextafter(value, HUGE_VAL));
     }
     for (double edge = 1e9 - 1; edge <= 1e9 + 1; edge += 0.5)
         writes_as_printf(edge);
     writes_as_printf(-0.0);
+}
+END_TEST
+
+static void writes_fixed_as_printf(double value)
+{
+    for (unsigned decimals = 0; decimals <= 4; decimals++)
+        for (int plus = 0; plus < 2; plus++) {
+            char want[80], text[NB_NUMBER_TEXT];
+            snprintf(want, sizeof want, plus ? "%+.*f" : "%.*f", (int)decimals, value);
+            size_t length = (size_t)(nb_number_text_fixed(text, value, decimals, plus) - text);
+            ck_assert_msg(length == strlen(want) && memcmp(text, want, length) == 0, "%.*s, not %s",
+                          (int)length, text, want);
+        }
+}
+
+START_TEST(numbers_of_fixed_decimals_look_as_printf_would_write_them)
+{
+    static const double units[] = {1, 2, 8, 16, 1024, 10, 100, 1000, 10000, 100000};
+    begin_random(9);
+    for (int i = 0; i < 20000; i++) {
+        double whole = (double)(draw() % ((uint64_t)1 << draw() % 30)) * (draw() % 2 ? 1 : -1);
+        double value = whole / units[draw() % (sizeof units / sizeof *units)];
+        writes_fixed_as_printf(value);
+        writes_fixed_as_printf(nextafter(value, HUGE_VAL));
+        writes_fixed_as_printf((double)draw() / 18446744073709551616.0);
+        writes_fixed_as_printf(pow(10, (double)(draw() % 40000) / 1000 - 31));
+    }
+    static const double table[] = {0.0,     -0.0,   0.5,    1.5,         2.5,      0.125,
+                                   0.00005, 5e-324, -1e-20, 999999999.5, HUGE_VAL, -HUGE_VAL};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        writes_fixed_as_printf(table[i]);
 }
 END_TEST
 
@@ -731,7 +783,7 @@ static const struct nb_string pieces[] = {
     {BYTES("\"prior\":{\"a\":1,\"b\":2.5}")},
     {BYTES("\"tokenizer\":{\"fields\":[\"body\"]}")},
     {BYTES("{\"words\":{\"first_row\":0,")},
-    {BYTES("{\"bayesd_dump\":1,\"tokenizer_version\":1,\"settings\":{},\"key\":"
+    {BYTES("{\"bayesd_dump\":1,\"tokenizer_version\":2,\"settings\":{},\"key\":"
            "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\",\"labels\":[\"a\"]}\n")},
     {BYTES("{\"words\":{\"first_row\":0,\"ids\":[\"0000000000000001\"],\"texts\":null}}\n")},
     {BYTES("{\"document\":{\"id\":\"1\",\"label\":0,\"learned\":1,\"tokens\":1,\"rows\":[0],"
@@ -868,6 +920,8 @@ int main(void)
     tcase_add_test(writing, numbers_read_back_to_the_last_bit);
     tcase_add_test(writing, numbers_look_as_printf_would_write_them);
     tcase_add_test(writing, decimals_look_as_printf_would_write_them);
+    tcase_add_test(writing, small_numbers_look_as_printf_would_write_them);
+    tcase_add_test(writing, numbers_of_fixed_decimals_look_as_printf_would_write_them);
     tcase_add_test(writing, whole_numbers_at_their_ends);
     tcase_add_test(writing, strings_are_valid_whatever_the_bytes);
     tcase_add_test(writing, every_code_has_a_status_and_every_status_a_title);
