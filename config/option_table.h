@@ -64,6 +64,7 @@ struct nb_config {
     /* [store] */
     char *data;        /* directory */
     uint64_t map_size; /* bytes; 0: as much as there may ever be use for */
+    uint64_t journal;  /* 1 MiB; 0: none */
     uint64_t memory;   /* bytes of loaded models, 0: no limit */
     uint64_t disk;     /* 0 */
     bool keep_words;

@@ -54,6 +54,7 @@ static void settings_of(const struct nb_config *config, struct nb_engine_setting
     settings->auto_create = config->auto_create;
     settings->keep_words = config->keep_words;
     settings->map_size = config->map_size;
+    settings->journal = config->journal;
     settings->memory = config->memory;
     settings->disk = config->disk;
     settings->replay_features = config->replay_features;

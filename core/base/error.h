@@ -9,6 +9,8 @@
 #ifndef NB_CORE_BASE_ERROR_H
 #define NB_CORE_BASE_ERROR_H
 
+#include <stdbool.h>
+
 enum nb_code {
     NB_OK = 0,
     NB_NO_MEMORY = -1,   /* an allocation failed */
@@ -52,5 +54,13 @@ int nb_error_no_memory(struct nb_error *error);
  * for ENOMEM, NB_NOT_FOUND for ENOENT, NB_IO for all others. The text is `what`, ": " and strerror.
  * Returns the code. */
 int nb_error_errno(struct nb_error *error, int errno_value, const char *what);
+
+/* Whether a code says something of this machine at this moment, and nothing of what was asked: the
+ * same may succeed later, or elsewhere. */
+static inline bool nb_error_is_passing(int code)
+{
+    return code == NB_NO_MEMORY || code == NB_IO || code == NB_DISK_FULL || code == NB_STOPPING ||
+           code == NB_BUSY || code == NB_CORRUPT;
+}
 
 #endif

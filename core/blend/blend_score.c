@@ -288,7 +288,7 @@ void nb_blend_explain(struct nb_blend *b, const struct nb_feature *features, siz
             bool says = stacked ? explain_noted(b, features[i].id, &value, best, second, &of_value)
                                 : nb_blend_explain_value(b, &features[i], best, second, &of_value);
             if (says)
-                rows[filled++] = (struct nb_evidence){.feature = i, .evidence = of_value};
+                rows[filled++] = (struct nb_evidence){.feature = (uint32_t)i, .evidence = of_value};
             continue;
         }
         nb_blend_find(b, features[i].id, found);
@@ -299,11 +299,11 @@ void nb_blend_explain(struct nb_blend *b, const struct nb_feature *features, siz
         double evidence = stacked ? stack_evidence(b, &worth, field, features[i].id, scores)
                                   : weight * nb_log_evidence(nb_blend_term(b, addend, best),
                                                              nb_blend_term(b, addend, second));
-        rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
+        rows[filled++] = (struct nb_evidence){.feature = (uint32_t)i, .evidence = evidence};
     }
     nb_blend_put_sums(b);
     double rest = stacked ? bias_evidence(b, best, second) : b->scores[best] - b->scores[second];
-    rows[filled++] = (struct nb_evidence){.feature = SIZE_MAX, .evidence = rest};
+    rows[filled++] = (struct nb_evidence){.feature = NB_NO_FEATURE, .evidence = rest};
     *count = filled;
 }
 

@@ -15,6 +15,7 @@
 #include "core/engine/writer.h"
 #include "core/live/checkpoint.h"
 #include "core/live/records.h"
+#include "core/live/relay.h"
 #include "core/live/transaction.h"
 #include "core/registry/registry.h"
 
@@ -71,6 +72,8 @@ int nb_import_begin(struct nb_engine *engine, struct nb_string model, struct nb_
     int rc = nb_check_model_name(model, error);
     if (rc == 0)
         rc = nb_check_source(source, error);
+    if (rc == 0)
+        rc = nb_relay_refuse(engine, "an import, or a copy of a model,", error);
     if (rc != 0)
         return rc;
     struct nb_import *import = calloc(1, sizeof *import);

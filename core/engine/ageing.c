@@ -9,6 +9,7 @@
 #include "core/engine/commit.h"
 #include "core/engine/unused.h"
 #include "core/live/load.h"
+#include "core/live/relay.h"
 #include "core/live/transaction.h"
 #include "core/registry/registry.h"
 #include "core/remember/remember.h"
@@ -69,6 +70,11 @@ static void add_batch(struct nb_engine *engine, struct nb_group *group, struct n
     struct nb_ageing *a = engine->ageing;
     if (nb_batch_size(batch) == 0 ||
         nb_array_reserve(&a->batches, &a->room, a->count + 1, sizeof(struct nb_batch *)) != 0) {
+        nb_batch_free(&batch);
+        return;
+    }
+    if (engine->relay != NULL) { /* it comes back */
+        nb_relay_propose(engine, batch);
         nb_batch_free(&batch);
         return;
     }
@@ -163,7 +169,7 @@ static bool join_model(struct nb_engine *engine, struct nb_group *group, struct 
     if (t.before > 0 && !t.has_more)
         live->aged_at = nb_clock_monotonic() + pause_of(settings->max_age);
     add_batch(engine, group, t.batch);
-    return found;
+    return found && engine->relay == NULL; /* else they are gone when the changes come back */
 }
 
 void nb_ageing_join(struct nb_engine *engine, struct nb_group *group)
@@ -373,7 +379,7 @@ bool nb_ageing_disk(struct nb_engine *engine)
     while (bytes < over && all < DISK_DOCUMENTS) {
         size_t some = disk_group(engine, over - bytes, &bytes);
         all += some;
-        if (some == 0)
+        if (some == 0 || engine->relay != NULL)
             break;
     }
     if (over > 0 && all == 0)

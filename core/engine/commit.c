@@ -28,6 +28,7 @@ enum { SLICES_MOST = 2 };
 
 struct committing {
     struct nb_group *group;
+    uint64_t position, hash; /* staged before it */
     struct nb_staging staging;
 };
 
@@ -113,7 +114,7 @@ static int put_checkpoints(struct nb_group *group, struct nb_view *view, struct 
     uint64_t features = 0;
     int rc = 0;
     for (size_t i = 0; i < group->size; i++)
-        features += group->items[i].change->feature_count + 1;
+        features += nb_submitted_size(group->items[i].change) + 1;
     rc = put_slices(group, view, features, error);
     for (size_t i = 0; rc == 0 && i < group->size; i++) {
         struct nb_live *live = group->items[i].batch->live;
@@ -205,6 +206,8 @@ static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argum
     unsigned slices = 0;
     uint64_t start = nb_clock_monotonic();
     undo(group); /* this may be a second try */
+    engine->standing.staged = c->position;
+    engine->standing.hash = c->hash;
     (void)nb_learner_slices(engine->learner);
     int rc = put_checkpoints(group, view, error);
     for (size_t i = 0; rc == 0 && i < group->size; i++) {
@@ -215,6 +218,7 @@ static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argum
         if (waits_enough(engine, slices, start))
             nb_group_cut(group, i + 1);
     }
+    engine->standing.time = 0;
     if (rc == 0)
         rc = put_labels(group, view, error);
     for (size_t i = 0; rc == 0 && i < group->model_count; i++)
@@ -294,7 +298,9 @@ static void finish(struct nb_group *group)
 
 void nb_group_commit(struct nb_group *group)
 {
-    struct committing c = {.group = group};
+    struct committing c = {.group = group,
+                           .position = group->engine->standing.staged,
+                           .hash = group->engine->standing.hash};
     struct nb_error error = {0};
     if (group->size == 0)
         return;
@@ -303,6 +309,8 @@ void nb_group_commit(struct nb_group *group)
     atomic_fetch_add(&group->engine->counters.commit_changes, group->size);
     if (rc != 0) {
         undo(group);
+        group->engine->standing.staged = c.position;
+        group->engine->standing.hash = c.hash;
         for (size_t i = 0; i < group->size; i++) {
             struct nb_submitted *change = group->items[i].change;
             change->receipt.code = rc;

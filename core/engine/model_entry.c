@@ -3,10 +3,10 @@
 
 #include <assert.h>
 
-#include "core/base/clock.h"
 #include "core/evaluate/drift.h"
 #include "core/live/checkpoint.h"
 #include "core/live/records.h"
+#include "core/live/standing.h"
 #include "core/live/transaction.h"
 
 /* Updates the stored state of a model that is not loaded: only what the new entry changes. */
@@ -53,7 +53,7 @@ int nb_model_entry_append(struct nb_engine *engine, struct nb_view *view,
     if (live->number == 0)
         rc = nb_serials_model(&engine->serials, view, &live->number, error);
     task->change.model = live->number;
-    task->change.time = nb_clock_now();
+    task->change.time = nb_standing_time(engine);
     task->number = nb_serials_entry(&engine->serials);
     if (rc == 0)
         rc = nb_ledger_append(view, task->number, &task->change, totals, &scratch, error);

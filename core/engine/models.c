@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/engine/engine.h"
+#include "core/engine/errands.h"
 #include "core/engine/model_entry.h"
 #include "core/engine/writer.h"
 #include "core/family/parents.h"
@@ -17,6 +18,7 @@
 #include "core/live/load.h"
 #include "core/live/records.h"
 #include "core/live/refit.h"
+#include "core/live/relay.h"
 #include "core/live/transaction.h"
 #include "core/registry/registry.h"
 #include "core/store/ledger_pairs.h"
@@ -243,6 +245,19 @@ static int put_task(struct nb_engine *engine, void *argument, struct nb_error *e
     return rc;
 }
 
+/* Publishes the errand, with the settings. */
+static int ask_with(struct nb_engine *engine, struct nb_errand *errand,
+                    const struct nb_settings *settings, bool *created, struct nb_error *error)
+{
+    struct nb_buffer stored = {0};
+    int rc = nb_settings_write(settings, &stored) == 0 ? 0 : nb_error_no_memory(error);
+    errand->settings = nb_buffer_string(&stored);
+    if (rc == 0)
+        rc = nb_relay_ask(engine, errand, created, error);
+    nb_buffer_deinit(&stored);
+    return rc;
+}
+
 int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
                         const struct nb_settings *settings, bool only_new, struct nb_string source,
                         bool *created, struct nb_error *error)
@@ -255,6 +270,13 @@ int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
         rc = nb_settings_check(settings, error);
     if (rc == 0 && nb_settings_copy(&put.settings, settings) != 0)
         rc = nb_error_no_memory(error);
+    if (rc == 0 && nb_relay_is_wanted(engine)) {
+        struct nb_errand errand = {
+            .kind = NB_ERRAND_PUT, .model = model, .source = source, .only_new = only_new};
+        rc = ask_with(engine, &errand, settings, created, error);
+        nb_settings_deinit(&put.settings);
+        return rc;
+    }
     if (rc != 0)
         return rc;
     put.parent = settings->parent != NULL ? strdup(settings->parent) : NULL;
@@ -275,6 +297,7 @@ struct adding {
     struct nb_live *live;
     struct nb_values values;
     struct nb_string source;
+    const struct nb_settings *settings; /* that name the fields instead of values; or NULL */
 };
 
 /* Of the attributes that there are when the writer comes to it. */
@@ -293,6 +316,22 @@ static int add_new(struct nb_values values, struct nb_settings *settings, struct
     return rc != 0 ? rc : nb_values_check(values, all, error);
 }
 
+/* Adds to the settings what `adding` names, or those of other settings. */
+static int add_to(const struct adding *adding, struct nb_settings *settings, struct nb_error *error)
+{
+    const struct nb_settings *from = adding->settings;
+    if (from == NULL)
+        return add_new(adding->values, settings, error);
+    for (size_t i = 0; i < from->attribute_count; i++) {
+        const struct nb_attribute *a = &from->attributes[i];
+        const struct nb_attributes all = nb_settings_attributes(settings);
+        if (nb_attribute_find(all, nb_string_of(a->name)) == all.count &&
+            nb_settings_add_attribute(settings, nb_string_of(a->name), a->kind) != 0)
+            return nb_error_no_memory(error);
+    }
+    return nb_settings_check(settings, error);
+}
+
 static int add_fields_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     const struct adding *adding = argument;
@@ -304,7 +343,7 @@ static int add_fields_task(struct nb_engine *engine, void *argument, struct nb_e
     if (rc != 0)
         return rc;
     put.parent = old->parent != NULL ? strdup(old->parent) : NULL;
-    rc = add_new(adding->values, &put.settings, error);
+    rc = add_to(adding, &put.settings, error);
     if (rc == 0 && old->parent != NULL && put.parent == NULL)
         rc = nb_error_no_memory(error);
     if (rc == 0)
@@ -313,6 +352,26 @@ static int add_fields_task(struct nb_engine *engine, void *argument, struct nb_e
         rc = put_settings(engine, &put, live, error);
     free(put.parent);
     nb_settings_deinit(&put.settings);
+    return rc;
+}
+
+/* The same on all nodes: the settings that there are, with the new fields, say which. */
+static int ask_for_fields(struct nb_engine *engine, const struct adding *adding,
+                          struct nb_error *error)
+{
+    struct nb_published *published = nb_live_settings(adding->live);
+    struct nb_errand errand = {
+        .kind = NB_ERRAND_FIELDS, .model = nb_live_name(adding->live), .source = adding->source};
+    struct nb_settings settings;
+    bool created;
+    int rc = nb_settings_copy(&settings, &published->settings) == 0 ? 0 : nb_error_no_memory(error);
+    nb_published_release(&published);
+    if (rc != 0)
+        return rc;
+    rc = add_new(adding->values, &settings, error);
+    if (rc == 0)
+        rc = ask_with(engine, &errand, &settings, &created, error);
+    nb_settings_deinit(&settings);
     return rc;
 }
 
@@ -325,12 +384,26 @@ int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
     int rc = nb_batch_add(batch, document, label, id, source, &needs_fields, error);
     if (rc != 0 || !needs_fields)
         return rc;
-    struct adding adding = {batch->live, document->values, source};
-    rc = nb_writer_run(batch->engine, add_fields_task, &adding, error);
+    struct adding adding = {batch->live, document->values, source, NULL};
+    rc = nb_relay_is_wanted(batch->engine)
+             ? ask_for_fields(batch->engine, &adding, error)
+             : nb_writer_run(batch->engine, add_fields_task, &adding, error);
     if (rc != 0)
         return rc;
     rc = nb_batch_add(batch, document, label, id, source, &needs_fields, error);
     assert(!needs_fields);
+    return rc;
+}
+
+int nb_engine_put_fields(struct nb_engine *engine, struct nb_string model,
+                         const struct nb_settings *settings, struct nb_string source,
+                         struct nb_error *error)
+{
+    struct adding adding = {.source = source, .settings = settings};
+    int rc = nb_registry_acquire(engine, model, true, &adding.live, error);
+    if (rc == 0)
+        rc = nb_writer_run(engine, add_fields_task, &adding, error);
+    nb_registry_release(engine, &adding.live);
     return rc;
 }
 
@@ -393,5 +466,10 @@ int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
 {
     struct named named = {.name = model, .source = source};
     int rc = nb_check_source(source, error);
+    if (rc == 0 && nb_relay_is_wanted(engine)) {
+        struct nb_errand errand = {.kind = NB_ERRAND_DELETE, .model = model, .source = source};
+        bool created;
+        return nb_relay_ask(engine, &errand, &created, error);
+    }
     return rc != 0 ? rc : nb_writer_run(engine, delete_task, &named, error);
 }

@@ -14,10 +14,12 @@
 #include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "core/engine/ageing.h"
+#include "core/engine/unjoined.h"
 #include "core/engine/writer.h"
 #include "core/live/checkpoint.h"
 #include "core/live/learner.h"
 #include "core/live/refit.h"
+#include "core/live/standing.h"
 #include "core/live/transaction.h"
 #include "core/registry/registry.h"
 #include "core/registry/roster.h"
@@ -40,6 +42,7 @@ void nb_engine_settings_init(struct nb_engine_settings *settings)
         .auto_create = true,
         .keep_words = true,
         .map_size = 0,
+        .journal = NB_STORE_JOURNAL_BYTES,
         .memory = 0,
         .replay_features = 20000000,
         .group_documents = 1024,
@@ -67,6 +70,7 @@ static struct nb_engine *engine_new(const struct nb_engine_settings *settings)
     engine->settings = *settings;
     engine->directory = strdup(settings->directory);
     engine->settings.directory = engine->directory;
+    engine->relay = settings->shared ? &nb_unjoined : NULL;
     engine->coder = nb_features_coder_new();
     engine->learner = nb_learner_new(engine->settings.refit_units);
     engine->remembering = nb_remembering_new();
@@ -144,7 +148,10 @@ static int write_identity(struct nb_engine *engine, struct nb_view *view, void *
                           struct nb_error *error)
 {
     (void)argument;
-    nb_key_generate(&engine->key);
+    if (engine->settings.key != NULL)
+        nb_key_restore(&engine->key, engine->settings.key);
+    else
+        nb_key_generate(&engine->key);
     return nb_put_identity(engine, view, error);
 }
 
@@ -179,6 +186,12 @@ static int read_identity(struct nb_engine *engine, const struct nb_view *view,
         return rc == NB_NOT_FOUND ? miss_identity(view, error) : damaged_identity(rc, error);
     if (value.length != NB_KEY_BYTES)
         return nb_error_set(error, NB_CORRUPT, "the store is damaged: its key does not read back");
+    if (engine->settings.key != NULL &&
+        memcmp(engine->settings.key, value.bytes, NB_KEY_BYTES) != 0)
+        return nb_error_set(error, NB_CONFLICT,
+                            "the store was made with another key than that of [cluster] "
+                            "cluster_key_file: a node joins with an empty store, or with the "
+                            "backup of another node");
     nb_key_restore(&engine->key, (const unsigned char *)value.bytes);
     rc = nb_store_get(view, NB_TABLE_META, FIELDS, &value, error);
     if (rc == NB_NOT_FOUND)
@@ -194,6 +207,8 @@ static int read_store(struct nb_engine *engine, bool fresh, struct nb_error *err
         return rc;
     rc = read_identity(engine, &view, error);
     int numbers = rc == 0 ? nb_serials_load(&view, &engine->serials, error) : 0;
+    if (rc == 0 && numbers == 0)
+        numbers = nb_standing_read(engine, &view, error);
     nb_store_snapshot_end(&view);
     if (rc == NB_NOT_FOUND && fresh)
         return 0; /* the caller gives it its identity */
@@ -231,6 +246,8 @@ static int open_store(const struct nb_engine_settings *settings, bool fresh, str
         return nb_error_no_memory(error);
     }
     int rc = nb_store_open(engine->directory, settings->map_size, &engine->store, error);
+    if (rc == 0)
+        nb_store_limit_journal(engine->store, settings->journal);
     if (rc == 0)
         rc = read_store(engine, fresh, error);
     if (rc == 0)
@@ -348,6 +365,8 @@ void nb_engine_close(struct nb_engine **out)
     nb_ageing_free(engine);
     nb_learner_free(&engine->learner);
     nb_features_coder_free(&engine->coder);
+    struct nb_features_coder *spare = atomic_exchange(&engine->spare_coder, NULL);
+    nb_features_coder_free(&spare);
     pthread_cond_destroy(&engine->task_finished);
     pthread_cond_destroy(&engine->queue_filled);
     pthread_cond_destroy(&engine->refining_filled);

@@ -2,7 +2,10 @@
 #include <time.h>
 
 #include "core/engine/engine.h"
+#include "core/engine/errands.h"
+#include "core/engine/writer.h"
 #include "core/live/transaction.h"
+#include "core/recalibrate/settle.h"
 #include "core/registry/registry.h"
 #include "core/submit/batch.h"
 
@@ -45,4 +48,41 @@ int nb_engine_refit(struct nb_engine *engine, struct nb_string model, struct nb_
         rc = wait_for(engine, batch->live, stop, user, error);
     nb_batch_free(&batch);
     return rc;
+}
+
+/* ---- a map that some node has fitted --------------------------------------------------------- */
+
+struct fitted {
+    struct nb_string model;
+    uint64_t last;
+    const struct nb_settings *settings;
+};
+
+static int settle(struct nb_engine *engine, struct nb_live *live, const struct fitted *f,
+                  struct nb_error *error)
+{
+    const struct nb_settings *now = &live->published->settings;
+    if (live->checkpoint.last != f->last || now->parent != NULL || f->settings->fitted == NULL)
+        return nb_error_set(error, NB_CONFLICT, "the model has changed since");
+    int rc = nb_put_fitted(engine, live, f->settings);
+    return rc == 0 ? 0 : nb_error_set(error, rc, "the map of probabilities was not stored");
+}
+
+static int fitted_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    const struct fitted *f = argument;
+    struct nb_live *live;
+    int rc = nb_registry_acquire(engine, f->model, false, &live, error);
+    if (rc != 0)
+        return rc;
+    rc = settle(engine, live, f, error);
+    nb_registry_release(engine, &live);
+    return rc;
+}
+
+int nb_engine_put_fitted(struct nb_engine *engine, struct nb_string model, uint64_t last,
+                         const struct nb_settings *settings, struct nb_error *error)
+{
+    struct fitted f = {model, last, settings};
+    return nb_writer_run(engine, fitted_task, &f, error);
 }

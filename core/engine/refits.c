@@ -5,6 +5,7 @@
 
 #include "core/engine/commit.h"
 #include "core/live/refit.h"
+#include "core/live/relay.h"
 #include "core/live/transaction.h"
 #include "core/recalibrate/recalibrate.h"
 #include "core/recalibrate/settle.h"
@@ -16,6 +17,10 @@ static bool commit(struct nb_engine *engine, struct nb_batch *batch)
 {
     struct nb_group group = {.engine = engine};
     assert(batch->size == 1);
+    if (engine->relay != NULL) { /* it comes back; until then there is nothing to do */
+        nb_relay_propose(engine, batch);
+        return false;
+    }
     atomic_fetch_add(&engine->counters.queued, 1);
     batch->written = 0;
     (void)nb_group_add(&group, batch);
@@ -52,6 +57,20 @@ bool nb_refits_rest(struct nb_engine *engine)
     return true;
 }
 
+static void propose_map(struct nb_engine *engine, struct nb_live *live,
+                        const struct nb_settings *settings)
+{
+    struct nb_buffer stored = {0};
+    if (nb_settings_write(settings, &stored) == 0) {
+        struct nb_errand errand = {.kind = NB_ERRAND_FITTED,
+                                   .model = nb_live_name(live),
+                                   .settings = nb_buffer_string(&stored),
+                                   .last = live->checkpoint.last};
+        nb_relay_propose_errand(engine, &errand);
+    }
+    nb_buffer_deinit(&stored);
+}
+
 bool nb_refits_calibrate_model(struct nb_engine *engine, struct nb_live *live)
 {
     struct nb_settings settings;
@@ -61,6 +80,11 @@ bool nb_refits_calibrate_model(struct nb_engine *engine, struct nb_live *live)
         !nb_recalibrate_is_wanted(live))
         return false;
     int rc = nb_recalibrate_some(engine, live, &done, &settings);
+    if (rc == 0 && done && engine->relay != NULL) {
+        propose_map(engine, live, &settings);
+        nb_settings_deinit(&settings);
+        return false; /* it comes back; until then there is nothing to do */
+    }
     if (rc == 0 && done) {
         rc = nb_put_fitted(engine, live, &settings);
         nb_settings_deinit(&settings);

@@ -52,6 +52,10 @@ static bool can_be_changed(const struct nb_live *live)
 void nb_unused_begin(struct nb_engine *engine, struct nb_live *live, uint32_t least)
 {
     unsigned epoch = atomic_load(&live->epoch);
+    /* Sums are in the order of the rows: several nodes must not drop them at other times, or their
+     * weights drift apart. */
+    if (engine->relay != NULL)
+        return;
     if (engine->unused.live != NULL || !can_be_changed(live) ||
         live->unused_tried == engine->serials.entry || nb_unused_rows(live) < least ||
         atomic_load(&live->pins[(epoch + 1) & 1]) != 0)

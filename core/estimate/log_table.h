@@ -14,7 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NB_LOG_TABLE_MOST = 4096 }; /* 32 KiB, which stays in the cache */
+/* 512 KiB, where counts are as large. Of these a feature that labels share reads small counts, and
+ * some beside the number of its documents. */
+enum { NB_LOG_TABLE_MOST = 65536 };
 
 struct nb_shared_logs;
 struct nb_log_table {

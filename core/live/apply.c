@@ -212,7 +212,8 @@ static int apply_document(struct nb_live *live, const struct nb_change *change,
         return damaged(error, "an entry's label is unknown");
     leave_out(&delta->add, how);
     leave_out(&delta->take, how);
-    if (!have_features(live, &delta->add) || !have_features(live, &delta->take))
+    if ((!how->are_found && !have_features(live, &delta->add)) ||
+        !have_features(live, &delta->take))
         return damaged(error, "a document has a feature that is not there");
     if (touch(live, delta) != 0)
         return nb_error_no_memory(error);

@@ -17,6 +17,7 @@ struct nb_engine_settings {
     bool auto_create;  /* training creates models that do not exist */
     bool keep_words;   /* store the texts of features, for vocabulary listings */
     uint64_t map_size; /* initial size of the store's memory map in bytes; grows by itself */
+    uint64_t journal;  /* bytes of small changes that wait for the store's file; 0: none */
     uint64_t disk;     /* bytes of the store above which old documents are forgotten; 0: no limit */
     uint64_t memory;   /* bytes of loaded models, above which cold ones are dropped; 0: no limit */
     uint64_t replay_features;      /* most feature changes that a start replays, of all models */
@@ -29,6 +30,12 @@ struct nb_engine_settings {
     uint64_t quarantine_documents; /* documents that may wait in a model's quarantine ... */
     uint64_t quarantine_bytes;     /* ... and their bytes together */
     uint32_t models;               /* models */
+    /* NB_KEY_BYTES that a new store is made with, and that another one must have; NULL: a new one
+     * draws its own. Read when the engine opens. */
+    const unsigned char *key;
+    /* Other nodes share the changes (core/live/relay.h): none is made, and nothing is done to
+     * models by itself, before the engine has a relay. */
+    bool shared;
 };
 
 /* Sets the defaults of the configuration. */

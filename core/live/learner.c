@@ -19,6 +19,7 @@ struct nb_learner {
     size_t room, rows_room;
     double not_taught; /* 1 - weight of the last document that was learned */
     bool ready;        /* `inputs` belong to the document that is learned next */
+    bool teaches;      /* and the weights can learn from them */
     struct nb_drawn drawn;
     unsigned slices; /* slices of refits, since nb_learner_slices */
     uint64_t slice;  /* units of work of a slice */
@@ -72,12 +73,22 @@ static int take_features(struct nb_learner *l, const struct nb_model *counts,
     return 0;
 }
 
-/* Computes the inputs of a stacked model from `rows`, or from `features` if `rows` is NULL. */
+/* Whether a document of the label teaches that these counts do not have yet. */
+static bool will_teach(const struct nb_model *counts, uint32_t label)
+{
+    return label < nb_model_label_count(counts) &&
+           nb_order_teaches(nb_model_documents(counts, label));
+}
+
+/* Computes the inputs of a stacked model from `rows`, or from `features` if `rows` is NULL. What
+ * the twin needs for its step is kept only of a document that teaches: with a thousand labels it is
+ * most of a megabyte for a text of 60 words. */
 static int stack_inputs(struct nb_learner *l, const struct nb_published *published,
                         const struct nb_model *counts, const struct nb_rows *rows,
-                        const struct nb_feature *features, size_t size)
+                        const struct nb_feature *features, size_t size, uint32_t label)
 {
-    nb_stack_inputs_twin(&l->inputs, published->weights, true);
+    l->teaches = will_teach(counts, label);
+    nb_stack_inputs_twin(&l->inputs, published->weights, l->teaches);
     if (rows == NULL)
         return nb_stack_inputs(published->stack, counts, features, size, &l->inputs, NULL);
     return nb_stack_inputs_of_rows(published->stack, counts, rows->counts, rows->size,
@@ -100,10 +111,10 @@ static int stack_score(struct nb_learner *l, const struct nb_published *publishe
 
 static int score(struct nb_learner *l, const struct nb_published *published,
                  const struct nb_model *counts, const struct nb_rows *rows,
-                 const struct nb_feature *features, size_t size)
+                 const struct nb_feature *features, size_t size, uint32_t label)
 {
     if (nb_published_is_stacked(published)) {
-        int rc = stack_inputs(l, published, counts, rows, features, size);
+        int rc = stack_inputs(l, published, counts, rows, features, size, label);
         return rc != 0 ? rc : stack_score(l, published, counts);
     }
     if (rows == NULL)
@@ -123,7 +134,7 @@ static int keep_score(struct nb_learner *l, const struct nb_published *published
     l->scores.size = 0;
     if (!nb_published_is_stacked(published) && nb_settings_walk_vocabulary(&published->settings))
         return 0; /* too slow to do for every document that is learned */
-    int rc = score(l, published, counts, rows, features, size);
+    int rc = score(l, published, counts, rows, features, size, label);
     if (rc == NB_CONFLICT)
         l->scores.size = 0; /* the first document: nothing is learned yet */
     else if (rc != 0)
@@ -195,14 +206,15 @@ static int step(struct nb_learner *l, struct nb_live *live, const struct nb_less
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     uint64_t documents = nb_model_documents_all(live->counts);
     uint64_t of_label = nb_model_documents(live->counts, lesson->label);
-    bool has = l->ready;
+    bool teaches = nb_order_teaches(of_label - 1);
+    bool has = l->ready && (l->teaches || !teaches);
     assert(documents > 0 && of_label > 0);
     double weight = nb_order_weight(order, lesson->label, of_label - 1, documents - 1);
     l->not_taught = 1 - weight;
-    int rc = has ? 0 : inputs_of(l, live, live->published->weights, lesson, &has);
-    if (rc == 0 && has && nb_order_teaches(of_label - 1))
+    int rc = has || !teaches ? 0 : inputs_of(l, live, live->published->weights, lesson, &has);
+    if (rc == 0 && has && teaches)
         rc = learn(live->published->weights, &l->inputs, lesson->label, weight);
-    if (rc == 0 && nb_order_teaches(of_label - 1))
+    if (rc == 0 && teaches)
         rc = learn_ahead(l, live, lesson, weight);
     if (rc == 0 && documents == 1)
         rc = nb_order_set_fingerprint(order, nb_stack_fingerprint(live->published->stack, true));

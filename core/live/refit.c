@@ -128,7 +128,7 @@ static uint64_t cost_of(const struct nb_drawn *drawn, bool found)
            found * drawn->rows.size * (FEATURE_UNITS + (uint64_t)LABEL_UNITS * drawn->inputs.size);
 }
 
-/* Adds a document of the sample to the fit. Returns 0, NB_CONFLICT (the labels have changed) or
+/* Adds a document of the sample to the fit. Returns 0, NB_CONFLICT (labels of the fit are gone) or
  * another code. */
 static int read_one(struct nb_live *live, const struct nb_view *view, struct nb_drawn *drawn,
                     uint64_t number, uint64_t *units)

@@ -11,6 +11,7 @@
 
 #include "core/live/engine_settings.h"
 #include "core/live/live.h"
+#include "core/live/relayed.h"
 #include "core/store/features.h"
 #include "core/store/serials.h"
 
@@ -47,6 +48,8 @@ struct nb_engine {
     char *directory;
     struct nb_store *store;
     struct nb_key key; /* of the store */
+    /* Borrowed; NULL: no other nodes (core/live/relay.h). */
+    const struct nb_relay *_Atomic relay;
 
     pthread_rwlock_t registry; /* protects `models` */
     struct nb_live **models;   /* sorted by name */
@@ -77,16 +80,22 @@ struct nb_engine {
     pthread_t writer;
 
     /* The writer's. */
+    struct nb_standing standing;            /* in the stream that nodes share */
     struct nb_serials serials;              /* as committed, or as of the open transaction */
     struct nb_importing *importing;         /* imports under way */
     struct nb_unused_pass unused;           /* under way */
     struct nb_ageing *ageing;               /* NULL: not there yet */
     struct nb_recalibration *recalibration; /* under way (core/recalibrate), or NULL */
     bool purge;                             /* there may be data of deleted models */
+    size_t freed_after; /* documents since it gave freed memory back to the kernel */
     struct nb_live *unsaved, *unsaved_last; /* models that a start would replay, oldest first */
     struct nb_buffer scratch;
     struct nb_features_coder *coder;
     struct nb_learner *learner;
+    /* For core/submit/foresee.h: a coder for whoever takes it first, or NULL; and whether the
+     * features that were new with the last change were those that were foreseen. */
+    _Atomic(struct nb_features_coder *) spare_coder;
+    atomic_bool foresees;
     atomic_uint_fast64_t memory; /* sum of the models' `bytes`, if `memory` is set */
     atomic_uint_fast64_t tail;   /* sum of the models' `tail` */
 

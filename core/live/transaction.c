@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "core/base/clock.h"
+#include "core/live/standing.h"
 
 enum {
     MAP_TRIES = 16,         /* the map doubles each time */
@@ -62,13 +63,17 @@ static int try_once(struct nb_engine *engine, uint64_t expected, nb_transaction_
     rc = work(engine, &view, argument, error);
     assert(engine->serials.entry >= before.entry);
     assert(engine->serials.model >= before.model);
+    if (rc == 0)
+        rc = nb_standing_write(engine, &view, error);
     uint64_t worked = nb_clock_monotonic();
     if (rc == 0)
         rc = nb_store_commit(&view, error);
     else
         nb_store_abort(&view);
     engine->sync_time = nb_clock_monotonic() - worked;
-    if (rc != 0)
+    if (rc == 0)
+        nb_standing_note(engine);
+    else
         engine->serials = before;
     return rc;
 }

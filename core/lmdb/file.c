@@ -12,6 +12,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+static const char JOURNAL[] = "journal";
+
 /* `error` for what the system refused to do with `name` in the directory. */
 static int refuse(const struct nb_store_file *file, const char *name, int fault,
                   struct nb_error *error)
@@ -121,6 +123,7 @@ int nb_store_file_open(const char *path, struct nb_store_file *file, struct nb_e
                             NB_STORE_PATH - 1);
     memcpy(file->path, path, strlen(path) + 1);
     (void)snprintf(file->data_path, sizeof file->data_path, "%s/data.mdb", path);
+    (void)snprintf(file->journal_path, sizeof file->journal_path, "%s/%s", path, JOURNAL);
     bool made;
     int rc = open_directory(file, &made, error);
     if (rc == 0)
@@ -185,6 +188,45 @@ int nb_store_file_reserve_readers(const struct nb_store_file *file, off_t bytes,
     int fault = posix_fallocate(readers, 0, bytes);
     close(readers);
     return fault == 0 ? 0 : refuse(file, "lock.mdb", fault, error);
+}
+
+/* ---- the journal ----------------------------------------------------------------------------- */
+
+int nb_store_file_journal(const struct nb_store_file *file, bool make, int *descriptor,
+                          struct nb_error *error)
+{
+    *descriptor = openat(file->directory, JOURNAL, O_RDWR | O_CLOEXEC);
+    if (*descriptor >= 0 || (errno == ENOENT && !make))
+        return 0;
+    if (errno != ENOENT)
+        return refuse(file, JOURNAL, errno, error);
+    *descriptor = open_or_make(file, JOURNAL);
+    if (*descriptor < 0)
+        return refuse(file, JOURNAL, errno, error);
+    int rc = sync_names(file, false, error);
+    if (rc != 0)
+        close_one(descriptor);
+    return rc;
+}
+
+void nb_store_file_close_journal(int *descriptor)
+{
+    close_one(descriptor);
+}
+
+bool nb_store_file_has_journal(const struct nb_store_file *file, int descriptor)
+{
+    struct stat named, opened;
+    return fstatat(file->directory, JOURNAL, &named, 0) == 0 && fstat(descriptor, &opened) == 0 &&
+           named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+}
+
+void nb_store_file_remove_journal(const struct nb_store_file *file, bool keep)
+{
+    if (keep)
+        (void)renameat(file->directory, JOURNAL, file->directory, "journal.old");
+    else
+        (void)unlinkat(file->directory, JOURNAL, 0);
 }
 
 void nb_store_file_room(const struct nb_store_file *file, uint64_t *size, uint64_t *left)

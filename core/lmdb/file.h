@@ -27,6 +27,7 @@ struct nb_store_file {
     bool fresh;                         /* data.mdb was made, or found empty */
     char path[NB_STORE_PATH];           /* of the directory */
     char data_path[NB_STORE_PATH + 16]; /* of data.mdb, for messages */
+    char journal_path[NB_STORE_PATH + 16];
 };
 
 /* Makes `path` (mode 0700) and data.mdb if they are missing, opens and locks both. For root, what
@@ -45,6 +46,18 @@ int nb_store_file_check(const struct nb_store_file *file, struct nb_error *error
 /* Whether `descriptor`, which someone else has opened, is data.mdb as it is open here: 0 or
  * NB_IO. */
 int nb_store_file_same(const struct nb_store_file *file, int descriptor, struct nb_error *error);
+
+/* Opens the file `journal` of the directory for reading and writing; with `make`, makes it durably
+ * if it is missing. Sets *descriptor; to -1 if there is none. */
+int nb_store_file_journal(const struct nb_store_file *file, bool make, int *descriptor,
+                          struct nb_error *error);
+/* Closes it and sets *descriptor, which may be -1, to that. */
+void nb_store_file_close_journal(int *descriptor);
+/* Whether `journal` in the directory is still the file that is open as `descriptor`. */
+bool nb_store_file_has_journal(const struct nb_store_file *file, int descriptor);
+/* Removes it, or keeps it as journal.old. Fails silently: what it says is superfluous, or that of
+ * another store. */
+void nb_store_file_remove_journal(const struct nb_store_file *file, bool keep);
 
 /* The reason behind an error of LMDB: it says EIO, too, when the system has taken a part of a write
  * only (mdb_page_flush in mdb.c). That is what ext4 does with the write that fills it. So EIO

@@ -7,6 +7,8 @@
 #include "core/base/clock.h"
 #include "core/lmdb/store_private.h"
 
+enum { ALONE_SECONDS = 10 }; /* the writer waits for snapshots to end */
+
 /* Everything is under the store's `lease_lock`, which nb_lease_enter holds until nb_lease_leave. */
 struct nb_lease {
     struct nb_store *store;
@@ -129,4 +131,15 @@ void nb_leases_open(struct nb_store *store)
     pthread_mutex_lock(&store->lease_lock);
     store->leases_closed = false;
     pthread_mutex_unlock(&store->lease_lock);
+}
+
+int nb_store_enter_alone(struct nb_store *store, struct nb_error *error)
+{
+    nb_leases_close(store);
+    bool alone = nb_gate_close(&store->gate, ALONE_SECONDS);
+    nb_leases_open(store);
+    if (alone)
+        return 0;
+    return nb_error_set(error, NB_IO,
+                        "the store waits for a long export or listing to end: try again");
 }

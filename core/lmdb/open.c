@@ -16,27 +16,7 @@
 #include "core/pages/meta.h"
 #include "core/pages/pages.h"
 
-enum { ALONE_SECONDS = 10 }; /* the writer waits for snapshots to end */
-
-int nb_store_settle(struct nb_store *store, struct nb_error *error)
-{
-    if (!store->unsure)
-        return 0;
-    int rc = nb_meta_put_back(store->file.data, store->file.data_path, store->page_size,
-                              store->committed, error);
-    store->unsure = rc != 0;
-    return rc;
-}
-
 /* ---- looking at the file --------------------------------------------------------------------- */
-
-bool nb_store_met_damage(struct nb_store *store, struct nb_error *what)
-{
-    pthread_mutex_lock(&store->failure_lock);
-    *what = store->damage;
-    pthread_mutex_unlock(&store->failure_lock);
-    return what->code != 0;
-}
 
 static void note_damage(struct nb_store *store, const struct nb_pages_answer *answer)
 {
@@ -110,18 +90,6 @@ static int examine(struct nb_store *store, uint64_t *needed, struct nb_error *er
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-void nb_store_note_state(struct nb_store *store)
-{
-    MDB_envinfo info;
-    MDB_stat statistics;
-    mdb_env_info(store->environment, &info);
-    mdb_env_stat(store->environment, &statistics);
-    store->committed = info.me_last_txnid;
-    store->page_size = statistics.ms_psize;
-    atomic_store(&store->used, (info.me_last_pgno + 1) * (uint64_t)statistics.ms_psize);
-    atomic_store(&store->map, info.me_mapsize);
-}
-
 static unsigned flags_of(const struct nb_store *store)
 {
     return store->reading ? MDB_RDONLY : 0;
@@ -180,6 +148,9 @@ static struct nb_store *new_store(uint64_t map_size)
     nb_gate_init(&store->gate);
     pthread_mutex_init(&store->failure_lock, NULL);
     pthread_mutex_init(&store->lease_lock, NULL);
+    pthread_mutex_init(&store->recent_lock, NULL);
+    store->journal.file = -1;
+    store->journal_most = NB_STORE_JOURNAL_BYTES;
     atomic_init(&store->lease_deadline, UINT64_MAX);
     return store;
 }
@@ -187,6 +158,7 @@ static struct nb_store *new_store(uint64_t map_size)
 static void free_store(struct nb_store *store)
 {
     assert(store->leases == NULL);
+    pthread_mutex_destroy(&store->recent_lock);
     pthread_mutex_destroy(&store->lease_lock);
     pthread_mutex_destroy(&store->failure_lock);
     nb_gate_deinit(&store->gate);
@@ -206,6 +178,8 @@ static int open_store(struct nb_store *store, const char *directory, struct nb_s
         return rc;
     }
     rc = open_environment(store, error);
+    if (rc == 0)
+        rc = nb_recording_load(store, error);
     if (rc == 0) {
         *out = store;
         return 0;
@@ -241,8 +215,10 @@ void nb_store_close(struct nb_store **out)
     if (store == NULL)
         return;
     assert(!store->writing);
+    bool whole = !store->reading && nb_store_flush(store, NULL) == 0;
     nb_environment_close(&store->environment);
     (void)nb_store_settle(store, NULL);
+    nb_recording_unload(store, whole);
     nb_store_file_close(&store->file);
     free_store(store);
 }
@@ -285,17 +261,6 @@ static int reopen_alone(struct nb_store *store, struct nb_error *error)
     nb_store_set_failure(store, rc == 0 ? &none : error);
     store->grow = store->grow && rc != 0;
     return rc;
-}
-
-int nb_store_enter_alone(struct nb_store *store, struct nb_error *error)
-{
-    nb_leases_close(store);
-    bool alone = nb_gate_close(&store->gate, ALONE_SECONDS);
-    nb_leases_open(store);
-    if (alone)
-        return 0;
-    return nb_error_set(error, NB_IO,
-                        "the store waits for a long export or listing to end: try again");
 }
 
 int nb_store_reopen(struct nb_store *store, struct nb_error *error)

@@ -7,21 +7,36 @@
 
 enum { GATE_SECONDS = 2 }; /* a snapshot waits for the writer */
 
+/* The changes come first: what LMDB gets after that it has in a later transaction, which has all of
+ * them. */
+static int begin(struct nb_store *store, struct nb_view *view)
+{
+    MDB_txn *transaction;
+    pthread_mutex_lock(&store->recent_lock);
+    uint64_t base = store->recent_base, last = store->recent_last;
+    struct nb_recent *recent = last == 0 ? NULL : nb_recent_ref(store->recent);
+    pthread_mutex_unlock(&store->recent_lock);
+    int rc = store->environment == NULL
+                 ? MDB_PANIC
+                 : mdb_txn_begin(store->environment, NULL, MDB_RDONLY, &transaction);
+    if (rc != 0 || mdb_txn_id(transaction) != base)
+        nb_recent_unref(&recent);
+    if (rc == 0)
+        *view = (struct nb_view){transaction, store, recent, last};
+    return rc;
+}
+
 int nb_store_snapshot(struct nb_store *store, struct nb_view *view, struct nb_error *error)
 {
     if (!nb_gate_pass(&store->gate, GATE_SECONDS))
         return nb_error_set(error, NB_IO, "the store is busy growing: try again");
-    MDB_txn *transaction;
-    int rc = store->environment == NULL
-                 ? MDB_PANIC
-                 : mdb_txn_begin(store->environment, NULL, MDB_RDONLY, &transaction);
+    int rc = begin(store, view);
     if (rc != 0) {
         struct nb_error failure = {.text = ""};
         nb_gate_leave(&store->gate);
         return nb_store_failed(store, &failure) ? nb_error_set(error, NB_IO, "%s", failure.text)
                                                 : nb_environment_error(error, rc, store->file.path);
     }
-    *view = (struct nb_view){.transaction = transaction, .store = store};
     return 0;
 }
 
@@ -31,6 +46,7 @@ void nb_store_snapshot_end(struct nb_view *view)
         return;
     mdb_txn_abort(view->transaction);
     view->transaction = NULL;
+    nb_recent_unref(&view->recent);
     nb_gate_leave(&view->store->gate);
 }
 

@@ -17,6 +17,13 @@
  * waits until no snapshot is open; snapshots that are asked for meanwhile wait. Whoever holds a
  * snapshot for longer than some milliseconds polls nb_store_wanted and ends it when that is true.
  *
+ * The journal. LMDB writes whole pages: a small transaction writes ten times what it changes. So it
+ * goes to the end of the file `journal` instead, and with it into memory (core/journal), where
+ * every reader looks first. LMDB gets all of it at once, with the next transaction that is large,
+ * or when the journal is full, or at nb_store_close. A store that was not closed is as it was: its
+ * changes are read from the journal again. None of this can be seen from outside but in the files:
+ * data.mdb alone has everything only after nb_store_close, which removes the journal.
+ *
  * The failed state. When a commit fails for another reason than a full disk, or the map is lost
  * while it grows, the store has failed: nb_store_begin returns NB_IO with the reason, and snapshots
  * are given as long as LMDB can still read. What was refused is not in force and does not come
@@ -38,7 +45,7 @@
 #include "core/base/error.h"
 
 /* Raised whenever stored bytes change their meaning. */
-enum { NB_STORE_FORMAT = 6 };
+enum { NB_STORE_FORMAT = 7 };
 
 /* Keys begin with the model's number (4 bytes, big-endian), except in META, MODELS and LEDGER. */
 enum nb_table {
@@ -75,12 +82,18 @@ enum { NB_STORE_MAP_FULL = -100 };
  * pages of its own (4 KiB each). */
 enum { NB_STORE_INLINE_MOST = 2020 };
 
+/* The journal may have so many bytes before LMDB gets them, if the caller says nothing else. */
+enum { NB_STORE_JOURNAL_BYTES = 1 << 20 };
+
 struct nb_store;
+struct nb_recent;
 
 /* A consistent state of all tables: a snapshot, or the writer's open transaction. */
 struct nb_view {
-    void *transaction;
+    void *transaction; /* NULL: ended */
     struct nb_store *store;
+    struct nb_recent *recent; /* of a snapshot: changes of the journal, up to number `last` */
+    uint64_t last;
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -103,7 +116,12 @@ int nb_store_open(const char *directory, uint64_t map_size, struct nb_store **st
 int nb_store_open_reading(const char *directory, struct nb_store **store, uint32_t *damaged,
                           struct nb_error *error);
 
-/* Closes and sets *store to NULL. No transaction and no snapshot is open. */
+/* Sets how many bytes the journal may have; 0: every transaction is one of LMDB's. The writer, or
+ * before there is one. */
+void nb_store_limit_journal(struct nb_store *store, uint64_t bytes);
+
+/* Closes and sets *store to NULL. No transaction and no snapshot is open. What the journal has goes
+ * into data.mdb; if that fails it stays in the journal. */
 void nb_store_close(struct nb_store **store);
 
 /* Whether the store is in the failed state; fills `error` (may be NULL) with the reason. */
@@ -146,11 +164,12 @@ int nb_store_free_bytes(const struct nb_view *view, uint64_t *bytes, struct nb_e
  * data.mdb was deleted or replaced. */
 int nb_store_begin(struct nb_store *store, uint64_t expected, struct nb_view *view,
                    struct nb_error *error);
-/* Writer. Makes everything since nb_store_begin durable (fsync), or nothing of it. The view is
+/* Writer. Makes everything since nb_store_begin durable (fsync), or nothing of it; whether in the
+ * journal or in LMDB. The view is
  * ended. After an error, ask nb_store_failed. */
 int nb_store_commit(struct nb_view *view, struct nb_error *error);
-/* Writer. The number of the last transaction that is durable. A commit that had nothing to write
- * succeeds and leaves it as it was: it says nothing of the disk. */
+/* Writer. How many transactions were made durable since the store was opened. A commit that had
+ * nothing to write succeeds and leaves it as it was: it says nothing of the disk. */
 uint64_t nb_store_committed(const struct nb_store *store);
 /* Writer. Drops everything since nb_store_begin. The view is ended; an ended view is left alone. */
 void nb_store_abort(struct nb_view *view);

@@ -11,8 +11,6 @@
 #include "core/lmdb/environment.h"
 #include "core/lmdb/store_private.h"
 
-enum { CHECKSUM_BYTES = 8 };
-
 static const struct nb_string FORMAT_KEY = {"format", 6};
 
 /* ---- the format ------------------------------------------------------------------------------ */
@@ -36,7 +34,7 @@ static bool is_first_format(const MDB_val *v)
 {
     const unsigned char *bytes = v->mv_data;
     uint64_t checksum;
-    if (v->mv_size != 1 + CHECKSUM_BYTES || bytes[0] != 1)
+    if (v->mv_size != 1 + NB_STORE_CHECKSUM_BYTES || bytes[0] != 1)
         return false;
     memcpy(&checksum, bytes + 1, sizeof checksum);
     return checksum == XXH3_64bits(bytes, 1);
@@ -94,6 +92,8 @@ int nb_store_open_tables(const struct nb_view *view, bool create, struct nb_erro
     int rc = open_table(view, NB_TABLE_META, create, error);
     if (rc == 0)
         rc = create ? put_format(view, error) : check_format(view, error);
+    if (rc == 0 && !view->store->reading)
+        rc = nb_recording_identify(view, error);
     if (rc == 0 && view->store->unknown_table[0] != '\0')
         rc =
             nb_error_set(error, NB_CORRUPT,

@@ -10,7 +10,10 @@
 #include "core/lmdb/lease.h"
 #include "core/lmdb/store_private.h"
 
-enum { GROWTH_FACTOR = 4 }; /* a transaction writes several times what is put in */
+enum {
+    GROWTH_FACTOR = 4, /* a transaction writes several times what is put in */
+    MAP_TRIES = 16,    /* the map doubles each time */
+};
 
 /* ---- growing --------------------------------------------------------------------------------- */
 
@@ -64,6 +67,25 @@ static int grow_map(struct nb_store *store, uint64_t needed, struct nb_error *er
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
+/* Bytes of LMDB's map that the next transaction may need. */
+static uint64_t needed(const struct nb_store *store, uint64_t expected)
+{
+    uint64_t waiting = store->recent_last == 0 ? 0 : nb_recent_bytes(store->recent);
+    return atomic_load(&store->used) + (expected + waiting) * GROWTH_FACTOR + store->reserve;
+}
+
+static int begin(struct nb_store *store, uint64_t expected, struct nb_error *error)
+{
+    bool records = nb_recording_is_for(store, expected);
+    int rc = grow_map(store, needed(store, expected), error);
+    if (rc != 0)
+        return rc;
+    nb_recent_mark(store->recent);
+    store->recorded = 0;
+    store->recording = false;
+    return records ? nb_recording_begin(store, error) : nb_recording_spill(store, error);
+}
+
 int nb_store_begin(struct nb_store *store, uint64_t expected, struct nb_view *view,
                    struct nb_error *error)
 {
@@ -76,16 +98,11 @@ int nb_store_begin(struct nb_store *store, uint64_t expected, struct nb_view *vi
     nb_leases_expire(store);
     int rc = nb_store_file_check(&store->file, error);
     if (rc == 0)
-        rc = grow_map(store, atomic_load(&store->used) + expected * GROWTH_FACTOR + store->reserve,
-                      error);
+        rc = begin(store, expected, error);
     if (rc != 0)
         return rc;
-    MDB_txn *transaction;
-    rc = mdb_txn_begin(store->environment, NULL, 0, &transaction);
-    if (rc != 0)
-        return nb_environment_error(error, rc, store->file.path);
     store->writing = true;
-    *view = (struct nb_view){.transaction = transaction, .store = store};
+    *view = (struct nb_view){.transaction = store, .store = store};
     return 0;
 }
 
@@ -101,49 +118,107 @@ static bool is_harmless(struct nb_store *store, int rc)
     return true;
 }
 
-int nb_store_commit(struct nb_view *view, struct nb_error *error)
+/* It is not known what reached the disk. The sooner it is overwritten, the less likely it is that a
+ * crash brings back what was refused. */
+static void fail(struct nb_store *store, struct nb_error *failure)
 {
-    struct nb_store *store = view->store;
-    struct nb_error failure;
-    assert(view->transaction != NULL && store->writing);
-    int rc = mdb_txn_commit(view->transaction);
-    view->transaction = NULL;
-    store->writing = false;
+    const struct nb_error told = *failure;
+    nb_store_set_failure(store, failure);
+    if (nb_store_settle(store, NULL) != 0)
+        (void)nb_error_set(failure, told.code,
+                           "%s; if the daemon ends before it can write "
+                           "again, the change may be there at its next start",
+                           told.text);
+}
+
+static int commit_to_lmdb(struct nb_store *store, struct nb_error *failure)
+{
+    uint64_t before = store->committed;
+    int rc = mdb_txn_commit(store->transaction);
     store->grow = rc == MDB_MAP_FULL;
     if (rc == 0) {
         nb_store_note_state(store);
+        if (store->committed != before) {
+            nb_recording_done(store);
+            store->commits++;
+        }
         return 0;
     }
-    int code = nb_environment_error(&failure, nb_store_file_reason(&store->file, rc),
-                                    "committing to the store");
+    (void)nb_environment_error(failure, nb_store_file_reason(&store->file, rc),
+                               "committing to the store");
+    /* The journal may have room that LMDB has not. */
+    store->is_full = failure->code == NB_DISK_FULL;
+    if (store->is_full)
+        store->journal_avoid = false;
     if (!is_harmless(store, rc)) {
-        /* It is not known what reached the disk. The sooner the meta page is overwritten, the less
-         * likely it is that a crash brings back what was refused. */
         store->unsure = true;
-        nb_store_set_failure(store, &failure);
-        const struct nb_error told = failure;
-        if (nb_store_settle(store, NULL) != 0)
-            (void)nb_error_set(&failure, code,
-                               "%s; if the daemon ends before it can write "
-                               "again, the change may be there at its next start",
-                               told.text);
+        fail(store, failure);
     }
-    if (error != NULL)
+    return failure->code;
+}
+
+/* What cannot go into the journal may still go into LMDB. */
+static int commit(struct nb_store *store, struct nb_error *failure)
+{
+    bool durable = false;
+    int rc = 0;
+    if (store->recording) {
+        rc = nb_recording_commit(store, &durable, failure);
+        if (rc != 0)
+            fail(store, failure);
+        else if (!durable)
+            rc = nb_recording_spill(store, failure);
+        if (rc != 0 || durable)
+            mdb_txn_abort(store->transaction);
+        if (rc != 0 || durable)
+            return rc;
+    }
+    return commit_to_lmdb(store, failure);
+}
+
+int nb_store_commit(struct nb_view *view, struct nb_error *error)
+{
+    struct nb_store *store = view->store;
+    struct nb_error failure = {.text = ""};
+    assert(view->transaction == store && store->writing);
+    int rc = commit(store, &failure);
+    if (rc != 0)
+        nb_recording_take_back(store);
+    store->transaction = NULL;
+    store->writing = store->recording = false;
+    view->transaction = NULL;
+    if (rc != 0 && error != NULL)
         *error = failure;
-    return code;
+    return rc;
 }
 
 uint64_t nb_store_committed(const struct nb_store *store)
 {
-    return store->committed;
+    return store->commits;
 }
 
 void nb_store_abort(struct nb_view *view)
 {
     if (view->transaction == NULL)
         return;
-    assert(view->store->writing);
-    mdb_txn_abort(view->transaction);
+    struct nb_store *store = view->store;
+    assert(view->transaction == store && store->writing);
+    mdb_txn_abort(store->transaction);
+    nb_recording_take_back(store);
+    store->transaction = NULL;
+    store->writing = store->recording = false;
     view->transaction = NULL;
-    view->store->writing = false;
+}
+
+int nb_store_flush(struct nb_store *store, struct nb_error *error)
+{
+    struct nb_view view;
+    int rc = store->recent_last == 0 ? 0 : NB_STORE_MAP_FULL;
+    for (int i = 0; rc == NB_STORE_MAP_FULL && i < MAP_TRIES; i++) {
+        store->journal_avoid = true;
+        rc = nb_store_begin(store, 0, &view, error);
+        if (rc == 0)
+            rc = nb_store_commit(&view, error);
+    }
+    return rc;
 }

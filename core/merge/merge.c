@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/merge/merge.h"
 
+#include "core/live/relay.h"
 #include "core/registry/registry.h"
 #include "core/store/ledger.h"
 
@@ -105,7 +106,9 @@ int nb_label_merge(struct nb_engine *engine, const struct nb_merge_wish *wish, u
 {
     struct merging m = {.engine = engine, .wish = wish};
     *merged = 0;
-    int rc = begin(&m, error);
+    int rc = nb_relay_catch_up(engine, wish->model, error);
+    if (rc == 0)
+        rc = begin(&m, error);
     while (rc == 0 && !m.has_ended) {
         if (wish->stop != NULL && wish->stop(wish->user))
             rc = nb_error_set(error, NB_STOPPING, "the daemon is stopping");

@@ -6,6 +6,7 @@
 #include "core/family/parents.h"
 #include "core/live/apply.h"
 #include "core/live/records.h"
+#include "core/live/relay.h"
 #include "core/live/transaction.h"
 #include "core/registry/registry.h"
 
@@ -103,5 +104,15 @@ int nb_engine_rename_label(struct nb_engine *engine, struct nb_string model, str
     int rc = nb_check_label(to, error);
     if (rc == 0)
         rc = nb_check_source(source, error);
+    if (rc == 0 && nb_relay_is_wanted(engine)) {
+        struct nb_errand errand = {.kind = NB_ERRAND_RENAME_LABEL,
+                                   .model = model,
+                                   .source = source,
+                                   .from = from,
+                                   .to = to};
+        bool created;
+        rc = nb_check_label(from, error);
+        return rc != 0 ? rc : nb_relay_ask(engine, &errand, &created, error);
+    }
     return rc != 0 ? rc : nb_writer_run(engine, rename_task, &r, error);
 }

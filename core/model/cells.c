@@ -9,7 +9,12 @@
 enum { SEGMENT_BITS = 16 };
 _Static_assert((int)SEGMENT_BITS == (int)NB_RUN_ORDERS - 1, "a run never straddles two segments");
 
-void nb_cell_pool_init(struct nb_cell_pool *pool)
+/* The number of a run lies in a row below its form. */
+#define NB_RUNS_END (UINT64_C(1) << NB_FORM_SHIFT)
+
+enum { FIRST_ORDER = 1 };
+
+static void no_runs(struct nb_cell_pool *pool)
 {
     nb_segments_init(&pool->cells, sizeof(struct nb_spill), SEGMENT_BITS);
     pool->used = 0;
@@ -20,7 +25,7 @@ void nb_cell_pool_init(struct nb_cell_pool *pool)
 void nb_cell_pool_deinit(struct nb_cell_pool *pool)
 {
     nb_segments_deinit(&pool->cells);
-    nb_cell_pool_init(pool);
+    no_runs(pool);
 }
 
 static void run_free(struct nb_cell_pool *pool, uint32_t run, uint32_t order)
@@ -53,16 +58,25 @@ static int run_new(struct nb_cell_pool *pool, uint32_t order, uint32_t *run)
     } else {
         uint32_t left = (1u << SEGMENT_BITS) - (pool->used & ((1u << SEGMENT_BITS) - 1));
         uint64_t end = (uint64_t)pool->used + need + (left < need ? left : 0);
-        if (end >= NB_NO_ROW || nb_segments_reserve(&pool->cells, end, NULL) != 0)
+        if (end > NB_RUNS_END || nb_segments_reserve(&pool->cells, end, NULL) != 0)
             return NB_NO_MEMORY;
         fill_segment(pool, need);
         *run = pool->used;
         pool->used += need;
     }
-    struct nb_spill *first = nb_segments_at(&pool->cells, *run);
-    first->used = 0;
-    first->order = order;
+    struct nb_spill *cells = nb_segments_at(&pool->cells, *run);
+    cells[0] = (struct nb_spill){.order = order};
+    cells[1] = (struct nb_spill){.order = 0};
     return 0;
+}
+
+int nb_cell_pool_init(struct nb_cell_pool *pool)
+{
+    uint32_t none;
+    no_runs(pool);
+    int rc = run_new(pool, FIRST_ORDER, &none);
+    assert(rc != 0 || none == 0);
+    return rc;
 }
 
 static uint32_t find_in_run(const struct nb_spill *run, uint32_t label, bool *there)
@@ -85,15 +99,59 @@ uint32_t nb_row_find(const struct nb_cell_pool *pool, const struct nb_row *row, 
 {
     if (nb_row_is_spilled(row))
         return find_in_run(nb_row_run(pool, row), label, there);
-    const uint32_t packed[2] = {row->first, row->second};
-    for (uint32_t i = 0; i < 2; i++) {
-        if (packed[i] == 0 || nb_packed_label(packed[i]) >= label) {
-            *there = packed[i] != 0 && nb_packed_label(packed[i]) == label;
-            return i;
-        }
+    struct nb_cell cells[2];
+    uint32_t size = nb_row_unpack(row, cells);
+    uint32_t place = 0;
+    while (place < size && cells[place].label < label)
+        place++;
+    *there = place < size && cells[place].label == label;
+    return place;
+}
+
+static bool pack_pair(struct nb_row *row, const struct nb_cell *cells, size_t size)
+{
+    uint32_t packed = 0;
+    for (size_t i = 0; i < size; i++) {
+        uint32_t more = cells[i].occurrences - cells[i].documents;
+        if (cells[i].label > 1 || cells[i].documents > NB_PAIR_D_MOST || more > NB_PAIR_MORE_MOST)
+            return false;
+        packed |= (more << NB_PAIR_D | cells[i].documents) << cells[i].label * NB_PAIR_BITS;
     }
-    *there = false;
-    return 2;
+    row->cells = packed;
+    return true;
+}
+
+/* Not of labels 0 and 1: so the rows of a model that has these alone are pairs or spilled. */
+static bool pack_single(struct nb_row *row, struct nb_cell cell)
+{
+    uint32_t more = cell.occurrences - cell.documents;
+    if (cell.label <= 1 || cell.label >= NB_PACKED_LABELS || cell.documents > NB_SINGLE_MOST ||
+        more > NB_SINGLE_MOST)
+        return false;
+    row->cells = NB_FORM_SINGLE | cell.label << 20 | more << NB_SINGLE_D | cell.documents;
+    return true;
+}
+
+static bool pack_two(struct nb_row *row, const struct nb_cell cells[2])
+{
+    uint32_t packed = NB_FORM_TWO | cells[0].label << 20 | cells[1].label << 10;
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t more = cells[i].occurrences - cells[i].documents;
+        if (cells[i].label >= NB_PACKED_LABELS || cells[i].documents > NB_TWO_D_MOST ||
+            more > NB_TWO_MORE_MOST)
+            return false;
+        packed |= (cells[i].documents << 2 | more) << (i == 0 ? 5 : 0);
+    }
+    row->cells = packed;
+    return true;
+}
+
+bool nb_row_pack(struct nb_row *row, const struct nb_cell *cells, size_t size)
+{
+    if (size > 2)
+        return false;
+    return pack_pair(row, cells, size) || (size == 1 && pack_single(row, cells[0])) ||
+           (size == 2 && pack_two(row, cells));
 }
 
 /* Overwrites a cell, whatever the sum of its run says. */
@@ -107,45 +165,49 @@ static void put_spill(struct nb_spill *to, struct nb_cell cell)
 /* The run's cells have changed, and with them the sum of their documents by `change`. */
 static void add_to_sum(struct nb_spill *run, int64_t change)
 {
-    if (run->order == 0)
-        return;
     uint64_t sum = (uint64_t)run[1].order + (uint64_t)change;
     if (run[1].order == NB_SUM_UNKNOWN)
         sum = nb_run_documents(run);
     run[1].order = sum < NB_SUM_UNKNOWN ? (uint32_t)sum : NB_SUM_UNKNOWN;
 }
 
-/* Moves the cells of a row into a run with room for `room` cells. */
-static int spill(struct nb_cell_pool *pool, struct nb_row *row, uint32_t room)
+/* Moves cells into a run, which becomes that of the row. */
+static int spill(struct nb_cell_pool *pool, struct nb_row *row, const struct nb_cell *cells,
+                 uint32_t size)
 {
-    uint32_t size = nb_row_size(pool, row);
-    uint32_t order = room <= 1 ? 0 : 32u - (uint32_t)__builtin_clz(room - 1);
+    uint32_t order = size <= 2 ? FIRST_ORDER : 32u - (uint32_t)__builtin_clz(size - 1);
     uint32_t number;
-    assert(!nb_row_is_spilled(row) && size <= room);
+    assert(!nb_row_is_spilled(row));
     int rc = run_new(pool, order, &number);
     if (rc != 0)
         return rc;
     struct nb_spill *run = nb_segments_at(&pool->cells, number);
-    for (uint32_t i = 0; i < size; i++)
-        put_spill(&run[i], nb_row_cell(pool, row, i));
+    uint64_t documents = 0;
+    for (uint32_t i = 0; i < size; i++) {
+        put_spill(&run[i], cells[i]);
+        documents += cells[i].documents;
+    }
     run->used = (uint16_t)size;
-    if (order > 0)
-        run[1].order = (uint32_t)nb_row_documents(pool, row);
-    row->first = NB_SPILLED;
-    row->second = number;
+    run[1].order = documents < NB_SUM_UNKNOWN ? (uint32_t)documents : NB_SUM_UNKNOWN;
+    row->cells = NB_FORM_SPILLED | number;
     return 0;
+}
+
+/* The cells that a row shall have that is not spilled: packed, or in a run if they do not fit. */
+static int put_cells(struct nb_cell_pool *pool, struct nb_row *row, const struct nb_cell *cells,
+                     uint32_t size)
+{
+    return nb_row_pack(row, cells, size) ? 0 : spill(pool, row, cells, size);
 }
 
 int nb_row_set(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place, struct nb_cell cell)
 {
     if (!nb_row_is_spilled(row)) {
-        if (nb_cell_fits(cell)) {
-            *(place == 0 ? &row->first : &row->second) = nb_cell_pack(cell);
-            return 0;
-        }
-        int rc = spill(pool, row, nb_row_size(pool, row));
-        if (rc != 0)
-            return rc;
+        struct nb_cell cells[2];
+        uint32_t size = nb_row_unpack(row, cells);
+        assert(place < size);
+        cells[place] = cell;
+        return put_cells(pool, row, cells, size);
     }
     struct nb_spill *run = nb_row_run(pool, row);
     uint32_t before = run[place].d;
@@ -170,11 +232,9 @@ static int run_grow(struct nb_cell_pool *pool, struct nb_row *row)
     struct nb_spill *cells = nb_segments_at(&pool->cells, run);
     assert(used == 1u << order && order + 1 < NB_RUN_ORDERS);
     memcpy(cells, old, used * sizeof *cells);
-    if (order == 0)
-        cells[1].order = cells->d;
     cells->order = order + 1;
-    run_free(pool, row->second, order);
-    row->second = run;
+    run_free(pool, row->cells & ~NB_FORM_SPILLED, order);
+    row->cells = NB_FORM_SPILLED | run;
     return 0;
 }
 
@@ -182,7 +242,7 @@ static int insert_in_run(struct nb_cell_pool *pool, struct nb_row *row, uint32_t
                          struct nb_cell cell)
 {
     uint32_t size = nb_row_size(pool, row);
-    int rc = nb_row_is_spilled(row) ? run_grow(pool, row) : spill(pool, row, size + 1);
+    int rc = run_grow(pool, row);
     if (rc != 0)
         return rc;
     struct nb_spill *run = nb_row_run(pool, row);
@@ -197,32 +257,30 @@ static int insert_in_run(struct nb_cell_pool *pool, struct nb_row *row, uint32_t
 int nb_row_insert(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
                   struct nb_cell cell)
 {
+    struct nb_cell cells[3];
     assert(place <= nb_row_size(pool, row) && cell.occurrences != 0);
-    if (nb_row_is_spilled(row) || row->second != 0 || !nb_cell_fits(cell))
+    if (nb_row_is_spilled(row))
         return insert_in_run(pool, row, place, cell);
-    if (place == 0)
-        row->second = row->first;
-    *(place == 0 ? &row->first : &row->second) = nb_cell_pack(cell);
-    return 0;
+    uint32_t size = nb_row_unpack(row, cells);
+    for (uint32_t i = size; i > place; i--)
+        cells[i] = cells[i - 1];
+    cells[place] = cell;
+    return put_cells(pool, row, cells, size + 1);
 }
 
 /* Moves the cells of a run back into the row, if they fit. */
 static void unspill(struct nb_cell_pool *pool, struct nb_row *row)
 {
-    uint32_t run = row->second;
+    uint32_t run = row->cells & ~NB_FORM_SPILLED;
     uint32_t size = nb_row_size(pool, row);
-    uint32_t packed[2] = {0, 0};
+    struct nb_cell cells[2];
     if (size > 2)
         return;
-    for (uint32_t i = 0; i < size; i++) {
-        struct nb_cell cell = nb_row_cell(pool, row, i);
-        if (!nb_cell_fits(cell))
-            return;
-        packed[i] = nb_cell_pack(cell);
-    }
-    run_free(pool, run, nb_row_run(pool, row)->order);
-    row->first = packed[0];
-    row->second = packed[1];
+    for (uint32_t i = 0; i < size; i++)
+        cells[i] = nb_row_cell(pool, row, i);
+    uint32_t order = nb_row_run(pool, row)->order;
+    if (nb_row_pack(row, cells, size))
+        run_free(pool, run, order);
 }
 
 static void remove_from_run(struct nb_spill *run, uint32_t place)
@@ -231,6 +289,7 @@ static void remove_from_run(struct nb_spill *run, uint32_t place)
     for (uint32_t i = place; i + 1 < run->used; i++)
         put_spill(&run[i], (struct nb_cell){run[i + 1].label, run[i + 1].n, run[i + 1].d});
     run->used--;
+    put_spill(&run[run->used], (struct nb_cell){0});
     add_to_sum(run, -(int64_t)gone);
 }
 
@@ -242,7 +301,11 @@ void nb_row_remove(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place
         unspill(pool, row);
         return;
     }
+    struct nb_cell cells[2];
+    uint32_t size = nb_row_unpack(row, cells);
     if (place == 0)
-        row->first = row->second;
-    row->second = 0;
+        cells[0] = cells[1];
+    bool fits = nb_row_pack(row, cells, size - 1);
+    assert(fits); /* one of two is a pair or a single */
+    (void)fits;
 }

@@ -7,6 +7,7 @@
 #ifndef NB_CORE_MODEL_COUNTS_H
 #define NB_CORE_MODEL_COUNTS_H
 
+#include "core/base/prefetch.h"
 #include "core/model/model_private.h"
 
 /* Whether the feature is in the vocabulary: some label has it. */
@@ -48,25 +49,45 @@ struct nb_two_documents {
     uint32_t own;
 };
 
-/* Which of the packed cells is the label's cannot be foreseen, so both are read. */
-static inline struct nb_two_documents nb_counts_of_two(const struct nb_model *model,
-                                                       const struct nb_row *row, uint32_t label)
+/* As nb_counts_of_two, of a row of any form. */
+static inline struct nb_two_documents
+nb_counts_of_two_else(const struct nb_model *model, const struct nb_row *row, uint32_t label)
 {
-    uint32_t one = nb_packed_documents(row->first), other = nb_packed_documents(row->second);
-    struct nb_two_documents d = {.all = (uint64_t)one + other};
-    d.own = (one & -(uint32_t)(nb_packed_label(row->first) == label)) |
-            (other & -(uint32_t)(nb_packed_label(row->second) == label));
-    if (!nb_row_is_spilled(row))
-        return d;
-    const struct nb_spill *run = nb_row_run(&model->pool, row); /* and of labels that were once */
-    d = (struct nb_two_documents){.all = nb_run_documents(run)};
-    for (uint32_t i = 0; i < run->used; i++)
-        d.own = run[i].label == label ? run[i].d : d.own;
+    struct nb_two_documents d = {.all = nb_row_documents(&model->pool, row)};
+    d.own = nb_counts_of(model, row, label).documents;
     return d;
 }
 
+/* Whether one of the labels, or both, have a feature cannot be foreseen, so both are read. Whether
+ * a row is spilled cannot either, but reading a run for each row as well took longer. */
+static inline struct nb_two_documents nb_counts_of_two(const struct nb_model *model,
+                                                       const struct nb_row *row, uint32_t label)
+{
+    if (nb_row_is_pair(row)) {
+        uint32_t one = nb_pair_documents(row->cells, 0), other = nb_pair_documents(row->cells, 1);
+        return (struct nb_two_documents){.all = (uint64_t)one + other,
+                                         .own = (one & -(uint32_t)(label == 0)) |
+                                                (other & -(uint32_t)(label == 1))};
+    }
+    const struct nb_spill *run = nb_row_run_or_none(&model->pool, row);
+    if (!nb_row_is_spilled(row) || run->used > 2)
+        return nb_counts_of_two_else(model, row, label);
+    return (struct nb_two_documents){.all = (uint64_t)run[0].d + run[1].d,
+                                     .own = (run[0].d & -(uint32_t)(run[0].label == label)) |
+                                            (run[1].d & -(uint32_t)(run[1].label == label))};
+}
+
+/* n_wv of a label. */
+static inline uint64_t nb_counts_occurrences_of(const struct nb_model *model,
+                                                const struct nb_row *row, uint32_t label)
+{
+    if (nb_row_is_pair(row) && label < 2)
+        return nb_pair_cell(row->cells, label).occurrences;
+    return nb_counts_of(model, row, label).occurrences;
+}
+
 /* Asks for the cells of a row that has more than two, whose row has been read. */
-static inline void nb_counts_prefetch(const struct nb_model *model, const struct nb_row *row)
+NB_PREFETCHING void nb_counts_prefetch(const struct nb_model *model, const struct nb_row *row)
 {
     enum { IN_A_LINE = 64 / sizeof(struct nb_spill), LINES = 3 };
     if (!nb_row_is_spilled(row))
@@ -85,10 +106,10 @@ static inline __attribute__((always_inline)) void nb_counts_each(const struct nb
                                                                  nb_counts_visit *visit, void *user)
 {
     if (!nb_row_is_spilled(row)) {
-        if (row->first != 0)
-            visit(user, nb_cell_unpack(row->first));
-        if (row->second != 0)
-            visit(user, nb_cell_unpack(row->second));
+        struct nb_cell cells[2];
+        uint32_t size = nb_row_unpack(row, cells);
+        for (uint32_t i = 0; i < size; i++)
+            visit(user, cells[i]);
         return;
     }
     const struct nb_spill *run = nb_row_run(&model->pool, row);

@@ -10,9 +10,9 @@
 #include "core/base/error.h"
 #include "core/base/key.h"
 
-/* So many of a hundred places: with twelve in a bucket about one row in twenty lies outside its
+/* So many of a hundred places: with fifteen in a bucket about one row in twenty lies outside its
  * own. */
-enum { LOAD_PERCENT = 87, LEAST_BUCKETS = 4 };
+enum { LOAD_PERCENT = 90, BUCKET_ROWS = NB_BUCKET_PLACES - 1, LEAST_BUCKETS = 4 };
 
 /* Bytes from which on huge pages are asked for: below, the page table is in the caches. */
 enum { LARGE = 4 << 20 };
@@ -31,9 +31,13 @@ static void ask_for_huge_pages(struct nb_bucket *buckets, size_t size)
 
 int nb_index_init(struct nb_index *index, uint64_t rows)
 {
-    uint64_t count = rows * 100 / ((uint64_t)LOAD_PERCENT * NB_BUCKET_ROWS) + 1;
+    uint64_t count = rows * 100 / ((uint64_t)LOAD_PERCENT * BUCKET_ROWS) + 1;
+    assert(rows <= NB_INDEX_ROWS_MOST);
     if (count < LEAST_BUCKETS)
         count = LEAST_BUCKETS;
+    uint64_t room = count * BUCKET_ROWS * LOAD_PERCENT / 100;
+    if (room > NB_INDEX_ROWS_MOST)
+        room = NB_INDEX_ROWS_MOST;
     struct nb_bucket *buckets = aligned_alloc(sizeof *buckets, count * sizeof *buckets);
     if (buckets == NULL)
         return NB_NO_MEMORY;
@@ -41,7 +45,8 @@ int nb_index_init(struct nb_index *index, uint64_t rows)
     memset(buckets, 0, count * sizeof *buckets);
     *index = (struct nb_index){.buckets = buckets,
                                .bucket_count = count,
-                               .room = count * NB_BUCKET_ROWS * LOAD_PERCENT / 100,
+                               .room = room,
+                               .row_bits = 64 - (unsigned)__builtin_clzll(room),
                                .multiplier = nb_key_random() | 1};
     return 0;
 }
@@ -57,62 +62,47 @@ size_t nb_index_memory(const struct nb_index *index)
     return index->bucket_count * sizeof *index->buckets;
 }
 
-static struct nb_bucket *bucket_after(struct nb_index *index, struct nb_bucket *b)
+static void count_passed(struct nb_bucket *b, uint32_t tag, bool more)
 {
-    return ++b == index->buckets + index->bucket_count ? index->buckets : b;
-}
-
-static void set_tag(struct nb_bucket *b, int place, unsigned tag)
-{
-    if (place < 8) {
-        unsigned shift = (unsigned)place * 8;
-        uint64_t tags = atomic_load_explicit(&b->tags_low, memory_order_relaxed);
-        tags = (tags & ~(UINT64_C(0xFF) << shift)) | (uint64_t)tag << shift;
-        atomic_store_explicit(&b->tags_low, tags, memory_order_release);
-    } else {
-        unsigned shift = (unsigned)(place - 8) * 8;
-        uint32_t tags = atomic_load_explicit(&b->tags_high, memory_order_relaxed);
-        tags = (tags & ~(UINT32_C(0xFF) << shift)) | (uint32_t)tag << shift;
-        atomic_store_explicit(&b->tags_high, tags, memory_order_release);
-    }
-}
-
-static void count_passed(struct nb_bucket *b, int change)
-{
-    uint32_t passed = atomic_load_explicit(&b->passed, memory_order_relaxed);
-    atomic_store_explicit(&b->passed, passed + (uint32_t)change, memory_order_release);
+    uint32_t passed = atomic_load_explicit(&b->places[0], memory_order_relaxed);
+    uint32_t one = UINT32_C(1) << nb_passed_shift(tag);
+    if ((passed >> nb_passed_shift(tag) & NB_PASSED_MOST) == NB_PASSED_MOST)
+        return; /* nobody knows how many there are */
+    atomic_store_explicit(&b->places[0], more ? passed + one : passed - one, memory_order_release);
 }
 
 void nb_index_insert(struct nb_index *index, uint64_t id, uint32_t row)
 {
-    struct nb_bucket *b = index->buckets + nb_index_home(index, id);
-    assert(index->bucket_count > 0);
-    for (;;) {
-        struct nb_places empty = nb_bucket_places(b, 0);
-        int place = nb_places_next(&empty);
-        if (place >= 0) {
-            atomic_store_explicit(&b->rows[place], row, memory_order_relaxed);
-            set_tag(b, place, nb_index_tag(id));
+    uint64_t where = nb_index_where(index, id);
+    uint32_t tag = nb_index_tag(index, where), place = tag << index->row_bits | (row + 1);
+    uint64_t bucket = where >> 32;
+    assert(row < index->room);
+    for (uint64_t nth = 0;; nth++) {
+        struct nb_bucket *b = &index->buckets[bucket];
+        unsigned empty = nb_bucket_places(b, 0, 0);
+        if (empty != 0) {
+            atomic_store_explicit(&b->places[__builtin_ctz(empty)], place, memory_order_release);
             return;
         }
-        count_passed(b, 1);
-        b = bucket_after(index, b);
+        count_passed(b, tag, true);
+        bucket = nb_index_further(index, bucket, tag, nth);
     }
 }
 
 void nb_index_remove(struct nb_index *index, uint64_t id, uint32_t row)
 {
-    struct nb_bucket *b = index->buckets + nb_index_home(index, id);
-    for (uint64_t seen = 0; seen < index->bucket_count; seen++) {
-        struct nb_places places = nb_bucket_places(b, nb_index_tag(id));
-        for (int place; (place = nb_places_next(&places)) >= 0;) {
-            if (nb_bucket_row(b, place) == row) {
-                set_tag(b, place, 0);
-                return;
-            }
+    uint64_t where = nb_index_where(index, id);
+    uint32_t tag = nb_index_tag(index, where), place = tag << index->row_bits | (row + 1);
+    uint64_t bucket = where >> 32;
+    for (uint64_t nth = 0; nth <= index->bucket_count; nth++) {
+        struct nb_bucket *b = &index->buckets[bucket];
+        unsigned found = nb_bucket_places(b, 0, place);
+        if (found != 0) {
+            atomic_store_explicit(&b->places[__builtin_ctz(found)], 0, memory_order_relaxed);
+            return;
         }
-        count_passed(b, -1);
-        b = bucket_after(index, b);
+        count_passed(b, tag, false);
+        bucket = nb_index_further(index, bucket, tag, nth);
     }
     assert(false); /* the caller gives a row that is in the index */
 }

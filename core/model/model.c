@@ -57,8 +57,7 @@ struct nb_model *nb_model_new(void)
     model->lock = &model->lock_storage;
     model->generation = model->renames = first_generation();
     nb_segments_init(&model->rows, sizeof(struct nb_row), NB_ROW_SEGMENT_BITS);
-    nb_cell_pool_init(&model->pool);
-    if (nb_index_init(&model->index, FIRST_INDEX) != 0)
+    if (nb_cell_pool_init(&model->pool) != 0 || nb_index_init(&model->index, FIRST_INDEX) != 0)
         nb_model_free(&model);
     else
         atomic_store(&model->other_bytes, sizeof *model + nb_index_memory(&model->index));

@@ -11,10 +11,10 @@
  *
  * Rows are numbered in the order of first sight and never renumbered. A row whose feature no
  * document has any more can be dropped: it has no id then, and the next new feature takes it. The
- * memory of a row is 16 bytes: id, and two packed cells (label, occurrences n, documents d). Rows
- * of three labels and more, of large counts or of large numbers of labels have their cells
- * elsewhere, so that a thousand labels cost what is not zero. An index of cache-line buckets finds
- * rows by id.
+ * memory of a row is 12 bytes: id, and up to two cells (label, occurrences n, documents d) packed
+ * into 32 bits (core/model/cells.h). Rows of three labels and more, of large counts or of large
+ * numbers of labels have their cells elsewhere, so that a thousand labels cost what is not zero. An
+ * index of cache-line buckets finds rows by id.
  */
 #ifndef NB_CORE_MODEL_MODEL_H
 #define NB_CORE_MODEL_MODEL_H
@@ -77,7 +77,7 @@ void nb_model_add_documents(struct nb_model *model, uint32_t label, int64_t chan
 uint32_t nb_model_rows(const struct nb_model *model);              /* how many there are */
 uint32_t nb_model_find(const struct nb_model *model, uint64_t id); /* row or NB_NO_ROW */
 uint64_t nb_model_row_id(const struct nb_model *model, uint32_t row);
-/* Appends a row without counts for an id that has none. Returns 0, NB_TOO_LARGE (2^32 - 2 rows) or
+/* Appends a row without counts for an id that has none. Returns 0, NB_TOO_LARGE (2^31 - 2 rows) or
  * NB_NO_MEMORY. Takes no lock but when something must grow: the new index is built beside the old
  * one and swapped in under the lock, so that readers never wait for it. */
 int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row);
@@ -120,8 +120,8 @@ void nb_model_look_unused(const struct nb_model *model, const uint32_t *rows, si
 /* Whether no document has the feature of the row. */
 bool nb_model_row_is_unused(const struct nb_model *model, uint32_t row);
 
-/* Makes the index large enough for so many rows, before a store is loaded. Returns 0 or
- * NB_NO_MEMORY. */
+/* Makes the index and the rows large enough for so many rows, before a store is loaded. Returns 0
+ * or NB_NO_MEMORY. */
 int nb_model_reserve(struct nb_model *model, uint32_t rows);
 /* The rows of many features at once, NB_NO_ROW for those that have none: the memory of many is
  * asked for before the first is needed, which takes a fifth of the time of single look-ups in a
@@ -132,6 +132,9 @@ void nb_model_find_all(const struct nb_model *model, const struct nb_feature *fe
  * looked up only if it has another one now, or had none. */
 void nb_model_find_again(const struct nb_model *model, const struct nb_feature *features,
                          size_t size, uint32_t *rows);
+/* How many rows have lost their features so far, because they were dropped or taken back: where it
+ * is the same as when a row was found, the row is still that of its feature. */
+uint64_t nb_model_lost_rows(const struct nb_model *model);
 /* Takes back the rows from `rows` on, newest first; they must have no counts. */
 void nb_model_truncate(struct nb_model *model, uint32_t rows);
 

@@ -14,11 +14,15 @@ uint32_t nb_model_rows(const struct nb_model *model)
     return atomic_load_explicit(&model->row_count, memory_order_acquire);
 }
 
+/* An index that is made for the rows of a store has room for 1 / SPARE_SHARE more: else the first
+ * new feature after a start would have all rows put into another one. */
+enum { SPARE_SHARE = 64 };
+
 /* A larger index beside the one in use, which readers go on using until the swap. */
 static int index_grow(struct nb_model *model, uint64_t rows)
 {
     struct nb_index larger;
-    int rc = nb_index_init(&larger, rows);
+    int rc = nb_index_init(&larger, rows < NB_INDEX_ROWS_MOST ? rows : NB_INDEX_ROWS_MOST);
     if (rc != 0)
         return rc;
     uint32_t count = nb_model_rows(model);
@@ -42,7 +46,8 @@ static int index_grow(struct nb_model *model, uint64_t rows)
 
 int nb_model_reserve(struct nb_model *model, uint32_t rows)
 {
-    return rows <= model->index.room ? 0 : index_grow(model, rows);
+    int rc = nb_segments_reserve(&model->rows, rows, model->lock);
+    return rc != 0 || rows <= model->index.room ? rc : index_grow(model, rows + rows / SPARE_SHARE);
 }
 
 /* How many rows an index of `count` grows by. All are put in anew: a fifth makes each row move five
@@ -59,7 +64,7 @@ static int reserve_rows(struct nb_model *model, uint32_t count, uint32_t more)
 {
     uint64_t rows = (uint64_t)count + more;
     int rc = 0;
-    if (rows >= NB_NO_ROW)
+    if (rows > NB_INDEX_ROWS_MOST)
         return NB_TOO_LARGE;
     if (nb_segments_room(&model->rows) < rows)
         rc = nb_segments_reserve(&model->rows, rows, model->lock);
@@ -110,9 +115,9 @@ int nb_model_append_dropped(struct nb_model *model)
 
 /* ---- many at once ----------------------------------------------------------------------------
  *
- * Of the ids that are appended one in twenty shares its byte in the index with another one. To look
- * whether that is the same id is to wait for a row anywhere in memory: so these are noted, their
- * rows asked for, and compared some hundred rows later.
+ * Of the ids that are appended to 10^7 rows one in twenty shares its tag in the index with another
+ * one. To look whether that is the same id is to wait for a row anywhere in memory: so these are
+ * noted, their rows asked for, and compared some hundred rows later.
  */
 enum { SUSPECTS = 64 };
 
@@ -140,21 +145,23 @@ static bool note_suspects(const struct nb_model *model, uint32_t row, struct sus
 {
     const struct nb_index *index = &model->index;
     uint64_t id = nb_model_row(model, row)->id;
-    uint64_t bucket = nb_index_home(index, id);
+    uint64_t where = nb_index_where(index, id);
+    uint32_t tag = nb_index_tag(index, where);
+    uint64_t bucket = where >> 32;
     bool different = true;
-    for (uint64_t seen = 0; seen < index->bucket_count; seen++) {
+    for (uint64_t nth = 0; nth <= index->bucket_count; nth++) {
         const struct nb_bucket *b = &index->buckets[bucket];
-        struct nb_places places = nb_bucket_places(b, nb_index_tag(id));
-        for (int place; (place = nb_places_next(&places)) >= 0;) {
+        unsigned places = nb_bucket_places(b, index->row_bits, tag);
+        for (; places != 0; places &= places - 1) {
             if (s->count == SUSPECTS)
                 different = are_different(model, s) && different;
             s->pairs[s->count].row = row;
-            s->pairs[s->count].other = nb_bucket_row(b, place);
+            s->pairs[s->count].other = nb_bucket_row(b, index->row_bits, places);
             __builtin_prefetch(nb_model_row(model, s->pairs[s->count++].other));
         }
-        if (atomic_load_explicit(&b->passed, memory_order_relaxed) == 0)
+        if (!nb_bucket_is_passed(b, tag))
             break;
-        bucket = bucket + 1 == index->bucket_count ? 0 : bucket + 1;
+        bucket = nb_index_further(index, bucket, tag, nth);
     }
     return different;
 }

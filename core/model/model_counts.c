@@ -54,7 +54,7 @@ static int cell_add(struct nb_model *model, uint32_t label, struct nb_row_count 
 {
     struct nb_row *row = nb_model_row(model, c.row);
     bool empty = !nb_row_is_used(row);
-    if (!nb_row_count(row, label, c.count)) {
+    if (!nb_row_count(&model->pool, row, label, c.count)) {
         int rc = row_add(model, row, label, c.count);
         if (rc != 0)
             return rc;
@@ -228,22 +228,6 @@ static bool cells_are_possible(const struct nb_model *model, const struct nb_cel
     return true;
 }
 
-/* Puts the cells of nearly all rows into a row without any: one or two whose counts are small. */
-static bool pack_cells(struct nb_row *row, const struct nb_cell *cells, size_t size)
-{
-    uint32_t packed[2] = {0, 0};
-    if (size > 2)
-        return false;
-    for (size_t i = 0; i < size; i++) {
-        if (!nb_cell_fits(cells[i]))
-            return false;
-        packed[i] = nb_cell_pack(cells[i]);
-    }
-    row->first = packed[0];
-    row->second = packed[1];
-    return true;
-}
-
 /* All or none. */
 static int put_cells(struct nb_cell_pool *pool, struct nb_row *row, const struct nb_cell *cells,
                      size_t size)
@@ -267,7 +251,7 @@ int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cel
     if (!cells_are_possible(model, cells, size))
         return NB_CORRUPT;
     assert(!nb_row_is_used(r));
-    int rc = pack_cells(r, cells, size) ? 0 : put_cells(&model->pool, r, cells, size);
+    int rc = nb_row_pack(r, cells, size) ? 0 : put_cells(&model->pool, r, cells, size);
     for (size_t i = 0; rc == 0 && i < size; i++)
         add_sums(model, r->id, cells[i].label, cells[i].occurrences, cells[i].documents, 1);
     add_vocabulary(model, r->id, rc == 0 && size != 0);

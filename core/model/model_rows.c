@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/prefetch.h"
 #include "core/model/model_private.h"
 
 /* Runs of dropped rows below SHORT_RUN are short. They are taken when there are no others and all
@@ -21,57 +22,70 @@ uint64_t nb_model_row_id(const struct nb_model *model, uint32_t row)
     return nb_model_row(model, row)->id;
 }
 
-static uint32_t find_from(const struct nb_model *model, uint64_t bucket, uint64_t id)
+uint32_t nb_model_find(const struct nb_model *model, uint64_t id)
 {
     const struct nb_index *index = &model->index;
-    for (uint64_t seen = 0; seen < index->bucket_count; seen++) {
+    uint64_t where = nb_index_where(index, id);
+    uint32_t tag = nb_index_tag(index, where);
+    uint64_t bucket = where >> 32;
+    for (uint64_t nth = 0; nth <= index->bucket_count; nth++) {
         const struct nb_bucket *b = &index->buckets[bucket];
-        struct nb_places places = nb_bucket_places(b, nb_index_tag(id));
-        for (int place; (place = nb_places_next(&places)) >= 0;) {
-            uint32_t row = nb_bucket_row(b, place);
+        unsigned places = nb_bucket_places(b, index->row_bits, tag);
+        for (; places != 0; places &= places - 1) {
+            uint32_t row = nb_bucket_row(b, index->row_bits, places);
             if (nb_model_row(model, row)->id == id)
                 return row;
         }
-        if (atomic_load_explicit(&b->passed, memory_order_acquire) == 0)
+        if (!nb_bucket_is_passed(b, tag))
             return NB_NO_ROW;
-        bucket = bucket + 1 == index->bucket_count ? 0 : bucket + 1;
+        bucket = nb_index_further(index, bucket, tag, nth);
     }
     return NB_NO_ROW;
-}
-
-uint32_t nb_model_find(const struct nb_model *model, uint64_t id)
-{
-    return find_from(model, nb_index_home(&model->index, id), id);
 }
 
 /* Between NB_NO_ROW and the highest row there can be: the feature's own bucket does not have it,
  * but some rows passed that bucket by. */
 #define LOOK_FURTHER (NB_NO_ROW - 1)
 
-/* The row that the feature's own bucket names first, or NB_NO_ROW, or LOOK_FURTHER. Prefetches what
- * is needed next. */
-static inline uint32_t guess(const struct nb_bucket *b, unsigned char *const *table, uint64_t id)
+/* One row in eight lies across two cache lines. */
+NB_PREFETCHING void prefetch_row(const struct nb_row *row)
 {
-    struct nb_places places = nb_bucket_places(b, nb_index_tag(id));
-    int place = nb_places_next(&places);
-    if (place < 0) {
-        if (atomic_load_explicit(&b->passed, memory_order_acquire) == 0)
+    __builtin_prefetch(row);
+    __builtin_prefetch(&row->cells);
+}
+
+/* The row that a bucket names first for a tag, or NB_NO_ROW, or LOOK_FURTHER. Prefetches what is
+ * needed next. */
+static inline uint32_t guess(const struct nb_index *index, uint64_t bucket, uint32_t tag,
+                             unsigned char *const *table)
+{
+    const struct nb_bucket *b = &index->buckets[bucket];
+    unsigned places = nb_bucket_places(b, index->row_bits, tag);
+    if (places == 0) {
+        if (!nb_bucket_is_passed(b, tag))
             return NB_NO_ROW;
-        /* The next bucket. The last one is followed by the first, which this misses: no harm. */
-        __builtin_prefetch(b + 1);
+        __builtin_prefetch(&index->buckets[nb_index_further(index, bucket, tag, 0)]);
         return LOOK_FURTHER;
     }
-    uint32_t row = nb_bucket_row(b, place);
-    __builtin_prefetch(nb_row_at(table, row));
+    uint32_t row = nb_bucket_row(b, index->row_bits, places);
+    prefetch_row(nb_row_at(table, row));
     return row;
 }
 
-/* A second guess, at the next bucket: one row in twenty lies there. */
+static inline uint32_t guess_first(const struct nb_index *index, unsigned char *const *table,
+                                   uint64_t id)
+{
+    uint64_t where = nb_index_where(index, id);
+    return guess(index, where >> 32, nb_index_tag(index, where), table);
+}
+
+/* A second guess, at the bucket where rows go on: one row in twenty lies there. */
 static inline uint32_t guess_again(const struct nb_index *index, unsigned char *const *table,
                                    uint64_t id)
 {
-    uint64_t next = nb_index_home(index, id) + 1;
-    return guess(&index->buckets[next == index->bucket_count ? 0 : next], table, id);
+    uint64_t where = nb_index_where(index, id);
+    uint32_t tag = nb_index_tag(index, where);
+    return guess(index, nb_index_further(index, where >> 32, tag, 0), tag, table);
 }
 
 static inline uint32_t confirm(const struct nb_model *model, unsigned char *const *table,
@@ -81,8 +95,8 @@ static inline uint32_t confirm(const struct nb_model *model, unsigned char *cons
         return row;
     if (row == LOOK_FURTHER || nb_row_at(table, row)->id != id)
         row = nb_model_find(model, id);
-    if (row != NB_NO_ROW && nb_row_is_spilled(nb_row_at(table, row)))
-        __builtin_prefetch(nb_row_run(&model->pool, nb_row_at(table, row)));
+    if (row != NB_NO_ROW)
+        __builtin_prefetch(nb_row_run_or_none(&model->pool, nb_row_at(table, row)));
     return row;
 }
 
@@ -96,10 +110,8 @@ void nb_model_find_all(const struct nb_model *model, const struct nb_feature *fe
         if (i < size)
             __builtin_prefetch(&index.buckets[nb_index_home(&index, features[i].id)]);
         size_t j = i - NB_MODEL_AHEAD; /* below 0: a very large number, as in the next two */
-        if (j < size) {
-            uint64_t id = features[j].id;
-            rows[j] = guess(&index.buckets[nb_index_home(&index, id)], table, id);
-        }
+        if (j < size)
+            rows[j] = guess_first(&index, table, features[j].id);
         j -= NB_MODEL_AHEAD;
         if (j < size && rows[j] == LOOK_FURTHER)
             rows[j] = guess_again(&index, table, features[j].id);
@@ -134,6 +146,11 @@ void nb_model_find_again(const struct nb_model *model, const struct nb_feature *
     }
 }
 
+uint64_t nb_model_lost_rows(const struct nb_model *model)
+{
+    return model->lost_rows;
+}
+
 void nb_model_truncate(struct nb_model *model, uint32_t rows)
 {
     nb_model_write_lock(model);
@@ -142,6 +159,7 @@ void nb_model_truncate(struct nb_model *model, uint32_t rows)
         assert(!nb_row_is_used(last) && !nb_model_is_dropped(last->id));
         nb_index_remove(&model->index, last->id, count - 1);
         model->renames++;
+        model->lost_rows++;
         atomic_store_explicit(&model->row_count, count - 1, memory_order_release);
     }
     nb_model_unlock(model);
@@ -196,6 +214,7 @@ static void forget_id(struct nb_model *model, uint32_t row)
     assert(!nb_row_is_used(r) && !nb_model_is_dropped(r->id));
     nb_index_remove(&model->index, r->id, row);
     model->renames++;
+    model->lost_rows++;
     r->id = NB_DROPPED_ID;
 }
 

@@ -10,14 +10,15 @@
 #include "core/base/error.h"
 #include "core/base/lock.h"
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
 /* The first segment doubles while it is small, then grows by a quarter. Its bytes are a multiple of
  * a cache line. */
 enum { CACHE_LINE = 64, FIRST_RECORDS = 16, DOUBLED = 256, FIRST_TABLE = 4 };
 
-/* Records are read anywhere, and with pages of 4 KB of a large array each read misses the table of
- * addresses. So from LARGE bytes on, segments are mapped by huge pages, as many as fill one: a
- * smaller array would waste more than a tenth of itself on the last page. */
-enum { HUGE_PAGE = 2 << 20, LARGE = 8 << 20 };
+enum { HUGE_PAGE = 2 << 20, LARGE = 2 << 20 }; /* bytes; below LARGE nothing is mapped */
 
 static size_t segment_bytes(const struct nb_segments *s)
 {
@@ -30,27 +31,28 @@ static bool is_mapped(const struct nb_segments *s, uint32_t number)
     return number * segment_bytes(s) >= LARGE;
 }
 
-/* How many segments are allocated together, from this number on. */
-static uint32_t block_segments(const struct nb_segments *s, uint32_t number)
+/* How many segments get their addresses together, after those that have one. */
+static uint32_t segments_at_once(const struct nb_segments *s)
 {
-    return is_mapped(s, number) ? (uint32_t)(HUGE_PAGE / segment_bytes(s)) : 1;
+    return is_mapped(s, s->mapped) ? s->block : 1;
 }
 
 void nb_segments_init(struct nb_segments *s, uint32_t record, uint32_t bits)
 {
-    assert(bits <= NB_SEGMENT_BITS_MOST && (record & (record - 1)) == 0);
-    assert((size_t)record << bits <= HUGE_PAGE);
-    *s = (struct nb_segments){.bits = bits, .record = record};
+    assert(bits <= NB_SEGMENT_BITS_MOST && record % 4 == 0);
+    *s = (struct nb_segments){.bits = bits, .record = record, .block = 1};
+    while (s->block * segment_bytes(s) % HUGE_PAGE != 0)
+        s->block++;
 }
 
 void nb_segments_deinit(struct nb_segments *s)
 {
-    for (uint32_t i = 0, step; i < s->segment_count; i += step) {
-        step = block_segments(s, i);
-        if (is_mapped(s, i))
-            (void)munmap(s->table[i], step * segment_bytes(s));
-        else
-            free(s->table[i]);
+    for (uint32_t i = 0; i < s->mapped;) {
+        if (is_mapped(s, i)) {
+            (void)munmap(s->table[i], s->block * segment_bytes(s));
+            i += s->block;
+        } else
+            free(s->table[i++]);
     }
     free(s->table);
     nb_segments_init(s, s->record, s->bits);
@@ -76,8 +78,8 @@ static int grow_table(struct nb_segments *s, pthread_rwlock_t *lock)
     if (table == NULL)
         return NB_NO_MEMORY;
     unsigned char **old = s->table;
-    if (s->segment_count != 0)
-        memcpy(table, old, s->segment_count * sizeof *table);
+    if (s->mapped != 0)
+        memcpy(table, old, s->mapped * sizeof *table);
     lock_if(lock);
     s->table = table;
     unlock_if(lock);
@@ -112,11 +114,11 @@ static int grow_first(struct nb_segments *s, uint64_t records, pthread_rwlock_t 
     free(old);
     atomic_fetch_add(&s->bytes, (size_t)(room - s->first_room) * s->record);
     s->first_room = room;
-    s->segment_count = 1;
+    s->segment_count = s->mapped = 1;
     return 0;
 }
 
-/* Whole huge pages. A kernel that has none gives small ones, which is no harm. NULL: no memory. */
+/* Addresses for whole huge pages, which are small ones at first. NULL: no memory. */
 static unsigned char *map_pages(size_t size)
 {
     unsigned char *mapped =
@@ -129,36 +131,65 @@ static unsigned char *map_pages(size_t size)
         (void)munmap(mapped, before);
     if (before < HUGE_PAGE)
         (void)munmap(pages + size, HUGE_PAGE - before);
-    (void)madvise(pages, size, MADV_HUGEPAGE);
     return pages;
 }
 
-/* Makes a further segment, or as many as are allocated together. The table has room for them. */
-static int add_segments(struct nb_segments *s)
+/* The addresses of further segments. The table has room for them. */
+static int map_segments(struct nb_segments *s)
 {
-    uint32_t count = block_segments(s, s->segment_count);
     size_t each = segment_bytes(s);
+    uint32_t count = segments_at_once(s);
     unsigned char *block =
-        is_mapped(s, s->segment_count) ? map_pages(count * each) : aligned_alloc(CACHE_LINE, each);
+        is_mapped(s, s->mapped) ? map_pages(count * each) : aligned_alloc(CACHE_LINE, each);
     if (block == NULL)
         return NB_NO_MEMORY;
     for (uint32_t i = 0; i < count; i++)
-        s->table[s->segment_count++] = block + i * each;
-    atomic_fetch_add(&s->bytes, count * each);
+        s->table[s->mapped++] = block + i * each;
+    return 0;
+}
+
+/* Asks for the huge pages that the segments from `first` on fill up. A page of which older segments
+ * have a part has small pages by now, which are copied by a kernel that can (Linux 6.1). One that
+ * has no huge pages refuses, which is no harm. */
+static void ask_for_huge_pages(const struct nb_segments *s, uint32_t first)
+{
+    size_t each = segment_bytes(s);
+    for (uint32_t i = first; i < s->segment_count; i++) {
+        unsigned char *segment = s->table[i];
+        size_t before = (uintptr_t)segment % HUGE_PAGE; /* of its first page */
+        size_t full = (before + each) / HUGE_PAGE * HUGE_PAGE;
+        if (!is_mapped(s, i) || full == 0)
+            continue;
+        (void)madvise(segment - before, full, MADV_HUGEPAGE);
+        if (before > (i - first) * each)
+            (void)madvise(segment - before, HUGE_PAGE, MADV_COLLAPSE);
+    }
+}
+
+/* Takes the next segment, which may have an address already. */
+static int add_segment(struct nb_segments *s)
+{
+    int rc = s->segment_count < s->mapped ? 0 : map_segments(s);
+    if (rc != 0)
+        return rc;
+    s->segment_count++;
+    atomic_fetch_add(&s->bytes, segment_bytes(s));
     return 0;
 }
 
 int nb_segments_reserve(struct nb_segments *s, uint64_t records, pthread_rwlock_t *lock)
 {
     int rc = 0;
+    uint32_t first = s->segment_count;
     assert(records <= (uint64_t)UINT32_MAX + 1);
     while (rc == 0 && nb_segments_room(s) < records) {
-        if (s->segment_count + block_segments(s, s->segment_count) > s->table_room)
+        while (rc == 0 && s->mapped + segments_at_once(s) > s->table_room)
             rc = grow_table(s, lock);
         if (rc == 0 && s->first_room < 1u << s->bits)
             rc = grow_first(s, records, lock);
         else if (rc == 0)
-            rc = add_segments(s);
+            rc = add_segment(s);
     }
+    ask_for_huge_pages(s, first);
     return rc;
 }

@@ -6,6 +6,10 @@
  * The first segment alone starts small and grows, so that a model of a hundred words does not take
  * half a megabyte. Growing moves it: that, and growing the table of segments, is what needs
  * the write lock. Adding a further segment leaves all records where they are, and readers on.
+ *
+ * Records are read anywhere, and with pages of 4 KB of a large array each read misses the table of
+ * addresses. So the segments of a large array are mapped by blocks, and get huge pages where they
+ * are full; the last page, which is not, stays small pages, and takes no memory that is not used.
  */
 #ifndef NB_CORE_MODEL_SEGMENTS_H
 #define NB_CORE_MODEL_SEGMENTS_H
@@ -20,10 +24,12 @@ enum { NB_SEGMENT_BITS_MOST = 16 };
 struct nb_segments {
     unsigned char **table; /* owned segments, each aligned to a cache line */
     uint32_t segment_count, table_room;
+    uint32_t mapped;     /* segments that have an address; those above segment_count no memory */
     uint32_t first_room; /* records in segment 0 while it is the only one and not full size */
     uint32_t bits;       /* a full segment has 2^bits records */
-    uint32_t record;     /* bytes, a power of two */
-    atomic_size_t bytes; /* allocated; any thread may read it */
+    uint32_t record;     /* bytes, a multiple of 4 */
+    uint32_t block;      /* so many segments are whole huge pages */
+    atomic_size_t bytes; /* of the segments; any thread may read it */
 };
 
 void nb_segments_init(struct nb_segments *s, uint32_t record, uint32_t bits);

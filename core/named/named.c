@@ -8,6 +8,7 @@
 #include "core/base/pack.h"
 #include "core/engine/writer.h"
 #include "core/live/names.h"
+#include "core/live/relay.h"
 #include "core/live/transaction.h"
 
 enum { VERSION = 1, TRANSACTION_BYTES = 16 << 20, PAGE_BYTES = 8192 };
@@ -140,6 +141,8 @@ int nb_named_put(struct nb_engine *engine, const struct nb_named_key *name, stru
 {
     struct nb_buffer stored = {0};
     int rc = nb_check_source(source, error);
+    if (rc == 0)
+        rc = nb_relay_refuse(engine, "a network", error);
     if (rc == 0 && write_stored(value, source, &stored) != 0)
         rc = nb_error_no_memory(error);
     struct change change = {.key = key_of(name),
@@ -158,7 +161,8 @@ int nb_named_delete(struct nb_engine *engine, const struct nb_named_key *name,
                     struct nb_error *error)
 {
     struct change change = {.key = key_of(name), .name = name};
-    return nb_writer_run(engine, change_task, &change, error);
+    int rc = nb_relay_refuse(engine, "a network", error);
+    return rc != 0 ? rc : nb_writer_run(engine, change_task, &change, error);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "core/quarantine/quarantine.h"
 
 #include "core/engine/writer.h"
+#include "core/live/relay.h"
 #include "core/live/transaction.h"
 #include "core/quarantine/find.h"
 #include "core/registry/registry.h"
@@ -172,7 +173,8 @@ int nb_engine_quarantine_apply(struct nb_engine *engine, struct nb_string model,
                                struct nb_error *error)
 {
     struct settling s = {.engine = engine, .model = model, .wish = wish, .report = report};
-    return settle_all(&s, apply_found, stop, user, error);
+    int rc = nb_relay_catch_up(engine, model, error);
+    return rc != 0 ? rc : settle_all(&s, apply_found, stop, user, error);
 }
 
 int nb_engine_quarantine_drop(struct nb_engine *engine, struct nb_string model,
@@ -182,5 +184,8 @@ int nb_engine_quarantine_drop(struct nb_engine *engine, struct nb_string model,
 {
     struct settling s = {.engine = engine, .model = model, .wish = wish, .report = report};
     bool is_all = !wish->has_source && wish->until == INT64_MAX && wish->id_count == 0;
+    int rc = nb_relay_refuse(engine, "dropping what waits in the quarantine", error);
+    if (rc != 0)
+        return rc;
     return settle_all(&s, is_all ? clear_some : drop_found, stop, user, error);
 }

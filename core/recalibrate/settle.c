@@ -3,9 +3,9 @@
 
 #include <assert.h>
 
-#include "core/base/clock.h"
 #include "core/live/checkpoint.h"
 #include "core/live/records.h"
+#include "core/live/standing.h"
 #include "core/live/transaction.h"
 #include "core/store/ledger.h"
 
@@ -26,7 +26,7 @@ static int write_entry(struct nb_engine *engine, struct nb_view *view, void *arg
     struct nb_buffer scratch = {0};
     live->checkpoint.totals = s->before;
     s->change.model = live->number;
-    s->change.time = nb_clock_now();
+    s->change.time = nb_standing_time(engine);
     s->number = nb_serials_entry(&engine->serials);
     int rc =
         nb_ledger_append(view, s->number, &s->change, &live->checkpoint.totals, &scratch, error);

@@ -24,7 +24,7 @@ void nb_folder_join(char path[NB_FOLDER_PATH], const char *folder, const char *n
 
 int nb_folder_clear(const char *folder, struct nb_error *error)
 {
-    static const char *const names[] = {"data.mdb", "lock.mdb", "lock"};
+    static const char *const names[] = {"data.mdb", "journal", "lock.mdb", "lock"};
     char path[NB_FOLDER_PATH];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         nb_folder_join(path, folder, names[i]);

@@ -39,19 +39,27 @@ static int write_identity(struct nb_engine *to, struct nb_view *view, void *argu
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* A link keeps the old file as data.mdb.old; the rename replaces data.mdb in one step. So there is
- * a data.mdb after a crash at any moment. */
+ * a data.mdb after a crash at any moment. What the old one's journal has is in
+ * the new file; the journal stays beside the old one. (If it keeps its name, because of a crash,
+ * the new store does not take it for its own.) */
 static int swap_files(const char *directory, const char *fresh, struct nb_error *error)
 {
     char now[NB_FOLDER_PATH];
     char old[NB_FOLDER_PATH];
     char made[NB_FOLDER_PATH];
+    char journal[NB_FOLDER_PATH];
+    char old_journal[NB_FOLDER_PATH];
     nb_folder_join(now, directory, "data.mdb");
     nb_folder_join(old, directory, "data.mdb.old");
     nb_folder_join(made, fresh, "data.mdb");
+    nb_folder_join(journal, directory, "journal");
+    nb_folder_join(old_journal, directory, "journal.old");
     if ((unlink(old) != 0 && errno != ENOENT) || link(now, old) != 0)
         return nb_error_errno(error, errno, old);
     if (rename(made, now) != 0)
         return nb_error_errno(error, errno, now);
+    if (rename(journal, old_journal) != 0 && errno != ENOENT)
+        return nb_error_errno(error, errno, journal);
     return nb_folder_sync(directory, error);
 }
 
@@ -115,6 +123,7 @@ static int open_new(const struct nb_engine_settings *settings, const char *folde
 {
     struct nb_engine_settings fresh = *settings;
     fresh.directory = folder;
+    fresh.journal = 0; /* of its files, data.mdb alone gets its place */
     if (!r->survey.has_key)
         return nb_error_set(error, NB_CORRUPT,
                             "the ledger has lost the store's key: restore a backup");

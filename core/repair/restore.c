@@ -128,6 +128,7 @@ static int fill_store(int file, const char *name, const char *folder, uint64_t m
     int rc = nb_store_open(folder, map_size, &r->store, error);
     if (rc != 0)
         return rc;
+    nb_store_limit_journal(r->store, 0); /* of the store's files, data.mdb alone gets its place */
     rc = read_file(file, name, r, error);
     if (rc == 0 && r->view.transaction != NULL)
         rc = nb_store_commit(&r->view, error);

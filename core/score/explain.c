@@ -142,9 +142,9 @@ static bool explain_value(const struct nb_scorer *s, const struct nb_model *mode
     uint32_t best = (uint32_t)scores->best, second = (uint32_t)scores->second;
     uint8_t parent =
         given == NULL ? NB_PAIR_NO_COLUMN : nb_given_parent(given, s->attributes.tree, feature->id);
-    *evidence = (struct nb_evidence){.feature = at};
+    *evidence = (struct nb_evidence){.feature = (uint32_t)at};
     if (parent != NB_PAIR_NO_COLUMN) {
-        evidence->given = given->places[parent];
+        evidence->given = (uint32_t)given->places[parent];
         evidence->evidence =
             evidence_given(s, model, nb_tree_value(s->attributes.tree, feature->id, number),
                            given->values[parent], scores);
@@ -191,10 +191,10 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
         if (used_row(scorer, model, view, number, &all) == NULL)
             continue;
         evidence = word_evidence(scorer, model, view, number, all, features[i].count, &sides);
-        rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
+        rows[filled++] = (struct nb_evidence){.feature = (uint32_t)i, .evidence = evidence};
     }
     rows[filled++] =
-        (struct nb_evidence){.feature = SIZE_MAX, .evidence = rest_evidence(view, &sides)};
+        (struct nb_evidence){.feature = NB_NO_FEATURE, .evidence = rest_evidence(view, &sides)};
     *count = filled;
     return 0;
 }

@@ -11,13 +11,16 @@
 #include "core/score/scorer.h"
 #include "core/score/scores.h"
 
-/* What one feature adds to ln(P(best)/P(second)); `feature` indexes the bag, SIZE_MAX stands for
- * the prior and everything else that no single feature of the bag adds. */
+/* What one feature adds to ln(P(best)/P(second)). A mail has thousands of them. */
 struct nb_evidence {
-    size_t feature;
     double evidence;
-    size_t given; /* the place in the bag, plus 1, of the value that it depends on; 0: none */
+    uint32_t feature; /* its place in the bag, or NB_NO_FEATURE */
+    uint32_t given;   /* the place in the bag, plus 1, of the value that it depends on; 0: none */
 };
+/* Stands for the prior and everything else that no single feature of the bag adds. No bag has so
+ * many features. */
+#define NB_NO_FEATURE UINT32_MAX
+
 /* The evidence of every known feature, in the order of the bag, and the prior's row last. `found`:
  * the rows of the features, which nb_model_find_all found under the same lock; NULL: they are
  * looked up. `rows` has room for size + 1; sets *count. All rows sum to log_scores[best] -

@@ -22,42 +22,66 @@ struct pass {
     const struct nb_given *given; /* what categories depend on; NULL: none depends on another */
 };
 
-/* One feature of the document on its way into the sums. */
+/* One word of the document on its way into the sums, with copies of what is read for each of its
+ * cells: stores to the sums cannot change them. */
 struct word {
-    const struct pass *pass;
+    const struct nb_scorer *scorer;
+    const uint32_t *position;
+    const struct nb_score_label *labels;
+    double *sums;
+    uint32_t room; /* of `position` */
+    enum nb_event_model event;
     double weight;
     uint64_t all; /* occurrences in all labels; complement only */
 };
 
-static inline void add_cell(void *user, struct nb_cell cell)
+static inline __attribute__((always_inline)) void add_cell(void *user, struct nb_cell cell)
 {
     const struct word *w = user;
-    const struct pass *p = w->pass;
-    uint32_t position = p->view->position[cell.label];
-    assert(cell.label < p->view->room);
+    assert(cell.label < w->room);
+    uint32_t position = w->position[cell.label];
     if (position == NB_NOT_SCORED)
         return;
-    uint64_t documents = p->view->labels[position].documents;
-    p->sums[position] += w->weight * nb_correction(p->scorer, documents, cell, w->all);
+    uint64_t documents = w->event == NB_EVENT_BERNOULLI ? w->labels[position].documents : 0;
+    w->sums[position] += w->weight * nb_correction_by(w->event, w->scorer, documents, cell, w->all);
 }
 
-static void add_row(struct pass *p, uint32_t number, uint32_t count)
+/* Of a scorer without factors. `event` is a constant where this is called, and is inlined. */
+static inline __attribute__((always_inline)) void add_row(struct pass *p, uint32_t number,
+                                                          uint32_t count, enum nb_event_model event)
 {
     const struct nb_scorer *s = p->scorer;
     const struct nb_row *row = nb_model_row(p->model, number);
-    bool complement = s->settings.event_model == NB_EVENT_COMPLEMENT;
+    bool complement = event == NB_EVENT_COMPLEMENT;
     if (!nb_counts_any(row))
         return;
     uint64_t all = complement || s->filters ? nb_counts_occurrences(p->model, row) : 0;
     if (s->filters && !nb_score_view_uses(s, p->view, row->id, all))
         return;
     uint32_t weight = nb_weight_of(s, count);
-    struct word word = {.pass = p, .weight = weight, .all = all};
+    struct word word = {.scorer = s,
+                        .position = p->view->position,
+                        .labels = p->view->labels,
+                        .sums = p->sums,
+                        .room = p->view->room,
+                        .event = event,
+                        .weight = weight,
+                        .all = all};
     p->known += count;
     p->weight += weight;
     if (complement)
         p->common -= weight * nb_log_of(s, all);
     nb_counts_each(p->model, row, add_cell, &word);
+}
+
+static void add_multinomial(struct pass *p, uint32_t number, uint32_t count)
+{
+    add_row(p, number, count, NB_EVENT_MULTINOMIAL);
+}
+
+static void add_other(struct pass *p, uint32_t number, uint32_t count)
+{
+    add_row(p, number, count, (enum nb_event_model)p->scorer->settings.event_model);
 }
 
 /* What a feature of an attribute brings to the label at a position. */
@@ -211,8 +235,10 @@ int nb_score_found(struct nb_scorer *scorer, const struct nb_model *model,
         return nb_error_no_memory(error);
     if (scorer->has_factors)
         add_features(&pass, features, size, rows, add_factor_row);
+    else if (scorer->settings.event_model == NB_EVENT_MULTINOMIAL)
+        add_features(&pass, features, size, rows, add_multinomial);
     else
-        add_features(&pass, features, size, rows, add_row);
+        add_features(&pass, features, size, rows, add_other);
     end_products(&pass);
     finish(&pass, scores);
     nb_scores_rank(scores);

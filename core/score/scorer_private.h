@@ -87,13 +87,14 @@ static inline bool nb_score_view_uses(const struct nb_scorer *s, const struct nb
     return !view->skips || nb_word_rank_is_behind(occurrences, id, &view->skipped);
 }
 
-/* What a word's count for one label adds to the score, per position, over what a count of 0 adds.
- * `all` is the word's occurrences in all labels (complement only). */
-static inline double nb_correction(const struct nb_scorer *s, uint64_t documents,
-                                   struct nb_cell cell, uint64_t all)
+/* What a word's count for one label adds to the score by an event model, per position, over what a
+ * count of 0 adds. `all` is the word's occurrences in all labels (complement only). */
+static inline __attribute__((always_inline)) double
+nb_correction_by(enum nb_event_model event, const struct nb_scorer *s, uint64_t documents,
+                 struct nb_cell cell, uint64_t all)
 {
     uint64_t absent;
-    switch ((enum nb_event_model)s->settings.event_model) {
+    switch (event) {
     case NB_EVENT_BINARY:
         return nb_log_of(s, cell.documents) - s->logs.logs[0];
     case NB_EVENT_BERNOULLI:
@@ -106,6 +107,13 @@ static inline double nb_correction(const struct nb_scorer *s, uint64_t documents
         break;
     }
     return nb_log_of(s, cell.occurrences) - s->logs.logs[0];
+}
+
+/* The same by the scorer's event model. */
+static inline double nb_correction(const struct nb_scorer *s, uint64_t documents,
+                                   struct nb_cell cell, uint64_t all)
+{
+    return nb_correction_by((enum nb_event_model)s->settings.event_model, s, documents, cell, all);
 }
 
 /* How many times a word of a document is counted: models of presence count it once. */

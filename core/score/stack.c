@@ -192,19 +192,24 @@ void nb_stack_put_offsets(const struct nb_stack_view *view, const struct nb_mode
 {
     uint64_t all = 0;
     uint64_t words = nb_stack_less(nb_model_vocabulary(model, sum), taken.unique);
-    for (uint32_t v = 0; v < view->size; v++)
-        all += presences(model, taken, view->labels[v], sum);
     double virtual_all = smoothing * ((double)words + 1);
+    if (view->columns > 1)
+        memset(offsets, 0, view->columns * sizeof *offsets); /* of labels without documents */
+    for (uint32_t v = 0; v < view->size; v++) {
+        uint64_t own = presences(model, taken, view->labels[v], sum);
+        all += own;
+        if (view->columns > 1)
+            offsets[view->labels[v]] = (double)own; /* until `all` is known */
+    }
     if (view->columns == 1) {
         uint64_t own = presences(model, taken, view->labels[0], sum);
         offsets[0] = log((double)own + virtual_all) - log((double)(all - own) + virtual_all);
         return;
     }
-    memset(offsets, 0, view->columns * sizeof *offsets); /* of labels without documents */
     for (uint32_t v = 0; v < view->size; v++) {
-        uint64_t own = presences(model, taken, view->labels[v], sum);
-        offsets[view->labels[v]] =
-            log(((double)own + virtual_all) / ((double)(all - own) + virtual_all));
+        double *offset = &offsets[view->labels[v]];
+        double own = *offset;
+        *offset = log((own + virtual_all) / ((double)(all - (uint64_t)own) + virtual_all));
     }
 }
 

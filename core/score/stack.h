@@ -110,6 +110,7 @@ size_t nb_stack_memory(const struct nb_stack *stack);
 struct nb_stack_scratch;
 struct nb_stack_evidence;
 struct nb_stack_noted;
+struct nb_stack_said;
 struct nb_stack_weights;
 
 /* The inputs of one document. Reused from document to document. */
@@ -131,6 +132,8 @@ struct nb_stack_inputs {
     bool failed;                            /* private: there was no memory for a value */
     struct nb_stack_noted *noted;           /* private; owned */
     size_t noted_count, noted_room;         /* private */
+    struct nb_stack_said *said;             /* private; owned; two labels: of each known feature */
+    size_t said_count, said_room;           /* private */
 };
 void nb_stack_inputs_init(struct nb_stack_inputs *inputs);
 void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs);

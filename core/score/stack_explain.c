@@ -86,31 +86,30 @@ static double evidence_of(const struct comparison *c, const struct nb_row *row)
     return sum;
 }
 
-/* With two labels: of what the inputs noted of a feature, r and e of the second label being minus
- * those of the first, to the bit. The row is not read again. */
-static double evidence_of_two(const struct comparison *c, const struct nb_stack_noted *n)
+/* With two labels: of what the inputs have that each feature says. r and e of the second label
+ * are minus those of the first, to the bit, so that the difference of the labels' is twice one of
+ * them; factors of 2 and -1 may stand anywhere in a product. The rows are not read again. */
+static size_t explain_said(const struct comparison *c, const struct nb_feature *features,
+                           struct nb_evidence *rows)
 {
-    double both = c->best == 0 ? 2 : -2, r = 0, sum = 0;
-    for (unsigned e = 0; e < c->experts; e++) {
-        const struct nb_stack_reading *reading = &c->readings[e];
-        r = nb_stack_log(reading, n->first) - nb_stack_log(reading, n->second) -
-            c->view->offsets[e * NB_FIELDS + n->field];
-        sum += c->worth[e][n->field] * (both * nb_stack_power(reading, r));
+    const struct nb_stack_said *said = c->inputs->said;
+    const struct nb_slots_values slots = nb_slots_values(c->slots);
+    size_t count = c->inputs->said_count;
+    double both = c->best == 0 ? 2 : -2;
+    double worth[NB_FIELDS][NB_STACK_EXPERTS], shares[NB_FIELDS];
+    for (unsigned f = 0; f < NB_FIELDS; f++) {
+        shares[f] = both * c->shares[f];
+        for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
+            worth[f][e] = e < c->experts ? both * c->worth[e][f] : 0;
     }
-    if (c->slots != NULL)
-        sum += (double)nb_slots_at(c->slots, n->key) * c->shares[n->field] * (both * r);
-    return sum;
-}
-
-static size_t explain_noted(const struct comparison *c, struct nb_evidence *rows)
-{
-    const struct nb_stack_noted *noted = c->inputs->noted;
-    size_t count = c->inputs->noted_count;
     for (size_t i = 0; i < count; i++) {
-        if (c->slots != NULL && i + NB_MODEL_AHEAD < count)
-            nb_slots_prefetch(c->slots, noted[i + NB_MODEL_AHEAD].key);
-        rows[i] = (struct nb_evidence){.feature = noted[i].place,
-                                       .evidence = evidence_of_two(c, &noted[i])};
+        uint64_t id = features[said[i].place].id;
+        unsigned field = nb_feature_field(id);
+        double sum = 0;
+        for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
+            sum += worth[field][e] * said[i].e[e];
+        sum += (double)slots.values[(uint32_t)id & slots.mask] * shares[field] * said[i].r;
+        rows[i] = (struct nb_evidence){.feature = (uint32_t)said[i].place, .evidence = sum};
     }
     return count;
 }
@@ -162,7 +161,7 @@ static void explain_value(const struct comparison *c, const struct nb_feature *f
     const struct nb_stack_value *mine = &a->values[(*value)++];
     if (mine->says)
         rows[(*filled)++] =
-            (struct nb_evidence){.feature = at, .evidence = evidence_of_value(c, mine)};
+            (struct nb_evidence){.feature = (uint32_t)at, .evidence = evidence_of_value(c, mine)};
 }
 
 static size_t explain_features(const struct comparison *c, const struct nb_feature *features,
@@ -184,7 +183,7 @@ static size_t explain_features(const struct comparison *c, const struct nb_featu
         if (number == NB_NO_ROW || !nb_counts_any(nb_model_row(c->model, number)))
             continue;
         double evidence = evidence_of(c, nb_model_row(c->model, number));
-        rows[filled++] = (struct nb_evidence){.feature = i, .evidence = evidence};
+        rows[filled++] = (struct nb_evidence){.feature = (uint32_t)i, .evidence = evidence};
     }
     return filled;
 }
@@ -230,11 +229,11 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
     bool has_values = inputs->attributes != NULL && inputs->attributes->size > 0;
     size_t filled = 0;
     if (scores->size == 2 && !has_values)
-        filled = explain_noted(&c, rows);
+        filled = explain_said(&c, features, rows);
     else if (scores->size > 1)
         filled = explain_features(&c, features, size, found, rows);
-    rows[filled++] =
-        (struct nb_evidence){.feature = SIZE_MAX, .evidence = bias_evidence(&c, weights, scores)};
+    rows[filled++] = (struct nb_evidence){.feature = NB_NO_FEATURE,
+                                          .evidence = bias_evidence(&c, weights, scores)};
     *count = filled;
     return 0;
 }

@@ -28,7 +28,8 @@ struct nb_stack_fit {
     uint32_t wanted, next;
     struct nb_stack_weights *weights; /* owned; that learn */
     struct nb_stack_inputs inputs;    /* of the sample at hand; its labels are those of all */
-    struct sample *samples;           /* owned */
+    uint32_t *places;       /* owned; of its labels among those of the inputs that are taken over */
+    struct sample *samples; /* owned */
     size_t size, room;
     double *values; /* owned; of all samples */
     size_t value_count, value_room;
@@ -79,6 +80,7 @@ void nb_stack_fit_free(struct nb_stack_fit **fit)
     free(f->attributes);
     free(f->numbers);
     free(f->turns);
+    free(f->places);
     free(f);
 }
 
@@ -111,53 +113,72 @@ bool nb_stack_fit_next(struct nb_stack_fit *fit, uint64_t *number)
     return true;
 }
 
-/* The first document says what labels there are. */
-static int take_labels(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs)
+static int begin_labels(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs)
 {
     struct nb_stack_inputs *own = &fit->inputs;
-    if (fit->size > 0)
-        return own->size == inputs->size && own->count == inputs->count &&
-                       memcmp(own->labels, inputs->labels, own->size * sizeof *own->labels) == 0
-                   ? 0
-                   : NB_CONFLICT;
-    if (nb_stack_inputs_room(own, inputs->size) != 0)
+    if (nb_stack_inputs_room(own, inputs->size) != 0 ||
+        nb_array_resize(&fit->places, inputs->size, sizeof *fit->places) != 0)
         return NB_NO_MEMORY;
     own->size = inputs->size;
     own->count = inputs->count;
     memcpy(own->labels, inputs->labels, own->size * sizeof *own->labels);
+    for (uint32_t v = 0; v < own->size; v++)
+        fit->places[v] = v;
     return 0;
+}
+
+/* The first document says what labels there are. Among more than two others may come later: of
+ * those the fit knows nothing, and it goes on with its own. */
+static int take_labels(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs)
+{
+    const struct nb_stack_inputs *own = &fit->inputs;
+    uint32_t at = 0;
+    if (fit->size == 0)
+        return begin_labels(fit, inputs);
+    if (own->count != inputs->count || (own->size <= 2 && inputs->size != own->size))
+        return NB_CONFLICT;
+    for (uint32_t v = 0; v < own->size; v++) {
+        while (at < inputs->size && inputs->labels[at] != own->labels[v])
+            at++;
+        if (at == inputs->size)
+            return NB_CONFLICT;
+        fit->places[v] = at++;
+    }
+    return 0;
+}
+
+/* Adds an input to the values: that of the fit's labels. */
+static void put_input(struct nb_stack_fit *fit, const double *x)
+{
+    uint32_t columns = columns_of(fit);
+    double *to = fit->values + fit->value_count;
+    for (uint32_t v = 0; v < columns; v++)
+        to[v] = x[fit->places[v]];
+    fit->value_count += columns;
 }
 
 static void put_attributes(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs,
                            struct sample *sample)
 {
-    uint32_t columns = columns_of(fit);
     sample->first_attribute = fit->attribute_count;
     sample->attributes = nb_stack_attribute_count(inputs);
     for (uint32_t place = 0; place < sample->attributes; place++) {
         uint32_t number = inputs->attributes->present.list[place].number;
         fit->attributes[fit->attribute_count++] = (uint8_t)number;
-        for (unsigned e = 0; e < experts_of(fit); e++) {
-            memcpy(fit->values + fit->value_count, nb_stack_attribute_x(inputs, place, e),
-                   columns * sizeof *fit->values);
-            fit->value_count += columns;
-        }
+        for (unsigned e = 0; e < experts_of(fit); e++)
+            put_input(fit, nb_stack_attribute_x(inputs, place, e));
     }
 }
 
 static void put_values(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs,
                        struct sample *sample)
 {
-    uint32_t columns = columns_of(fit);
     for (uint32_t g = 0; g < NB_STACK_GROUPS; g++) {
         if (inputs->features[g] == 0)
             continue;
         sample->groups |= 1u << g;
-        for (unsigned e = 0; e < experts_of(fit); e++) {
-            const double *x = inputs->x + (size_t)(e * NB_STACK_GROUPS + g) * inputs->size;
-            memcpy(fit->values + fit->value_count, x, columns * sizeof *x);
-            fit->value_count += columns;
-        }
+        for (unsigned e = 0; e < experts_of(fit); e++)
+            put_input(fit, inputs->x + (size_t)(e * NB_STACK_GROUPS + g) * inputs->size);
     }
     put_attributes(fit, inputs, sample);
     assert(fit->value_count <= fit->value_room);

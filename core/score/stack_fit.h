@@ -30,7 +30,9 @@ size_t nb_stack_fit_memory(const struct nb_stack_fit *fit);
 /* Sets *number to that of the next document whose inputs are wanted. false: there is none left. */
 bool nb_stack_fit_next(struct nb_stack_fit *fit, uint64_t *number);
 /* Takes the inputs of a document over, about 20 bytes for each label and field that the document
- * has. Returns 0, NB_CONFLICT (they are of other labels than those before) or NB_NO_MEMORY. */
+ * has. Of more than two labels, ones that the first document's inputs did not have are left out.
+ * Returns 0, NB_CONFLICT (a label of the first document's inputs is missing, or there were at most
+ * two, and are others) or NB_NO_MEMORY. */
 int nb_stack_fit_add(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs,
                      uint32_t label);
 /* When all are taken: one step, unless all passes are done. Sets *cost to what it has cost, in

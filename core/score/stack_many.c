@@ -187,7 +187,8 @@ static inline struct nb_cell cell_without(const struct target *t, struct nb_cell
     return cell;
 }
 
-static inline void add_twin_cell(struct target *t, uint32_t label, double more)
+static inline __attribute__((always_inline)) void add_twin_cell(struct target *t, uint32_t label,
+                                                                double more)
 {
     t->twin[label] += t->u * more;
     if (t->kept_gains == NULL)
@@ -196,11 +197,15 @@ static inline void add_twin_cell(struct target *t, uint32_t label, double more)
     *t->kept_labels++ = label;
 }
 
-/* What a cell adds over one of 0. */
+/* What a cell adds over one of 0. One with more documents than all labels together is not read: the
+ * document that is left out is in the counts no more. */
 static inline __attribute__((always_inline)) void
 add_cell(struct target *t, enum nb_stack_power_kind kind, struct nb_cell cell)
 {
     const struct row_gains *g = t->gains;
+    cell = cell_without(t, cell);
+    if (cell.documents > g->all)
+        return;
     double offset = t->offsets[cell.label];
     double gain = gain_of(g, cell.documents);
     t->sums[cell.label] +=
@@ -209,39 +214,32 @@ add_cell(struct target *t, enum nb_stack_power_kind kind, struct nb_cell cell)
         add_twin_cell(t, cell.label, gain - g->absent);
 }
 
-static inline void add_cell_1(void *user, struct nb_cell cell)
+static inline __attribute__((always_inline)) void add_cell_1(void *user, struct nb_cell cell)
 {
     add_cell(user, NB_POWER_1, cell);
 }
 
-static inline void add_cell_2(void *user, struct nb_cell cell)
+static inline __attribute__((always_inline)) void add_cell_2(void *user, struct nb_cell cell)
 {
     add_cell(user, NB_POWER_2, cell);
 }
 
-static inline void add_cell_any(void *user, struct nb_cell cell)
+static inline __attribute__((always_inline)) void add_cell_any(void *user, struct nb_cell cell)
 {
     add_cell(user, NB_POWER_ANY, cell);
 }
 
-static void add_cell_without(void *user, struct nb_cell cell)
-{
-    struct target *t = user;
-    struct nb_cell left = cell_without(t, cell);
-    if (left.documents <= t->gains->all)
-        add_cell(t, t->gains->reading->kind, left);
-}
-
+/* `t` is copied, so that the loops have it in registers. */
 static void add_sparse(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t)
 {
-    if (p->without != NULL)
-        nb_counts_each(p->model, row, add_cell_without, t);
-    else if (t->gains->reading->kind == NB_POWER_2)
-        nb_counts_each(p->model, row, add_cell_2, t);
+    struct target own = *t;
+    if (t->gains->reading->kind == NB_POWER_2)
+        nb_counts_each(p->model, row, add_cell_2, &own);
     else if (t->gains->reading->kind == NB_POWER_1)
-        nb_counts_each(p->model, row, add_cell_1, t);
+        nb_counts_each(p->model, row, add_cell_1, &own);
     else
-        nb_counts_each(p->model, row, add_cell_any, t);
+        nb_counts_each(p->model, row, add_cell_any, &own);
+    *t = own;
 }
 
 /* Two numbers at a time. */
@@ -249,9 +247,14 @@ typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
 typedef int64_t pair_of_bits __attribute__((vector_size(16)));
 enum { PAIR = 2 };
 
-/* Puts a cell's gain over that of labels that do not have the feature. One with more documents than
- * all labels together is not read: the document that is left out is in the counts no more. */
-static inline void put_gain(void *user, struct nb_cell cell)
+/* Puts a cell's gain over that of labels that do not have the feature. */
+static inline __attribute__((always_inline)) void put_gain(void *user, struct nb_cell cell)
+{
+    const struct target *t = user;
+    t->sums[cell.label] = gain_of(t->gains, cell.documents);
+}
+
+static inline __attribute__((always_inline)) void put_gain_without(void *user, struct nb_cell cell)
 {
     const struct target *t = user;
     struct nb_cell left = cell_without(t, cell);
@@ -259,47 +262,26 @@ static inline void put_gain(void *user, struct nb_cell cell)
         t->sums[cell.label] = gain_of(t->gains, left.documents);
 }
 
-/* The same where the table has all logarithms that can be asked for. */
-struct spread {
-    const double *logs;
-    double *gains;
-    uint64_t all;
-    uint32_t without;
-};
-
-static inline void put_known_gain(void *user, struct nb_cell cell)
-{
-    const struct spread *s = user;
-    uint64_t documents = cell.documents - (uint64_t)(cell.label == s->without);
-    if (documents <= s->all)
-        s->gains[cell.label] = s->logs[documents] - s->logs[s->all - documents];
-}
-
 /* The gains of all labels, one beside the other. */
-static void put_gains(const struct nb_stack_pass *p, const struct nb_row *row,
-                      const struct target *t, double *gains)
+static void spread_gains(const struct nb_stack_pass *p, const struct nb_row *row,
+                         const struct target *t, double *gains)
 {
     const uint32_t columns = p->view->columns;
-    const pair absent = {t->gains->absent, t->gains->absent};
-    uint32_t v = 0;
-    for (; v + PAIR <= columns; v += PAIR)
-        *(pair *)(gains + v) = absent;
-    if (v < columns)
-        gains[v] = t->gains->absent;
-    if (t->gains->logs != NULL) {
-        struct spread spread = {t->gains->logs, gains, t->gains->all, t->without};
-        nb_counts_each(p->model, row, put_known_gain, &spread);
-    } else {
-        struct target spread = {.gains = t->gains, .sums = gains, .without = t->without};
+    const double absent = t->gains->absent;
+    struct target spread = {.gains = t->gains, .sums = gains, .without = t->without};
+    for (uint32_t v = 0; v < columns; v++)
+        gains[v] = absent;
+    if (p->without == NULL)
         nb_counts_each(p->model, row, put_gain, &spread);
-    }
+    else
+        nb_counts_each(p->model, row, put_gain_without, &spread);
 }
 
-static inline void add_square(pair *sum, const pair *gain, const pair *offset)
+/* r |r| of each of two numbers. */
+static inline pair squares_of_pair(pair r)
 {
     const pair_of_bits magnitude = {INT64_MAX, INT64_MAX};
-    pair r = *gain - *offset;
-    *sum += r * (pair)((pair_of_bits)r & magnitude);
+    return r * (pair)((pair_of_bits)r & magnitude);
 }
 
 /* sums[v] += e(gains[v] - offsets[v]) with the power 2. */
@@ -307,11 +289,9 @@ static void add_squares(double *restrict sums, const double *restrict gains,
                         const double *restrict offsets, uint32_t columns)
 {
     uint32_t v = 0;
-    for (; v + 2 * PAIR <= columns; v += 2 * PAIR) {
-        add_square((pair *)(sums + v), (const pair *)(gains + v), (const pair *)(offsets + v));
-        add_square((pair *)(sums + v + PAIR), (const pair *)(gains + v + PAIR),
-                   (const pair *)(offsets + v + PAIR));
-    }
+    for (; v + PAIR <= columns; v += PAIR)
+        *(pair *)(sums + v) +=
+            squares_of_pair(*(const pair *)(gains + v) - *(const pair *)(offsets + v));
     for (; v < columns; v++) {
         double r = gains[v] - offsets[v];
         sums[v] += r * fabs(r);
@@ -326,21 +306,28 @@ static inline __attribute__((always_inline)) void add_powers(const struct target
         t->sums[v] += power_of(t->gains->reading, kind, gains[v] - t->offsets[v]);
 }
 
+/* more[v] = gains[v] - absent, twin[v] += u more[v]; `more` may be `gains`. */
+static void add_more(double *restrict twin, const double *gains, double *more, double absent,
+                     double u, uint32_t columns)
+{
+    uint32_t v = 0;
+    for (; v + PAIR <= columns; v += PAIR) {
+        pair m = *(const pair *)(gains + v) - absent;
+        *(pair *)(more + v) = m;
+        *(pair *)(twin + v) += u * m;
+    }
+    for (; v < columns; v++) {
+        more[v] = gains[v] - absent;
+        twin[v] += u * more[v];
+    }
+}
+
 /* Of a row whose gains all lie one beside the other: those of labels that do not have the feature
  * add 0. They are kept like that. */
 static void add_twin_dense(struct target *t, uint32_t columns, double *gains)
 {
-    const double absent = t->gains->absent, u = t->u;
     double *more = t->kept_gains != NULL ? t->kept_gains : gains;
-    uint32_t v = 0;
-    for (; v + PAIR <= columns; v += PAIR)
-        *(pair *)(more + v) = *(const pair *)(gains + v) - absent;
-    if (v < columns)
-        more[v] = gains[v] - absent;
-    for (v = 0; u != 0 && v + PAIR <= columns; v += PAIR)
-        *(pair *)(t->twin + v) += u * *(const pair *)(more + v);
-    if (u != 0 && v < columns)
-        t->twin[v] += u * more[v];
+    add_more(t->twin, gains, more, t->gains->absent, t->u, columns);
     t->kept_gains = t->kept_gains != NULL ? t->kept_gains + columns : NULL;
 }
 
@@ -350,7 +337,7 @@ static void add_dense(const struct nb_stack_pass *p, const struct nb_row *row, s
 {
     uint32_t columns = p->view->columns;
     double *gains = p->inputs->scratch->gains;
-    put_gains(p, row, t, gains);
+    spread_gains(p, row, t, gains);
     if (t->gains->reading->kind == NB_POWER_2)
         add_squares(t->sums, gains, t->offsets, columns);
     else if (t->gains->reading->kind == NB_POWER_1)

@@ -173,18 +173,53 @@ struct nb_stack_noted {
     uint32_t place; /* in the bag, or among the rows */
 };
 
+/* What a feature that was noted says for the first label; for the second it is minus that, to the
+ * bit. An explanation needs it again. */
+struct nb_stack_said {
+    double e[NB_STACK_EXPERTS]; /* 0 of experts that are not in use */
+    double r;                   /* of the last one in use */
+    uint64_t place;             /* as in struct nb_stack_noted */
+};
+
 struct nb_stack_pass {
     struct nb_stack *stack;
     const struct nb_model *model;
     const struct nb_stack_view *view;
     const struct nb_stack_reading *readings;
     unsigned experts;
-    bool are_roots; /* two experts, both of power 1.5 */
+    bool are_roots; /* with two labels: two experts, both of power 1.5 */
+    bool is_summed; /* with two labels: nothing is left for nb_stack_two_finish */
     struct nb_stack_inputs *inputs;
     const struct nb_stack_without *without; /* NULL: no document is left out */
     const double *offsets;                  /* with two labels: [expert][field] */
     struct nb_stack_evidence *twin;         /* NULL: without a twin */
 };
+
+/* Half way between the request for a row and its turn its cells are asked for. */
+enum { NB_STACK_AHEAD_OF_CELLS = NB_MODEL_AHEAD / 2 };
+
+static inline const struct nb_row *nb_stack_row_of(const struct nb_stack_pass *p,
+                                                   const struct nb_row_count *rows, size_t size,
+                                                   size_t i)
+{
+    if (i + NB_MODEL_AHEAD < size)
+        __builtin_prefetch(nb_model_row(p->model, rows[i + NB_MODEL_AHEAD].row));
+    return nb_model_row(p->model, rows[i].row);
+}
+
+/* ---- two labels: core/score/stack_two.c ------------------------------------------------------ */
+
+/* Begins with a document of `size` features. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_two_start(struct nb_stack_pass *p, size_t size);
+/* Adds up what the features of a bag say, or notes it; `known` as in nb_model_step. */
+void nb_stack_two_add(struct nb_stack_pass *p, const struct nb_feature *features, size_t size,
+                      const uint32_t *known);
+/* Notes all rows of a document and counts its features into `without`. Returns how many rows are of
+ * no field. */
+size_t nb_stack_two_survey(const struct nb_stack_pass *p, const struct nb_row_count *rows,
+                           size_t size, struct nb_stack_without *without);
+/* Puts the sums into the inputs, and those of the twin into its evidence. */
+void nb_stack_two_finish(const struct nb_stack_pass *p);
 
 /* ---- more than two labels: core/score/stack_many.c
  * ------------------------------------------------- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of a batch: changes of documents on their way from a trainer's thread to the writer's.
- * A batch belongs to one of the two at a time. For core/stage, core/submit and core/engine alone.
+ * A batch belongs to one of the two at a time. For core/stage, core/submit, core/engine
+ * and core/replica alone.
  */
 #ifndef NB_CORE_STAGE_BATCH_H
 #define NB_CORE_STAGE_BATCH_H
@@ -11,13 +12,13 @@
 #include "core/stage/receipt.h"
 #include "tokenizer/bag/bag.h"
 
-/* A feature on its way into the counts. */
+/* A feature that no document had when it was looked up, on its way into the counts. */
 struct nb_pending {
     uint64_t id;
     uint32_t count;
-    uint32_t row;         /* as found on the trainer's thread, or NB_NO_ROW: a hint */
-    uint32_t text_offset; /* of features that no document had: into the document's texts */
+    uint32_t text_offset; /* into the document's texts */
     uint32_t text_length;
+    bool is_foreseen; /* it is likely to be new when the writer comes to it */
 };
 
 /* A change of a document as it was submitted: no numbers are given yet. */
@@ -40,18 +41,46 @@ struct nb_submitted {
     struct nb_buffer id;
     struct nb_buffer label;
     struct nb_buffer source;
-    uint32_t fields;             /* tokenizer fields that the bag was made with */
-    struct nb_pending *features; /* owned; by row, those without one last in order of appearance */
-    size_t feature_count;
+    uint32_t fields; /* tokenizer fields that the bag was made with */
+    /* The bag: features that documents had, and that have rows therefore, ascending, with their
+     * ids; and the others, in order of appearance, with their texts. The rows are right as long as
+     * the model has lost so many rows (nb_model_lost_rows). */
+    struct nb_row_count *known; /* owned */
+    uint64_t *known_ids;        /* owned */
+    size_t known_count;
+    uint64_t lost_rows;
+    struct nb_pending *others; /* owned */
+    size_t other_count;
     struct nb_buffer texts;
+    size_t foreseen_count;           /* of the others, those that are likely to be new ... */
+    struct nb_buffer foreseen_texts; /* ... as nb_features_encode writes them; empty: not done */
     uint64_t positions;
     bool truncated;
+    struct nb_relayed relayed; /* of a change from the stream that nodes share */
     struct nb_receipt receipt;
     /* The writer's, until the commit. */
     bool staged;           /* its entry is written */
     bool applied;          /* and the counts are changed */
     struct nb_delta delta; /* what the counts were changed by */
     uint32_t label_number;
+};
+
+/* Memory for looking up the features of a bag, used for one bag after the other; `{0}` is empty. */
+struct nb_bag_rows {
+    uint32_t *rows; /* owned, as the others; each has `room` */
+    bool *unused;
+    struct nb_row_count *order, *spare;
+    size_t room;
+};
+
+/* The features that changes of a batch bring first; `{0}` is empty. */
+struct nb_foreseen {
+    uint32_t *slots; /* owned: the lower halves of their ids, by the lowest bits of these; 0: free.
+                        `room` is a power of two, or 0 */
+    size_t count, room;
+    uint64_t *ids;           /* owned: of one change; and ... */
+    struct nb_string *texts; /* ... their texts; owned */
+    size_t ids_room, texts_room;
 };
 
 /* What waits for the writer: a batch, or a task that runs on its thread. */
@@ -64,7 +93,8 @@ struct nb_job {
     void *argument;
     struct nb_error *error;
     int code;
-    bool finished; /* of a task, under the queue's lock */
+    const struct nb_relayed *relayed; /* of a task from the stream that nodes share; or NULL */
+    bool finished;                    /* of a task, under the queue's lock */
 };
 
 struct nb_batch {
@@ -79,7 +109,16 @@ struct nb_batch {
     size_t size, room;
     size_t memory;
     struct nb_bag scratch;
-    size_t written; /* the writer's: changes that are done */
+    struct nb_bag_rows scratch_rows;
+    struct nb_foreseen foreseen;
+    size_t written;           /* the writer's: changes that are done */
+    struct nb_batch *carried; /* owned, a list: batches that its receipts borrow from */
 };
+
+/* How many features the document of a change has. */
+static inline size_t nb_submitted_size(const struct nb_submitted *change)
+{
+    return change->known_count + change->other_count;
+}
 
 #endif

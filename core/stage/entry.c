@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/live/standing.h"
 #include "core/stage/staging.h"
 
 #include <assert.h>
-
-#include "core/base/clock.h"
 
 /* Gives a model its number, and writes the entry that makes it, before its first change. Does
  * nothing if the model has a number. `source` is who asked for the first change. Returns 0 or a
@@ -27,7 +26,7 @@ static int make_model(struct nb_group *group, struct nb_view *view, struct nb_li
                  : nb_serials_model(&engine->serials, view, &live->number, error);
     struct nb_change change = {.kind = NB_CHANGE_CREATE,
                                .model = live->number,
-                               .time = nb_clock_now(),
+                               .time = nb_standing_time(engine),
                                .source = source,
                                .name = nb_live_name(live),
                                .settings = nb_buffer_string(&settings),
@@ -53,7 +52,7 @@ int nb_stage_append(struct nb_stage *s, struct nb_change *change, struct nb_erro
     s->model = nb_group_model(s->group, s->live);
     change->model = s->live->number;
     if (change->source.bytes == NULL) {
-        change->time = nb_clock_now();
+        change->time = nb_standing_time(engine);
         change->source = nb_buffer_string(&submitted->source);
     }
     change->id = nb_buffer_string(&submitted->id);
@@ -67,8 +66,11 @@ int nb_stage_append(struct nb_stage *s, struct nb_change *change, struct nb_erro
 
 int nb_stage_apply(struct nb_stage *s, const struct nb_change *change, struct nb_error *error)
 {
-    struct nb_applying how = {
-        .learner = s->group->engine->learner, .view = s->view, .number = s->model->last};
+    struct nb_applying how = {.learner = s->group->engine->learner,
+                              .view = s->view,
+                              .number = s->model->last,
+                              .are_found =
+                                  !s->change->is_label && nb_submitted_size(s->change) > 0};
     assert(s->change->staged && !s->change->applied);
     size_t fresh = 0;
     int rc = nb_apply(s->live, change, &s->change->delta, &how, &fresh, error);

@@ -14,7 +14,7 @@ enum {
 
 static uint64_t weight(const struct nb_submitted *change)
 {
-    return CHANGE_BYTES + change->feature_count * FEATURE_BYTES + change->texts.length * 2;
+    return CHANGE_BYTES + nb_submitted_size(change) * FEATURE_BYTES + change->texts.length * 2;
 }
 
 bool nb_group_add(struct nb_group *group, struct nb_batch *batch)

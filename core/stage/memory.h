@@ -25,6 +25,8 @@ struct nb_staging {
     uint64_t *ids;           /* their ids; owned */
     struct nb_string *texts; /* their texts; owned */
     size_t new_count, new_room, ids_room, texts_room;
+    size_t foreseen_count;     /* of the new features, those that were foreseen */
+    struct nb_string coded;    /* the new features, by nb_features_encode; borrowed */
     struct nb_buffer new_rows; /* their rows, if dropped rows are among them */
     struct nb_entry old;
     struct nb_entry restored;

@@ -7,8 +7,10 @@ static void sign(const struct nb_submitted *submitted, struct nb_signature *sign
 {
     struct nb_signature_maker maker;
     nb_signature_begin(&maker);
-    for (size_t i = 0; i < submitted->feature_count; i++)
-        nb_signature_add(&maker, submitted->features[i].id);
+    for (size_t i = 0; i < submitted->known_count; i++)
+        nb_signature_add(&maker, submitted->known_ids[i]);
+    for (size_t i = 0; i < submitted->other_count; i++)
+        nb_signature_add(&maker, submitted->others[i].id);
     nb_signature_end(&maker, signature);
 }
 

@@ -48,6 +48,7 @@ struct nb_receipt {
     double similarity;               /* to it, estimated */
     uint64_t tokens;                 /* token positions counted */
     uint64_t new_tokens;             /* distinct tokens that came into the vocabulary */
+    uint64_t number;                 /* its place in the stream that nodes share; else 0 */
     bool truncated;
     struct nb_label_documents *labels; /* after this change; owned by the batch; sorted by name */
     size_t label_count;

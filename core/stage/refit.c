@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/live/standing.h"
 #include "core/stage/staging.h"
 
 #include <assert.h>
 
-#include "core/base/clock.h"
 #include "core/live/refit.h"
 
 /* Writes a REFIT and runs its slice. It takes nothing from the counts, so that a commit that fails
@@ -13,7 +13,7 @@ static int put_refit(struct nb_stage *s, enum nb_refit_part part, struct nb_erro
     struct nb_engine *engine = s->group->engine;
     struct nb_change change = {.kind = NB_CHANGE_REFIT,
                                .model = s->live->number,
-                               .time = nb_clock_now(),
+                               .time = nb_standing_time(engine),
                                .source = nb_buffer_string(&s->change->source),
                                .other = part};
     assert(s->live->number != 0);

@@ -1,27 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/stage/staging.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/array.h"
 
-/* The rows of all features, in memory->rows, NB_NO_ROW for those that have none: the hint if it is
- * still right, else looked up. A hint is wrong after a commit failed and its rows were taken back.
- */
-static int look_up(struct nb_stage *s)
+/* Rows were lost since the document was looked up, because features were dropped or a commit
+ * failed: its known features are looked up again. */
+static int find_again(struct nb_stage *s)
 {
     struct nb_staging *m = s->memory;
-    size_t size = s->change->feature_count;
+    struct nb_rows *rows = &s->change->delta.add;
+    size_t size = s->change->known_count;
     if (nb_array_reserve(&m->known, &m->known_room, size, sizeof *m->known) != 0 ||
         nb_array_reserve(&m->rows, &m->rows_room, size, sizeof *m->rows) != 0)
         return NB_NO_MEMORY;
     for (size_t i = 0; i < size; i++) {
-        const struct nb_pending *p = &s->change->features[i];
-        m->known[i] = (struct nb_feature){.id = p->id, .count = p->count};
-        m->rows[i] = p->row;
+        m->known[i] = (struct nb_feature){.id = s->change->known_ids[i]};
+        m->rows[i] = s->change->known[i].row;
     }
     nb_model_find_again(s->live->counts, m->known, size, m->rows);
+    for (size_t i = 0; i < size; i++) {
+        if (m->rows[i] == NB_NO_ROW)
+            return nb_stage_refuse(s, NB_IO, "a commit failed meanwhile: send the document again");
+        rows->counts[i].row = m->rows[i];
+    }
     return 0;
+}
+
+/* The features that had rows when the document was looked up. */
+static int take_known(struct nb_stage *s)
+{
+    const struct nb_submitted *change = s->change;
+    struct nb_rows *rows = &s->change->delta.add;
+    int rc = nb_array_reserve(&rows->counts, &rows->room, nb_submitted_size(change),
+                              sizeof *rows->counts);
+    if (rc != 0)
+        return rc;
+    if (change->known_count > 0)
+        memcpy(rows->counts, change->known, change->known_count * sizeof *rows->counts);
+    rows->size = change->known_count;
+    return change->lost_rows == nb_model_lost_rows(s->live->counts) ? 0 : find_again(s);
 }
 
 static int new_row(struct nb_stage *s, const struct nb_pending *p, uint32_t *row)
@@ -30,8 +51,11 @@ static int new_row(struct nb_stage *s, const struct nb_pending *p, uint32_t *row
     int rc = nb_array_reserve(&m->fresh, &m->new_room, m->new_count + 1, sizeof *m->fresh);
     if (rc == 0)
         rc = nb_model_add_row(s->live->counts, p->id, row);
+    if (rc == NB_TOO_LARGE)
+        return nb_stage_refuse(s, rc, "the model has 4 billion features and takes no new ones");
     if (rc != 0)
         return rc;
+    m->foreseen_count += p->is_foreseen;
     m->fresh[m->new_count++] =
         (struct nb_fresh){.row = *row,
                           .id = p->id,
@@ -39,41 +63,66 @@ static int new_row(struct nb_stage *s, const struct nb_pending *p, uint32_t *row
     return 0;
 }
 
-/* The row of the feature with the index `i`, made if it has none. */
-static int row_of(struct nb_stage *s, size_t i, uint32_t *row)
+/* Looks up the features that had no rows, in memory->rows: other changes may have brought them. */
+static int look_up_others(struct nb_stage *s)
 {
-    const struct nb_pending *p = &s->change->features[i];
-    *row = s->memory->rows[i];
-    if (*row != NB_NO_ROW)
-        return 0;
-    if (p->row != NB_NO_ROW && p->text_length == 0)
-        return nb_stage_refuse(s, NB_IO, "a commit failed meanwhile: send the document again");
-    int rc = new_row(s, p, row);
-    return rc == NB_TOO_LARGE
-               ? nb_stage_refuse(s, rc, "the model has 4 billion features and takes no new ones")
-               : rc;
+    struct nb_staging *m = s->memory;
+    size_t size = s->change->other_count;
+    if (nb_array_reserve(&m->known, &m->known_room, size, sizeof *m->known) != 0 ||
+        nb_array_reserve(&m->rows, &m->rows_room, size, sizeof *m->rows) != 0)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < size; i++)
+        m->known[i] = (struct nb_feature){.id = s->change->others[i].id};
+    nb_model_find_all(s->live->counts, m->known, size, m->rows);
+    return 0;
+}
+
+static void add(struct nb_stage *s, uint32_t row, uint32_t count)
+{
+    struct nb_rows *rows = &s->change->delta.add;
+    assert(rows->size < rows->room);
+    rows->counts[rows->size++] = (struct nb_row_count){.row = row, .count = count};
+}
+
+/* Those that have rows by now. */
+static void take_found(struct nb_stage *s)
+{
+    const struct nb_submitted *change = s->change;
+    for (size_t i = 0; i < change->other_count; i++)
+        if (s->memory->rows[i] != NB_NO_ROW)
+            add(s, s->memory->rows[i], change->others[i].count);
+    nb_rows_sort(&s->change->delta.add);
+}
+
+/* The others get rows: mostly behind all that there were, and so in order. */
+static int take_new(struct nb_stage *s)
+{
+    const struct nb_submitted *change = s->change;
+    uint32_t row = 0;
+    int rc = 0;
+    for (size_t i = 0; i < change->other_count; i++) {
+        if (s->memory->rows[i] != NB_NO_ROW)
+            continue;
+        rc = new_row(s, &change->others[i], &row);
+        if (rc != 0 || s->refused)
+            return rc;
+        add(s, row, change->others[i].count);
+    }
+    if (s->memory->new_count > 0 && s->memory->fresh[0].row < s->rows_before)
+        nb_rows_sort(&s->change->delta.add);
+    return 0;
 }
 
 int nb_stage_find_rows(struct nb_stage *s)
 {
-    struct nb_submitted *change = s->change;
-    struct nb_rows *rows = &change->delta.add;
-    uint32_t row;
-    int rc = look_up(s);
-    if (rc == 0)
-        rc = nb_array_reserve(&rows->counts, &rows->room, change->feature_count,
-                              sizeof *rows->counts);
-    for (size_t i = 0; rc == 0 && i < change->feature_count; i++) {
-        rc = row_of(s, i, &row);
-        if (rc != 0 || s->refused)
-            return rc;
-        rows->counts[rows->size++] =
-            (struct nb_row_count){.row = row, .count = change->features[i].count};
-    }
-    if (rc != 0)
+    int rc = take_known(s);
+    if (rc == 0 && !s->refused)
+        rc = look_up_others(s);
+    if (rc != 0 || s->refused)
         return rc;
-    nb_rows_sort(rows);
-    return nb_bag_encode(rows, &s->memory->bag);
+    take_found(s);
+    rc = take_new(s);
+    return rc != 0 || s->refused ? rc : nb_bag_encode(&s->change->delta.add, &s->memory->bag);
 }
 
 /* Whether the texts of features are stored. A dump has the ids of features under the key that
@@ -104,25 +153,44 @@ static int encode_rows(struct nb_staging *m)
     return rc;
 }
 
+/* Whether the new features are those that were foreseen, in their order. */
+static bool are_foreseen(const struct nb_stage *s)
+{
+    const struct nb_staging *m = s->memory;
+    return m->new_count == s->change->foreseen_count && m->new_count == m->foreseen_count &&
+           m->new_rows.length == 0;
+}
+
+static int encode(struct nb_stage *s)
+{
+    struct nb_staging *m = s->memory;
+    if (nb_array_reserve(&m->ids, &m->ids_room, m->new_count, sizeof *m->ids) != 0 ||
+        nb_array_reserve(&m->texts, &m->texts_room, m->new_count, sizeof *m->texts) != 0)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < m->new_count; i++) {
+        m->ids[i] = m->fresh[i].id;
+        m->texts[i] = m->fresh[i].text;
+    }
+    int rc = nb_features_encode(s->group->engine->coder, m->ids, keeps_texts(s) ? m->texts : NULL,
+                                m->new_count, &m->features);
+    m->coded = nb_buffer_string(&m->features);
+    return rc;
+}
+
 int nb_stage_encode_features(struct nb_stage *s)
 {
     struct nb_staging *m = s->memory;
     int rc = 0;
     if (m->new_count == 0)
         return 0;
-    if (nb_array_reserve(&m->ids, &m->ids_room, m->new_count, sizeof *m->ids) != 0 ||
-        nb_array_reserve(&m->texts, &m->texts_room, m->new_count, sizeof *m->texts) != 0)
-        return NB_NO_MEMORY;
     if (m->fresh[0].row < s->rows_before) { /* dropped rows are taken first */
         qsort(m->fresh, m->new_count, sizeof *m->fresh, by_fresh_row);
         rc = encode_rows(m);
     }
-    for (size_t i = 0; i < m->new_count; i++) {
-        m->ids[i] = m->fresh[i].id;
-        m->texts[i] = m->fresh[i].text;
-    }
-    return rc != 0
-               ? rc
-               : nb_features_encode(s->group->engine->coder, m->ids,
-                                    keeps_texts(s) ? m->texts : NULL, m->new_count, &m->features);
+    bool foreseen = are_foreseen(s);
+    atomic_store(&s->group->engine->foresees, foreseen);
+    if (rc != 0 || !foreseen || s->change->foreseen_texts.length == 0)
+        return rc != 0 ? rc : encode(s);
+    m->coded = nb_buffer_string(&s->change->foreseen_texts);
+    return 0;
 }

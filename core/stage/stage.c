@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/live/learner.h"
+#include "core/live/standing.h"
 #include "core/remember/history.h"
 #include "core/stage/staging.h"
 
@@ -58,6 +59,28 @@ static bool still_fits(struct nb_stage *s)
     return true;
 }
 
+/* Of changes that nodes share, one is made only after all that are before it. */
+static bool is_next(struct nb_stage *s)
+{
+    struct nb_standing *standing = &s->group->engine->standing;
+    standing->time = s->change->relayed.time;
+    s->change->receipt.number = s->change->relayed.position;
+    if (nb_standing_stage(s->group->engine, &s->change->relayed))
+        return true;
+    nb_stage_refuse(s, NB_BUSY, "a change before this one has failed");
+    return false;
+}
+
+/* Whether a change that nodes share is for the model as it is there, in `s->refused`. */
+static int check_model(struct nb_stage *s)
+{
+    struct nb_receipt *receipt = &s->change->receipt;
+    int rc = nb_standing_check(&s->change->relayed, s->live, &receipt->error);
+    receipt->code = rc == NB_NO_MEMORY ? 0 : rc;
+    s->refused = rc != 0;
+    return rc == NB_NO_MEMORY ? rc : 0;
+}
+
 static void begin(struct nb_stage *s)
 {
     struct nb_submitted *change = s->change;
@@ -67,7 +90,8 @@ static void begin(struct nb_stage *s)
     free(change->receipt.labels);
     change->receipt = (struct nb_receipt){.code = 0};
     m->features.length = m->bag.length = m->score.length = m->entry.length = m->new_rows.length =
-        m->new_count = 0;
+        m->new_count = m->foreseen_count = 0;
+    m->coded = (struct nb_string){"", 0};
     nb_learner_reset(s->group->engine->learner);
 }
 
@@ -103,11 +127,17 @@ int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view 
                          .change = item->change,
                          .live = item->batch->live};
     begin(&s);
-    if (!still_fits(&s))
+    if (s.change->relayed.position != 0 && !is_next(&s))
+        return 0;
+    if (s.change->relayed.position != 0 && check_model(&s) != 0)
+        return nb_error_no_memory(error);
+    if (s.refused || !still_fits(&s))
         return 0;
     s.model = nb_group_model(group, s.live);
     if (s.model == NULL)
         return nb_error_no_memory(error);
+    if (s.change->relayed.last != 0 && s.change->relayed.last != s.model->last)
+        return nb_stage_refuse(&s, NB_CONFLICT, "the model has changed since");
     uint32_t dropped = nb_model_dropped_rows(s.live->counts);
     uint32_t rows = s.rows_before = nb_model_rows(s.live->counts);
     uint32_t labels = nb_model_label_count(s.live->counts);

@@ -41,7 +41,8 @@ int nb_stage_refuse_unknown(struct nb_stage *s);
 
 /* Fills delta.add, with new rows for features that have none, and encodes it in memory->bag. */
 int nb_stage_find_rows(struct nb_stage *s);
-/* Encodes the features that are new with the change: memory->features and memory->new_rows. */
+/* Encodes the features that are new with the change, unless that was done ahead: memory->coded and
+ * memory->new_rows. */
 int nb_stage_encode_features(struct nb_stage *s);
 
 /* ---- room.c: whether the counts have room for delta.add -------------------------------------- */

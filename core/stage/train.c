@@ -142,7 +142,7 @@ int nb_stage_train(struct nb_stage *s, struct nb_error *error)
         .score = nb_buffer_string(&s->memory->score),
         .first_row = new_count > 0 ? s->memory->fresh[0].row : 0,
         .new_count = new_count,
-        .features = nb_buffer_string(&s->memory->features),
+        .features = s->memory->coded,
         .new_rows = nb_buffer_string(&s->memory->new_rows),
         .bag = nb_buffer_string(&s->memory->bag)};
     rc = nb_stage_append(s, &change, error);

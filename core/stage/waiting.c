@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/live/standing.h"
 #include "core/stage/staging.h"
 
-#include "core/base/clock.h"
+#include <assert.h>
+
 #include "core/store/quarantine.h"
 
 /* The change as it is stored, in memory->entry. */
@@ -10,15 +12,16 @@ static int write_quarantined(struct nb_stage *s)
     const struct nb_submitted *submitted = s->change;
     struct nb_buffer *features = &s->memory->features;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < submitted->feature_count; i++) {
-        const struct nb_pending *p = &submitted->features[i];
+    assert(submitted->known_count == 0);
+    for (size_t i = 0; rc == 0 && i < submitted->other_count; i++) {
+        const struct nb_pending *p = &submitted->others[i];
         struct nb_quarantined_feature f = {
             p->id, p->count, {submitted->texts.bytes + p->text_offset, p->text_length}};
         rc = nb_quarantined_add(features, &f);
     }
     struct nb_quarantined q = {.untrain = submitted->untrain,
                                .truncated = submitted->truncated,
-                               .time = nb_clock_now(),
+                               .time = nb_standing_time(s->group->engine),
                                .source = nb_buffer_string(&submitted->source),
                                .label = nb_buffer_string(&submitted->label),
                                .fields = submitted->fields,

@@ -109,25 +109,113 @@ void nb_rows_sort(struct nb_rows *rows)
         qsort(rows->counts + sorted, size, sizeof *rows->counts, by_row);
 }
 
-/* A feature is its row's distance to the previous row, shifted by one bit that says whether a count
- * above one follows. */
+/* ---- stored bags ----------------------------------------------------------------------------- */
+
+/* The two lowest bits of a number say how long a run is, or how large a count, if it is small
+ * (core/store/rows.h). */
+enum {
+    SMALL_BITS = 2,
+    LONG = (1 << SMALL_BITS) - 1, /* neither: how much more follows */
+    LONG_RUN = LONG + 1,
+    LARGE_COUNT = LONG + 2,
+};
+
+/* As nb_put_varint, but whether the number has one byte or two, which cannot be foreseen, is no
+ * branch. There is room for a byte more. */
+static inline char *put_short(char *at, uint64_t value)
+{
+    if (value >= 1 << 14)
+        return nb_put_varint(at, value);
+    bool two = value >= 0x80;
+    at[0] = (char)(value | (unsigned)two << 7);
+    at[1] = (char)(value >> 7);
+    return at + 1 + two;
+}
+
+static inline char *put_item(char *at, uint64_t skipped, uint64_t small, uint64_t size)
+{
+    bool is_long = size - small >= LONG;
+    at = put_short(at, skipped << SMALL_BITS | (is_long ? LONG : size - small));
+    return is_long ? put_short(at, size - small - LONG) : at;
+}
+
+/* Where runs begin, and which counts are above 1, cannot be foreseen either: so the places are
+ * listed first, without a branch, of so many rows at a time. */
+enum { STEP = 256 };
+
+/* Lists the rows from `i` to `end` that are not neighbours of the one before. */
+static size_t list_starts(const struct nb_row_count *c, size_t i, size_t end, size_t places[STEP])
+{
+    size_t count = 0;
+    for (; i < end; i++) {
+        places[count] = i;
+        count += c[i].row != c[i - 1].row + 1;
+    }
+    return count;
+}
+
+static size_t list_counts(const struct nb_row_count *c, size_t i, size_t end, size_t places[STEP])
+{
+    size_t count = 0;
+    for (; i < end; i++) {
+        places[count] = i;
+        count += c[i].count != 1;
+    }
+    return count;
+}
+
+static size_t step_end(const struct nb_rows *rows, size_t i)
+{
+    return rows->size - i < STEP ? rows->size : i + STEP;
+}
+
+static char *put_runs(const struct nb_rows *rows, char *at, size_t *runs)
+{
+    const struct nb_row_count *c = rows->counts;
+    size_t places[STEP];
+    size_t begin = 0; /* of the run that may go on */
+    uint32_t next = 0;
+    *runs = 1;
+    for (size_t i = 1; i < rows->size; i = step_end(rows, i)) {
+        size_t count = list_starts(c, i, step_end(rows, i), places);
+        *runs += count;
+        for (size_t k = 0; k < count; begin = places[k++]) {
+            assert(c[begin].row >= next);
+            at = put_item(at, c[begin].row - next, 1, places[k] - begin);
+            next = c[begin].row + (uint32_t)(places[k] - begin);
+        }
+    }
+    return put_item(at, c[begin].row - next, 1, rows->size - begin);
+}
+
+static char *put_counts(const struct nb_rows *rows, char *at)
+{
+    size_t places[STEP];
+    size_t next = 0;
+    for (size_t i = 0; i < rows->size; i = step_end(rows, i)) {
+        size_t count = list_counts(rows->counts, i, step_end(rows, i), places);
+        for (size_t k = 0; k < count; k++) {
+            assert(rows->counts[places[k]].count > 1);
+            at = put_item(at, places[k] - next, 2, rows->counts[places[k]].count);
+            next = places[k] + 1;
+        }
+    }
+    return at;
+}
+
 int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out)
 {
-    uint32_t next = 0;
+    size_t runs;
     if (rows->size == 0)
         return 0;
-    if (nb_buffer_reserve(out, rows->size * 2 * NB_VARINT_32_MOST) != 0)
+    if (nb_buffer_reserve(out, NB_VARINT_MOST + rows->size * 4 * NB_VARINT_32_MOST + 1) != 0)
         return NB_NO_MEMORY;
-    char *at = out->bytes + out->length;
-    for (size_t i = 0; i < rows->size; i++) {
-        const struct nb_row_count *c = &rows->counts[i];
-        assert(c->count > 0 && (i == 0 || c->row >= next));
-        at = nb_put_varint(at, (uint64_t)(c->row - next) << 1 | (c->count > 1));
-        if (c->count > 1)
-            at = nb_put_varint(at, c->count);
-        next = c->row + 1;
-    }
-    out->length = (size_t)(at - out->bytes);
+    char *start = out->bytes + out->length;
+    char *items = start + NB_VARINT_MOST;
+    char *end = put_counts(rows, put_runs(rows, items, &runs));
+    char *behind = nb_put_varint(start, runs);
+    memmove(behind, items, (size_t)(end - items));
+    out->length += (size_t)(behind - start) + (size_t)(end - items);
     return 0;
 }
 
@@ -140,29 +228,100 @@ static const unsigned char *read_long(const unsigned char *at, const unsigned ch
     return r.failed ? NULL : r.at;
 }
 
-/* A varint, of which nearly all have one byte or two. The place is a value and not behind a
- * pointer, so that it stays in a register: a refit reads thousands of bags. */
+/* A varint, of which nearly all have one byte or two; which of these is no branch. The place is a
+ * value and not behind a pointer, so that it stays in a register: a refit reads thousands of bags.
+ */
 static inline const unsigned char *read_varint(const unsigned char *at, const unsigned char *end,
                                                uint64_t *value)
 {
     uint64_t slow;
-    if (*at < 0x80) {
-        *value = *at;
-        return at + 1;
-    }
-    if (end - at >= 2 && at[1] < 0x80) {
-        *value = (at[0] & 0x7Fu) | (unsigned)at[1] << 7;
-        return at + 2;
+    if (end - at >= 2 && (at[0] & at[1] & 0x80) == 0) {
+        unsigned two = at[0] >> 7;
+        *value = (at[0] & 0x7Fu) | (at[1] & -two) << 7;
+        return at + 1 + two;
     }
     at = read_long(at, end, &slow);
     *value = slow;
     return at;
 }
 
-static int damaged_bag(struct nb_error *error)
+/* Adds to *size, of an item whose size is not small, what follows. Returns where it ends, or NULL.
+ */
+static const unsigned char *read_size(const unsigned char *at, const unsigned char *end,
+                                      uint64_t *size)
 {
-    return nb_error_set(error, NB_CORRUPT,
-                        "the store is damaged: a document's bag does not read back");
+    uint64_t more;
+    at = read_varint(at, end, &more);
+    *size += more;
+    return at != NULL && more <= UINT32_MAX ? at : NULL;
+}
+
+/* Makes room for `size` rows and, of each of `runs` runs behind them, for a short one, whatever its
+ * length is. A damaged run asks for no more memory than the longest bag. */
+static int make_room(struct nb_rows *rows, uint64_t size, uint64_t runs)
+{
+    if (size > NB_BAG_MOST)
+        return NB_CORRUPT;
+    return nb_array_reserve(&rows->counts, &rows->room, (size_t)(size + (runs + 1) * LONG),
+                            sizeof *rows->counts);
+}
+
+static inline void fill_run(struct nb_row_count *to, uint64_t row, uint64_t length)
+{
+    for (uint32_t i = 0; i < LONG; i++)
+        to[i] = (struct nb_row_count){.row = (uint32_t)row + i, .count = 1};
+    for (uint32_t i = LONG; i < length; i++)
+        to[i] = (struct nb_row_count){.row = (uint32_t)row + i, .count = 1};
+}
+
+/* Reads `runs` runs, with one occurrence of each row. As many rows as a short run can have are
+ * always written: how long it is cannot be foreseen. Sets *from to where they end. */
+static int read_runs(const unsigned char **from, const unsigned char *end, uint64_t runs,
+                     uint32_t limit, struct nb_rows *rows)
+{
+    const unsigned char *at = *from;
+    uint64_t next = 0;
+    size_t size = 0;
+    int rc = runs > (uint64_t)(end - at) ? NB_CORRUPT : make_room(rows, 0, runs);
+    for (; rc == 0 && runs > 0; runs--) {
+        uint64_t head;
+        at = read_varint(at, end, &head);
+        uint64_t row = next + (head >> SMALL_BITS);
+        uint64_t length = 1 + (head & LONG);
+        if (at != NULL && length == LONG_RUN) {
+            at = read_size(at, end, &length);
+            rc = make_room(rows, size + length, runs);
+        }
+        if (at == NULL || row > limit || length > limit - row)
+            return NB_CORRUPT;
+        if (rc != 0)
+            return rc;
+        fill_run(rows->counts + size, row, length);
+        size += length;
+        next = row + length;
+    }
+    *from = at;
+    rows->size = size;
+    return rc;
+}
+
+static int read_counts(const unsigned char *at, const unsigned char *end, struct nb_rows *rows)
+{
+    uint64_t next = 0;
+    while (at != end) {
+        uint64_t head;
+        at = read_varint(at, end, &head);
+        if (at == NULL || next + (head >> SMALL_BITS) >= rows->size)
+            return NB_CORRUPT;
+        next += head >> SMALL_BITS;
+        uint64_t count = 2 + (head & LONG);
+        if (count == LARGE_COUNT)
+            at = read_size(at, end, &count);
+        if (at == NULL || count > UINT32_MAX)
+            return NB_CORRUPT;
+        rows->counts[next++].count = (uint32_t)count;
+    }
+    return 0;
 }
 
 int nb_bag_decode(struct nb_string bag, uint32_t limit, struct nb_rows *rows,
@@ -170,24 +329,19 @@ int nb_bag_decode(struct nb_string bag, uint32_t limit, struct nb_rows *rows,
 {
     const unsigned char *at = (const unsigned char *)bag.bytes;
     const unsigned char *end = bag.length == 0 ? at : at + bag.length;
-    uint64_t next = 0;
+    uint64_t runs;
     rows->size = 0;
-    /* A feature takes a byte at least. */
-    if (nb_array_reserve(&rows->counts, &rows->room, bag.length, sizeof *rows->counts) != 0)
-        return nb_error_no_memory(error);
-    struct nb_row_count *to = rows->counts;
-    while (at != end) {
-        uint64_t code, count = 1;
-        at = read_varint(at, end, &code);
-        if (at != NULL && (code & 1) != 0)
-            at = at == end ? NULL : read_varint(at, end, &count);
-        uint64_t row = next + (code >> 1);
-        if (at == NULL || row >= limit || count == 0 || count > UINT32_MAX)
-            return damaged_bag(error);
-        *to++ = (struct nb_row_count){.row = (uint32_t)row, .count = (uint32_t)count};
-        next = row + 1;
-    }
-    rows->size = (size_t)(to - rows->counts);
-    assert(rows->size <= rows->room);
-    return 0;
+    if (bag.length == 0)
+        return 0;
+    at = read_varint(at, end, &runs);
+    int rc = at == NULL ? NB_CORRUPT : read_runs(&at, end, runs, limit, rows);
+    if (rc == 0)
+        rc = read_counts(at, end, rows);
+    if (rc == 0)
+        return 0;
+    rows->size = 0;
+    return rc == NB_NO_MEMORY
+               ? nb_error_no_memory(error)
+               : nb_error_set(error, NB_CORRUPT,
+                              "the store is damaged: a document's bag does not read back");
 }

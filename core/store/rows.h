@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bag of a document as the ledger stores it: the ascending list of row numbers, delta coded,
- * with the counts above one; less than two bytes a feature. Pure functions; any thread.
+ * The bag of a document as the ledger stores it: the ascending list of row numbers, as runs of
+ * neighbours (above all, the features that are new with a document are one), and the counts above
+ * one; 1.2 bytes a feature. Pure functions; any thread.
  *
- * Stored form, for each feature: a varint, twice the number of rows that are skipped since the row
- * before (the first: its own number), plus one if the count is above 1; then, only in this case, a
- * varint with the count.
+ * Stored form: nothing, if the bag is empty; else a varint with the number of runs, for each run
+ *
+ *     varint   four times the number of rows that are skipped since the run before (the first: its
+ *              first row), plus its length less 1, if that is below 3, else 3
+ *     varint   its length less 4; only if it is that long
+ *
+ * and for each count above one
+ *
+ *     varint   four times the number of features that are skipped since the count before, plus the
+ *              count less 2, if that is below 3, else 3
+ *     varint   the count less 5; only if it is that large
  */
 #ifndef NB_CORE_STORE_ROWS_H
 #define NB_CORE_STORE_ROWS_H
@@ -29,6 +38,9 @@ int nb_rows_add(struct nb_rows *rows, uint32_t row, uint32_t count);
 void nb_rows_sort(struct nb_rows *rows);
 /* Radix sort by row number, in a third of the time; `scratch` holds `size` elements. */
 void nb_row_counts_sort(struct nb_row_count *counts, size_t size, struct nb_row_count *scratch);
+
+/* Most rows of a bag that is read: more than the texts of an entry can be of. */
+enum { NB_BAG_MOST = 1 << 27 };
 
 /* Appends the stored form of rows that are sorted and distinct. Returns 0 or NB_NO_MEMORY. */
 int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out);

@@ -6,6 +6,8 @@
 #include "core/live/names.h"
 #include "core/registry/registry.h"
 #include "core/submit/batch_private.h"
+#include "core/submit/features.h"
+#include "core/submit/foresee.h"
 
 int nb_batch_new(struct nb_engine *engine, struct nb_string model, bool single,
                  struct nb_batch **batch, struct nb_error *error)
@@ -30,10 +32,13 @@ void nb_submitted_deinit(struct nb_submitted *change)
     nb_buffer_deinit(&change->label);
     nb_buffer_deinit(&change->source);
     nb_buffer_deinit(&change->texts);
+    nb_buffer_deinit(&change->foreseen_texts);
     nb_buffer_deinit(&change->released);
     nb_buffer_deinit(&change->twin);
     nb_delta_deinit(&change->delta);
-    free(change->features);
+    free(change->known);
+    free(change->known_ids);
+    free(change->others);
     free(change->receipt.labels);
 }
 
@@ -43,6 +48,7 @@ void nb_batch_free(struct nb_batch **batch)
     *batch = NULL;
     if (b == NULL)
         return;
+    nb_batch_free(&b->carried);
     for (size_t i = 0; i < b->size; i++)
         nb_submitted_deinit(&b->changes[i]);
     free(b->changes);
@@ -50,6 +56,8 @@ void nb_batch_free(struct nb_batch **batch)
         atomic_fetch_sub(&b->live->pins[b->pin], 1);
     nb_registry_release(b->engine, &b->live);
     nb_bag_deinit(&b->scratch);
+    nb_bag_rows_deinit(&b->scratch_rows);
+    nb_foreseen_deinit(&b->foreseen);
     nb_buffer_deinit(&b->name);
     free(b);
 }
@@ -66,7 +74,7 @@ size_t nb_batch_size(const struct nb_batch *batch)
 
 size_t nb_batch_memory(const struct nb_batch *batch)
 {
-    return batch->memory;
+    return batch->memory + batch->foreseen.room * sizeof *batch->foreseen.slots;
 }
 
 const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t index)
@@ -123,6 +131,29 @@ static void pin(struct nb_batch *batch)
     }
 }
 
+int nb_batch_take(struct nb_batch *batch, const struct nb_settings *settings,
+                  struct nb_submitted *change, struct nb_error *error)
+{
+    struct nb_string name = {batch->name.bytes, batch->name.length};
+    int rc;
+    do {
+        rc = nb_registry_find(batch->engine, name, true, &batch->live, error);
+        if (rc == NB_NOT_FOUND)
+            rc = nb_registry_make_unborn(batch->engine, name, settings, &batch->live, error);
+    } while (rc == NB_EXISTS); /* somebody has made it meanwhile */
+    if (rc == 0) {
+        pin(batch);
+        rc = nb_registry_load(batch->engine, batch->live, error);
+    }
+    if (rc == NB_DAMAGED) /* which is said when its turn has come */
+        rc = 0;
+    if (rc != 0) {
+        nb_submitted_deinit(change);
+        return rc;
+    }
+    return nb_batch_end_change(batch, change, 0, error);
+}
+
 int nb_batch_acquire(struct nb_batch *batch, const struct nb_document *document, bool make,
                      struct nb_error *error)
 {
@@ -141,9 +172,11 @@ static int add_change(struct nb_batch *batch, struct nb_submitted *change)
 {
     if (nb_array_reserve(&batch->changes, &batch->room, batch->size + 1, sizeof *change) != 0)
         return NB_NO_MEMORY;
-    batch->memory += sizeof *change + change->feature_count * sizeof *change->features +
-                     change->texts.capacity + change->id.capacity + change->label.capacity +
-                     change->source.capacity + change->released.capacity;
+    batch->memory += sizeof *change +
+                     change->known_count * (sizeof *change->known + sizeof *change->known_ids) +
+                     change->other_count * sizeof *change->others + change->texts.capacity +
+                     change->foreseen_texts.capacity + change->id.capacity +
+                     change->label.capacity + change->source.capacity + change->released.capacity;
     batch->changes[batch->size++] = *change;
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions on batches that only core/engine and core/submit need, besides those of submit.h.
+ * Functions on batches that only core/engine, core/replica and core/submit need, besides those of
+ * submit.h.
  */
 #ifndef NB_CORE_SUBMIT_BATCH_H
 #define NB_CORE_SUBMIT_BATCH_H
@@ -21,6 +22,15 @@ int nb_batch_make_id(const struct nb_key *key, const struct nb_document *documen
  * Errors: as nb_batch_untrain. */
 int nb_batch_refit(struct nb_batch *batch, enum nb_refit_part part, struct nb_string source,
                    struct nb_error *error);
+
+/* Frees what the change owns. */
+void nb_submitted_deinit(struct nb_submitted *change);
+
+/* Adds a change that was made on another node; takes ownership of it, also on failure. A model that
+ * does not exist is made unborn with the settings; whether it may come into being is seen when the
+ * change is staged. Returns 0, NB_TOO_LARGE (models) or NB_NO_MEMORY. */
+int nb_batch_take(struct nb_batch *batch, const struct nb_settings *settings,
+                  struct nb_submitted *change, struct nb_error *error);
 
 /* As nb_batch_train, but if the document has fields that must be added to the model's settings
  * first, only sets *needs_fields and returns 0. */

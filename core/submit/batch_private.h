@@ -13,9 +13,6 @@
 int nb_batch_acquire(struct nb_batch *batch, const struct nb_document *document, bool make,
                      struct nb_error *error);
 
-/* Frees what the change owns. */
-void nb_submitted_deinit(struct nb_submitted *change);
-
 /* Moves a finished change into the batch, which then owns it. If it could not be made (`rc` is
  * NB_NO_MEMORY) or the batch cannot grow, it is freed. Returns 0 or NB_NO_MEMORY. */
 int nb_batch_end_change(struct nb_batch *batch, struct nb_submitted *change, int rc,

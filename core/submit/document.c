@@ -76,7 +76,7 @@ static int tokenize(struct nb_batch *batch, const struct nb_document *document,
     int rc = nb_document_tokenize(document, batch->live->key, &settings,
                                   &batch->engine->settings.tokenizer, &batch->scratch);
     nb_published_release(&published);
-    return rc != 0 ? rc : nb_submitted_features(batch->live->counts, &batch->scratch, change);
+    return rc != 0 ? rc : nb_submitted_features(batch, change);
 }
 
 static bool has_new_fields(struct nb_values values, struct nb_attributes attributes)

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/submit/foresee.h"
+
 int nb_submitted_text(struct nb_submitted *change, struct nb_pending *p, struct nb_string text)
 {
     p->text_offset = (uint32_t)change->texts.length;
@@ -11,73 +13,108 @@ int nb_submitted_text(struct nb_submitted *change, struct nb_pending *p, struct 
     return nb_buffer_append(&change->texts, text.bytes, text.length);
 }
 
-/* Writes the features of the change: those with rows first, in ascending order, so that the writer
- * can encode them directly, then the others in order of appearance. `unused` says for each feature
- * whether no document has it. An unused feature carries its text although it has a row, because the
- * row may be dropped before the writer applies the change. `order` has room for twice the bag. */
-static int order_features(const struct nb_bag *bag, const uint32_t *rows, const bool *unused,
-                          struct nb_row_count *order, struct nb_submitted *change)
+void nb_bag_rows_deinit(struct nb_bag_rows *rows)
 {
-    struct nb_pending *p = change->features;
-    size_t known = 0;
-    int rc = 0;
-    for (size_t i = 0; i < bag->size; i++)
-        if (rows[i] != NB_NO_ROW)
-            order[known++] = (struct nb_row_count){.row = rows[i], .count = (uint32_t)i};
-    nb_row_counts_sort(order, known, order + bag->size);
-    for (size_t k = 0; rc == 0 && k < known; k++) {
-        const struct nb_feature *f = &bag->features[order[k].count];
-        *p = (struct nb_pending){.id = f->id, .count = f->count, .row = order[k].row};
-        if (unused[order[k].count])
-            rc = nb_submitted_text(change, p, bag->texts[order[k].count]);
-        p++;
-    }
-    for (size_t i = 0; rc == 0 && i < bag->size; i++) {
-        if (rows[i] != NB_NO_ROW)
-            continue;
-        const struct nb_feature *f = &bag->features[i];
-        *p = (struct nb_pending){.id = f->id, .count = f->count, .row = NB_NO_ROW};
-        rc = nb_submitted_text(change, p++, bag->texts[i]);
-    }
-    assert(rc != 0 || p == change->features + bag->size);
-    return rc;
+    free(rows->rows);
+    free(rows->unused);
+    free(rows->order);
+    free(rows->spare);
+    *rows = (struct nb_bag_rows){0};
+}
+
+static int make_room(struct nb_bag_rows *r, size_t size)
+{
+    if (size <= r->room)
+        return 0;
+    size_t room = size + size / 2;
+    nb_bag_rows_deinit(r);
+    r->rows = malloc(room * sizeof *r->rows);
+    r->unused = malloc(room * sizeof *r->unused);
+    r->order = malloc(room * sizeof *r->order);
+    r->spare = malloc(room * sizeof *r->spare);
+    if (r->rows == NULL || r->unused == NULL || r->order == NULL || r->spare == NULL)
+        return NB_NO_MEMORY;
+    r->room = room;
+    return 0;
 }
 
 /* Finds the rows of the features. A row that is in use now is still valid when the writer applies
- * the change, because the batch has pinned it. A change in the quarantine keeps the texts of all
- * its features, because the model may drop any of them before the change is applied. */
-static void find_rows(const struct nb_model *model, const struct nb_bag *bag, bool quarantined,
-                      uint32_t *rows, bool *unused)
+ * the change, because the batch has pinned it, unless a commit fails meanwhile. A change in the
+ * quarantine keeps the texts of all its features, because the model may drop any of them before the
+ * change is applied. */
+static void find_rows(const struct nb_model *model, const struct nb_bag *bag,
+                      const struct nb_bag_rows *r, struct nb_submitted *change)
 {
-    if (quarantined) {
-        for (size_t i = 0; i < bag->size; i++) {
-            rows[i] = NB_NO_ROW;
-            unused[i] = true;
-        }
+    if (change->quarantined) {
+        for (size_t i = 0; i < bag->size; i++)
+            r->unused[i] = true;
         return;
     }
     nb_model_read_lock(model);
-    nb_model_find_all(model, bag->features, bag->size, rows);
-    nb_model_look_unused(model, rows, bag->size, unused);
+    nb_model_find_all(model, bag->features, bag->size, r->rows);
+    nb_model_look_unused(model, r->rows, bag->size, r->unused);
+    change->lost_rows = nb_model_lost_rows(model);
     nb_model_unlock(model);
 }
 
-int nb_submitted_features(const struct nb_model *model, const struct nb_bag *bag,
-                          struct nb_submitted *change)
+/* Writes the features with rows in ascending order, so that the writer can take them as they are.
+ */
+static int take_known(const struct nb_bag *bag, const struct nb_bag_rows *r,
+                      struct nb_submitted *change)
 {
-    uint32_t *rows = malloc((bag->size + 1) * sizeof *rows);
-    bool *unused = malloc((bag->size + 1) * sizeof *unused);
-    struct nb_row_count *order = malloc((bag->size + 1) * 2 * sizeof *order);
-    change->features = malloc((bag->size + 1) * sizeof *change->features);
-    int rc = NB_NO_MEMORY;
-    if (rows != NULL && unused != NULL && order != NULL && change->features != NULL) {
-        find_rows(model, bag, change->quarantined, rows, unused);
-        rc = order_features(bag, rows, unused, order, change);
+    size_t known = 0;
+    for (size_t i = 0; i < bag->size; i++) {
+        r->order[known] = (struct nb_row_count){.row = r->rows[i], .count = (uint32_t)i};
+        known += !r->unused[i];
     }
-    free(rows);
-    free(unused);
-    free(order);
-    change->feature_count = bag->size;
+    nb_row_counts_sort(r->order, known, r->spare);
+    change->known = malloc((known + 1) * sizeof *change->known);
+    change->known_ids = malloc((known + 1) * sizeof *change->known_ids);
+    if (change->known == NULL || change->known_ids == NULL)
+        return NB_NO_MEMORY;
+    for (size_t k = 0; k < known; k++) {
+        const struct nb_feature *f = &bag->features[r->order[k].count];
+        change->known[k] = (struct nb_row_count){.row = r->order[k].row, .count = f->count};
+        change->known_ids[k] = f->id;
+    }
+    change->known_count = known;
+    return 0;
+}
+
+/* Writes the others. One that no document has carries its text even if it has a row, because the
+ * row may be dropped before the writer applies the change. */
+static int take_others(const struct nb_bag *bag, const struct nb_bag_rows *r,
+                       struct nb_submitted *change)
+{
+    size_t count = bag->size - change->known_count;
+    int rc = 0;
+    change->others = malloc((count + 1) * sizeof *change->others);
+    if (change->others == NULL)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; rc == 0 && i < bag->size; i++) {
+        if (!r->unused[i])
+            continue;
+        struct nb_pending *p = &change->others[change->other_count++];
+        *p = (struct nb_pending){.id = bag->features[i].id, .count = bag->features[i].count};
+        rc = nb_submitted_text(change, p, bag->texts[i]);
+    }
+    assert(rc != 0 || change->other_count == count);
+    return rc;
+}
+
+int nb_submitted_features(struct nb_batch *batch, struct nb_submitted *change)
+{
+    const struct nb_bag *bag = &batch->scratch;
+    struct nb_bag_rows *r = &batch->scratch_rows;
+    int rc = make_room(r, bag->size);
+    if (rc == 0) {
+        find_rows(batch->live->counts, bag, r, change);
+        rc = take_known(bag, r, change);
+    }
+    if (rc == 0)
+        rc = take_others(bag, r, change);
+    if (rc == 0)
+        rc = nb_foresee(batch, change);
     change->positions = bag->positions;
     change->truncated = bag->truncated;
     return rc;

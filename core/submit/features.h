@@ -8,13 +8,14 @@
 
 #include "core/stage/batch.h"
 
-/* Looks up the features of the bag in the counts and stores them in the change, which owns them,
- * with the number of positions of the document. Takes the read lock of the counts. Returns 0 or
- * NB_NO_MEMORY; the caller frees the change in both cases. */
-int nb_submitted_features(const struct nb_model *model, const struct nb_bag *bag,
-                          struct nb_submitted *change);
+/* Looks up the features of the batch's bag in the counts and stores them in the change, which owns
+ * them, with the number of positions of the document. Takes the read lock of the counts. Returns 0
+ * or NB_NO_MEMORY; the caller frees the change in both cases. */
+int nb_submitted_features(struct nb_batch *batch, struct nb_submitted *change);
+void nb_bag_rows_deinit(struct nb_bag_rows *rows);
 
-/* Copies the text of one of the change's features into the change. Returns 0 or NB_NO_MEMORY. */
+/* Copies the text of one of the change's other features into the change. Returns 0 or NB_NO_MEMORY.
+ */
 int nb_submitted_text(struct nb_submitted *change, struct nb_pending *feature,
                       struct nb_string text);
 

@@ -17,17 +17,17 @@
 static int unpack_features(const struct nb_quarantined *q, struct nb_submitted *change)
 {
     struct nb_unpacker u = nb_unpacker_of(q->features.bytes, q->features.length);
-    change->features = malloc((q->feature_count + 1) * sizeof *change->features);
-    if (change->features == NULL)
+    change->others = malloc((q->feature_count + 1) * sizeof *change->others);
+    if (change->others == NULL)
         return NB_NO_MEMORY;
     for (size_t i = 0; i < q->feature_count; i++) {
         struct nb_quarantined_feature f = nb_quarantined_next(&u);
-        change->features[i] = (struct nb_pending){.id = f.id, .count = f.count, .row = NB_NO_ROW};
-        if (nb_submitted_text(change, &change->features[i], f.text) != 0)
+        change->others[i] = (struct nb_pending){.id = f.id, .count = f.count};
+        if (nb_submitted_text(change, &change->others[i], f.text) != 0)
             return NB_NO_MEMORY;
     }
     assert(nb_unpacker_done(&u));
-    change->feature_count = q->feature_count;
+    change->other_count = q->feature_count;
     return 0;
 }
 
@@ -114,7 +114,7 @@ static int recall(struct nb_batch *batch, struct nb_string id, struct nb_string 
     struct nb_submitted change = {
         .is_recalled = true, .quarantined = batch->quarantined, .fields = record.fields};
     if (nb_buffer_append(&change.label, label.bytes, label.length) != 0 ||
-        nb_submitted_features(batch->live->counts, &batch->scratch, &change) != 0)
+        nb_submitted_features(batch, &change) != 0)
         return nb_batch_end_change(batch, &change, NB_NO_MEMORY, error);
     return nb_batch_add_bare(batch, &change, id, source, error);
 }

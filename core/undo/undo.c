@@ -6,6 +6,7 @@
 
 #include "core/base/array.h"
 #include "core/base/pack.h"
+#include "core/live/relay.h"
 #include "core/registry/registry.h"
 #include "core/undo/find.h"
 
@@ -255,6 +256,8 @@ int nb_engine_undo(struct nb_engine *engine, struct nb_string model,
     struct undoing u = {
         .engine = engine, .model = model, .source = source, .wish = wish, .report = report};
     struct nb_error why = {0};
+    if (nb_relay_catch_up(engine, model, error) != 0)
+        return error->code;
     int rc = begin(&u, from, &why);
     while (rc == 0 && !u.search.is_done && !has_done(&u, most)) {
         if (stop != NULL && stop(user))

@@ -91,13 +91,24 @@ static inline size_t bin_of(const struct bins *bins, const struct nb_evidence *r
     return below < BINS - 1 ? below : BINS - 1;
 }
 
+static uint64_t strongest_of(const struct nb_evidence *rows, size_t count)
+{
+    uint64_t even = 0, odd = 0; /* two, which do not wait for each other */
+    size_t i = 0;
+    for (; i + 1 < count; i += 2) {
+        uint64_t one = magnitude_of(&rows[i]), other = magnitude_of(&rows[i + 1]);
+        even = one > even ? one : even;
+        odd = other > odd ? other : odd;
+    }
+    if (i < count && magnitude_of(&rows[i]) > even)
+        even = magnitude_of(&rows[i]);
+    return even > odd ? even : odd;
+}
+
 /* Counts the rows of each bin. */
 static void count_bins(struct bins *bins, const struct nb_evidence *rows, size_t count)
 {
-    uint64_t most = 0;
-    for (size_t i = 0; i < count; i++)
-        most = magnitude_of(&rows[i]) > most ? magnitude_of(&rows[i]) : most;
-    bins->strongest = most >> BIN_SHIFT;
+    bins->strongest = strongest_of(rows, count) >> BIN_SHIFT;
     memset(bins->begins, 0, sizeof bins->begins);
     for (size_t i = 0; i < count; i++)
         bins->begins[bin_of(bins, &rows[i])]++;
@@ -117,14 +128,19 @@ static size_t place_bins(struct bins *bins, size_t size)
     }
 }
 
-/* Moves the rows of the bins up to `last` to the front, in any order, and returns their number. */
+/* Moves the rows of the bins up to `last` to the front, in any order, and returns their number. A
+ * row that stays behind changes places with another one that does, so that there is no branch. */
 static size_t bring_forward(const struct bins *bins, struct nb_evidence *rows, size_t count,
                             size_t last)
 {
+    const uint64_t strongest = bins->strongest; /* which no store to the rows can change */
+    const uint64_t most = last == BINS - 1 ? UINT64_MAX : last;
     size_t chosen = 0;
-    for (size_t i = 0; i < count; i++)
-        if (bin_of(bins, &rows[i]) <= last)
-            swap(&rows[chosen++], &rows[i]);
+    for (size_t i = 0; i < count; i++) {
+        bool is_chosen = strongest - (magnitude_of(&rows[i]) >> BIN_SHIFT) <= most;
+        swap(&rows[chosen], &rows[i]);
+        chosen += is_chosen;
+    }
     return chosen;
 }
 

@@ -6,30 +6,32 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/model/counts.h"
 #include "core/verdict/evidence_order.h"
 #include "core/verdict/verdict_private.h"
 
-static int find_evidence(struct nb_verdict_private *p, size_t *count)
+/* Sets *factor to what all evidence is still to be multiplied by. */
+static int find_evidence(struct nb_verdict_private *p, size_t *count, double *factor)
 {
     const struct nb_published *published = p->published;
     bool stacked = nb_published_is_stacked(published);
-    int rc = 0;
+    *factor = 1;
     if (stacked && p->refined != NULL)
         return nb_pooled_explain(&p->pooled, &p->family, p->bag.features, p->bag.size, &p->stacked,
                                  p->evidence, count);
+    if (stacked)
+        *factor = p->moderation;
     if (p->judge == NULL)
         nb_blend_explain(&p->family.blend, p->bag.features, p->bag.size,
                          stacked ? &p->stacked : &p->scores, stacked, p->evidence, count);
     else if (stacked)
-        rc = nb_stack_explain(published->stack, p->judge->counts, published->weights,
-                              p->bag.features, p->bag.size, p->rows, &p->inputs, &p->stacked,
-                              p->evidence, count);
+        return nb_stack_explain(published->stack, p->judge->counts, published->weights,
+                                p->bag.features, p->bag.size, p->rows, &p->inputs, &p->stacked,
+                                p->evidence, count);
     else
-        rc = nb_explain(nb_verdict_scorer(p), p->judge->counts, p->bag.features, p->bag.size,
-                        p->rows, &p->scores, p->evidence, count);
-    for (size_t i = 0; rc == 0 && stacked && i < *count; i++)
-        p->evidence[i].evidence *= p->moderation;
-    return rc;
+        return nb_explain(nb_verdict_scorer(p), p->judge->counts, p->bag.features, p->bag.size,
+                          p->rows, &p->scores, p->evidence, count);
+    return 0;
 }
 
 /* Names the models that the evidence comes from, if the model has a parent. */
@@ -45,7 +47,9 @@ static void put_shares(struct nb_verdict *verdict, const struct nb_evidence *e,
                        struct nb_explained *x)
 {
     struct nb_verdict_private *p = verdict->private_;
-    const struct nb_feature *feature = e->feature == SIZE_MAX ? NULL : &p->bag.features[e->feature];
+    const struct nb_feature *feature =
+        e->feature == NB_NO_FEATURE ? NULL : &p->bag.features[e->feature];
+    memset(x->shares, 0, sizeof x->shares);
     if (p->judge == NULL)
         nb_blend_shares(&p->family.blend, feature, x->shares);
     else
@@ -57,44 +61,67 @@ static void put_counts(struct nb_verdict *verdict, const struct nb_evidence *e,
                        struct nb_explained *x)
 {
     const struct nb_verdict_private *p = verdict->private_;
-    if (p->judge == NULL || p->refined != NULL || e->feature == SIZE_MAX)
+    x->has_counts = false;
+    x->counts[0] = x->counts[1] = 0;
+    if (p->judge == NULL || p->refined != NULL || e->feature == NB_NO_FEATURE)
         return;
     const struct nb_model *counts = p->judge->counts;
-    uint32_t row = p->rows[e->feature];
-    x->has_counts = row != NB_NO_ROW;
-    if (row == NB_NO_ROW)
+    uint32_t number = p->rows[e->feature];
+    x->has_counts = number != NB_NO_ROW;
+    if (number == NB_NO_ROW)
         return;
-    x->counts[0] = nb_model_count(counts, row, p->scores.labels[verdict->best]);
-    x->counts[1] = nb_model_count(counts, row, p->scores.labels[verdict->second]);
+    const struct nb_row *row = nb_model_row(counts, number);
+    x->counts[0] = nb_counts_occurrences_of(counts, row, p->scores.labels[verdict->best]);
+    x->counts[1] = nb_counts_occurrences_of(counts, row, p->scores.labels[verdict->second]);
 }
 
-/* Called while the evidence is in the order of the bag, so that the sums do not depend on how many
- * rows are requested. */
-static void sum_fields(struct nb_verdict *verdict, size_t count)
+/* The token, and the value that it depends on; the prior's row has none. */
+static void put_token(const struct nb_verdict_private *p, const struct nb_evidence *e,
+                      struct nb_explained *x)
+{
+    x->token = x->given = (struct nb_string){NULL, 0};
+    x->count = 0;
+    x->field = NB_FIELD_BODY;
+    if (e->feature == NB_NO_FEATURE)
+        return;
+    x->token = p->bag.texts[e->feature];
+    if (e->given != 0)
+        x->given = p->bag.texts[e->given - 1];
+    x->field = nb_feature_field(p->bag.features[e->feature].id);
+    x->count = p->bag.features[e->feature].count;
+}
+
+/* Multiplies the evidence by `factor`, and adds it up by field. Called while it is in the order of
+ * the bag, so that the sums do not depend on how many rows are requested. */
+static void sum_fields(struct nb_verdict *verdict, size_t count, double factor)
 {
     const struct nb_verdict_private *p = verdict->private_;
-    memset(verdict->field_evidence, 0, sizeof verdict->field_evidence);
+    const struct nb_feature *features = p->bag.features;
+    double sums[NB_FIELDS] = {0};
     for (size_t i = 0; i < count; i++) {
-        const struct nb_evidence *e = &p->evidence[i];
-        if (e->feature == SIZE_MAX)
+        struct nb_evidence *e = &p->evidence[i];
+        e->evidence *= factor;
+        if (e->feature == NB_NO_FEATURE)
             continue;
-        unsigned field = nb_feature_field(p->bag.features[e->feature].id);
+        unsigned field = nb_feature_field(features[e->feature].id);
         if (field < NB_FIELDS)
-            verdict->field_evidence[field] += e->evidence;
+            sums[field] += e->evidence;
     }
+    memcpy(verdict->field_evidence, sums, sizeof sums);
 }
 
 int nb_verdict_explain(struct nb_verdict *verdict, size_t most)
 {
     struct nb_verdict_private *p = verdict->private_;
     size_t count = 0;
+    double factor = 1;
     int rc =
         nb_array_reserve(&p->evidence, &p->evidence_room, p->bag.size + 1, sizeof *p->evidence);
     if (rc == 0)
-        rc = find_evidence(p, &count);
+        rc = find_evidence(p, &count, &factor);
     assert(rc != 0 || count > 0);
     if (rc == 0) {
-        sum_fields(verdict, count);
+        sum_fields(verdict, count, factor);
         nb_evidence_sort(p->evidence, count - 1, most);
     }
     size_t wanted = count < most + 1 ? count : most + 1;
@@ -108,14 +135,8 @@ int nb_verdict_explain(struct nb_verdict *verdict, size_t most)
         /* The prior's row is the last one, and stays last. */
         const struct nb_evidence *e = &p->evidence[i + 1 == wanted ? count - 1 : i];
         struct nb_explained *x = &verdict->explanation[i];
-        *x = (struct nb_explained){.evidence = e->evidence};
-        if (e->feature != SIZE_MAX) {
-            x->token = p->bag.texts[e->feature];
-            if (e->given != 0)
-                x->given = p->bag.texts[e->given - 1];
-            x->field = nb_feature_field(p->bag.features[e->feature].id);
-            x->count = p->bag.features[e->feature].count;
-        }
+        x->evidence = e->evidence;
+        put_token(p, e, x);
         put_shares(verdict, e, x);
         put_counts(verdict, e, x);
     }

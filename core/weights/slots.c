@@ -14,6 +14,8 @@ enum { MOST_OLD_KEPT = 4096, NOTED_BITS = 64 };
 
 _Static_assert(1 << NB_SLOTS_LEAST_BITS >= NOTED_BITS, "whole words of noted slots");
 
+const float nb_slots_none = 0;
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 static void table_free(struct nb_slots_table *t)

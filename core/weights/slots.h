@@ -21,6 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/prefetch.h"
+
 enum { NB_SLOTS_LEAST_BITS = 12, NB_SLOTS_MOST_BITS = 18 };
 
 /* 1 << bits slots; none with NULLs, and then every value is 0. */
@@ -76,8 +78,28 @@ static inline float nb_slots_at(const struct nb_slots *s, uint64_t id)
     return s->table.values == NULL ? 0 : s->table.values[nb_slots_of(s, id)];
 }
 
+/* For a loop over many features: the values, and the bits of an id that tell its slot. Without
+ * slots there is one value, which is 0. As long as the table stays as it is. */
+struct nb_slots_values {
+    const float *values;
+    uint32_t mask;
+};
+extern const float nb_slots_none;
+static inline struct nb_slots_values nb_slots_values(const struct nb_slots *s)
+{
+    if (s == NULL || s->table.values == NULL)
+        return (struct nb_slots_values){&nb_slots_none, 0};
+    return (struct nb_slots_values){s->table.values, (UINT32_C(1) << s->table.bits) - 1};
+}
+
+/* Begins to fetch the value for a feature. */
+NB_PREFETCHING void nb_slots_values_prefetch(const struct nb_slots_values *v, uint32_t key)
+{
+    __builtin_prefetch(&v->values[key & v->mask]);
+}
+
 /* Begins to fetch the value for a feature that is asked for next: slots lie anywhere. */
-static inline void nb_slots_prefetch(const struct nb_slots *s, uint64_t id)
+NB_PREFETCHING void nb_slots_prefetch(const struct nb_slots *s, uint64_t id)
 {
     if (s->table.values != NULL)
         __builtin_prefetch(&s->table.values[nb_slots_of(s, id)]);

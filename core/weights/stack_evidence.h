@@ -84,16 +84,6 @@ static inline double nb_stack_evidence_add(struct nb_stack_evidence *evidence, u
     return u;
 }
 
-/* The same with two labels: of them all there is one sum, and no cells. */
-static inline void nb_stack_evidence_add_column(struct nb_stack_evidence *evidence, unsigned field,
-                                                uint32_t key, double gain)
-{
-    evidence->gains[field] += (double)nb_slots_at(evidence->slots, key) * gain;
-    if (evidence->keeps)
-        evidence->terms[evidence->term_count++] =
-            (struct nb_stack_term){.gain = gain, .key = key, .field = field};
-}
-
 /* The cells of the last term are all there, `count` of them. */
 static inline void nb_stack_evidence_end(struct nb_stack_evidence *evidence, size_t count,
                                          bool is_dense)

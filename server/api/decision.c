@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/engine/engine.h"
-#include "core/score/decide.h"
+#include "core/verdict/decide.h"
 #include "server/api/evaluation.h"
 #include "server/api/evaluations.h"
 #include "server/request/query.h"

@@ -78,12 +78,13 @@ int nb_filter_users(const struct nb_request *request, struct nb_string **users, 
     const struct nb_protocol *protocol = request->route->protocol;
     size_t most = (size_t)request->config->classify_models;
     struct list list = {.most = most};
+    *users = NULL;
     *count = 0;
-    *users = list.users = calloc(most, sizeof **users + sizeof *list.names);
-    if (*users == NULL)
-        return nb_error_no_memory(error);
     if (request->config->filter_user_model[0] == '\0')
         return 0;
+    *users = list.users = malloc(most * (sizeof **users + sizeof *list.names));
+    if (*users == NULL)
+        return nb_error_no_memory(error);
     list.names = (char(*)[NB_USER_NAME])(*users + most);
     bool fits = take_fields(request, protocol->user_field, &list);
     struct nb_string other = nb_request_field(request, protocol->user_field);

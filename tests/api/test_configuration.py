@@ -608,6 +608,14 @@ def store_superseded_seconds(api):
     test_undo.a_label_is_kept(api, 0)
 
 
+def store_journal(api):
+    for journal, is_there in (("0", False), ("1M", True)):
+        daemon = with_options(api, "store", journal=journal)
+        daemon.client.post(M + "/train", {"text": "win cash", "label": "spam"}).ok()
+        equal(os.path.exists(os.path.join(daemon.data, "journal")), is_there, journal)
+        daemon.stop()
+
+
 def store_backups(api):
     test_backup.at_most_so_many_at_once(api)
 

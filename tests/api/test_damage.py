@@ -22,7 +22,8 @@ from test_crash import begin_import, dump_of
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLE = os.path.join(HERE, "..", "..", "scripts", "sample", "train.ndjson")
 NDJSON = "application/x-ndjson"
-CONFIG = {"store": {"replay_features": 3000},  # rows are in the store, and an end that is not yet
+CONFIG = {"store": {"replay_features": 3000,  # rows are in the store, and an end that is not yet
+                    "journal": 0},  # and all the rest of it
           "models": {"quarantine": "nobody"}}
 PROBES = ("w1 w2 w3", "w5 w5 w40 w60 never", "")
 # What holds for the whole store: a start may be refused, in words.

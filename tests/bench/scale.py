@@ -172,6 +172,12 @@ def labelled(rng, each, first):
     return rows
 
 
+def labelled_by_frequency(rng, count):
+    """Labels as frequent as Zipf's law makes them: new ones come all the time."""
+    labels = [int(LABELS ** rng.random()) for _ in range(count)]
+    return [{"text": labelled_text(rng, label), "label": f"label {label:04}", "id": str(i)} for i, label in enumerate(labels)]
+
+
 def teach(server, model, rows):
     """Microseconds of processor time for one document, by batches of 100."""
     before = server.cpu()
@@ -192,6 +198,8 @@ def many_labels(bench, build):
             for row in probes:
                 server.request("POST", f"/v1/models/{decision}/classify", row["text"].encode(), "text/plain")
             figures[f"{decision}: classify"] = (server.cpu() - before) * 1e6 / len(probes)
+        server.request("PUT", "/v1/models/frequent", json.dumps({"decision": "stacked"}))
+        figures["by frequency, stacked: learn"] = teach(server, "frequent", labelled_by_frequency(rng, 3 * LABELS))
     return figures
 
 

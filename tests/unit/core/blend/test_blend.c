@@ -446,7 +446,8 @@ START_TEST(explanations_add_up)
                 for (size_t k = 0; k < count; k++) {
                     double shares[NB_BLEND_MOST];
                     sum += rows[k].evidence;
-                    nb_blend_shares(&b, rows[k].feature == SIZE_MAX ? NULL : &bag[rows[k].feature],
+                    nb_blend_shares(&b,
+                                    rows[k].feature == NB_NO_FEATURE ? NULL : &bag[rows[k].feature],
                                     shares);
                     ck_assert_close(shares[0] + shares[1], 1);
                 }

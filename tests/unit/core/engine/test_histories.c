@@ -19,9 +19,11 @@
 #include <unistd.h>
 
 #include "core/live/refit.h"
+#include "core/lmdb/store.h"
 #include "core/merge/rename.h"
 #include "core/repair/repair.h"
 #include "tests/unit/core/engine/expected.h"
+#include "tests/unit/crash.h"
 #include "tests/unit/folder.h"
 
 /* Under the thread sanitizer a history takes a second or two. */
@@ -56,51 +58,6 @@ static uint64_t below(struct history *h, uint64_t most)
 static bool one_in(struct history *h, uint64_t n)
 {
     return below(h, n) == 0;
-}
-
-/* ---- files ----------------------------------------------------------------------------------- */
-
-enum { METAS_BYTES = 2 * 4096 };
-
-static struct nb_buffer read_file(const char *path)
-{
-    struct nb_buffer all = {0};
-    char bytes[1 << 16];
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ck_assert_int_ge(file, 0);
-    for (ssize_t n; (n = read(file, bytes, sizeof bytes)) > 0;)
-        ck_assert_int_eq(nb_buffer_append(&all, bytes, (size_t)n), 0);
-    ck_assert_int_eq(close(file), 0);
-    return all;
-}
-
-static bool has_metas(const char *path, const struct nb_buffer *bytes)
-{
-    char metas[METAS_BYTES];
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ck_assert(file >= 0 && read(file, metas, sizeof metas) == METAS_BYTES);
-    ck_assert_int_eq(close(file), 0);
-    return memcmp(metas, bytes->bytes, sizeof metas) == 0;
-}
-
-/* Copies the store's file as it is. When the writer commits meanwhile (it saves counts while it has
- * nothing to do), the copy is taken again. */
-static void copy_store(const char *from, const char *to)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/data.mdb", from);
-    struct nb_buffer bytes = read_file(path);
-    while (!has_metas(path, &bytes)) {
-        nb_buffer_deinit(&bytes);
-        bytes = read_file(path);
-    }
-    test_folder_remove(to);
-    ck_assert_int_eq(mkdir(to, 0700), 0);
-    snprintf(path, sizeof path, "%s/data.mdb", to);
-    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    ck_assert(file >= 0 && write(file, bytes.bytes, bytes.length) == (ssize_t)bytes.length);
-    ck_assert_int_eq(close(file), 0);
-    nb_buffer_deinit(&bytes);
 }
 
 /* ---- engines --------------------------------------------------------------------------------- */
@@ -513,7 +470,7 @@ static void crash(struct history *h)
     struct picture before = {.other_key = false};
     struct nb_engine *engine;
     settle(h->engine);
-    copy_store(h->directory, h->copy);
+    test_crash_copy(h->directory, h->copy);
     take_picture(&before, h->engine, NULL);
     if (one_in(h, 2))
         verify_at(h, h->copy);
@@ -628,6 +585,7 @@ static void begin(struct history *h, uint64_t seed)
 {
     static const uint64_t replays[] = {1, 40, 1000, UINT32_MAX};
     static const uint64_t groups[] = {1, 3, 1024};
+    static const uint64_t journals[] = {4096, NB_STORE_JOURNAL_BYTES, 0};
     static const uint32_t labels[] = {3, 6, 10000};
     static const uint64_t units[] = {4000, 30000, NB_REFIT_UNITS}; /* many slices, some, one */
     *h = (struct history){.random = seed};
@@ -640,6 +598,7 @@ static void begin(struct history *h, uint64_t seed)
     nb_engine_settings_init(&h->settings);
     h->settings.replay_features = replays[below(h, 4)];
     h->settings.group_documents = groups[below(h, 3)];
+    h->settings.journal = journals[seed % 3]; /* draws nothing: seeds stay what they were */
     h->settings.refit_units = units[below(h, 3)];
     h->settings.unused_rows = (uint32_t)below(h, 3) * 20; /* features are dropped and rows reused */
     h->settings.labels = labels[below(h, 3)];

@@ -22,6 +22,7 @@
 #include "core/repair/repair.h"
 #include "core/score/stack_private.h"
 #include "core/submit/batch.h"
+#include "tests/unit/crash.h"
 #include "tests/unit/folder.h"
 
 enum { WORDS_MOST = 600, LABELS = 3 };
@@ -561,22 +562,6 @@ START_TEST(a_refit_on_request)
 }
 END_TEST
 
-/* While the writer stands still. */
-static void copy_store(void)
-{
-    char path[128];
-    char bytes[4096];
-    snprintf(path, sizeof path, "%s/data.mdb", directory);
-    FILE *from = fopen(path, "rb");
-    ck_assert_int_eq(mkdir(copy, 0700), 0);
-    snprintf(path, sizeof path, "%s/data.mdb", copy);
-    FILE *to = fopen(path, "wb");
-    ck_assert(from != NULL && to != NULL);
-    for (size_t n; (n = fread(bytes, 1, sizeof bytes, from)) > 0;)
-        ck_assert_uint_eq(fwrite(bytes, 1, n, to), n);
-    ck_assert(fclose(from) == 0 && fclose(to) == 0);
-}
-
 /* A batch that begins a refit, since it forgets more than a tenth, and then learns documents, each
  * of which runs a slice. */
 static struct nb_batch *revising_batch(uint32_t forgotten, uint32_t from, uint32_t learned)
@@ -732,7 +717,7 @@ START_TEST(a_refit_that_is_cut_off_begins_again)
     settle();
     stand_behind(revising_batch(45, 1000, 40));
     ck_assert(!is_calibrated("m"));
-    copy_store();
+    test_crash_copy(directory, copy);
     go_on();
     settle();
     double here = loss_of("m", 2);
@@ -819,7 +804,7 @@ START_TEST(a_slice_ends_where_it_does_in_a_replay)
     learn_one("a", 0, 2);
     learn_one("a", 1, 3);
     stand_behind(idle_batch());
-    copy_store(); /* a stop would drop what was superseded */
+    test_crash_copy(directory, copy); /* a stop would drop what was superseded */
     go_on();
     verify(copy);
 }

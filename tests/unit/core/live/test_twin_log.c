@@ -19,6 +19,7 @@
 #include "core/repair/repair.h"
 #include "core/score/stack_private.h"
 #include "core/weights/slots_stored.h"
+#include "tests/unit/crash.h"
 #include "tests/unit/folder.h"
 
 enum { WORDS = 600, DOCUMENT_MOST = 8 * WORDS, VOCABULARY = 20000 };
@@ -199,43 +200,6 @@ static struct table read_table(void)
     return table;
 }
 
-static struct nb_buffer read_file(const char *path)
-{
-    struct nb_buffer bytes = {0};
-    FILE *file = fopen(path, "rb");
-    ck_assert_ptr_nonnull(file);
-    for (size_t length = 1; length > 0; bytes.length += length) {
-        ck_assert_int_eq(nb_buffer_reserve(&bytes, 1 << 20), 0);
-        length = fread(bytes.bytes + bytes.length, 1, 1 << 20, file);
-    }
-    ck_assert_int_eq(fclose(file), 0);
-    return bytes;
-}
-
-/* As a crash would leave the store now. The writer, when it has nothing to do, may commit while the
- * file is read: then it is read again. */
-static void copy_store(void)
-{
-    char from[160], to[160];
-    snprintf(from, sizeof from, "%s/data.mdb", directory);
-    snprintf(to, sizeof to, "%s/data.mdb", copy);
-    struct nb_buffer bytes = read_file(from);
-    struct nb_buffer again = read_file(from);
-    while (bytes.length != again.length || memcmp(bytes.bytes, again.bytes, bytes.length) != 0) {
-        nb_buffer_deinit(&bytes);
-        bytes = again;
-        again = read_file(from);
-    }
-    test_folder_remove(copy);
-    ck_assert_int_eq(mkdir(copy, 0700), 0);
-    FILE *file = fopen(to, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(bytes.bytes, 1, bytes.length, file), bytes.length);
-    ck_assert_int_eq(fclose(file), 0);
-    nb_buffer_deinit(&bytes);
-    nb_buffer_deinit(&again);
-}
-
 static struct nb_twin_log *log_of(void)
 {
     ck_assert_uint_eq(engine->model_count, 1);
@@ -255,7 +219,7 @@ START_TEST(a_start_reads_what_was_in_memory)
         expect_same(stored_stack(engine), live_stack(engine));
         if (round % 10 != 9)
             continue;
-        copy_store();
+        test_crash_copy(directory, copy);
         struct nb_engine *after = open_at(copy);
         expect_same(stored_stack(after), stored_stack(engine));
         nb_engine_close(&after);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,10 +100,20 @@ static void disarm(void)
 static char directory[NB_TEST_FOLDER_SIZE];
 static struct nb_store *store;
 
+static bool uses_journal;
+
+/* Without a journal every transaction is one of LMDB's. */
+static void limit_journal(void)
+{
+    nb_store_limit_journal(store, uses_journal ? NB_STORE_JOURNAL_BYTES : 0);
+}
+
 static void setup(void)
 {
     test_folder_make(directory);
     ck_assert_int_eq(nb_store_open(directory, 1 << 20, &store, NULL), 0);
+    uses_journal = false;
+    limit_journal();
 }
 
 static void teardown(void)
@@ -154,6 +165,7 @@ static void reopen_from_disk(void)
     struct nb_error error = {0};
     nb_store_close(&store);
     ck_assert_msg(nb_store_open(directory, 1 << 20, &store, &error) == 0, "%s", error.text);
+    limit_journal();
 }
 
 /* ---- commits --------------------------------------------------------------------------------- */
@@ -173,16 +185,19 @@ static const struct {
     {FDATASYNC, 1, ENOSPC, 0},
 };
 
-/* The n-th call of a commit fails, n = 0, 1, 2 ... until the commit has no more. */
+/* The n-th call of a commit fails, n = 0, 1, 2 ... until the commit has no more. First with the
+ * journal, then without. */
 START_TEST(a_commit_that_fails)
 {
     uint32_t number = 1;
+    uses_journal = _i % 2 == 0;
+    limit_journal();
     ck_assert_int_eq(set_all(number, NULL), 0);
     for (int after = 0;; after++) {
         struct nb_error error = {0};
         struct nb_error reason = {0};
-        arm(commits[_i].call, after, commits[_i].span, commits[_i].error);
-        fault.written = commits[_i].written;
+        arm(commits[_i / 2].call, after, commits[_i / 2].span, commits[_i / 2].error);
+        fault.written = commits[_i / 2].written;
         int rc = set_all(number + 1, &error);
         int fired = fault.fired;
         if (rc != 0 && nb_store_failed(store, &reason)) {
@@ -229,6 +244,38 @@ START_TEST(a_commit_that_may_come_back_says_so)
     ck_assert_ptr_null(strstr(error.text, "next start"));
     ck_assert_int_eq(nb_store_reopen(store, NULL), 0);
     assert_all(1);
+}
+END_TEST
+
+/* The same with the journal: its record is overwritten instead, and LMDB gets the transaction. */
+START_TEST(a_record_that_may_come_back_says_so)
+{
+    struct nb_error error = {0};
+    uses_journal = true;
+    limit_journal();
+    ck_assert_int_eq(set_all(1, NULL), 0);
+    arm(FDATASYNC, 0, 1, EIO);
+    ck_assert_int_eq(set_all(2, &error), 0);
+    ck_assert_int_eq(fault.fired, 1);
+    disarm();
+    ck_assert_int_eq(set_all(3, &error), 0);
+    ck_assert_int_eq(nb_store_reopen(store, NULL), 0);
+    arm(FDATASYNC, 0, 2, EIO); /* it is overwritten at the second try */
+    ck_assert_int_eq(set_all(4, &error), NB_IO);
+    ck_assert_ptr_null(strstr(error.text, "next start"));
+    ck_assert_int_eq(nb_store_reopen(store, NULL), 0);
+    assert_all(3);
+    ck_assert_int_eq(set_all(5, &error), 0); /* LMDB's: the journal is not trusted */
+    ck_assert_int_eq(set_all(6, &error), 0);
+    arm(FDATASYNC, 0, 3, EIO);
+    ck_assert_int_eq(set_all(7, &error), NB_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "next start"));
+    ck_assert_int_eq(set_all(7, &error), NB_IO); /* was not tried */
+    disarm();
+    ck_assert_int_eq(nb_store_reopen(store, NULL), 0);
+    assert_all(6);
+    reopen_from_disk();
+    assert_all(6);
 }
 END_TEST
 
@@ -350,8 +397,9 @@ static Suite *suite(void)
     TCase *t = tcase_create("store_faults");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 300);
-    tcase_add_loop_test(t, a_commit_that_fails, 0, (int)(sizeof commits / sizeof *commits));
+    tcase_add_loop_test(t, a_commit_that_fails, 0, 2 * (int)(sizeof commits / sizeof *commits));
     tcase_add_test(t, a_commit_that_may_come_back_says_so);
+    tcase_add_test(t, a_record_that_may_come_back_says_so);
     tcase_add_test(t, a_failed_sync_leaves_snapshots);
     tcase_add_test(t, reopening_what_has_not_failed_does_nothing);
     tcase_add_test(t, reopening_asks_snapshots_to_end);

@@ -21,7 +21,8 @@ static uint64_t passed(const struct nb_index *index)
 {
     uint64_t sum = 0;
     for (uint64_t i = 0; i < index->bucket_count; i++)
-        sum += index->buckets[i].passed;
+        for (unsigned shift = 0; shift < 32; shift += NB_PASSED_BITS)
+            sum += index->buckets[i].places[0] >> shift & NB_PASSED_MOST;
     return sum;
 }
 

@@ -170,11 +170,9 @@ START_TEST(truncated_rows_are_gone_and_come_back)
             ck_assert_uint_eq(nb_model_find(m, ids[i]), i);
     }
     nb_model_truncate(m, 0);
-    for (uint64_t b = 0; b < m->index.bucket_count; b++) {
-        ck_assert_uint_eq(m->index.buckets[b].passed, 0);
-        ck_assert_uint_eq(m->index.buckets[b].tags_low, 0);
-        ck_assert_uint_eq(m->index.buckets[b].tags_high, 0);
-    }
+    for (uint64_t b = 0; b < m->index.bucket_count; b++)
+        for (size_t place = 0; place < NB_BUCKET_PLACES; place++)
+            ck_assert_uint_eq(m->index.buckets[b].places[place], 0);
     nb_model_free(&m);
 }
 END_TEST
@@ -262,20 +260,37 @@ START_TEST(a_reserved_index_does_not_grow)
 }
 END_TEST
 
-/* Ids that share their byte in the index, so that each may be any of those in its bucket. */
-static uint64_t alike_id(uint32_t i)
+enum { BULK = 700, BULKS = 8, MORE = 301, ALIKE = 8 };
+
+/* Ids of which ALIKE have the same bucket and the same tag in the index, so that each may be any of
+ * those. */
+static uint64_t alike_ids[BULK * BULKS + MORE];
+
+static void find_alike_ids(const struct nb_index *index)
 {
-    return nb_feature_id((enum nb_field)0, (uint64_t)i << 8 | 7);
+    uint64_t inverse = index->multiplier; /* the number of which the product with it is 1 */
+    for (int i = 0; i < 6; i++)
+        inverse *= 2 - index->multiplier * inverse;
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < BULK * BULKS + MORE; i++) {
+        if (i % ALIKE == 0)
+            at = (uint64_t)(i * UINT32_C(0x9E3779B9)) << 32;
+        do
+            alike_ids[i] = inverse * at++;
+        while (nb_feature_field(alike_ids[i]) >= NB_FIELDS);
+    }
 }
 
-enum { BULK = 700, BULKS = 8 };
-
-/* BULKS times BULK of them, in calls of BULK. */
+/* BULKS times BULK of them, in calls of BULK. The index does not grow, so they stay alike. */
 static struct nb_model *model_of_alike(uint64_t ids[BULK * BULKS])
 {
     struct nb_model *m = nb_model_new();
+    ck_assert_int_eq(nb_model_reserve(m, BULK * BULKS + MORE), 0);
+    find_alike_ids(&m->index);
+    ck_assert_uint_eq(nb_index_where(&m->index, alike_ids[0]) >> m->index.row_bits,
+                      nb_index_where(&m->index, alike_ids[ALIKE - 1]) >> m->index.row_bits);
     for (uint32_t i = 0; i < BULK * BULKS; i++)
-        ids[i] = i % 11 == 3 ? NB_DROPPED_ID : alike_id(i);
+        ids[i] = i % 11 == 3 ? NB_DROPPED_ID : alike_ids[i];
     for (uint32_t at = 0; at < BULK * BULKS; at += BULK)
         ck_assert_int_eq(nb_model_append_all(m, ids + at, BULK), 0);
     return m;
@@ -290,7 +305,7 @@ START_TEST(rows_are_appended_many_at_once)
     ck_assert_uint_eq(nb_model_dropped_rows(m), (BULK * BULKS + 7) / 11);
     for (uint32_t i = 0; i < BULK * BULKS; i++) {
         ck_assert_uint_eq(nb_model_row_id(m, i), ids[i]);
-        ck_assert_uint_eq(nb_model_find(m, alike_id(i)), i % 11 == 3 ? NB_NO_ROW : i);
+        ck_assert_uint_eq(nb_model_find(m, alike_ids[i]), i % 11 == 3 ? NB_NO_ROW : i);
     }
     nb_model_free(&m);
 }
@@ -306,11 +321,11 @@ START_TEST(an_id_that_is_appended_twice)
     static uint64_t ids[BULK * BULKS];
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         struct nb_model *m = model_of_alike(ids);
-        uint64_t more[301];
-        for (uint32_t k = 0; k < 301; k++)
-            more[k] = alike_id(BULK * BULKS + k);
+        uint64_t more[MORE];
+        for (uint32_t k = 0; k < MORE; k++)
+            more[k] = alike_ids[BULK * BULKS + k];
         uint32_t c = (uint32_t)i / 2;
-        more[cases[c].second] = i % 2 == 0 ? more[cases[c].first] : alike_id(cases[c].first);
+        more[cases[c].second] = i % 2 == 0 ? more[cases[c].first] : alike_ids[cases[c].first];
         ck_assert_msg(nb_model_append_all(m, more, cases[c].size) == NB_CORRUPT, "case %zu", i);
         nb_model_free(&m);
     }
@@ -713,38 +728,83 @@ static void expect_cell(const struct nb_model *m, uint32_t row, uint32_t label, 
     ck_assert_uint_eq(two.all, nb_counts_documents(m, nb_model_row(m, row)));
 }
 
-/* Cells lie in the row while there are two of them, with small counts and small labels. */
+/* Cells lie in the row while one of three forms has room for them. */
 START_TEST(cells_are_spilled_and_packed_again)
 {
-    struct nb_model *m = model_of(NB_PACKED_LABELS + 2);
-    const struct nb_row *row = nb_model_row(m, 5);
-    const struct nb_row_count one = {5, 1}, many = {5, NB_PACKED_MOST};
-    const uint32_t last = NB_PACKED_LABELS - 1;
-    ck_assert_int_eq(nb_model_add(m, last, &many, 1, 1, NULL), 0);
-    ck_assert_int_eq(nb_model_add(m, 3, &one, 1, 1, NULL), 0);
-    ck_assert(!nb_row_is_spilled(row));
-    ck_assert_int_eq(nb_model_add(m, last, &one, 1, 1, NULL), 0); /* a large count */
-    ck_assert(nb_row_is_spilled(row));
-    expect_cell(m, 5, last, NB_PACKED_MOST + 1, 2);
-    expect_cell(m, 5, 3, 1, 1);
-    expect_cell(m, 5, 0, 0, 0);
-    ck_assert_uint_eq(nb_row_documents(&m->pool, row), 3);
-    ck_assert_int_eq(nb_model_add(m, last, &many, 1, -1, NULL), 0);
-    ck_assert_int_eq(nb_model_add(m, 3, &one, 1, -1, NULL), 0);
-    ck_assert(!nb_row_is_spilled(row));
-    expect_cell(m, 5, last, 1, 1);
-    ck_assert_int_eq(nb_model_add(m, last + 1, &one, 1, 1, NULL), 0); /* a large label */
-    ck_assert(nb_row_is_spilled(row));
-    expect_cell(m, 5, last, 1, 1);
-    expect_cell(m, 5, last + 1, 1, 1);
-    ck_assert_int_eq(nb_model_add(m, last + 1, &one, 1, -1, NULL), 0);
-    ck_assert(!nb_row_is_spilled(row));
-    ck_assert_int_eq(nb_model_add(m, 0, &one, 1, 1, NULL), 0);
-    ck_assert_int_eq(nb_model_add(m, 7, &one, 1, 1, NULL), 0); /* a third cell */
-    ck_assert(nb_row_is_spilled(row));
-    expect_cell(m, 5, 0, 1, 1);
-    expect_cell(m, 5, 7, 1, 1);
-    expect_cell(m, 5, last, 1, 1);
+    static const struct {
+        struct nb_cell cells[3];
+        uint32_t size;
+        bool is_spilled;
+    } cases[] = {
+        {{{0, 382, 255}, {1, 382, 255}}, 2, false},
+        {{{0, 382, 255}}, 1, false},
+        {{{1, 382, 255}}, 1, false},
+        {{{0, 383, 255}, {1, 1, 1}}, 2, true},
+        {{{0, 1, 1}, {1, 256, 256}}, 2, true},
+        {{{0, 256, 256}}, 1, true},
+        {{{1, 129, 1}}, 1, true},
+        {{{2, 2046, 1023}}, 1, false},
+        {{{2, 2047, 1023}}, 1, true},
+        {{{2, 1024, 1024}}, 1, true},
+        {{{1023, 2046, 1023}}, 1, false},
+        {{{1024, 1, 1}}, 1, true},
+        {{{0, 10, 7}, {1023, 10, 7}}, 2, false},
+        {{{1022, 10, 7}, {1023, 10, 7}}, 2, false},
+        {{{1022, 11, 7}, {1023, 1, 1}}, 2, true},
+        {{{1, 1, 1}, {2, 8, 8}}, 2, true},
+        {{{1023, 1, 1}, {1024, 1, 1}}, 2, true},
+        {{{0, 1, 1}, {1, 1, 1}, {2, 1, 1}}, 3, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nb_model *m = model_of(NB_PACKED_LABELS + 1);
+        const struct nb_row *row = nb_model_row(m, 5);
+        ck_assert_int_eq(nb_model_set_cells(m, 5, cases[i].cells, cases[i].size), 0);
+        ck_assert_msg(nb_row_is_spilled(row) == cases[i].is_spilled, "case %zu", i);
+        uint64_t documents = 0, occurrences = 0;
+        for (uint32_t k = 0; k < cases[i].size; k++) {
+            const struct nb_cell *c = &cases[i].cells[k];
+            expect_cell(m, 5, c->label, c->occurrences, c->documents);
+            documents += c->documents;
+            occurrences += c->occurrences;
+        }
+        ck_assert_uint_eq(nb_row_documents(&m->pool, row), documents);
+        ck_assert_uint_eq(nb_row_occurrences(&m->pool, row), occurrences);
+        ck_assert_uint_eq(nb_row_size(&m->pool, row), cases[i].size);
+        expect_cell(m, 5, 7, 0, 0);
+        nb_model_free(&m);
+    }
+}
+END_TEST
+
+/* A document more and less in each of some labels, at counts about where forms end. */
+START_TEST(counts_change_across_all_forms)
+{
+    static const uint32_t labels[] = {0, 1, 2, 9, 1023, 1024};
+    enum { LABELS = sizeof labels / sizeof *labels, ROUNDS = 40000, MOST = 300 };
+    struct nb_model *m = model_of(NB_PACKED_LABELS + 1);
+    struct nb_cell want[LABELS] = {{0}};
+    uint32_t sizes[LABELS][MOST];
+    random_seed(31);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        uint32_t v = random_below(round / 2000 % LABELS + 1);
+        bool more = random_below(10) < (round / 4000 % 2 == 0 ? 7 : 3);
+        if (more ? want[v].documents == MOST : want[v].documents == 0)
+            continue;
+        uint32_t *sized = &sizes[v][want[v].documents - !more];
+        *sized = more ? 1 + random_below(round % 50 == 0 ? 200 : 2) : *sized;
+        struct nb_row_count one = {5, *sized};
+        ck_assert_int_eq(nb_model_add(m, labels[v], &one, 1, more ? 1 : -1, NULL), 0);
+        want[v].documents += more ? 1 : UINT32_MAX;
+        want[v].occurrences += more ? *sized : -*sized;
+        if (round % 8 != 0)
+            continue;
+        uint64_t all = 0;
+        for (uint32_t k = 0; k < LABELS; k++) {
+            expect_cell(m, 5, labels[k], want[k].occurrences, want[k].documents);
+            all += want[k].documents;
+        }
+        ck_assert_uint_eq(nb_row_documents(&m->pool, nb_model_row(m, 5)), all);
+    }
     nb_model_free(&m);
 }
 END_TEST
@@ -980,6 +1040,7 @@ int main(void)
     tcase_add_test(counts, a_count_that_would_wrap_is_refused_whole);
     tcase_add_test(counts, large_sums_of_documents_are_exact);
     tcase_add_test(counts, cells_are_spilled_and_packed_again);
+    tcase_add_test(counts, counts_change_across_all_forms);
     tcase_add_test(counts, unused_rows_are_told);
     tcase_add_test(counts, loaded_cells_are_counted_and_checked);
     tcase_add_test(counts, values_are_summed_by_part);

@@ -137,6 +137,7 @@ START_TEST(every_store_is_accepted)
         uint64_t keys = (uint64_t)1 << (4 + draw(11));
         uint64_t most = draw(2) == 0 ? 70000 : 5000;
         ck_assert_int_eq(nb_store_open(directory, 0, &store, NULL), 0);
+        nb_store_limit_journal(store, 0); /* pages are what this is about */
         for (int i = 0; i < 60; i++) {
             change(store, draw(1 + draw(400)), keys, most);
             /* Snapshots keep pages from being used again, so that the free list grows long. */
@@ -183,6 +184,7 @@ static void make_small(void)
 {
     struct nb_store *store;
     ck_assert_int_eq(nb_store_open(directory, 0, &store, NULL), 0);
+    nb_store_limit_journal(store, 0);
     for (int i = 0; i < 7; i++)
         change(store, 60, 64, 9000);
     put_one(store, 1500);

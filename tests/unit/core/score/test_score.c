@@ -259,7 +259,7 @@ static void check_explanation(const struct small *s, const struct nb_settings *s
     for (uint32_t w = 0; w < WORDS; w++)
         words += counts[w] != 0 && used(s, set, w);
     ck_assert_uint_eq(count, words + 1);
-    ck_assert_uint_eq(rows[words].feature, SIZE_MAX);
+    ck_assert_uint_eq(rows[words].feature, NB_NO_FEATURE);
     double sum = 0;
     for (size_t i = 0; i < count; i++)
         sum += rows[i].evidence;

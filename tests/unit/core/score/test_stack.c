@@ -643,7 +643,7 @@ START_TEST(explanations_add_up)
                                           &f.inputs, &f.scores, rows, &count),
                          0);
         ck_assert_uint_ge(count, 1);
-        ck_assert_uint_eq(rows[count - 1].feature, SIZE_MAX);
+        ck_assert_uint_eq(rows[count - 1].feature, NB_NO_FEATURE);
         double sum = 0;
         for (size_t i = 0; i < count; i++)
             sum += rows[i].evidence;

@@ -189,6 +189,50 @@ START_TEST(other_labels_are_told)
 }
 END_TEST
 
+/* The inputs with one more label, at a place of its own among the others. */
+static void with_another_label(const struct nb_stack_inputs *in, uint32_t place,
+                               struct nb_stack_inputs *larger)
+{
+    *larger = (struct nb_stack_inputs){0};
+    ck_assert_int_eq(nb_stack_inputs_room(larger, in->size + 1), 0);
+    larger->size = in->size + 1;
+    larger->count = in->count;
+    memcpy(larger->features, in->features, sizeof in->features);
+    for (uint32_t v = 0; v < larger->size; v++) {
+        uint32_t from = v - (v > place);
+        larger->labels[v] = v == place ? in->size : in->labels[from];
+        for (uint32_t i = 0; i < in->count; i++)
+            larger->x[i * larger->size + v] = v == place ? 0.5 : in->x[i * in->size + from];
+    }
+}
+
+/* With many labels, ones that come while a fit reads its documents change nothing of it: a stream
+ * in which labels come all the time would never see the end of one. */
+START_TEST(labels_that_come_later_are_left_out)
+{
+    struct fixture plain, more;
+    fixture_init(&plain, 5);
+    fixture_init(&more, 5);
+    for (uint32_t i = 1; i < SAMPLES; i++) {
+        struct nb_stack_inputs larger;
+        with_another_label(&more.inputs[i], i % 6, &larger);
+        nb_stack_inputs_deinit(&more.inputs[i]);
+        more.inputs[i] = larger;
+    }
+    fit_all(&plain, nb_random_of(1, 1), SAMPLES);
+    fit_all(&more, nb_random_of(1, 1), SAMPLES);
+    ck_assert_mem_eq(plain.weights->shared.values, more.weights->shared.values,
+                     NB_STACK_SHARED * sizeof(double));
+    for (uint32_t label = 0; label < 6; label++) {
+        double difference =
+            nb_stack_bias(plain.weights, label, 0) - nb_stack_bias(more.weights, label, 0);
+        ck_assert(!(fabs(difference) > 0));
+    }
+    fixture_deinit(&plain);
+    fixture_deinit(&more);
+}
+END_TEST
+
 /* Each constant and start value counts, and whether the twin is among the weights. */
 START_TEST(fingerprints_tell_constants_apart)
 {
@@ -222,6 +266,7 @@ int main(void)
     tcase_add_loop_test(fits, a_fit_is_three_passes, 0, 3);
     tcase_add_test(fits, a_fit_of_nothing_gives_start_values);
     tcase_add_test(fits, other_labels_are_told);
+    tcase_add_test(fits, labels_that_come_later_are_left_out);
     tcase_add_test(fits, fingerprints_tell_constants_apart);
     suite_add_tcase(suite, fits);
     SRunner *runner = srunner_create(suite);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/feature_hash.h"
 #include "core/store/features.h"
 #include "core/store/range.h"
 #include "core/store/record.h"
@@ -152,24 +153,85 @@ END_TEST
 
 START_TEST(bags)
 {
-    static const struct nb_row_count counts[] = {{0, 1}, {3, 2}, {4, 1}, {200, 300}};
+    static const struct nb_row_count counts[] = {{0, 1},   {3, 2},   {4, 1},   {200, 300},
+                                                 {201, 1}, {202, 1}, {203, 1}, {205, 1}};
     struct nb_rows rows = {0};
     struct nb_rows back = {0};
     struct nb_buffer out = {0};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         ck_assert_int_eq(nb_rows_add(&rows, counts[i].row, counts[i].count), 0);
     ck_assert_int_eq(nb_bag_encode(&rows, &out), 0);
-    expect_hex(&out, "00"
-                     "0502"
+    expect_hex(&out, "04" /* runs */
                      "00"
-                     "8703ac02");
-    ck_assert_int_eq(nb_bag_decode(string_of(&out), 201, &back, NULL), 0);
+                     "09"
+                     "8f0600"
+                     "04"
+                     "04" /* counts */
+                     "07a702");
+    ck_assert_int_eq(nb_bag_decode(string_of(&out), 206, &back, NULL), 0);
     ck_assert_uint_eq(back.size, rows.size);
     for (size_t i = 0; i < rows.size; i++)
         ck_assert(back.counts[i].row == counts[i].row && back.counts[i].count == counts[i].count);
-    ck_assert_int_eq(nb_bag_decode(string_of(&out), 200, &back, NULL), NB_CORRUPT);
-    ck_assert_int_eq(nb_bag_decode((struct nb_string){"\x01\x00", 2}, 9, &back, NULL), NB_CORRUPT);
-    ck_assert_int_eq(nb_bag_decode((struct nb_string){"\x05", 1}, 9, &back, NULL), NB_CORRUPT);
+    ck_assert_int_eq(nb_bag_decode(string_of(&out), 205, &back, NULL), NB_CORRUPT);
+    nb_rows_deinit(&rows);
+    nb_rows_deinit(&back);
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
+START_TEST(damaged_bags)
+{
+    static const struct {
+        const char *bytes;
+        size_t length;
+        uint32_t limit; /* of a bag that would be sound with one row more */
+    } cases[] = {
+        {"\x01\x24", 2, 9},                                              /* the row is too high */
+        {"\x01\x1d", 2, 8},                                              /* the end of its run */
+        {"\x01\x03\x01", 3, 4},                                          /* of a long one */
+        {"\x02\x00", 2, 9},                                              /* a run is missing */
+        {"\x01\x03", 2, 9},                                              /* its length is missing */
+        {"\x01\x80", 2, 9},                                              /* a varint has no end */
+        {"\x81", 1, 9},                                                  /* nor the first */
+        {"\x01\x00\x04", 3, 9},                                          /* a count of no row */
+        {"\x01\x00\x03", 3, 9},                                          /* the count is missing */
+        {"\x01\x00\x03\xfb\xff\xff\xff\x0f", 8, 9},                      /* 2^32 occurrences */
+        {"\x01\x00\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 13, 9}, /* 2^64 and more */
+        {"\x01\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12, 9},     /* rows */
+        {"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, 9},         /* rows skipped */
+        {"\x01\x03\xfd\xff\xff\x3f", 6, UINT32_MAX},                     /* more than a bag has */
+        {"\x02\x01\x03\xfb\xff\xff\x3f", 7, UINT32_MAX},                 /* with those before */
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct nb_rows back = {0};
+        struct nb_error error;
+        int rc = nb_bag_decode((struct nb_string){cases[c].bytes, cases[c].length}, cases[c].limit,
+                               &back, &error);
+        ck_assert_msg(rc == NB_CORRUPT, "case %zu: %d", c, rc);
+        nb_rows_deinit(&back);
+    }
+}
+END_TEST
+
+/* Runs of all lengths between rows that are not of them, in the fewest bytes. */
+START_TEST(bags_with_runs)
+{
+    struct nb_rows rows = {0};
+    struct nb_rows back = {0};
+    struct nb_buffer out = {0};
+    uint32_t row = 7;
+    for (uint32_t length = 1; length < 200; length++, row += length % 3) {
+        for (uint32_t i = 0; i < length; i++)
+            ck_assert_int_eq(nb_rows_add(&rows, row++, 1), 0);
+        ck_assert_int_eq(nb_rows_add(&rows, row++, length + 1), 0);
+    }
+    ck_assert_int_eq(nb_bag_encode(&rows, &out), 0);
+    ck_assert_uint_lt(out.length, 199 * 8);
+    ck_assert_int_eq(nb_bag_decode(string_of(&out), row, &back, NULL), 0);
+    ck_assert_uint_eq(back.size, rows.size);
+    for (size_t i = 0; i < rows.size; i++)
+        ck_assert(back.counts[i].row == rows.counts[i].row &&
+                  back.counts[i].count == rows.counts[i].count);
     nb_rows_deinit(&rows);
     nb_rows_deinit(&back);
     nb_buffer_deinit(&out);
@@ -246,6 +308,7 @@ static struct nb_model *model_of_rows(uint32_t rows)
     ck_assert_ptr_nonnull(model);
     ck_assert_int_eq(nb_model_label(model, (struct nb_string){"a", 1}, &made), 0);
     ck_assert_int_eq(nb_model_label(model, (struct nb_string){"b", 1}, &made), 0);
+    ck_assert_int_eq(nb_model_label(model, (struct nb_string){"c", 1}, &made), 0);
     for (uint32_t i = 0; i < rows; i++)
         ck_assert_int_eq(nb_model_append(model, i + 1, &made), 0);
     return model;
@@ -260,32 +323,98 @@ static int read_range(struct nb_string stored, struct nb_error *error)
     return rc;
 }
 
+static void add_documents(struct nb_model *model, uint32_t label, uint32_t row, uint32_t documents,
+                          uint32_t more)
+{
+    for (uint32_t i = 0; i < documents; i++) {
+        struct nb_row_count count = {row, i == 0 ? 1 + more : 1};
+        ck_assert_int_eq(nb_model_add(model, label, &count, 1, 1, NULL), 0);
+    }
+}
+
+static void expect_cell(const struct nb_model *model, uint32_t row, size_t i, uint32_t label,
+                        uint32_t documents, uint32_t more)
+{
+    struct nb_cell cells[3];
+    ck_assert_uint_lt(i, nb_model_cells(model, row, cells, 3));
+    ck_assert_uint_eq(cells[i].label, label);
+    ck_assert_uint_eq(cells[i].documents, documents);
+    ck_assert_uint_eq(cells[i].occurrences, documents + more);
+}
+
 START_TEST(ranges)
 {
-    static const struct nb_row_count once = {0, 1};
-    static const struct nb_row_count often[] = {{1, 5}};
-    struct nb_model *model = model_of_rows(3);
+    struct nb_model *model = model_of_rows(6);
     struct nb_model *back = model_of_rows(0);
     struct nb_buffer out = {0};
     uint64_t mark;
-    ck_assert_int_eq(nb_model_add(model, 1, &once, 1, 1, NULL), 0);
-    ck_assert_int_eq(nb_model_add(model, 0, often, 1, 1, NULL), 0);
-    ck_assert_int_eq(nb_range_write(model, 0, 3, 300, &out), 0);
+    add_documents(model, 1, 0, 1, 0);
+    add_documents(model, 0, 1, 1, 4);
+    add_documents(model, 1, 3, 9, 0);
+    add_documents(model, 0, 4, 2, 0);
+    add_documents(model, 1, 4, 1, 7);
+    add_documents(model, 1, 5, 1, 0);
+    add_documents(model, 2, 5, 1, 1);
+    ck_assert_int_eq(nb_range_write(model, 0, 6, 300, &out), 0);
     expect_hex(&out, "ac02"
-                     "03"
+                     "06"
                      "0100000000000000"
-                     "03" /* seen once, label 1 */
+                     "05" /* seen once, label 1 */
                      "0200000000000000"
-                     "02000304" /* one cell: label 0, one document, four occurrences more */
+                     "3e0304" /* label 0, one document, four occurrences more */
                      "0300000000000000"
-                     "00");
+                     "00"
+                     "0400000000000000"
+                     "5e" /* label 1, nine documents with one occurrence each */
+                     "0500000000000000"
+                     "130307" /* two documents of label 0; one of label 1, seven more */
+                     "0600000000000000"
+                     "080102020301"); /* two cells: label 1; label 2, one more */
     ck_assert_int_eq(nb_range_read(back, 0, string_of(&out), &mark, NULL), 0);
     ck_assert_uint_eq(mark, 300);
-    ck_assert_uint_eq(nb_model_rows(back), 3);
-    ck_assert_uint_eq(nb_model_count(back, 0, 1), 1);
-    ck_assert_uint_eq(nb_model_count(back, 1, 0), 5);
+    ck_assert_uint_eq(nb_model_rows(back), 6);
+    expect_cell(back, 0, 0, 1, 1, 0);
+    expect_cell(back, 1, 0, 0, 1, 4);
+    ck_assert_uint_eq(nb_model_cells(back, 2, NULL, 0), 0);
+    expect_cell(back, 3, 0, 1, 9, 0);
+    expect_cell(back, 4, 0, 0, 2, 0);
+    expect_cell(back, 4, 1, 1, 1, 7);
+    expect_cell(back, 5, 0, 1, 1, 0);
+    expect_cell(back, 5, 1, 2, 1, 1);
     ck_assert_int_eq(nb_range_read(back, 0, string_of(&out), &mark, NULL), NB_CORRUPT);
     expect_cuts_found(&out, read_range, 0);
+    nb_model_free(&model);
+    nb_model_free(&back);
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
+/* Counts around the usual ones, of each of the first labels alone and of both. */
+START_TEST(ranges_with_all_counts)
+{
+    enum { DOCUMENTS = 12, MORE = 5, LABELS = 4, ROWS = DOCUMENTS * MORE * LABELS };
+    struct nb_model *model = model_of_rows(ROWS);
+    struct nb_model *back = model_of_rows(0);
+    struct nb_buffer out = {0};
+    uint64_t mark;
+    for (uint32_t row = 0; row < ROWS; row++) {
+        uint32_t label = row % LABELS;
+        uint32_t documents = row / LABELS % DOCUMENTS + 1;
+        add_documents(model, label % 3, row, documents, row / LABELS / DOCUMENTS);
+        if (label == 3)
+            add_documents(model, 1, row, MORE, documents);
+    }
+    ck_assert_int_eq(nb_range_write(model, 0, ROWS, 1, &out), 0);
+    ck_assert_int_eq(nb_range_read(back, 0, string_of(&out), &mark, NULL), 0);
+    for (uint32_t row = 0; row < ROWS; row++) {
+        struct nb_cell cells[3];
+        size_t size = nb_model_cells(model, row, cells, 3);
+        ck_assert_uint_eq(size, row % LABELS == 3 ? 2 : 1);
+        ck_assert_uint_eq(nb_model_cells(back, row, NULL, 0), size);
+        for (size_t i = 0; i < size; i++)
+            expect_cell(back, row, i, cells[i].label, cells[i].documents,
+                        cells[i].occurrences - cells[i].documents);
+    }
     nb_model_free(&model);
     nb_model_free(&back);
     nb_buffer_deinit(&out);
@@ -306,7 +435,7 @@ START_TEST(features_with_and_without_texts)
     nb_key_restore(key, bytes);
     for (unsigned i = 0; i < 3; i++)
         want[i] =
-            nb_feature_id((enum nb_field)i, nb_key_hash(key, texts[i].bytes, texts[i].length));
+            nb_feature_id((enum nb_field)i, nb_feature_hash(key, texts[i].bytes, texts[i].length));
     for (int with = 0; with < 2; with++) {
         out.length = 0;
         ck_assert_int_eq(nb_features_encode(coder, want, with ? texts : NULL, 3, &out), 0);
@@ -351,7 +480,7 @@ static void expect_back(const unsigned *fields, const struct nb_string *texts, s
     const struct nb_string *back;
     ck_assert(coder != NULL && want != NULL);
     for (size_t i = 0; i < count; i++) {
-        uint64_t hash = nb_key_hash(key, texts[i].bytes, texts[i].length), number;
+        uint64_t hash = nb_feature_hash(key, texts[i].bytes, texts[i].length), number;
         want[i] = nb_feature_id((enum nb_field)fields[i], hash);
         if (fields[i] == NB_FIELD_VALUE) /* its part is some bits of the hash */
             want[i] = nb_decimal_of_feature(texts[i], &number)
@@ -514,9 +643,14 @@ int main(void)
     tcase_add_test(t, keys);
     tcase_add_test(t, models);
     tcase_add_test(t, bags);
+    tcase_add_test(t, damaged_bags);
+    tcase_add_test(t, bags_with_runs);
+    tcase_add_test(t, damaged_bags);
+    tcase_add_test(t, bags_with_runs);
     tcase_add_test(t, bags_are_sorted);
     tcase_add_test(t, long_bags);
     tcase_add_test(t, ranges);
+    tcase_add_test(t, ranges_with_all_counts);
     tcase_add_test(t, features_with_and_without_texts);
     tcase_add_test(t, texts_are_stored_without_what_they_share);
     tcase_add_test(t, texts_of_any_kind_come_back);

@@ -67,7 +67,7 @@ START_TEST(the_strongest_evidence_comes_first)
         size_t most = random_below(round % 3 == 0 ? 20 : (uint32_t)count + 10);
         for (size_t i = 0; i < count; i++)
             rows[i] = want[i] =
-                (struct nb_evidence){.feature = i, .evidence = random_evidence(_i, i)};
+                (struct nb_evidence){.feature = (uint32_t)i, .evidence = random_evidence(_i, i)};
         qsort(want, count, sizeof *want, by_strength);
         nb_evidence_sort(rows, count, most);
         for (size_t i = 0; i < count && i < most; i++)

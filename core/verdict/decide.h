@@ -6,8 +6,8 @@
  * one that is chosen beforehand (the positive one: spam), and then the threshold says how much one
  * kind of mistake is dreaded more than the other. Pure functions; any thread.
  */
-#ifndef NB_CORE_SCORE_DECIDE_H
-#define NB_CORE_SCORE_DECIDE_H
+#ifndef NB_CORE_VERDICT_DECIDE_H
+#define NB_CORE_VERDICT_DECIDE_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/score/decide.h"
+#include "core/verdict/decide.h"
 
 #include <math.h>
 

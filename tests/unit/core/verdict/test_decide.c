@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/score/decide.h"
+#include "core/verdict/decide.h"
 
 static const struct {
     double p, threshold, band;

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/live/relay.h"
+
+#include "core/live/names.h"
+#include "core/live/state.h"
+
+static _Thread_local const struct nb_relayed *applied;
+
+bool nb_relay_is_wanted(const struct nb_engine *engine)
+{
+    return engine->relay != NULL && applied == NULL;
+}
+
+void nb_relay_submit(const struct nb_engine *engine, struct nb_batch *batch,
+                     void (*done)(struct nb_batch *, void *), void *user)
+{
+    const struct nb_relay *relay = engine->relay;
+    relay->submit(relay->user, batch, done, user);
+}
+
+int nb_relay_ask(const struct nb_engine *engine, const struct nb_errand *errand, bool *created,
+                 struct nb_error *error)
+{
+    const struct nb_relay *relay = engine->relay;
+    return relay->ask(relay->user, errand, created, error);
+}
+
+void nb_relay_propose(const struct nb_engine *engine, const struct nb_batch *batch)
+{
+    const struct nb_relay *relay = engine->relay;
+    relay->propose(relay->user, batch);
+}
+
+void nb_relay_propose_errand(const struct nb_engine *engine, const struct nb_errand *errand)
+{
+    const struct nb_relay *relay = engine->relay;
+    relay->propose_errand(relay->user, errand);
+}
+
+int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,
+                      struct nb_error *error)
+{
+    struct nb_errand errand = {.kind = NB_ERRAND_BARRIER, .model = model};
+    bool created;
+    if (!nb_relay_is_wanted(engine))
+        return 0;
+    int rc = nb_check_model_name(model, error);
+    return rc != 0 ? rc : nb_relay_ask(engine, &errand, &created, error);
+}
+
+void nb_relay_apply(const struct nb_relayed *relayed)
+{
+    applied = relayed;
+}
+
+const struct nb_relayed *nb_relay_applied(void)
+{
+    return applied;
+}
+
+int nb_relay_refuse(const struct nb_engine *engine, const char *what, struct nb_error *error)
+{
+    if (engine->relay == NULL)
+        return 0;
+    return nb_error_set(error, NB_CONFLICT,
+                        "%s is not possible on a node of several ([cluster]): the others would not "
+                        "get it",
+                        what);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an engine has of the other nodes that share its changes: the relay that takes changes to
+ * them (relay.h), what comes with a change that came from there, and how far the store has come
+ * (standing.h).
+ */
+#ifndef NB_CORE_LIVE_RELAYED_H
+#define NB_CORE_LIVE_RELAYED_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "core/base/string.h"
+
+struct nb_batch;
+
+/* A change that is not one of documents. */
+enum nb_errand_kind {
+    NB_ERRAND_PUT,          /* of a model: made, or its settings changed */
+    NB_ERRAND_DELETE,       /* of a model */
+    NB_ERRAND_RENAME_LABEL, /* from `from` to `to` */
+    NB_ERRAND_FIELDS,       /* the fields in `settings` that the model does not have are added */
+    NB_ERRAND_FITTED,       /* `settings` have a map that was fitted to the entries up to `last` */
+    NB_ERRAND_BARRIER,      /* nothing: who asked for it has all that was before it */
+    NB_ERRANDS
+};
+
+/* All texts are borrowed. What a kind does not use is empty. */
+struct nb_errand {
+    enum nb_errand_kind kind;
+    struct nb_string model, source;
+    struct nb_string from, to;
+    struct nb_string settings; /* by nb_settings_write */
+    bool only_new;             /* of NB_ERRAND_PUT */
+    uint64_t last;             /* the newest entry of the model; else nothing is done */
+};
+
+/* What is common to all changes that come from the stream. All of it is 0 in other changes. */
+struct nb_relayed {
+    uint64_t position; /* in the stream */
+    uint64_t after;    /* the position before it */
+    uint64_t hash;     /* of its message */
+    int64_t time;      /* milliseconds since 1970, as the node says that was asked */
+    uint32_t model;    /* the model's number there; 0: it had none */
+    uint8_t creates;   /* the model comes into being with the change, if there is none: with this
+                          preset, plus 1 */
+    uint64_t last;     /* the newest entry of the model, above 0, or the change is not made */
+};
+
+struct nb_relay {
+    void *user;
+    /* Publishes the changes of the batch; calls `done` when all are applied here, or have failed.
+     */
+    void (*submit)(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
+                   void *done_user);
+    /* Publishes an errand and waits until it is applied here. Returns its result. */
+    int (*ask)(void *user, const struct nb_errand *errand, bool *created, struct nb_error *error);
+    /* Publish what the writer finds due by itself. All nodes find it, so that what they publish has
+     * a condition and an id that follow from it: it is done once. The batch stays the caller's. */
+    void (*propose)(void *user, const struct nb_batch *batch);
+    void (*propose_errand)(void *user, const struct nb_errand *errand);
+};
+
+/* How far a store has come in the stream. */
+enum { NB_STREAM_NAME_MOST = 64 }; /* bytes */
+
+struct nb_standing {
+    bool is_known; /* the store belongs to a stream: */
+    char stream[NB_STREAM_NAME_MOST + 1];
+    uint64_t created;             /* of the stream: tells it from one that was made anew */
+    uint64_t staged;              /* what the next transaction writes */
+    uint64_t written;             /* what is in the store */
+    uint64_t hash;                /* of the message that was staged last */
+    int64_t time;                 /* of the change that is being made; 0: the clock says it */
+    atomic_uint_fast64_t applied; /* as `written`, for any thread */
+};
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stored form, in META under "cluster": a byte for the format, 1; the stream's name, a string; when
+ * it was created, and the position, varints; the hash of the
+ * message there, 8 bytes.
+ */
+#include "core/live/standing.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/pack.h"
+#include "core/live/state.h"
+
+enum { FORMAT = 1 };
+static const struct nb_string KEY = {"cluster", 7};
+
+/* ---- in the store ---------------------------------------------------------------------------- */
+
+int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error)
+{
+    struct nb_standing *p = &engine->standing;
+    struct nb_string value;
+    int rc = nb_store_get(view, NB_TABLE_META, KEY, &value, error);
+    if (rc != 0)
+        return rc == NB_NOT_FOUND ? 0 : rc;
+    struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
+    uint8_t format = nb_unpack_u8(&u);
+    if (format > FORMAT)
+        return nb_error_set(error, NB_VERSION,
+                            "the store's place in the stream of its cluster is of a newer bayesd");
+    struct nb_string stream = nb_unpack_string(&u);
+    p->created = nb_unpack_varint(&u);
+    p->staged = p->written = nb_unpack_varint(&u);
+    p->hash = nb_unpack_u64(&u);
+    if (!nb_unpacker_done(&u) || format != FORMAT || stream.length > NB_STREAM_NAME_MOST)
+        return nb_error_set(error, NB_CORRUPT,
+                            "the store is damaged: its place in the stream of its cluster does not "
+                            "read back");
+    memcpy(p->stream, stream.bytes, stream.length);
+    p->stream[stream.length] = '\0';
+    p->is_known = true;
+    atomic_store(&p->applied, p->written);
+    return 0;
+}
+
+int nb_standing_write(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error)
+{
+    const struct nb_standing *p = &engine->standing;
+    struct nb_buffer stored = {0};
+    struct nb_packer w = {.out = &stored};
+    if (!p->is_known || p->staged == p->written)
+        return 0;
+    nb_pack_u8(&w, FORMAT);
+    nb_pack_string(&w, nb_string_of(p->stream));
+    nb_pack_varint(&w, p->created);
+    nb_pack_varint(&w, p->staged);
+    nb_pack_u64(&w, p->hash);
+    int rc = w.code != 0 ? nb_error_no_memory(error)
+                         : nb_store_put(view, NB_TABLE_META, KEY, nb_buffer_string(&stored), error);
+    nb_buffer_deinit(&stored);
+    return rc;
+}
+
+void nb_standing_note(struct nb_engine *engine)
+{
+    struct nb_standing *p = &engine->standing;
+    if (p->staged == p->written)
+        return;
+    p->written = p->staged;
+    atomic_store(&p->applied, p->written);
+}
+
+void nb_standing_join(struct nb_engine *engine, struct nb_string stream, uint64_t created,
+                      uint64_t applied)
+{
+    struct nb_standing *p = &engine->standing;
+    assert(stream.length <= NB_STREAM_NAME_MOST);
+    memcpy(p->stream, stream.bytes, stream.length);
+    p->stream[stream.length] = '\0';
+    p->created = created;
+    p->is_known = true;
+    p->staged = applied;
+    p->written = UINT64_MAX; /* nothing of this stream is in the store yet */
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+bool nb_standing_stage(struct nb_engine *engine, const struct nb_relayed *relayed)
+{
+    struct nb_standing *p = &engine->standing;
+    if (p->staged != relayed->after && p->staged != relayed->position)
+        return false;
+    p->staged = relayed->position;
+    p->hash = relayed->hash;
+    return true;
+}
+
+static int settle_preset(struct nb_live *live, enum nb_preset preset, struct nb_error *error)
+{
+    struct nb_settings settings;
+    struct nb_published *published = NULL;
+    if (live->published->settings.preset == (int)preset)
+        return 0;
+    nb_settings_init(&settings, preset);
+    nb_settings_set_tokenizer(&settings, NULL);
+    published = nb_published_next(&settings, live->key, live->published);
+    nb_settings_deinit(&settings);
+    if (published == NULL)
+        return nb_error_no_memory(error);
+    nb_live_publish_others(live, published);
+    return 0;
+}
+
+int nb_standing_check(const struct nb_relayed *relayed, struct nb_live *live,
+                      struct nb_error *error)
+{
+    if (relayed->model != 0 && live->number != relayed->model)
+        return nb_error_set(error, NB_NOT_FOUND,
+                            "the model was deleted or replaced while the document waited");
+    if (relayed->creates == 0 && live->number == 0)
+        return nb_error_set(error, NB_NOT_FOUND, "there is no model '%s'", live->name);
+    if (live->number == 0)
+        return settle_preset(live, (enum nb_preset)(relayed->creates - 1), error);
+    return 0;
+}
+
+int64_t nb_standing_time(const struct nb_engine *engine)
+{
+    return engine->standing.time != 0 ? engine->standing.time : nb_clock_now();
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How far a store has come in a stream of changes that several nodes share. The position is stored
+ * in the transaction that makes the change, so that each change is made once, whenever a node dies.
+ * On the writer's thread, except where a function says otherwise.
+ */
+#ifndef NB_CORE_LIVE_STANDING_H
+#define NB_CORE_LIVE_STANDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "core/base/string.h"
+
+struct nb_engine;
+struct nb_live;
+struct nb_relayed;
+struct nb_view;
+
+/* Reads what the store has, when it is opened. Returns 0 or a code. */
+int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error);
+/* Writes what is staged, if that is not in the store. In every transaction. Returns 0 or a code. */
+int nb_standing_write(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error);
+/* Notes that the transaction succeeded. */
+void nb_standing_note(struct nb_engine *engine);
+
+/* Makes the store one of the stream, at `applied`: the next transaction writes it. */
+void nb_standing_join(struct nb_engine *engine, struct nb_string stream, uint64_t created,
+                      uint64_t applied);
+
+/* Stages the position of a change or a task, which begins; false: one before it is missing here, so
+ * that it must not be made. True also if it is staged already. */
+bool nb_standing_stage(struct nb_engine *engine, const struct nb_relayed *relayed);
+
+/* Whether a change from the stream is for this model. An unborn model that the change makes gets
+ * the settings that the change says: a trainer of this node may have made it unborn with others.
+ * Returns 0, or NB_NOT_FOUND with a text; or NB_NO_MEMORY, which is no answer. */
+int nb_standing_check(const struct nb_relayed *relayed, struct nb_live *live,
+                      struct nb_error *error);
+
+/* The time of what is being made: that of the change, or the clock's. */
+int64_t nb_standing_time(const struct nb_engine *engine);
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The sums of a document with two labels: one column of them, with r and e of the first label;
+ * those of the second are minus these, to the bit. Of a bag they are added up while its rows are
+ * read. Where a document is left out, all its rows are looked at before the first is summed,
+ * because the offsets follow from them; so it is noted what each of them has.
+ */
+#include <assert.h>
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "core/base/array.h"
+#include "core/score/stack_attributes.h"
+#include "core/score/stack_private.h"
+
+/* ---- notes ----------------------------------------------------------------------------------- */
+
+/* Where rows are noted for add_noted: a copy of what the loop over them needs, which no store to
+ * what is noted can change. */
+struct notes {
+    const struct nb_model *model;
+    struct nb_slots_values slots; /* of the twin: asked for when the row is noted */
+    struct nb_stack_noted *next;
+    uint32_t label;      /* the first one */
+    uint32_t out, first; /* 1: a document is left out; and it has the first label */
+};
+
+static struct notes notes_of(const struct nb_stack_pass *p)
+{
+    bool is_out = p->without != NULL;
+    return (struct notes){.model = p->model,
+                          .slots = nb_slots_values(p->twin == NULL ? NULL : p->twin->slots),
+                          .next = p->inputs->noted,
+                          .label = p->view->labels[0],
+                          .out = is_out,
+                          .first = is_out && p->without->label == p->view->labels[0]};
+}
+
+/* Back to the inputs. */
+static void keep_notes(const struct nb_stack_pass *p, const struct notes *notes)
+{
+    p->inputs->noted_count = notes->next == NULL ? 0 : (size_t)(notes->next - p->inputs->noted);
+    assert(p->inputs->noted_count <= p->inputs->noted_room);
+}
+
+/* There must be room. Returns D_w with the document that is left out, of which the row has `out`,
+ * and `first` of the first label. A row that no document has is overwritten by the next, so that
+ * there is no branch. */
+static inline uint64_t note(struct notes *n, unsigned field, const struct nb_row *row, size_t place)
+{
+    struct nb_two_documents d = nb_counts_of_two(n->model, row, n->label);
+    uint64_t left = nb_stack_less(d.all, n->out);
+    uint64_t own = nb_stack_less(d.own, n->first);
+    own = own < left ? own : left;
+    assert(n->next != NULL);
+    *n->next = (struct nb_stack_noted){.first = (uint32_t)own,
+                                       .second = (uint32_t)(left - own),
+                                       .key = (uint32_t)row->id,
+                                       .field = field,
+                                       .place = (uint32_t)place};
+    n->next += left != 0;
+    nb_slots_values_prefetch(&n->slots, (uint32_t)row->id);
+    return d.all;
+}
+
+/* Notes the features of a bag. */
+static void note_bag(const struct nb_stack_pass *p, const struct nb_feature *features, size_t size,
+                     const uint32_t *known)
+{
+    struct notes notes = notes_of(p);
+    uint32_t found[NB_MODEL_STEP];
+    const uint32_t *rows = NULL;
+    for (size_t i = 0; i < size; i++) {
+        unsigned field = nb_feature_field(features[i].id);
+        if (i % NB_MODEL_STEP == 0)
+            rows = nb_model_step(p->model, features, i,
+                                 size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, known, found);
+        uint32_t row = rows[i % NB_MODEL_STEP];
+        if (field >= NB_FIELDS) {
+            nb_stack_attributes_note(p->inputs, features[i].id, row, false);
+            continue;
+        }
+        p->inputs->features[field]++;
+        if (row != NB_NO_ROW)
+            (void)note(&notes, field, nb_model_row(p->model, row), i);
+    }
+    keep_notes(p, &notes);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+/* The sums of the twin, apart from it: no store to what features say can change them. */
+struct twin_sums {
+    struct nb_slots_values slots; /* without a twin: of no slots */
+    double gains[NB_FIELDS];
+};
+
+static struct twin_sums twin_sums_of(const struct nb_stack_pass *p)
+{
+    return (struct twin_sums){.slots = nb_slots_values(p->twin == NULL ? NULL : p->twin->slots)};
+}
+
+/* `r` is that of the first label; that of the second is minus it. */
+static inline void add_to_twin(struct twin_sums *sums, unsigned field, uint32_t key, double r)
+{
+    sums->gains[field] += (double)sums->slots.values[key & sums->slots.mask] * -r;
+}
+
+#ifdef __SSE2__
+/* The sums of both experts of the usual bank, and what they are made of. */
+struct pairs {
+    const struct nb_stack_reading *a, *b;
+    const double *logs_a, *logs_b;
+    uint32_t least; /* from this count on the logarithm is not in both tables */
+    __m128d offsets[NB_FIELDS], sums[NB_FIELDS];
+    struct twin_sums twin;
+};
+
+static inline __attribute__((always_inline)) struct pairs begin_pairs(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_reading *a = &p->readings[0], *b = &p->readings[1];
+    struct pairs pairs = {.a = a,
+                          .b = b,
+                          .logs_a = a->logs.logs,
+                          .logs_b = b->logs.logs,
+                          .least = a->logs.size < b->logs.size ? a->logs.size : b->logs.size,
+                          .twin = twin_sums_of(p)};
+    for (unsigned field = 0; field < NB_FIELDS; field++) {
+        pairs.offsets[field] = _mm_set_pd(p->offsets[NB_FIELDS + field], p->offsets[field]);
+        pairs.sums[field] = _mm_setzero_pd();
+    }
+    return pairs;
+}
+
+/* The gains of both experts. */
+static inline __m128d gains_of(const struct pairs *s, uint32_t first, uint32_t second)
+{
+    if (first >= s->least || second >= s->least)
+        return _mm_sub_pd(_mm_set_pd(nb_stack_log(s->b, first), nb_stack_log(s->a, first)),
+                          _mm_set_pd(nb_stack_log(s->b, second), nb_stack_log(s->a, second)));
+    return _mm_sub_pd(_mm_set_pd(s->logs_b[first], s->logs_a[first]),
+                      _mm_set_pd(s->logs_b[second], s->logs_a[second]));
+}
+
+/* A feature that so many documents of each label have: r sqrt|r| of both experts, two square roots
+ * for the time of one, and the same bits. */
+static inline __attribute__((always_inline)) void add_pair(struct pairs *s, uint32_t first,
+                                                           uint32_t second, unsigned field,
+                                                           uint32_t key, struct nb_stack_said *said)
+{
+    const __m128d magnitude = _mm_castsi128_pd(_mm_set1_epi64x(INT64_MAX));
+    __m128d r = _mm_sub_pd(gains_of(s, first, second), s->offsets[field]);
+    __m128d e = _mm_mul_pd(r, _mm_sqrt_pd(_mm_and_pd(r, magnitude)));
+    __m128d last = _mm_unpackhi_pd(r, r);
+    s->sums[field] = _mm_add_pd(s->sums[field], e);
+    _mm_storeu_pd(said->e, e);
+    _mm_store_sd(&said->r, last);
+    add_to_twin(&s->twin, field, key, _mm_cvtsd_f64(last));
+}
+
+static inline __attribute__((always_inline)) void end_pairs(const struct nb_stack_pass *p,
+                                                            const struct pairs *s)
+{
+    for (unsigned field = 0; field < NB_FIELDS; field++) {
+        double *x = p->inputs->x + (size_t)field * 2;
+        __m128d sums = s->sums[field];
+        x[0] = _mm_cvtsd_f64(sums);
+        x[(size_t)NB_STACK_GROUPS * 2] = _mm_cvtsd_f64(_mm_unpackhi_pd(sums, sums));
+    }
+    if (p->twin != NULL)
+        memcpy(p->twin->gains, s->twin.gains, sizeof s->twin.gains);
+}
+
+/* Adds what was noted to the sums, in its order. */
+static void add_pairs(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_noted *noted = p->inputs->noted;
+    struct nb_stack_said *said = p->inputs->said;
+    struct pairs pairs = begin_pairs(p);
+    for (size_t i = 0, count = p->inputs->noted_count; i < count; i++) {
+        add_pair(&pairs, noted[i].first, noted[i].second, noted[i].field, noted[i].key, &said[i]);
+        said[i].place = noted[i].place;
+    }
+    end_pairs(p, &pairs);
+}
+
+/* A bag with the usual bank: all is known when a row is read, and nothing need be noted. */
+static void read_pairs(const struct nb_stack_pass *p, const struct nb_feature *features,
+                       size_t size, const uint32_t *known)
+{
+    const struct nb_model *model = p->model;
+    const uint32_t label = p->view->labels[0];
+    struct nb_stack_said *said = p->inputs->said;
+    struct pairs pairs = begin_pairs(p);
+    uint32_t found[NB_MODEL_STEP], counts[NB_FIELDS] = {0};
+    const uint32_t *rows = NULL;
+    for (size_t i = 0; i < size; i++) {
+        uint64_t id = features[i].id;
+        unsigned field = nb_feature_field(id);
+        if (i % NB_MODEL_STEP == 0)
+            rows = nb_model_step(model, features, i,
+                                 size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, known, found);
+        if (i + NB_MODEL_AHEAD < size)
+            nb_slots_values_prefetch(&pairs.twin.slots, (uint32_t)features[i + NB_MODEL_AHEAD].id);
+        uint32_t row = rows[i % NB_MODEL_STEP];
+        if (field >= NB_FIELDS) {
+            nb_stack_attributes_note(p->inputs, id, row, false);
+            continue;
+        }
+        counts[field]++;
+        if (row == NB_NO_ROW)
+            continue;
+        struct nb_two_documents d = nb_counts_of_two(model, nb_model_row(model, row), label);
+        if (d.all == 0)
+            continue;
+        add_pair(&pairs, d.own, (uint32_t)(d.all - d.own), field, (uint32_t)id, said);
+        said++->place = (uint32_t)i;
+    }
+    memcpy(p->inputs->features, counts, sizeof counts);
+    p->inputs->said_count = said == NULL ? 0 : (size_t)(said - p->inputs->said);
+    end_pairs(p, &pairs);
+}
+#endif
+
+/* The sums of any bank from what was noted. */
+static void add_each(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_inputs *in = p->inputs;
+    struct twin_sums twin = twin_sums_of(p);
+    for (size_t i = 0; i < in->noted_count; i++) {
+        const struct nb_stack_noted *n = &in->noted[i];
+        struct nb_stack_said *said = &in->said[i];
+        double *x = in->x + (size_t)n->field * 2;
+        *said = (struct nb_stack_said){.place = n->place};
+        for (unsigned e = 0; e < p->experts; e++, x += (size_t)NB_STACK_GROUPS * 2) {
+            const struct nb_stack_reading *reading = &p->readings[e];
+            said->r = nb_stack_log(reading, n->first) - nb_stack_log(reading, n->second) -
+                      p->offsets[e * NB_FIELDS + n->field];
+            said->e[e] = nb_stack_power(reading, said->r);
+            *x += said->e[e];
+        }
+        add_to_twin(&twin, n->field, n->key, said->r);
+    }
+    if (p->twin != NULL)
+        memcpy(p->twin->gains, twin.gains, sizeof twin.gains);
+}
+
+/* What the twin learns from. */
+static void keep_terms(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_inputs *in = p->inputs;
+    for (size_t i = 0; i < in->noted_count; i++)
+        p->twin->terms[p->twin->term_count++] = (struct nb_stack_term){
+            .gain = -in->said[i].r, .key = in->noted[i].key, .field = in->noted[i].field};
+    assert(p->twin->term_count <= p->twin->term_room);
+}
+
+/* ---- the pass -------------------------------------------------------------------------------- */
+
+int nb_stack_two_start(struct nb_stack_pass *p, size_t size)
+{
+    struct nb_stack_inputs *in = p->inputs;
+    p->are_roots = p->experts == 2 && p->readings[0].kind == NB_POWER_1_5 &&
+                   p->readings[1].kind == NB_POWER_1_5;
+    p->is_summed = false;
+    in->noted_count = in->said_count = 0;
+    int rc = nb_array_reserve(&in->noted, &in->noted_room, size, sizeof *in->noted);
+    return rc != 0 ? rc : nb_array_reserve(&in->said, &in->said_room, size, sizeof *in->said);
+}
+
+void nb_stack_two_add(struct nb_stack_pass *p, const struct nb_feature *features, size_t size,
+                      const uint32_t *known)
+{
+#ifdef __SSE2__
+    p->is_summed = p->are_roots && (p->twin == NULL || !p->twin->keeps);
+    if (p->is_summed) {
+        read_pairs(p, features, size, known);
+        return;
+    }
+#endif
+    note_bag(p, features, size, known);
+}
+
+size_t nb_stack_two_survey(const struct nb_stack_pass *p, const struct nb_row_count *rows,
+                           size_t size, struct nb_stack_without *without)
+{
+    struct notes notes = notes_of(p);
+    size_t others = 0;
+    for (size_t i = 0; i < size; i++) {
+        const struct nb_row *row = nb_stack_row_of(p, rows, size, i);
+        unsigned field = nb_feature_field(row->id);
+        if (field >= NB_FIELDS) {
+            others++;
+            continue;
+        }
+        without->features[field]++;
+        without->unique[field] += note(&notes, field, row, i) == 1;
+    }
+    keep_notes(p, &notes);
+    return others;
+}
+
+void nb_stack_two_finish(const struct nb_stack_pass *p)
+{
+    if (p->is_summed)
+        return;
+#ifdef __SSE2__
+    if (p->are_roots)
+        add_pairs(p);
+    else
+#endif
+        add_each(p);
+    p->inputs->said_count = p->inputs->noted_count;
+    if (p->twin != NULL && p->twin->keeps)
+        keep_terms(p);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Batches whose features were looked up, and of which the new ones were foreseen, long before they
+ * are applied: what other batches do meanwhile must not show.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine/engine.h"
+#include "core/live/state.h"
+#include "core/repair/repair.h"
+#include "core/stage/batch.h"
+#include "tests/unit/folder.h"
+
+static char directory[NB_TEST_FOLDER_SIZE];
+static struct nb_engine_settings settings;
+static struct nb_engine *engine;
+
+static const char many[] =
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi "
+    "omicron pi rho sigma tau upsilon phi chi psi omega";
+
+static struct nb_string str(const char *s)
+{
+    return (struct nb_string){s, strlen(s)};
+}
+
+static void setup(void)
+{
+    struct nb_settings wanted;
+    bool created;
+    test_folder_make(directory);
+    nb_engine_settings_init(&settings);
+    settings.directory = directory;
+    ck_assert_int_eq(nb_engine_open(&settings, &engine, NULL), 0);
+    nb_settings_init(&wanted, NB_PRESET_BOOK);
+    wanted.near_duplicates = 1;
+    ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &wanted, false, str(""), &created, NULL),
+                     0);
+    nb_settings_deinit(&wanted);
+}
+
+static void print_difference(void *user, const char *line)
+{
+    (void)user;
+    fprintf(stderr, "%s\n", line);
+}
+
+/* What is in the store is what its ledger says. */
+static void teardown(void)
+{
+    struct nb_error error = {0};
+    nb_engine_close(&engine);
+    int rc = nb_engine_verify(&settings, print_difference, NULL, &error);
+    ck_assert_msg(rc == 0, "verify: %d %s", rc, error.text);
+    test_folder_remove(directory);
+}
+
+static struct nb_batch *batch_of(const char *const documents[], size_t count, const char *prefix)
+{
+    struct nb_batch *batch;
+    ck_assert_int_eq(nb_batch_new(engine, str("m"), false, &batch, NULL), 0);
+    for (size_t i = 0; i < count; i++) {
+        struct nb_document document = {
+            .kind = NB_DOCUMENT_TEXT, .bytes = documents[i], .length = strlen(documents[i])};
+        char id[32];
+        snprintf(id, sizeof id, "%s%zu", prefix, i);
+        ck_assert_int_eq(
+            nb_batch_train(batch, &document, str(i % 2 ? "ham" : "spam"), str(id), str(""), NULL),
+            0);
+    }
+    return batch;
+}
+
+/* Returns the sum of the features that were new. */
+static uint64_t apply(struct nb_batch *batch, enum nb_status status)
+{
+    uint64_t fresh = 0;
+    nb_engine_apply(engine, batch);
+    for (size_t i = 0; i < nb_batch_size(batch); i++) {
+        const struct nb_receipt *receipt = nb_batch_receipt(batch, i);
+        ck_assert_int_eq(receipt->code, 0);
+        ck_assert_int_eq(receipt->status, status);
+        fresh += receipt->new_tokens;
+    }
+    nb_batch_free(&batch);
+    return fresh;
+}
+
+static uint64_t lost_rows(void)
+{
+    ck_assert_uint_eq(engine->model_count, 1);
+    return nb_model_lost_rows(engine->models[0]->counts);
+}
+
+START_TEST(rows_that_are_lost_meanwhile)
+{
+    static const char *const first[] = {many, "one two three four five"};
+    static const char *const waiting[] = {"one five six seven", "alpha two six eight",
+                                          "pi rho nine nine"};
+    char near[sizeof many + 16];
+    const char *const twin[] = {near};
+    snprintf(near, sizeof near, "%s unheard", many);
+    ck_assert_uint_eq(apply(batch_of(first, 2, "f"), NB_LEARNED), 29);
+    struct nb_batch *batch = batch_of(waiting, 3, "w");
+    uint64_t lost = lost_rows();
+    ck_assert_uint_eq(batch->changes[0].lost_rows, lost);
+    ck_assert_uint_eq(batch->changes[0].known_count, 2);
+    (void)apply(batch_of(twin, 1, "t"), NB_NEAR_DUPLICATE);
+    ck_assert_uint_gt(lost_rows(), lost);
+    ck_assert_uint_eq(apply(batch, NB_LEARNED), 4);
+}
+END_TEST
+
+/* After a batch that was as foreseen, the texts of two are encoded ahead. The second to be applied
+ * has features that the first has brought: all, some, or in another document. */
+START_TEST(features_that_others_bring_meanwhile)
+{
+    static const char *const before[] = {"one two", "three four"};
+    static const char *const waiting[] = {"red green blue cyan magenta yellow black white",
+                                          "one red orange purple brown pink grey teal navy",
+                                          "lime olive maroon silver gold coral plum ivory"};
+    static const char *const other[] = {"lime red violet indigo beige khaki mint salmon lilac"};
+    (void)apply(batch_of(before, 2, "b"), NB_LEARNED);
+    ck_assert(atomic_load(&engine->foresees));
+    struct nb_batch *all = batch_of(waiting, 3, "a");
+    struct nb_batch *again = batch_of(waiting, 3, "g");
+    struct nb_batch *some = batch_of(other, 1, "s");
+    ck_assert_uint_eq(all->changes[1].foreseen_count, 7);
+    ck_assert_uint_gt(all->changes[1].foreseen_texts.length, 0);
+    ck_assert_uint_eq(apply(some, NB_LEARNED), 9);
+    ck_assert(atomic_load(&engine->foresees));
+    ck_assert_uint_eq(apply(all, NB_LEARNED), 7 + 7 + 7);
+    ck_assert(!atomic_load(&engine->foresees));
+    nb_engine_apply(engine, again); /* all are near-duplicates */
+    nb_batch_free(&again);
+    struct nb_batch *last = batch_of(other, 1, "l");
+    ck_assert_uint_eq(last->changes[0].foreseen_count, 0);
+    nb_batch_free(&last);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("waiting_batches");
+    TCase *t = tcase_create("waiting_batches");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, rows_that_are_lost_meanwhile);
+    tcase_add_test(t, features_that_others_bring_meanwhile);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    /* Once a process: the MIME library cannot be set up again. */
+    if (nb_tokenizer_setup(NULL) != 0)
+        return EXIT_FAILURE;
+    SRunner *runner = srunner_create(suite());
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    nb_tokenizer_teardown();
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
