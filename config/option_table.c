@@ -425,6 +425,33 @@ static const struct nb_option options[] = {
      "spammer gets past the filter. GTUBE itself (XJS*) is always rejected.",
      NB_LIVE},
 
+    {"cluster", "servers", NB_OPTION_STRING, AT(cluster_servers), 0, LIST_BYTES, NULL, "",
+     "NATS servers, separated by commas (nats://HOST:PORT), whose stream has the changes that "
+     "several bayesd share. Empty: this one is alone.",
+     NB_RESTART},
+    {"cluster", "stream", NB_OPTION_STRING, AT(cluster_stream), 1, 64, NULL, "bayesd",
+     "Name of the stream, of letters, digits, '-' and '_'. It is made if there is none.",
+     NB_RESTART},
+    {"cluster", "replicas", NB_OPTION_COUNT, AT(cluster_replicas), 1, 5, NULL, "3",
+     "NATS servers that keep each change, when the stream is made.", NB_RESTART},
+    {"cluster", "cluster_key_file", NB_OPTION_STRING, AT(cluster_key_file), 0, PATH_BYTES, NULL, "",
+     "File with the key that all nodes have: 64 hexadecimal digits (openssl rand -hex 32). A store "
+     "is made with it.",
+     NB_RESTART},
+    {"cluster", "credentials", NB_OPTION_STRING, AT(cluster_credentials), 0, PATH_BYTES, NULL, "",
+     "File of credentials for the NATS servers. Empty: none.", NB_RESTART},
+    {"cluster", "tls_ca", NB_OPTION_STRING, AT(cluster_tls_ca), 0, PATH_BYTES, NULL, "",
+     "File of authorities, in PEM, of which the NATS servers show a certificate. Empty: no TLS.",
+     NB_RESTART},
+    {"cluster", "tls_certificate", NB_OPTION_STRING, AT(cluster_tls_certificate), 0, PATH_BYTES,
+     NULL, "", "File of a certificate, in PEM, that is shown to them. Empty: none.", NB_RESTART},
+    {"cluster", "tls_key", NB_OPTION_STRING, AT(cluster_tls_key), 0, PATH_BYTES, NULL, "",
+     "File of its private key, in PEM.", NB_RESTART},
+    {"cluster", "patience", NB_OPTION_COUNT, AT(cluster_patience), 1, 3600, NULL, "15",
+     "Seconds that a client waits until its change is in the stream and on this node's disk, and "
+     "that a request waits for ?after=NUMBER; then it is answered with 503.",
+     NB_RESTART},
+
     {"log", "level", NB_OPTION_ENUM, AT(log_level), 0, 3, log_levels, "info",
      "What is logged to standard error: messages of this level and of the levels before it: error, "
      "warning, info, debug.",

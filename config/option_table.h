@@ -113,6 +113,12 @@ struct nb_config {
     uint64_t filter_evidence;           /* tokens named in a symbol */
     bool filter_test_patterns;          /* rspamd's variants of GTUBE too */
     /* [log] */
+    char *cluster_servers, *cluster_stream; /* no servers: this one is alone */
+    uint64_t cluster_replicas;              /* 3 */
+    char *cluster_key_file;                 /* path, as the next four */
+    char *cluster_credentials, *cluster_tls_ca, *cluster_tls_certificate, *cluster_tls_key;
+    uint64_t cluster_patience; /* 15, in seconds */
+
     int log_level;     /* enum nb_log_level: error, warning, info, debug */
     int log_format;    /* 0: text, 1: json */
     bool log_verdicts; /* one event for each verdict */

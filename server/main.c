@@ -16,6 +16,7 @@
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "core/repair/repair.h"
+#include "core/replica/replica.h"
 #include "server/access/access.h"
 #include "server/access/limits.h"
 #include "server/api/evaluations.h"
@@ -28,6 +29,7 @@
 #include "server/filter/filter.h"
 #include "server/mail/line_routes.h"
 #include "server/net/listen.h"
+#include "server/nodes/nodes.h"
 #include "server/options.h"
 #include "server/request/configuration.h"
 #include "server/request/server.h"
@@ -64,6 +66,36 @@ static void settings_of(const struct nb_config *config, struct nb_engine_setting
     settings->quarantine_documents = config->quarantine_documents;
     settings->quarantine_bytes = config->quarantine_bytes;
     settings->models = (uint32_t)config->models;
+}
+
+/* Where nodes share their changes, all have one key, and a refit is one step: one that is under way
+ * is in memory alone, and a node that starts anew would fit otherwise than the others. */
+static int share(const struct nb_config *config, unsigned char key[NB_KEY_BYTES],
+                 struct nb_engine_settings *settings, struct nb_error *error)
+{
+    if (config->cluster_servers[0] == '\0')
+        return 0;
+    if (config->cluster_key_file[0] == '\0')
+        return nb_error_set(error, NB_INVALID,
+                            "[cluster] needs a cluster_key_file, the same on all nodes");
+    settings->shared = true;
+    settings->refit_units = UINT64_MAX;
+    settings->key = key;
+    return nb_nodes_read_key(config->cluster_key_file, key, error);
+}
+
+/* A store of a cluster that is changed without it is never the same as the others again. */
+static int join(struct nb_server *server, struct nb_error *error)
+{
+    const char *stream = nb_replica_stream(server->engine);
+    if (server->startup->cluster_servers[0] != '\0')
+        return nb_nodes_start(server->engine, server->startup, &server->nodes, error);
+    if (stream == NULL)
+        return 0;
+    return nb_error_set(error, NB_CONFLICT,
+                        "the store belongs to the cluster of the stream '%s', and the "
+                        "configuration has no [cluster] servers",
+                        stream);
 }
 
 /* ---- serving -----------------------------------------------------------------------------------
@@ -209,8 +241,11 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
     struct nb_engine_settings settings;
     struct nb_error mended;
     settings_of(server->startup, &settings);
+    unsigned char key[NB_KEY_BYTES];
     uint64_t start = nb_clock_monotonic();
-    int rc = nb_engine_open(&settings, &server->engine, error);
+    int rc = share(server->startup, key, &settings, error);
+    if (rc == 0)
+        rc = nb_engine_open(&settings, &server->engine, error);
     if (rc != 0)
         return rc;
     nb_log(NB_LOG_INFO, "store opened directory=%s ms=%llu", server->startup->data,
@@ -225,7 +260,10 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
     if (server->evaluations == NULL || server->scratch == NULL)
         rc = nb_error_no_memory(error);
     if (rc == 0)
+        rc = join(server, error);
+    if (rc == 0)
         rc = serve(server, options, error);
+    nb_nodes_stop(&server->nodes);
     nb_scratch_pool_free(&server->scratch); /* before the engine: its verdicts hold models */
     nb_evaluations_free(&server->evaluations);
     free(spools);

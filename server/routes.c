@@ -22,6 +22,7 @@
 #include "server/network/from_model.h"
 #include "server/network/learn.h"
 #include "server/network/networks.h"
+#include "server/nodes/route.h"
 #include "server/request/answer.h"
 
 static const char *const NO_QUERY[] = {NULL};
@@ -32,13 +33,15 @@ static const char *const SOURCE_QUERY[] = {"source", NULL};
 static const char *const COPY_QUERY[] = {"source", "strength", NULL};
 static const char *const PAGE_QUERY[] = {"limit", "after", NULL};
 static const char *const UNDONE_QUERY[] = {"limit", "next", NULL};
-static const char *const CLASSIFY_QUERY[] = {
-    "explain", "level",    "label",  "id",        "threshold", "target_fpr",  "cost_fp",
-    "cost_fn", "positive", "scores", "documents", "remember",  "word_counts", NULL};
+static const char *const CLASSIFY_QUERY[] = {"explain",     "level",      "label",     "id",
+                                             "threshold",   "target_fpr", "cost_fp",   "cost_fn",
+                                             "positive",    "scores",     "documents", "remember",
+                                             "word_counts", "after",      NULL};
 static const char *const HISTORY_QUERY[] = {"verdict", "from",   "to",       "least",
                                             "most",    "source", "contains", "labelled",
                                             "limit",   "after",  NULL};
 static const char *const EXPLAIN_QUERY[] = {"explain", NULL};
+static const char *const AT_QUERY[] = {"at", NULL};
 static const char *const NEXT_QUERY[] = {"count", NULL};
 /* What would have held a rate of false positives is another threshold for each model. */
 static const char *const MANY_QUERY[] = {"explain",  "level",     "threshold", "cost_fp", "cost_fn",
@@ -175,6 +178,7 @@ static const struct nb_route ROUTES[] = {
                0),
     RSPAMD_ROW("GET", "/auth", CLASSIFY, NONE, NO_QUERY, NULL, nb_route_rspamd_auth, 0),
     API("GET", "/healthz", NONE, NONE, NO_QUERY, nb_route_healthz),
+    LONG("GET", "/v1/state/digest", ADMIN, NONE, AT_QUERY, nb_route_digest),
     API("GET", "/readyz", CLASSIFY, NONE, NO_QUERY, nb_route_readyz),
     {.method = "GET",
      .pattern = "/metrics",

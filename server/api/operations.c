@@ -7,7 +7,10 @@
 #include "server/api/evaluations.h"
 #include "server/api/openapi.h"
 #include "server/base/metrics.h"
+#include "server/json/emit.h"
 #include "server/model/model.h"
+#include "server/nodes/nodes.h"
+#include "server/nodes/route.h"
 #include "server/request/admission.h"
 #include "server/request/answer.h"
 #include "server/request/request.h"
@@ -24,6 +27,17 @@ static int reply_text(struct nb_request *request, const char *text, const char *
 int nb_route_healthz(struct nb_request *request, struct nb_error *error)
 {
     return reply_text(request, "{\"status\":\"ok\"}", "application/json", error);
+}
+
+/* In front of the object's end. */
+static int add_nodes(struct nb_request *request)
+{
+    struct nb_buffer *body = &request->reply.body;
+    body->bytes[body->length - 1] = ','; /* in place of its bracket */
+    struct nb_emitter e = nb_emit_begin(body);
+    nb_emit_nodes_state(&e, request->server->nodes);
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
 }
 
 /* A damaged model does not keep the others from being served: the daemon is ready, and names it. */
@@ -43,6 +57,8 @@ static int reply_ready(struct nb_request *request, struct nb_error *error)
         }
     }
     int rc = nb_json_ready(&request->reply.body, names, shown);
+    if (rc == 0 && request->server->nodes != NULL)
+        rc = add_nodes(request);
     for (size_t i = 0; i < count; i++)
         free(names[i]);
     free(names);
@@ -56,6 +72,14 @@ int nb_route_readyz(struct nb_request *request, struct nb_error *error)
         /* The status is 503 whatever the reason's own code is. */
         nb_reply_problem(request, 503, reason.text);
         return 0;
+    }
+    if (request->server->nodes != NULL) {
+        struct nb_nodes_state state;
+        nb_nodes_state(request->server->nodes, &state);
+        if (state.is_refused) {
+            nb_reply_problem(request, 503, state.reason);
+            return 0;
+        }
     }
     return reply_ready(request, error);
 }
@@ -86,6 +110,9 @@ int nb_route_metrics(struct nb_request *request, struct nb_error *error)
     if (nb_metrics_write(request->server->metrics, &statistics, &request->reply.body) != 0 ||
         write_budgets(request->server, &request->reply.body) != 0 ||
         nb_evaluations_metrics(request->server->evaluations, &request->reply.body) != 0)
+        return nb_error_no_memory(error);
+    if (request->server->nodes != NULL &&
+        nb_nodes_metrics(request->server->nodes, &request->reply.body) != 0)
         return nb_error_no_memory(error);
     return nb_reply_with(request, 200, "text/plain; version=0.0.4; charset=utf-8");
 }

@@ -298,6 +298,8 @@ static void emit_receipt(struct nb_emitter *e, struct nb_string model,
     if (receipt->status != NB_FORGOTTEN && receipt->status != NB_QUARANTINED)
         nb_emit_member_u64(e, "new_tokens", receipt->new_tokens);
     nb_emit_flag(e, "truncated", receipt->truncated);
+    if (receipt->number > 0)
+        nb_emit_member_u64(e, "number", receipt->number);
     emit_receipt_labels(e, receipt);
     nb_emit_close(e, '}');
 }

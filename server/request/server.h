@@ -19,6 +19,7 @@ struct nb_engine;
 struct nb_evaluations;
 struct nb_limits;
 struct nb_metrics;
+struct nb_nodes;
 struct nb_pool;
 struct nb_route;
 struct nb_scratch_pool;
@@ -31,6 +32,7 @@ struct nb_server {
     size_t route_count;
     struct nb_engine *engine;
     struct nb_metrics *metrics;
+    struct nb_nodes *nodes; /* that share what they learn; NULL: this one is alone */
     struct nb_limits *limits;
     struct nb_evaluations *evaluations;
     struct nb_scratch_pool *scratch;

@@ -40,10 +40,10 @@ class Page:
 
 
 def family_name(page, sample):
-    """Samples of a histogram are named after it with a suffix."""
-    for suffix in ("_bucket", "_sum", "_count"):
+    """Samples of a histogram, and those of a summary, are named after it with a suffix."""
+    for suffix, kinds in (("_bucket", ("histogram",)), ("_sum", ("histogram", "summary")), ("_count", ("histogram", "summary"))):
         base = sample[:-len(suffix)]
-        if sample.endswith(suffix) and base in page.families and page.families[base].type == "histogram":
+        if sample.endswith(suffix) and base in page.families and page.families[base].type in kinds:
             return base
     return sample
 

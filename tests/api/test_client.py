@@ -3,6 +3,7 @@
 comes out, and the exit status."""
 import contextlib
 import csv
+import http.server
 import io
 import json
 import os
@@ -25,7 +26,7 @@ VALGRIND = True
 USAGE, DATAERR, NOINPUT, UNAVAILABLE, CANTCREAT, IOERR, TEMPFAIL, NOPERM = 64, 65, 66, 69, 73, 74, 75, 77
 COMMANDS = ("train", "classify", "explain", "filter", "untrain", "models", "stats", "evaluate",
             "export", "import", "undo", "backup", "quarantine", "refit", "sample", "network",
-            "rename-label", "delete-label", "derive", "cluster", "create", "set", "show", "delete", "bench", "restore", "em", "watch")
+            "rename-label", "delete-label", "derive", "cluster", "create", "set", "show", "delete", "bench", "restore", "em", "watch", "nodes")
 HAM = b"From: anna@example.org\nTo: ben@example.org\nSubject: garden %d\nDate: today\n\nlunch in the garden %d\n"
 SPAM = b"From: win@example.net\nTo: ben@example.org\nSubject: prize %d\nDate: today\n\ncheap pills, win a prize %d\n"
 
@@ -453,6 +454,52 @@ def test_refit(api):
     api.put("/v1/models/book-refit", {"preset": "book"}).ok(201)
     client.run("refit", "book-refit", status=DATAERR)
     holds("stacked" in client.said, client.said)
+
+
+class Told(http.server.BaseHTTPRequestHandler):
+    """Says what a node would say of itself."""
+
+    def do_GET(self):
+        number, digest, moves = self.server.said
+        if moves:
+            self.server.said = (number + 1, digest, moves)
+        body = {"/readyz": {"status": "ready", "cluster": {"connected": True, "applied": number, "behind": 1234, "stream": "s"}},
+                "/v1/state/digest": {"number": number, "digest": digest}}[self.path]
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps(body).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def told(stack, number, digest, moves=False):
+    """The URL of one that says so."""
+    server = http.server.HTTPServer(("127.0.0.1", 0), Told)
+    server.said = (number, digest, moves)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    stack.callback(server.server_close)
+    stack.callback(server.shutdown)
+    return f"http://127.0.0.1:{server.server_port}"
+
+
+def test_nodes(api):
+    client = Bayesc(api)
+    client.run("nodes", status=DATAERR)
+    holds("no [cluster]" in client.said, client.said)
+    with contextlib.ExitStack() as stack:
+        same = [told(stack, 7, "abc") for _ in range(3)]
+        shown = client.run("nodes", *same).decode().splitlines()
+        equal([line.split() for line in shown[1:]], [[url, "yes", "7", "1,234", "abc"] for url in same])
+        rows = client.json("nodes", *same)
+        equal([(row["url"], row["digest"]["number"], row["ready"]["cluster"]["applied"]) for row in rows],
+              [(url, 7, 7) for url in same])
+        client.run("nodes", same[0], same[1], told(stack, 7, "abd"), status=DATAERR)
+        holds("have not learned the same" in client.said, client.said)
+        client.run("nodes", same[0], told(stack, 7, "abc", True), status=TEMPFAIL)
+        client.run("nodes", same[0], f"http://127.0.0.1:{free_port()}", status=UNAVAILABLE)
+        client.run("nodes", *same * 30, status=USAGE)
 
 
 def test_derive(api):

@@ -16,11 +16,13 @@ def read(*path):
 
 
 def is_there(name):
-    """`module.test_x` of tests/api, `tests/unit/.../test_x.c:case`, or `tests/fuzz/fuzz_x.c`."""
+    """`module.test_x` of tests/api, `tests/unit/.../test_x.c:case`, `tests/nodes/test_x.py:test_y`, or `tests/fuzz/fuzz_x.c`."""
     path, _, case = name.partition(":")
     if name.startswith("tests/"):
         if not os.path.exists(os.path.join(ROOT, path)):
             return False
+        if path.endswith(".py"):
+            return bool(case) and f"\ndef {case}(" in read(path)
         return f"START_TEST({case})" in read(path) if case else path.startswith("tests/fuzz/")
     module, _, function = name.partition(".")
     file = os.path.join("tests", "api", module + ".py")
@@ -45,7 +47,8 @@ def test_each_claim_has_tests_that_exist(_api):
 
 def test_the_check_finds_what_is_missing(_api):
     for name in ("test_access.test_nothing_of_the_kind", "test_nothing.test_x", "tests/fuzz/fuzz_nothing.c",
-                 "tests/unit/server/access/test_peer.c:nothing", "tests/unit/nothing.c:nothing", "scripts/check-layers"):
+                 "tests/unit/server/access/test_peer.c:nothing", "tests/unit/nothing.c:nothing", "tests/nodes/test_samples.py:test_nothing",
+                 "tests/nodes/test_samples.py", "scripts/check-layers"):
         equal(is_there(name), False, name)
 
 

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/replica/carry.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/base/pack.h"
+#include "core/settings/settings.h"
+#include "core/submit/batch.h"
+#include "core/submit/features.h"
+
+/* ---- out ------------------------------------------------------------------------------------- */
+
+static int by_id(const void *a, const void *b)
+{
+    uint64_t x = ((const struct nb_operation_feature *)a)->id;
+    uint64_t y = ((const struct nb_operation_feature *)b)->id;
+    return (x > y) - (x < y);
+}
+
+/* A feature that no document has here may be new to the others, too, so it carries its text. */
+static size_t list_features(const struct nb_submitted *change, struct nb_operation_feature *list)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < change->known_count; i++)
+        list[size++] = (struct nb_operation_feature){.id = change->known_ids[i],
+                                                     .count = change->known[i].count};
+    for (size_t i = 0; i < change->other_count; i++) {
+        const struct nb_pending *p = &change->others[i];
+        list[size++] = (struct nb_operation_feature){
+            .id = p->id,
+            .count = p->count,
+            .has_text = true,
+            .text = {change->texts.bytes + p->text_offset, p->text_length}};
+    }
+    return size;
+}
+
+static int write_features(const struct nb_submitted *change, struct nb_buffer *out)
+{
+    struct nb_operation_feature *list = malloc((nb_submitted_size(change) + 1) * sizeof *list);
+    if (list == NULL)
+        return NB_NO_MEMORY;
+    size_t size = list_features(change, list);
+    qsort(list, size, sizeof *list, by_id);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < size; i++)
+        rc = nb_operation_feature_write(&list[i], out);
+    free(list);
+    return rc;
+}
+
+static uint32_t flags_of(const struct nb_submitted *c)
+{
+    return (c->untrain ? NB_OPERATION_UNTRAIN : 0u) |
+           (c->quarantined ? NB_OPERATION_QUARANTINED : 0u) |
+           (c->is_label && !c->is_recalled ? NB_OPERATION_IS_LABEL : 0u) |
+           (c->is_recalled ? NB_OPERATION_IS_RECALLED : 0u) |
+           (c->forgets ? NB_OPERATION_FORGETS : 0u) | (c->is_aged ? NB_OPERATION_IS_AGED : 0u) |
+           (c->is_note ? NB_OPERATION_IS_NOTE : 0u) | (c->is_refit ? NB_OPERATION_IS_REFIT : 0u) |
+           (c->truncated ? NB_OPERATION_TRUNCATED : 0u);
+}
+
+/* Only a change with a document makes a model. */
+static uint8_t creates(const struct nb_batch *batch, const struct nb_submitted *c)
+{
+    bool may = !c->untrain && !c->quarantined && !c->is_label && !c->is_note && !c->is_refit &&
+               c->taken == 0;
+    if (atomic_load(&batch->live->persisted) || !may)
+        return 0;
+    struct nb_published *published = nb_live_settings(batch->live);
+    uint8_t preset = (uint8_t)(published->settings.preset + 1);
+    nb_published_release(&published);
+    return preset;
+}
+
+int nb_carry_write(const struct nb_batch *batch, size_t index, int64_t time, uint64_t last,
+                   struct nb_buffer *out)
+{
+    const struct nb_submitted *c = &batch->changes[index];
+    struct nb_live *live = batch->live;
+    struct nb_buffer features = {0};
+    assert(index < batch->size && live != NULL);
+    int rc = write_features(c, &features);
+    struct nb_operation o = {
+        .kind = NB_OPERATION_CHANGE,
+        .time = time,
+        .errand = {.model = nb_buffer_string(&batch->name), .source = nb_buffer_string(&c->source)},
+        .flags = flags_of(c),
+        .number = atomic_load(&live->persisted) ? live->number : 0,
+        .creates = creates(batch, c),
+        .last = last,
+        .taken = c->taken,
+        .restored = c->restored,
+        .labelled = c->labelled,
+        .note_documents = c->note_documents,
+        .part = (uint32_t)c->part,
+        .id = nb_buffer_string(&c->id),
+        .label = nb_buffer_string(&c->label),
+        .released = nb_buffer_string(&c->released),
+        .fields = c->fields,
+        .positions = c->positions,
+        .feature_count = nb_submitted_size(c),
+        .features = nb_buffer_string(&features),
+    };
+    if (rc == 0)
+        rc = nb_operation_write(&o, out);
+    nb_buffer_deinit(&features);
+    return rc;
+}
+
+/* ---- in -------------------------------------------------------------------------------------- */
+
+/* Their rows are this node's own: the writer looks all of them up. */
+static int read_features(const struct nb_operation *o, struct nb_submitted *change)
+{
+    struct nb_unpacker u = nb_unpacker_of(o->features.bytes, o->features.length);
+    change->others = malloc((o->feature_count + 1) * sizeof *change->others);
+    if (change->others == NULL)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < o->feature_count; i++) {
+        struct nb_operation_feature f = nb_operation_next(&u);
+        struct nb_pending *p = &change->others[change->other_count++];
+        *p = (struct nb_pending){.id = f.id, .count = f.count};
+        if (nb_submitted_text(change, p, f.text) != 0)
+            return NB_NO_MEMORY;
+    }
+    assert(nb_unpacker_done(&u));
+    return 0;
+}
+
+static int read_texts(const struct nb_operation *o, struct nb_submitted *c)
+{
+    const struct nb_string *from[] = {&o->id, &o->label, &o->errand.source, &o->released};
+    struct nb_buffer *to[] = {&c->id, &c->label, &c->source, &c->released};
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++)
+        if (nb_buffer_append(to[i], from[i]->bytes, from[i]->length) != 0)
+            return NB_NO_MEMORY;
+    return read_features(o, c);
+}
+
+static struct nb_submitted change_of(const struct nb_operation *o, uint64_t position,
+                                     uint64_t after)
+{
+    return (struct nb_submitted){
+        .untrain = (o->flags & NB_OPERATION_UNTRAIN) != 0,
+        .quarantined = (o->flags & NB_OPERATION_QUARANTINED) != 0,
+        .is_label = (o->flags & NB_OPERATION_IS_LABEL) != 0,
+        .is_recalled = (o->flags & NB_OPERATION_IS_RECALLED) != 0,
+        .forgets = (o->flags & NB_OPERATION_FORGETS) != 0,
+        .is_aged = (o->flags & NB_OPERATION_IS_AGED) != 0,
+        .is_note = (o->flags & NB_OPERATION_IS_NOTE) != 0,
+        .is_refit = (o->flags & NB_OPERATION_IS_REFIT) != 0,
+        .truncated = (o->flags & NB_OPERATION_TRUNCATED) != 0,
+        .taken = o->taken,
+        .restored = o->restored,
+        .labelled = o->labelled,
+        .note_documents = o->note_documents,
+        .part = (enum nb_refit_part)o->part,
+        .fields = o->fields,
+        .positions = o->positions,
+        .relayed = {.position = position,
+                    .after = after,
+                    .time = o->time,
+                    .model = o->number,
+                    .creates = o->creates,
+                    .last = o->last},
+    };
+}
+
+int nb_carry_read(struct nb_engine *engine, const struct nb_operation *o, uint64_t position,
+                  uint64_t after, bool single, struct nb_batch **out, struct nb_error *error)
+{
+    struct nb_batch *batch;
+    struct nb_settings settings;
+    enum nb_preset preset = o->creates > 0 ? (enum nb_preset)(o->creates - 1) : NB_PRESET_TEXT;
+    int rc = nb_batch_new(engine, o->errand.model, single, &batch, error);
+    if (rc != 0)
+        return rc;
+    nb_settings_init(&settings, preset);
+    struct nb_submitted change = change_of(o, position, after);
+    rc = read_texts(o, &change);
+    if (rc != 0) {
+        nb_submitted_deinit(&change);
+        (void)nb_error_no_memory(error);
+    } else {
+        rc = nb_batch_take(batch, &settings, &change, error);
+    }
+    nb_settings_deinit(&settings);
+    if (rc == 0)
+        *out = batch;
+    else
+        nb_batch_free(&batch);
+    return rc;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Changes on their way into operations, and out of them. Any thread.
+ */
+#ifndef NB_CORE_REPLICA_CARRY_H
+#define NB_CORE_REPLICA_CARRY_H
+
+#include "core/replica/operation.h"
+#include "core/stage/batch.h"
+
+/* Writes the change of the batch with this index as an operation. `last`: the condition of
+ * nb_relayed, or 0. Returns 0 or NB_NO_MEMORY. */
+int nb_carry_write(const struct nb_batch *batch, size_t index, int64_t time, uint64_t last,
+                   struct nb_buffer *out);
+
+/* Makes a batch of the one change that the operation is, for the writer; the caller frees it.
+ * `single` as for nb_batch_new. Returns 0, NB_TOO_LARGE (too many models) or NB_NO_MEMORY. */
+int nb_carry_read(struct nb_engine *engine, const struct nb_operation *operation, uint64_t position,
+                  uint64_t after, bool single, struct nb_batch **batch, struct nb_error *error);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A sum of hashes, so that it does not depend on the order of rows: 128 bits each, of bytes that
+ * say what the hash is of.
+ */
+#include "core/replica/digest.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/array.h"
+#include "core/base/pack.h"
+#include "core/base/wide.h"
+#include "core/engine/writer.h"
+#include "core/registry/registry.h"
+#include "core/store/ledger.h"
+#include "core/store/rows.h"
+
+enum { NAMES_AT_ONCE = 64 };
+
+/* What a hash is of. */
+enum kind { KIND_STORE = 1, KIND_MODEL, KIND_LABEL, KIND_FEATURE, KIND_DOCUMENT };
+
+struct summing {
+    struct nb_engine *engine;
+    struct nb_digest *digest;
+    uint64_t want;
+    nb_uint128 sum;
+    struct nb_live *live; /* of what follows */
+    struct nb_buffer bytes;
+    struct nb_rows rows;
+    struct nb_cell *cells;
+    size_t cell_room;
+};
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+static struct nb_packer begin(struct summing *s, enum kind kind)
+{
+    struct nb_packer w = {.out = &s->bytes};
+    s->bytes.length = 0;
+    nb_pack_u8(&w, (uint8_t)kind);
+    if (s->live != NULL)
+        nb_pack_varint(&w, s->live->number);
+    return w;
+}
+
+static int add(struct summing *s, const struct nb_packer *w)
+{
+    XXH128_hash_t hash = XXH3_128bits(s->bytes.bytes, s->bytes.length);
+    if (w->code == 0)
+        s->sum += (nb_uint128)hash.high64 << 64 | hash.low64;
+    return w->code;
+}
+
+/* ---- a model --------------------------------------------------------------------------------- */
+
+static int add_model(struct summing *s)
+{
+    struct nb_buffer settings = {0};
+    struct nb_packer w = begin(s, KIND_MODEL);
+    if (nb_settings_write(&s->live->published->settings, &settings) != 0)
+        w.code = NB_NO_MEMORY;
+    nb_pack_string(&w, nb_live_name(s->live));
+    nb_pack_string(&w, nb_buffer_string(&settings));
+    nb_pack_varint(&w, s->live->checkpoint.last);
+    nb_buffer_deinit(&settings);
+    return add(s, &w);
+}
+
+static int add_labels(struct summing *s)
+{
+    const struct nb_model *counts = s->live->counts;
+    int rc = 0;
+    for (uint32_t label = 0; rc == 0 && label < nb_model_label_count(counts); label++) {
+        struct nb_packer w = begin(s, KIND_LABEL);
+        nb_pack_varint(&w, label);
+        nb_pack_string(&w, nb_model_label_name(counts, label));
+        nb_pack_varint(&w, nb_model_documents(counts, label));
+        nb_pack_varint(&w, nb_model_occurrences(counts, label, NB_ALL_TOKENS));
+        rc = add(s, &w);
+    }
+    return rc;
+}
+
+static int add_row(struct summing *s, uint32_t row)
+{
+    const struct nb_model *counts = s->live->counts;
+    size_t size = nb_model_cells(counts, row, s->cells, s->cell_room);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < size; i++) {
+        struct nb_packer w = begin(s, KIND_FEATURE);
+        nb_pack_u64(&w, nb_model_row_id(counts, row));
+        nb_pack_varint(&w, s->cells[i].label);
+        nb_pack_varint(&w, s->cells[i].occurrences);
+        nb_pack_varint(&w, s->cells[i].documents);
+        rc = add(s, &w);
+    }
+    return rc;
+}
+
+static int add_rows(struct summing *s)
+{
+    const struct nb_model *counts = s->live->counts;
+    size_t labels = nb_model_label_count(counts);
+    int rc = nb_array_reserve(&s->cells, &s->cell_room, labels + 1, sizeof *s->cells);
+    for (uint32_t row = 0; rc == 0 && row < nb_model_rows(counts); row++)
+        rc = add_row(s, row);
+    return rc;
+}
+
+/* The hash of a bag, by ids: a sum as well. */
+static uint64_t hash_of_bag(const struct summing *s)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < s->rows.size; i++) {
+        const struct nb_row_count *c = &s->rows.counts[i];
+        uint64_t pair[2] = {nb_model_row_id(s->live->counts, c->row), c->count};
+        sum += XXH3_64bits(pair, sizeof pair);
+    }
+    return sum;
+}
+
+static int add_document(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct summing *s = user;
+    const struct nb_change *c = &entry->change;
+    s->rows.size = 0;
+    int rc = nb_bag_decode(c->bag, nb_model_rows(s->live->counts), &s->rows, error);
+    struct nb_packer w = begin(s, KIND_DOCUMENT);
+    nb_pack_varint(&w, entry->number);
+    nb_pack_varint(&w, (uint64_t)c->time);
+    nb_pack_string(&w, c->source);
+    nb_pack_varint(&w, c->label);
+    nb_pack_string(&w, c->id);
+    nb_pack_varint(&w, c->tokens);
+    nb_pack_u64(&w, rc == 0 ? hash_of_bag(s) : 0);
+    if (rc == 0)
+        rc = add(s, &w);
+    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
+}
+
+static int add_documents(struct summing *s, const struct nb_view *view, struct nb_error *error)
+{
+    struct nb_error why = {0};
+    int rc = nb_ledger_walk_only(view, s->live->number, 0, NB_LEDGER_LIVING, add_document, s, &why);
+    return rc == 0 ? 0 : nb_live_note(s->live, rc, &why, error);
+}
+
+static int add_all_of(struct summing *s, const char *name, const struct nb_view *view,
+                      struct nb_error *error)
+{
+    int rc = nb_registry_acquire(s->engine, nb_string_of(name), false, &s->live, error);
+    if (rc != 0)
+        return rc;
+    if (add_model(s) != 0 || add_labels(s) != 0 || add_rows(s) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = add_documents(s, view, error);
+    nb_registry_release(s->engine, &s->live);
+    return rc;
+}
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+static int add_some(struct summing *s, struct nb_buffer *after, bool *more,
+                    const struct nb_view *view, struct nb_error *error)
+{
+    char **names;
+    size_t count;
+    int rc = nb_registry_names(s->engine, nb_buffer_string(after), NAMES_AT_ONCE, &names, &count,
+                               more, error);
+    if (rc != 0)
+        return rc;
+    after->length = 0;
+    if (count > 0 && nb_buffer_puts(after, names[count - 1]) != 0)
+        rc = nb_error_no_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        if (rc == 0)
+            rc = add_all_of(s, names[i], view, error);
+        free(names[i]);
+    }
+    free(names);
+    return rc;
+}
+
+static int add_store(struct summing *s)
+{
+    struct nb_packer w = begin(s, KIND_STORE);
+    nb_pack_varint(&w, s->engine->serials.entry);
+    nb_pack_varint(&w, s->engine->serials.model);
+    nb_pack_bytes(&w, s->engine->key.bytes, NB_KEY_BYTES);
+    return add(s, &w);
+}
+
+static int digest_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    struct summing *s = argument;
+    struct nb_view view;
+    struct nb_buffer after = {0};
+    bool more = true;
+    s->digest->number = engine->standing.is_known ? engine->standing.written : 0;
+    if (s->want != 0 && s->want != s->digest->number)
+        return nb_error_set(error, NB_CONFLICT,
+                            "the node is at %" PRIu64 " already, and has no digest of %" PRIu64,
+                            s->digest->number, s->want);
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    if (add_store(s) != 0)
+        rc = nb_error_no_memory(error);
+    while (rc == 0 && more)
+        rc = add_some(s, &after, &more, &view, error);
+    nb_store_snapshot_end(&view);
+    nb_buffer_deinit(&after);
+    return rc;
+}
+
+int nb_digest(struct nb_engine *engine, uint64_t want, struct nb_digest *digest,
+              struct nb_error *error)
+{
+    struct summing s = {.engine = engine, .digest = digest, .want = want};
+    int rc = nb_writer_run(engine, digest_task, &s, error);
+    if (rc == 0)
+        (void)snprintf(digest->digits, sizeof digest->digits, "%016" PRIx64 "%016" PRIx64,
+                       (uint64_t)(s.sum >> 64), (uint64_t)s.sum);
+    nb_buffer_deinit(&s.bytes);
+    nb_rows_deinit(&s.rows);
+    free(s.cells);
+    return rc;
+}

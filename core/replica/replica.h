@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A node of several that share what they learn. What is asked of its engine is published as
+ * operations (operation.h) into one stream for all nodes; what the stream delivers is applied by
+ * the engine's writer, in the order of the stream, with the position in it in the same
+ * transactions. So each operation is applied once, whatever dies when, and a client gets the
+ * receipt that one node alone would give. How messages travel is the transport's business
+ * (server/nodes).
+ *
+ * Threads: one thread, the follower, calls nb_replica_deliver, nb_replica_tick and
+ * nb_replica_settle. All others are for any thread, except where it says otherwise.
+ */
+#ifndef NB_CORE_REPLICA_REPLICA_H
+#define NB_CORE_REPLICA_REPLICA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "core/base/string.h"
+
+struct nb_engine;
+struct nb_replica;
+
+struct nb_replica_settings {
+    /* Publishes a message; the stream takes one of two that have the same id and come soon after
+     * each other. Returns 0 when it is on its way: then it is delivered, or nb_replica_refuse is
+     * called, or neither, if nobody knows. Else a code: it was not sent. Any thread. */
+    int (*publish)(void *user, const char *id, struct nb_string message, struct nb_error *error);
+    void *user;
+    size_t message_most; /* bytes of a message */
+    uint64_t patience;   /* nanoseconds that a client waits for its change to come back */
+};
+
+/* Makes a node of an engine that was just opened and that nobody uses yet; the caller frees it
+ * after the last use of the engine, before it is closed. `stream` and `created` say which stream it
+ * is, which has `last` messages so far. NB_CONFLICT: the store belongs to another stream, is ahead
+ * of this one, or has changes that are in none. Other codes: of the store. */
+int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *settings,
+                   struct nb_string stream, uint64_t created, uint64_t last,
+                   struct nb_replica **replica, struct nb_error *error);
+/* Waits for the writer to finish what was delivered; who still waits for an answer is told that the
+ * daemon stops. Then the engine has no relay any more. */
+void nb_replica_free(struct nb_replica **replica);
+
+/* The name of the stream that the store belongs to, borrowed; NULL: it belongs to none. Before
+ * anybody uses the engine. */
+const char *nb_replica_stream(const struct nb_engine *engine);
+
+/* The position of the last operation that is on this node's disk, and of the last delivered. */
+uint64_t nb_replica_applied(const struct nb_replica *replica);
+uint64_t nb_replica_delivered(const struct nb_replica *replica);
+
+/* The hash of a message; and of the one that was delivered last, by which the follower sees whether
+ * the stream still has it: a stream that has lost its end goes on with others. */
+uint64_t nb_replica_hash(struct nb_string message);
+uint64_t nb_replica_delivered_hash(const struct nb_replica *replica);
+
+/* Takes the message at a position; one that was delivered before is passed over. Positions ascend;
+ * some may be missing. Returns when the writer has it, not when it is applied. What is no operation
+ * is passed over, by all nodes, and so is what has no id: NB_CORRUPT says so. NB_VERSION: this node
+ * cannot apply it, so that it must not follow any further. NB_STOPPING: the node stops. */
+int nb_replica_deliver(struct nb_replica *replica, uint64_t position, const char *id,
+                       struct nb_string message, struct nb_error *error);
+/* Tries again what failed for a reason that may have passed (a full disk), and tells clients that
+ * have waited too long. To be called some times a second. */
+void nb_replica_tick(struct nb_replica *replica);
+/* Waits until all that was delivered is applied. Returns 0 or NB_STOPPING. */
+int nb_replica_settle(struct nb_replica *replica);
+
+/* The message of this id will not come: its client is told why. */
+void nb_replica_refuse(struct nb_replica *replica, const char *id, const struct nb_error *why);
+/* The node stops: the follower's calls return soon. */
+void nb_replica_stop(struct nb_replica *replica);
+
+#endif

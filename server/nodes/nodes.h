@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This node's place among those that share a stream of NATS JetStream: connects, publishes,
+ * follows, and says how it stands. The only includer of the library; a build without the library
+ * refuses to start with [cluster]. Any thread, except where a function says otherwise.
+ */
+#ifndef NB_SERVER_NODES_NODES_H
+#define NB_SERVER_NODES_NODES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "core/base/key.h"
+
+struct nb_config;
+struct nb_engine;
+struct nb_nodes;
+
+/* Reads the key that all nodes have: 64 hexadecimal digits, and white space around them. Returns 0,
+ * NB_INVALID, or the code of a file that cannot be read. */
+int nb_nodes_read_key(const char *path, unsigned char key[NB_KEY_BYTES], struct nb_error *error);
+
+/* Begins to look for the others, in a thread of its own: it does not wait for them. The engine was
+ * opened with the setting `shared`; `config` is borrowed and stays. Main thread. */
+int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
+                   struct nb_nodes **nodes, struct nb_error *error);
+/* Leaves them. Nobody waits for a change any more. Main thread. */
+void nb_nodes_stop(struct nb_nodes **nodes);
+
+struct nb_nodes_state {
+    bool connected;  /* to a NATS server, and it has followed the stream so far */
+    bool is_refused; /* it must not follow, because: */
+    char reason[NB_ERROR_TEXT];
+    const char *stream;
+    uint64_t applied, behind;
+    uint64_t published,
+        publish_nanoseconds; /* acknowledged by a majority; and how long that took */
+};
+void nb_nodes_state(struct nb_nodes *nodes, struct nb_nodes_state *state);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/nodes/route.h"
+
+#include <time.h>
+
+#include "config/config.h"
+#include "core/base/clock.h"
+#include "core/replica/digest.h"
+#include "server/base/metrics.h"
+#include "server/json/emit.h"
+#include "server/nodes/nodes.h"
+#include "server/request/answer.h"
+#include "server/request/query.h"
+#include "server/request/request.h"
+#include "server/request/server.h"
+
+enum { LOOK_NANOSECONDS = 2000000 };
+
+/* One look whether the position is applied here; returns as nb_nodes_wait_after. */
+static int look(const struct nb_request *request, uint64_t number, struct nb_error *error)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
+    struct nb_server *server = request->server;
+    struct nb_nodes_state state;
+    uint64_t patience = server->startup->cluster_patience * UINT64_C(1000000000);
+    if (server->nodes == NULL)
+        return nb_error_set(error, NB_CONFLICT, "this bayesd is none of several ([cluster])");
+    nb_nodes_state(server->nodes, &state);
+    if (state.applied >= number)
+        return 0;
+    if (nb_clock_monotonic() - request->started > patience || atomic_load(&server->is_cutting))
+        return nb_error_set(error, NB_STOPPING,
+                            "this node has applied %llu changes and not %llu yet: ask again later, "
+                            "or another node",
+                            (unsigned long long)state.applied, (unsigned long long)number);
+    (void)nanosleep(&pause, NULL); /* it may wake early */
+    return NB_WAIT;
+}
+
+int nb_nodes_wait_after(struct nb_request *request, struct nb_error *error)
+{
+    uint64_t number;
+    int rc = nb_request_query_count(request, "after", 0, UINT64_MAX, &number, error);
+    return rc == 0 ? look(request, number, error) : rc;
+}
+
+int nb_route_digest(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_digest digest;
+    uint64_t at = 0;
+    int rc = nb_request_query_count(request, "at", 0, UINT64_MAX, &at, error);
+    if (rc == 0 && at > 0)
+        do
+            rc = look(request, at, error);
+        while (rc == NB_WAIT); /* on a thread for long work */
+    if (rc == 0)
+        rc = nb_digest(request->server->engine, at, &digest, error);
+    if (rc != 0)
+        return rc;
+    struct nb_emitter e = nb_emit_begin(&request->reply.body);
+    nb_emit_open(&e, '{');
+    nb_emit_member_u64(&e, "number", digest.number);
+    nb_emit_member_text(&e, "digest", digest.digits);
+    nb_emit_close(&e, '}');
+    return nb_reply_written(request, nb_emit_end(&e), error);
+}
+
+void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes)
+{
+    struct nb_nodes_state state;
+    nb_nodes_state(nodes, &state);
+    nb_emit_key(e, "cluster");
+    nb_emit_open(e, '{');
+    nb_emit_key(e, "connected");
+    nb_emit_bool(e, state.connected);
+    nb_emit_member_u64(e, "applied", state.applied);
+    nb_emit_member_u64(e, "behind", state.behind);
+    nb_emit_member_text(e, "stream", state.stream);
+    if (!state.connected && state.reason[0] != '\0')
+        nb_emit_member_text(e, "reason", state.reason);
+    nb_emit_close(e, '}');
+}
+
+int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out)
+{
+    struct nb_nodes_state state;
+    nb_nodes_state(nodes, &state);
+    int rc = nb_metrics_gauge(out, "cluster_connected",
+                              "Whether this node follows the stream of its cluster.",
+                              state.connected ? 1 : 0);
+    if (rc == 0)
+        rc = nb_metrics_gauge(out, "cluster_applied",
+                              "Place in the stream of the last change on this node's disk.",
+                              (double)state.applied);
+    if (rc == 0)
+        rc = nb_metrics_gauge(out, "cluster_behind",
+                              "Changes that the stream has and this node does not.",
+                              (double)state.behind);
+    return rc != 0 ? rc
+                   : nb_buffer_printf(out,
+                                      "# HELP bayesd_cluster_publish_seconds Time until a majority "
+                                      "of the NATS servers had a change.\n"
+                                      "# TYPE bayesd_cluster_publish_seconds summary\n"
+                                      "bayesd_cluster_publish_seconds_sum %.6f\n"
+                                      "bayesd_cluster_publish_seconds_count %llu\n",
+                                      (double)state.publish_nanoseconds / 1e9,
+                                      (unsigned long long)state.published);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifdef NB_HAS_NATS
+
+#include "server/nodes/stream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "core/replica/replica.h"
+
+enum {
+    SERVERS_MOST = 64,
+    ANSWER_MILLISECONDS = 2000, /* of the stream */
+    PENDING_MOST = 16384,       /* messages that were published and not acknowledged */
+    STALL_MILLISECONDS = 1000,
+    RECONNECT_MILLISECONDS = 250,
+    PENDING_MESSAGES = 65536, /* that were delivered and not taken */
+};
+static const int64_t DUPLICATES_LEAST = INT64_C(120000000000); /* nanoseconds */
+
+int nb_stream_error(natsStatus status, const char *what, struct nb_error *error)
+{
+    return nb_error_set(error, NB_STOPPING, "%s: %s", what, natsStatus_GetText(status));
+}
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+static natsStatus set_servers(natsOptions *options, char *list)
+{
+    const char *servers[SERVERS_MOST];
+    int count = 0;
+    char *rest = list;
+    for (char *one; count < SERVERS_MOST && (one = strtok_r(rest, ", ", &rest)) != NULL;)
+        servers[count++] = one;
+    return natsOptions_SetServers(options, servers, count);
+}
+
+static natsStatus set_tls(natsOptions *options, const struct nb_config *config)
+{
+    natsStatus s = NATS_OK;
+    if (config->cluster_tls_ca[0] != '\0')
+        s = natsOptions_LoadCATrustedCertificates(options, config->cluster_tls_ca);
+    if (s == NATS_OK && config->cluster_tls_certificate[0] != '\0')
+        s = natsOptions_LoadCertificatesChain(options, config->cluster_tls_certificate,
+                                              config->cluster_tls_key);
+    if (s == NATS_OK && config->cluster_tls_ca[0] != '\0')
+        s = natsOptions_SetSecure(options, true);
+    return s;
+}
+
+static natsStatus set_options(natsOptions *options, const struct nb_config *config)
+{
+    char *servers = strdup(config->cluster_servers);
+    natsStatus s = servers == NULL ? NATS_NO_MEMORY : set_servers(options, servers);
+    free(servers);
+    if (s == NATS_OK)
+        s = natsOptions_SetName(options, "bayesd");
+    if (s == NATS_OK)
+        s = natsOptions_SetMaxReconnect(options, -1);
+    if (s == NATS_OK)
+        s = natsOptions_SetReconnectWait(options, RECONNECT_MILLISECONDS);
+    if (s == NATS_OK)
+        s = natsOptions_SetTimeout(options, ANSWER_MILLISECONDS);
+    if (s == NATS_OK)
+        s = natsOptions_SetPingInterval(options, ANSWER_MILLISECONDS);
+    if (s == NATS_OK)
+        s = natsOptions_SetMaxPingsOut(options, 3);
+    if (s == NATS_OK)
+        s = natsOptions_SetMaxPendingMsgs(options, PENDING_MESSAGES);
+    /* What is published while there is no server is refused, not kept. */
+    if (s == NATS_OK)
+        s = natsOptions_SetReconnectBufSize(options, 0);
+    if (s == NATS_OK && config->cluster_credentials[0] != '\0')
+        s = natsOptions_SetUserCredentialsFromFiles(options, config->cluster_credentials, NULL);
+    return s == NATS_OK ? set_tls(options, config) : s;
+}
+
+int nb_stream_open(struct nb_stream *stream, const struct nb_config *config, jsPubAckHandler on_ack,
+                   void *user, struct nb_error *error)
+{
+    jsOptions options;
+    *stream = (struct nb_stream){.options = NULL};
+    (void)snprintf(stream->subject, sizeof stream->subject, "%s.changes", config->cluster_stream);
+    natsStatus s = natsOptions_Create(&stream->options);
+    if (s == NATS_OK)
+        s = set_options(stream->options, config);
+    if (s != NATS_OK) {
+        nb_stream_close(stream);
+        return nb_error_set(error, NB_INVALID, "[cluster]: %s", natsStatus_GetText(s));
+    }
+    s = natsConnection_Connect(&stream->connection, stream->options);
+    if (s == NATS_OK)
+        s = jsOptions_Init(&options);
+    options.Wait = ANSWER_MILLISECONDS;
+    options.PublishAsync.MaxPending = PENDING_MOST;
+    options.PublishAsync.StallWait = STALL_MILLISECONDS;
+    options.PublishAsync.AckHandler = on_ack;
+    options.PublishAsync.AckHandlerClosure = user;
+    if (s == NATS_OK)
+        s = natsConnection_JetStream(&stream->context, stream->connection, &options);
+    if (s == NATS_OK)
+        return 0;
+    nb_stream_close(stream);
+    return nb_stream_error(s, "no NATS server answers", error);
+}
+
+void nb_stream_close(struct nb_stream *stream)
+{
+    if (stream->connection != NULL)
+        natsConnection_Close(stream->connection);
+    jsCtx_Destroy(stream->context);
+    natsConnection_Destroy(stream->connection);
+    natsOptions_Destroy(stream->options);
+    *stream = (struct nb_stream){.options = NULL};
+}
+
+bool nb_stream_is_connected(const struct nb_stream *stream)
+{
+    return stream->connection != NULL &&
+           natsConnection_Status(stream->connection) == NATS_CONN_STATUS_CONNECTED;
+}
+
+/* ---- the stream ------------------------------------------------------------------------------ */
+
+/* Longer than any node publishes a message again. */
+static int64_t duplicates_of(const struct nb_config *config)
+{
+    int64_t twice = (int64_t)config->cluster_patience * 2 * INT64_C(1000000000);
+    return twice > DUPLICATES_LEAST ? twice : DUPLICATES_LEAST;
+}
+
+/* Several nodes may make it at once. */
+static natsStatus make(struct nb_stream *stream, const struct nb_config *config,
+                       const char *identity)
+{
+    jsStreamInfo *info = NULL;
+    jsStreamConfig wanted;
+    const char *subjects[] = {stream->subject};
+    natsStatus s = jsStreamConfig_Init(&wanted);
+    wanted.Name = config->cluster_stream;
+    wanted.Description = identity;
+    wanted.Subjects = subjects;
+    wanted.SubjectsLen = 1;
+    wanted.Storage = js_FileStorage;
+    wanted.Replicas = (int64_t)config->cluster_replicas;
+    wanted.Duplicates = duplicates_of(config);
+    wanted.DenyDelete = true;
+    if (s == NATS_OK)
+        s = js_AddStream(&info, stream->context, &wanted, NULL, NULL);
+    jsStreamInfo_Destroy(info);
+    return s;
+}
+
+int nb_stream_find(struct nb_stream *stream, const struct nb_config *config, const char *identity,
+                   struct nb_stream_state *state, struct nb_error *error)
+{
+    jsStreamInfo *info = NULL;
+    natsStatus s = js_GetStreamInfo(&info, stream->context, config->cluster_stream, NULL, NULL);
+    if (s == NATS_NOT_FOUND && identity != NULL) {
+        s = make(stream, config, identity);
+        if (s == NATS_OK) /* when it was made is what all nodes are told, not only this one */
+            s = js_GetStreamInfo(&info, stream->context, config->cluster_stream, NULL, NULL);
+    }
+    if (s != NATS_OK)
+        return nb_stream_error(s, "the stream does not answer", error);
+    const char *there = info->Config->Description == NULL ? "" : info->Config->Description;
+    int rc = 0;
+    if (identity != NULL && strcmp(there, identity) != 0)
+        rc = nb_error_set(error, NB_CONFLICT,
+                          "the stream '%s' is of nodes with other versions, another key or other "
+                          "limits: it says \"%s\", and this node \"%s\"",
+                          config->cluster_stream, there, identity);
+    *state = (struct nb_stream_state){(uint64_t)info->Created, info->State.FirstSeq,
+                                      info->State.LastSeq};
+    jsStreamInfo_Destroy(info);
+    return rc;
+}
+
+int nb_stream_hash(struct nb_stream *stream, const struct nb_config *config, uint64_t position,
+                   uint64_t *hash, struct nb_error *error)
+{
+    natsMsg *message = NULL;
+    natsStatus s =
+        js_GetMsg(&message, stream->context, config->cluster_stream, position, NULL, NULL);
+    if (s == NATS_NOT_FOUND)
+        return NB_NOT_FOUND;
+    if (s != NATS_OK)
+        return nb_stream_error(s, "the stream does not answer", error);
+    *hash = nb_replica_hash(
+        (struct nb_string){natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message)});
+    natsMsg_Destroy(message);
+    return 0;
+}
+
+int nb_stream_follow(struct nb_stream *stream, const struct nb_config *config, uint64_t from,
+                     natsSubscription **subscription, struct nb_error *error)
+{
+    jsSubOptions options;
+    natsStatus s = jsSubOptions_Init(&options);
+    options.Stream = config->cluster_stream;
+    options.Ordered = true;
+    options.Config.DeliverPolicy = js_DeliverByStartSequence;
+    options.Config.OptStartSeq = from;
+    if (s == NATS_OK)
+        s = js_SubscribeSync(subscription, stream->context, stream->subject, NULL, &options, NULL);
+    return s == NATS_OK ? 0 : nb_stream_error(s, "the stream cannot be followed", error);
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A connection to NATS and the stream on it. For server/nodes alone, in a build with the library.
+ */
+#ifndef NB_SERVER_NODES_STREAM_H
+#define NB_SERVER_NODES_STREAM_H
+
+#include <nats/nats.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+
+struct nb_config;
+
+enum { NB_SUBJECT_MOST = 96 };
+
+struct nb_stream {
+    natsOptions *options;
+    natsConnection *connection; /* NULL: not connected yet */
+    jsCtx *context;
+    char subject[NB_SUBJECT_MOST];
+};
+
+/* What the stream was last time it was asked for. */
+struct nb_stream_state {
+    uint64_t created, first, last;
+};
+
+/* NB_STOPPING with what went wrong: a later try may succeed. */
+int nb_stream_error(natsStatus status, const char *what, struct nb_error *error);
+
+/* Connects; `on_ack` is called for each message that was published, or not. Returns 0, or
+ * NB_STOPPING, or NB_INVALID (the configuration). */
+int nb_stream_open(struct nb_stream *stream, const struct nb_config *config, jsPubAckHandler on_ack,
+                   void *user, struct nb_error *error);
+void nb_stream_close(struct nb_stream *stream);
+bool nb_stream_is_connected(const struct nb_stream *stream);
+
+/* Asks for the stream; makes it, if there is none, with `identity` as its description, which must
+ * be that of the present one: NB_CONFLICT. Or NB_STOPPING. */
+int nb_stream_find(struct nb_stream *stream, const struct nb_config *config, const char *identity,
+                   struct nb_stream_state *state, struct nb_error *error);
+
+/* The hash (nb_replica_hash) of the message at a position. Returns 0, NB_NOT_FOUND (it is gone) or
+ * NB_STOPPING. */
+int nb_stream_hash(struct nb_stream *stream, const struct nb_config *config, uint64_t position,
+                   uint64_t *hash, struct nb_error *error);
+
+/* Follows from the position on. */
+int nb_stream_follow(struct nb_stream *stream, const struct nb_config *config, uint64_t from,
+                     natsSubscription **subscription, struct nb_error *error);
+
+#endif

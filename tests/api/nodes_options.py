@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each option of [cluster] does, with a nats-server of our own. Several nodes: tests/nodes."""
+import base64
+import json
+import os
+import socket
+import subprocess
+import threading
+import time
+
+import ports
+from authority import Authority
+from harness import _die_with_parent, clean_environment, equal, holds, patience, refused, wait_for
+
+M = "/v1/models/m"
+KEY = bytes(range(32)).hex()
+
+
+class Nats:
+    """A nats-server with JetStream that is alone."""
+
+    def __init__(self, api, more=""):
+        self.folder, self.port = api.new_folder(), ports.free_port()
+        path = os.path.join(self.folder, "nats.conf")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f'listen: "127.0.0.1:{self.port}"\njetstream {{ store_dir: "{self.folder}/stream" }}\n{more}\n')
+        with open(os.path.join(self.folder, "log"), "wb") as log:
+            self.process = subprocess.Popen(["nats-server", "-c", path], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            env=clean_environment(), preexec_fn=_die_with_parent)
+        wait_for(self.listens, "nats-server listens", 20, 0.05)
+
+    def listens(self):
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+            return True
+        except OSError:
+            return False
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def key_file(api, key=KEY):
+    path = os.path.join(api.new_folder(), "cluster.key")
+    with open(path, "w", encoding="ascii", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(key + "\n")
+    return path
+
+
+def node(api, port, host="127.0.0.1", **options):
+    found = {"servers": f"nats://{host}:{port}", "replicas": 1, "cluster_key_file": key_file(api), "patience": 5, **options}
+    return api.another(config={"cluster": found}).start()
+
+
+def said(daemon):
+    """What /readyz says of the cluster; of a node that was refused, only why."""
+    return daemon.client.get("/readyz").json.get("cluster", {"connected": False})
+
+
+def joined(daemon):
+    wait_for(lambda: said(daemon)["connected"], f"it follows the stream: {said(daemon)}", 20, 0.05)
+    return daemon
+
+
+def stays_out(daemon):
+    """Not connected after the time in which others are; a change is refused."""
+    time.sleep(2)
+    holds(not said(daemon)["connected"], said(daemon))
+    equal(daemon.client.post(M + "/train", {"text": "win", "label": "spam"}).status, 503)
+
+
+def taught(daemon):
+    return daemon.client.post(M + "/train", {"text": "win cash", "label": "spam"}).ok().json["number"]
+
+
+def cluster_servers(api):
+    nats = Nats(api)
+    alone = api.another().start()
+    holds("cluster" not in alone.client.get("/readyz").json, "a daemon without the section is alone")
+    equal(taught(joined(node(api, nats.port))), 1)
+    stays_out(node(api, ports.free_port()))
+    nats.stop()
+
+
+def cluster_stream(api):
+    nats = Nats(api)
+    one, other, same = (joined(node(api, nats.port, stream=name)) for name in ("one", "other", "one"))
+    taught(one)
+    wait_for(lambda: said(same)["applied"] == 1, "who shares the stream learns", 20, 0.05)
+    equal([said(other)["applied"], said(other)["stream"]], [0, "other"])
+    nats.stop()
+
+
+def cluster_replicas(api):
+    nats = Nats(api)
+    stays_out(node(api, nats.port, replicas=3))  # there is one server
+    joined(node(api, nats.port, replicas=1))
+    nats.stop()
+
+
+def cluster_cluster_key_file(api):
+    nats = Nats(api)
+    taught(joined(node(api, nats.port)))
+    stranger = node(api, nats.port, cluster_key_file=key_file(api, KEY[::-1]))
+    wait_for(lambda: "another key" in stranger.client.get("/readyz").body.decode(), "it says why it does not join", 20, 0.05)
+    stays_out(stranger)
+    without = api.another(config={"cluster": {"servers": f"nats://127.0.0.1:{nats.port}", "cluster_key_file": "/nowhere"}}).spawn()
+    holds(without.wait(20) > 0, "started without its key")
+    nats.stop()
+
+
+def seed():
+    """A user's seed of NATS: two bytes of what it is, 32 of the seed, and a CRC-16 of XMODEM."""
+    raw = bytes([0x90 | 0xA0 >> 5, (0xA0 & 31) << 3]) + bytes(range(32))
+    crc = 0
+    for byte in raw:
+        crc ^= byte << 8
+        for _ in range(8):
+            crc = (crc << 1 ^ 0x1021 if crc & 0x8000 else crc << 1) & 0xFFFF
+    return base64.b32encode(raw + crc.to_bytes(2, "little")).decode().rstrip("=")
+
+
+def cluster_credentials(api):
+    """What a server is told by who connects."""
+    path = os.path.join(api.new_folder(), "node.creds")
+    with open(path, "w", encoding="ascii") as file:
+        for what, text in (("NATS USER JWT", "the-token-of-a-node"), ("USER NKEY SEED", seed())):
+            file.write(f"-----BEGIN {what}-----\n{text}\n------END {what}------\n\n")
+    heard = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        def serve():
+            info = {"server_id": "S", "version": "2.9.0", "max_payload": 1 << 20, "headers": True, "auth_required": True,
+                    "nonce": "a-nonce"}
+            while not heard:
+                with server.accept()[0] as connection:
+                    connection.settimeout(patience(10))
+                    connection.sendall(b"INFO " + json.dumps(info).encode() + b"\r\n")
+                    line = connection.makefile("rb").readline()
+                    if line.startswith(b"CONNECT "):
+                        heard.append(json.loads(line[8:]))
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        daemon = node(api, server.getsockname()[1], credentials=path)
+        thread.join(patience(20))
+        daemon.stop()
+    equal(heard[0].get("jwt"), "the-token-of-a-node")
+
+
+def secured(api):
+    """A server that asks for certificates, the files of a client, and those of a stranger."""
+    folder = api.new_folder()
+    authority, others = Authority(folder), Authority(folder, "others")
+    certificate, key = authority.sign("server")
+    nats = Nats(api, f'tls {{ cert_file: "{certificate}", key_file: "{key}", ca_file: "{authority.certificate}", verify: true }}')
+    return nats, authority, others
+
+
+def with_tls(api, nats, authority, shown):
+    certificate, key = shown
+    return node(api, nats.port, host="localhost", tls_ca=authority.certificate, tls_certificate=certificate, tls_key=key)
+
+
+def cluster_tls_ca(api):
+    nats, authority, others = secured(api)
+    shown = authority.sign("node", "clientAuth")
+    stays_out(with_tls(api, nats, others, shown))
+    taught(joined(with_tls(api, nats, authority, shown)))
+    nats.stop()
+
+
+def cluster_tls_certificate(api):
+    nats, authority, others = secured(api)
+    stays_out(node(api, nats.port, host="localhost", tls_ca=authority.certificate))
+    stays_out(with_tls(api, nats, authority, others.sign("stranger", "clientAuth")))
+    joined(with_tls(api, nats, authority, authority.sign("node", "clientAuth")))
+    nats.stop()
+
+
+def cluster_tls_key(api):
+    nats, authority, _others = secured(api)
+    certificate, key = authority.sign("node", "clientAuth")
+    stays_out(with_tls(api, nats, authority, (certificate, authority.sign("another", "clientAuth")[1])))
+    joined(with_tls(api, nats, authority, (certificate, key)))
+    nats.stop()
+
+
+def cluster_patience(api):
+    nats = Nats(api)
+    waited = []
+    for seconds in (1, 3):
+        daemon = joined(node(api, nats.port, patience=seconds))
+        taught(daemon)
+        began = time.monotonic()
+        refused(daemon.client.post(M + "/classify?after=999", {"text": "win"}), 503, "999")
+        waited.append(time.monotonic() - began)
+        daemon.stop()
+    holds(waited[0] >= 0.9 and waited[1] >= 2.9, waited)
+    nats.stop()

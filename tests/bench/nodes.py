@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What several nodes over nats-servers give, and cost.
+
+    nodes.py BUILD [--quick] [--corpus FOLDER] [--changes N] [--only LETTERS]
+
+Three nats-servers, each change on two of them at least, and one to three bayesds, all on this machine: they share its
+cores, so that figures of more nodes are higher where each has a machine of its own. Parts:
+
+    n  the stream alone: messages/s in, messages/s out to one reader, processor time of the nats-servers for each
+    a  trainings/s of single documents and of batches, with one node alone and with 1, 2 and 3 nodes
+    b  verdicts/s with 1, 2 and 3 nodes, and processor time for a verdict
+    c  how long it takes until an acknowledged training is in force on all nodes
+    d  how long an empty node takes to catch up: with the mails of the corpus, and with N small changes
+    e  the corpus fed to three nodes in turns, judged on the next: as by one node
+"""
+import argparse
+import base64
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "nodes"), os.path.join(os.path.dirname(HERE), "api")]
+sys.dont_write_bytecode = True
+
+import measure  # noqa: E402  (needs the paths above)
+from acknowledged import path_of  # noqa: E402
+from corpus_mails import read_mails  # noqa: E402
+from harness import wait_for  # noqa: E402
+from measure import PASSING, TEXT_BYTES, Bench, framed_file  # noqa: E402
+from processes import Site  # noqa: E402
+
+PATH = path_of("text")
+
+
+def cpu(process):
+    return time.clock_gettime(~process.pid << 3 | 2)
+
+
+class Measured:
+    """A site that is closed at the end; `nodes` 0: one daemon without a cluster."""
+
+    def __init__(self, bench, nodes):
+        self.folder = tempfile.mkdtemp(dir=PASSING)
+        self.site = Site(self.folder, os.path.join(bench.build, "bayesd"), nodes or 1, nodes > 0, linked=False)
+
+    def __enter__(self):
+        self.site.start()
+        return self.site
+
+    def __exit__(self, *_):
+        self.site.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def named(nodes):
+    return "a node alone, without a cluster" if nodes == 0 else "1 node" if nodes == 1 else f"{nodes} nodes"
+
+
+def by_the_book(site):
+    site.nodes[0].client.put(PATH, {"preset": "book"}).ok(201)
+    for node in site.nodes:
+        wait_for(lambda node=node: node.client.get(PATH).status == 200, "the model is on all nodes")
+
+
+def loaded(bench, site, bodies, paths, kind="text/plain", seconds=5.0, connections=16):
+    """All nodes at once, each with bodies of its own: (replies/s, microseconds of the nodes' and of the nats-servers'
+    processors for each, the highest 99 % of milliseconds)."""
+    before = [sum(cpu(p) for p in group) for group in processes_of(site)]
+    commands = [[bench.tool("load"), "--port", str(node.port), "--type", kind, "--connections", str(connections),
+                 "--seconds", str(seconds), *[word for path in paths for word in ("--path", path)], "--once", body]
+                for node, body in zip(site.nodes, bodies)]
+    programs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
+    results = [json.loads(program.communicate(timeout=seconds + 300)[0].splitlines()[-1]) for program in programs]
+    requests = sum(result["requests"] for result in results)
+    spent = [sum(cpu(p) for p in group) - was for group, was in zip(processes_of(site), before)]
+    return (sum(result["requests"] / result["seconds"] for result in results), *(1e6 * s / requests for s in spent),
+            max(result["p99_us"] for result in results) / 1e3)
+
+
+def processes_of(site):
+    return [node.daemon.process for node in site.nodes], [server.process for server in site.servers]
+
+
+# ---- the parts ----------------------------------------------------------------------------------
+def published_many(connection, subject, data, count, window=500):
+    """With so many under way that are not acknowledged yet."""
+    inbox, under_way = connection.inbox + ".many", 0
+    for sent in range(count + window):
+        if sent < count:
+            connection.send(subject, data, inbox)
+            under_way += 1
+        if under_way and (under_way >= window or sent >= count):
+            if b'"seq"' not in connection.next().data:
+                raise RuntimeError("a message was not taken")
+            under_way -= 1
+
+
+def part_n(bench):
+    count = 5000 if bench.quick else 40000
+    folder = tempfile.mkdtemp(dir=PASSING)
+    site = Site(folder, None, linked=False)
+    try:
+        site.start_servers()
+        for size in (100, 4000):
+            stream = f"size{size}"
+            with site.connect() as connection:
+                connection.api("STREAM.CREATE." + stream, {"name": stream, "subjects": [stream], "num_replicas": 3})
+            with site.leader(stream).connect() as connection:
+                spent = measured(site, lambda: published_many(connection, stream, os.urandom(size), count))
+                bench.figures.add("n", f"published and acknowledged by a majority, {size:,} bytes", count / spent[0], "messages/s")
+                bench.figures.add("n", f"nats-servers for a message of {size:,} bytes", 1e6 * spent[1] / count, "us")
+                spent = measured(site, lambda: sum(1 for _ in connection.read(stream)))
+                bench.figures.add("n", f"read by one consumer, {size:,} bytes", count / spent[0], "messages/s")
+                bench.figures.add("n", f"nats-servers for a delivery of {size:,} bytes", 1e6 * spent[1] / count, "us")
+    finally:
+        site.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def measured(site, function):
+    """Seconds, and of them the nats-servers' processors."""
+    before, begin = sum(cpu(server.process) for server in site.servers), time.monotonic()
+    function()
+    return time.monotonic() - begin, sum(cpu(server.process) for server in site.servers) - before
+
+
+def part_a(bench):
+    count, seconds = (4000, 3.0) if bench.quick else (20000, 8.0)
+    texts = [bench.generated("text", count, TEXT_BYTES, seed) for seed in (3, 4, 5)]
+    batches = [bench.generated("batch", count, TEXT_BYTES, seed, 500) for seed in (6, 7, 8)]
+    for nodes in (0, 1, 2, 3):
+        with Measured(bench, nodes) as site:
+            by_the_book(site)
+            for what, bodies, kind, size, clients in (("single", texts, "text/plain", 1, 16),
+                                                      ("batches of 500", batches, "application/json", 500, 2)):
+                paths = (PATH + "/train?label=ham", PATH + "/train?label=spam") if size == 1 else (PATH + "/train",)
+                rate, node_us, nats_us, p99 = loaded(bench, site, bodies, paths, kind, seconds, clients)
+                what = f"train, {what}, {named(nodes)}"
+                bench.figures.add("a", what, rate * size, "documents/s")
+                bench.figures.add("a", what + ", of all nodes", node_us / size, "us/document")
+                if nodes:
+                    bench.figures.add("a", what + ", of nats-servers", nats_us / size, "us/document")
+                bench.figures.add("a", what + ", 99 % within", p99, "ms")
+
+
+def part_b(bench):
+    count, seconds = (5000, 3.0) if bench.quick else (20000, 8.0)
+    texts = bench.generated("text", count, TEXT_BYTES, 2)
+    training = framed_file(bench.generated("ndjson", 2000, TEXT_BYTES, 1))
+    with open(training, "rb") as file:
+        lines = file.read(int(file.readline()))
+    for nodes in (0, 1, 2, 3):
+        with Measured(bench, nodes) as site:
+            by_the_book(site)
+            site.nodes[0].client.post(PATH + "/train", lines, "application/x-ndjson").ok()
+            wait_for(lambda: all(n.client.get(PATH).ok().json["documents"] == 2000 for n in site.nodes), "all have it", 60)
+            rate, node_us, _, p99 = loaded(bench, site, [texts] * 3, (PATH + "/classify",), seconds=seconds)
+            bench.figures.add("b", f"classify, {named(nodes)}", rate, "requests/s")
+            bench.figures.add("b", f"classify, {named(nodes)}, processor time", node_us, "us/request")
+            bench.figures.add("b", f"classify, {named(nodes)}, 99 % within", p99, "ms")
+
+
+def part_c(bench):
+    """From sending, and from the receipt, until the last node has it: by a verdict that waits for the number."""
+    with Measured(bench, 3) as site:
+        by_the_book(site)
+        acknowledged, everywhere = [], []
+        for turn in range(200 if bench.quick else 1000):
+            node, others = site.nodes[turn % 3], [site.nodes[(turn + i) % 3] for i in (1, 2)]
+            begin = time.monotonic()
+            number = node.client.post(PATH + "/train", {"id": f"d{turn}", "label": "ab"[turn % 2],
+                                                        "text": f"w{turn} w{turn % 7} w1"}).ok().json["number"]
+            acknowledged.append(time.monotonic() - begin)
+            for other in others:
+                other.client.post(f"{PATH}/classify?after={number}", {"text": "w1"}).ok()
+            everywhere.append(time.monotonic() - begin)
+        for what, times in (("acknowledged", acknowledged), ("in force on all three nodes", everywhere)):
+            cuts = statistics.quantiles(times, n=100)
+            bench.figures.add("c", f"one training at a time, {what}, 50 % within", cuts[49] * 1e3, "ms")
+            bench.figures.add("c", f"one training at a time, {what}, 99 % within", cuts[98] * 1e3, "ms")
+
+
+def caught_up(bench, site, what, count):
+    """The third node loses its disk and comes back."""
+    node = site.nodes[2]
+    number = site.nodes[0].applied()
+    node.kill()
+    node.empty()
+    begin = time.monotonic()
+    node.daemon.spawn().wait_ready(3600)
+    wait_for(lambda: node.applied() >= number, "it has caught up", 3600, 0.05)
+    seconds = time.monotonic() - begin
+    bench.figures.add("d", f"an empty node catches up with {what}", seconds, "s")
+    bench.figures.add("d", f"an empty node catches up with {what}", count / seconds, "changes/s")
+    if site.nodes[0].digest() != node.digest():
+        raise RuntimeError("the digests differ")
+
+
+def batch_of(mails, first):
+    return {"documents": [{"mail_base64": base64.b64encode(mail).decode(), "label": label, "id": str(first + i)}
+                          for i, (label, mail) in enumerate(mails)]}
+
+
+def part_d(bench):
+    mails = read_mails(bench)[:6000]
+    with Measured(bench, 3) as site:
+        for first in range(0, len(mails), 200):
+            site.nodes[first // 200 % 3].client.post(path_of("mail") + "/train", batch_of(mails[first:first + 200], first)).ok()
+        caught_up(bench, site, f"{len(mails):,} mails", len(mails))
+    with Measured(bench, 3) as site:
+        by_the_book(site)
+        begin, size = time.monotonic(), 1000
+        for first in range(0, bench.changes, size):
+            rows = [{"id": str(i), "label": "ab"[i % 2], "text": f"w{i % 1000} w{i % 77}"} for i in range(first, first + size)]
+            reply = site.nodes[first // size % 3].client.post(PATH + "/train", {"documents": rows}).ok()
+            if any("error" in result for result in reply.json["results"]):
+                raise RuntimeError(reply.body[:500])
+        bench.figures.add("d", f"{bench.changes:,} small changes are made, by one client",
+                          bench.changes / (time.monotonic() - begin), "changes/s")
+        caught_up(bench, site, f"{bench.changes:,} small changes", bench.changes)
+
+
+def part_e(bench):
+    mails = read_mails(bench)[:2000 if bench.quick else None]
+    found = {nodes: judged(bench, mails, nodes) for nodes in (0, 3)}
+    for nodes, verdicts in found.items():
+        wrong = sum(label != said for (label, _), (said, _) in zip(mails, verdicts))
+        bench.figures.add("e", f"wrong of {len(mails):,} mails, each judged before it is learned, {named(nodes)}", wrong, "mails")
+    apart = max(abs(a[1] - b[1]) for a, b in zip(found[0], found[3]))
+    # Each store without a cluster has a key of its own, and weights are fitted anew at other moments.
+    bench.figures.add("e", "the highest difference of a probability", apart, "")
+    bench.figures.add("e", "other labels", sum(a[0] != b[0] for a, b in zip(found[0], found[3])), "mails", at_most=0)
+
+
+def judged(bench, mails, nodes):
+    """[(label, P(spam))] of each mail before it is learned; by the next node than that which learns it."""
+    verdicts, path, number = [], path_of("mail"), 0
+    with Measured(bench, nodes) as site:
+        site.nodes[0].client.put(path, {"preset": "mail"}).ok(201)
+        for at, (label, mail) in enumerate(mails):
+            judge, teacher = (site.nodes[(at + i) % len(site.nodes)] for i in (1, 0))
+            reply = judge.client.post(path + "/classify" + (f"?after={number}" if number else ""), mail, "message/rfc822")
+            verdicts.append((reply.json.get("label"), reply.json.get("probabilities", {}).get("spam", 0.5)))
+            receipt = teacher.client.post(f"{path}/train?label={label}&id={at}", mail, "message/rfc822").ok().json
+            number = receipt.get("number", 0)
+    return verdicts
+
+
+PARTS = {"n": part_n, "a": part_a, "b": part_b, "c": part_c, "d": part_d, "e": part_e}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("build", help="folder of a release build")
+    parser.add_argument("--quick", action="store_true", help="short runs")
+    parser.add_argument("--corpus", metavar="FOLDER", help="raw mails for parts d and e, as for `make bench`")
+    parser.add_argument("--changes", type=int, default=None, help="small changes of part d (1,000,000; quick 20,000)")
+    parser.add_argument("--only", default="".join(PARTS), help="parts to run: letters of " + "".join(PARTS))
+    options = parser.parse_args()
+    bench = Bench(options.build, options.quick, options.corpus)
+    bench.changes = options.changes or (20000 if options.quick else 1000000)
+    shutil.rmtree(PASSING, ignore_errors=True)
+    os.makedirs(PASSING)
+    try:
+        for letter, part in PARTS.items():
+            if letter in options.only:
+                part(bench)
+        with open(os.path.join(measure.WORK, "nodes.json"), "w", encoding="utf-8") as file:
+            json.dump(bench.figures.rows, file, indent=1)
+    finally:
+        shutil.rmtree(PASSING, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a stream of changes brings (core/replica/operation.h): whatever reads back is walked
+ * through, and written again it reads back the same.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "core/base/pack.h"
+#include "core/replica/operation.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(int good)
+{
+    if (!good)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct nb_operation o;
+    struct nb_operation again;
+    struct nb_error error = {0};
+    struct nb_buffer out = {0};
+    int rc = nb_operation_read(&o, (struct nb_string){(const char *)data, size}, &error);
+    must(rc == 0 || ((rc == NB_CORRUPT || rc == NB_VERSION) && error.text[0] != '\0'));
+    if (rc != 0)
+        return 0;
+    struct nb_unpacker u = nb_unpacker_of(o.features.bytes, o.features.length);
+    for (size_t i = 0; i < o.feature_count; i++)
+        must(nb_operation_next(&u).count > 0);
+    must(nb_unpacker_done(&u));
+    must(nb_operation_write(&o, &out) == 0);
+    must(nb_operation_read(&again, nb_buffer_string(&out), NULL) == 0);
+    must(again.kind == o.kind && again.feature_count == o.feature_count);
+    nb_buffer_deinit(&out);
+    return 0;
+}

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One bayesd without a [cluster]: the account of the history agrees with it, through kills, and finds what is wrong."""
+import itertools
+import json
+import threading
+import time
+
+from account import Account, Event, Row, default_chain
+from clients import Client, Load
+from harness import equal, holds
+
+
+def one_node(nodes):
+    site = nodes.site(nodes=1, clustered=False).start()
+    return site, site.nodes[0]
+
+
+def test_one_client_of_one_node(nodes):
+    site, node = one_node(nodes)
+    account, default = Account(has_numbers=False), default_chain(node.client)
+    for turn in range(4):
+        Load(site, account, nodes.random, default, clients=1, requests=300, first=turn).start().join()
+        account.settle(node.client)
+        account.check(node.client, nodes.random)
+    holds(account.acknowledged > 600, f"{account.acknowledged} of 1,200 were acknowledged")
+
+
+class Numbered(Client):
+    """One node takes requests one after the other and says the number of each, as a cluster would: by a change of
+    documents, and by nothing else. Requests and replies are under way for a while."""
+    lock, count = threading.Lock(), itertools.count(1)
+
+    def request(self, client, method, path, body):
+        time.sleep(self.rng.random() / 100)
+        with self.lock:
+            reply = super().request(client, method, path, body)
+            found = reply.json if reply.status == 200 and method == "POST" and "/undo" not in path else {}
+            for result in found.get("results", [found] if found else []):
+                result["number"] = next(self.count)
+            next(self.count)
+        reply.body = json.dumps(found).encode() if found else b""
+        time.sleep(self.rng.random() / 100)
+        return reply
+
+
+def test_many_clients_whose_receipts_have_numbers(nodes):
+    site, node = one_node(nodes)
+    account, default = Account(), default_chain(node.client)
+    for turn in range(2):
+        Load(site, account, nodes.random, default, clients=8, requests=80, first=10 * turn, kind=Numbered).start().join()
+        account.settle(node.client)
+        account.check(node.client, nodes.random)
+
+
+def test_kills_leave_doubts_that_are_settled(nodes):
+    site, node = one_node(nodes)
+    account, default = Account(has_numbers=False), default_chain(node.client)
+    for turn in range(5):
+        client = Client(site, account, nodes.random, turn, default, 10**6)
+        client.start()
+        time.sleep(0.2 + nodes.random.random() / 5)
+        client.stopping.set() if turn == 4 else node.kill()
+        client.stopping.set()
+        client.join(60)
+        holds(client.fault is None, client.fault)
+        site.heal()
+        account.settle(node.client)
+        account.check(node.client, nodes.random)
+
+
+def test_what_is_wrong_is_found(nodes):
+    """A change that the account does not know of; one that is not there; one that was made twice."""
+    _, node = one_node(nodes)
+    default, path = default_chain(node.client), "/v1/models/m"
+
+    def account_of(*events):
+        account = Account()
+        for number, event in enumerate(events, 1):
+            account.known(*account.sent(event), number)
+        return account
+
+    def train(label, source):
+        node.client.post(path + "/train", {"id": "d", "label": label, "text": "a b c", "source": source}).ok()
+        return Event("m", "train", source, ("d",), label=label, text="a b c", default=default)
+
+    def is_refused(account):
+        try:
+            account.settle(node.client)
+        except AssertionError:
+            return True
+        return False
+
+    first, second = train("ham", "one"), train("spam", "two")
+    account_of(first, second).settle(node.client)
+    holds(is_refused(account_of(second, first)), "another order")
+    holds(is_refused(account_of(first)), "a change that nobody asked for")
+    holds(is_refused(account_of(first, second, Event("m", "untrain", "three", ("d",)))), "a change that is not there")
+    train("ham", "one")  # again, later
+    holds(is_refused(account_of(first, second)), "a change that was made twice")
+    account = account_of(first, second)
+    account.doubted(*account.sent(Event("m", "train", "one", ("d",), label="ham", text="a b c", default=default)))
+    account.settle(node.client)
+    equal(account.models["m"]["d"][-1], Row("one", "ham", "a b c"))
+
+
+def test_numbers_that_cannot_be(nodes):
+    """A number that comes twice, and one that is below what was acknowledged before it was asked for."""
+    _, node = one_node(nodes)
+    for numbers in ((5, 5), (5, 4)):
+        account = Account()
+        for source, number in zip("ab", numbers):
+            account.known(*account.sent(Event("m", "delete", source)), number)
+        try:
+            account.settle(node.client)
+            raise RuntimeError(f"{numbers} were taken")
+        except AssertionError:
+            pass

@@ -1,0 +1,472 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Three bayesds over three nats-servers: what one node acknowledged is on every node exactly once, whatever happens."""
+import json
+import os
+import re
+import subprocess
+import time
+
+import disturb
+from account import Account, default_chain, seen_of
+from acknowledged import models_of, path_of
+from clients import Asker, Load, number_of
+from harness import clean_environment, equal, holds, near, patience, wait_for
+from jetstream import Refused
+from processes import STREAM
+from test_samples import PASSWORD, Sample
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BESIDES = ("standing", "barrier")
+STANDING = path_of(BESIDES[0])
+BARRIER = path_of(BESIDES[1])
+
+
+# ---- what all nodes say -------------------------------------------------------------------------
+def trained(node, path, id, label="ham", text="some words", **more):
+    return node.client.post(path + "/train", {"id": id, "label": label, "text": text, **more})
+
+
+def barrier(site):
+    """A change by each node, once all of them take changes: the highest number. What was sent before is done then."""
+    def is_taken(node):
+        reply = node.client.post(BARRIER + "/train", {"id": node.name, "label": "a", "text": "a"})
+        holds(reply.status in (200, 503), reply.body)
+        return reply.status == 200 and number_of(reply)
+    return max(wait_for(lambda node=node: is_taken(node), f"{node.name} takes changes: {node.ready()}", 15, 0.1)
+               for node in site.nodes)
+
+
+def digests_of(site):
+    """Of all nodes at one number. They may go on by themselves: weights are fitted anew by changes, too."""
+    found = [node.digest() for node in site.nodes]
+    return found if len({one["number"] for one in found}) == 1 else None
+
+
+def assert_same(site):
+    """All nodes have the same: by their digests at one number, and by what they show. The number of the last change."""
+    number = barrier(site)
+    for node in site.nodes:
+        wait_for(lambda node=node: node.applied() >= number, f"{node.name} has {number}: {node.ready()}", 60, 0.02)
+    found = wait_for(lambda: digests_of(site), "all nodes are at one number", 60, 0.05)
+    equal(len({one["digest"] for one in found}), 1, f"digests {found}")
+    wanted = all_seen(site.nodes[0].client)
+    for node in site.nodes[1:]:
+        equal(all_seen(node.client), wanted, f"{node.name} beside {site.nodes[0].name}")
+    return number
+
+
+def all_seen(client):
+    return {name: seen_of(client, name) for name in models_of(client)}
+
+
+def assert_verdicts(site, paths):
+    """Fitted weights may differ in the last digits, integers may not."""
+    for path in paths:
+        found = [node.client.post(path + "/classify", {"text": "w1 w2 w3 w40"}) for node in site.nodes]
+        equal(len({reply.status for reply in found}), 1, f"{path}: {[reply.body for reply in found]}")
+        if found[0].status == 200:
+            for reply in found[1:]:
+                for label, score in found[0].json["log_scores"].items():
+                    near(reply.json["log_scores"][label], score, f"{path}: log score of {label}")
+
+
+def assert_stores(site):
+    """Each store is sound, and what it has is what its ledger says."""
+    for node in site.nodes:
+        node.stop()
+        done = subprocess.run([node.daemon.command[0], "--verify", "--data", node.daemon.data], capture_output=True,
+                              text=True, env=clean_environment(), timeout=patience(60), check=False)
+        equal(done.returncode, 0, f"--verify of {node.name}: {done.stdout}{done.stderr}")
+
+
+# ---- one change after the other -----------------------------------------------------------------
+def test_a_change_is_on_every_node(nodes):
+    """The receipt is that of one node, and a number; a verdict that asks for the number knows the change."""
+    site = nodes.site().start()
+    alone = nodes.site(nodes=1, clustered=False).start().nodes[0]
+    path, last = path_of("shared"), 0
+    for turn in range(12):
+        node = site.nodes[turn % 3]
+        document = {"id": f"d{turn % 5}", "label": "ham" if turn % 2 else "spam", "text": f"w{turn} w{turn % 3} w1"}
+        receipt = node.client.post(path + "/train", document).ok().json
+        number = receipt.pop("number")
+        holds(number > last, f"{number} after {last}")
+        equal(receipt, alone.client.post(path + "/train", document).ok().json, f"receipt {turn}")
+        last = number
+        for other in site.nodes:
+            got = other.client.post(f"{path}/classify?after={number}", {"text": "w1 w2 w5"}).ok().json
+            want = alone.client.post(path + "/classify", {"text": "w1 w2 w5"}).ok().json
+            equal(got["label"], want["label"], f"{other.name} after {turn}")
+            equal(got["log_scores"], want["log_scores"], f"{other.name} after {turn}")
+            holds(other.applied() >= number, f"{other.name} says {other.applied()}")
+    assert_same(site)
+    client = os.path.join(os.path.dirname(nodes.binary), "bayesc")
+    subprocess.run([client, "nodes", *(f"http://127.0.0.1:{node.port}" for node in site.nodes)], check=True,
+                   stdout=subprocess.DEVNULL)
+    assert_stores(site)
+
+
+def test_the_same_change_again(nodes):
+    """Back and forth between labels: each time it is another change, though its content was there before."""
+    site = nodes.site().start()
+    path = path_of("shared")
+    for turn in range(8):
+        label = "spam" if turn % 2 else "ham"
+        receipt = trained(site.nodes[turn % 3], path, "one", label).ok().json
+        equal(receipt["status"], "relabelled" if turn else "learned", f"turn {turn}")
+        equal(trained(site.nodes[turn % 3], path, "one", label).ok().json["status"], "unchanged")
+        for node in site.nodes:
+            wait_for(lambda node=node: node.applied() >= receipt["number"], f"{node.name} has {receipt['number']}")
+            equal(node.client.get(path + "/documents/one").ok().json["label"], label, f"turn {turn}, {node.name}")
+    assert_same(site)
+
+
+def test_a_sweep_meets_what_was_acknowledged_elsewhere(nodes):
+    """A node that has not heard of a document yet is asked to delete all of its label."""
+    site = nodes.site().start()
+    path, behind = path_of("shared"), site.nodes[2]
+    trained(site.nodes[0], path, "seen", "gone").ok()
+    trained(site.nodes[0], path, "stays", "ham").ok()
+    assert_same(site)
+    site.network.delay(behind.name, 0.5)
+    trained(site.nodes[0], path, "unseen", "gone", "other words").ok()
+    behind.client.delete(path + "/labels/gone").ok()
+    site.network.heal()
+    assert_same(site)
+    equal(behind.client.get(path + "/documents/unseen").status, 404, "a document of a label that was deleted later")
+    equal(behind.client.get(path).ok().json["documents"], 1)
+
+
+def test_changes_of_models_in_one_order(nodes):
+    """Made, trained, set, renamed and deleted on changing nodes: all agree after each."""
+    site = nodes.site().start()
+    path = path_of("shared")
+    a, b, c = (node.client for node in site.nodes)
+    a.put(path, {"smoothing": 0.5}).ok(201)
+    b_number = number_of(trained(site.nodes[1], path, "one", "spam").ok())
+    wait_for(lambda: site.nodes[2].applied() >= b_number, "the third has it")
+    c.call("PATCH", path + "/labels/spam", {"name": "junk"}).ok()
+    assert_same(site)
+    equal(a.get(path + "/documents/one").ok().json["label"], "junk")
+    equal(a.get(path).ok().json["settings"]["smoothing"], 0.5)
+    b.post(path + "/untrain", {"id": "one"}).ok()
+    assert_same(site)
+    equal(c.get(path + "/documents/one").status, 404)
+    c.delete(path).ok(204)
+    assert_same(site)
+    for client in (a, b, c):
+        equal(client.get(path).status, 404)
+
+
+# ---- disturbed ----------------------------------------------------------------------------------
+def test_mixed_load_and_disturbances(nodes):
+    """Clients on all nodes while any of the six processes dies, stands still, loses its disk or is cut off."""
+    rng, site = nodes.random, nodes.site().start()
+    account, default = Account(besides=BESIDES), default_chain(site.nodes[0].client)
+    number = number_of(trained(site.nodes[0], STANDING, "one").ok())
+    for node in site.nodes:
+        wait_for(lambda node=node: node.applied() >= number, f"{node.name} has the standing model")
+    for turn, disturbance in enumerate(disturb.plan(rng, nodes.rounds)):
+        begin = time.monotonic()
+        try:
+            load, what = one_round(site, account, rng, default, turn, disturbance)
+        except AssertionError as error:
+            raise AssertionError(f"round {turn}, {disturbance.__name__}: {error}") from error
+        print("    round %3d  %-20s %-16s %4d asked %3d in doubt, slowest %4.1f s; all: %4.1f s" % (
+            turn, disturbance.__name__, what, sum(c.made for c in load.clients), sum(c.doubts for c in load.clients),
+            max(c.slowest for c in load.clients), time.monotonic() - begin), flush=True)
+    for node in site.nodes:
+        account.check(node.client)
+    assert_stores(site)
+
+
+def one_round(site, account, rng, default, turn, disturbance):
+    load, asker = Load(site, account, rng, default, first=100 * turn), Asker(site, STANDING)
+    # An emptied node has no model until it has caught up; a test of its own says when it is ready.
+    if disturbance is not disturb.empty_a_node:
+        asker.start()
+    load.start()
+    try:
+        time.sleep(rng.random() / 2)
+        met = disturbance(site, rng, load)
+    finally:
+        site.heal()
+        load.join()
+        if asker.is_alive():
+            asker.stop()
+    equal(asker.faults, [], "verdicts while that was so")
+    site.wait_whole(STREAM)
+    assert_same(site)
+    account.settle(rng.choice(site.nodes).client)
+    if turn % 5 == 4:
+        account.check(rng.choice(site.nodes).client, rng)
+        assert_verdicts(site, sorted(map(path_of, account.models)))
+    return load, getattr(met, "name", met) or ""
+
+
+def test_without_nats(nodes):
+    """Verdicts go on; a change is answered with 503 and Retry-After, in time; then it works again by itself."""
+    site = nodes.site().start()
+    path = path_of("shared")
+    trained(site.nodes[0], path, "one", "ham").ok()
+    assert_same(site)
+    for server in site.servers:
+        server.kill()
+    for node in site.nodes:
+        begin = time.monotonic()
+        reply = trained(node, path, "two", "spam")
+        equal(reply.status, 503, reply.body)
+        holds(reply.headers.get("retry-after", "").isdigit(), f"headers {reply.headers}")
+        holds(time.monotonic() - begin < patience(15), "a refusal in time")
+        equal(node.client.post(path + "/classify", {"text": "some words"}).ok().json["label"], "ham")
+    site.start_servers()
+    assert_same(site)
+    equal(trained(site.nodes[1], path, "three", "spam").ok().json["status"], "learned")
+    assert_same(site)
+
+
+def test_a_node_without_its_disk(nodes):
+    """It takes all from the others, and says that it is not ready until then."""
+    site = nodes.site().start()
+    path = path_of("shared")
+    for turn in range(40):
+        trained(site.nodes[turn % 3], path, f"d{turn}", "spam" if turn % 3 else "ham", f"w{turn} w1 w2").ok()
+    number = assert_same(site)
+    node = site.nodes[0]
+    node.kill()
+    node.empty()
+    node.start()
+    equal(node.client.post(f"{path}/classify?after={number}", {"text": "w1 w2"}).ok().status, 200)
+    holds(node.applied() >= number, f"{node.applied()} of {number}")
+    assert_same(site)
+
+
+# ---- what comes twice, or late ------------------------------------------------------------------
+def again(connection, message, with_id):
+    """Publishes a message of the stream once more."""
+    subject, headers, data = message
+    if not with_id:
+        headers = {name: value for name, value in headers.items() if name != "Nats-Msg-Id"}
+    return connection.publish(subject, data, headers=headers)
+
+
+def messages_of(site, first):
+    with site.connect() as connection:
+        last = connection.last(STREAM)
+        found = []
+        for number in range(first, last + 1):
+            try:
+                found.append(connection.message(STREAM, number))
+            except Refused:  # not there any more
+                pass
+        return found
+
+
+def test_operations_that_are_published_again(nodes):
+    """With their message id nats-server knows them; without it they come a second time, and change nothing."""
+    rng, site = nodes.random, nodes.site().start()
+    account, default = Account(besides=BESIDES), default_chain(site.nodes[0].client)
+    for turn in range(3):
+        Load(site, account, rng, default, clients=3, requests=25, first=100 * turn).start().join()
+        assert_same(site)
+        account.settle(site.nodes[0].client)
+        found = messages_of(site, 1)
+        with site.connect() as connection:
+            for message in rng.sample(found, min(len(found), 40)):
+                again(connection, message, with_id=True)
+            for message in rng.sample(found, min(len(found), 40)):
+                again(connection, message, with_id=False)
+        assert_same(site)
+        account.settle(site.nodes[0].client)
+    account.check(site.nodes[1].client)
+
+
+def test_deliveries_that_come_twice_and_in_another_order(nodes):
+    """What consumers of the nodes are sent comes twice, late, or after the next, by the links."""
+    rng, site = nodes.random, nodes.site().start()
+    account, default = Account(besides=BESIDES), default_chain(site.nodes[0].client)
+    site.network.shuffle([node.name for node in site.nodes], rng)
+    for turn in range(3):
+        Load(site, account, rng, default, clients=4, requests=40, first=100 * turn).start().join()
+        assert_same(site)
+        account.settle(site.nodes[turn].client)
+    account.check(site.nodes[1].client)
+
+
+def test_bytes_that_are_no_operation(nodes):
+    """Who may publish may send anything. All nodes agree on what it is not, and go on."""
+    rng, site = nodes.random, nodes.site().start()
+    trained(site.nodes[0], path_of("shared"), "one").ok()
+    before = assert_same(site)
+    found = messages_of(site, 1)
+    with site.connect() as connection:
+        for _ in range(60):
+            subject, headers, data = rng.choice(found)
+            data = bytearray(data)
+            kind = rng.randrange(4)
+            if kind == 0:
+                data = data[:rng.randrange(len(data) + 1)]
+            elif kind == 1:
+                data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+            elif kind == 2:
+                data = rng.randbytes(rng.randrange(200))
+            else:
+                data += rng.randbytes(rng.randrange(1, 50))
+            headers.pop("Nats-Msg-Id", None)
+            connection.publish(subject, bytes(data), headers=headers)
+    holds(assert_same(site) > before, "they went on")
+
+
+# ---- the stream itself is not what it was -------------------------------------------------------
+def test_a_stream_that_has_lost_its_end(nodes):
+    """All nats-servers come back with an older state of their disks: what was acknowledged is published again, or a node
+    says that it cannot go on. Never is one silently different."""
+    site = nodes.site().start()
+    path = path_of("shared")
+    trained(site.nodes[0], path, "early").ok()
+    assert_same(site)
+    for server in site.servers:
+        server.stop()
+        subprocess.run(["cp", "-a", server.data, server.data + ".old"], check=True)
+    site.start_servers()
+    number = barrier(site)
+    late = number_of(trained(site.nodes[1], path, "late", "spam", "other words").ok())
+    holds(late > number, late)
+    for node in site.nodes:
+        wait_for(lambda node=node: node.applied() >= late, f"{node.name} has it")
+    for server in site.servers:
+        server.kill()
+        server.empty()
+        os.rename(server.data + ".old", server.data)
+    site.start_servers()
+    wait_for(lambda: all(says_what_it_is(node, path) for node in site.nodes), f"{[node.ready() for node in site.nodes]}", 60, 0.2)
+    for node in site.nodes:
+        equal(node.client.get(path + "/documents/late").status, 200, f"{node.name}: an acknowledged document is gone")
+    if all(node.ready()[0] == 200 for node in site.nodes):
+        assert_same(site)
+
+
+def test_a_stream_that_has_lost_its_end_and_goes_on(nodes):
+    """As above, while a node is not there that has applied more; the others have put other changes in the place of what was
+    lost. When it comes back, the stream is longer than what it has applied, but not the same."""
+    site = nodes.site().start()
+    path, absent = path_of("shared"), site.nodes[0]
+    trained(site.nodes[0], path, "early").ok()
+    assert_same(site)
+    for server in site.servers:
+        server.stop()
+        subprocess.run(["cp", "-a", server.data, server.data + ".old"], check=True)
+    site.start_servers()
+    barrier(site)
+    for turn in range(5):
+        late = number_of(trained(absent, path, f"late {turn}", "spam", "other words").ok())
+    absent.kill()
+    for node in site.nodes[1:]:
+        node.kill()
+        node.empty()
+    for server in site.servers:
+        server.kill()
+        server.empty()
+        os.rename(server.data + ".old", server.data)
+    site.start_servers()
+    for node in site.nodes[1:]:
+        node.start()
+    for turn in range(30):
+        def is_taken(turn=turn):
+            return trained(site.nodes[1 + turn % 2], path, f"instead {turn}", "ham", "words instead").status == 200
+        wait_for(is_taken, "the others take changes", 60, 0.1)
+    absent.start()
+    wait_for(lambda: not absent.ready()[1].get("cluster", {}).get("behind", 1) or absent.ready()[0] == 503, "it looks", 30, 0.1)
+    time.sleep(2)
+    holds(site.nodes[1].applied() > late, "the stream is longer now")
+    if absent.ready()[0] == 200:
+        assert_same(site)
+    else:
+        holds("stream" in json.dumps(absent.ready()[1]), absent.ready())
+        equal(absent.client.get(path + "/documents/late%204").status, 200, "an acknowledged document is gone")
+
+
+def says_what_it_is(node, path):
+    """It is not ready and says why, or it takes changes again."""
+    status, body = node.ready()
+    if status == 503:
+        return "stream" in json.dumps(body)
+    return trained(node, path, "after " + node.name).status == 200
+
+
+def test_a_server_that_is_behind_is_no_loss(nodes):
+    """A server that was cut off takes itself for the leader for a while, and knows less than a node has applied: the
+    stream has lost nothing. The node gives verdicts, and goes on when the others can be reached."""
+    site = nodes.site().start()
+    path, node = path_of("shared"), site.nodes[0]
+    trained(node, path, "early").ok()
+    assert_same(site)
+    stale = site.leader(STREAM)
+    others = [server for server in site.servers if server is not stale]
+    for server in others:
+        site.network.cut_link(stale.name, server.name)
+    for other in site.nodes:
+        site.network.cut_link(stale.name, other.name)
+        site.network.break_connections(other.name)
+    reply = wait_for(lambda: (lambda got: got.status == 200 and got)(trained(node, path, "late", "spam", "other words")),
+                     "the other two take changes", 40, 0.2)
+    node.kill()
+    site.network.heal()
+    for server in others:
+        site.network.cut_link(stale.name, server.name)
+        site.network.cut_link(node.name, server.name)
+    node.start()
+    equal(node.client.post(path + "/classify", {"text": "other words"}).ok().json["label"], "spam")
+    time.sleep(3)
+    equal(node.client.get(path + "/documents/late").status, 200)
+    site.network.heal()
+    assert_same(site)
+    holds(node.applied() >= number_of(reply), node.ready())
+
+
+def test_metrics_of_a_node(nodes):
+    """Those that the dashboard and the alerts name, with the values of /readyz."""
+    site = nodes.site().start()
+    number = assert_same(site)
+    with open(os.path.join(TOP, "config", "monitoring", "dashboard.json"), encoding="utf-8") as board:
+        named = set(re.findall(r"bayesd_cluster_\w+", board.read()))
+    with open(os.path.join(TOP, "config", "monitoring", "alerts.yml"), encoding="utf-8") as alerts:
+        named |= set(re.findall(r"bayesd_cluster_\w+", alerts.read()))
+    metrics = dict(re.findall(r"(?m)^(bayesd_cluster_\w+) ([\d.e+]+)$", site.nodes[0].client.get("/metrics").ok().body.decode()))
+    equal(sorted(named - set(metrics)), [], f"of {sorted(metrics)}")
+    holds(float(metrics["bayesd_cluster_applied"]) >= number, metrics)
+    equal(float(metrics["bayesd_cluster_connected"]), 1.0)
+    site.network.cut(site.nodes[0].name)
+    wait_for(lambda: b"\nbayesd_cluster_connected 0\n" in site.nodes[0].client.get("/metrics").ok().body, "it is cut off", 60, 0.2)
+    equal(site.nodes[0].ready()[1]["cluster"]["connected"], False)
+
+
+def test_another_key_does_not_join(nodes):
+    site = nodes.site().start()
+    trained(site.nodes[0], path_of("shared"), "one").ok()
+    assert_same(site)
+    stranger = site.nodes[2]
+    stranger.kill()
+    with open(stranger.key, "w", encoding="ascii") as file:
+        file.write("ab" * 32 + "\n")
+    stranger.daemon.spawn()
+    wait_for(lambda: "key" in stranger.daemon.output(), "it refuses to join, and says why", 10, 0.05)
+    equal(site.nodes[0].client.get(path_of("shared") + "/documents/one").status, 200)
+
+
+
+# ---- as the samples have it -----------------------------------------------------------------------
+def test_nodes_of_the_samples(nodes):
+    """Over TLS, with the password, and with no more rights than config/cluster/nats-server.conf gives."""
+    sample = Sample(nodes, "nats-server.conf")
+    try:
+        for number in range(3):
+            sample.start(number)
+        servers = ",".join(f"tls://bayesd:{PASSWORD}@localhost:{port}" for port in sample.clients)
+        settings = {"cluster": {"servers": servers, "tls_ca": sample.path("ca.pem")}}
+        site = nodes.site(nodes=2, servers=0, settings=settings).start()
+        number = number_of(trained(site.nodes[0], path_of("shared"), "one").ok())
+        wait_for(lambda: site.nodes[1].applied() >= number, "the other has it")
+        equal(site.nodes[1].client.get(path_of("shared") + "/documents/one").status, 200)
+    finally:
+        sample.stop()

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Several engines that share a stream, in one process: random changes on any of them, while nodes
+ * are stopped and started and messages come twice. All nodes say the same in the end, so does one
+ * that reads the whole stream at once, and each client got an answer.
+ *
+ * HISTORIES=1000 makes more of them, SEED=n begins with another one than 1.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/engine/engine.h"
+#include "core/merge/rename.h"
+#include "core/repair/repair.h"
+#include "core/replica/digest.h"
+#include "core/replica/replica.h"
+#include "tests/unit/core/engine/picture.h"
+#include "tests/unit/folder.h"
+
+enum {
+    NODES = 3,
+    STEPS = 40,
+    BATCHES = 4,
+    CHANGES = 6,
+    HISTORIES_DEFAULT = 25,
+};
+
+/* ---- a stream in memory ---------------------------------------------------------------------- */
+
+struct message {
+    char id[64];
+    struct nb_buffer bytes;
+};
+
+struct stream {
+    pthread_mutex_t lock;
+    struct message *messages; /* the first has the position 1 */
+    size_t count, room;
+    atomic_bool is_away;
+};
+
+static int publish(void *user, const char *id, struct nb_string message, struct nb_error *error)
+{
+    struct stream *s = user;
+    if (atomic_load(&s->is_away))
+        return nb_error_set(error, NB_STOPPING, "the stream is away");
+    pthread_mutex_lock(&s->lock);
+    bool is_known = false;
+    for (size_t i = s->count > 200 ? s->count - 200 : 0; i < s->count; i++)
+        is_known |= strcmp(s->messages[i].id, id) == 0;
+    if (!is_known) {
+        must(nb_array_reserve(&s->messages, &s->room, s->count + 1, sizeof *s->messages) == 0);
+        struct message *m = &s->messages[s->count++];
+        *m = (struct message){.id = ""};
+        snprintf(m->id, sizeof m->id, "%s", id);
+        must(nb_buffer_append(&m->bytes, message.bytes, message.length) == 0);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return 0;
+}
+
+static size_t length_of(struct stream *s)
+{
+    pthread_mutex_lock(&s->lock);
+    size_t count = s->count;
+    pthread_mutex_unlock(&s->lock);
+    return count;
+}
+
+/* Messages stay where they are in memory but for their array. */
+static struct message message_at(struct stream *s, uint64_t position)
+{
+    pthread_mutex_lock(&s->lock);
+    struct message m = s->messages[position - 1];
+    pthread_mutex_unlock(&s->lock);
+    return m;
+}
+
+static void stream_free(struct stream *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        nb_buffer_deinit(&s->messages[i].bytes);
+    free(s->messages);
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+struct node {
+    char directory[96];
+    struct nb_engine *engine;
+    struct nb_replica *replica;
+    struct stream *stream;
+    pthread_t follower;
+    atomic_bool stops;
+    unsigned lag; /* microseconds of a pause now and then */
+};
+
+static void deliver(struct node *n, uint64_t position)
+{
+    struct message m = message_at(n->stream, position);
+    struct nb_error error = {0};
+    int rc = nb_replica_deliver(n->replica, position, m.id, nb_buffer_string(&m.bytes), &error);
+    ck_assert_msg(rc == 0 || rc == NB_STOPPING || rc == NB_CORRUPT, "%d %s", rc, error.text);
+}
+
+static void *follow(void *argument)
+{
+    struct node *n = argument;
+    uint64_t at = nb_replica_applied(n->replica) + 1;
+    while (!atomic_load(&n->stops)) {
+        if (at > length_of(n->stream)) {
+            nb_replica_tick(n->replica);
+            usleep(200);
+            continue;
+        }
+        deliver(n, at);
+        if (at % 7 == 0 && at > 3)
+            deliver(n, at - 3); /* it came before */
+        if (at % 32 == 0)       /* somebody else has published into the stream */
+            ck_assert_int_eq(publish(n->stream, n->directory, string_at("x"), NULL), 0);
+        if (at % 16 == 0)
+            usleep(n->lag);
+        at++;
+    }
+    return NULL;
+}
+
+static const unsigned char cluster_key[NB_KEY_BYTES] = "a key that all nodes have";
+
+static void settings_of(struct nb_engine_settings *settings, const char *directory)
+{
+    nb_engine_settings_init(settings);
+    settings->directory = directory;
+    settings->key = cluster_key;
+    settings->shared = true;
+    settings->group_documents = 5;
+    settings->replay_features = 500;
+    settings->superseded_seconds = 0;
+    settings->unused_rows = 3;
+    settings->labels = 5;
+    settings->refit_units = UINT64_MAX;
+    settings->map_size = (uint64_t)1 << 22;
+}
+
+static void start(struct node *n)
+{
+    struct nb_error error = {0};
+    struct nb_engine_settings settings;
+    const struct nb_replica_settings how = {.publish = publish,
+                                            .user = n->stream,
+                                            .message_most = 1 << 20,
+                                            .patience = UINT64_C(20000000000)};
+    settings_of(&settings, n->directory);
+    ck_assert_msg(nb_engine_open(&settings, &n->engine, &error) == 0, "%s", error.text);
+    int rc = nb_replica_new(n->engine, &how, string_at("bayesd"), 77, length_of(n->stream),
+                            &n->replica, &error);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    atomic_store(&n->stops, false);
+    ck_assert_int_eq(pthread_create(&n->follower, NULL, follow, n), 0);
+}
+
+static void stop(struct node *n)
+{
+    atomic_store(&n->stops, true);
+    nb_replica_stop(n->replica);
+    ck_assert_int_eq(pthread_join(n->follower, NULL), 0);
+    nb_replica_free(&n->replica);
+    nb_engine_close(&n->engine);
+}
+
+static void wait_until_applied(struct node *n, uint64_t position)
+{
+    uint64_t until = nb_clock_monotonic() + UINT64_C(30000000000);
+    while (nb_replica_applied(n->replica) < position) {
+        ck_assert_msg(nb_clock_monotonic() < until, "applied %llu of %llu",
+                      (unsigned long long)nb_replica_applied(n->replica),
+                      (unsigned long long)position);
+        usleep(500);
+    }
+}
+
+/* ---- histories ------------------------------------------------------------------------------- */
+
+static struct nb_document document_of(enum nb_document_kind kind, const char *bytes)
+{
+    return (struct nb_document){.kind = kind, .bytes = bytes, .length = strlen(bytes)};
+}
+
+/* SplitMix64's finalizer. */
+static uint64_t mixed(uint64_t x)
+{
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+struct history {
+    uint64_t random;
+    char root[NB_TEST_FOLDER_SIZE];
+    struct stream stream;
+    struct node nodes[NODES + 1]; /* the last reads all at once */
+    uint64_t learned;
+};
+
+static uint64_t below(struct history *h, uint64_t most)
+{
+    return mixed(h->random += UINT64_C(0x9e3779b97f4a7c15)) % most;
+}
+
+static const char *const model_names[] = {"a", "mail.x"};
+static const char *const labels[] = {"spam", "ham", "third"};
+
+struct sent {
+    struct nb_batch *batch;
+    char *documents[CHANGES];
+    size_t count;
+};
+
+static void count_down(struct nb_batch *batch, void *user)
+{
+    (void)batch;
+    atomic_fetch_sub((atomic_int *)user, 1);
+}
+
+static char *random_document(struct history *h, enum nb_document_kind *kind)
+{
+    struct nb_buffer b = {0};
+    *kind = below(h, 3) == 0 ? NB_DOCUMENT_MAIL : NB_DOCUMENT_TEXT;
+    if (*kind == NB_DOCUMENT_MAIL)
+        must(nb_buffer_printf(&b, "Subject: w%u\r\n\r\n", (unsigned)below(h, 20)) == 0);
+    for (uint64_t n = below(h, 14); n > 0; n--)
+        must(nb_buffer_printf(&b, "w%u ", (unsigned)(below(h, 90) * below(h, 90) / 90)) == 0);
+    must(nb_buffer_append(&b, "", 1) == 0);
+    return b.bytes;
+}
+
+static void random_change(struct history *h, struct sent *s)
+{
+    char id[16];
+    enum nb_document_kind kind;
+    struct nb_error error = {0};
+    char *bytes = s->documents[s->count++] = random_document(h, &kind);
+    struct nb_document document = document_of(kind, bytes);
+    struct nb_string label = string_at(labels[below(h, 3)]);
+    int rc;
+    snprintf(id, sizeof id, "d%u", (unsigned)below(h, 30));
+    uint64_t what = below(h, 10);
+    if (what < 6)
+        rc = nb_batch_train(s->batch, &document, below(h, 8) == 0 ? (struct nb_string){0} : label,
+                            string_at(id), string_at("who"), &error);
+    else if (what < 8)
+        rc = nb_batch_untrain(s->batch, &document, string_at(id), string_at(""), &error);
+    else if (what < 9)
+        rc = nb_batch_label(s->batch, string_at(id), label, string_at(""), &error);
+    else
+        rc = nb_batch_forget(s->batch, string_at(id), string_at(""), &error);
+    ck_assert_msg(rc == 0 || rc == NB_NOT_FOUND, "%d %s", rc, error.text);
+}
+
+static void expect_receipts(struct history *h, const struct sent *s)
+{
+    for (size_t i = 0; i < nb_batch_size(s->batch); i++) {
+        const struct nb_receipt *r = nb_batch_receipt(s->batch, i);
+        ck_assert_msg(r->code == 0 || r->code == NB_NOT_FOUND || r->code == NB_CONFLICT ||
+                          r->code == NB_STOPPING,
+                      "%d %s", r->code, r->error.text);
+        ck_assert(r->code != 0 || r->number > 0);
+        h->learned += r->code == 0;
+        for (size_t k = 0; k < r->label_count; k++)
+            ck_assert_uint_gt(strlen(r->labels[k].label), 0);
+    }
+}
+
+/* Batches on several nodes at once. */
+static void change_documents(struct history *h)
+{
+    struct sent sent[BATCHES];
+    struct node *where[BATCHES];
+    atomic_int left;
+    for (size_t b = 0; b < BATCHES; b++) {
+        struct sent *s = &sent[b];
+        where[b] = &h->nodes[below(h, NODES)];
+        *s = (struct sent){.count = 0};
+        const char *name = model_names[below(h, 2)];
+        ck_assert_int_eq(
+            nb_batch_new(where[b]->engine, string_at(name), below(h, 2) == 0, &s->batch, NULL), 0);
+        for (uint64_t n = 1 + below(h, CHANGES); n > 0; n--)
+            random_change(h, s);
+    }
+    atomic_init(&left, BATCHES);
+    for (size_t b = 0; b < BATCHES; b++)
+        nb_engine_submit(where[b]->engine, sent[b].batch, count_down, &left);
+    while (atomic_load(&left) > 0)
+        usleep(50);
+    for (size_t b = 0; b < BATCHES; b++) {
+        expect_receipts(h, &sent[b]);
+        for (size_t i = 0; i < sent[b].count; i++)
+            free(sent[b].documents[i]);
+        nb_batch_free(&sent[b].batch);
+    }
+}
+
+static void administer(struct history *h)
+{
+    struct nb_engine *engine = h->nodes[below(h, NODES)].engine;
+    struct nb_string name = string_at(model_names[below(h, 2)]);
+    struct nb_settings settings;
+    struct nb_error error = {0};
+    bool created;
+    int rc = 0;
+    switch (below(h, 6)) {
+    case 0:
+        rc = nb_engine_delete_model(engine, name, string_at("root"), &error);
+        break;
+    case 1:
+        rc = nb_engine_rename_label(engine, name, string_at(labels[below(h, 3)]),
+                                    string_at("other"), string_at(""), &error);
+        break;
+    case 2:
+        rc = nb_engine_rename_label(engine, name, string_at("other"),
+                                    string_at(labels[below(h, 3)]), string_at(""), &error);
+        break;
+    default:
+        nb_settings_init(&settings, (enum nb_preset)below(h, 3));
+        settings.max_documents = below(h, 2) == 0 ? 12 : 0;
+        settings.unlabelled_weight = 0;
+        settings.twin = below(h, 2) == 0;
+        rc = nb_engine_put_model(engine, name, &settings, below(h, 4) == 0, string_at("root"),
+                                 &created, &error);
+        nb_settings_deinit(&settings);
+    }
+    ck_assert_msg(rc == 0 || rc == NB_NOT_FOUND || rc == NB_CONFLICT, "%d %s", rc, error.text);
+}
+
+static void step(struct history *h)
+{
+    uint64_t what = below(h, 20);
+    struct node *n = &h->nodes[below(h, NODES)];
+    if (what == 0) {
+        stop(n);
+        start(n);
+    } else if (what < 4) {
+        administer(h);
+    } else {
+        change_documents(h);
+    }
+}
+
+static void print_difference(void *user, const char *line)
+{
+    (void)user;
+    fprintf(stderr, "%s\n", line);
+}
+
+/* Waits until no node publishes by itself any more: what ageing takes out, refits. */
+static void wait_for_quiet(struct history *h)
+{
+    uint64_t before = 0;
+    for (uint64_t now = length_of(&h->stream); now != before; now = length_of(&h->stream)) {
+        before = now;
+        for (size_t i = 0; i <= NODES; i++) {
+            wait_until_applied(&h->nodes[i], before);
+            settle(h->nodes[i].engine);
+        }
+        usleep(1200000); /* the writer looks once a second */
+    }
+}
+
+/* Weights are the same but for rounding, so verdicts are. */
+static void expect_same_verdicts(struct nb_engine *a, struct nb_engine *b, const char *model)
+{
+    for (size_t i = 0; i < PICTURE_PROBES; i++) {
+        struct nb_document document = document_of(NB_DOCUMENT_TEXT, picture_probes[i]);
+        struct nb_verdict one = {0};
+        struct nb_verdict other = {0};
+        int rc = nb_engine_classify(a, string_at(model), &document, 0, &one, NULL);
+        ck_assert_int_eq(nb_engine_classify(b, string_at(model), &document, 0, &other, NULL), rc);
+        if (rc == 0) {
+            ck_assert_uint_eq(one.size, other.size);
+            for (size_t k = 0; k < one.size; k++) {
+                ck_assert_str_eq(one.labels[k], other.labels[k]);
+                ck_assert_double_eq_tol(one.probabilities[k], other.probabilities[k], 1e-9);
+            }
+        }
+        nb_verdict_deinit(&one);
+        nb_verdict_deinit(&other);
+    }
+}
+
+static void expect_same_nodes(struct node *a, struct node *b)
+{
+    struct nb_digest one;
+    struct nb_digest other;
+    struct nb_error error = {0};
+    ck_assert_msg(nb_digest(a->engine, 0, &one, &error) == 0, "%s", error.text);
+    ck_assert_msg(nb_digest(b->engine, one.number, &other, &error) == 0, "%s", error.text);
+    if (strcmp(one.digits, other.digits) != 0) { /* what differs? */
+        struct picture first = {.other_key = false};
+        struct picture second = {.other_key = false};
+        take_picture(&first, a->engine, NULL);
+        take_picture(&second, b->engine, NULL);
+        expect_same(&first, &second, b->directory);
+    }
+    ck_assert_str_eq(one.digits, other.digits);
+    for (size_t i = 0; i < sizeof model_names / sizeof *model_names; i++)
+        expect_same_verdicts(a->engine, b->engine, model_names[i]);
+}
+
+/* What documents without a label give depends on when it was found. */
+static void leave_out_unlabelled(struct nb_engine *engine, const char *model)
+{
+    struct nb_model_info info;
+    struct nb_error error = {0};
+    bool created;
+    if (nb_engine_model(engine, string_at(model), &info, NULL) != 0)
+        return;
+    info.settings.unlabelled_weight = 0;
+    int rc = nb_engine_put_model(engine, string_at(model), &info.settings, false, string_at("root"),
+                                 &created, &error);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    nb_model_info_deinit(&info);
+}
+
+static void expect_same_everywhere(struct history *h)
+{
+    for (size_t i = 0; i < sizeof model_names / sizeof *model_names; i++)
+        leave_out_unlabelled(h->nodes[0].engine, model_names[i]);
+    start(&h->nodes[NODES]);
+    wait_for_quiet(h);
+    for (size_t i = 1; i <= NODES; i++)
+        expect_same_nodes(&h->nodes[0], &h->nodes[i]);
+}
+
+static void run_history(uint64_t seed)
+{
+    struct history h = {.random = seed * 1000};
+    pthread_mutex_init(&h.stream.lock, NULL);
+    test_folder_make(h.root);
+    for (size_t i = 0; i <= NODES; i++) {
+        struct node *n = &h.nodes[i];
+        snprintf(n->directory, sizeof n->directory, "%s/%zu", h.root, i);
+        n->stream = &h.stream;
+        n->lag = (unsigned)below(&h, 3) * 2000;
+        if (i < NODES)
+            start(n);
+    }
+    for (uint64_t steps = 5 + below(&h, STEPS); steps > 0; steps--)
+        step(&h);
+    expect_same_everywhere(&h);
+    ck_assert_uint_gt(h.learned, 0);
+    for (size_t i = 0; i <= NODES; i++) {
+        struct nb_engine_settings settings;
+        struct nb_error error = {0};
+        stop(&h.nodes[i]);
+        settings_of(&settings, h.nodes[i].directory);
+        int rc = nb_engine_verify(&settings, print_difference, NULL, &error);
+        ck_assert_msg(rc == 0, "verify: %d %s", rc, error.text);
+    }
+    stream_free(&h.stream);
+    test_folder_remove(h.root);
+}
+
+static unsigned long number_from(const char *variable, unsigned long otherwise)
+{
+    const char *text = getenv(variable);
+    return text == NULL ? otherwise : strtoul(text, NULL, 10);
+}
+
+START_TEST(nodes_say_the_same)
+{
+    (void)copy_model; /* of picture.h */
+    unsigned long first = number_from("SEED", 1);
+    unsigned long count = number_from("HISTORIES", HISTORIES_DEFAULT);
+    for (unsigned long seed = first; seed < first + count; seed++) {
+        fprintf(stderr, "history %lu\n", seed);
+        run_history(seed);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("replica");
+    TCase *t = tcase_create("replica");
+    suite_add_tcase(s, t);
+    tcase_set_timeout(t, 0); /* whoever asks for more histories waits longer */
+    tcase_add_test(t, nodes_say_the_same);
+    SRunner *runner = srunner_create(s);
+    if (nb_tokenizer_setup(NULL) != 0)
+        return EXIT_FAILURE;
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    nb_tokenizer_teardown();
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
