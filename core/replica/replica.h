@@ -19,19 +19,10 @@
 
 #include "core/base/error.h"
 #include "core/base/string.h"
+#include "core/replica/replica_settings.h"
 
 struct nb_engine;
 struct nb_replica;
-
-struct nb_replica_settings {
-    /* Publishes a message; the stream takes one of two that have the same id and come soon after
-     * each other. Returns 0 when it is on its way: then it is delivered, or nb_replica_refuse is
-     * called, or neither, if nobody knows. Else a code: it was not sent. Any thread. */
-    int (*publish)(void *user, const char *id, struct nb_string message, struct nb_error *error);
-    void *user;
-    size_t message_most; /* bytes of a message */
-    uint64_t patience;   /* nanoseconds that a client waits for its change to come back */
-};
 
 /* Makes a node of an engine that was just opened and that nobody uses yet; the caller frees it
  * after the last use of the engine, before it is closed. `stream` and `created` say which stream it

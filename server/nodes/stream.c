@@ -122,6 +122,12 @@ bool nb_stream_is_connected(const struct nb_stream *stream)
            natsConnection_Status(stream->connection) == NATS_CONN_STATUS_CONNECTED;
 }
 
+const char *nb_stream_header(natsMsg *message, const char *name)
+{
+    const char *value = NULL;
+    return natsMsgHeader_Get(message, name, &value) == NATS_OK ? value : "";
+}
+
 /* ---- the stream ------------------------------------------------------------------------------ */
 
 /* Longer than any node publishes a message again. */

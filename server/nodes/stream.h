@@ -37,6 +37,9 @@ int nb_stream_open(struct nb_stream *stream, const struct nb_config *config, jsP
 void nb_stream_close(struct nb_stream *stream);
 bool nb_stream_is_connected(const struct nb_stream *stream);
 
+/* A header of a message, borrowed; "" if it has none of that name. */
+const char *nb_stream_header(natsMsg *message, const char *name);
+
 /* Asks for the stream; makes it, if there is none, with `identity` as its description, which must
  * be that of the present one: NB_CONFLICT. Or NB_STOPPING. */
 int nb_stream_find(struct nb_stream *stream, const struct nb_config *config, const char *identity,

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/replica/answer.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/replica/replica_state.h"
+#include "core/stage/batch.h"
+
+struct nb_sent *nb_answer_count_down(struct nb_sent *sent)
+{
+    assert(sent->left > 0);
+    return --sent->left == 0 ? sent : NULL;
+}
+
+void nb_answer_end(struct nb_sent *sent)
+{
+    if (sent == NULL)
+        return;
+    sent->done(sent->batch, sent->user);
+    free(sent);
+}
+
+/* With the lock held. */
+static struct nb_sent *fail(struct nb_replica *r, struct nb_awaited *awaited,
+                            const struct nb_error *why)
+{
+    struct nb_sent *ended = NULL;
+    if (awaited->sent != NULL) {
+        struct nb_receipt *receipt = &awaited->sent->batch->changes[awaited->index].receipt;
+        receipt->code = why->code;
+        receipt->error = *why;
+        ended = nb_answer_count_down(awaited->sent);
+    } else {
+        assert(awaited->asked != NULL);
+        awaited->asked->code = why->code;
+        awaited->asked->error = *why;
+        awaited->asked->is_done = true;
+        pthread_cond_broadcast(&r->changed);
+    }
+    free(awaited);
+    return ended;
+}
+
+void nb_answer_refuse(struct nb_replica *r, const char *id, const struct nb_error *why)
+{
+    struct nb_sent *ended = NULL;
+    pthread_mutex_lock(&r->lock);
+    struct nb_awaited *awaited = nb_awaiting_take(&r->awaiting, id);
+    if (awaited != NULL)
+        ended = fail(r, awaited, why);
+    pthread_mutex_unlock(&r->lock);
+    nb_answer_end(ended);
+}
+
+void nb_answer_expire(struct nb_replica *r, uint64_t now, const struct nb_error *why)
+{
+    for (;;) {
+        struct nb_sent *ended = NULL;
+        pthread_mutex_lock(&r->lock);
+        struct nb_awaited *awaited = nb_awaiting_expired(&r->awaiting, now);
+        if (awaited != NULL)
+            ended = fail(r, awaited, why);
+        pthread_mutex_unlock(&r->lock);
+        if (awaited == NULL)
+            return;
+        nb_answer_end(ended);
+    }
+}
+
+void nb_answer_errand(struct nb_replica *r, struct nb_awaited *awaited, int code, bool created,
+                      const struct nb_error *why)
+{
+    struct nb_sent *ended = NULL;
+    if (awaited == NULL)
+        return;
+    pthread_mutex_lock(&r->lock);
+    if (awaited->asked != NULL)
+        awaited->asked->created = created;
+    struct nb_error result = {.code = 0};
+    if (code != 0)
+        result = *why;
+    ended = fail(r, awaited, &result);
+    pthread_mutex_unlock(&r->lock);
+    nb_answer_end(ended);
+}

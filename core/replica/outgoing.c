@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/replica/outgoing.h"
+
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/base/key.h"
+#include "core/base/pack.h"
+#include "core/engine/engine.h"
+#include "core/live/state.h"
+#include "core/replica/answer.h"
+#include "core/replica/carry.h"
+#include "core/replica/replica_state.h"
+
+/* ---- what is asked of this node -------------------------------------------------------------- */
+
+static int too_large(const struct nb_replica *r, size_t length, struct nb_error *error)
+{
+    return nb_error_set(error, NB_TOO_LARGE,
+                        "the change takes %zu bytes, and the messages of the cluster at most %zu: "
+                        "raise max_payload of its NATS servers",
+                        length, r->settings.message_most);
+}
+
+static int publish(struct nb_replica *r, const char *id, const struct nb_buffer *message,
+                   struct nb_error *error)
+{
+    if (atomic_load(&r->is_stopping))
+        return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+    if (message->length > r->settings.message_most)
+        return too_large(r, message->length, error);
+    return r->settings.publish(r->settings.user, id, nb_buffer_string(message), error);
+}
+
+static struct nb_awaited *await(struct nb_replica *r, char id[NB_MESSAGE_ID_MOST])
+{
+    uint64_t until = nb_clock_monotonic() + r->settings.patience;
+    struct nb_awaited *awaited = nb_awaiting_add(&r->awaiting, until);
+    if (awaited != NULL)
+        nb_awaiting_id(&r->awaiting, awaited, id);
+    return awaited;
+}
+
+/* Publishes one change of a batch; on failure its receipt says why. */
+static void submit_one(struct nb_replica *r, struct nb_sent *sent, size_t index, int64_t now)
+{
+    struct nb_buffer message = {0};
+    struct nb_error why = {0};
+    struct nb_sent *ended = NULL;
+    char id[NB_MESSAGE_ID_MOST];
+    int rc = nb_carry_write(sent->batch, index, now, 0, &message);
+    pthread_mutex_lock(&r->lock);
+    struct nb_awaited *awaited = rc == 0 ? await(r, id) : NULL;
+    if (awaited != NULL) {
+        awaited->sent = sent;
+        awaited->index = index;
+    } else {
+        struct nb_receipt *receipt = &sent->batch->changes[index].receipt;
+        receipt->code = nb_error_no_memory(&receipt->error);
+        ended = nb_answer_count_down(sent);
+    }
+    pthread_mutex_unlock(&r->lock);
+    if (awaited != NULL && publish(r, id, &message, &why) != 0)
+        nb_answer_refuse(r, id, &why);
+    nb_buffer_deinit(&message);
+    nb_answer_end(ended);
+}
+
+static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
+                   void *done_user)
+{
+    struct nb_replica *r = user;
+    struct nb_sent *sent = malloc(sizeof *sent);
+    int64_t now = nb_clock_now();
+    if (sent == NULL) {
+        for (size_t i = 0; i < batch->size; i++)
+            batch->changes[i].receipt.code = nb_error_no_memory(&batch->changes[i].receipt.error);
+        done(batch, done_user);
+        return;
+    }
+    /* One more than there are: the batch stays here until all of them are published. */
+    *sent = (struct nb_sent){batch, done, done_user, batch->size + 1};
+    for (size_t i = 0; i < batch->size; i++)
+        submit_one(r, sent, i, now);
+    pthread_mutex_lock(&r->lock);
+    struct nb_sent *ended = nb_answer_count_down(sent);
+    pthread_mutex_unlock(&r->lock);
+    nb_answer_end(ended);
+}
+
+static int write_errand(const struct nb_errand *errand, struct nb_buffer *out)
+{
+    struct nb_operation o = {.kind = NB_OPERATION_ERRAND + (unsigned)errand->kind,
+                             .time = nb_clock_now(),
+                             .errand = *errand};
+    return nb_operation_write(&o, out);
+}
+
+static int ask(void *user, const struct nb_errand *errand, bool *created, struct nb_error *error)
+{
+    struct nb_replica *r = user;
+    struct nb_buffer message = {0};
+    struct nb_asked asked = {.is_done = false};
+    struct nb_error why = {0};
+    char id[NB_MESSAGE_ID_MOST];
+    if (write_errand(errand, &message) != 0)
+        return nb_error_no_memory(error);
+    pthread_mutex_lock(&r->lock);
+    struct nb_awaited *awaited = await(r, id);
+    if (awaited != NULL)
+        awaited->asked = &asked;
+    pthread_mutex_unlock(&r->lock);
+    if (awaited == NULL) {
+        nb_buffer_deinit(&message);
+        return nb_error_no_memory(error);
+    }
+    if (publish(r, id, &message, &why) != 0)
+        nb_answer_refuse(r, id, &why);
+    nb_buffer_deinit(&message);
+    pthread_mutex_lock(&r->lock);
+    while (!asked.is_done) /* the follower ends it, if nothing else does (nb_replica_tick) */
+        pthread_cond_wait(&r->changed, &r->lock);
+    pthread_mutex_unlock(&r->lock);
+    *created = asked.created;
+    return asked.code == 0 ? 0 : nb_error_set(error, asked.code, "%s", asked.error.text);
+}
+
+/* ---- what the writer finds due --------------------------------------------------------------- */
+
+/* The id of what all nodes find: made from what it is. */
+static int propose_message(struct nb_replica *r, struct nb_string name, uint64_t what, uint64_t of,
+                           const struct nb_buffer *message)
+{
+    struct nb_buffer content = {0};
+    struct nb_packer w = {.out = &content};
+    char id[NB_CONTENT_ID_LENGTH + 1];
+    nb_pack_string(&w, name);
+    nb_pack_varint(&w, what);
+    nb_pack_varint(&w, of);
+    if (w.code == 0) {
+        nb_key_content_id(&r->engine->key, 0xFF, content.bytes, content.length, id);
+        w.code = publish(r, id, message, NULL);
+    }
+    nb_buffer_deinit(&content);
+    return w.code;
+}
+
+/* What is not published now is found again. */
+static void propose(void *user, const struct nb_batch *batch)
+{
+    struct nb_replica *r = user;
+    int64_t now = nb_clock_now();
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < batch->size; i++) {
+        const struct nb_submitted *c = &batch->changes[i];
+        struct nb_buffer message = {0};
+        uint64_t last = c->taken != 0 ? 0 : batch->live->checkpoint.last;
+        rc = nb_carry_write(batch, i, now, last, &message);
+        if (rc == 0)
+            rc = propose_message(r, nb_buffer_string(&batch->name), 0,
+                                 c->taken != 0 ? c->taken : last, &message);
+        nb_buffer_deinit(&message);
+    }
+}
+
+static void propose_errand(void *user, const struct nb_errand *errand)
+{
+    struct nb_replica *r = user;
+    struct nb_buffer message = {0};
+    if (write_errand(errand, &message) == 0)
+        (void)propose_message(r, errand->model, 1 + (uint64_t)errand->kind, errand->last, &message);
+    nb_buffer_deinit(&message);
+}
+
+struct nb_relay nb_outgoing_relay(struct nb_replica *replica)
+{
+    return (struct nb_relay){replica, submit, ask, propose, propose_errand};
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is asked of this node goes out: it is published as operations, and who asked waits until
+ * they come back.
+ */
+#ifndef NB_CORE_REPLICA_OUTGOING_H
+#define NB_CORE_REPLICA_OUTGOING_H
+
+#include "core/live/relayed.h"
+
+struct nb_replica;
+
+/* The relay of the replica's engine; its functions are called as core/live/relay.h says. */
+struct nb_relay nb_outgoing_relay(struct nb_replica *replica);
+
+#endif

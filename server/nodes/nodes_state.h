@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What this node's place consists of, for the files of this folder, in a build with the library.
+ */
+#ifndef NB_SERVER_NODES_NODES_STATE_H
+#define NB_SERVER_NODES_NODES_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "server/nodes/stream.h"
+
+struct nb_config;
+struct nb_engine;
+struct nb_replica;
+
+struct nb_nodes {
+    struct nb_engine *engine;
+    const struct nb_config *config;
+    pthread_t thread;
+    atomic_bool stops, is_following;
+    atomic_uint_fast64_t last; /* of the stream */
+    atomic_uint_fast64_t published, publish_nanoseconds;
+    char identity[256];
+    pthread_mutex_t lock; /* of what follows */
+    char reason[NB_ERROR_TEXT];
+    bool is_refused;
+    pthread_rwlock_t using; /* held while `stream` and `replica` are used by other threads */
+    struct nb_stream stream;
+    struct nb_replica *replica;
+    uint64_t created; /* of the stream; the thread's */
+};
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifdef NB_HAS_NATS
+
+#include "server/nodes/place.h"
+
+#include <stdio.h>
+
+#include "config/config.h"
+#include "core/live/state.h"
+#include "core/replica/operation.h"
+#include "core/replica/replica.h"
+#include "server/nodes/nodes_state.h"
+#include "server/nodes/publish.h"
+
+/* All that decides what applying does. */
+void nb_place_identify(struct nb_nodes *n)
+{
+    const struct nb_engine_settings *s = &n->engine->settings;
+    char key[NB_CONTENT_ID_LENGTH + 1];
+    nb_key_content_id(&n->engine->key, 0xFE, "cluster", 7, key);
+    (void)snprintf(n->identity, sizeof n->identity,
+                   "bayesd format=%d tokenizer=%d apply=%d key=%.16s labels=%u models=%u "
+                   "quarantine=%llu/%llu",
+                   NB_OPERATION_FORMAT, NB_TOKENIZER_VERSION, NB_APPLY_VERSION, key, s->labels,
+                   s->models, (unsigned long long)s->quarantine_documents,
+                   (unsigned long long)s->quarantine_bytes);
+}
+
+static int make_replica(struct nb_nodes *n, const struct nb_stream_state *state,
+                        struct nb_error *error)
+{
+    int64_t most = natsConnection_GetMaxPayload(n->stream.connection);
+    enum { HEADERS = 512 };
+    const struct nb_replica_settings settings = {
+        .publish = nb_publish,
+        .user = n,
+        .message_most = most > HEADERS ? (size_t)most - HEADERS : 0,
+        .patience = n->config->cluster_patience * UINT64_C(1000000000)};
+    struct nb_replica *replica = NULL;
+    int rc = nb_replica_new(n->engine, &settings, nb_string_of(n->config->cluster_stream),
+                            state->created, state->last, &replica, error);
+    if (rc != 0)
+        return rc;
+    pthread_rwlock_wrlock(&n->using);
+    n->replica = replica;
+    pthread_rwlock_unlock(&n->using);
+    n->created = state->created;
+    return 0;
+}
+
+/* A stream that has lost its end may be as long again by now: the change that this node has made
+ * last must still be the one at its place. */
+static int check_last(struct nb_nodes *n, uint64_t at, struct nb_error *error)
+{
+    uint64_t hash;
+    int rc = nb_stream_hash(&n->stream, n->config, at, &hash, error);
+    if (rc == NB_NOT_FOUND)
+        return 0;
+    if (rc == 0 && hash != nb_replica_delivered_hash(n->replica))
+        rc = nb_error_set(error, NB_CONFLICT,
+                          "the stream '%s' has another change at %llu than this node: its NATS "
+                          "servers have lost some, and went on; give this node an empty store, or "
+                          "the backup of another node",
+                          n->config->cluster_stream, (unsigned long long)at);
+    return rc;
+}
+
+int nb_place_check(struct nb_nodes *n, const struct nb_stream_state *state, struct nb_error *error)
+{
+    uint64_t at = nb_replica_delivered(n->replica);
+    if (state->created != n->created)
+        return nb_error_set(error, NB_CONFLICT,
+                            "the stream '%s' was made anew since this node has followed it",
+                            n->config->cluster_stream);
+    if (state->last < at)
+        return nb_error_set(error, NB_CONFLICT,
+                            "this node has %llu changes of the stream '%s', which has only %llu "
+                            "now: its NATS servers have lost some",
+                            (unsigned long long)at, n->config->cluster_stream,
+                            (unsigned long long)state->last);
+    if (state->first > at + 1)
+        return nb_error_set(error, NB_CONFLICT,
+                            "the stream '%s' begins at %llu now, and this node needs %llu: give it "
+                            "the backup of another node",
+                            n->config->cluster_stream, (unsigned long long)state->first,
+                            (unsigned long long)at + 1);
+    atomic_store(&n->last, state->last);
+    return at > 0 && at >= state->first ? check_last(n, at, error) : 0;
+}
+
+int nb_place_find(struct nb_nodes *n, struct nb_error *error)
+{
+    struct nb_stream_state state;
+    struct nb_stream stream;
+    int rc = 0;
+    if (n->stream.connection == NULL) {
+        rc = nb_stream_open(&stream, n->config, nb_publish_acknowledged, n, error);
+        if (rc != 0)
+            return rc;
+        pthread_rwlock_wrlock(&n->using);
+        n->stream = stream;
+        pthread_rwlock_unlock(&n->using);
+    }
+    rc = nb_stream_find(&n->stream, n->config, n->identity, &state, error);
+    if (rc == 0 && n->replica == NULL)
+        rc = make_replica(n, &state, error);
+    return rc == 0 ? nb_place_check(n, &state, error) : rc;
+}
+
+#endif

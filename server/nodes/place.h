@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether the stream is the one of this node, and goes on where it is. On the node's thread. For
+ * server/nodes alone, in a build with the library.
+ */
+#ifndef NB_SERVER_NODES_PLACE_H
+#define NB_SERVER_NODES_PLACE_H
+
+#include "core/base/error.h"
+
+struct nb_nodes;
+struct nb_stream_state;
+
+/* What all nodes of a stream have in common. Before the others. */
+void nb_place_identify(struct nb_nodes *nodes);
+/* Connects, unless it is connected, finds or makes the stream, and makes the engine its replica.
+ * Returns 0, NB_STOPPING (a later try may succeed) or a code: this node must not follow. */
+int nb_place_find(struct nb_nodes *nodes, struct nb_error *error);
+/* Looks whether the stream goes on where this node is. Returns as nb_place_find. */
+int nb_place_check(struct nb_nodes *nodes, const struct nb_stream_state *state,
+                   struct nb_error *error);
+
+#endif

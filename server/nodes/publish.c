@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifdef NB_HAS_NATS
+
+#include "server/nodes/publish.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "config/config.h"
+#include "core/base/clock.h"
+#include "core/replica/replica.h"
+#include "server/nodes/nodes_state.h"
+
+enum { ACK_MILLISECONDS = 3000 /* before a message is published again */ };
+
+static natsStatus send(struct nb_nodes *n, natsMsg **message, const char *id)
+{
+    jsPubOptions options;
+    natsStatus s = jsPubOptions_Init(&options);
+    options.MsgId = id;
+    options.ExpectStream = n->config->cluster_stream;
+    options.MaxWait = ACK_MILLISECONDS;
+    return s != NATS_OK ? s : js_PublishMsgAsync(n->stream.context, message, &options);
+}
+
+static int make_message(struct nb_nodes *n, struct nb_string bytes, natsMsg **message)
+{
+    char now[24];
+    (void)snprintf(now, sizeof now, "%llu", (unsigned long long)nb_clock_monotonic());
+    natsStatus s = natsMsg_Create(message, n->stream.subject, NULL, bytes.bytes, (int)bytes.length);
+    if (s == NATS_OK)
+        s = natsMsgHeader_Set(*message, "At", now);
+    return s == NATS_OK ? 0 : NB_NO_MEMORY;
+}
+
+int nb_publish(void *user, const char *id, struct nb_string bytes, struct nb_error *error)
+{
+    struct nb_nodes *n = user;
+    natsMsg *message = NULL;
+    natsStatus s = NATS_CONNECTION_CLOSED;
+    int rc = 0;
+    pthread_rwlock_rdlock(&n->using);
+    if (nb_stream_is_connected(&n->stream)) {
+        rc = make_message(n, bytes, &message);
+        s = rc == 0 ? send(n, &message, id) : NATS_NO_MEMORY;
+    }
+    pthread_rwlock_unlock(&n->using);
+    natsMsg_Destroy(message); /* NULL if it was sent */
+    return s == NATS_OK
+               ? 0
+               : nb_error_set(error, NB_STOPPING,
+                              "the cluster's stream is away (%s): nothing is learned until "
+                              "it is back; send the change again later",
+                              natsStatus_GetText(s));
+}
+
+/* Not acknowledged: it may be in the stream or not. Published again with the same id it is taken
+ * once; when its client has given up, somebody else sends it. */
+static void publish_again(struct nb_nodes *n, natsMsg *message, const jsPubAckErr *failed)
+{
+    struct nb_error why;
+    char id[64];
+    uint64_t waited = nb_clock_monotonic() - strtoull(nb_stream_header(message, "At"), NULL, 10);
+    (void)snprintf(id, sizeof id, "%s", nb_stream_header(message, "Nats-Msg-Id"));
+    if (waited < n->config->cluster_patience * UINT64_C(1000000000) && failed->ErrCode == 0 &&
+        failed->Err == NATS_TIMEOUT && nb_stream_is_connected(&n->stream) &&
+        send(n, &message, id) == NATS_OK)
+        return;
+    (void)nb_error_set(&why, NB_STOPPING,
+                       "the cluster's stream has not taken the change (%s); send it again later",
+                       failed->ErrText != NULL ? failed->ErrText : natsStatus_GetText(failed->Err));
+    if (n->replica != NULL)
+        nb_replica_refuse(n->replica, id, &why);
+    natsMsg_Destroy(message);
+}
+
+void nb_publish_acknowledged(jsCtx *context, natsMsg *message, jsPubAck *ack, jsPubAckErr *failed,
+                             void *user)
+{
+    struct nb_nodes *n = user;
+    (void)context;
+    (void)ack;
+    if (failed != NULL) {
+        pthread_rwlock_rdlock(&n->using);
+        publish_again(n, message, failed);
+        pthread_rwlock_unlock(&n->using);
+        return;
+    }
+    uint64_t at = strtoull(nb_stream_header(message, "At"), NULL, 10);
+    atomic_fetch_add(&n->published, 1);
+    atomic_fetch_add(&n->publish_nanoseconds, nb_clock_monotonic() - at);
+    natsMsg_Destroy(message);
+}
+
+#endif
