@@ -47,13 +47,6 @@ uint32_t nb_model_find(const struct nb_model *model, uint64_t id)
  * but some rows passed that bucket by. */
 #define LOOK_FURTHER (NB_NO_ROW - 1)
 
-/* One row in eight lies across two cache lines. */
-NB_PREFETCHING void prefetch_row(const struct nb_row *row)
-{
-    __builtin_prefetch(row);
-    __builtin_prefetch(&row->cells);
-}
-
 /* The row that a bucket names first for a tag, or NB_NO_ROW, or LOOK_FURTHER. Prefetches what is
  * needed next. */
 static inline uint32_t guess(const struct nb_index *index, uint64_t bucket, uint32_t tag,
@@ -68,7 +61,7 @@ static inline uint32_t guess(const struct nb_index *index, uint64_t bucket, uint
         return LOOK_FURTHER;
     }
     uint32_t row = nb_bucket_row(b, index->row_bits, places);
-    prefetch_row(nb_row_at(table, row));
+    nb_row_prefetch(nb_row_at(table, row));
     return row;
 }
 

@@ -203,7 +203,7 @@ static inline const struct nb_row *nb_stack_row_of(const struct nb_stack_pass *p
                                                    size_t i)
 {
     if (i + NB_MODEL_AHEAD < size)
-        __builtin_prefetch(nb_model_row(p->model, rows[i + NB_MODEL_AHEAD].row));
+        nb_row_prefetch(nb_model_row(p->model, rows[i + NB_MODEL_AHEAD].row));
     return nb_model_row(p->model, rows[i].row);
 }
 
