@@ -293,7 +293,7 @@ static size_t survey_fields(const struct nb_stack_pass *p, const struct nb_row_c
 }
 
 /* Returns 0, or NB_CORRUPT if one of the rows was dropped. */
-static int survey(const struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
+static int survey(struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
                   struct nb_stack_without *without)
 {
     size_t others = p->view->columns == 1 ? nb_stack_two_survey(p, rows, size, without)

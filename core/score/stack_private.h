@@ -187,8 +187,9 @@ struct nb_stack_pass {
     const struct nb_stack_view *view;
     const struct nb_stack_reading *readings;
     unsigned experts;
-    bool are_roots; /* with two labels: two experts, both of power 1.5 */
-    bool is_summed; /* with two labels: nothing is left for nb_stack_two_finish */
+    bool are_roots;  /* with two labels: two experts, both of power 1.5 */
+    bool is_summed;  /* with two labels: nothing is left for nb_stack_two_finish */
+    bool is_of_rows; /* with two labels: nobody will ask for an explanation */
     struct nb_stack_inputs *inputs;
     const struct nb_stack_without *without; /* NULL: no document is left out */
     const double *offsets;                  /* with two labels: [expert][field] */
@@ -214,10 +215,10 @@ int nb_stack_two_start(struct nb_stack_pass *p, size_t size);
 /* Adds up what the features of a bag say, or notes it; `known` as in nb_model_step. */
 void nb_stack_two_add(struct nb_stack_pass *p, const struct nb_feature *features, size_t size,
                       const uint32_t *known);
-/* Notes all rows of a document and counts its features into `without`. Returns how many rows are of
- * no field. */
-size_t nb_stack_two_survey(const struct nb_stack_pass *p, const struct nb_row_count *rows,
-                           size_t size, struct nb_stack_without *without);
+/* Adds up what all rows of a document say, or notes it, and counts its features into `without`.
+ * Returns how many rows are of no field. */
+size_t nb_stack_two_survey(struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
+                           struct nb_stack_without *without);
 /* Puts the sums into the inputs, and those of the twin into its evidence. */
 void nb_stack_two_finish(const struct nb_stack_pass *p);
 

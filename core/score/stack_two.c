@@ -56,11 +56,11 @@ static inline uint64_t note(struct notes *n, unsigned field, const struct nb_row
     uint64_t own = nb_stack_less(d.own, n->first);
     own = own < left ? own : left;
     assert(n->next != NULL);
-    *n->next = (struct nb_stack_noted){.first = (uint32_t)own,
-                                       .second = (uint32_t)(left - own),
-                                       .key = (uint32_t)row->id,
-                                       .field = field,
-                                       .place = (uint32_t)place};
+    n->next->first = (uint32_t)own;
+    n->next->second = (uint32_t)(left - own);
+    n->next->key = (uint32_t)row->id;
+    n->next->field = field;
+    n->next->place = (uint32_t)place;
     n->next += left != 0;
     nb_slots_values_prefetch(&n->slots, (uint32_t)row->id);
     return d.all;
@@ -109,6 +109,31 @@ static inline void add_to_twin(struct twin_sums *sums, unsigned field, uint32_t 
     sums->gains[field] += (double)sums->slots.values[key & sums->slots.mask] * -r;
 }
 
+/* What the twin learns from. Number by number: a copy of a whole term would wait for its parts. */
+static inline void put_term(struct nb_stack_term *term, double r, uint32_t key, unsigned field)
+{
+    term->gain = -r;
+    term->key = key;
+    term->field = field;
+    term->end = 0;
+    term->is_dense = false;
+}
+
+static bool keeps_terms(const struct nb_stack_pass *p)
+{
+    return p->twin != NULL && p->twin->keeps;
+}
+
+/* What the twin learns from, of what was said. */
+static void keep_terms(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_inputs *in = p->inputs;
+    for (size_t i = 0; i < in->noted_count; i++)
+        put_term(&p->twin->terms[p->twin->term_count++], in->said[i].r, in->noted[i].key,
+                 in->noted[i].field);
+    assert(p->twin->term_count <= p->twin->term_room);
+}
+
 #ifdef __SSE2__
 /* The sums of both experts of the usual bank, and what they are made of. */
 struct pairs {
@@ -145,20 +170,31 @@ static inline __m128d gains_of(const struct pairs *s, uint32_t first, uint32_t s
                       _mm_set_pd(s->logs_b[second], s->logs_a[second]));
 }
 
-/* A feature that so many documents of each label have: r sqrt|r| of both experts, two square roots
- * for the time of one, and the same bits. */
-static inline __attribute__((always_inline)) void add_pair(struct pairs *s, uint32_t first,
-                                                           uint32_t second, unsigned field,
-                                                           uint32_t key, struct nb_stack_said *said)
+/* That of the second expert. */
+static inline double last_of(__m128d pair)
+{
+    return _mm_cvtsd_f64(_mm_unpackhi_pd(pair, pair));
+}
+
+/* A feature that so many documents of each label have: adds r sqrt|r| of both experts, two square
+ * roots for the time of one, and the same bits. Returns r of both; *e is what was added. */
+static inline __attribute__((always_inline)) __m128d
+add_pair(struct pairs *s, uint32_t first, uint32_t second, unsigned field, uint32_t key, __m128d *e)
 {
     const __m128d magnitude = _mm_castsi128_pd(_mm_set1_epi64x(INT64_MAX));
     __m128d r = _mm_sub_pd(gains_of(s, first, second), s->offsets[field]);
-    __m128d e = _mm_mul_pd(r, _mm_sqrt_pd(_mm_and_pd(r, magnitude)));
-    __m128d last = _mm_unpackhi_pd(r, r);
-    s->sums[field] = _mm_add_pd(s->sums[field], e);
+    *e = _mm_mul_pd(r, _mm_sqrt_pd(_mm_and_pd(r, magnitude)));
+    s->sums[field] = _mm_add_pd(s->sums[field], *e);
+    add_to_twin(&s->twin, field, key, last_of(r));
+    return r;
+}
+
+static inline __attribute__((always_inline)) void say(struct nb_stack_said *said, __m128d e,
+                                                      __m128d r, size_t place)
+{
     _mm_storeu_pd(said->e, e);
-    _mm_store_sd(&said->r, last);
-    add_to_twin(&s->twin, field, key, _mm_cvtsd_f64(last));
+    _mm_storeh_pd(&said->r, r);
+    said->place = place;
 }
 
 static inline __attribute__((always_inline)) void end_pairs(const struct nb_stack_pass *p,
@@ -174,16 +210,37 @@ static inline __attribute__((always_inline)) void end_pairs(const struct nb_stac
         memcpy(p->twin->gains, s->twin.gains, sizeof s->twin.gains);
 }
 
-/* Adds what was noted to the sums, in its order. */
+/* Adds what was noted to the sums, in its order, and says what an explanation needs. */
 static void add_pairs(const struct nb_stack_pass *p)
 {
     const struct nb_stack_noted *noted = p->inputs->noted;
     struct nb_stack_said *said = p->inputs->said;
     struct pairs pairs = begin_pairs(p);
+    __m128d e;
     for (size_t i = 0, count = p->inputs->noted_count; i < count; i++) {
-        add_pair(&pairs, noted[i].first, noted[i].second, noted[i].field, noted[i].key, &said[i]);
-        said[i].place = noted[i].place;
+        __m128d r =
+            add_pair(&pairs, noted[i].first, noted[i].second, noted[i].field, noted[i].key, &e);
+        say(&said[i], e, r, noted[i].place);
     }
+    end_pairs(p, &pairs);
+}
+
+/* The same of rows, which nobody explains. */
+static void add_pairs_of_rows(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_noted *noted = p->inputs->noted;
+    struct nb_stack_term *terms = keeps_terms(p) ? p->twin->terms : NULL;
+    struct pairs pairs = begin_pairs(p);
+    size_t count = p->inputs->noted_count;
+    __m128d e;
+    for (size_t i = 0; i < count; i++) {
+        __m128d r =
+            add_pair(&pairs, noted[i].first, noted[i].second, noted[i].field, noted[i].key, &e);
+        if (terms != NULL)
+            put_term(&terms[i], last_of(r), noted[i].key, noted[i].field);
+    }
+    if (terms != NULL)
+        p->twin->term_count = count;
     end_pairs(p, &pairs);
 }
 
@@ -216,12 +273,49 @@ static void read_pairs(const struct nb_stack_pass *p, const struct nb_feature *f
         struct nb_two_documents d = nb_counts_of_two(model, nb_model_row(model, row), label);
         if (d.all == 0)
             continue;
-        add_pair(&pairs, d.own, (uint32_t)(d.all - d.own), field, (uint32_t)id, said);
-        said++->place = (uint32_t)i;
+        __m128d e;
+        __m128d r = add_pair(&pairs, d.own, (uint32_t)(d.all - d.own), field, (uint32_t)id, &e);
+        say(said++, e, r, i);
     }
     memcpy(p->inputs->features, counts, sizeof counts);
     p->inputs->said_count = said == NULL ? 0 : (size_t)(said - p->inputs->said);
     end_pairs(p, &pairs);
+}
+
+/* Rows with the usual bank, of which no document is left out: all is known when one is read. */
+static size_t read_rows(const struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
+                        uint32_t features[NB_FIELDS])
+{
+    const struct nb_model *model = p->model;
+    const uint32_t label = p->view->labels[0];
+    struct nb_stack_term *terms = keeps_terms(p) ? p->twin->terms : NULL;
+    struct pairs pairs = begin_pairs(p);
+    size_t others = 0, count = 0;
+    __m128d e;
+    for (size_t i = 0; i < size; i++) {
+        const struct nb_row *row = nb_stack_row_of(p, rows, size, i);
+        uint64_t id = row->id;
+        unsigned field = nb_feature_field(id);
+        if (i + NB_STACK_AHEAD_OF_CELLS < size)
+            nb_slots_values_prefetch(
+                &pairs.twin.slots,
+                (uint32_t)nb_model_row(model, rows[i + NB_STACK_AHEAD_OF_CELLS].row)->id);
+        if (field >= NB_FIELDS) {
+            others++;
+            continue;
+        }
+        features[field]++;
+        struct nb_two_documents d = nb_counts_of_two(model, row, label);
+        if (d.all == 0)
+            continue;
+        __m128d r = add_pair(&pairs, d.own, (uint32_t)(d.all - d.own), field, (uint32_t)id, &e);
+        if (terms != NULL)
+            put_term(&terms[count++], last_of(r), (uint32_t)id, field);
+    }
+    if (terms != NULL)
+        p->twin->term_count = count;
+    end_pairs(p, &pairs);
+    return others;
 }
 #endif
 
@@ -246,16 +340,6 @@ static void add_each(const struct nb_stack_pass *p)
     }
     if (p->twin != NULL)
         memcpy(p->twin->gains, twin.gains, sizeof twin.gains);
-}
-
-/* What the twin learns from. */
-static void keep_terms(const struct nb_stack_pass *p)
-{
-    const struct nb_stack_inputs *in = p->inputs;
-    for (size_t i = 0; i < in->noted_count; i++)
-        p->twin->terms[p->twin->term_count++] = (struct nb_stack_term){
-            .gain = -in->said[i].r, .key = in->noted[i].key, .field = in->noted[i].field};
-    assert(p->twin->term_count <= p->twin->term_room);
 }
 
 /* ---- the pass -------------------------------------------------------------------------------- */
@@ -284,11 +368,17 @@ void nb_stack_two_add(struct nb_stack_pass *p, const struct nb_feature *features
     note_bag(p, features, size, known);
 }
 
-size_t nb_stack_two_survey(const struct nb_stack_pass *p, const struct nb_row_count *rows,
-                           size_t size, struct nb_stack_without *without)
+size_t nb_stack_two_survey(struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
+                           struct nb_stack_without *without)
 {
-    struct notes notes = notes_of(p);
     size_t others = 0;
+#ifdef __SSE2__
+    p->is_summed = p->are_roots && p->without == NULL;
+    if (p->is_summed)
+        return read_rows(p, rows, size, without->features);
+#endif
+    p->is_of_rows = true;
+    struct notes notes = notes_of(p);
     for (size_t i = 0; i < size; i++) {
         const struct nb_row *row = nb_stack_row_of(p, rows, size, i);
         unsigned field = nb_feature_field(row->id);
@@ -308,12 +398,16 @@ void nb_stack_two_finish(const struct nb_stack_pass *p)
     if (p->is_summed)
         return;
 #ifdef __SSE2__
+    if (p->are_roots && p->is_of_rows) {
+        add_pairs_of_rows(p);
+        return;
+    }
     if (p->are_roots)
         add_pairs(p);
     else
 #endif
         add_each(p);
     p->inputs->said_count = p->inputs->noted_count;
-    if (p->twin != NULL && p->twin->keeps)
+    if (keeps_terms(p))
         keep_terms(p);
 }
