@@ -225,12 +225,9 @@ static int replay_to(struct nb_learner *l, struct nb_live *live, const struct nb
                      uint64_t number, struct nb_stack_weights *weights)
 {
     bool found = false;
-    int rc = weights == NULL
-                 ? 0
-                 : nb_drawn_read(&l->drawn, live, live->published, view, number, weights, &found);
-    return rc != 0 || !found || !nb_drawn_teaches(&l->drawn, live)
-               ? rc
-               : learn(weights, &l->drawn.inputs, l->drawn.entry.change.label, 1);
+    int rc = weights == NULL ? 0 : nb_drawn_lesson(&l->drawn, live, view, number, weights, &found);
+    return rc != 0 || !found ? rc
+                             : learn(weights, &l->drawn.inputs, l->drawn.entry.change.label, 1);
 }
 
 /* Draws a document from all living ones and trains with its leave-one-out inputs. */

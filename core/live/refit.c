@@ -28,31 +28,57 @@ void nb_drawn_deinit(struct nb_drawn *drawn)
     nb_stack_inputs_deinit(&drawn->inputs);
 }
 
-int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
-                  const struct nb_published *published, const struct nb_view *view, uint64_t number,
-                  const struct nb_stack_weights *twin, bool *found)
+/* The entry and its features. */
+static int read_entry(struct nb_drawn *drawn, const struct nb_live *live,
+                      const struct nb_view *view, uint64_t number)
 {
     const struct nb_change *change = &drawn->entry.change;
-    struct nb_rows *rows = &drawn->rows;
     int rc = nb_ledger_read(view, number, &drawn->entry, NULL);
     if (rc == 0 && (change->kind != NB_CHANGE_TRAIN || change->model != live->number ||
                     change->label >= nb_model_label_count(live->counts)))
         rc = NB_NOT_FOUND;
-    if (rc == 0)
-        rc = nb_bag_decode(change->bag, nb_model_rows(live->counts), rows, NULL);
+    return rc != 0 ? rc
+                   : nb_bag_decode(change->bag, nb_model_rows(live->counts), &drawn->rows, NULL);
+}
+
+static int put_inputs(struct nb_drawn *drawn, const struct nb_live *live,
+                      const struct nb_published *published, const struct nb_stack_weights *twin)
+{
     nb_stack_inputs_twin(&drawn->inputs, twin, true);
-    if (rc == 0)
-        rc = nb_stack_inputs_of_rows(published->stack, live->counts, rows->counts, rows->size,
-                                     change->label, &drawn->inputs);
-    *found = rc == 0;
+    return nb_stack_inputs_of_rows(published->stack, live->counts, drawn->rows.counts,
+                                   drawn->rows.size, drawn->entry.change.label, &drawn->inputs);
+}
+
+/* What says that there is nothing to learn is no error. */
+static int unless_missing(int rc)
+{
     return rc == NB_NOT_FOUND || rc == NB_CORRUPT || rc == NB_CONFLICT ? 0 : rc;
 }
 
-bool nb_drawn_teaches(const struct nb_drawn *drawn, const struct nb_live *live)
+int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
+                  const struct nb_published *published, const struct nb_view *view, uint64_t number,
+                  const struct nb_stack_weights *twin, bool *found)
 {
-    uint64_t of_label = nb_model_documents(live->counts, drawn->entry.change.label);
-    assert(of_label > 0);
-    return nb_order_teaches(of_label - 1);
+    int rc = read_entry(drawn, live, view, number);
+    if (rc == 0)
+        rc = put_inputs(drawn, live, published, twin);
+    *found = rc == 0;
+    return unless_missing(rc);
+}
+
+int nb_drawn_lesson(struct nb_drawn *drawn, const struct nb_live *live, const struct nb_view *view,
+                    uint64_t number, const struct nb_stack_weights *twin, bool *found)
+{
+    int rc = read_entry(drawn, live, view, number);
+    drawn->others = 0;
+    if (rc == 0)
+        drawn->others = nb_model_documents(live->counts, drawn->entry.change.label) - 1;
+    if (rc == 0 && !nb_order_teaches(drawn->others))
+        rc = NB_NOT_FOUND;
+    if (rc == 0)
+        rc = put_inputs(drawn, live, live->published, twin);
+    *found = rc == 0;
+    return unless_missing(rc);
 }
 
 int nb_refit_list(struct nb_live *live, const struct nb_view *view)
@@ -119,13 +145,13 @@ int nb_refit_begin(struct nb_live *live, const struct nb_view *view, enum nb_ord
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-/* If the document was not found, `drawn` may hold another document, even of another model, and is
- * not used.
- */
-static uint64_t cost_of(const struct nb_drawn *drawn, bool found)
+/* One that has others of its label counts whole, whether it teaches or not: what a change costs is
+ * part of what a replay repeats. */
+static uint64_t cost_of(const struct nb_live *live, const struct nb_drawn *drawn, bool found)
 {
+    uint64_t labels = found ? drawn->inputs.size : labels_with_documents(live->counts);
     return READ_UNITS +
-           found * drawn->rows.size * (FEATURE_UNITS + (uint64_t)LABEL_UNITS * drawn->inputs.size);
+           (drawn->others != 0) * drawn->rows.size * (FEATURE_UNITS + LABEL_UNITS * labels);
 }
 
 /* Adds a document of the sample to the fit. Returns 0, NB_CONFLICT (labels of the fit are gone) or
@@ -136,10 +162,10 @@ static int read_one(struct nb_live *live, const struct nb_view *view, struct nb_
     bool found;
     if (!nb_living_has(live->living, number))
         return 0; /* the entry was superseded meanwhile */
-    int rc = nb_drawn_read(drawn, live, live->published, view, number, NULL, &found);
-    if (rc == 0 && found && nb_drawn_teaches(drawn, live))
+    int rc = nb_drawn_lesson(drawn, live, view, number, NULL, &found);
+    if (rc == 0 && found)
         rc = nb_stack_fit_add(live->fit, &drawn->inputs, drawn->entry.change.label);
-    *units += cost_of(drawn, found);
+    *units += cost_of(live, drawn, found);
     return rc;
 }
 
@@ -190,10 +216,10 @@ static int teach_twin(struct nb_live *live, const struct nb_view *view, struct n
     bool found;
     if (!nb_living_has(live->living, number))
         return 0;
-    int rc = nb_drawn_read(drawn, live, live->published, view, number, weights, &found);
-    if (rc == 0 && found && nb_drawn_teaches(drawn, live))
+    int rc = nb_drawn_lesson(drawn, live, view, number, weights, &found);
+    if (rc == 0 && found)
         rc = nb_stack_twin_learn(weights, &drawn->inputs, drawn->entry.change.label, 1);
-    *units += TWIN_TIMES * cost_of(drawn, found);
+    *units += TWIN_TIMES * cost_of(live, drawn, found);
     return rc;
 }
 

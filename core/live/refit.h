@@ -29,6 +29,7 @@ struct nb_drawn {
     struct nb_entry entry;
     struct nb_rows rows;
     struct nb_stack_inputs inputs; /* leave-one-out */
+    uint64_t others; /* of nb_drawn_lesson: documents of the same label, if it is there */
 };
 void nb_drawn_deinit(struct nb_drawn *drawn);
 /* Reads the document of a living entry, and computes its inputs, including those of the twin of
@@ -38,8 +39,10 @@ void nb_drawn_deinit(struct nb_drawn *drawn);
 int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
                   const struct nb_published *published, const struct nb_view *view, uint64_t number,
                   const struct nb_stack_weights *twin, bool *found);
-/* Whether a document that was found teaches (nb_order_teaches). */
-bool nb_drawn_teaches(const struct nb_drawn *drawn, const struct nb_live *live);
+/* The same on the thread that changes the model, of a document that is to teach: one that does not
+ * (nb_order_teaches) is not found, and its inputs are not computed. */
+int nb_drawn_lesson(struct nb_drawn *drawn, const struct nb_live *live, const struct nb_view *view,
+                    uint64_t number, const struct nb_stack_weights *twin, bool *found);
 /* Makes the model's list of living entries, unless it exists. Returns 0 or a code. */
 int nb_refit_list(struct nb_live *live, const struct nb_view *view);
 
