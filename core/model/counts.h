@@ -86,15 +86,33 @@ static inline uint64_t nb_counts_occurrences_of(const struct nb_model *model,
     return nb_counts_of(model, row, label).occurrences;
 }
 
-/* Asks for the cells of a row that has more than two, whose row has been read. */
+/* Of the cells of a row that is spilled. */
+enum {
+    NB_COUNTS_IN_A_LINE = 64 / sizeof(struct nb_spill),
+    NB_COUNTS_FIRST =
+        3 * NB_COUNTS_IN_A_LINE, /* in the first lines, which tell how many there are */
+    NB_COUNTS_MOST = 128 * NB_COUNTS_IN_A_LINE /* cells that are asked for */
+};
+
+/* Asks for the first cells of a row that has more than two, whose row has been read. */
 NB_PREFETCHING void nb_counts_prefetch(const struct nb_model *model, const struct nb_row *row)
 {
-    enum { IN_A_LINE = 64 / sizeof(struct nb_spill), LINES = 3 };
     if (!nb_row_is_spilled(row))
         return;
     const struct nb_spill *run = nb_row_run(&model->pool, row);
-    for (unsigned line = 0; line < LINES; line++)
-        __builtin_prefetch(run + (size_t)line * IN_A_LINE);
+    for (unsigned i = 0; i < NB_COUNTS_FIRST; i += NB_COUNTS_IN_A_LINE)
+        __builtin_prefetch(run + i);
+}
+
+/* Asks for the others, when the first have come. */
+NB_PREFETCHING void nb_counts_prefetch_rest(const struct nb_model *model, const struct nb_row *row)
+{
+    if (!nb_row_is_spilled(row))
+        return;
+    const struct nb_spill *run = nb_row_run(&model->pool, row);
+    uint32_t end = run->used < NB_COUNTS_MOST ? run->used : NB_COUNTS_MOST;
+    for (uint32_t i = NB_COUNTS_FIRST; i < end; i += NB_COUNTS_IN_A_LINE)
+        __builtin_prefetch(run + i);
 }
 
 /* Called for each label that has the feature, in the order of their numbers. */

@@ -100,22 +100,36 @@ static void add_features(const struct nb_stack_pass *p, const struct nb_feature 
             size_t ahead = i + NB_STACK_AHEAD_OF_CELLS;
             if (p->view->columns > 1 && ahead < step && rows[ahead] != NB_NO_ROW)
                 prefetch_row(p, nb_model_row(p->model, rows[ahead]));
+            if (p->view->columns > 1 && i + NB_STACK_AHEAD_OF_REST < step &&
+                rows[i + NB_STACK_AHEAD_OF_REST] != NB_NO_ROW)
+                nb_counts_prefetch_rest(p->model,
+                                        nb_model_row(p->model, rows[i + NB_STACK_AHEAD_OF_REST]));
             add_found(p, &features[start + i], rows[i]);
         }
     }
 }
 
-/* The rows have been looked at. */
-static void add_rows(const struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size)
+/* Returns how many rows are of no field. */
+static size_t add_rows(const struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
+                       uint32_t features[NB_FIELDS])
 {
+    size_t others = 0;
     for (size_t i = 0; i < size; i++) {
         const struct nb_row *row = nb_stack_row_of(p, rows, size, i);
         if (i + NB_STACK_AHEAD_OF_CELLS < size)
             prefetch_row(p, nb_model_row(p->model, rows[i + NB_STACK_AHEAD_OF_CELLS].row));
+        if (i + NB_STACK_AHEAD_OF_REST < size)
+            nb_counts_prefetch_rest(p->model,
+                                    nb_model_row(p->model, rows[i + NB_STACK_AHEAD_OF_REST].row));
         unsigned field = nb_feature_field(row->id);
-        if (field < NB_FIELDS)
-            add_row(p, field, row);
+        if (field >= NB_FIELDS) {
+            others++;
+            continue;
+        }
+        features[field]++;
+        add_row(p, field, row);
     }
+    return others;
 }
 
 /* The group of all fields but n-grams, for which the sums of these are added up in their order. */
@@ -292,14 +306,38 @@ static size_t survey_fields(const struct nb_stack_pass *p, const struct nb_row_c
     return others;
 }
 
-/* Returns 0, or NB_CORRUPT if one of the rows was dropped. */
+/* `others` of the rows are of no field. Returns 0, or NB_CORRUPT if one of them was dropped. */
+static int end_survey(const struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
+                      size_t others, const struct nb_stack_without *without)
+{
+    memcpy(p->inputs->features, without->features, sizeof without->features);
+    return others == 0 ? 0 : survey_values(p, rows, size);
+}
+
 static int survey(struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
                   struct nb_stack_without *without)
 {
     size_t others = p->view->columns == 1 ? nb_stack_two_survey(p, rows, size, without)
                                           : survey_fields(p, rows, size, without);
-    memcpy(p->inputs->features, without->features, sizeof without->features);
-    return others == 0 ? 0 : survey_values(p, rows, size);
+    return end_survey(p, rows, size, others, without);
+}
+
+/* More than two labels. A document that is left out is looked at first, because the offsets depend
+ * on what it has; another one is read once. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
+static int read_rows(struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
+                     struct nb_stack_without *out)
+{
+    uint32_t features[NB_FIELDS] = {0};
+    int rc = p->without != NULL ? survey(p, rows, size, out) : 0;
+    if (rc == 0)
+        rc = nb_stack_many_start(p, size);
+    if (rc != 0)
+        return rc;
+    size_t others = add_rows(p, rows, size, features);
+    if (p->without != NULL)
+        return 0;
+    memcpy(out->features, features, sizeof features);
+    return end_survey(p, rows, size, others, out);
 }
 
 /* With two labels: the offsets of the document's fields. */
@@ -327,14 +365,8 @@ int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model
     if (rc != 0)
         return rc;
     pass.without = without != NB_STACK_NO_LABEL ? &out : NULL;
-    rc = survey(&pass, rows, size, &out);
+    rc = inputs->size > 2 ? read_rows(&pass, rows, size, &out) : survey(&pass, rows, size, &out);
     if (rc == 0 && pass.without != NULL && inputs->size == 2)
         put_own_offsets(&pass, offsets);
-    if (rc == 0 && inputs->size > 2)
-        rc = nb_stack_many_start(&pass, size);
-    if (rc != 0)
-        return rc;
-    if (inputs->size > 2)
-        add_rows(&pass, rows, size);
-    return finish(&pass, &stack->settings);
+    return rc != 0 ? rc : finish(&pass, &stack->settings);
 }

@@ -230,7 +230,7 @@ static inline __attribute__((always_inline)) void add_cell_any(void *user, struc
 }
 
 /* `t` is copied, so that the loops have it in registers. */
-static void add_sparse(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t)
+static void add_each(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t)
 {
     struct target own = *t;
     if (t->gains->reading->kind == NB_POWER_2)
@@ -240,6 +240,83 @@ static void add_sparse(const struct nb_stack_pass *p, const struct nb_row *row, 
     else
         nb_counts_each(p->model, row, add_cell_any, &own);
     *t = own;
+}
+
+/* Cells of a run of which nothing is left out, with the power 2: as add_cell, without its
+ * questions. What is asked for is a constant where it is called. */
+static inline __attribute__((always_inline)) void add_squares_of(const struct target *t,
+                                                                 const struct nb_spill *cells,
+                                                                 size_t size, bool has_twin,
+                                                                 bool keeps)
+{
+    const double *logs = t->gains->logs, *others = logs + t->gains->all;
+    const double *offsets = t->offsets;
+    const double absent = t->gains->absent, u = t->u;
+    double *sums = t->sums, *twin = t->twin, *kept_gains = t->kept_gains;
+    uint32_t *kept_labels = t->kept_labels;
+    for (size_t i = 0; i < size; i++) {
+        const uint32_t documents = cells[i].d, label = cells[i].label;
+        const double gain = logs[documents] - *(others - documents);
+        const double r = gain - offsets[label], r_absent = absent - offsets[label];
+        sums[label] += r * fabs(r) - r_absent * fabs(r_absent);
+        if (has_twin)
+            twin[label] += u * (gain - absent);
+        if (keeps) {
+            kept_gains[i] = gain - absent;
+            kept_labels[i] = label;
+        }
+    }
+}
+
+static void add_run(struct target *t, const struct nb_spill *cells, size_t size)
+{
+    if (t->kept_gains != NULL) {
+        add_squares_of(t, cells, size, true, true);
+        t->kept_gains += size;
+        t->kept_labels += size;
+    } else if (t->twin != NULL) {
+        add_squares_of(t, cells, size, true, false);
+    } else {
+        add_squares_of(t, cells, size, false, false);
+    }
+}
+
+/* A run of which the document that is left out has the cell at `place`. */
+static void add_run_without(struct target *t, const struct nb_spill *run, size_t place)
+{
+    add_run(t, run, place);
+    add_cell_2(t, (struct nb_cell){run[place].label, run[place].n, run[place].d});
+    add_run(t, run + place + 1, run->used - place - 1);
+}
+
+/* Whether the cells of a row may be read without a question for each: they are a run, their
+ * logarithms are in the table, and no document is left out, or it is in the counts: it is in the
+ * cell at *place then. Else *place is that behind the last one. */
+static bool is_plain(const struct nb_stack_pass *p, const struct nb_row *row,
+                     const struct target *t, uint32_t *place)
+{
+    bool there = true;
+    if (!nb_row_is_spilled(row) || t->gains->logs == NULL)
+        return false;
+    const struct nb_spill *run = nb_row_run(&p->model->pool, row);
+    *place = run->used;
+    if (p->without != NULL)
+        *place = nb_row_find(&p->model->pool, row, t->without, &there);
+    return there && (*place == run->used || run[*place].d > 0);
+}
+
+static void add_sparse(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t)
+{
+    uint32_t place;
+    if (t->gains->reading->kind != NB_POWER_2 || !is_plain(p, row, t, &place)) {
+        add_each(p, row, t);
+        return;
+    }
+    const struct nb_spill *run = nb_row_run(&p->model->pool, row);
+    if (place < run->used)
+        add_run_without(t, run, place);
+    else
+        add_run(t, run, run->used);
 }
 
 /* Two numbers at a time. */
@@ -262,6 +339,31 @@ static inline __attribute__((always_inline)) void put_gain_without(void *user, s
         t->sums[cell.label] = gain_of(t->gains, left.documents);
 }
 
+/* The gains of the cells of a run. */
+static void put_gains(const struct target *t, const struct nb_spill *cells, size_t size)
+{
+    const double *logs = t->gains->logs, *others = logs + t->gains->all;
+    double *gains = t->sums;
+    for (size_t i = 0; i < size; i++)
+        gains[cells[i].label] = logs[cells[i].d] - *(others - cells[i].d);
+}
+
+/* Puts the gains of a row's cells over those of labels that do not have the feature. */
+static void put_cells(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t)
+{
+    uint32_t place;
+    if (!is_plain(p, row, t, &place)) {
+        nb_counts_each(p->model, row, p->without == NULL ? put_gain : put_gain_without, t);
+        return;
+    }
+    const struct nb_spill *run = nb_row_run(&p->model->pool, row);
+    put_gains(t, run, place);
+    if (place == run->used)
+        return;
+    put_gain_without(t, (struct nb_cell){run[place].label, run[place].n, run[place].d});
+    put_gains(t, run + place + 1, run->used - place - 1);
+}
+
 /* The gains of all labels, one beside the other. */
 static void spread_gains(const struct nb_stack_pass *p, const struct nb_row *row,
                          const struct target *t, double *gains)
@@ -271,10 +373,7 @@ static void spread_gains(const struct nb_stack_pass *p, const struct nb_row *row
     struct target spread = {.gains = t->gains, .sums = gains, .without = t->without};
     for (uint32_t v = 0; v < columns; v++)
         gains[v] = absent;
-    if (p->without == NULL)
-        nb_counts_each(p->model, row, put_gain, &spread);
-    else
-        nb_counts_each(p->model, row, put_gain_without, &spread);
+    put_cells(p, row, &spread);
 }
 
 /* r |r| of each of two numbers. */
@@ -306,46 +405,52 @@ static inline __attribute__((always_inline)) void add_powers(const struct target
         t->sums[v] += power_of(t->gains->reading, kind, gains[v] - t->offsets[v]);
 }
 
-/* more[v] = gains[v] - absent, twin[v] += u more[v]; `more` may be `gains`. */
-static void add_more(double *restrict twin, const double *gains, double *more, double absent,
-                     double u, uint32_t columns)
+/* The same, and twin[v] += u (gains[v] - absent). */
+static void add_squares_and_twin(const struct target *t, const double *restrict gains,
+                                 uint32_t columns)
 {
+    const double *restrict offsets = t->offsets;
+    double *restrict sums = t->sums, *restrict twin = t->twin;
+    const double absent = t->gains->absent, u = t->u;
     uint32_t v = 0;
     for (; v + PAIR <= columns; v += PAIR) {
-        pair m = *(const pair *)(gains + v) - absent;
-        *(pair *)(more + v) = m;
-        *(pair *)(twin + v) += u * m;
+        pair gain = *(const pair *)(gains + v);
+        *(pair *)(sums + v) += squares_of_pair(gain - *(const pair *)(offsets + v));
+        *(pair *)(twin + v) += u * (gain - absent);
     }
     for (; v < columns; v++) {
-        more[v] = gains[v] - absent;
-        twin[v] += u * more[v];
+        double r = gains[v] - offsets[v];
+        sums[v] += r * fabs(r);
+        twin[v] += u * (gains[v] - absent);
     }
 }
 
-/* Of a row whose gains all lie one beside the other: those of labels that do not have the feature
- * add 0. They are kept like that. */
-static void add_twin_dense(struct target *t, uint32_t columns, double *gains)
+static void add_twin_gains(const struct target *t, const double *restrict gains, uint32_t columns)
 {
-    double *more = t->kept_gains != NULL ? t->kept_gains : gains;
-    add_more(t->twin, gains, more, t->gains->absent, t->u, columns);
-    t->kept_gains = t->kept_gains != NULL ? t->kept_gains + columns : NULL;
+    double *restrict twin = t->twin;
+    for (uint32_t v = 0; v < columns; v++)
+        twin[v] += t->u * (gains[v] - t->gains->absent);
 }
 
 /* A row that most labels have, or in a model of few: all of its gains, one beside the other, cost
- * less than corrections. */
+ * less than corrections. They are kept like that. */
 static void add_dense(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t)
 {
     uint32_t columns = p->view->columns;
-    double *gains = p->inputs->scratch->gains;
+    double *gains = t->kept_gains != NULL ? t->kept_gains : p->inputs->scratch->gains;
+    enum nb_stack_power_kind kind = t->gains->reading->kind;
     spread_gains(p, row, t, gains);
-    if (t->gains->reading->kind == NB_POWER_2)
+    if (kind == NB_POWER_2 && t->twin != NULL)
+        add_squares_and_twin(t, gains, columns);
+    else if (kind == NB_POWER_2)
         add_squares(t->sums, gains, t->offsets, columns);
-    else if (t->gains->reading->kind == NB_POWER_1)
+    else if (kind == NB_POWER_1)
         add_powers(t, NB_POWER_1, columns, gains);
     else
         add_powers(t, NB_POWER_ANY, columns, gains);
-    if (t->twin != NULL)
-        add_twin_dense(t, columns, gains);
+    if (t->twin != NULL && kind != NB_POWER_2)
+        add_twin_gains(t, gains, columns);
+    t->kept_gains = t->kept_gains != NULL ? t->kept_gains + columns : NULL;
 }
 
 /* ---- a row, for all experts and the twin ------------------------------------------------------

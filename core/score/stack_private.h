@@ -196,8 +196,9 @@ struct nb_stack_pass {
     struct nb_stack_evidence *twin;         /* NULL: without a twin */
 };
 
-/* Half way between the request for a row and its turn its cells are asked for. */
-enum { NB_STACK_AHEAD_OF_CELLS = NB_MODEL_AHEAD / 2 };
+/* Half way between the request for a row and its turn its first cells are asked for, and when it is
+ * next all of them: a row that a thousand labels have is 16 KB, and rows lie anywhere. */
+enum { NB_STACK_AHEAD_OF_CELLS = NB_MODEL_AHEAD / 2, NB_STACK_AHEAD_OF_REST = 1 };
 
 static inline const struct nb_row *nb_stack_row_of(const struct nb_stack_pass *p,
                                                    const struct nb_row_count *rows, size_t size,

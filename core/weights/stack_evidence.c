@@ -90,15 +90,15 @@ void nb_stack_evidence_begin_field(struct nb_stack_evidence *e, unsigned field)
  * one after another. */
 enum { PARTS = 4 };
 
-static double gradient_dense(const double *errors, const double *gains, size_t size)
+static double gradient_dense(const double *errors, const double *gains, double absent, size_t size)
 {
     double sums[PARTS] = {0};
     size_t i = 0;
     for (; i + PARTS <= size; i += PARTS)
         for (size_t k = 0; k < PARTS; k++)
-            sums[k] += errors[i + k] * gains[i + k];
+            sums[k] += errors[i + k] * (gains[i + k] - absent);
     for (; i < size; i++)
-        sums[0] += errors[i] * gains[i];
+        sums[0] += errors[i] * (gains[i] - absent);
     return sums[0] + sums[1] + (sums[2] + sums[3]);
 }
 
@@ -121,6 +121,6 @@ double nb_stack_evidence_gradient(const struct nb_stack_evidence *e,
     const double *gains = e->cell_gains + first;
     size_t size = term->end - first;
     assert(first <= term->end && (!term->is_dense || size == e->columns));
-    return term->is_dense ? gradient_dense(e->errors, gains, size)
+    return term->is_dense ? gradient_dense(e->errors, gains, term->gain, size)
                           : gradient_sparse(e->errors, e->cell_labels + first, gains, size);
 }

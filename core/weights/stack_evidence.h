@@ -39,7 +39,8 @@ struct nb_stack_evidence {
     size_t sum_room;
     double u[NB_FIELDS], gains[NB_FIELDS]; /* sums of u and, with more labels, of u times gain */
     struct nb_stack_term *terms;           /* owned */
-    /* Cells: the label, and its gain less that of labels that do not have the feature. Owned. */
+    /* Cells: the label, and its gain less that of labels that do not have the feature; of dense
+     * terms the gain alone. Owned. */
     uint32_t *cell_labels;
     double *cell_gains;
     size_t term_count, term_room, cell_count, cell_room;
