@@ -93,7 +93,7 @@ static int explain_own(struct nb_pooled *pooled, const struct nb_family *family,
         return 0;
     }
     return nb_stack_explain(published->stack, family->live[0]->counts, published->weights, features,
-                            size, pooled->found, &pooled->inputs, &pooled->own, pooled->rows,
+                            size, pooled->found, &pooled->inputs, &pooled->own, NULL, pooled->rows,
                             count);
 }
 

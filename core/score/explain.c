@@ -6,6 +6,19 @@
 
 #include "core/score/scorer_private.h"
 
+void nb_evidence_sum(const struct nb_feature *features, struct nb_evidence *rows, size_t count,
+                     struct nb_evidence_sums *sums)
+{
+    for (size_t i = 0; i < count; i++) {
+        rows[i].evidence *= sums->factor;
+        if (rows[i].feature == NB_NO_FEATURE)
+            continue;
+        unsigned field = nb_feature_field(features[rows[i].feature].id);
+        if (field < NB_FIELDS)
+            sums->fields[field] += rows[i].evidence;
+    }
+}
+
 /* What one occurrence of the feature adds to a label's score, without what it adds to every
  * label's. */
 static double term(const struct nb_scorer *s, const struct nb_model *model,

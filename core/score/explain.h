@@ -21,6 +21,17 @@ struct nb_evidence {
  * many features. */
 #define NB_NO_FEATURE UINT32_MAX
 
+/* What the rows of each field sum to, in the order of the bag, so that the sums do not depend on
+ * how many rows are requested. */
+struct nb_evidence_sums {
+    double factor; /* what all evidence is multiplied by first */
+    double fields[NB_FIELDS];
+};
+
+/* Multiplies the evidence of the rows, which are in the order of the bag, and adds it up. */
+void nb_evidence_sum(const struct nb_feature *features, struct nb_evidence *rows, size_t count,
+                     struct nb_evidence_sums *sums);
+
 /* The evidence of every known feature, in the order of the bag, and the prior's row last. `found`:
  * the rows of the features, which nb_model_find_all found under the same lock; NULL: they are
  * looked up. `rows` has room for size + 1; sets *count. All rows sum to log_scores[best] -

@@ -275,10 +275,12 @@ int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *
 /* What each feature adds to ln(P(best)/P(second)), as nb_explain of core/score/explain.h does; the
  * last row is the difference of the biases. Under the same locks as nb_stack_inputs and
  * nb_stack_score, all rows sum to log_scores[best] - log_scores[second]. `found` as there; `rows`
- * has room for size + 1. Returns 0 or NB_NO_MEMORY. */
+ * has room for size + 1. With `sums` (may be NULL) as nb_evidence_sum would multiply and add them
+ * up, in the same pass. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_stack_weights *weights, const struct nb_feature *features,
                      size_t size, const uint32_t *found, const struct nb_stack_inputs *inputs,
-                     const struct nb_scores *scores, struct nb_evidence *rows, size_t *count);
+                     const struct nb_scores *scores, struct nb_evidence_sums *sums,
+                     struct nb_evidence *rows, size_t *count);
 
 #endif

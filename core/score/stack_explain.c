@@ -90,8 +90,9 @@ static double evidence_of(const struct comparison *c, const struct nb_row *row)
  * are minus those of the first, to the bit, so that the difference of the labels' is twice one of
  * them; factors of 2 and -1 may stand anywhere in a product. The rows are not read again. */
 static size_t explain_said(const struct comparison *c, const struct nb_feature *features,
-                           struct nb_evidence *rows)
+                           struct nb_evidence_sums *sums, struct nb_evidence *rows)
 {
+    struct nb_evidence_sums of = *sums; /* a copy, which no store to a row can change */
     const struct nb_stack_said *said = c->inputs->said;
     const struct nb_slots_values slots = nb_slots_values(c->slots);
     size_t count = c->inputs->said_count;
@@ -109,8 +110,11 @@ static size_t explain_said(const struct comparison *c, const struct nb_feature *
         for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
             sum += worth[field][e] * said[i].e[e];
         sum += (double)slots.values[(uint32_t)id & slots.mask] * shares[field] * said[i].r;
+        sum *= of.factor;
+        of.fields[field] += sum;
         rows[i] = (struct nb_evidence){.feature = (uint32_t)said[i].place, .evidence = sum};
     }
+    *sums = of;
     return count;
 }
 
@@ -209,7 +213,8 @@ static double bias_evidence(const struct comparison *c, const struct nb_stack_we
 int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_stack_weights *weights, const struct nb_feature *features,
                      size_t size, const uint32_t *found, const struct nb_stack_inputs *inputs,
-                     const struct nb_scores *scores, struct nb_evidence *rows, size_t *count)
+                     const struct nb_scores *scores, struct nb_evidence_sums *sums,
+                     struct nb_evidence *rows, size_t *count)
 {
     struct comparison c = {.stack = stack,
                            .model = model,
@@ -227,13 +232,17 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
     put_twin(&c, weights, inputs);
     put_worth(&c, weights, inputs);
     bool has_values = inputs->attributes != NULL && inputs->attributes->size > 0;
+    struct nb_evidence_sums unwanted = {.factor = 1};
+    sums = sums == NULL ? &unwanted : sums;
     size_t filled = 0;
-    if (scores->size == 2 && !has_values)
-        filled = explain_said(&c, features, rows);
-    else if (scores->size > 1)
+    if (scores->size == 2 && !has_values) {
+        filled = explain_said(&c, features, sums, rows);
+    } else if (scores->size > 1) {
         filled = explain_features(&c, features, size, found, rows);
-    rows[filled++] = (struct nb_evidence){.feature = NB_NO_FEATURE,
-                                          .evidence = bias_evidence(&c, weights, scores)};
+        nb_evidence_sum(features, rows, filled, sums);
+    }
+    rows[filled++] = (struct nb_evidence){
+        .feature = NB_NO_FEATURE, .evidence = bias_evidence(&c, weights, scores) * sums->factor};
     *count = filled;
     return 0;
 }

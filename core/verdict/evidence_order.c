@@ -128,8 +128,8 @@ static size_t place_bins(struct bins *bins, size_t size)
     }
 }
 
-/* Moves the rows of the bins up to `last` to the front, in any order, and returns their number. A
- * row that stays behind changes places with another one that does, so that there is no branch. */
+/* Moves the rows of the bins up to `last` to the front, over the others, and returns their number.
+ * Each row is written, and the next over it if it is not chosen, so that there is no branch. */
 static size_t bring_forward(const struct bins *bins, struct nb_evidence *rows, size_t count,
                             size_t last)
 {
@@ -138,7 +138,7 @@ static size_t bring_forward(const struct bins *bins, struct nb_evidence *rows, s
     size_t chosen = 0;
     for (size_t i = 0; i < count; i++) {
         bool is_chosen = strongest - (magnitude_of(&rows[i]) >> BIN_SHIFT) <= most;
-        swap(&rows[chosen], &rows[i]);
+        rows[chosen] = rows[i];
         chosen += is_chosen;
     }
     return chosen;

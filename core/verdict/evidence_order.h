@@ -9,8 +9,8 @@
 
 #include "core/score/explain.h"
 
-/* Sorts the `most` strongest rows (by magnitude, ties by feature) to the front; the others follow
- * in no particular order. No magnitude may be NaN, and there must be fewer than 2^32 rows. Takes
+/* Sorts the `most` strongest rows (by magnitude, ties by feature) to the front; what is behind them
+ * is lost. No magnitude may be NaN, and there must be fewer than 2^32 rows. Takes
  * O(count log(most)) at worst, mostly O(count + most). */
 void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most);
 

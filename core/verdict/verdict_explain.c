@@ -10,28 +10,32 @@
 #include "core/verdict/evidence_order.h"
 #include "core/verdict/verdict_private.h"
 
-/* Sets *factor to what all evidence is still to be multiplied by. */
-static int find_evidence(struct nb_verdict_private *p, size_t *count, double *factor)
+/* The rows in the order of the bag, and their sums by field. */
+static int find_evidence(struct nb_verdict_private *p, size_t *count, struct nb_evidence_sums *sums)
 {
     const struct nb_published *published = p->published;
+    const struct nb_feature *features = p->bag.features;
+    size_t size = p->bag.size;
     bool stacked = nb_published_is_stacked(published);
-    *factor = 1;
-    if (stacked && p->refined != NULL)
-        return nb_pooled_explain(&p->pooled, &p->family, p->bag.features, p->bag.size, &p->stacked,
-                                 p->evidence, count);
-    if (stacked)
-        *factor = p->moderation;
-    if (p->judge == NULL)
-        nb_blend_explain(&p->family.blend, p->bag.features, p->bag.size,
-                         stacked ? &p->stacked : &p->scores, stacked, p->evidence, count);
-    else if (stacked)
-        return nb_stack_explain(published->stack, p->judge->counts, published->weights,
-                                p->bag.features, p->bag.size, p->rows, &p->inputs, &p->stacked,
-                                p->evidence, count);
-    else
-        return nb_explain(nb_verdict_scorer(p), p->judge->counts, p->bag.features, p->bag.size,
-                          p->rows, &p->scores, p->evidence, count);
-    return 0;
+    int rc = 0;
+    if (stacked && p->refined != NULL) {
+        rc = nb_pooled_explain(&p->pooled, &p->family, features, size, &p->stacked, p->evidence,
+                               count);
+    } else if (p->judge == NULL) {
+        sums->factor = stacked ? p->moderation : 1;
+        nb_blend_explain(&p->family.blend, features, size, stacked ? &p->stacked : &p->scores,
+                         stacked, p->evidence, count);
+    } else if (stacked) {
+        sums->factor = p->moderation;
+        return nb_stack_explain(published->stack, p->judge->counts, published->weights, features,
+                                size, p->rows, &p->inputs, &p->stacked, sums, p->evidence, count);
+    } else {
+        rc = nb_explain(nb_verdict_scorer(p), p->judge->counts, features, size, p->rows, &p->scores,
+                        p->evidence, count);
+    }
+    if (rc == 0)
+        nb_evidence_sum(features, p->evidence, *count, sums);
+    return rc;
 }
 
 /* Names the models that the evidence comes from, if the model has a parent. */
@@ -91,37 +95,18 @@ static void put_token(const struct nb_verdict_private *p, const struct nb_eviden
     x->count = p->bag.features[e->feature].count;
 }
 
-/* Multiplies the evidence by `factor`, and adds it up by field. Called while it is in the order of
- * the bag, so that the sums do not depend on how many rows are requested. */
-static void sum_fields(struct nb_verdict *verdict, size_t count, double factor)
-{
-    const struct nb_verdict_private *p = verdict->private_;
-    const struct nb_feature *features = p->bag.features;
-    double sums[NB_FIELDS] = {0};
-    for (size_t i = 0; i < count; i++) {
-        struct nb_evidence *e = &p->evidence[i];
-        e->evidence *= factor;
-        if (e->feature == NB_NO_FEATURE)
-            continue;
-        unsigned field = nb_feature_field(features[e->feature].id);
-        if (field < NB_FIELDS)
-            sums[field] += e->evidence;
-    }
-    memcpy(verdict->field_evidence, sums, sizeof sums);
-}
-
 int nb_verdict_explain(struct nb_verdict *verdict, size_t most)
 {
     struct nb_verdict_private *p = verdict->private_;
+    struct nb_evidence_sums sums = {.factor = 1};
     size_t count = 0;
-    double factor = 1;
     int rc =
         nb_array_reserve(&p->evidence, &p->evidence_room, p->bag.size + 1, sizeof *p->evidence);
     if (rc == 0)
-        rc = find_evidence(p, &count, &factor);
+        rc = find_evidence(p, &count, &sums);
     assert(rc != 0 || count > 0);
     if (rc == 0) {
-        sum_fields(verdict, count, factor);
+        memcpy(verdict->field_evidence, sums.fields, sizeof sums.fields);
         nb_evidence_sort(p->evidence, count - 1, most);
     }
     size_t wanted = count < most + 1 ? count : most + 1;

@@ -177,7 +177,7 @@ static void check_empty(uint32_t labels, enum nb_event_model event_model)
         check_equal(&b, &parent, &book, &plain_book);
         nb_blend_explain(&b, bag, size, &stacked, true, rows, &count);
         ck_assert_int_eq(nb_stack_explain(parent.stack, parent.counts, parent.weights, bag, size,
-                                          NULL, &inputs, &plain, plain_rows, &plain_count),
+                                          NULL, &inputs, &plain, NULL, plain_rows, &plain_count),
                          0);
         ck_assert_uint_eq(count, plain_count);
         for (size_t k = 0; k < count; k++)

@@ -640,7 +640,7 @@ START_TEST(explanations_add_up)
         struct nb_evidence rows[WORDS + 1];
         size_t count = 0;
         ck_assert_int_eq(nb_stack_explain(f.stack, f.s.model, f.weights, f.bag, f.size, NULL,
-                                          &f.inputs, &f.scores, rows, &count),
+                                          &f.inputs, &f.scores, NULL, rows, &count),
                          0);
         ck_assert_uint_ge(count, 1);
         ck_assert_uint_eq(rows[count - 1].feature, NB_NO_FEATURE);
@@ -1066,7 +1066,7 @@ static void *read_on(void *user)
         rc = rc != 0 ? rc : nb_stack_score(f->weights, &inputs, &scores);
         rc = rc != 0 ? rc
                      : nb_stack_explain(f->stack, f->s.model, f->weights, f->bag, f->size, NULL,
-                                        &inputs, &scores, rows, &count);
+                                        &inputs, &scores, NULL, rows, &count);
         nb_stack_weights_unlock(f->weights);
         nb_model_unlock(f->s.model);
         double sum = 0;

@@ -311,13 +311,45 @@ START_TEST(explanations_add_up)
         struct nb_evidence rows[SIZE_MOST + 1];
         size_t filled = 0;
         ck_assert_int_eq(nb_stack_explain(f.stack, f.model, f.weights, d.bag, d.size, NULL,
-                                          &f.inputs, &f.scores, rows, &filled),
+                                          &f.inputs, &f.scores, NULL, rows, &filled),
                          0);
         double sum = 0;
         for (size_t i = 0; i < filled; i++)
             sum += rows[i].evidence;
         double want = f.scores.log_scores[f.scores.best] - f.scores.log_scores[f.scores.second];
         ck_assert_msg(fabs(sum - want) <= 1e-9 * fmax(1, want), "%.17g, must be %.17g", sum, want);
+    }
+    fixture_deinit(&f);
+}
+END_TEST
+
+/* In one pass with the rows, the sums have the same bits as afterwards. */
+START_TEST(sums_are_those_of_the_rows)
+{
+    struct fixture f;
+    struct document d;
+    fixture_start(&f, label_counts[_i], 12);
+    for (int round = 0; round < 20; round++) {
+        struct nb_evidence rows[SIZE_MOST + 1], at_once[SIZE_MOST + 1];
+        struct nb_evidence_sums sums = {.factor = .7}, sums_at_once = {.factor = .7};
+        size_t filled = 0, filled_at_once = 0;
+        train(&f, 20);
+        make_document(&f, &d);
+        score(&f, &d);
+        ck_assert_int_eq(nb_stack_explain(f.stack, f.model, f.weights, d.bag, d.size, NULL,
+                                          &f.inputs, &f.scores, NULL, rows, &filled),
+                         0);
+        nb_evidence_sum(d.bag, rows, filled, &sums);
+        ck_assert_int_eq(nb_stack_explain(f.stack, f.model, f.weights, d.bag, d.size, NULL,
+                                          &f.inputs, &f.scores, &sums_at_once, at_once,
+                                          &filled_at_once),
+                         0);
+        ck_assert_uint_eq(filled, filled_at_once);
+        for (size_t i = 0; i < filled; i++)
+            ck_assert(rows[i].feature == at_once[i].feature &&
+                      rows[i].evidence == at_once[i].evidence);
+        for (unsigned field = 0; field < NB_FIELDS; field++)
+            ck_assert(sums.fields[field] == sums_at_once.fields[field]);
     }
     fixture_deinit(&f);
 }
@@ -446,6 +478,7 @@ int main(void)
     tcase_add_loop_test(t, leave_one_out_teaches_as_without_the_document, 0, counts);
     tcase_add_loop_test(t, against_all_others_it_counts_too, 0, counts);
     tcase_add_loop_test(t, explanations_add_up, 0, counts);
+    tcase_add_loop_test(t, sums_are_those_of_the_rows, 0, counts);
     tcase_add_loop_test(t, the_switch_turns_the_twin_off, 0, counts);
     tcase_add_loop_test(t, what_was_learned_or_taken_over_is_taken_back, 0, counts);
     tcase_add_loop_test(t, copies_say_the_same, 0, counts);
