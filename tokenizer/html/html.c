@@ -7,12 +7,7 @@
 
 #include "core/base/ascii.h"
 #include "tokenizer/html/html_entity.h"
-
-/* White space of HTML: unlike nb_ascii_is_space, without the vertical tab. */
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
-}
+#include "tokenizer/html/html_scan.h"
 
 static struct nb_string between(const char *from, const char *to)
 {
@@ -41,14 +36,14 @@ struct nb_html_lexer nb_html_lexer_of(const char *html, size_t length)
 
 static const char *skip_before_attribute(const char *at, const char *end)
 {
-    while (at < end && (is_space(*at) || *at == '/'))
+    while (at < end && (nb_html_is_space(*at) || *at == '/'))
         at++;
     return at;
 }
 
 static const char *skip_space(const char *at, const char *end)
 {
-    while (at < end && is_space(*at))
+    while (at < end && nb_html_is_space(*at))
         at++;
     return at;
 }
@@ -62,7 +57,7 @@ static const char *read_value(const char *at, const char *end, struct nb_string 
         return closing < end ? closing + 1 : NULL;
     }
     const char *from = at;
-    while (at < end && !is_space(*at) && *at != '>')
+    while (at < end && !nb_html_is_space(*at) && *at != '>')
         at++;
     *value = between(from, at);
     return at;
@@ -73,9 +68,8 @@ static const char *read_value(const char *at, const char *end, struct nb_string 
 static const char *read_attribute(const char *at, const char *end, struct nb_string *name,
                                   struct nb_string *value)
 {
-    const char *from = at++; /* a first '=' belongs to the name */
-    while (at < end && !is_space(*at) && *at != '/' && *at != '>' && *at != '=')
-        at++;
+    const char *from = at;
+    at = nb_html_name_end(at + 1, end, '='); /* a first '=' belongs to the name */
     *name = between(from, at);
     *value = (struct nb_string){NULL, 0};
     const char *equals = skip_space(at, end);
@@ -84,32 +78,45 @@ static const char *read_attribute(const char *at, const char *end, struct nb_str
     return read_value(skip_space(equals + 1, end), end, value);
 }
 
-bool nb_html_attribute(struct nb_string *attributes, struct nb_string *name,
-                       struct nb_string *value)
+/* Reads the next attribute; moves *at behind it, to `end` if a quote is never closed. False when
+ * there is none before '>' or `end`, to which *at is moved. */
+static bool next_attribute(const char **at, const char *end, struct nb_html_attribute *attribute)
 {
-    const char *end = attributes->bytes + attributes->length;
-    const char *at = skip_before_attribute(attributes->bytes, end);
-    if (at == end || *at == '>')
+    *at = skip_before_attribute(*at, end);
+    if (*at == end || **at == '>')
         return false;
-    at = read_attribute(at, end, name, value);
-    *attributes = between(at != NULL ? at : end, end);
+    const char *behind = read_attribute(*at, end, &attribute->name, &attribute->value);
+    *at = behind != NULL ? behind : end;
     return true;
 }
 
-/* The position of the '>' that ends the tag whose attributes begin at `at`; `end` if there is
- * none. */
-static const char *tag_end(const char *at, const char *end)
+struct nb_html_attributes nb_html_attributes_of(const struct nb_html_token *start_tag)
 {
-    for (;;) {
-        struct nb_string name;
-        struct nb_string value;
-        at = skip_before_attribute(at, end);
-        if (at == end || *at == '>')
-            return at;
-        at = read_attribute(at, end, &name, &value);
-        if (at == NULL)
-            return end;
+    return (struct nb_html_attributes){start_tag, 0, start_tag->rest};
+}
+
+bool nb_html_attribute(struct nb_html_attributes *attributes, struct nb_html_attribute *attribute)
+{
+    const struct nb_html_token *tag = attributes->tag;
+    if (attributes->next < tag->known) {
+        *attribute = tag->attributes[attributes->next++];
+        return true;
     }
+    return next_attribute(&attributes->rest, tag->text.bytes + tag->text.length, attribute);
+}
+
+/* Reads the attributes of a tag, which begin at `at`, and keeps the first of them. Returns the
+ * position of the '>' that ends it; `end` if there is none. */
+static const char *tag_end(const char *at, const char *end, struct nb_html_token *token)
+{
+    struct nb_html_attribute unkept;
+    while (token->known < NB_HTML_KNOWN &&
+           next_attribute(&at, end, &token->attributes[token->known]))
+        token->known++;
+    token->rest = at;
+    while (next_attribute(&at, end, &unkept))
+        ;
+    return at;
 }
 
 /* Whether the content of an element is text without markup. */
@@ -124,10 +131,9 @@ static enum nb_html_kind read_tag(struct nb_html_lexer *lexer, const char *at,
                                   enum nb_html_kind kind, struct nb_html_token *token)
 {
     const char *from = at;
-    while (at < lexer->end && !is_space(*at) && *at != '/' && *at != '>')
-        at++;
+    at = nb_html_name_end(from, lexer->end, '>');
     token->name = between(from, at);
-    const char *closing = tag_end(at, lexer->end);
+    const char *closing = tag_end(at, lexer->end, token);
     token->text = between(at, closing);
     if (closing == lexer->end) { /* no end: the tag is left out */
         lexer->at = lexer->end;
@@ -175,7 +181,7 @@ static enum nb_html_kind read_raw(struct nb_html_lexer *lexer, struct nb_html_to
             continue;
         char after = at[2 + length];
         if (strncasecmp(at + 2, lexer->raw.bytes, length) == 0 &&
-            (is_space(after) || after == '/' || after == '>'))
+            (nb_html_is_space(after) || after == '/' || after == '>'))
             break;
     }
     token->text = between(lexer->at, at);
@@ -209,7 +215,10 @@ static bool read_markup(struct nb_html_lexer *lexer, struct nb_html_token *token
 enum nb_html_kind nb_html_next(struct nb_html_lexer *lexer, struct nb_html_token *token)
 {
     assert(lexer->at <= lexer->end);
-    *token = (struct nb_html_token){.kind = NB_HTML_FINISHED};
+    token->kind = NB_HTML_FINISHED; /* the attributes are left as they are */
+    token->name = token->text = (struct nb_string){NULL, 0};
+    token->known = 0;
+    token->rest = NULL;
     if (lexer->at == lexer->end)
         return NB_HTML_FINISHED;
     if (lexer->raw.length > 0)
@@ -222,20 +231,12 @@ enum nb_html_kind nb_html_next(struct nb_html_lexer *lexer, struct nb_html_token
     return token->kind = NB_HTML_TEXT;
 }
 
-/* The position of the first '&' or NUL; `end` if there is none. */
-static const char *find_special(const char *at, const char *end)
-{
-    while (at < end && *at != '&' && *at != '\0')
-        at++;
-    return at;
-}
-
 int nb_html_decode(struct nb_buffer *out, const char *text, size_t length)
 {
     const char *end = text + length;
     int rc = 0;
     for (const char *at = text; at < end && rc == 0;) {
-        const char *special = find_special(at, end);
+        const char *special = nb_html_special(at, end);
         rc = nb_buffer_append(out, at, (size_t)(special - at));
         at = special;
         if (at == end || rc != 0)

@@ -21,16 +21,28 @@ enum nb_html_kind {
     NB_HTML_FINISHED, /* nothing is left */
     NB_HTML_TEXT,     /* `text`: characters, entities not decoded */
     NB_HTML_RAW,      /* `text`: the content of a script, style, title or textarea (`name`) */
-    NB_HTML_START,    /* `name`; `text`: the attributes, for nb_html_attribute */
+    NB_HTML_START,    /* `name`; and attributes: nb_html_attributes_of */
     NB_HTML_END,      /* `name` */
     NB_HTML_COMMENT   /* `text`: of a comment, a declaration or a processing instruction */
 };
 
-/* A piece of HTML. Both texts are borrowed from the input; names are in any case. */
+/* An attribute. The value has no quotes, and its entities are not decoded; an attribute without a
+ * value has NULL and 0. */
+struct nb_html_attribute {
+    struct nb_string name, value;
+};
+
+enum { NB_HTML_KNOWN = 8 };
+
+/* A piece of HTML. All texts are borrowed from the input; names are in any case. The end of a tag
+ * is found by reading its attributes, of which the first are kept: several ask for them. */
 struct nb_html_token {
     enum nb_html_kind kind;
     struct nb_string name;
     struct nb_string text;
+    const char *rest; /* of a tag: the attributes behind those that are known */
+    size_t known;
+    struct nb_html_attribute attributes[NB_HTML_KNOWN]; /* `known` of them */
 };
 
 struct nb_html_lexer {
@@ -46,10 +58,16 @@ struct nb_html_lexer nb_html_lexer_of(const char *html, size_t length);
  * reaches to the end of the input. A tag without an end is left out, as in browsers. */
 enum nb_html_kind nb_html_next(struct nb_html_lexer *lexer, struct nb_html_token *token);
 
-/* Takes the next attribute off `attributes`. The value has no quotes, and its entities are not
- * decoded; an attribute without a value gives NULL and 0. False when no attribute is left. */
-bool nb_html_attribute(struct nb_string *attributes, struct nb_string *name,
-                       struct nb_string *value);
+/* Where one is among the attributes of a start tag, which it borrows. */
+struct nb_html_attributes {
+    const struct nb_html_token *tag;
+    size_t next;
+    const char *rest;
+};
+struct nb_html_attributes nb_html_attributes_of(const struct nb_html_token *start_tag);
+
+/* Sets the next one. False when no attribute is left. */
+bool nb_html_attribute(struct nb_html_attributes *attributes, struct nb_html_attribute *attribute);
 
 /* Appends text to `out`, its entities decoded and NUL bytes left out, as browsers do. Returns 0 or
  * NB_NO_MEMORY. */

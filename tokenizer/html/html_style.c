@@ -174,12 +174,12 @@ static void apply_declarations(struct nb_html_style *style, struct nb_string css
 
 bool nb_html_style_apply(struct nb_html_style *style, const struct nb_html_token *start_tag)
 {
-    struct nb_string attributes = start_tag->text;
-    struct nb_string name;
-    struct nb_string value;
+    struct nb_html_attributes attributes = nb_html_attributes_of(start_tag);
+    struct nb_html_attribute attribute;
     struct nb_string css = {NULL, 0};
     bool any = false;
-    while (nb_html_attribute(&attributes, &name, &value)) {
+    while (nb_html_attribute(&attributes, &attribute)) {
+        struct nb_string name = attribute.name, value = attribute.value;
         bool concerns = true;
         if (nb_string_equals_nocase(name, "style"))
             css = value;

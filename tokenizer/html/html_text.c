@@ -132,11 +132,11 @@ static int write_text(struct walk *walk, const char *text, size_t length)
 /* Writes the alternative texts of an image in its place. */
 static int write_attributes(struct walk *walk, const struct nb_html_token *tag)
 {
-    struct nb_string attributes = tag->text;
-    struct nb_string name;
-    struct nb_string value;
+    struct nb_html_attributes attributes = nb_html_attributes_of(tag);
+    struct nb_html_attribute attribute;
     int rc = 0;
-    while (rc == 0 && nb_html_attribute(&attributes, &name, &value)) {
+    while (rc == 0 && nb_html_attribute(&attributes, &attribute)) {
+        struct nb_string name = attribute.name, value = attribute.value;
         if (value.length == 0 ||
             (!nb_string_equals_nocase(name, "alt") && !nb_string_equals_nocase(name, "title")))
             continue;

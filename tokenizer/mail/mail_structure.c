@@ -132,15 +132,13 @@ static int count_attribute(struct nb_tokenizing *t, struct nb_feature_text *f,
 int nb_mail_structure_element(struct nb_tokenizing *t, const struct nb_html_token *start_tag)
 {
     struct nb_feature_text f;
-    struct nb_string attributes = start_tag->text;
-    struct nb_string name;
-    struct nb_string value;
+    struct nb_html_attributes attributes = nb_html_attributes_of(start_tag);
+    struct nb_html_attribute attribute;
     nb_feature_begin(&f, "html:");
     nb_feature_put_string(&f, cut(start_tag->name, NAME_BYTES));
     int rc = nb_feature_count(t, NB_FIELD_STRUCTURE, &f);
-    for (size_t i = 0; rc == 0 && i < ATTRIBUTES && nb_html_attribute(&attributes, &name, &value);
-         i++)
-        rc = count_attribute(t, &f, name, value);
+    for (size_t i = 0; rc == 0 && i < ATTRIBUTES && nb_html_attribute(&attributes, &attribute); i++)
+        rc = count_attribute(t, &f, attribute.name, attribute.value);
     return rc;
 }
 

@@ -29,13 +29,12 @@ static void describe(const char *html, size_t length, char *out, size_t size)
             token.kind == NB_HTML_START || token.kind == NB_HTML_END ? token.name : token.text;
         used += (size_t)snprintf(out + used, size - used, "%c(%.*s)", letters[token.kind],
                                  (int)s.length, s.bytes);
-        struct nb_string name;
-        struct nb_string value;
-        while (token.kind == NB_HTML_START && used < size &&
-               nb_html_attribute(&token.text, &name, &value))
-            used += (size_t)snprintf(out + used, size - used, "[%.*s%s%.*s]", (int)name.length,
-                                     name.bytes, value.bytes != NULL ? "=" : "", (int)value.length,
-                                     value.bytes);
+        struct nb_html_attributes attributes = nb_html_attributes_of(&token);
+        struct nb_html_attribute a;
+        while (token.kind == NB_HTML_START && used < size && nb_html_attribute(&attributes, &a))
+            used += (size_t)snprintf(out + used, size - used, "[%.*s%s%.*s]", (int)a.name.length,
+                                     a.name.bytes, a.value.bytes != NULL ? "=" : "",
+                                     (int)a.value.length, a.value.bytes);
     }
 }
 
@@ -56,6 +55,11 @@ START_TEST(test_lexer)
         {"<a b=\"x\"c>", "S(a)[b=x][c]"},
         {"<a b=\">\">t", "S(a)[b=>]T(t)"},
         {"<a b=x/y>", "S(a)[b=x/y]"},
+        {"<a b c d e f g h i=1 j='>' k=>l", "S(a)[b][c][d][e][f][g][h][i=1][j=>][k=]T(l)"},
+        {"<a b c d e f g h >", "S(a)[b][c][d][e][f][g][h]"},
+        {"<a b c d e f g h i='", ""},
+        {"<a-name-of-24-characters an-attribute-of-26-bytes=1>",
+         "S(a-name-of-24-characters)[an-attribute-of-26-bytes=1]"},
         {"<p <q>", "S(p)[<q]"},
         {"1 < 2 <3 <", "T(1 )T(< 2 )T(<3 )T(<)"},
         {"</>x</3>", "C(/)T(x)C(/3)"},
