@@ -441,12 +441,19 @@ static const struct nb_option options[] = {
     {"cluster", "credentials", NB_OPTION_STRING, AT(cluster_credentials), 0, PATH_BYTES, NULL, "",
      "File of credentials for the NATS servers. Empty: none.", NB_RESTART},
     {"cluster", "tls_ca", NB_OPTION_STRING, AT(cluster_tls_ca), 0, PATH_BYTES, NULL, "",
-     "File of authorities, in PEM, of which the NATS servers show a certificate. Empty: no TLS.",
+     "File of authorities, in PEM, of which the NATS servers show a certificate, and other nodes "
+     "whose store is asked for with https://. Empty: no TLS to NATS; for nodes, the authorities of "
+     "this machine.",
      NB_RESTART},
     {"cluster", "tls_certificate", NB_OPTION_STRING, AT(cluster_tls_certificate), 0, PATH_BYTES,
      NULL, "", "File of a certificate, in PEM, that is shown to them. Empty: none.", NB_RESTART},
     {"cluster", "tls_key", NB_OPTION_STRING, AT(cluster_tls_key), 0, PATH_BYTES, NULL, "",
      "File of its private key, in PEM.", NB_RESTART},
+    {"cluster", "peer_token_file", NB_OPTION_STRING, AT(cluster_peer_token_file), 0, PATH_BYTES,
+     NULL, "",
+     "File whose first line is an access token of the role admin at the other nodes: this one asks "
+     "for their store with it (--join). Empty: without a token.",
+     NB_RESTART},
     {"cluster", "patience", NB_OPTION_COUNT, AT(cluster_patience), 1, 3600, NULL, "15",
      "Seconds that a client waits until its change is in the stream and on this node's disk, and "
      "that a request waits for ?after=NUMBER; then it is answered with 503.",

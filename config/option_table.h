@@ -115,8 +115,9 @@ struct nb_config {
     /* [log] */
     char *cluster_servers, *cluster_stream; /* no servers: this one is alone */
     uint64_t cluster_replicas;              /* 3 */
-    char *cluster_key_file;                 /* path, as the next four */
+    char *cluster_key_file;                 /* path, as the next five */
     char *cluster_credentials, *cluster_tls_ca, *cluster_tls_certificate, *cluster_tls_key;
+    char *cluster_peer_token_file;
     uint64_t cluster_patience; /* 15, in seconds */
 
     int log_level;     /* enum nb_log_level: error, warning, info, debug */

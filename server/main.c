@@ -27,6 +27,7 @@
 #include "server/base/version.h"
 #include "server/configure.h"
 #include "server/filter/filter.h"
+#include "server/join.h"
 #include "server/mail/line_routes.h"
 #include "server/net/listen.h"
 #include "server/nodes/nodes.h"
@@ -378,6 +379,22 @@ static int restore(const struct nb_config *config, const char *backup, struct nb
     return rc;
 }
 
+static int join_from(const struct nb_config *config, const char *peer, struct nb_error *error)
+{
+    struct nb_engine_settings settings;
+    unsigned char key[NB_KEY_BYTES];
+    uint64_t position = 0;
+    settings_of(config, &settings);
+    int rc = share(config, key, &settings, error);
+    if (rc == 0)
+        rc = nb_join(&settings, config, peer, &position, error);
+    if (rc == 0)
+        (void)printf("%s: has what %s has, up to change %llu of the stream; every count is what "
+                     "the documents say\n",
+                     config->data, peer, (unsigned long long)position);
+    return rc;
+}
+
 static int check_config(struct nb_config *config, struct nb_error *error)
 {
     const struct nb_configuration *made;
@@ -410,6 +427,8 @@ static int act(const struct nb_options *options, struct nb_config *config, struc
         return rebuild(config, error);
     case NB_ACTION_RESTORE:
         return restore(config, options->backup, error);
+    case NB_ACTION_JOIN:
+        return join_from(config, options->peer, error);
     case NB_ACTION_NEW_TOKEN:
         return nb_token_command_new(options, config, error);
     case NB_ACTION_LIST_TOKENS:

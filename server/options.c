@@ -14,6 +14,7 @@ static const struct option LONG[] = {
     {"verify", no_argument, NULL, 'V'},
     {"rebuild", no_argument, NULL, 'R'},
     {"restore", required_argument, NULL, 'b'},
+    {"join", required_argument, NULL, 'j'},
     {"version", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {"new-token", required_argument, NULL, 'n'},
@@ -44,6 +45,9 @@ void nb_options_help(FILE *out)
         "  --restore FILE          put a backup (bayesc backup) into the data directory, which is "
         "empty;\n"
         "                          verify it, and end; FILE may be '-', standard input\n"
+        "  --join URL              put the store of another node of the [cluster] into the data\n"
+        "                          directory, which is empty; verify it, and end: the next start\n"
+        "                          follows the stream from there\n"
         "  --new-token NAME --role classify|train|admin [--models PATTERN,...]\n"
         "                          make an access token, print it once, and end; --models "
         "'user-*'\n"
@@ -95,6 +99,10 @@ static int take(struct nb_options *options, int option)
     case 'b':
         options->backup = optarg;
         set_action(options, NB_ACTION_RESTORE);
+        return 0;
+    case 'j':
+        options->peer = optarg;
+        set_action(options, NB_ACTION_JOIN);
         return 0;
     case 'n':
         options->token = optarg;

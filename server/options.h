@@ -16,6 +16,7 @@ enum nb_action {
     NB_ACTION_VERIFY,
     NB_ACTION_REBUILD,
     NB_ACTION_RESTORE,
+    NB_ACTION_JOIN,
     NB_ACTION_NEW_TOKEN,
     NB_ACTION_LIST_TOKENS,
     NB_ACTION_REVOKE_TOKEN,
@@ -29,6 +30,7 @@ struct nb_options {
     const char *data;   /* directory, or NULL */
     const char *listen; /* ADDRESS:PORT, or NULL */
     const char *backup; /* file to restore, or "-"; of NB_ACTION_RESTORE */
+    const char *peer;   /* URL of a node; of NB_ACTION_JOIN */
     const char *token;  /* name, of NB_ACTION_NEW_TOKEN and NB_ACTION_REVOKE_TOKEN */
     const char *role;   /* of NB_ACTION_NEW_TOKEN, or NULL */
     const char *models; /* of NB_ACTION_NEW_TOKEN, or NULL: all */

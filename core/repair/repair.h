@@ -35,4 +35,17 @@ int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line 
 int nb_engine_restore(const struct nb_engine_settings *settings, const char *name,
                       nb_report_line *report, void *user, struct nb_error *error);
 
+/* A store that another node has. */
+struct nb_node_wanted {
+    const char *stream; /* that it must belong to */
+    uint64_t *position; /* set: its place there */
+};
+
+/* The same with a backup of a node of the same cluster, read from the descriptor `file`, which
+ * stays the caller's; `name` is for errors. Further codes: NB_CONFLICT (it belongs to another
+ * stream, or to none, or has another key than the settings), NB_CORRUPT (something differs). */
+int nb_engine_restore_node(const struct nb_engine_settings *settings, int file, const char *name,
+                           const struct nb_node_wanted *wanted, nb_report_line *report, void *user,
+                           struct nb_error *error);
+
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/backup/format.h"
+#include "core/engine/opening.h"
 #include "core/lmdb/store.h"
 #include "core/repair/folder.h"
 #include "core/repair/repair.h"
@@ -190,10 +191,60 @@ static int put_in_place(const char *directory, const char *folder, struct nb_err
     return nb_folder_sync(directory, error);
 }
 
+/* ---- of a node ------------------------------------------------------------------------------- */
+
+static int check_standing(const struct nb_engine *engine, const struct nb_node_wanted *wanted,
+                          struct nb_error *error)
+{
+    const struct nb_standing *s = &engine->standing;
+    if (!s->is_known)
+        return nb_error_set(error, NB_CONFLICT,
+                            "its store belongs to no cluster: it follows no stream yet, or has no "
+                            "[cluster]; name a node whose /readyz says \"connected\"");
+    if (strcmp(s->stream, wanted->stream) != 0)
+        return nb_error_set(error, NB_CONFLICT,
+                            "its store belongs to the stream '%s', and [cluster] stream is '%s' "
+                            "here",
+                            s->stream, wanted->stream);
+    *wanted->position = s->written;
+    return 0;
+}
+
+/* Before the verification, which takes longer. */
+static int check_node(const struct nb_engine_settings *made, const struct nb_node_wanted *wanted,
+                      struct nb_error *error)
+{
+    struct nb_engine *engine;
+    int rc = nb_engine_open_existing(made, &engine, error);
+    if (rc != 0)
+        return rc;
+    rc = check_standing(engine, wanted, error);
+    nb_engine_close(&engine);
+    return rc;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+/* Fills the folder and looks at what is in it. Returns as nb_engine_verify. */
+static int make(const struct nb_engine_settings *made, int file, const char *name,
+                const struct nb_node_wanted *wanted, struct restore *r, nb_report_line *report,
+                void *user, struct nb_error *error)
+{
+    int rc = fill_store(file, name, made->directory, made->map_size, r, error);
+    if (rc == 0 && wanted != NULL)
+        rc = check_node(made, wanted, error);
+    if (rc == 0)
+        rc = nb_engine_verify(made, report, user, error);
+    if (rc > 0 && wanted != NULL)
+        rc = nb_error_set(error, NB_CORRUPT,
+                          "its store differs from its ledger: bayesd --rebuild mends it there; "
+                          "take the snapshot of another node");
+    return rc;
+}
+
 static int restore(const struct nb_engine_settings *settings, int file, const char *name,
-                   nb_report_line *report, void *user, struct nb_error *error)
+                   const struct nb_node_wanted *wanted, nb_report_line *report, void *user,
+                   struct nb_error *error)
 {
     char folder[NB_FOLDER_PATH];
     struct restore r = {.directory = -1};
@@ -206,9 +257,7 @@ static int restore(const struct nb_engine_settings *settings, int file, const ch
     if (rc == 0)
         rc = nb_folder_clear(folder, error);
     if (rc == 0)
-        rc = fill_store(file, name, folder, settings->map_size, &r, error);
-    if (rc == 0)
-        differs = nb_engine_verify(&made, report, user, error);
+        differs = make(&made, file, name, wanted, &r, report, user, error);
     if (rc == 0 && differs < 0)
         rc = differs;
     if (rc == 0)
@@ -229,7 +278,15 @@ int nb_engine_restore(const struct nb_engine_settings *settings, const char *nam
     int file = strcmp(name, "-") == 0 ? dup(STDIN_FILENO) : open(name, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return nb_error_errno(error, errno, name);
-    rc = restore(settings, file, name, report, user, error);
+    rc = restore(settings, file, name, NULL, report, user, error);
     close(file);
     return rc;
+}
+
+int nb_engine_restore_node(const struct nb_engine_settings *settings, int file, const char *name,
+                           const struct nb_node_wanted *wanted, nb_report_line *report, void *user,
+                           struct nb_error *error)
+{
+    int rc = nb_folder_check_path(settings->directory, error);
+    return rc != 0 ? rc : restore(settings, file, name, wanted, report, user, error);
 }

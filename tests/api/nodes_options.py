@@ -185,6 +185,23 @@ def cluster_tls_key(api):
     nats.stop()
 
 
+def cluster_peer_token_file(api):
+    """A peer that wants a token gives its store to who has one."""
+    nats, token = Nats(api), "a-token-of-the-nodes-of-this-test"
+    path = os.path.join(api.new_folder(), "token")
+    with open(path, "w", encoding="ascii", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(token + "\n")
+    cluster = {"servers": f"nats://127.0.0.1:{nats.port}", "replicas": 1, "cluster_key_file": key_file(api)}
+    peer = api.another(config={"cluster": cluster, "tokens": {"admin": token}}).start()
+    as_admin = {"Authorization": f"Bearer {token}"}
+    wait_for(lambda: peer.client.get("/readyz", headers=as_admin).json["cluster"]["connected"], "it follows the stream", 20, 0.05)
+    for given, code in (({}, 1), ({"peer_token_file": path}, 0)):
+        new = api.another(config={"cluster": {**cluster, **given}}, options=("--join", peer.url)).spawn()
+        equal(new.wait(20), code, f"with {given}")
+        equal(os.path.exists(os.path.join(new.data, "data.mdb")), code == 0)
+    nats.stop()
+
+
 def cluster_patience(api):
     nats = Nats(api)
     waited = []

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node that begins with the store of another one, and one that the stream does not reach any more."""
+import os
+import subprocess
+
+from account import Account, default_chain
+from acknowledged import path_of
+from clients import Load, number_of
+from harness import clean_environment, equal, holds, patience, wait_for
+from test_nodes import BESIDES, assert_same, assert_stores, trained
+
+PATH = path_of(BESIDES[0])
+# What fetching waits for is not the machine.
+JOIN_SECONDS = 120
+
+
+def joining(node, peer, data=None, wait=True):
+    """bayesd --join, from a node or a URL: the process, or what became of it."""
+    url = peer if isinstance(peer, str) else f"http://127.0.0.1:{peer.port}"
+    config = node.daemon.command[node.daemon.command.index("--config") + 1]
+    command = [node.daemon.command[0], "--config", config, "--data", data or node.daemon.data, "--join", url]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=clean_environment())
+    if not wait:
+        return process
+    try:
+        said = process.communicate(timeout=patience(JOIN_SECONDS))[0]
+    finally:
+        process.kill()
+    return process.returncode, said
+
+
+def fails(node, peer, *words, data=None):
+    code, said = joining(node, peer, data)
+    equal(code, 1, said)
+    for word in words:
+        holds(word in said, f"{word!r} in {said!r}")
+    holds(not os.path.exists(os.path.join(data or node.daemon.data, "data.mdb")) or data is not None, "nothing is left")
+
+
+def without_disk(node):
+    if node.running():
+        node.kill()
+    node.empty()
+
+
+def taught(site, first, count):
+    """The number of the last of some changes, made on all nodes that run."""
+    there = [node for node in site.nodes if node.running()]
+    for turn in range(first, first + count):
+        reply = trained(there[turn % len(there)], PATH, f"d{turn}", "spam" if turn % 3 else "ham", f"w{turn} w{turn % 7} w1").ok()
+    return number_of(reply)
+
+
+def test_a_node_joins_by_a_snapshot(nodes):
+    """While clients go on; the peer is killed, and another one asked."""
+    rng, site = nodes.random, nodes.site().start()
+    account, default = Account(besides=BESIDES), default_chain(site.nodes[0].client)
+    new, first, second = site.nodes
+    taught(site, 0, 40)
+    without_disk(new)
+    site.nodes = [first, second]
+    load = Load(site, account, rng, default, clients=4, requests=60).start()
+    begun = joining(new, first, wait=False)
+    first.kill()  # before, amid or after: the folder has all or nothing
+    said = begun.communicate(timeout=patience(JOIN_SECONDS))[0]
+    has_all = os.path.exists(os.path.join(new.daemon.data, "data.mdb"))
+    equal(begun.returncode == 0, has_all, said)
+    first.start()
+    if not has_all:
+        code, said = joining(new, second)
+        equal(code, 0, said)
+    site.nodes = [new, first, second]
+    new.start()
+    new.wait_joined()
+    load.join()
+    assert_same(site)
+    account.settle(new.client)
+    account.check(new.client)
+    assert_stores(site)
+
+
+def test_a_join_that_is_cut_off(nodes):
+    """Killed at any moment it leaves the whole store or none, and can be begun again."""
+    site = nodes.site(nodes=2).start()
+    peer, new = site.nodes
+    taught(site, 0, 60)
+    assert_same(site)
+    for turn in range(6):
+        without_disk(new)
+        begun = joining(new, peer, wait=False)
+        try:
+            begun.wait(0.02 * turn)
+        except subprocess.TimeoutExpired:
+            pass
+        begun.kill()
+        begun.communicate()
+        if not os.path.exists(os.path.join(new.daemon.data, "data.mdb")):
+            code, said = joining(new, peer)
+            equal(code, 0, said)
+        equal([name for name in os.listdir(new.daemon.data) if name not in ("data.mdb", "restore")], [])
+        new.start()
+        new.wait_joined()
+        assert_same(site)
+
+
+def test_a_join_says_what_is_wrong(nodes):
+    site, other = nodes.site(nodes=2).start(), nodes.site(nodes=1, servers=3).start()
+    peer, new = site.nodes
+    taught(site, 0, 3)
+    assert_same(site)
+    without_disk(new)
+    fails(new, "http://127.0.0.1:1", "http://127.0.0.1:1")  # nobody is there
+    fails(new, f"http://127.0.0.1:{site.servers[0].client}")  # no bayesd
+    alone = nodes.site(nodes=1, clustered=False).start().nodes[0]
+    fails(new, alone, "another key")
+    key = os.path.join(nodes.new_folder(), "other.key")
+    with open(key, "w", encoding="ascii") as file:
+        file.write("ab" * 32 + "\n")
+    stranger = nodes.site(nodes=1, servers=0, settings={"cluster": {"cluster_key_file": key, "servers": "nats://127.0.0.1:1"}}).nodes[0]
+    fails(stranger, peer, "another key")
+    renamed = nodes.site(nodes=1, servers=0, settings={"cluster": {"stream": "other", "servers": "nats://127.0.0.1:1"}}).nodes[0]
+    fails(renamed, peer, "'bayesd'", "'other'")
+    unjoined = nodes.site(nodes=1, servers=0, settings={"cluster": {"servers": "nats://127.0.0.1:1"}}).nodes[0].start()
+    fails(new, unjoined, "belongs to no cluster")
+    fails(alone, peer, "[cluster] servers", data=nodes.new_folder())
+    fails(other.nodes[0], peer, "empty", data=other.nodes[0].daemon.data)
+    equal(joining(new, peer)[0], 0)
+    new.start()
+    new.wait_joined()
+    assert_same(site)
