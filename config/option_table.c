@@ -449,6 +449,22 @@ static const struct nb_option options[] = {
      NULL, "", "File of a certificate, in PEM, that is shown to them. Empty: none.", NB_RESTART},
     {"cluster", "tls_key", NB_OPTION_STRING, AT(cluster_tls_key), 0, PATH_BYTES, NULL, "",
      "File of its private key, in PEM.", NB_RESTART},
+    {"cluster", "name", NB_OPTION_STRING, AT(cluster_name), 0, 64, NULL, "",
+     "Name of this node among the others, of letters, digits, '-' and '_'. Empty: the name of the "
+     "machine and the port of [server] listen.",
+     NB_RESTART},
+    {"cluster", "peers", NB_OPTION_STRING, AT(cluster_peers), 0, LIST_BYTES, NULL, "",
+     "Addresses of other nodes (http://HOST:PORT or https://), separated by commas. With them the "
+     "stream is cut: changes that all known nodes have go, and a node that needs one of these "
+     "takes the store of another. Empty: all changes stay in the stream.",
+     NB_RESTART},
+    {"cluster", "keep_seconds", NB_OPTION_COUNT, AT(cluster_keep_seconds), 1, 31536000, NULL,
+     "3600", "Seconds for which a change stays in the stream after all known nodes have it.",
+     NB_RESTART},
+    {"cluster", "member_seconds", NB_OPTION_COUNT, AT(cluster_member_seconds), 1, 2592000, NULL,
+     "86400",
+     "Seconds without a word of a node after which the others do not wait for it any more.",
+     NB_RESTART},
     {"cluster", "peer_token_file", NB_OPTION_STRING, AT(cluster_peer_token_file), 0, PATH_BYTES,
      NULL, "",
      "File whose first line is an access token of the role admin at the other nodes: this one asks "

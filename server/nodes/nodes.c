@@ -19,6 +19,7 @@
 #include "core/replica/replica.h"
 #include "server/base/log.h"
 #include "server/nodes/follow.h"
+#include "server/nodes/members.h"
 #include "server/nodes/nodes_state.h"
 #include "server/nodes/place.h"
 
@@ -83,7 +84,10 @@ int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
         return nb_error_errno(error, rc, "starting the thread that follows the cluster");
     }
     *nodes = n;
-    return 0;
+    rc = nb_members_start(n, &n->members, error);
+    if (rc != 0)
+        nb_nodes_stop(nodes);
+    return rc;
 }
 
 void nb_nodes_stop(struct nb_nodes **nodes)
@@ -98,6 +102,7 @@ void nb_nodes_stop(struct nb_nodes **nodes)
         nb_replica_stop(n->replica);
     pthread_rwlock_unlock(&n->using);
     (void)pthread_join(n->thread, NULL); /* it fails for an invalid thread only */
+    nb_members_stop(&n->members);
     pthread_rwlock_wrlock(&n->using);
     struct nb_replica *replica = n->replica;
     n->replica = NULL;

@@ -12,6 +12,7 @@
 
 struct nb_config;
 struct nb_engine;
+struct nb_members;
 struct nb_replica;
 
 struct nb_nodes {
@@ -29,6 +30,7 @@ struct nb_nodes {
     struct nb_stream stream;
     struct nb_replica *replica;
     uint64_t created; /* of the stream; the thread's */
+    struct nb_members *members;
 };
 
 #endif

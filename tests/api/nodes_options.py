@@ -194,7 +194,7 @@ def cluster_peer_token_file(api):
     cluster = {"servers": f"nats://127.0.0.1:{nats.port}", "replicas": 1, "cluster_key_file": key_file(api)}
     peer = api.another(config={"cluster": cluster, "tokens": {"admin": token}}).start()
     as_admin = {"Authorization": f"Bearer {token}"}
-    wait_for(lambda: peer.client.get("/readyz", headers=as_admin).json["cluster"]["connected"], "it follows the stream", 20, 0.05)
+    wait_for(lambda: peer.client.get("/readyz", **as_admin).json["cluster"]["connected"], "it follows the stream", 20, 0.05)
     for given, code in (({}, 1), ({"peer_token_file": path}, 0)):
         new = api.another(config={"cluster": {**cluster, **given}}, options=("--join", peer.url)).spawn()
         equal(new.wait(20), code, f"with {given}")

@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 import ports
-from harness import Daemon, PATIENCE, _die_with_parent, clean_environment, holds, patience, wait_for
+from harness import Daemon, PATIENCE, _die_with_parent, clean_environment, config_text, holds, patience, wait_for
 from jetstream import Connection, Refused
 from links import Network
 
@@ -124,7 +124,7 @@ class Node(Member):
 
     def __init__(self, name, binary, folder, site):
         super().__init__(name)
-        self.port, self.site = ports.free_port(), site
+        self.port, self.site, self.peers = ports.free_port(), site, ()
         self.key = os.path.join(folder, "cluster.key")
         with open(self.key, "w", encoding="ascii", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write(CLUSTER_KEY + "\n")
@@ -136,8 +136,16 @@ class Node(Member):
         if self.site.is_clustered:
             servers = ",".join(f"nats://127.0.0.1:{server.client_door}" for server in self.site.servers)
             cluster = {"servers": servers, "stream": STREAM, "replicas": 3, "cluster_key_file": self.key}
+            if self.peers:
+                cluster["peers"] = ",".join(f"http://127.0.0.1:{peer.port}" for peer in self.peers)
             found["cluster"] = {**cluster, **found.get("cluster", {})}
         return found
+
+    def set_peers(self, peers):
+        """From the next start on."""
+        self.peers = peers
+        with open(os.path.join(self.daemon.folder, "bayesd.conf"), "w", encoding="utf-8") as file:
+            file.write(config_text(self.settings()))
 
     def pid(self):
         return self.daemon.process.pid if self.running() else None

@@ -2,11 +2,13 @@
 """A node that begins with the store of another one, and one that the stream does not reach any more."""
 import os
 import subprocess
+import time
 
 from account import Account, default_chain
 from acknowledged import path_of
 from clients import Load, number_of
 from harness import clean_environment, equal, holds, patience, wait_for
+from processes import STREAM
 from test_nodes import BESIDES, assert_same, assert_stores, trained
 
 PATH = path_of(BESIDES[0])
@@ -128,3 +130,49 @@ def test_a_join_says_what_is_wrong(nodes):
     new.start()
     new.wait_joined()
     assert_same(site)
+
+
+# ---- a stream that is cut -----------------------------------------------------------------------
+def cutting(nodes, **cluster):
+    """A site whose nodes cut the stream soon, each with the others as peers."""
+    site = nodes.site(settings={"cluster": {"keep_seconds": 1, "member_seconds": 86400, **cluster}})
+    for node in site.nodes:
+        node.set_peers([other for other in site.nodes if other is not node])
+    return site.start()
+
+
+def first_of(site):
+    """The number of the first change that the stream still has."""
+    info = site.stream(STREAM)
+    return info["state"]["first_seq"] if info else 0
+
+
+def test_a_stream_is_cut_to_what_all_have(nodes):
+    """Not while a known node needs it; each keeps the change that it has made last."""
+    site = cutting(nodes)
+    number = taught(site, 0, 30)
+    assert_same(site)
+    wait_for(lambda: first_of(site) >= number, f"the stream is cut: {first_of(site)} of {number}", 60, 0.2)
+    away = site.nodes[2]
+    away.stop()
+    held = taught(site, 30, 30)
+    time.sleep(5)  # in which it would have been cut twice
+    holds(first_of(site) < held, f"{first_of(site)}: {away.name} needs what came up to {held}")
+    away.start()
+    away.wait_joined()
+    number = assert_same(site)
+    wait_for(lambda: first_of(site) >= held, f"the stream is cut again: {first_of(site)} of {number}", 60, 0.2)
+    for node in site.nodes:
+        node.stop()
+    for node in site.nodes:
+        node.start()
+        node.wait_joined()
+    assert_same(site)
+
+
+def test_a_stream_stays_without_peers(nodes):
+    site = nodes.site(settings={"cluster": {"keep_seconds": 1}}).start()
+    taught(site, 0, 10)
+    assert_same(site)
+    time.sleep(4)
+    equal(first_of(site), 1)

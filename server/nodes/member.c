@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Written form: a byte for the format, 1; varints: place in the stream, version of the tokenizer,
+ * version of applying. What follows is passed over.
+ */
+#include "server/nodes/member.h"
+
+#include <string.h>
+
+#include "core/base/pack.h"
+
+enum { FORMAT = 1 };
+
+void nb_member_name(char name[NB_MEMBER_NAME_MOST + 1], struct nb_string text)
+{
+    size_t length = text.length < NB_MEMBER_NAME_MOST ? text.length : NB_MEMBER_NAME_MOST;
+    for (size_t i = 0; i < length; i++) {
+        char c = text.bytes[i];
+        bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        name[i] = c == '_' || good ? c : '-';
+    }
+    name[length] = '\0';
+}
+
+int nb_member_write(const struct nb_member *m, struct nb_buffer *out)
+{
+    struct nb_packer w = {.out = out};
+    nb_pack_u8(&w, FORMAT);
+    nb_pack_varint(&w, m->applied);
+    nb_pack_varint(&w, m->tokenizer);
+    nb_pack_varint(&w, m->apply);
+    return w.code;
+}
+
+bool nb_member_read(struct nb_member *m, struct nb_string written)
+{
+    struct nb_unpacker u = nb_unpacker_of(written.bytes, written.length);
+    uint8_t format = nb_unpack_u8(&u);
+    m->applied = nb_unpack_varint(&u);
+    uint64_t tokenizer = nb_unpack_varint(&u);
+    uint64_t apply = nb_unpack_varint(&u);
+    m->tokenizer = (uint32_t)tokenizer;
+    m->apply = (uint32_t)apply;
+    return !u.failed && format == FORMAT && tokenizer <= UINT32_MAX && apply <= UINT32_MAX;
+}
+
+static bool is_within(const struct nb_member *m, int64_t now, int64_t age)
+{
+    return now - m->heard <= age;
+}
+
+uint64_t nb_members_cut(const struct nb_member *members, size_t count, const char *self,
+                        const struct nb_member_ages *ages)
+{
+    uint64_t least = UINT64_MAX;
+    bool has_self = false, has_other = false;
+    for (size_t i = 0; i < count; i++) {
+        const struct nb_member *m = &members[i];
+        bool is_self = strcmp(m->name, self) == 0;
+        if (!is_self && !is_within(m, ages->now, ages->known))
+            continue;
+        has_self |= is_self;
+        has_other |= !is_self && is_within(m, ages->now, ages->alive);
+        least = m->applied < least ? m->applied : least;
+    }
+    return has_self && has_other && least > 0 ? least - 1 : 0;
+}
+
+uint32_t nb_members_apply(const struct nb_member *members, size_t count,
+                          const struct nb_member_ages *ages)
+{
+    uint32_t least = UINT32_MAX;
+    for (size_t i = 0; i < count; i++)
+        if (is_within(&members[i], ages->now, ages->known) && members[i].apply < least)
+            least = members[i].apply;
+    return least;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the nodes of a cluster tell each other of themselves, and what follows from it: which
+ * changes nobody needs from the stream any more. Pure functions; any thread.
+ */
+#ifndef NB_SERVER_NODES_MEMBER_H
+#define NB_SERVER_NODES_MEMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/string.h"
+
+enum { NB_MEMBER_NAME_MOST = 64, NB_MEMBERS_MOST = 1000 };
+
+struct nb_member {
+    char name[NB_MEMBER_NAME_MOST + 1]; /* is not written: the subject has it */
+    uint64_t applied;                   /* place in the stream that is on its disk */
+    uint32_t tokenizer, apply;          /* the newest versions that it knows */
+    int64_t heard;                      /* is not written: when, by the clock of NATS, in ns */
+};
+
+/* Makes what stands for a node in the subject of a message of `text`: other bytes than letters,
+ * digits, '-' and '_' become '-'. */
+void nb_member_name(char name[NB_MEMBER_NAME_MOST + 1], struct nb_string text);
+
+/* Appends what a node tells. Returns 0 or NB_NO_MEMORY. */
+int nb_member_write(const struct nb_member *member, struct nb_buffer *out);
+/* Reads that; false: it is something else. A newer node may tell more. */
+bool nb_member_read(struct nb_member *member, struct nb_string written);
+
+/* When a member counts. */
+struct nb_member_ages {
+    int64_t now;   /* by the clock of NATS, as all below in nanoseconds */
+    int64_t known; /* who is silent for longer is waited for no more */
+    int64_t alive; /* who is silent for longer cannot be asked for its store */
+};
+
+/* The last place in the stream that no member of `members`, of which `self` is one, needs any more:
+ * each keeps the change that it has made last, by which it sees whether the stream is still the
+ * same. 0: none; also when nobody else is alive of whom a node that comes later could take the
+ * store. */
+uint64_t nb_members_cut(const struct nb_member *members, size_t count, const char *self,
+                        const struct nb_member_ages *ages);
+
+/* The newest version of applying that all members know. */
+uint32_t nb_members_apply(const struct nb_member *members, size_t count,
+                          const struct nb_member_ages *ages);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What nodes tell of themselves, and which changes nobody needs any more.
+ */
+#include <check.h>
+#include <string.h>
+
+#include "server/nodes/member.h"
+
+START_TEST(reads_what_it_has_written)
+{
+    const struct nb_member told = {.applied = UINT64_MAX, .tokenizer = 12, .apply = UINT32_MAX};
+    struct nb_member read = {.heard = 7};
+    struct nb_buffer written = {0};
+    ck_assert_int_eq(nb_member_write(&told, &written), 0);
+    ck_assert(nb_member_read(&read, nb_buffer_string(&written)));
+    ck_assert(read.applied == told.applied);
+    ck_assert_uint_eq(read.tokenizer, 12);
+    ck_assert_uint_eq(read.apply, UINT32_MAX);
+    ck_assert(read.heard == 7);
+    for (size_t i = 0; i < written.length; i++)
+        ck_assert(!nb_member_read(&read, (struct nb_string){written.bytes, i}));
+    ck_assert_int_eq(nb_buffer_append(&written, "more", 4), 0); /* of a newer node */
+    ck_assert(nb_member_read(&read, nb_buffer_string(&written)));
+    written.bytes[0]++;
+    ck_assert(!nb_member_read(&read, nb_buffer_string(&written)));
+    nb_buffer_deinit(&written);
+}
+END_TEST
+
+START_TEST(a_name_is_one_word_of_a_subject)
+{
+    char name[NB_MEMBER_NAME_MOST + 1];
+    char longest[NB_MEMBER_NAME_MOST + 2];
+    nb_member_name(name, nb_string_of("mail1.example_org-8763*>"));
+    ck_assert_str_eq(name, "mail1-example_org-8763--");
+    memset(longest, 'x', sizeof longest);
+    nb_member_name(name, (struct nb_string){longest, sizeof longest});
+    ck_assert_uint_eq(strlen(name), NB_MEMBER_NAME_MOST);
+}
+END_TEST
+
+enum { NOW = 1000, KNOWN = 100, ALIVE = 10 };
+
+static const struct {
+    struct nb_member members[4];
+    size_t count;
+    uint64_t cut;
+} cuts[] = {
+    {{{"", 0, 0, 0, 0}}, 0, 0},
+    {{{"a", 9, 1, 1, NOW}}, 1, 0},                      /* alone: nobody has its store */
+    {{{"b", 9, 1, 1, NOW}, {"c", 9, 1, 1, NOW}}, 2, 0}, /* without itself */
+    {{{"a", 9, 1, 1, NOW}, {"b", 7, 1, 1, NOW}}, 2, 6}, /* the slower one */
+    {{{"a", 5, 1, 1, NOW}, {"b", 7, 1, 1, NOW}}, 2, 4}, /* which may be itself */
+    {{{"a", 5, 1, 1, NOW - 999}, {"b", 7, 1, 1, NOW}}, 2, 4} /* however long ago */,
+    {{{"a", 9, 1, 1, NOW}, {"b", 8, 1, 1, NOW}, {"c", 2, 1, 1, NOW - KNOWN}}, 3, 1},
+    {{{"a", 9, 1, 1, NOW}, {"b", 8, 1, 1, NOW}, {"c", 2, 1, 1, NOW - KNOWN - 1}}, 3, 7},
+    {{{"a", 9, 1, 1, NOW}, {"b", 8, 1, 1, NOW - ALIVE}}, 2, 7},
+    {{{"a", 9, 1, 1, NOW}, {"b", 8, 1, 1, NOW - ALIVE - 1}}, 2, 0}, /* nobody is alive */
+    {{{"a", 9, 1, 1, NOW}, {"b", 0, 1, 1, NOW}}, 2, 0},
+};
+
+START_TEST(cuts_what_nobody_needs)
+{
+    const struct nb_member_ages ages = {NOW, KNOWN, ALIVE};
+    ck_assert_msg(nb_members_cut(cuts[_i].members, cuts[_i].count, "a", &ages) == cuts[_i].cut,
+                  "case %d", _i);
+}
+END_TEST
+
+START_TEST(applies_what_all_know)
+{
+    const struct nb_member_ages ages = {NOW, KNOWN, ALIVE};
+    const struct nb_member members[] = {
+        {"a", 9, 1, 3, NOW}, {"b", 9, 1, 2, NOW - KNOWN}, {"c", 9, 1, 1, NOW - KNOWN - 1}};
+    ck_assert_uint_eq(nb_members_apply(members, 1, &ages), 3);
+    ck_assert_uint_eq(nb_members_apply(members, 3, &ages), 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("member");
+    TCase *tcase = tcase_create("member");
+    tcase_add_test(tcase, reads_what_it_has_written);
+    tcase_add_test(tcase, a_name_is_one_word_of_a_subject);
+    tcase_add_loop_test(tcase, cuts_what_nobody_needs, 0, (int)(sizeof cuts / sizeof cuts[0]));
+    tcase_add_test(tcase, applies_what_all_know);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
