@@ -4,6 +4,7 @@
  * comes, and closes all in the opposite order.
  */
 #include <assert.h>
+#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,6 +33,7 @@
 #include "server/net/listen.h"
 #include "server/nodes/nodes.h"
 #include "server/options.h"
+#include "server/rejoin.h"
 #include "server/request/configuration.h"
 #include "server/request/server.h"
 #include "server/request/spool.h"
@@ -40,7 +42,11 @@
 #include "server/serve.h"
 #include "server/token_command.h"
 
-enum { EXIT_COMMAND_LINE = 2, ROUTES_MOST = 128 };
+enum {
+    EXIT_COMMAND_LINE = 2,
+    ROUTES_MOST = 128,
+    ANEW = 1 /* a daemon has ended to be started again */
+};
 
 static void settings_of(const struct nb_config *config, struct nb_engine_settings *settings)
 {
@@ -177,29 +183,44 @@ static void print_addresses(const struct addresses *addresses)
         (void)fprintf(stderr, "bayesd: ready on https://%s\n", addresses->tls.address);
 }
 
-static void reload(struct nb_server *server, const struct nb_options *options)
+static void notify_end(bool is_last)
 {
     char state[64]; /* sd_notify(3) wants the time with it */
     (void)snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%llu",
                    (unsigned long long)(nb_clock_monotonic() / 1000));
-    nb_notify(state);
+    nb_notify(is_last ? "STOPPING=1" : state);
+}
+
+static void reload(struct nb_server *server, const struct nb_options *options)
+{
+    notify_end(false);
     nb_configure_again(options, server);
     nb_notify("READY=1");
 }
 
-/* Returns the signal that ends the daemon. */
-static int wait_for_stop(struct nb_server *server, const struct nb_options *options)
+/* Returns the signal that ends the daemon; 0: it is to begin anew with the store of another node.
+ */
+static int wait_for_stop(struct nb_server *server, const struct nb_options *options,
+                         struct nb_rejoin *rejoin)
 {
+    static const struct timespec LOOK = {.tv_sec = 1};
     sigset_t signals;
-    int which = 0;
     awaited_signals(&signals);
-    while (sigwait(&signals, &which) == 0 && which == SIGHUP) /* fails for an invalid set only */
-        reload(server, options);
-    return which;
+    for (;;) {
+        int which = server->nodes == NULL ? sigwaitinfo(&signals, NULL)
+                                          : sigtimedwait(&signals, NULL, &LOOK);
+        if (which == SIGHUP)
+            reload(server, options);
+        else if (which > 0)
+            return which;
+        if (server->nodes != NULL && nb_rejoin_look(rejoin, server->nodes, options))
+            return 0;
+    }
 }
 
 /* Serves on an open engine until a signal to stop comes. */
-static int serve(struct nb_server *server, const struct nb_options *options, struct nb_error *error)
+static int serve(struct nb_server *server, const struct nb_options *options,
+                 struct nb_rejoin *rejoin, struct nb_error *error)
 {
     int sockets[NB_LISTEN_SOCKETS];
     struct addresses addresses;
@@ -211,12 +232,14 @@ static int serve(struct nb_server *server, const struct nb_options *options, str
         return rc;
     print_addresses(&addresses);
     nb_notify("READY=1");
-    nb_log(NB_LOG_INFO, "stopping signal=%s", strsignal(wait_for_stop(server, options)));
-    nb_notify("STOPPING=1");
+    int signal = wait_for_stop(server, options, rejoin);
+    if (signal > 0)
+        nb_log(NB_LOG_INFO, "stopping signal=%s", strsignal(signal));
+    notify_end(signal > 0);
     nb_serve_stop(&serving);
     if (server->startup->socket[0] != '\0')
         (void)unlink(server->startup->socket); /* or the next start does it */
-    return 0;
+    return signal > 0 ? 0 : ANEW;
 }
 
 /* Long replies wait in a folder of their own. On a full disk the daemon starts all the same: it can
@@ -241,10 +264,13 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
 {
     struct nb_engine_settings settings;
     struct nb_error mended;
+    struct nb_rejoin rejoin;
     settings_of(server->startup, &settings);
     unsigned char key[NB_KEY_BYTES];
     uint64_t start = nb_clock_monotonic();
     int rc = share(server->startup, key, &settings, error);
+    if (rc == 0)
+        rc = nb_rejoin_begin(&rejoin, server->startup, error);
     if (rc == 0)
         rc = nb_engine_open(&settings, &server->engine, error);
     if (rc != 0)
@@ -263,7 +289,8 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
     if (rc == 0)
         rc = join(server, error);
     if (rc == 0)
-        rc = serve(server, options, error);
+        rc = serve(server, options, &rejoin, error);
+    nb_rejoin_stop(&rejoin);
     nb_nodes_stop(&server->nodes);
     nb_scratch_pool_free(&server->scratch); /* before the engine: its verdicts hold models */
     nb_evaluations_free(&server->evaluations);
@@ -460,6 +487,11 @@ static int run(const struct nb_options *options)
     if (rc < 0)
         nb_log(NB_LOG_ERROR, "%s", error.text);
     nb_config_deinit(&config);
+    if (rc == ANEW && options->action == NB_ACTION_SERVE) {
+        (void)execv("/proc/self/exe",
+                    options->arguments); /* the service manager sees one process */
+        nb_log(NB_LOG_ERROR, "the program cannot be started again: %s", strerror(errno));
+    }
     return rc == 0 && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

@@ -134,7 +134,7 @@ static int take(struct nb_options *options, int option)
 
 int nb_options_read(int argc, char **argv, struct nb_options *options, struct nb_error *error)
 {
-    *options = (struct nb_options){.action = NB_ACTION_SERVE};
+    *options = (struct nb_options){.action = NB_ACTION_SERVE, .arguments = argv};
     optind = 0; /* of glibc: begins anew, for tests that read several command lines */
     opterr = 0; /* the message is ours */
     int option;

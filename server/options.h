@@ -33,6 +33,7 @@ struct nb_options {
     const char *peer;   /* URL of a node; of NB_ACTION_JOIN */
     const char *token;  /* name, of NB_ACTION_NEW_TOKEN and NB_ACTION_REVOKE_TOKEN */
     const char *role;   /* of NB_ACTION_NEW_TOKEN, or NULL */
+    char **arguments;   /* all of them */
     const char *models; /* of NB_ACTION_NEW_TOKEN, or NULL: all */
 };
 

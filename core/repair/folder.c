@@ -44,3 +44,27 @@ int nb_folder_sync(const char *folder, struct nb_error *error)
         close(file);
     return rc;
 }
+
+/* A link keeps the old file as data.mdb.old; the rename replaces data.mdb in one step. The journal
+ * stays beside the old one. (If it keeps its name, because of a crash, the new store does not take
+ * it for its own.) */
+int nb_folder_swap(const char *directory, const char *fresh, struct nb_error *error)
+{
+    char now[NB_FOLDER_PATH];
+    char old[NB_FOLDER_PATH];
+    char made[NB_FOLDER_PATH];
+    char journal[NB_FOLDER_PATH];
+    char old_journal[NB_FOLDER_PATH];
+    nb_folder_join(now, directory, "data.mdb");
+    nb_folder_join(old, directory, "data.mdb.old");
+    nb_folder_join(made, fresh, "data.mdb");
+    nb_folder_join(journal, directory, "journal");
+    nb_folder_join(old_journal, directory, "journal.old");
+    if ((unlink(old) != 0 && errno != ENOENT) || (link(now, old) != 0 && errno != ENOENT))
+        return nb_error_errno(error, errno, old);
+    if (rename(made, now) != 0)
+        return nb_error_errno(error, errno, now);
+    if (rename(journal, old_journal) != 0 && errno != ENOENT)
+        return nb_error_errno(error, errno, journal);
+    return nb_folder_sync(directory, error);
+}

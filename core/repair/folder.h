@@ -20,6 +20,11 @@ void nb_folder_join(char path[NB_FOLDER_PATH], const char *folder, const char *n
  * left. NB_IO: there is something else in it. */
 int nb_folder_clear(const char *folder, struct nb_error *error);
 
+/* Gives the data.mdb of the folder `fresh` its place in the directory; the old one, if there is
+ * one, is data.mdb.old then, beside journal.old. There is one of both after a crash at any moment.
+ */
+int nb_folder_swap(const char *directory, const char *fresh, struct nb_error *error);
+
 /* Makes new names in the folder durable. */
 int nb_folder_sync(const char *folder, struct nb_error *error);
 

@@ -4,10 +4,7 @@
  * replayed from them and written beside; then the new file takes the place of the old one, which is
  * kept as data.mdb.old.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "core/engine/engine.h"
 #include "core/engine/opening.h"
@@ -34,33 +31,6 @@ static int write_identity(struct nb_engine *to, struct nb_view *view, void *argu
     to->serials.model = model == 0 ? 0 : model - 1;
     int rc = nb_put_identity(to, view, error);
     return rc == 0 && model != 0 ? nb_serials_model(&to->serials, view, &model, error) : rc;
-}
-
-/* ---- files ----------------------------------------------------------------------------------- */
-
-/* A link keeps the old file as data.mdb.old; the rename replaces data.mdb in one step. So there is
- * a data.mdb after a crash at any moment. What the old one's journal has is in
- * the new file; the journal stays beside the old one. (If it keeps its name, because of a crash,
- * the new store does not take it for its own.) */
-static int swap_files(const char *directory, const char *fresh, struct nb_error *error)
-{
-    char now[NB_FOLDER_PATH];
-    char old[NB_FOLDER_PATH];
-    char made[NB_FOLDER_PATH];
-    char journal[NB_FOLDER_PATH];
-    char old_journal[NB_FOLDER_PATH];
-    nb_folder_join(now, directory, "data.mdb");
-    nb_folder_join(old, directory, "data.mdb.old");
-    nb_folder_join(made, fresh, "data.mdb");
-    nb_folder_join(journal, directory, "journal");
-    nb_folder_join(old_journal, directory, "journal.old");
-    if ((unlink(old) != 0 && errno != ENOENT) || link(now, old) != 0)
-        return nb_error_errno(error, errno, old);
-    if (rename(made, now) != 0)
-        return nb_error_errno(error, errno, now);
-    if (rename(journal, old_journal) != 0 && errno != ENOENT)
-        return nb_error_errno(error, errno, journal);
-    return nb_folder_sync(directory, error);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -153,7 +123,7 @@ int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line 
         rc = build(&r, error);
     nb_engine_close(&r.to);
     if (rc == 0)
-        rc = swap_files(settings->directory, folder, error);
+        rc = nb_folder_swap(settings->directory, folder, error);
     if (view.transaction != NULL)
         nb_store_snapshot_end(&view);
     nb_engine_close(&r.from);

@@ -48,4 +48,10 @@ int nb_engine_restore_node(const struct nb_engine_settings *settings, int file, 
                            const struct nb_node_wanted *wanted, nb_report_line *report, void *user,
                            struct nb_error *error);
 
+/* If the directory `fresh`, in the data directory, has a store, it takes the place of the store
+ * that is there, which stays as data.mdb.old and journal.old; *replaced says so. NB_LOCKED: a
+ * daemon runs on it. */
+int nb_engine_replace(const char *directory, const char *fresh, bool *replaced,
+                      struct nb_error *error);
+
 #endif

@@ -120,6 +120,7 @@ void nb_nodes_state(struct nb_nodes *n, struct nb_nodes_state *state)
     uint64_t applied = atomic_load(&n->engine->standing.applied);
     uint64_t last = atomic_load(&n->last);
     *state = (struct nb_nodes_state){.connected = atomic_load(&n->is_following),
+                                     .is_outrun = atomic_load(&n->is_outrun),
                                      .stream = n->config->cluster_stream,
                                      .applied = applied,
                                      .behind = last > applied ? last - applied : 0,

@@ -30,6 +30,7 @@ void nb_nodes_stop(struct nb_nodes **nodes);
 
 struct nb_nodes_state {
     bool connected;  /* to a NATS server, and it has followed the stream so far */
+    bool is_outrun;  /* the stream begins after what it has: it needs the store of another node */
     bool is_refused; /* it must not follow, because: */
     char reason[NB_ERROR_TEXT];
     const char *stream;

@@ -20,6 +20,7 @@ struct nb_nodes {
     const struct nb_config *config;
     pthread_t thread;
     atomic_bool stops, is_following;
+    atomic_bool is_outrun;     /* the stream begins after what this node has */
     atomic_uint_fast64_t last; /* of the stream */
     atomic_uint_fast64_t published, publish_nanoseconds;
     char identity[256];

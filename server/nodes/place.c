@@ -78,12 +78,15 @@ int nb_place_check(struct nb_nodes *n, const struct nb_stream_state *state, stru
                             "now: its NATS servers have lost some",
                             (unsigned long long)at, n->config->cluster_stream,
                             (unsigned long long)state->last);
+    atomic_store(&n->is_outrun, state->first > at + 1);
     if (state->first > at + 1)
-        return nb_error_set(error, NB_CONFLICT,
-                            "the stream '%s' begins at %llu now, and this node needs %llu: give it "
-                            "the backup of another node",
-                            n->config->cluster_stream, (unsigned long long)state->first,
-                            (unsigned long long)at + 1);
+        return nb_error_set(
+            error, NB_CONFLICT, "the stream '%s' begins at %llu now, and this node needs %llu: %s",
+            n->config->cluster_stream, (unsigned long long)state->first, (unsigned long long)at + 1,
+            n->config->cluster_peers[0] != '\0'
+                ? "it takes the store of another node (peers)"
+                : "name other nodes in [cluster] peers, of which it takes the "
+                  "store, or call bayesd --join with an empty directory");
     atomic_store(&n->last, state->last);
     return at > 0 && at >= state->first ? check_last(n, at, error) : 0;
 }

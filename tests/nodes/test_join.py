@@ -176,3 +176,88 @@ def test_a_stream_stays_without_peers(nodes):
     assert_same(site)
     time.sleep(4)
     equal(first_of(site), 1)
+
+
+def old_files(node):
+    return [name for name in os.listdir(node.daemon.data) if name.endswith(".old") or name == "join"]
+
+
+def wait_rejoined(node):
+    """It begins anew amid: for a moment nobody listens."""
+    def has_rejoined():
+        try:
+            return node.has_joined()
+        except OSError:
+            return False
+    wait_for(has_rejoined, f"{node.name} has the store of another: {node.daemon.lines[-5:]}", 60, 0.1)
+
+
+def cut_past(site, number):
+    wait_for(lambda: first_of(site) > number, f"the stream is cut past {number}: {first_of(site)}", 60, 0.2)
+
+
+def test_a_node_that_was_away_too_long(nodes):
+    """It gives verdicts from its old store until it has that of another node; the peer it asks first is not there."""
+    rng, site = nodes.random, cutting(nodes, member_seconds=8)
+    account, default = Account(besides=BESIDES), default_chain(site.nodes[0].client)
+    taught(site, 0, 20)
+    behind = assert_same(site)
+    away, there, dead = site.nodes
+    away.stop()
+    site.nodes = [there, dead]
+    Load(site, account, rng, default, clients=3, requests=30).start().join()
+    taught(site, 20, 20)
+    assert_same(site)
+    cut_past(site, behind)
+    dead.stop()
+    site.nodes = [away, there]
+    away.set_peers([dead, there])
+    load = Load(site, account, rng, default, clients=3, requests=60, first=100)
+    away.start()
+    equal(away.client.post(PATH + "/classify", {"text": "w1 w2"}).ok().status, 200)
+    wait_rejoined(away)
+    wait_for(lambda: not old_files(away), f"the old store is gone: {old_files(away)}", 20, 0.2)
+    load.start().join()
+    dead.start()
+    wait_rejoined(dead)
+    site.nodes = [away, there, dead]
+    assert_same(site)
+    account.settle(away.client)
+    account.check(away.client)
+    assert_stores(site)
+
+
+def test_a_node_without_its_disk_and_a_stream_that_is_cut(nodes):
+    """Killed while it fetches, it begins again."""
+    site = cutting(nodes)
+    number = taught(site, 0, 60)
+    assert_same(site)
+    cut_past(site, number // 2)
+    node = site.nodes[0]
+    for turn in range(3):
+        without_disk(node)
+        node.start()
+        time.sleep(turn * 0.6)
+        node.kill()
+        node.start()
+        wait_rejoined(node)
+        assert_same(site)
+    assert_stores(site)
+
+
+def test_a_node_without_peers_says_what_it_needs(nodes):
+    site = cutting(nodes)
+    number = taught(site, 0, 20)
+    assert_same(site)
+    cut_past(site, number // 2)
+    node = site.nodes[0]
+    without_disk(node)
+    node.set_peers(())
+    node.start()
+    wait_for(lambda: "peers" in str(node.ready()[1]), f"it says what it needs: {node.ready()}", 20, 0.1)
+    node.stop()
+    node.empty()
+    equal(joining(node, site.nodes[1])[0], 0)
+    node.start()
+    node.wait_joined()
+    assert_same(site)
