@@ -7,6 +7,7 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.request
 
 import ports
 from authority import Authority
@@ -183,6 +184,72 @@ def cluster_tls_key(api):
     stays_out(with_tls(api, nats, authority, (certificate, authority.sign("another", "clientAuth")[1])))
     joined(with_tls(api, nats, authority, (certificate, key)))
     nats.stop()
+
+
+def cluster_name(api):
+    """What a node tells the others stands under its name."""
+    nats = Nats(api)
+    joined(node(api, nats.port, name="mail-1"))
+    with socket.create_connection(("127.0.0.1", nats.port), patience(20)) as connection:
+        connection.sendall(b"CONNECT {}\r\nSUB bayesd.members.* 1\r\n")
+        heard = b""
+        while b"MSG bayesd.members." not in heard or not heard.endswith(b"\r\n"):
+            more = connection.recv(65536)
+            holds(more, f"heard {heard}")
+            heard += more
+    holds(b"MSG bayesd.members.mail-1 " in heard, heard)
+    nats.stop()
+
+
+class Watched(Nats):
+    """A nats-server that says what its streams have."""
+
+    def __init__(self, api):
+        self.status = ports.free_port()
+        super().__init__(api, f'http: "127.0.0.1:{self.status}"')
+
+    def first(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.status}/jsz?streams=1", timeout=patience(10)) as reply:
+            streams = json.load(reply)["account_details"][0]["stream_detail"]
+        return next(stream["state"]["first_seq"] for stream in streams if stream["name"] == "bayesd")
+
+    def is_cut(self, number):
+        """After some seconds, or not at all."""
+        try:
+            wait_for(lambda: self.first() >= number, "the stream is cut", 10 / patience(1), 0.1)
+            return True
+        except AssertionError:
+            return False
+
+
+def cut(api, absent=False, **options):
+    """Whether the stream loses its beginning, with two nodes that have it, and one that was there."""
+    nats = Watched(api)
+    options = {"peers": "http://127.0.0.1:1", "keep_seconds": 1, **options}
+    first, _second = (joined(node(api, nats.port, name=name, **options)) for name in "ab")
+    if absent:
+        third = joined(node(api, nats.port, name="c", **options))
+        taught(first)
+        wait_for(lambda: said(third)["applied"] == 1, "the third has learned", 20, 0.05)
+        time.sleep(2.5)  # in which it tells that
+        third.stop()
+    for turn in range(4):
+        first.client.post(M + "/train", {"text": f"win cash {turn}", "label": "spam", "id": f"d{turn}"}).ok()
+    found = nats.is_cut(3)
+    nats.stop()
+    return found
+
+
+def cluster_peers(api):
+    equal([cut(api), cut(api, peers="")], [True, False])
+
+
+def cluster_keep_seconds(api):
+    equal([cut(api, keep_seconds=1), cut(api, keep_seconds=60)], [True, False])
+
+
+def cluster_member_seconds(api):
+    equal([cut(api, absent=True, member_seconds=6), cut(api, absent=True, member_seconds=3600)], [True, False])
 
 
 def cluster_peer_token_file(api):
