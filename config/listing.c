@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints the configuration as a file, with or without the help texts.
+ * Prints the configuration as a file, with or without the help texts. Passwords and tokens of
+ * users in URLs are not shown; those of clients are hashes by then.
  */
 #include "config/config.h"
 
@@ -44,6 +45,35 @@ static int append_help(const struct nb_option *option, struct nb_buffer *out)
     return rc;
 }
 
+/* Appends a URL with "***" for its secret: what stands behind the user's name, or all that stands
+ * before the host, which is a token then. */
+static int append_url(struct nb_string url, struct nb_buffer *out)
+{
+    const char *scheme = memmem(url.bytes, url.length, "://", 3);
+    const char *user = scheme == NULL ? url.bytes : scheme + 3;
+    const char *host = memrchr(url.bytes, '@', url.length);
+    if (host == NULL || host < user)
+        return nb_buffer_append(out, url.bytes, url.length);
+    const char *colon = memchr(user, ':', (size_t)(host - user));
+    const char *secret = colon == NULL ? user : colon + 1;
+    return nb_buffer_printf(out, "%.*s***%.*s", (int)(secret - url.bytes), url.bytes,
+                            (int)(url.bytes + url.length - host), host);
+}
+
+/* The same of a list, separated as it is. */
+static int append_urls(const char *list, struct nb_buffer *out)
+{
+    int rc = 0;
+    while (*list != '\0' && rc == 0) {
+        size_t length = strcspn(list, ", "), space = strspn(list + length, ", ");
+        rc = append_url((struct nb_string){list, length}, out);
+        if (rc == 0)
+            rc = nb_buffer_append(out, list + length, space);
+        list += length + space;
+    }
+    return rc;
+}
+
 static int append_option(const struct nb_config *config, const struct nb_option *option, bool help,
                          struct nb_buffer *out)
 {
@@ -55,9 +85,14 @@ static int append_option(const struct nb_config *config, const struct nb_option 
         rc = nb_buffer_append(&value, "", 1);
     if (rc == 0) {
         bool is_default = strcmp(value.bytes, option->default_text) == 0;
-        rc = nb_buffer_printf(out, "%s%s =%s%s\n", help && is_default ? "#" : "", option->key,
-                              value.length > 1 ? " " : "", value.bytes);
+        rc = nb_buffer_printf(out, "%s%s =%s", help && is_default ? "#" : "", option->key,
+                              value.length > 1 ? " " : "");
     }
+    if (rc == 0)
+        rc = option->type == NB_OPTION_SECRET ? append_urls(value.bytes, out)
+                                              : nb_buffer_puts(out, value.bytes);
+    if (rc == 0)
+        rc = nb_buffer_puts(out, "\n");
     nb_buffer_deinit(&value);
     return rc;
 }

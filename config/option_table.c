@@ -425,7 +425,7 @@ static const struct nb_option options[] = {
      "spammer gets past the filter. GTUBE itself (XJS*) is always rejected.",
      NB_LIVE},
 
-    {"cluster", "servers", NB_OPTION_STRING, AT(cluster_servers), 0, LIST_BYTES, NULL, "",
+    {"cluster", "servers", NB_OPTION_SECRET, AT(cluster_servers), 0, LIST_BYTES, NULL, "",
      "NATS servers, separated by commas (nats://HOST:PORT), whose stream has the changes that "
      "several bayesd share. Empty: this one is alone.",
      NB_RESTART},

@@ -135,7 +135,7 @@ enum nb_option_type {
     NB_OPTION_STRING, /* minimum..maximum bytes of UTF-8 without control characters */
     NB_OPTION_ENUM,
     NB_OPTION_ADDRESS, /* string: ADDRESS:PORT or [IPv6]:PORT, the address in digits */
-    NB_OPTION_SECRET   /* string that no message shows */
+    NB_OPTION_SECRET   /* string that no message shows; a listing without passwords in URLs */
 };
 
 /* When a changed value comes into force. */

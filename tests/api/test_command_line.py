@@ -114,6 +114,16 @@ def test_printed_configurations_hold_no_tokens(api):
     equal(printed(api, "--config", config_file(api, out)), values)
 
 
+def test_printed_configurations_hold_no_passwords(api):
+    """Of the NATS servers; nor do messages."""
+    servers = "nats://bayesd:p@ss:w/rd@[::1]:4222, tls://a-token@b:4222,nats://user@c,d:4222"
+    path = config_file(api, {"cluster": {"servers": servers}})
+    shown = "nats://bayesd:***@[::1]:4222, tls://***@b:4222,nats://***@c,d:4222"
+    equal(printed(api, "--config", path)["cluster", "servers"], shown)
+    status, out, err = api.tool("--config", config_file(api, {"cluster": {"servers": servers + "," * 70000}}), "--check-config")
+    holds(status > 0 and "servers" in err and "w/rd" not in out + err, err)
+
+
 def test_messages_show_no_tokens(api):
     token = "a-secret-token-0123456789"
     for text, word in ((f"train = {token} # of the gateway", "train"), (f"train = {token},\n  {token}", "bayesd"),
