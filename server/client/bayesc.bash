@@ -2,18 +2,18 @@
 # Completion for bash of bayesc, bayesd and bayesd-milter: commands, options and operations come from their --help,
 # names of models from the daemon.
 
-# Of a help text: the operations that its first line offers instead of any argument.
+# Of a help text: the operations that its first line offers instead of any argument but a model.
 _bayesc_operations()
 {
-    sed -n '1s/.*\[OPTION\]\.\.\. \[\{0,1\}\([a-z]*|[a-z|]*\).*/\1/p' | tr '|' ' '
+    sed -n '1s/.*\[OPTION\]\.\.\. \(\[MODEL\] | \)\{0,1\}\[\{0,1\}\([a-z]*|[a-z|]*\).*/\2/p' | tr '|' ' '
 }
 
 # What the first argument may be, from the help text $1; the words behind it say where the daemon is.
 _bayesc_first_argument()
 {
+    _bayesc_operations <<<"$1"
     case ${1%%$'\n'*} in
     *'[OPTION]... MODEL'* | *'[OPTION]... [MODEL'* | *'[OPTION]... OLD'*) _bayesc_models "${@:2}" ;;
-    *) _bayesc_operations <<<"$1" ;;
     esac
 }
 

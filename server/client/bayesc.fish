@@ -16,9 +16,8 @@ function __bayesc_first_argument
     set -l usage ($argv[1..2] --help 2>/dev/null)[1]
     if string match --quiet --regex '\[OPTION\]\.\.\. \[?(MODEL|OLD)' -- $usage
         __bayesc_models $argv[1] $argv[3..]
-    else
-        string match --regex '\[OPTION\]\.\.\. \[?([a-z]+\|[a-z|]+)' -- $usage | sed 1d | string split '|'
     end
+    string match --regex '\[OPTION\]\.\.\. (?:\[MODEL\] \| )?\[?([a-z]+\|[a-z|]+)' -- $usage | sed 1d | string split '|'
 end
 
 function __bayesc_models

@@ -16,9 +16,9 @@ _bayesc_models()
 # What the first argument may be: a model, or an operation that the first line of the help offers.
 _bayesc_first_argument()
 {
+    print -r -- $help | sed -n '1s/.*\[OPTION\]\.\.\. \(\[MODEL\] | \)\{0,1\}\[\{0,1\}\([a-z]*|[a-z|]*\).*/\2/p' | tr '|' '\n'
     case ${help%%$'\n'*} in
     *'[OPTION]... MODEL'* | *'[OPTION]... [MODEL'* | *'[OPTION]... OLD'*) _bayesc_models ;;
-    *) print -r -- $help | sed -n '1s/.*\[OPTION\]\.\.\. \[\{0,1\}\([a-z]*|[a-z|]*\).*/\1/p' | tr '|' '\n' ;;
     esac
 }
 
