@@ -28,7 +28,8 @@ enum { SLICES_MOST = 2 };
 
 struct committing {
     struct nb_group *group;
-    uint64_t position, hash; /* staged before it */
+    uint64_t position;   /* staged before it, */
+    struct nb_link link; /* with this */
     struct nb_staging staging;
 };
 
@@ -207,7 +208,7 @@ static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argum
     uint64_t start = nb_clock_monotonic();
     undo(group); /* this may be a second try */
     engine->standing.staged = c->position;
-    engine->standing.hash = c->hash;
+    engine->standing.link = c->link;
     (void)nb_learner_slices(engine->learner);
     int rc = put_checkpoints(group, view, error);
     for (size_t i = 0; rc == 0 && i < group->size; i++) {
@@ -300,7 +301,7 @@ void nb_group_commit(struct nb_group *group)
 {
     struct committing c = {.group = group,
                            .position = group->engine->standing.staged,
-                           .hash = group->engine->standing.hash};
+                           .link = group->engine->standing.link};
     struct nb_error error = {0};
     if (group->size == 0)
         return;
@@ -310,7 +311,7 @@ void nb_group_commit(struct nb_group *group)
     if (rc != 0) {
         undo(group);
         group->engine->standing.staged = c.position;
-        group->engine->standing.hash = c.hash;
+        group->engine->standing.link = c.link;
         for (size_t i = 0; i < group->size; i++) {
             struct nb_submitted *change = group->items[i].change;
             change->receipt.code = rc;

@@ -277,7 +277,8 @@ static struct nb_job *take_all(struct nb_engine *engine)
  * time that it says. */
 static int run_relayed(struct nb_engine *engine, struct nb_job *job)
 {
-    uint64_t before = engine->standing.staged, hash = engine->standing.hash;
+    uint64_t before = engine->standing.staged;
+    struct nb_link link = engine->standing.link;
     if (job->relayed == NULL)
         return job->task(engine, job->argument, job->error);
     if (!nb_standing_stage(engine, job->relayed))
@@ -287,7 +288,7 @@ static int run_relayed(struct nb_engine *engine, struct nb_job *job)
     engine->standing.time = 0;
     if (nb_error_is_passing(code)) {
         engine->standing.staged = before;
-        engine->standing.hash = hash;
+        engine->standing.link = link;
     }
     return code;
 }

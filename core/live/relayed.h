@@ -37,16 +37,25 @@ struct nb_errand {
     uint64_t last;             /* the newest entry of the model; else nothing is done */
 };
 
+/* What ties a position to those before it, so that two nodes find out whether they were told the
+ * same (core/replica/chain.h). */
+struct nb_link {
+    uint64_t hash;   /* of the message there */
+    uint64_t chain;  /* of all messages up to there */
+    uint64_t agreed; /* the last position where another node had the same chain; 0: none yet */
+    uint64_t agreed_chain; /* which was that */
+};
+
 /* What is common to all changes that come from the stream. All of it is 0 in other changes. */
 struct nb_relayed {
     uint64_t position; /* in the stream */
     uint64_t after;    /* the position before it */
-    uint64_t hash;     /* of its message */
-    int64_t time;      /* milliseconds since 1970, as the node says that was asked */
-    uint32_t model;    /* the model's number there; 0: it had none */
-    uint8_t creates;   /* the model comes into being with the change, if there is none: with this
-                          preset, plus 1 */
-    uint64_t last;     /* the newest entry of the model, above 0, or the change is not made */
+    struct nb_link link;
+    int64_t time;    /* milliseconds since 1970, as the node says that was asked */
+    uint32_t model;  /* the model's number there; 0: it had none */
+    uint8_t creates; /* the model comes into being with the change, if there is none: with this
+                        preset, plus 1 */
+    uint64_t last;   /* the newest entry of the model, above 0, or the change is not made */
 };
 
 struct nb_relay {
@@ -72,7 +81,7 @@ struct nb_standing {
     uint64_t created;             /* of the stream: tells it from one that was made anew */
     uint64_t staged;              /* what the next transaction writes */
     uint64_t written;             /* what is in the store */
-    uint64_t hash;                /* of the message that was staged last */
+    struct nb_link link;          /* of what was staged last */
     int64_t time;                 /* of the change that is being made; 0: the clock says it */
     atomic_uint_fast64_t applied; /* as `written`, for any thread */
 };

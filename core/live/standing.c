@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Stored form, in META under "cluster": a byte for the format, 1; the stream's name, a string; when
- * it was created, and the position, varints; the hash of the
- * message there, 8 bytes.
+ * it was created, and the position, varints; and of struct nb_link there the hash and the chain, 8
+ * bytes each, `agreed`, a varint, and its chain, 8 bytes.
  */
 #include "core/live/standing.h"
 
@@ -33,8 +33,12 @@ int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struc
     struct nb_string stream = nb_unpack_string(&u);
     p->created = nb_unpack_varint(&u);
     p->staged = p->written = nb_unpack_varint(&u);
-    p->hash = nb_unpack_u64(&u);
-    if (!nb_unpacker_done(&u) || format != FORMAT || stream.length > NB_STREAM_NAME_MOST)
+    p->link.hash = nb_unpack_u64(&u);
+    p->link.chain = nb_unpack_u64(&u);
+    p->link.agreed = nb_unpack_varint(&u);
+    p->link.agreed_chain = nb_unpack_u64(&u);
+    if (!nb_unpacker_done(&u) || format != FORMAT || stream.length > NB_STREAM_NAME_MOST ||
+        p->link.agreed > p->written)
         return nb_error_set(error, NB_CORRUPT,
                             "the store is damaged: its place in the stream of its cluster does not "
                             "read back");
@@ -56,7 +60,10 @@ int nb_standing_write(struct nb_engine *engine, const struct nb_view *view, stru
     nb_pack_string(&w, nb_string_of(p->stream));
     nb_pack_varint(&w, p->created);
     nb_pack_varint(&w, p->staged);
-    nb_pack_u64(&w, p->hash);
+    nb_pack_u64(&w, p->link.hash);
+    nb_pack_u64(&w, p->link.chain);
+    nb_pack_varint(&w, p->link.agreed);
+    nb_pack_u64(&w, p->link.agreed_chain);
     int rc = w.code != 0 ? nb_error_no_memory(error)
                          : nb_store_put(view, NB_TABLE_META, KEY, nb_buffer_string(&stored), error);
     nb_buffer_deinit(&stored);
@@ -82,6 +89,7 @@ void nb_standing_join(struct nb_engine *engine, struct nb_string stream, uint64_
     p->created = created;
     p->is_known = true;
     p->staged = applied;
+    p->link = (struct nb_link){.hash = 0};
     p->written = UINT64_MAX; /* nothing of this stream is in the store yet */
 }
 
@@ -93,7 +101,7 @@ bool nb_standing_stage(struct nb_engine *engine, const struct nb_relayed *relaye
     if (p->staged != relayed->after && p->staged != relayed->position)
         return false;
     p->staged = relayed->position;
-    p->hash = relayed->hash;
+    p->link = relayed->link;
     return true;
 }
 

@@ -22,7 +22,8 @@ enum {
 struct nb_carried {
     struct nb_carried *next;
     struct nb_replica *replica;
-    uint64_t position, after, hash; /* as in nb_relayed */
+    uint64_t position, after; /* as in nb_relayed */
+    struct nb_link link;
     struct nb_buffer message;
     struct nb_batch *batch;
     struct nb_awaited *awaited; /* owned; NULL: no client of this node waits */
@@ -84,7 +85,7 @@ static int carry(struct nb_carried *c, const struct nb_operation *o, struct nb_e
     nb_batch_free(&c->batch);
     int rc = nb_carry_read(r->engine, o, c->position, c->after, single, &c->batch, error);
     if (rc == 0)
-        c->batch->changes[0].relayed.hash = c->hash;
+        c->batch->changes[0].relayed.link = c->link;
     if (rc != 0)
         return rc;
     c->next = NULL;
@@ -182,7 +183,7 @@ int nb_carried_add(struct nb_replica *r, const struct nb_operation *o,
     *c = (struct nb_carried){.replica = r,
                              .position = here->position,
                              .after = here->after,
-                             .hash = here->hash,
+                             .link = here->link,
                              .awaited = awaited};
     int rc = nb_buffer_append(&c->message, message.bytes, message.length);
     if (rc == 0)

@@ -29,7 +29,14 @@ static int publish(struct nb_replica *r, const char *id, const struct nb_buffer 
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     if (message->length > r->settings.message_most)
         return too_large(r, message->length, error);
-    return r->settings.publish(r->settings.user, id, nb_buffer_string(message), error);
+    if (atomic_load(&r->is_astray))
+        return nb_error_set(error, NB_STOPPING,
+                            "this node does not follow the cluster any more: see /readyz, and ask "
+                            "another node");
+    pthread_mutex_lock(&r->lock);
+    const struct nb_witness witness = {r->tip.position, r->tip.chain, r->settings.member};
+    pthread_mutex_unlock(&r->lock);
+    return r->settings.publish(r->settings.user, id, &witness, nb_buffer_string(message), error);
 }
 
 static struct nb_awaited *await(struct nb_replica *r, char id[NB_MESSAGE_ID_MOST])

@@ -10,15 +10,45 @@
 #include "core/engine/writer.h"
 #include "core/live/standing.h"
 #include "core/replica/answer.h"
+#include "core/replica/attest.h"
 #include "core/replica/carried.h"
 #include "core/replica/incoming.h"
 #include "core/replica/operation.h"
 #include "core/replica/outgoing.h"
 #include "core/replica/replica_state.h"
 
-static void note_delivered(struct nb_replica *r, const struct nb_relayed *here)
+enum { VERIFIED_AT_START = 1024 /* messages */ };
+
+/* What was found out before. */
+static int verdict(const struct nb_replica *r, struct nb_error *error)
 {
-    r->hash = here->hash;
+    if (!atomic_load(&r->is_astray))
+        return 0;
+    if (error != NULL)
+        *error = r->astray;
+    return NB_CONFLICT;
+}
+
+int nb_replica_verify(struct nb_replica *r, struct nb_error *error)
+{
+    int rc = verdict(r, error);
+    if (rc == 0 && !r->is_verified)
+        rc = nb_attest_verify(r, VERIFIED_AT_START, error);
+    if (rc == NB_TOO_LARGE) /* the first node that tells its chain says more */
+        rc = 0;
+    r->is_verified |= rc == 0;
+    return rc;
+}
+
+static void note_delivered(struct nb_replica *r, const struct nb_relayed *here, bool news)
+{
+    r->link.hash = here->link.hash;
+    r->link.chain = here->link.chain;
+    nb_chain_add(&r->chain, here->position, here->link.chain);
+    nb_attest_note(r, here->position, news);
+    pthread_mutex_lock(&r->lock);
+    r->tip = nb_chain_last(&r->chain);
+    pthread_mutex_unlock(&r->lock);
     atomic_store(&r->delivered, here->position);
 }
 
@@ -29,45 +59,64 @@ static int pass_other(struct nb_replica *r, const struct nb_relayed *here)
     int rc = nb_incoming_pass(r, here, NULL, &why);
     if (rc != 0)
         return NB_STOPPING;
-    note_delivered(r, here);
+    note_delivered(r, here, true);
     return NB_CORRUPT;
 }
 
-int nb_replica_deliver(struct nb_replica *r, uint64_t position, const char *id,
-                       struct nb_string message, struct nb_error *error)
+static int apply(struct nb_replica *r, const struct nb_operation *o, const struct nb_relayed *here,
+                 const struct nb_delivery *d)
+{
+    nb_carried_retry(r);
+    nb_carried_wait(r);
+    pthread_mutex_lock(&r->lock);
+    struct nb_awaited *awaited = nb_awaiting_take(&r->awaiting, d->id);
+    pthread_mutex_unlock(&r->lock);
+    return o->kind == NB_OPERATION_CHANGE ? nb_incoming_change(r, o, here, d->message, awaited)
+                                          : nb_incoming_errand(r, o, here, awaited);
+}
+
+int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct nb_error *error)
 {
     struct nb_operation o;
-    struct nb_relayed here = {.position = position, .after = atomic_load(&r->delivered)};
-    if (position <= here.after)
+    struct nb_relayed here = {.position = d->position, .after = atomic_load(&r->delivered)};
+    bool differs;
+    if (d->position <= here.after)
         return 0;
-    here.hash = nb_replica_hash(message);
-    int rc = id[0] != '\0' ? nb_operation_read(&o, message, error)
-                           : nb_error_set(error, NB_CORRUPT, "it has no id");
+    int rc = verdict(r, error);
+    if (rc == 0)
+        rc = nb_attest_judge(r, &d->witness, d->position, &differs, error);
+    if (rc != 0)
+        return rc;
+    here.link = r->link;
+    here.link.hash = nb_chain_hash(d->id, d->message);
+    here.link.chain = nb_chain_next(r->link.chain, d->position, here.link.hash);
+    rc = d->id[0] != '\0' ? nb_operation_read(&o, d->message, error)
+                          : nb_error_set(error, NB_CORRUPT, "it has no id");
     if (rc == NB_CORRUPT)
         return pass_other(r, &here);
     if (rc != 0)
         return rc;
     here.time = o.time;
-    nb_carried_retry(r);
-    nb_carried_wait(r);
-    pthread_mutex_lock(&r->lock);
-    struct nb_awaited *awaited = nb_awaiting_take(&r->awaiting, id);
-    pthread_mutex_unlock(&r->lock);
-    rc = o.kind == NB_OPERATION_CHANGE ? nb_incoming_change(r, &o, &here, message, awaited)
-                                       : nb_incoming_errand(r, &o, &here, awaited);
-    if (rc == 0)
-        note_delivered(r, &here);
-    return rc != 0 ? nb_error_set(error, rc, "the daemon is stopping") : 0;
+    rc = apply(r, &o, &here, d);
+    if (rc != 0)
+        return nb_error_set(error, rc, "the daemon is stopping");
+    note_delivered(r, &here,
+                   differs || o.kind != NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_BARRIER);
+    if (differs) /* who sent it is to find out, also when the stream does not get quiet */
+        nb_attest_answer(r);
+    return 0;
 }
 
 void nb_replica_tick(struct nb_replica *r)
 {
+    uint64_t now = nb_clock_monotonic();
     struct nb_error why;
     (void)nb_error_set(&why, NB_STOPPING,
                        "the cluster has not confirmed the change in time; it may still be made: "
                        "send it again later, a change that was made is unchanged then");
     nb_carried_retry(r);
-    nb_answer_expire(r, nb_clock_monotonic(), &why);
+    nb_answer_expire(r, atomic_load(&r->is_astray) ? UINT64_MAX : now, &why);
+    nb_attest_tick(r, now);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -144,7 +193,8 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
     r->awaiting.instance = nb_key_random();
     r->relay = nb_outgoing_relay(r);
     atomic_store(&r->delivered, atomic_load(&engine->standing.applied));
-    r->hash = engine->standing.hash;
+    nb_attest_begin(r);
+    r->tip = nb_chain_last(&r->chain);
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);
     engine->relay = &r->relay;
@@ -184,14 +234,9 @@ uint64_t nb_replica_applied(const struct nb_replica *r)
     return atomic_load(&r->engine->standing.applied);
 }
 
-uint64_t nb_replica_hash(struct nb_string message)
-{
-    return XXH3_64bits(message.bytes, message.length);
-}
-
 uint64_t nb_replica_delivered_hash(const struct nb_replica *r)
 {
-    return r->hash;
+    return r->link.hash;
 }
 
 uint64_t nb_replica_delivered(const struct nb_replica *r)

@@ -43,17 +43,28 @@ const char *nb_replica_stream(const struct nb_engine *engine);
 uint64_t nb_replica_applied(const struct nb_replica *replica);
 uint64_t nb_replica_delivered(const struct nb_replica *replica);
 
-/* The hash of a message; and of the one that was delivered last, by which the follower sees whether
- * the stream still has it: a stream that has lost its end goes on with others. */
-uint64_t nb_replica_hash(struct nb_string message);
+/* The nb_chain_hash of the one that was delivered last, by which the follower sees whether the
+ * stream still has it: a stream that has lost its end goes on with others. */
 uint64_t nb_replica_delivered_hash(const struct nb_replica *replica);
+
+struct nb_delivery {
+    uint64_t position;
+    const char *id;
+    struct nb_witness witness;
+    struct nb_string message;
+};
 
 /* Takes the message at a position; one that was delivered before is passed over. Positions ascend;
  * some may be missing. Returns when the writer has it, not when it is applied. What is no operation
  * is passed over, by all nodes, and so is what has no id: NB_CORRUPT says so. NB_VERSION: this node
- * cannot apply it, so that it must not follow any further. NB_STOPPING: the node stops. */
-int nb_replica_deliver(struct nb_replica *replica, uint64_t position, const char *id,
-                       struct nb_string message, struct nb_error *error);
+ * cannot apply it, so that it must not follow any further. NB_CONFLICT: neither must it, and from
+ * now on, because it was given something else before than the stream has. NB_STOPPING: the node
+ * stops, or the stream does not say who is right; the message is to be delivered again. */
+int nb_replica_deliver(struct nb_replica *replica, const struct nb_delivery *delivery,
+                       struct nb_error *error);
+/* Whether it was given what the stream has, as far as that is known: before it begins to follow.
+ * Returns 0, NB_CONFLICT or NB_STOPPING. Follower. */
+int nb_replica_verify(struct nb_replica *replica, struct nb_error *error);
 /* Tries again what failed for a reason that may have passed (a full disk), and tells clients that
  * have waited too long. To be called some times a second. */
 void nb_replica_tick(struct nb_replica *replica);

@@ -7,14 +7,23 @@
 
 #include "core/base/error.h"
 #include "core/base/string.h"
+#include "core/replica/chain.h"
 
 struct nb_replica_settings {
-    /* Publishes a message; the stream takes one of two that have the same id and come soon after
-     * each other. Returns 0 when it is on its way: then it is delivered, or nb_replica_refuse is
-     * called, or neither, if nobody knows. Else a code: it was not sent. Any thread. */
-    int (*publish)(void *user, const char *id, struct nb_string message, struct nb_error *error);
+    /* Publishes a message and the witness with it; the stream takes one of two that have the same
+     * id and come soon after each other. Returns 0 when it is on its way: then it is delivered, or
+     * nb_replica_refuse is called, or neither, if nobody knows. Else a code: it was not sent. Any
+     * thread. */
+    int (*publish)(void *user, const char *id, const struct nb_witness *witness,
+                   struct nb_string message, struct nb_error *error);
+    /* The nb_chain_hash of the message at a position, as the leader of the stream has it. Returns
+     * 0, NB_NOT_FOUND or NB_STOPPING. Follower. */
+    int (*hash_at)(void *user, uint64_t position, uint64_t *hash, struct nb_error *error);
+    /* Something that who runs this should know. Follower. */
+    void (*warn)(void *user, const struct nb_error *why);
     void *user;
     size_t message_most; /* bytes of a message */
+    uint64_t member;     /* of struct nb_witness */
     uint64_t patience;   /* nanoseconds that a client waits for its change to come back */
 };
 

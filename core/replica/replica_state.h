@@ -10,6 +10,7 @@
 
 #include "core/live/relayed.h"
 #include "core/replica/awaited.h"
+#include "core/replica/chain.h"
 #include "core/replica/replica_settings.h"
 
 struct nb_carried;
@@ -20,10 +21,22 @@ struct nb_replica {
     struct nb_replica_settings settings;
     struct nb_relay relay;
     atomic_uint_fast64_t delivered;
-    uint64_t hash; /* of the message there; the follower's */
     atomic_bool is_stopping;
+    atomic_bool is_astray; /* it was given what the stream does not have: `astray` says so */
+    /* The follower's (attest.h): */
+    struct nb_link link; /* at `delivered` */
+    struct nb_chain chain;
+    struct nb_error astray;
+    uint64_t news; /* the last position with something that others should confirm, by two: */
+    uint64_t attested_by[2];
+    unsigned attested;
+    uint64_t attest_at, attest_wait; /* when they are told next; nanoseconds */
+    uint64_t verified, answered;     /* when; 0: never */
+    uint64_t warned_of;              /* a member */
+    bool is_verified;                /* since the start, or that is not possible */
     pthread_mutex_t lock; /* of what follows; taken last, and not while the engine is called */
     pthread_cond_t changed;
+    struct nb_chained tip; /* of the chain */
     struct nb_awaiting awaiting;
     size_t carried, carried_bytes;
     struct nb_carried *failed, **failed_end; /* in the order of the stream */

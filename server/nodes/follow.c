@@ -46,14 +46,17 @@ static int take(struct nb_nodes *n, struct nb_following *f, natsMsg *message,
 {
     uint64_t number = 0;
     uint64_t position = position_of(message, &number);
-    struct nb_string bytes = {natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message)};
+    const struct nb_delivery delivery = {
+        .position = position,
+        .id = nb_stream_header(message, "Nats-Msg-Id"),
+        .witness = nb_witness_read(nb_stream_header(message, "Chain")),
+        .message = {natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message)}};
     /* The library has begun to follow anew by itself, maybe another stream than before. */
     if (number != 0 && number != ++f->number)
         return nb_error_set(error, NB_STOPPING, "the stream was interrupted");
     if (!follows(n, f, position))
         return nb_error_set(error, NB_STOPPING, "a change is missing");
-    int rc = nb_replica_deliver(n->replica, position, nb_stream_header(message, "Nats-Msg-Id"),
-                                bytes, error);
+    int rc = nb_replica_deliver(n->replica, &delivery, error);
     if (rc == NB_CORRUPT) {
         nb_log(NB_LOG_WARNING, "cluster: message %llu is passed over: %s",
                (unsigned long long)position, error->text);

@@ -4,11 +4,13 @@
 #include "server/nodes/place.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "config/config.h"
 #include "core/live/state.h"
 #include "core/replica/operation.h"
 #include "core/replica/replica.h"
+#include "server/base/log.h"
 #include "server/nodes/nodes_state.h"
 #include "server/nodes/publish.h"
 
@@ -26,6 +28,26 @@ void nb_place_identify(struct nb_nodes *n)
                    (unsigned long long)s->quarantine_bytes);
 }
 
+static int hash_at(void *user, uint64_t position, uint64_t *hash, struct nb_error *error)
+{
+    struct nb_nodes *n = user;
+    return nb_stream_hash(&n->stream, n->config, position, hash, error);
+}
+
+static void warn(void *user, const struct nb_error *why)
+{
+    (void)user;
+    nb_log(NB_LOG_WARNING, "cluster: %s", why->text);
+}
+
+/* A node is a directory of a machine. */
+static uint64_t member_of(const struct nb_config *config)
+{
+    char host[256] = "";
+    (void)gethostname(host, sizeof host - 1); /* "" is a name, too */
+    return nb_chain_hash(host, nb_string_of(config->data));
+}
+
 static int make_replica(struct nb_nodes *n, const struct nb_stream_state *state,
                         struct nb_error *error)
 {
@@ -33,8 +55,11 @@ static int make_replica(struct nb_nodes *n, const struct nb_stream_state *state,
     enum { HEADERS = 512 };
     const struct nb_replica_settings settings = {
         .publish = nb_publish,
+        .hash_at = hash_at,
+        .warn = warn,
         .user = n,
         .message_most = most > HEADERS ? (size_t)most - HEADERS : 0,
+        .member = member_of(n->config),
         .patience = n->config->cluster_patience * UINT64_C(1000000000)};
     struct nb_replica *replica = NULL;
     int rc = nb_replica_new(n->engine, &settings, nb_string_of(n->config->cluster_stream),
@@ -107,7 +132,9 @@ int nb_place_find(struct nb_nodes *n, struct nb_error *error)
     rc = nb_stream_find(&n->stream, n->config, n->identity, &state, error);
     if (rc == 0 && n->replica == NULL)
         rc = make_replica(n, &state, error);
-    return rc == 0 ? nb_place_check(n, &state, error) : rc;
+    if (rc == 0)
+        rc = nb_place_check(n, &state, error);
+    return rc == 0 ? nb_replica_verify(n->replica, error) : rc;
 }
 
 #endif

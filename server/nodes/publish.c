@@ -23,17 +23,23 @@ static natsStatus send(struct nb_nodes *n, natsMsg **message, const char *id)
     return s != NATS_OK ? s : js_PublishMsgAsync(n->stream.context, message, &options);
 }
 
-static int make_message(struct nb_nodes *n, struct nb_string bytes, natsMsg **message)
+static int make_message(struct nb_nodes *n, const struct nb_witness *witness,
+                        struct nb_string bytes, natsMsg **message)
 {
     char now[24];
+    char chain[NB_WITNESS_TEXT];
+    nb_witness_write(witness, chain);
     (void)snprintf(now, sizeof now, "%llu", (unsigned long long)nb_clock_monotonic());
     natsStatus s = natsMsg_Create(message, n->stream.subject, NULL, bytes.bytes, (int)bytes.length);
     if (s == NATS_OK)
         s = natsMsgHeader_Set(*message, "At", now);
+    if (s == NATS_OK)
+        s = natsMsgHeader_Set(*message, "Chain", chain);
     return s == NATS_OK ? 0 : NB_NO_MEMORY;
 }
 
-int nb_publish(void *user, const char *id, struct nb_string bytes, struct nb_error *error)
+int nb_publish(void *user, const char *id, const struct nb_witness *witness, struct nb_string bytes,
+               struct nb_error *error)
 {
     struct nb_nodes *n = user;
     natsMsg *message = NULL;
@@ -41,7 +47,7 @@ int nb_publish(void *user, const char *id, struct nb_string bytes, struct nb_err
     int rc = 0;
     pthread_rwlock_rdlock(&n->using);
     if (nb_stream_is_connected(&n->stream)) {
-        rc = make_message(n, bytes, &message);
+        rc = make_message(n, witness, bytes, &message);
         s = rc == 0 ? send(n, &message, id) : NATS_NO_MEMORY;
     }
     pthread_rwlock_unlock(&n->using);

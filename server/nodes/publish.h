@@ -10,8 +10,11 @@
 #include "core/base/error.h"
 #include "core/base/string.h"
 
+struct nb_witness;
+
 /* As `publish` of nb_replica_settings; `user` is the struct nb_nodes. */
-int nb_publish(void *user, const char *id, struct nb_string bytes, struct nb_error *error);
+int nb_publish(void *user, const char *id, const struct nb_witness *witness, struct nb_string bytes,
+               struct nb_error *error);
 /* For nb_stream_open: a message was acknowledged, or not. On a thread of the library. */
 void nb_publish_acknowledged(jsCtx *context, natsMsg *message, jsPubAck *ack, jsPubAckErr *failed,
                              void *user);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "core/replica/replica.h"
+#include "core/replica/chain.h"
 
 enum {
     SERVERS_MOST = 64,
@@ -194,7 +194,8 @@ int nb_stream_hash(struct nb_stream *stream, const struct nb_config *config, uin
         return NB_NOT_FOUND;
     if (s != NATS_OK)
         return nb_stream_error(s, "the stream does not answer", error);
-    *hash = nb_replica_hash(
+    *hash = nb_chain_hash(
+        nb_stream_header(message, "Nats-Msg-Id"),
         (struct nb_string){natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message)});
     natsMsg_Destroy(message);
     return 0;

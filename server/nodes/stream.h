@@ -45,8 +45,8 @@ const char *nb_stream_header(natsMsg *message, const char *name);
 int nb_stream_find(struct nb_stream *stream, const struct nb_config *config, const char *identity,
                    struct nb_stream_state *state, struct nb_error *error);
 
-/* The hash (nb_replica_hash) of the message at a position. Returns 0, NB_NOT_FOUND (it is gone) or
- * NB_STOPPING. */
+/* The hash (nb_chain_hash) of the message at a position, as the leader has it. Returns 0,
+ * NB_NOT_FOUND (it is gone) or NB_STOPPING. */
 int nb_stream_hash(struct nb_stream *stream, const struct nb_config *config, uint64_t position,
                    uint64_t *hash, struct nb_error *error);
 

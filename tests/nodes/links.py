@@ -44,17 +44,21 @@ def holds_inode(pid, inode):
     return False
 
 
-class Shuffled:
-    """What a nats-server sends to a client, with messages of a consumer twice, late, or one after the next."""
+class Frames:
+    """What a nats-server sends to a client, one frame after the other. Messages of a consumer are `changed`."""
     HEAD = re.compile(rb"(?:H?MSG) \S+ \d+ (\$JS\.ACK\.\S+ )?(?:\d+ )?(\d+)\r\n")
 
-    def __init__(self, rng):
-        self.rng, self.rest, self.late = rng, b"", b""
+    def __init__(self):
+        self.rest = b""
+
+    def changed(self, frame):
+        raise NotImplementedError
 
     def of(self, data):
         out, self.rest = [], self.rest + data
-        while frame := self.frame():
-            out.append(self.shuffled(*frame))
+        while found := self.frame():
+            frame, is_delivery = found
+            out.append(self.changed(frame) if is_delivery else frame)
         return b"".join(out)
 
     def frame(self):
@@ -70,9 +74,27 @@ class Shuffled:
         frame, self.rest = self.rest[:length], self.rest[length:]
         return frame, bool(found and found[1])
 
-    def shuffled(self, frame, is_delivery):
-        if not is_delivery:
-            return frame
+
+class Replaced(Frames):
+    """Bytes of messages of a consumer are replaced by as many others."""
+
+    def __init__(self, old, new):
+        super().__init__()
+        self.old, self.new = old, new
+        assert len(old) == len(new)
+
+    def changed(self, frame):
+        return frame.replace(self.old, self.new)
+
+
+class Shuffled(Frames):
+    """Messages of a consumer come twice, late, or one after the next."""
+
+    def __init__(self, rng):
+        super().__init__()
+        self.rng, self.late = rng, b""
+
+    def changed(self, frame):
         draw, late = self.rng.random(), self.late
         if draw < 0.05:
             return frame + frame
@@ -88,8 +110,8 @@ class Shuffled:
 class Direction:
     """What goes from one socket to the other."""
 
-    def __init__(self, source, sink, shuffled=None):
-        self.source, self.sink, self.shuffled = source, sink, shuffled
+    def __init__(self, source, sink, frames=None):
+        self.source, self.sink, self.frames = source, sink, frames
         self.held, self.bytes, self.ended = collections.deque(), 0, False
 
     def take(self, due):
@@ -97,8 +119,8 @@ class Direction:
             data = self.source.recv(65536)
         except BlockingIOError:
             return
-        if data and self.shuffled is not None:
-            data = self.shuffled.of(data)
+        if data and self.frames is not None:
+            data = self.frames.of(data)
             if not data:
                 return
         if data:
@@ -130,12 +152,12 @@ class Pair:
         self.link, self.near, self.target, self.far = link, near, target, None
         self.ways = ()
 
-    def connect(self, shuffled):
+    def connect(self, frames):
         self.far = socket.socket()
         self.far.setblocking(False)
         self.far.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.far.connect_ex(("127.0.0.1", self.target))
-        self.ways = (Direction(self.near, self.far), Direction(self.far, self.near, shuffled))
+        self.ways = (Direction(self.near, self.far), Direction(self.far, self.near, frames))
 
     def close(self):
         for end in (self.near, self.far):
@@ -152,7 +174,7 @@ class Network(threading.Thread):
         self.doors, self.pids = {}, {}         # {listening socket: (name, target)}, {name: function that gives its pid}
         self.cut_off, self.cut_pairs = set(), set()
         self.delays, self.broken = {}, set()   # {name: seconds}, names whose connections are to be closed
-        self.shuffled_for, self.shuffles = set(), None  # whose connections are, and by which random numbers
+        self.frames = {}  # {name: makes the Frames of a connection}
         self.pairs = []
         self.wake_read, self.wake_write = os.pipe()
         os.set_blocking(self.wake_read, False)
@@ -193,10 +215,17 @@ class Network(threading.Thread):
 
     def shuffle(self, names, rng):
         """From now on what consumers of these are sent comes twice and in another order. For servers' client doors alone."""
-        self.shuffles = rng
-        self.change(lambda: self.shuffled_for.update(names))
         for name in names:
-            self.break_connections(name)
+            self.give(name, lambda: Shuffled(random.Random(rng.random())))
+
+    def replace(self, name, old, new):
+        """From now on its consumers are sent `new` in the place of `old`, which is as long."""
+        self.give(name, lambda: Replaced(old, new))
+
+    def give(self, name, frames):
+        """What the process is sent goes through `frames()`, or through nothing again (None). Its connections are broken."""
+        self.change(lambda: self.frames.__setitem__(name, frames))
+        self.break_connections(name)
 
     def heal(self):
         def whole():
@@ -217,8 +246,9 @@ class Network(threading.Thread):
     def is_cut(self, link):
         return bool(self.cut_off & set(link)) or frozenset(link) in self.cut_pairs
 
-    def shuffled(self, link):
-        return Shuffled(random.Random(self.shuffles.random())) if link[0] in self.shuffled_for else None
+    def frames_of(self, link):
+        make = self.frames.get(link[0])
+        return make() if make is not None else None
 
     def whose(self, near):
         port, peer = near.getpeername()[1], near.getsockname()[1]
@@ -273,7 +303,7 @@ class Network(threading.Thread):
                     if self.is_cut(pair.link):
                         continue
                 if pair.far is None:
-                    pair.connect(self.shuffled(pair.link))
+                    pair.connect(self.frames_of(pair.link))
                 for way in pair.ways:
                     if not way.ended and way.bytes < HELD_MOST:
                         events[way.source] = events.get(way.source, 0) | selectors.EVENT_READ

@@ -394,6 +394,94 @@ def says_what_it_is(node, path):
     return trained(node, path, "after " + node.name).status == 200
 
 
+# ---- the copy of one server is not that of the others -----------------------------------------------
+def has_stopped(node):
+    """It says that it does not follow any more, and why."""
+    status, said = node.ready()
+    return status == 503 and "stream" in json.dumps(said)
+
+
+def same_or_stopped(site):
+    """Nodes that follow, when they have the same at one number, and the others say that they do not: now and in a while."""
+    following = agreeing(site)
+    if following is not None:
+        time.sleep(2)
+    return following if following is not None and agreeing(site) == following else None
+
+
+def agreeing(site):
+    following = [node for node in site.nodes if not has_stopped(node)]
+    if not all(node.ready()[0] == 200 for node in following):
+        return None
+    found = [node.digest() for node in following]
+    return following if len({(one["number"], one["digest"]) for one in found}) == 1 else None
+
+
+def test_a_server_that_keeps_what_the_others_do_not_have(nodes):
+    """The server that leads is cut off while changes are on their way to it. When it comes back, its copy of the stream
+    may have what is in no other. In the end nodes have the same, or say that they have stopped; none is silently different."""
+    site = nodes.site().start()
+    path = path_of("shared")
+    trained(site.nodes[0], path, "early").ok()
+    before = assert_same(site)
+    alone = site.leader(STREAM)
+    other = next(server for server in site.servers if server is not alone)
+    _, headers, data = messages_of(site, before)[0]
+    site.network.cut(alone.name)
+    with alone.connect() as connection:
+        for turn in range(3):
+            changed = {**headers, "Nats-Msg-Id": f"under way {turn}"}
+            connection.send("bayesd.changes", data.replace(b"node", b"lost"), headers=changed)
+    wait_for(lambda: (site.stream(STREAM, other) or {}).get("cluster", {}).get("leader") not in (None, alone.name),
+             "one of the others leads", 60, 0.1)
+    for turn in range(20):
+        wait_for(lambda turn=turn: any(trained(node, path, f"d{turn}", "spam", f"w{turn} words").status == 200
+                                       for node in site.nodes), "a change is taken", 60, 0.1)
+    site.network.heal()
+    site.wait_formed()
+    for turn in range(10):
+        for node in site.nodes:
+            holds(trained(node, path, f"e{turn}", "ham", f"w{turn}").status in (200, 503), "taken or refused")
+    following = wait_for(lambda: same_or_stopped(site), f"they agree: {[node.ready() for node in site.nodes]}", 60, 0.2)
+    holds(following, "one follows")
+    wanted = all_seen(following[0].client)
+    for node in following[1:]:
+        equal(all_seen(node.client), wanted, f"{node.name} beside {following[0].name}")
+    if len(following) < 3:
+        print(f"    {3 - len(following)} of 3 nodes found out that they were given something else", flush=True)
+
+
+def test_a_node_that_is_given_another_message(nodes):
+    """It finds out though nothing comes after it, says so, learns no more, and still says so when it starts again; the
+    others go on. With an empty store it follows again."""
+    site = nodes.site().start()
+    path, misled = path_of("shared"), site.nodes[2]
+    trained(site.nodes[0], path, "early").ok()
+    assert_same(site)
+    site.network.replace(misled.name, b"victim", b"viktim")
+    misled.wait_joined()
+    number = number_of(trained(site.nodes[0], path, "victim", "spam", "other words").ok())
+    wait_for(lambda: has_stopped(misled), f"it finds out: {misled.ready()}", 60, 0.1)
+    holds(f" {number} " in json.dumps(misled.ready()[1]), misled.ready())
+    holds(b"\nbayesd_cluster_connected 0\n" in misled.client.get("/metrics").ok().body, "its metric")
+    equal(trained(misled, path, "refused").status, 503)
+    equal(misled.client.post(path + "/classify", {"text": "some words"}).status, 200)
+    for node in site.nodes[:2]:
+        trained(node, path, "by " + node.name).ok()
+    following = wait_for(lambda: same_or_stopped(site), f"the others agree: {[node.ready() for node in site.nodes]}", 60, 0.2)
+    equal([node.name for node in following], [node.name for node in site.nodes[:2]])
+    misled.kill()
+    misled.start()
+    wait_for(lambda: has_stopped(misled), f"it finds out again: {misled.ready()}", 60, 0.1)
+    misled.kill()
+    misled.empty()
+    site.network.give(misled.name, None)
+    misled.start()
+    misled.wait_joined()
+    assert_same(site)
+    equal(misled.client.get(path + "/documents/victim").status, 200)
+
+
 def test_a_server_that_is_behind_is_no_loss(nodes):
     """A server that was cut off takes itself for the leader for a while, and knows less than a node has applied: the
     stream has lost nothing. The node gives verdicts, and goes on when the others can be reached."""

@@ -12,12 +12,13 @@ CONFIG = {"name": "changes", "subjects": ["changes.>"], "num_replicas": 3, "stor
           "duplicate_window": 120 * 10**9, "allow_direct": True}
 
 
-def published(site, first, last):
+def published(site, first, last, connect=None):
     """Publishes numbers until each is acknowledged; the same id each time, so that each is there once."""
+    connect = connect or site.connect
     for number in range(first, last):
         def is_published(number=number):
             try:
-                with site.connect() as connection:
+                with connect() as connection:
                     connection.publish("changes.one", str(number).encode(), id=str(number), seconds=2)
                     return True
             except (OSError, Refused):
@@ -87,35 +88,22 @@ def test_a_stopped_one_and_one_without_its_disk(nodes):
 
 
 def test_one_that_is_cut_off(nodes):
-    """It answers nothing that needs the others; the others go on; nothing that was sent is lost."""
+    """The others go on, and nothing that they acknowledged is lost. What is sent to the one that is cut off is another
+    matter: nats-server 2.9 may keep it in that server's copy of the stream and nowhere else. So nothing is sent there; and
+    test_nodes does it, because a node has to find that out."""
     site = made(nodes.site(binary=None))
     published(site, 0, 10)
     alone = site.leader("changes")
+    other = next(server for server in site.servers if server is not alone)
     site.network.cut(alone.name)
-    with alone.connect() as connection:
-        try:
-            connection.publish("changes.one", b"lost or not", seconds=3)
-            raise AssertionError("a server without the others has acknowledged")
-        except (TimeoutError, Refused):
-            pass
-    others = [server for server in site.servers if server is not alone]
-    with wait_for(lambda: leads(others[0]), "one of the others leads", 60, 0.1) as connection:
-        for number in range(10, 20):
-            connection.publish("changes.one", str(number).encode(), id=str(number))
+    wait_for(lambda: (site.stream("changes", other) or {}).get("cluster", {}).get("leader") not in (None, alone.name),
+             "one of the others leads", 60, 0.1)
+    published(site, 10, 20, other.connect)
     site.network.heal()
     site.wait_whole("changes")
     equal(consumed(site), list(range(20)))
-
-
-def leads(server):
-    """A connection to this server, when it knows a leader that is not `alone`."""
-    connection = server.connect()
-    try:
-        connection.publish("changes.one", b"9", id="9", seconds=2)
-        return connection
-    except (OSError, Refused):
-        connection.close()
-        return None
+    with site.connect() as connection:
+        equal([connection.message("changes", number)[2] for number in range(1, 21)], [b"%d" % n for n in range(20)])
 
 
 def test_a_link_that_is_slow(nodes):

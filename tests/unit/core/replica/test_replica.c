@@ -31,6 +31,7 @@ enum {
 
 struct message {
     char id[64];
+    struct nb_witness witness;
     struct nb_buffer bytes;
 };
 
@@ -39,11 +40,13 @@ struct stream {
     struct message *messages; /* the first has the position 1 */
     size_t count, room;
     atomic_bool is_away;
+    uint64_t replaced; /* position where one server of it has another message; 0: nowhere */
+    atomic_bool leads; /* that one does */
 };
 
-static int publish(void *user, const char *id, struct nb_string message, struct nb_error *error)
+static int put_message(struct stream *s, const char *id, const struct nb_witness *witness,
+                       struct nb_string message, struct nb_error *error)
 {
-    struct stream *s = user;
     if (atomic_load(&s->is_away))
         return nb_error_set(error, NB_STOPPING, "the stream is away");
     pthread_mutex_lock(&s->lock);
@@ -53,7 +56,7 @@ static int publish(void *user, const char *id, struct nb_string message, struct 
     if (!is_known) {
         must(nb_array_reserve(&s->messages, &s->room, s->count + 1, sizeof *s->messages) == 0);
         struct message *m = &s->messages[s->count++];
-        *m = (struct message){.id = ""};
+        *m = (struct message){.id = "", .witness = *witness};
         snprintf(m->id, sizeof m->id, "%s", id);
         must(nb_buffer_append(&m->bytes, message.bytes, message.length) == 0);
     }
@@ -85,9 +88,16 @@ static void stream_free(struct stream *s)
     free(s->messages);
 }
 
+static const char stray_message[] = "what a server has that was cut off";
+
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
 struct node {
+    uint64_t member;
+    bool is_misled;        /* it is given what that one server has */
+    atomic_bool is_astray; /* and has found out; `error` is of then */
+    struct nb_error error;
+    atomic_uint warnings;
     char directory[96];
     struct nb_engine *engine;
     struct nb_replica *replica;
@@ -101,8 +111,44 @@ static void deliver(struct node *n, uint64_t position)
 {
     struct message m = message_at(n->stream, position);
     struct nb_error error = {0};
-    int rc = nb_replica_deliver(n->replica, position, m.id, nb_buffer_string(&m.bytes), &error);
+    struct nb_delivery d = {position, m.id, m.witness, nb_buffer_string(&m.bytes)};
+    if (n->is_misled && position == n->stream->replaced)
+        d = (struct nb_delivery){position, "", {0}, string_at(stray_message)};
+    int rc = nb_replica_deliver(n->replica, &d, &error);
+    if (rc == NB_CONFLICT && n->stream->replaced != 0) {
+        n->error = error;
+        atomic_store(&n->is_astray, true);
+        return;
+    }
     ck_assert_msg(rc == 0 || rc == NB_STOPPING || rc == NB_CORRUPT, "%d %s", rc, error.text);
+}
+
+static int publish(void *user, const char *id, const struct nb_witness *witness,
+                   struct nb_string message, struct nb_error *error)
+{
+    struct node *n = user;
+    ck_assert_uint_eq(witness->member, n->member);
+    return put_message(n->stream, id, witness, message, error);
+}
+
+static int hash_at(void *user, uint64_t position, uint64_t *hash, struct nb_error *error)
+{
+    struct node *n = user;
+    (void)error;
+    if (position > length_of(n->stream))
+        return NB_NOT_FOUND;
+    struct message m = message_at(n->stream, position);
+    *hash = atomic_load(&n->stream->leads) && position == n->stream->replaced
+                ? nb_chain_hash("", string_at(stray_message))
+                : nb_chain_hash(m.id, nb_buffer_string(&m.bytes));
+    return 0;
+}
+
+static void warn(void *user, const struct nb_error *why)
+{
+    struct node *n = user;
+    ck_assert_int_eq(why->code, NB_CONFLICT);
+    atomic_fetch_add(&n->warnings, 1);
 }
 
 static void *follow(void *argument)
@@ -110,7 +156,7 @@ static void *follow(void *argument)
     struct node *n = argument;
     uint64_t at = nb_replica_applied(n->replica) + 1;
     while (!atomic_load(&n->stops)) {
-        if (at > length_of(n->stream)) {
+        if (at > length_of(n->stream) || atomic_load(&n->is_astray)) {
             nb_replica_tick(n->replica);
             usleep(200);
             continue;
@@ -119,7 +165,9 @@ static void *follow(void *argument)
         if (at % 7 == 0 && at > 3)
             deliver(n, at - 3); /* it came before */
         if (at % 32 == 0)       /* somebody else has published into the stream */
-            ck_assert_int_eq(publish(n->stream, n->directory, string_at("x"), NULL), 0);
+            ck_assert_int_eq(
+                put_message(n->stream, n->directory, &(struct nb_witness){0}, string_at("x"), NULL),
+                0);
         if (at % 16 == 0)
             usleep(n->lag);
         at++;
@@ -149,7 +197,10 @@ static void start(struct node *n)
     struct nb_error error = {0};
     struct nb_engine_settings settings;
     const struct nb_replica_settings how = {.publish = publish,
-                                            .user = n->stream,
+                                            .hash_at = hash_at,
+                                            .warn = warn,
+                                            .user = n,
+                                            .member = n->member,
                                             .message_most = 1 << 20,
                                             .patience = UINT64_C(20000000000)};
     settings_of(&settings, n->directory);
@@ -442,6 +493,7 @@ static void run_history(uint64_t seed)
         struct node *n = &h.nodes[i];
         snprintf(n->directory, sizeof n->directory, "%s/%zu", h.root, i);
         n->stream = &h.stream;
+        n->member = 100 + i;
         n->lag = (unsigned)below(&h, 3) * 2000;
         if (i < NODES)
             start(n);
@@ -480,12 +532,140 @@ START_TEST(nodes_say_the_same)
 }
 END_TEST
 
+/* ---- a server of the stream that has another message ------------------------------------------
+ */
+
+struct astray {
+    char root[NB_TEST_FOLDER_SIZE];
+    struct stream stream;
+    struct node nodes[NODES];
+};
+
+/* A document on a node; its position. */
+static uint64_t train_one(struct node *n, const char *id)
+{
+    struct nb_batch *batch;
+    atomic_int left;
+    struct nb_document document = document_of(NB_DOCUMENT_TEXT, "some words");
+    atomic_init(&left, 1);
+    ck_assert_int_eq(nb_batch_new(n->engine, string_at("a"), true, &batch, NULL), 0);
+    ck_assert_int_eq(
+        nb_batch_train(batch, &document, string_at("ham"), string_at(id), string_at("who"), NULL),
+        0);
+    nb_engine_submit(n->engine, batch, count_down, &left);
+    while (atomic_load(&left) > 0)
+        usleep(50);
+    const struct nb_receipt *r = nb_batch_receipt(batch, 0);
+    uint64_t number = r->code == 0 ? r->number : 0;
+    nb_batch_free(&batch);
+    return number;
+}
+
+static void mislead(struct astray *a, uint64_t position)
+{
+    pthread_mutex_init(&a->stream.lock, NULL);
+    test_folder_make(a->root);
+    a->stream.replaced = position;
+    for (size_t i = 0; i < NODES; i++) {
+        struct node *n = &a->nodes[i];
+        snprintf(n->directory, sizeof n->directory, "%s/%zu", a->root, i);
+        n->stream = &a->stream;
+        n->member = 100 + i;
+        n->is_misled = i == NODES - 1;
+        start(n);
+    }
+}
+
+static void wait_until_astray(struct node *n)
+{
+    uint64_t until = nb_clock_monotonic() + UINT64_C(60000000000);
+    while (!atomic_load(&n->is_astray)) {
+        ck_assert_msg(nb_clock_monotonic() < until, "it does not find out");
+        usleep(500);
+    }
+    ck_assert_int_eq(n->error.code, NB_CONFLICT);
+    ck_assert_msg(strstr(n->error.text, "change at 3 ") != NULL, "%s", n->error.text);
+}
+
+static void end(struct astray *a)
+{
+    for (size_t i = 0; i < NODES; i++)
+        stop(&a->nodes[i]);
+    stream_free(&a->stream);
+    test_folder_remove(a->root);
+}
+
+/* The change that it has another one for is the last: the others tell it nevertheless. It does not
+ * forget what it has found out when it starts again. */
+START_TEST(a_misled_node_finds_out)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    struct node *n = &a.nodes[NODES - 1];
+    mislead(&a, 3);
+    for (size_t i = 0; length_of(&a.stream) < 3; i++)
+        (void)train_one(&a.nodes[0], (const char *[]){"one", "two", "three"}[i % 3]);
+    wait_until_astray(n);
+    ck_assert_uint_eq(train_one(n, "four"), 0); /* refused */
+    ck_assert_uint_gt(train_one(&a.nodes[0], "five"), 0);
+    wait_until_applied(&a.nodes[1], length_of(&a.stream));
+    ck_assert(!atomic_load(&a.nodes[0].is_astray) && !atomic_load(&a.nodes[1].is_astray));
+    stop(n);
+    atomic_store(&n->is_astray, false);
+    struct nb_error error = {0};
+    start(n);
+    ck_assert_int_eq(nb_replica_verify(n->replica, &error), NB_CONFLICT);
+    ck_assert_msg(strstr(error.text, "change at 3 ") != NULL, "%s", error.text);
+    end(&a);
+}
+END_TEST
+
+/* What it publishes before it has found out does not mislead the others. */
+START_TEST(a_misled_node_publishes)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    struct node *n = &a.nodes[NODES - 1];
+    mislead(&a, 3);
+    for (size_t i = 0; length_of(&a.stream) < 3; i++)
+        (void)train_one(&a.nodes[0], (const char *[]){"one", "two", "three"}[i % 3]);
+    wait_until_applied(n, 3);
+    (void)train_one(n, "four"); /* unless it has found out so soon */
+    wait_until_astray(n);
+    ck_assert_uint_gt(train_one(&a.nodes[0], "five"), 0);
+    ck_assert_uint_gt(train_one(&a.nodes[1], "six"), 0);
+    for (size_t i = 3; i < length_of(&a.stream); i++)
+        if (message_at(&a.stream, i + 1).witness.member == n->member)
+            ck_assert_uint_gt(atomic_load(&a.nodes[0].warnings), 0);
+    end(&a);
+}
+END_TEST
+
+/* The server that has another message leads: the stream has what that one has. */
+START_TEST(the_others_find_out)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    mislead(&a, 3);
+    atomic_store(&a.stream.leads, true);
+    for (size_t i = 0; length_of(&a.stream) < 3; i++)
+        (void)train_one(&a.nodes[NODES - 1], (const char *[]){"one", "two", "three"}[i % 3]);
+    for (size_t i = 0; i < NODES - 1; i++)
+        wait_until_astray(&a.nodes[i]);
+    ck_assert(!atomic_load(&a.nodes[NODES - 1].is_astray));
+    end(&a);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("replica");
     TCase *t = tcase_create("replica");
     suite_add_tcase(s, t);
     tcase_set_timeout(t, 0); /* whoever asks for more histories waits longer */
+    tcase_add_test(t, a_misled_node_finds_out);
+    tcase_add_test(t, a_misled_node_publishes);
+    tcase_add_test(t, the_others_find_out);
     tcase_add_test(t, nodes_say_the_same);
     SRunner *runner = srunner_create(s);
     if (nb_tokenizer_setup(NULL) != 0)

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/replica/attest.h"
+
+#include <assert.h>
+
+#include "core/base/clock.h"
+#include "core/base/key.h"
+#include "core/live/state.h"
+#include "core/replica/operation.h"
+#include "core/replica/replica_state.h"
+
+enum {
+    VERIFIED_MOST = 65536, /* messages that are read to find out who is right, */
+    WINDOW = 1024,         /* and that are read at least */
+};
+/* Nanoseconds: before others are told; most, before that is tried again; and for how long it is
+ * known who is right, since one that is not may have sent many messages. */
+static const uint64_t QUIET = UINT64_C(500000000);
+static const uint64_t AGAIN_MOST = UINT64_C(8000000000);
+static const uint64_t VERIFIED_FOR = UINT64_C(5000000000);
+
+void nb_attest_begin(struct nb_replica *r)
+{
+    uint64_t position = atomic_load(&r->delivered);
+    r->link = r->engine->standing.link;
+    assert(r->link.agreed <= position);
+    nb_chain_add(&r->chain, r->link.agreed, r->link.agreed_chain);
+    if (position > r->link.agreed)
+        nb_chain_add(&r->chain, position, r->link.chain);
+    nb_attest_note(r, position, true);
+}
+
+/* ---- who is right ---------------------------------------------------------------------------- */
+
+static int astray(struct nb_replica *r, uint64_t position, struct nb_error *error)
+{
+    (void)nb_error_set(&r->astray, NB_CONFLICT,
+                       "this node was given another change at %llu than the stream '%s' has: the "
+                       "copy of a NATS server differs; give this node an empty store, or the "
+                       "backup of another node",
+                       (unsigned long long)position, r->engine->standing.stream);
+    atomic_store(&r->is_astray, true);
+    if (error != NULL)
+        *error = r->astray;
+    return NB_CONFLICT;
+}
+
+/* From where on it is to be read: at least some, since the leader may have changed; and all since
+ * another node had the same, unless that is too long ago. */
+static struct nb_chained base_of(const struct nb_replica *r, uint64_t last)
+{
+    struct nb_chained base = nb_chain_before(&r->chain, last > WINDOW ? last - WINDOW : 0);
+    if (r->link.agreed < base.position && last - r->link.agreed <= VERIFIED_MOST)
+        return (struct nb_chained){r->link.agreed, r->link.agreed_chain};
+    return base;
+}
+
+/* Reads one message further. What is not in the stream any more cannot be compared: `is_broken`
+ * until a position that this node knows. Returns 0, or a code. */
+static int read_on(struct nb_replica *r, struct nb_chained *at, bool *is_broken,
+                   struct nb_error *error)
+{
+    uint64_t hash, own;
+    int rc = r->settings.hash_at(r->settings.user, ++at->position, &hash, error);
+    bool is_known = nb_chain_at(&r->chain, at->position, &own);
+    if (rc == 0)
+        at->chain = nb_chain_next(at->chain, at->position, hash);
+    if (rc == NB_NOT_FOUND && at->position == nb_chain_last(&r->chain).position)
+        return nb_error_set(error, NB_STOPPING, "the stream does not have all that this node has");
+    if (rc != 0 && rc != NB_NOT_FOUND)
+        return rc;
+    *is_broken |= rc == NB_NOT_FOUND;
+    if (is_known && *is_broken)
+        *at = (struct nb_chained){at->position, own};
+    else if (is_known && own != at->chain)
+        return astray(r, at->position, error);
+    *is_broken &= !is_known;
+    return 0;
+}
+
+int nb_attest_verify(struct nb_replica *r, uint64_t most, struct nb_error *error)
+{
+    uint64_t last = nb_chain_last(&r->chain).position;
+    struct nb_chained at = base_of(r, last);
+    bool is_broken = false;
+    if (last - at.position > most)
+        return NB_TOO_LARGE;
+    while (at.position < last) {
+        if (atomic_load(&r->is_stopping))
+            return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+        int rc = read_on(r, &at, &is_broken, error);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static void agree(struct nb_replica *r, const struct nb_witness *w)
+{
+    if (w->member != r->settings.member && w->position > r->link.agreed) {
+        r->link.agreed = w->position;
+        r->link.agreed_chain = w->chain;
+    }
+    if (w->position < r->news || r->attested == 2 ||
+        (r->attested == 1 && r->attested_by[0] == w->member))
+        return;
+    r->attested_by[r->attested++] = w->member;
+    r->attest_at = nb_clock_monotonic(); /* the second one follows the first at once */
+}
+
+/* Says that a sender is wrong, once. */
+static void warn(struct nb_replica *r, const struct nb_witness *w, uint64_t position)
+{
+    struct nb_error why;
+    if (r->warned_of == w->member)
+        return;
+    r->warned_of = w->member;
+    (void)nb_error_set(&why, NB_CONFLICT,
+                       "the node that has published the change at %llu was given other changes "
+                       "before than this node, which has those of the stream",
+                       (unsigned long long)position);
+    r->settings.warn(r->settings.user, &why);
+}
+
+int nb_attest_judge(struct nb_replica *r, const struct nb_witness *w, uint64_t position,
+                    bool *differs, struct nb_error *error)
+{
+    uint64_t own;
+    *differs = false;
+    if (w->position == 0)
+        return 0;
+    bool is_known = nb_chain_at(&r->chain, w->position, &own);
+    if (is_known && own == w->chain) {
+        agree(r, w);
+        return 0;
+    }
+    if (!is_known && w->position < position) /* too long ago */
+        return 0;
+    *differs = true;
+    if (r->verified != 0 && nb_clock_monotonic() - r->verified < VERIFIED_FOR)
+        return 0;
+    int rc = nb_attest_verify(r, VERIFIED_MOST, error);
+    if (rc == NB_TOO_LARGE) /* nobody has agreed with what this node has since then */
+        rc = astray(r, w->position, error);
+    if (rc != 0)
+        return rc;
+    r->verified = nb_clock_monotonic();
+    warn(r, w, position);
+    return 0;
+}
+
+/* ---- telling the others ---------------------------------------------------------------------- */
+
+void nb_attest_note(struct nb_replica *r, uint64_t position, bool news)
+{
+    if (!news)
+        return;
+    r->news = position;
+    r->attested = 0;
+    r->attest_wait = QUIET;
+    r->attest_at = nb_clock_monotonic() + QUIET;
+}
+
+/* All nodes that were given the same make the same id, so that one of their messages is taken. */
+static void make_id(const struct nb_replica *r, const struct nb_witness *w,
+                    char id[NB_CONTENT_ID_LENGTH + 1])
+{
+    const uint64_t all[] = {htole64(w->position), htole64(w->chain), htole64(r->attested)};
+    nb_key_content_id(&r->engine->key, 0xFD, (const char *)all, sizeof all, id);
+}
+
+void nb_attest_tick(struct nb_replica *r, uint64_t now)
+{
+    struct nb_buffer message = {0};
+    struct nb_witness w = {.position = r->news, .member = r->settings.member};
+    const struct nb_operation o = {
+        .kind = NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_BARRIER,
+        .time = nb_clock_now(),
+        .errand = {.kind = NB_ERRAND_BARRIER, .model = nb_string_of("nodes")}};
+    bool is_mine = r->attested == 1 && r->attested_by[0] == r->settings.member;
+    if (now < r->attest_at || r->news == 0 || r->attested == 2 || is_mine ||
+        atomic_load(&r->is_astray) || !nb_chain_at(&r->chain, w.position, &w.chain))
+        return;
+    char id[NB_CONTENT_ID_LENGTH + 1];
+    make_id(r, &w, id);
+    if (nb_operation_write(&o, &message) == 0)
+        (void)r->settings.publish(r->settings.user, id, &w, nb_buffer_string(&message), NULL);
+    nb_buffer_deinit(&message);
+    r->attest_at = now + r->attest_wait; /* if it does not come */
+    r->attest_wait = r->attest_wait < AGAIN_MOST ? r->attest_wait * 2 : AGAIN_MOST;
+}
+
+void nb_attest_answer(struct nb_replica *r)
+{
+    uint64_t now = nb_clock_monotonic();
+    if (now - r->answered < QUIET)
+        return;
+    r->answered = r->attest_at = now;
+    nb_attest_tick(r, now);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether this node was given what the others were (chain.h). What comes from another node is
+ * compared before it is applied; where the chains differ, the leader of the stream says who is
+ * right: who is not must not follow any further. While nobody publishes, nodes tell their chains by
+ * messages that change nothing, two for all that was changed before, however many nodes there are.
+ * On the follower's thread.
+ */
+#ifndef NB_CORE_REPLICA_ATTEST_H
+#define NB_CORE_REPLICA_ATTEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+
+struct nb_replica;
+struct nb_witness;
+
+/* Where the node begins: what its store says. */
+void nb_attest_begin(struct nb_replica *replica);
+
+/* Compares what the sender of the message at `position`, the next one, had been given. `differs`
+ * says that it was something else, and that this node is right. Returns 0, NB_CONFLICT: this node
+ * is not; or NB_STOPPING: the stream does not answer. */
+int nb_attest_judge(struct nb_replica *replica, const struct nb_witness *witness, uint64_t position,
+                    bool *differs, struct nb_error *error);
+
+/* Compares the recent messages with those of the stream's leader, unless there are more than
+ * `most`. Returns as nb_attest_judge; NB_TOO_LARGE: there are more. */
+int nb_attest_verify(struct nb_replica *replica, uint64_t most, struct nb_error *error);
+
+/* The message at the position was delivered; others are told about it when the stream is quiet, if
+ * it is `news`. */
+void nb_attest_note(struct nb_replica *replica, uint64_t position, bool news);
+/* Tells a node that differs, if that has not been done lately. */
+void nb_attest_answer(struct nb_replica *replica);
+/* Tells the others, if it is time. */
+void nb_attest_tick(struct nb_replica *replica, uint64_t now);
+
+#endif
