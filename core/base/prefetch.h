@@ -10,4 +10,16 @@
  * looks. */
 #define NB_PREFETCHING __attribute__((always_inline)) static inline
 
+/* Asks for a line that is written next. What other threads have read belongs to this one then,
+ * before it is written; without -mprfchw __builtin_prefetch only asks to read it. Processors of
+ * x86-64 that do not have the instruction take it for one that does nothing. */
+NB_PREFETCHING void nb_prefetch_to_write(const void *at)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)at));
+#else
+    __builtin_prefetch(at, 1);
+#endif
+}
+
 #endif

@@ -83,6 +83,12 @@ NB_PREFETCHING void nb_row_prefetch(const struct nb_row *row)
     __builtin_prefetch(&row->cells);
 }
 
+NB_PREFETCHING void nb_row_prefetch_to_write(const struct nb_row *row)
+{
+    nb_prefetch_to_write(row);
+    nb_prefetch_to_write(&row->cells);
+}
+
 /* Whether some label has the feature. */
 static inline bool nb_row_is_used(const struct nb_row *row)
 {

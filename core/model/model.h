@@ -85,6 +85,8 @@ int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row);
  * first, so that the rows that one document brings lie together; those of short runs wait for their
  * neighbours until they are a third of all rows. */
 int nb_model_add_row(struct nb_model *model, uint64_t id, uint32_t *row);
+/* Asks for the memory that a row for the id will be noted in, some rows ahead. */
+void nb_model_expect(const struct nb_model *model, uint64_t id);
 /* Drops a row without counts: its feature is found no more. Returns 0 or NB_NO_MEMORY. */
 int nb_model_drop_row(struct nb_model *model, uint32_t row);
 static inline bool nb_model_is_dropped(uint64_t id)

@@ -102,6 +102,11 @@ int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row)
     return 0;
 }
 
+void nb_model_expect(const struct nb_model *model, uint64_t id)
+{
+    nb_prefetch_to_write(&model->index.buckets[nb_index_home(&model->index, id)]);
+}
+
 int nb_model_append_dropped(struct nb_model *model)
 {
     uint32_t count = nb_model_rows(model);

@@ -88,7 +88,7 @@ NB_PREFETCHING void prefetch_row(const struct nb_model *model, const struct nb_r
                                  size_t size, size_t i)
 {
     if (i < size)
-        nb_row_prefetch(nb_model_row(model, counts[i].row));
+        nb_row_prefetch_to_write(nb_model_row(model, counts[i].row));
 }
 
 /* All of a bag or, when it does not fit, nothing of it. Under the write lock. */

@@ -94,13 +94,22 @@ static void take_found(struct nb_stage *s)
     nb_rows_sort(&s->change->delta.add);
 }
 
+/* Asks for what the row of one of the others will need, if it is to be new. */
+static void expect(const struct nb_stage *s, size_t i)
+{
+    if (i < s->change->other_count && s->memory->rows[i] == NB_NO_ROW)
+        nb_model_expect(s->live->counts, s->change->others[i].id);
+}
+
 /* The others get rows: mostly behind all that there were, and so in order. */
 static int take_new(struct nb_stage *s)
 {
     const struct nb_submitted *change = s->change;
+    enum { AHEAD = 16 };
     uint32_t row = 0;
     int rc = 0;
     for (size_t i = 0; i < change->other_count; i++) {
+        expect(s, i + AHEAD);
         if (s->memory->rows[i] != NB_NO_ROW)
             continue;
         rc = new_row(s, &change->others[i], &row);
