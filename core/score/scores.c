@@ -46,14 +46,25 @@ int nb_scores_grow(struct nb_scores *scores, size_t size)
 static void put_order(struct nb_scores *scores)
 {
     const double *s = scores->log_scores;
-    scores->best = 0;
-    for (size_t i = 1; i < scores->size; i++)
-        if (s[i] > s[scores->best])
-            scores->best = i;
-    scores->second = scores->best == 0 && scores->size > 1 ? 1 : 0;
-    for (size_t i = 0; i < scores->size; i++)
-        if (i != scores->best && s[i] > s[scores->second])
-            scores->second = i;
+    size_t best = 0, second = scores->size > 1 ? 1 : 0;
+    if (scores->size > 1 && s[1] > s[0]) {
+        best = 1;
+        second = 0;
+    }
+    double most = s[best], next = s[second];
+    for (size_t i = 2; i < scores->size; i++) {
+        if (s[i] > most) {
+            second = best;
+            next = most;
+            best = i;
+            most = s[i];
+        } else if (s[i] > next) {
+            second = i;
+            next = s[i];
+        }
+    }
+    scores->best = best;
+    scores->second = second;
 }
 
 /* Soft-max, from the highest score down so that nothing overflows. Equal scores have equal
@@ -63,12 +74,13 @@ static void put_probabilities(struct nb_scores *scores)
     double most = scores->log_scores[scores->best];
     bool is_any_possible = most > -(double)INFINITY;
     double sum = 0;
+    double *p = scores->probabilities;
     for (size_t i = 0; i < scores->size; i++) {
-        scores->probabilities[i] = is_any_possible ? exp(scores->log_scores[i] - most) : 1;
-        sum += scores->probabilities[i];
+        p[i] = is_any_possible ? exp(scores->log_scores[i] - most) : 1;
+        sum += p[i];
     }
     for (size_t i = 0; i < scores->size; i++)
-        scores->probabilities[i] /= sum;
+        p[i] /= sum;
 }
 
 /* Whether label i comes before label k. */
