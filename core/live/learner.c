@@ -19,7 +19,6 @@ struct nb_learner {
     size_t room, rows_room;
     double not_taught; /* 1 - weight of the last document that was learned */
     bool ready;        /* `inputs` belong to the document that is learned next */
-    bool teaches;      /* and the weights can learn from them */
     struct nb_drawn drawn;
     unsigned slices; /* slices of refits, since nb_learner_slices */
     uint64_t slice;  /* units of work of a slice */
@@ -80,15 +79,13 @@ static bool will_teach(const struct nb_model *counts, uint32_t label)
            nb_order_teaches(nb_model_documents(counts, label));
 }
 
-/* Computes the inputs of a stacked model from `rows`, or from `features` if `rows` is NULL. What
- * the twin needs for its step is kept only of a document that teaches: with a thousand labels it is
- * most of a megabyte for a text of 60 words. */
+/* Computes the inputs of a stacked model from `rows`, or from `features` if `rows` is NULL. */
 static int stack_inputs(struct nb_learner *l, const struct nb_published *published,
                         const struct nb_model *counts, const struct nb_rows *rows,
                         const struct nb_feature *features, size_t size, uint32_t label)
 {
-    l->teaches = will_teach(counts, label);
-    nb_stack_inputs_twin(&l->inputs, published->weights, l->teaches);
+    bool keeps = will_teach(counts, label) && nb_drawn_keeps(counts, published->weights);
+    nb_stack_inputs_twin(&l->inputs, published->weights, keeps);
     if (rows == NULL)
         return nb_stack_inputs(published->stack, counts, features, size, &l->inputs, NULL);
     return nb_stack_inputs_of_rows(published->stack, counts, rows->counts, rows->size,
@@ -165,10 +162,11 @@ void nb_learner_reset(struct nb_learner *l)
 
 /* The one function that trains the weights with inputs, of a new document or of one that was drawn.
  * The twin learns first, from the scores that the stack had before this step. */
-static int learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
-                 uint32_t label, double weight)
+static int learn(const struct nb_live *live, struct nb_stack_weights *weights,
+                 struct nb_stack_inputs *inputs, const struct nb_rows *rows, uint32_t label,
+                 double weight)
 {
-    int rc = nb_stack_twin_learn(weights, inputs, label, weight);
+    int rc = nb_drawn_teach_twin(live, weights, inputs, rows, label, weight);
     return rc != 0 ? rc : nb_stack_learn(weights, inputs, label, weight);
 }
 
@@ -178,7 +176,7 @@ static int inputs_of(struct nb_learner *l, const struct nb_live *live,
                      const struct nb_stack_weights *weights, const struct nb_lesson *lesson,
                      bool *has)
 {
-    nb_stack_inputs_twin(&l->inputs, weights, true);
+    nb_stack_inputs_twin(&l->inputs, weights, nb_drawn_keeps(live->counts, weights));
     int rc = nb_stack_inputs_of_rows(live->published->stack, live->counts, lesson->rows->counts,
                                      lesson->rows->size, lesson->label, &l->inputs);
     *has = rc == 0;
@@ -196,7 +194,8 @@ static int learn_ahead(struct nb_learner *l, const struct nb_live *live,
     if (weights == NULL)
         return 0;
     int rc = inputs_of(l, live, weights, lesson, &has);
-    return rc == 0 && has ? learn(weights, &l->inputs, lesson->label, weight) : rc;
+    return rc == 0 && has ? learn(live, weights, &l->inputs, lesson->rows, lesson->label, weight)
+                          : rc;
 }
 
 /* Trains the weights with the document. The step is smaller if recent documents have its label more
@@ -207,13 +206,13 @@ static int step(struct nb_learner *l, struct nb_live *live, const struct nb_less
     uint64_t documents = nb_model_documents_all(live->counts);
     uint64_t of_label = nb_model_documents(live->counts, lesson->label);
     bool teaches = nb_order_teaches(of_label - 1);
-    bool has = l->ready && (l->teaches || !teaches);
+    bool has = l->ready;
     assert(documents > 0 && of_label > 0);
     double weight = nb_order_weight(order, lesson->label, of_label - 1, documents - 1);
     l->not_taught = 1 - weight;
     int rc = has || !teaches ? 0 : inputs_of(l, live, live->published->weights, lesson, &has);
     if (rc == 0 && has && teaches)
-        rc = learn(live->published->weights, &l->inputs, lesson->label, weight);
+        rc = learn(live, live->published->weights, &l->inputs, lesson->rows, lesson->label, weight);
     if (rc == 0 && teaches)
         rc = learn_ahead(l, live, lesson, weight);
     if (rc == 0 && documents == 1)
@@ -227,7 +226,8 @@ static int replay_to(struct nb_learner *l, struct nb_live *live, const struct nb
     bool found = false;
     int rc = weights == NULL ? 0 : nb_drawn_lesson(&l->drawn, live, view, number, weights, &found);
     return rc != 0 || !found ? rc
-                             : learn(weights, &l->drawn.inputs, l->drawn.entry.change.label, 1);
+                             : learn(live, weights, &l->drawn.inputs, &l->drawn.rows,
+                                     l->drawn.entry.change.label, 1);
 }
 
 /* Draws a document from all living ones and trains with its leave-one-out inputs. */

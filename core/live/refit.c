@@ -42,9 +42,10 @@ static int read_entry(struct nb_drawn *drawn, const struct nb_live *live,
 }
 
 static int put_inputs(struct nb_drawn *drawn, const struct nb_live *live,
-                      const struct nb_published *published, const struct nb_stack_weights *twin)
+                      const struct nb_published *published, const struct nb_stack_weights *twin,
+                      bool keeps)
 {
-    nb_stack_inputs_twin(&drawn->inputs, twin, true);
+    nb_stack_inputs_twin(&drawn->inputs, twin, keeps);
     return nb_stack_inputs_of_rows(published->stack, live->counts, drawn->rows.counts,
                                    drawn->rows.size, drawn->entry.change.label, &drawn->inputs);
 }
@@ -61,9 +62,15 @@ int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
 {
     int rc = read_entry(drawn, live, view, number);
     if (rc == 0)
-        rc = put_inputs(drawn, live, published, twin);
+        rc = put_inputs(drawn, live, published, twin, true);
     *found = rc == 0;
     return unless_missing(rc);
+}
+
+bool nb_drawn_keeps(const struct nb_model *counts, const struct nb_stack_weights *twin)
+{
+    return twin != NULL &&
+           nb_stack_twin_keeps(twin, nb_model_label_count(counts), nb_model_documents_all(counts));
 }
 
 int nb_drawn_lesson(struct nb_drawn *drawn, const struct nb_live *live, const struct nb_view *view,
@@ -76,9 +83,25 @@ int nb_drawn_lesson(struct nb_drawn *drawn, const struct nb_live *live, const st
     if (rc == 0 && !nb_order_teaches(drawn->others))
         rc = NB_NOT_FOUND;
     if (rc == 0)
-        rc = put_inputs(drawn, live, live->published, twin);
+        rc = put_inputs(drawn, live, live->published, twin, nb_drawn_keeps(live->counts, twin));
     *found = rc == 0;
     return unless_missing(rc);
+}
+
+int nb_drawn_teach_twin(const struct nb_live *live, struct nb_stack_weights *weights,
+                        struct nb_stack_inputs *inputs, const struct nb_rows *rows, uint32_t label,
+                        double weight)
+{
+    bool teaches;
+    int rc = nb_stack_twin_weigh(weights, inputs, label, weight, &teaches);
+    if (rc != 0 || !teaches)
+        return rc;
+    if (!inputs->is_kept) {
+        nb_stack_inputs_twin(inputs, weights, true);
+        rc = nb_stack_inputs_of_rows(live->published->stack, live->counts, rows->counts, rows->size,
+                                     label, inputs);
+    }
+    return rc != 0 ? rc : nb_stack_twin_learn_features(weights, inputs, label, weight);
 }
 
 int nb_refit_list(struct nb_live *live, const struct nb_view *view)
@@ -218,7 +241,8 @@ static int teach_twin(struct nb_live *live, const struct nb_view *view, struct n
         return 0;
     int rc = nb_drawn_lesson(drawn, live, view, number, weights, &found);
     if (rc == 0 && found)
-        rc = nb_stack_twin_learn(weights, &drawn->inputs, drawn->entry.change.label, 1);
+        rc = nb_drawn_teach_twin(live, weights, &drawn->inputs, &drawn->rows,
+                                 drawn->entry.change.label, 1);
     *units += TWIN_TIMES * cost_of(live, drawn, found);
     return rc;
 }

@@ -43,6 +43,14 @@ int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
  * (nb_order_teaches) is not found, and its inputs are not computed. */
 int nb_drawn_lesson(struct nb_drawn *drawn, const struct nb_live *live, const struct nb_view *view,
                     uint64_t number, const struct nb_stack_weights *twin, bool *found);
+/* Whether inputs of a document that is to teach should be kept for the twin of `twin`. */
+bool nb_drawn_keeps(const struct nb_model *counts, const struct nb_stack_weights *twin);
+/* Teaches a document to the twin of `weights`, from inputs that it has without itself. Computes
+ * them again, from its rows, if the twin needs more of them. On the same thread. Returns 0 or a
+ * code. */
+int nb_drawn_teach_twin(const struct nb_live *live, struct nb_stack_weights *weights,
+                        struct nb_stack_inputs *inputs, const struct nb_rows *rows, uint32_t label,
+                        double weight);
 /* Makes the model's list of living entries, unless it exists. Returns 0 or a code. */
 int nb_refit_list(struct nb_live *live, const struct nb_view *view);
 

@@ -217,6 +217,23 @@ int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_input
  * NB_NO_MEMORY, and then nothing was changed. */
 int nb_stack_twin_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                         uint32_t label, double weight);
+/* The same step in two parts, for inputs whose evidence may not have been kept: with a thousand
+ * labels it is most of a megabyte, and the twin is settled on most documents. The first part needs
+ * the inputs alone. It sets *teaches to whether the second has something to do. Returns as
+ * nb_stack_twin_learn does. */
+int nb_stack_twin_weigh(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                        uint32_t label, double weight, bool *teaches);
+/* The second part, with inputs that are kept: those of the first part, or the same computed again.
+ * Before the weights learn anything else. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_twin_learn_features(struct nb_stack_weights *weights,
+                                 const struct nb_stack_inputs *inputs, uint32_t label,
+                                 double weight);
+/* Whether the evidence should be kept of a document that is to teach, in a model of so many labels
+ * and documents: there is not much of it, or the twin is seldom settled. What is computed again may
+ * differ in the last digit, so this depends on nothing but the weights and the counts, which a
+ * replay repeats. */
+bool nb_stack_twin_keeps(const struct nb_stack_weights *weights, uint32_t labels,
+                         uint64_t documents);
 /* A copy of what the stack has learned, with the twin's start values; order's numbers are 0. Under
  * the read lock of `weights`. NULL: out of memory. */
 struct nb_stack_weights *nb_stack_weights_with_new_twin(const struct nb_stack_weights *weights);

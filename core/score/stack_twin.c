@@ -167,8 +167,18 @@ static void learn_biases(const struct step *s)
     }
 }
 
-/* Everything that the step needs memory for, so that it cannot fail half way. */
+/* Everything that a part of the step needs memory for, so that it cannot fail half way: of the one
+ * that weighs, */
 static int make_room(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs)
+{
+    int rc = nb_scores_grow(&weights->scratch, inputs->size);
+    weights->scratch.size = inputs->size;
+    return rc != 0 ? rc : nb_weights_reserve(&weights->twin, NB_STACK_TWIN_PLACES);
+}
+
+/* and of that which learns features. */
+static int make_features_room(struct nb_stack_weights *weights,
+                              const struct nb_stack_inputs *inputs)
 {
     const struct nb_stack_evidence *evidence = inputs->evidence;
     size_t slots = evidence->term_count;
@@ -179,12 +189,7 @@ static int make_room(struct nb_stack_weights *weights, const struct nb_stack_inp
         size_t end = nb_stack_bias_place(inputs->labels[v] + 1);
         places = end > places ? end : places;
     }
-    int rc = nb_scores_grow(&weights->scratch, inputs->size);
-    weights->scratch.size = inputs->size;
-    if (rc == 0)
-        rc = nb_weights_reserve(&weights->twin, NB_STACK_TWIN_PLACES);
-    if (rc == 0)
-        rc = nb_weights_grow(&weights->twin_biases, places, weights->lock);
+    int rc = nb_weights_grow(&weights->twin_biases, places, weights->lock);
     if (rc == 0)
         rc = nb_weights_reserve(&weights->twin_biases, (size_t)inputs->size * 2);
     if (rc == 0)
@@ -192,38 +197,88 @@ static int make_room(struct nb_stack_weights *weights, const struct nb_stack_inp
     return rc != 0 ? rc : nb_slots_reserve(&weights->slots, slots);
 }
 
-/* Under the weights' lock. */
-static void learn(const struct step *s)
+/* Under the weights' lock. Returns whether the document teaches features. */
+static bool weigh(const struct step *s)
 {
     struct nb_scores *scores = &s->weights->scratch;
     take_scores(s, scores->log_scores);
     learn_mixture(s);
     nb_scores_rank(scores);
-    if (1 - scores->probabilities[s->place] < SETTLED)
-        return;
+    return 1 - scores->probabilities[s->place] >= SETTLED;
+}
+
+/* Under the weights' lock, after weigh, whose probabilities it takes. */
+static void learn(const struct step *s)
+{
     put_errors(s, s->inputs->evidence->errors);
     learn_features(s);
     learn_values(s);
     learn_biases(s);
 }
 
-int nb_stack_twin_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
-                        uint32_t label, double weight)
+/* Whether there is a step to be done. */
+static bool begin(struct step *s, struct nb_stack_weights *weights,
+                  const struct nb_stack_inputs *inputs, uint32_t label, double weight)
 {
-    struct step s = {.weights = weights, .inputs = inputs, .weight = weight};
+    *s = (struct step){.weights = weights, .inputs = inputs, .weight = weight};
     assert(weight > 0 && weight <= 1);
-    while (s.place < inputs->size && inputs->labels[s.place] != label)
-        s.place++;
-    if (inputs->size < 2 || s.place == inputs->size || !inputs->is_kept)
+    while (s->place < inputs->size && inputs->labels[s->place] != label)
+        s->place++;
+    return inputs->size >= 2 && s->place < inputs->size;
+}
+
+int nb_stack_twin_weigh(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                        uint32_t label, double weight, bool *teaches)
+{
+    struct step s;
+    *teaches = false;
+    if (!begin(&s, weights, inputs, label, weight) || !inputs->has_twin)
         return 0;
     if (nb_stack_is_of_other_settings(weights, inputs))
         return NB_CORRUPT;
     if (make_room(weights, inputs) != 0)
         return NB_NO_MEMORY;
     nb_lock_write(weights->lock);
+    *teaches = weigh(&s);
+    nb_lock_release(weights->lock);
+    return 0;
+}
+
+int nb_stack_twin_learn_features(struct nb_stack_weights *weights,
+                                 const struct nb_stack_inputs *inputs, uint32_t label,
+                                 double weight)
+{
+    struct step s;
+    bool is_step = begin(&s, weights, inputs, label, weight);
+    assert(is_step && inputs->is_kept && weights->scratch.size == inputs->size);
+    if (!is_step || make_features_room(weights, inputs) != 0)
+        return NB_NO_MEMORY;
+    nb_lock_write(weights->lock);
     learn(&s);
     nb_lock_release(weights->lock);
     return 0;
+}
+
+int nb_stack_twin_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                        uint32_t label, double weight)
+{
+    bool teaches;
+    if (!inputs->is_kept)
+        return 0;
+    if (make_features_room(weights, inputs) != 0)
+        return NB_NO_MEMORY;
+    int rc = nb_stack_twin_weigh(weights, inputs, label, weight, &teaches);
+    return rc != 0 || !teaches ? rc : nb_stack_twin_learn_features(weights, inputs, label, weight);
+}
+
+bool nb_stack_twin_keeps(const struct nb_stack_weights *weights, uint32_t labels,
+                         uint64_t documents)
+{
+    enum { FEW_LABELS = 32 };
+    const double most = 0.2; /* loss of a document; that of a certain verdict is .105 */
+    double memory = weights->settings.memory;
+    double all = memory * (1 - pow(1 - 1 / memory, (double)documents));
+    return labels <= FEW_LABELS || nb_weights_at(&weights->twin, NB_STACK_TWIN_LOSS) > most * all;
 }
 
 /* ---- from other weights ---------------------------------------------------------------------- */
