@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/replica/operation.h"
 
+#include <assert.h>
+
 #include "core/base/feature.h"
 #include "core/base/pack.h"
 #include "core/live/names.h"
@@ -172,6 +174,13 @@ static int read_errand(struct nb_unpacker *u, struct nb_errand *e, struct nb_err
     if (is_rename && (nb_check_label(e->from, NULL) != 0 || nb_check_label(e->to, NULL) != 0))
         return corrupt(error, "a label");
     return 0;
+}
+
+enum nb_operation_kind nb_operation_kind_of(struct nb_string written)
+{
+    enum { AT = sizeof NB_OPERATION_MAGIC - 1 + 3 }; /* behind three versions */
+    assert(written.length > AT);
+    return (enum nb_operation_kind)(unsigned char)written.bytes[AT];
 }
 
 int nb_operation_read(struct nb_operation *o, struct nb_string written, struct nb_error *error)

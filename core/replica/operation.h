@@ -61,7 +61,7 @@ enum { NB_MESSAGE_ID_MOST = 40 }; /* bytes of the id of a message, with a NUL */
 
 enum nb_operation_kind {
     NB_OPERATION_CHANGE,
-    NB_OPERATION_ERRAND, /* plus enum nb_errand_kind */
+    NB_OPERATION_ERRAND, /* plus enum nb_errand_kind: to which new ones are added at the end */
     NB_OPERATION_KINDS = NB_OPERATION_ERRAND + NB_ERRANDS
 };
 
@@ -113,6 +113,9 @@ int nb_operation_feature_write(const struct nb_operation_feature *feature, struc
  * text says which. NB_CORRUPT: it is no operation. */
 int nb_operation_read(struct nb_operation *operation, struct nb_string written,
                       struct nb_error *error);
+
+/* The kind of an operation that was written here. */
+enum nb_operation_kind nb_operation_kind_of(struct nb_string written);
 
 struct nb_unpacker;
 /* The next feature of `features` of an operation that was read. */

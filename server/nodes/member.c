@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Written form: a byte for the format, 1; varints: place in the stream, version of the tokenizer,
- * version of applying. What follows is passed over.
+ * version of applying, kinds of operations. What follows is passed over.
  */
 #include "server/nodes/member.h"
 
@@ -29,6 +29,7 @@ int nb_member_write(const struct nb_member *m, struct nb_buffer *out)
     nb_pack_varint(&w, m->applied);
     nb_pack_varint(&w, m->tokenizer);
     nb_pack_varint(&w, m->apply);
+    nb_pack_varint(&w, m->kinds);
     return w.code;
 }
 
@@ -37,11 +38,10 @@ bool nb_member_read(struct nb_member *m, struct nb_string written)
     struct nb_unpacker u = nb_unpacker_of(written.bytes, written.length);
     uint8_t format = nb_unpack_u8(&u);
     m->applied = nb_unpack_varint(&u);
-    uint64_t tokenizer = nb_unpack_varint(&u);
-    uint64_t apply = nb_unpack_varint(&u);
-    m->tokenizer = (uint32_t)tokenizer;
-    m->apply = (uint32_t)apply;
-    return !u.failed && format == FORMAT && tokenizer <= UINT32_MAX && apply <= UINT32_MAX;
+    m->tokenizer = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
+    m->apply = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
+    m->kinds = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
+    return !u.failed && format == FORMAT;
 }
 
 static bool is_within(const struct nb_member *m, int64_t now, int64_t age)
@@ -66,12 +66,13 @@ uint64_t nb_members_cut(const struct nb_member *members, size_t count, const cha
     return has_self && has_other && least > 0 ? least - 1 : 0;
 }
 
-uint32_t nb_members_apply(const struct nb_member *members, size_t count,
-                          const struct nb_member_ages *ages)
+const struct nb_member *nb_members_oldest(const struct nb_member *members, size_t count,
+                                          const struct nb_member_ages *ages)
 {
-    uint32_t least = UINT32_MAX;
+    const struct nb_member *oldest = NULL;
     for (size_t i = 0; i < count; i++)
-        if (is_within(&members[i], ages->now, ages->known) && members[i].apply < least)
-            least = members[i].apply;
-    return least;
+        if (is_within(&members[i], ages->now, ages->known) &&
+            (oldest == NULL || members[i].kinds < oldest->kinds))
+            oldest = &members[i];
+    return oldest;
 }

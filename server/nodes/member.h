@@ -18,7 +18,8 @@ enum { NB_MEMBER_NAME_MOST = 64, NB_MEMBERS_MOST = 1000 };
 struct nb_member {
     char name[NB_MEMBER_NAME_MOST + 1]; /* is not written: the subject has it */
     uint64_t applied;                   /* place in the stream that is on its disk */
-    uint32_t tokenizer, apply;          /* the newest versions that it knows */
+    uint32_t tokenizer, apply;          /* versions that it has */
+    uint32_t kinds;                     /* of operations that it knows: those below this number */
     int64_t heard;                      /* is not written: when, by the clock of NATS, in ns */
 };
 
@@ -45,8 +46,8 @@ struct nb_member_ages {
 uint64_t nb_members_cut(const struct nb_member *members, size_t count, const char *self,
                         const struct nb_member_ages *ages);
 
-/* The newest version of applying that all members know. */
-uint32_t nb_members_apply(const struct nb_member *members, size_t count,
-                          const struct nb_member_ages *ages);
+/* The member that knows the fewest kinds of operations; NULL: none is known. */
+const struct nb_member *nb_members_oldest(const struct nb_member *members, size_t count,
+                                          const struct nb_member_ages *ages);
 
 #endif

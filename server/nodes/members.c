@@ -24,6 +24,7 @@ enum {
     REST_NANOSECONDS = 100000000,
     ROUND_SECONDS = 5,  /* at most, between two words of a node */
     ALIVE_SECONDS = 60, /* since which it has said nothing */
+    MISSING_SECONDS = 30,
     WAIT_MILLISECONDS = 2000,
     HOST_MOST = 48,
 };
@@ -37,13 +38,23 @@ struct nb_members {
     atomic_bool stops;
     char name[NB_MEMBER_NAME_MOST + 1];
     char stream[NB_SUBJECT_MOST], subject[NB_SUBJECT_MOST + NB_MEMBER_NAME_MOST];
-    bool is_made; /* the stream */
+    bool is_new;      /* the node had no changes when it started: the cluster may be new */
+    bool is_made;     /* the stream */
+    uint64_t missing; /* since when it is not; 0: it was there when it was asked for */
     struct nb_member *list;
     size_t count;
     uint64_t cut, since; /* what nobody needed then; when, by our clock */
 };
 
 /* ---- the stream of members ------------------------------------------------------------------- */
+
+/* Servers that have just started may not know the stream yet. */
+static bool is_early(struct nb_members *m)
+{
+    uint64_t now = nb_clock_monotonic();
+    m->missing = m->missing == 0 ? now : m->missing;
+    return !m->is_new && now - m->missing < MISSING_SECONDS * (uint64_t)SECOND;
+}
 
 static natsStatus make(struct nb_members *m, jsCtx *context)
 {
@@ -53,7 +64,7 @@ static natsStatus make(struct nb_members *m, jsCtx *context)
     const char *list[] = {subjects};
     natsStatus s = js_GetStreamInfo(&info, context, m->stream, NULL, NULL);
     jsStreamInfo_Destroy(info);
-    if (s != NATS_NOT_FOUND)
+    if (s != NATS_NOT_FOUND || is_early(m))
         return s;
     info = NULL;
     (void)snprintf(subjects, sizeof subjects, "%s.members.*", m->nodes->config->cluster_stream);
@@ -76,7 +87,8 @@ static natsStatus announce(struct nb_members *m, jsCtx *context)
 {
     const struct nb_member self = {.applied = atomic_load(&m->nodes->engine->standing.applied),
                                    .tokenizer = NB_TOKENIZER_VERSION,
-                                   .apply = NB_APPLY_VERSION};
+                                   .apply = NB_APPLY_VERSION,
+                                   .kinds = NB_OPERATION_KINDS};
     struct nb_buffer written = {0};
     natsStatus s = nb_member_write(&self, &written) == 0 ? NATS_OK : NATS_NO_MEMORY;
     if (s == NATS_OK)
@@ -133,7 +145,8 @@ static natsStatus read_all(struct nb_members *m, jsCtx *context)
     return s;
 }
 
-/* ---- cutting --------------------------------------------------------------------------------- */
+/* ---- what follows
+ * --------------------------------------------------------------------------------- */
 
 static natsStatus purge(struct nb_members *m, jsCtx *context, uint64_t cut)
 {
@@ -149,20 +162,40 @@ static natsStatus purge(struct nb_members *m, jsCtx *context, uint64_t cut)
     return s;
 }
 
-/* What nobody has needed for keep_seconds goes: for so long the servers know a change that is
- * published again (stream.c), and nodes that come soon have what they need. */
-static natsStatus cut(struct nb_members *m, jsCtx *context)
+/* The clock is that of NATS: the newest word is from now. */
+static struct nb_member_ages ages_of(const struct nb_members *m)
 {
     const struct nb_config *config = m->nodes->config;
     struct nb_member_ages ages = {.known = (int64_t)config->cluster_member_seconds * SECOND,
                                   .alive = ALIVE_SECONDS * SECOND};
+    for (size_t i = 0; i < m->count; i++)
+        ages.now = m->list[i].heard > ages.now ? m->list[i].heard : ages.now;
+    return ages;
+}
+
+/* For nb_publish. */
+static void note_oldest(struct nb_members *m, const struct nb_member_ages *ages)
+{
+    const struct nb_member *oldest = nb_members_oldest(m->list, m->count, ages);
+    struct nb_nodes *n = m->nodes;
+    if (oldest == NULL)
+        return;
+    pthread_mutex_lock(&n->lock);
+    n->kinds = oldest->kinds;
+    (void)snprintf(n->oldest, sizeof n->oldest, "%s", oldest->name);
+    pthread_mutex_unlock(&n->lock);
+}
+
+/* What nobody has needed for keep_seconds goes: for so long the servers know a change that is
+ * published again (stream.c), and nodes that come soon have what they need. */
+static natsStatus cut(struct nb_members *m, jsCtx *context, const struct nb_member_ages *ages)
+{
+    const struct nb_config *config = m->nodes->config;
     uint64_t now = nb_clock_monotonic();
     natsStatus s = NATS_OK;
     if (config->cluster_peers[0] == '\0')
         return NATS_OK;
-    for (size_t i = 0; i < m->count; i++)
-        ages.now = m->list[i].heard > ages.now ? m->list[i].heard : ages.now;
-    uint64_t here = nb_members_cut(m->list, m->count, m->name, &ages);
+    uint64_t here = nb_members_cut(m->list, m->count, m->name, ages);
     if (here < m->cut) /* somebody has come who needs it still, or the stream is another one */
         m->cut = here;
     if (now - m->since < config->cluster_keep_seconds * (uint64_t)SECOND)
@@ -180,12 +213,17 @@ static natsStatus do_round(struct nb_members *m, jsCtx *context)
 {
     natsStatus s = m->is_made ? NATS_OK : make(m, context);
     m->is_made = s == NATS_OK;
+    if (m->is_made)
+        m->missing = 0;
     if (s == NATS_OK)
         s = announce(m, context);
     if (s == NATS_OK)
         s = read_all(m, context);
+    const struct nb_member_ages ages = ages_of(m);
     if (s == NATS_OK)
-        s = cut(m, context);
+        note_oldest(m, &ages);
+    if (s == NATS_OK)
+        s = cut(m, context, &ages);
     if (s != NATS_OK) /* it may have been deleted */
         m->is_made = false;
     return s;
@@ -235,6 +273,7 @@ int nb_members_start(struct nb_nodes *nodes, struct nb_members **members, struct
         return nb_error_no_memory(error);
     }
     m->nodes = nodes;
+    m->is_new = atomic_load(&nodes->engine->standing.applied) == 0;
     name_self(m, nodes->config);
     (void)snprintf(m->stream, sizeof m->stream, "%s_members", nodes->config->cluster_stream);
     (void)snprintf(m->subject, sizeof m->subject, "%s.members.%s", nodes->config->cluster_stream,

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "core/live/state.h"
+#include "core/replica/operation.h"
 #include "core/replica/replica.h"
 #include "server/base/log.h"
 #include "server/nodes/follow.h"
@@ -75,6 +76,7 @@ int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
     n->config = config;
     pthread_mutex_init(&n->lock, NULL);
     pthread_rwlock_init(&n->using, NULL);
+    n->kinds = NB_OPERATION_KINDS; /* until it has heard of the others */
     nb_place_identify(n);
     atomic_store(&n->last, atomic_load(&engine->standing.applied));
     (void)snprintf(n->reason, sizeof n->reason, "it has not found the stream yet");

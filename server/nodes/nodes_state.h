@@ -27,6 +27,8 @@ struct nb_nodes {
     pthread_mutex_t lock; /* of what follows */
     char reason[NB_ERROR_TEXT];
     bool is_refused;
+    uint32_t kinds;         /* of operations that all members know, and ... */
+    char oldest[80];        /* ... the name of the one that knows no more */
     pthread_rwlock_t using; /* held while `stream` and `replica` are used by other threads */
     struct nb_stream stream;
     struct nb_replica *replica;

@@ -129,7 +129,12 @@ int nb_place_find(struct nb_nodes *n, struct nb_error *error)
         n->stream = stream;
         pthread_rwlock_unlock(&n->using);
     }
-    rc = nb_stream_find(&n->stream, n->config, n->identity, &state, error);
+    /* Servers that have just started may not know the stream yet: who belongs to it does not make
+     * another one in its place. */
+    if (n->engine->standing.is_known)
+        rc = nb_stream_find(&n->stream, n->config, NULL, &state, error);
+    if (rc == 0)
+        rc = nb_stream_find(&n->stream, n->config, n->identity, &state, error);
     if (rc == 0 && n->replica == NULL)
         rc = make_replica(n, &state, error);
     if (rc == 0)

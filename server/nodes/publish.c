@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
+#include "core/replica/operation.h"
 #include "core/replica/replica.h"
 #include "server/nodes/nodes_state.h"
 
@@ -38,13 +39,31 @@ static int make_message(struct nb_nodes *n, const struct nb_witness *witness,
     return s == NATS_OK ? 0 : NB_NO_MEMORY;
 }
 
+/* While nodes of an older program are there, kinds of changes that they do not know wait: they
+ * would have to stop following. */
+static int check_kind(struct nb_nodes *n, struct nb_string bytes, struct nb_error *error)
+{
+    int rc = 0;
+    uint32_t kind = (uint32_t)nb_operation_kind_of(bytes);
+    pthread_mutex_lock(&n->lock);
+    if (kind >= n->kinds)
+        rc = nb_error_set(error, NB_STOPPING,
+                          "the node '%s' of this cluster has an older bayesd, which cannot make "
+                          "this change: install the same on all nodes, then send it again",
+                          n->oldest);
+    pthread_mutex_unlock(&n->lock);
+    return rc;
+}
+
 int nb_publish(void *user, const char *id, const struct nb_witness *witness, struct nb_string bytes,
                struct nb_error *error)
 {
     struct nb_nodes *n = user;
     natsMsg *message = NULL;
     natsStatus s = NATS_CONNECTION_CLOSED;
-    int rc = 0;
+    int rc = check_kind(n, bytes, error);
+    if (rc != 0)
+        return rc;
     pthread_rwlock_rdlock(&n->using);
     if (nb_stream_is_connected(&n->stream)) {
         rc = make_message(n, witness, bytes, &message);

@@ -261,3 +261,29 @@ def test_a_node_without_peers_says_what_it_needs(nodes):
     node.start()
     node.wait_joined()
     assert_same(site)
+
+
+# ---- nodes of different versions ----------------------------------------------------------------
+def test_a_kind_of_change_that_one_node_does_not_know(nodes):
+    """It waits until all nodes are new; what all know goes on."""
+    site = nodes.site(nodes=2, settings={"cluster": {"keep_seconds": 1}}).start()
+    taught(site, 0, 2)
+    wait_for(lambda: site.stream(f"{STREAM}_members"), "they tell of themselves", 30, 0.1)
+
+    def say(kinds):
+        """As a node that knows these kinds: format, place, versions of the tokenizer and of applying, kinds."""
+        with site.connect() as connection:
+            connection.publish(f"{STREAM}.members.an-old-one", bytes([1, 1, 1, 1, kinds]))
+
+    def puts(*statuses):
+        wait_for(lambda: node.client.put(path_of("another"), {"smoothing": 0.5}).status in statuses, f"one of {statuses}", 20, 0.1)
+    say(1)  # changes of documents, and no errands
+    for node in site.nodes:
+        puts(503)
+        said = node.client.put(path_of("another"), {"smoothing": 0.5})
+        holds("an-old-one" in said.json["detail"], said.body)
+    taught(site, 2, 4)
+    say(200)
+    for node in site.nodes:
+        puts(200, 201)
+    assert_same(site)

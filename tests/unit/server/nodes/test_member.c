@@ -9,7 +9,8 @@
 
 START_TEST(reads_what_it_has_written)
 {
-    const struct nb_member told = {.applied = UINT64_MAX, .tokenizer = 12, .apply = UINT32_MAX};
+    const struct nb_member told = {
+        .applied = UINT64_MAX, .tokenizer = 12, .apply = UINT32_MAX, .kinds = 5};
     struct nb_member read = {.heard = 7};
     struct nb_buffer written = {0};
     ck_assert_int_eq(nb_member_write(&told, &written), 0);
@@ -17,6 +18,7 @@ START_TEST(reads_what_it_has_written)
     ck_assert(read.applied == told.applied);
     ck_assert_uint_eq(read.tokenizer, 12);
     ck_assert_uint_eq(read.apply, UINT32_MAX);
+    ck_assert_uint_eq(read.kinds, 5);
     ck_assert(read.heard == 7);
     for (size_t i = 0; i < written.length; i++)
         ck_assert(!nb_member_read(&read, (struct nb_string){written.bytes, i}));
@@ -47,17 +49,17 @@ static const struct {
     size_t count;
     uint64_t cut;
 } cuts[] = {
-    {{{"", 0, 0, 0, 0}}, 0, 0},
-    {{{"a", 9, 1, 1, NOW}}, 1, 0},                      /* alone: nobody has its store */
-    {{{"b", 9, 1, 1, NOW}, {"c", 9, 1, 1, NOW}}, 2, 0}, /* without itself */
-    {{{"a", 9, 1, 1, NOW}, {"b", 7, 1, 1, NOW}}, 2, 6}, /* the slower one */
-    {{{"a", 5, 1, 1, NOW}, {"b", 7, 1, 1, NOW}}, 2, 4}, /* which may be itself */
-    {{{"a", 5, 1, 1, NOW - 999}, {"b", 7, 1, 1, NOW}}, 2, 4} /* however long ago */,
-    {{{"a", 9, 1, 1, NOW}, {"b", 8, 1, 1, NOW}, {"c", 2, 1, 1, NOW - KNOWN}}, 3, 1},
-    {{{"a", 9, 1, 1, NOW}, {"b", 8, 1, 1, NOW}, {"c", 2, 1, 1, NOW - KNOWN - 1}}, 3, 7},
-    {{{"a", 9, 1, 1, NOW}, {"b", 8, 1, 1, NOW - ALIVE}}, 2, 7},
-    {{{"a", 9, 1, 1, NOW}, {"b", 8, 1, 1, NOW - ALIVE - 1}}, 2, 0}, /* nobody is alive */
-    {{{"a", 9, 1, 1, NOW}, {"b", 0, 1, 1, NOW}}, 2, 0},
+    {{{"", 0, 0, 0, 8, 0}}, 0, 0},
+    {{{"a", 9, 1, 1, 8, NOW}}, 1, 0},                         /* alone: nobody has its store */
+    {{{"b", 9, 1, 1, 8, NOW}, {"c", 9, 1, 1, 8, NOW}}, 2, 0}, /* without itself */
+    {{{"a", 9, 1, 1, 8, NOW}, {"b", 7, 1, 1, 8, NOW}}, 2, 6}, /* the slower one */
+    {{{"a", 5, 1, 1, 8, NOW}, {"b", 7, 1, 1, 8, NOW}}, 2, 4}, /* which may be itself */
+    {{{"a", 5, 1, 1, 8, NOW - 999}, {"b", 7, 1, 1, 8, NOW}}, 2, 4} /* however long ago */,
+    {{{"a", 9, 1, 1, 8, NOW}, {"b", 8, 1, 1, 8, NOW}, {"c", 2, 1, 1, 8, NOW - KNOWN}}, 3, 1},
+    {{{"a", 9, 1, 1, 8, NOW}, {"b", 8, 1, 1, 8, NOW}, {"c", 2, 1, 1, 8, NOW - KNOWN - 1}}, 3, 7},
+    {{{"a", 9, 1, 1, 8, NOW}, {"b", 8, 1, 1, 8, NOW - ALIVE}}, 2, 7},
+    {{{"a", 9, 1, 1, 8, NOW}, {"b", 8, 1, 1, 8, NOW - ALIVE - 1}}, 2, 0}, /* nobody is alive */
+    {{{"a", 9, 1, 1, 8, NOW}, {"b", 0, 1, 1, 8, NOW}}, 2, 0},
 };
 
 START_TEST(cuts_what_nobody_needs)
@@ -68,13 +70,14 @@ START_TEST(cuts_what_nobody_needs)
 }
 END_TEST
 
-START_TEST(applies_what_all_know)
+START_TEST(finds_who_knows_the_least)
 {
     const struct nb_member_ages ages = {NOW, KNOWN, ALIVE};
     const struct nb_member members[] = {
-        {"a", 9, 1, 3, NOW}, {"b", 9, 1, 2, NOW - KNOWN}, {"c", 9, 1, 1, NOW - KNOWN - 1}};
-    ck_assert_uint_eq(nb_members_apply(members, 1, &ages), 3);
-    ck_assert_uint_eq(nb_members_apply(members, 3, &ages), 2);
+        {"a", 9, 1, 1, 3, NOW}, {"b", 9, 1, 1, 2, NOW - KNOWN}, {"c", 9, 1, 1, 1, NOW - KNOWN - 1}};
+    ck_assert_ptr_null(nb_members_oldest(members, 0, &ages));
+    ck_assert_ptr_eq(nb_members_oldest(members, 1, &ages), &members[0]);
+    ck_assert_ptr_eq(nb_members_oldest(members, 3, &ages), &members[1]);
 }
 END_TEST
 
@@ -85,7 +88,7 @@ int main(void)
     tcase_add_test(tcase, reads_what_it_has_written);
     tcase_add_test(tcase, a_name_is_one_word_of_a_subject);
     tcase_add_loop_test(tcase, cuts_what_nobody_needs, 0, (int)(sizeof cuts / sizeof cuts[0]));
-    tcase_add_test(tcase, applies_what_all_know);
+    tcase_add_test(tcase, finds_who_knows_the_least);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
