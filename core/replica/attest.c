@@ -32,13 +32,20 @@ void nb_attest_begin(struct nb_replica *r)
 
 /* ---- who is right ---------------------------------------------------------------------------- */
 
-static int astray(struct nb_replica *r, uint64_t position, struct nb_error *error)
+/* `whose`: who has another one there, or before, if this node does not remember what it had before.
+ */
+static int astray(struct nb_replica *r, uint64_t position, const char *whose,
+                  struct nb_error *error)
 {
-    (void)nb_error_set(&r->astray, NB_CONFLICT,
-                       "this node was given another change at %llu than the stream '%s' has: the "
-                       "copy of a NATS server differs; give this node an empty store, or the "
-                       "backup of another node",
-                       (unsigned long long)position, r->engine->standing.stream);
+    uint64_t before;
+    bool is_first = position == 1 || nb_chain_at(&r->chain, position - 1, &before);
+    (void)nb_error_set(
+        &r->astray, NB_CONFLICT,
+        "this node was given another change at %llu%s than %s of '%s': the copy of a "
+        "NATS server differs; give this node an empty store, or the backup of "
+        "another node",
+        (unsigned long long)position, is_first ? "" : " or before", whose,
+        r->engine->standing.stream);
     atomic_store(&r->is_astray, true);
     if (error != NULL)
         *error = r->astray;
@@ -73,7 +80,7 @@ static int read_on(struct nb_replica *r, struct nb_chained *at, bool *is_broken,
     if (is_known && *is_broken)
         *at = (struct nb_chained){at->position, own};
     else if (is_known && own != at->chain)
-        return astray(r, at->position, error);
+        return astray(r, at->position, "the leader of the stream", error);
     *is_broken &= !is_known;
     return 0;
 }
@@ -140,8 +147,8 @@ int nb_attest_judge(struct nb_replica *r, const struct nb_witness *w, uint64_t p
     if (r->verified != 0 && nb_clock_monotonic() - r->verified < VERIFIED_FOR)
         return 0;
     int rc = nb_attest_verify(r, VERIFIED_MOST, error);
-    if (rc == NB_TOO_LARGE) /* nobody has agreed with what this node has since then */
-        rc = astray(r, w->position, error);
+    if (rc == NB_TOO_LARGE) /* nobody has agreed for so long that it cannot be read who is right */
+        rc = astray(r, w->position, "another node of the stream", error);
     if (rc != 0)
         return rc;
     r->verified = nb_clock_monotonic();

@@ -32,9 +32,14 @@ static void rest(void)
     (void)nanosleep(&pause, NULL); /* it may wake early */
 }
 
+/* A stream that does not answer is no reason to take back that this node must not follow it. */
 static void say(struct nb_nodes *n, bool is_refused, const struct nb_error *why)
 {
     pthread_mutex_lock(&n->lock);
+    if (n->is_refused && why->code == NB_STOPPING) {
+        pthread_mutex_unlock(&n->lock);
+        return;
+    }
     bool is_new = strcmp(n->reason, why->text) != 0;
     (void)snprintf(n->reason, sizeof n->reason, "%s", why->text);
     n->is_refused = is_refused;

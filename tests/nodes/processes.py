@@ -187,8 +187,8 @@ class Node(Member):
         return status == 200 and said["cluster"]["connected"] and not said["cluster"]["behind"]
 
     def applied(self):
-        """The number of the last change that is on its disk."""
-        return self.ready()[1]["cluster"]["applied"]
+        """The number of the last change that is on its disk; -1 while it says that it must not follow."""
+        return self.ready()[1].get("cluster", {}).get("applied", -1)
 
     def digest(self):
         """{"number", "digest"} of what it has learned."""

@@ -26,6 +26,15 @@ def trained(node, path, id, label="ham", text="some words", **more):
     return node.client.post(path + "/train", {"id": id, "label": label, "text": text, **more})
 
 
+def taken(node, path, id, *more):
+    """The reply to a change, which may be refused for a while: servers that have just started choose their leader."""
+    def made():
+        reply = trained(node, path, id, *more)
+        holds(reply.status in (200, 503), reply.body)
+        return reply.status == 200 and reply
+    return wait_for(made, f"{node.name} takes {id}: {node.ready()}", 30, 0.1)
+
+
 def barrier(site):
     """A change by each node, once all of them take changes: the highest number. What was sent before is done then."""
     def is_taken(node):
@@ -196,7 +205,7 @@ def one_round(site, account, rng, default, turn, disturbance):
             asker.stop()
     equal(asker.faults, [], "verdicts while that was so")
     site.wait_whole(STREAM)
-    assert_same(site)
+    assert_same_or_mended(site)
     account.settle(rng.choice(site.nodes).client)
     if turn % 5 == 4:
         account.check(rng.choice(site.nodes).client, rng)
@@ -221,7 +230,7 @@ def test_without_nats(nodes):
         equal(node.client.post(path + "/classify", {"text": "some words"}).ok().json["label"], "ham")
     site.start_servers()
     assert_same(site)
-    equal(trained(site.nodes[1], path, "three", "spam").ok().json["status"], "learned")
+    holds(taken(site.nodes[1], path, "three", "spam").json["status"] in ("learned", "unchanged"), "it is learned")
     assert_same(site)
 
 
@@ -330,7 +339,7 @@ def test_a_stream_that_has_lost_its_end(nodes):
         subprocess.run(["cp", "-a", server.data, server.data + ".old"], check=True)
     site.start_servers()
     number = barrier(site)
-    late = number_of(trained(site.nodes[1], path, "late", "spam", "other words").ok())
+    late = number_of(taken(site.nodes[1], path, "late", "spam", "other words"))
     holds(late > number, late)
     for node in site.nodes:
         wait_for(lambda node=node: node.applied() >= late, f"{node.name} has it")
@@ -359,7 +368,7 @@ def test_a_stream_that_has_lost_its_end_and_goes_on(nodes):
     site.start_servers()
     barrier(site)
     for turn in range(5):
-        late = number_of(trained(absent, path, f"late {turn}", "spam", "other words").ok())
+        late = number_of(taken(absent, path, f"late {turn}", "spam", "other words"))
     absent.kill()
     for node in site.nodes[1:]:
         node.kill()
@@ -399,6 +408,42 @@ def has_stopped(node):
     """It says that it does not follow any more, and why."""
     status, said = node.ready()
     return status == 503 and "stream" in json.dumps(said)
+
+
+def assert_same_or_mended(site):
+    """As assert_same, after a server that led was cut off or stood still."""
+    try:
+        return assert_same(site)
+    except AssertionError:
+        if not any(has_stopped(node) for node in site.nodes):
+            raise
+    mend(site)
+    return assert_same(site)
+
+
+def mend(site):
+    """A server that was cut off or stood still while it led may have come back with a copy of the stream of its own
+    (config/cluster/README.md), and nodes have found that out. What an administrator does then is done."""
+    stopped = [node for node in site.nodes if has_stopped(node)]
+    print(f"    {', '.join(node.name for node in stopped)} found out that a server has another copy", flush=True)
+    leader = site.leader(STREAM)
+    wrong = [leader] if 2 * len(stopped) > len(site.nodes) else [one for one in site.servers if one is not leader]
+    for server in wrong:
+        server.kill()
+        server.empty()
+        server.start()
+        site.wait_whole(STREAM)
+    for node in stopped:
+        node.kill()
+        node.start()
+    time.sleep(5)  # one that was given something else says so again
+    for node in site.nodes:
+        if has_stopped(node):
+            node.kill()
+            node.empty()
+            node.start()
+    for node in site.nodes:
+        node.wait_joined()
 
 
 def same_or_stopped(site):
@@ -508,7 +553,7 @@ def test_a_server_that_is_behind_is_no_loss(nodes):
     time.sleep(3)
     equal(node.client.get(path + "/documents/late").status, 200)
     site.network.heal()
-    assert_same(site)
+    assert_same_or_mended(site)
     holds(node.applied() >= number_of(reply), node.ready())
 
 
@@ -520,10 +565,13 @@ def test_metrics_of_a_node(nodes):
         named = set(re.findall(r"bayesd_cluster_\w+", board.read()))
     with open(os.path.join(TOP, "config", "monitoring", "alerts.yml"), encoding="utf-8") as alerts:
         named |= set(re.findall(r"bayesd_cluster_\w+", alerts.read()))
-    metrics = dict(re.findall(r"(?m)^(bayesd_cluster_\w+) ([\d.e+]+)$", site.nodes[0].client.get("/metrics").ok().body.decode()))
+    def shown():
+        text = site.nodes[0].client.get("/metrics").ok().body.decode()
+        found = dict(re.findall(r"(?m)^(bayesd_cluster_\w+) ([\d.e+]+)$", text))
+        return found if float(found["bayesd_cluster_connected"]) == 1 else None
+    metrics = wait_for(shown, "it follows", 30, 0.1)
     equal(sorted(named - set(metrics)), [], f"of {sorted(metrics)}")
     holds(float(metrics["bayesd_cluster_applied"]) >= number, metrics)
-    equal(float(metrics["bayesd_cluster_connected"]), 1.0)
     site.network.cut(site.nodes[0].name)
     wait_for(lambda: b"\nbayesd_cluster_connected 0\n" in site.nodes[0].client.get("/metrics").ok().body, "it is cut off", 60, 0.2)
     equal(site.nodes[0].ready()[1]["cluster"]["connected"], False)
