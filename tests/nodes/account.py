@@ -5,8 +5,8 @@ Each request that may have changed something is an Event: one that was acknowled
 its place in the order of changes. Others float: those without an answer, or with an answer that promises nothing, were
 made at any place after they were sent, once or not at all; those whose reply has no number were made between what was
 acknowledged before they were sent and what was sent after their reply; and those that go from document to document (an
-undo, a merge, the end of a label) meet each of them at a place of its own. settle() goes through the events of each model
-in the order of their numbers, and looks for places of what floats that give what each receipt said and what a node has.
+undo, a merge, the end of a label) meet each of them at a place of its own, but for one that is changed meanwhile. settle()
+goes through the events of each model in the order of their numbers, and looks for places of what floats that give what each receipt said and what a node has.
 There must be some; what does not float leaves no choice. Then the account is that of what is there, and nothing floats.
 
 A document is a chain of (source, label, text): what it is now, and what it was before, for who undoes. Each request has a
@@ -256,19 +256,32 @@ def outcomes(id, chain, order, floating):
     """The chains that a document may have in the end: what floats is applied somewhere, or, if in doubt, nowhere. With them
     the receipt that cannot be, or None."""
     states = {(chain, frozenset(range(len(floating))))}
+    needed = {i for i, one in enumerate(floating) if one.is_certain and not misses(id, one, order, floating)}
     previous = 0
     for event in order:
-        states = with_floating(id, states, floating, previous, event)
+        states = with_floating(id, states, floating, needed, previous, event)
         previous = event.number or previous
         fitting = {(chain, left) for chain, left in states if event.agrees(id, chain)} if event.touches(id) else states
         if not fitting:
             return [], f"{event} says {event.said!r}, before it was {' or '.join(str(summary(c)) for c, _ in states)}"
         states = {(event.changed(id, chain), left) for chain, left in fitting}
-    states = with_floating(id, states, floating, previous, None)
-    return list(dict.fromkeys(chain for chain, left in states if not any(floating[i].is_certain for i in left))), None
+    states = with_floating(id, states, floating, needed, previous, None)
+    return list(dict.fromkeys(chain for chain, left in states if not left & needed)), None
 
 
-def with_floating(id, states, floating, previous, following):
+def misses(id, sweep, order, floating):
+    """Whether a sweep may have left out a document: it looks which ones it is for, and does not touch one that is changed
+    between that look and its turn."""
+    def is_meanwhile(event):
+        if event is sweep or not event.touches(id):
+            return False
+        if event.number is None or event.kind in SWEEPS:
+            return event.after < sweep.before and sweep.after < event.before
+        return sweep.after < event.number < sweep.before
+    return sweep.kind in SWEEPS and any(map(is_meanwhile, (*order, *floating)))
+
+
+def with_floating(id, states, floating, needed, previous, following):
     """Between the number `previous` and the event `following`: of each state what comes of it when some of what floats is applied here."""
     number = NEVER if following is None else following.number  # None: in doubt itself, and of no number
     found, todo = set(states), list(states)
@@ -286,8 +299,7 @@ def with_floating(id, states, floating, previous, following):
     if number is None:
         return found
     over = frozenset(i for i, one in enumerate(floating) if one.before <= number)
-    missed = {i for i in over if floating[i].is_certain}
-    return {(chain, left - over) for chain, left in found if not left & missed}
+    return {(chain, left - over) for chain, left in found if not left & over & needed}
 
 
 def summary(chain):
