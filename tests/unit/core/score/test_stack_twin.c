@@ -235,6 +235,51 @@ START_TEST(what_is_settled_teaches_nothing)
 }
 END_TEST
 
+/* A step whose evidence is computed when it is wanted is the step with evidence that was kept. */
+START_TEST(evidence_may_come_later)
+{
+    struct fixture f, other;
+    bool teaches;
+    fixture_start(&f, label_counts[_i], 19);
+    fixture_start(&other, label_counts[_i], 19);
+    train(&f, 200);
+    train(&other, 200); /* the same documents */
+    uint32_t wrong = (f.last.label + 1) % f.labels;
+    compute(&other, &f.last);
+    ck_assert_int_eq(nb_stack_twin_learn(other.weights, &other.inputs, wrong, .5), 0);
+    nb_stack_inputs_twin(&f.inputs, f.weights, false);
+    ck_assert_int_eq(nb_stack_inputs(f.stack, f.model, f.last.bag, f.last.size, &f.inputs, NULL),
+                     0);
+    ck_assert_int_eq(nb_stack_twin_learn(f.weights, &f.inputs, wrong, .5), 0); /* does nothing */
+    ck_assert_int_eq(nb_stack_twin_weigh(f.weights, &f.inputs, wrong, .5, &teaches), 0);
+    ck_assert(teaches);
+    compute(&f, &f.last);
+    ck_assert_int_eq(nb_stack_twin_learn_features(f.weights, &f.inputs, wrong, .5), 0);
+    for (size_t i = 0; i < NB_STACK_TWIN_PLACES; i++)
+        ck_assert_double_eq(f.weights->twin.values[i], other.weights->twin.values[i]);
+    size_t slots = nb_slots_count(&f.weights->slots);
+    ck_assert_uint_eq(slots, nb_slots_count(&other.weights->slots));
+    ck_assert_mem_eq(f.weights->slots.table.values, other.weights->slots.table.values,
+                     slots * sizeof *f.weights->slots.table.values);
+    fixture_deinit(&f);
+    fixture_deinit(&other);
+}
+END_TEST
+
+/* What the twin keeps follows from its loss, where there are many labels. */
+START_TEST(evidence_is_kept_where_it_is_wanted)
+{
+    struct fixture f;
+    fixture_start(&f, 2, 3);
+    ck_assert(nb_stack_twin_keeps(f.weights, 20, 1000));
+    ck_assert(!nb_stack_twin_keeps(f.weights, 1000, 1000));
+    f.weights->twin.values[NB_STACK_TWIN_LOSS] = 300;
+    ck_assert(nb_stack_twin_keeps(f.weights, 1000, 1000));
+    ck_assert(!nb_stack_twin_keeps(f.weights, 1000, 100000));
+    fixture_deinit(&f);
+}
+END_TEST
+
 /* A leave-one-out step is that of a model that does not have the document. */
 START_TEST(leave_one_out_teaches_as_without_the_document)
 {
@@ -475,6 +520,8 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, a_step_follows_the_gradient, 0, 2 * counts);
     tcase_add_test(t, what_is_settled_teaches_nothing);
+    tcase_add_loop_test(t, evidence_may_come_later, 0, counts);
+    tcase_add_test(t, evidence_is_kept_where_it_is_wanted);
     tcase_add_loop_test(t, leave_one_out_teaches_as_without_the_document, 0, counts);
     tcase_add_loop_test(t, against_all_others_it_counts_too, 0, counts);
     tcase_add_loop_test(t, explanations_add_up, 0, counts);
