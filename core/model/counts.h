@@ -7,6 +7,8 @@
 #ifndef NB_CORE_MODEL_COUNTS_H
 #define NB_CORE_MODEL_COUNTS_H
 
+#include <assert.h>
+
 #include "core/base/prefetch.h"
 #include "core/model/model_private.h"
 
@@ -32,6 +34,20 @@ static inline uint64_t nb_counts_occurrences(const struct nb_model *model, const
 static inline uint32_t nb_counts_labels(const struct nb_model *model, const struct nb_row *row)
 {
     return nb_row_size(&model->pool, row);
+}
+
+/* Documents of a label, and presences of one field in them. */
+static inline uint64_t nb_counts_of_label(const struct nb_model *model, uint32_t label)
+{
+    assert(label < model->label_count);
+    return model->labels[label]->documents;
+}
+
+static inline uint64_t nb_counts_presences(const struct nb_model *model, uint32_t label,
+                                           unsigned field)
+{
+    assert(label < model->label_count && field < NB_FIELDS);
+    return model->labels[label]->presences[field];
 }
 
 /* n_wv and d_wv of a label; zeros when it does not have the feature. */

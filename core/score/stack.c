@@ -147,7 +147,7 @@ static void put_labels(struct nb_stack_view *view, const struct nb_model *model)
     uint32_t labels = nb_model_label_count(model);
     view->size = 0;
     for (uint32_t i = 0; i < labels; i++)
-        if (nb_model_documents(model, sorted[i]) != 0)
+        if (nb_counts_of_label(model, sorted[i]) != 0)
             view->labels[view->size++] = sorted[i];
     assert(view->size <= labels && labels <= view->room);
     view->columns = view->size < 2 ? 0 : view->size == 2 ? 1 : labels;
@@ -182,7 +182,8 @@ static int grow_logs(struct nb_stack *s, const struct nb_model *model)
 static uint64_t presences(const struct nb_model *model, struct nb_stack_taken taken, uint32_t label,
                           unsigned sum)
 {
-    uint64_t all = nb_model_presences(model, label, sum);
+    uint64_t all = sum < NB_FIELDS ? nb_counts_presences(model, label, sum)
+                                   : nb_model_presences(model, label, sum);
     return label != taken.label ? all : nb_stack_less(all, taken.features);
 }
 
