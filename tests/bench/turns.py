@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Says what a mail costs two builds or more, when the difference is a few per cent.
+
+    turns.py --corpus FOLDER BUILD BUILD...
+
+Each build learns the mails once. Then several processes of each are asked about the same mails in turns, in an
+order that chance draws anew: processes of one build differ by some per cent, by where their memory lies, and
+whoever is asked next to itself finds its caches warm. Of each group of mails the least processor time of all
+rounds counts. The first build is the one that the others are compared with; stores may differ in format.
+"""
+import argparse
+import os
+import random
+import shutil
+import statistics
+import sys
+
+sys.dont_write_bytecode = True
+
+import mails  # noqa: E402
+from corpus_mails import read_mails  # noqa: E402
+from measure import PASSING, Bench  # noqa: E402
+
+GROUP, WARMING = 200, 10  # mails that are asked about in one go; those before, which do not count
+PATHS = {"classify": mails.PATH + "/classify", "check": "/checkv2"}
+
+
+def spent(server, path, documents):
+    """Microseconds of processor time."""
+    mails.spent(server, (("POST", path, mail, mails.KIND) for _, mail in documents[:WARMING]), 1)
+    return mails.spent(server, (("POST", path, mail, mails.KIND) for _, mail in documents), 1)
+
+
+def of_processes(bench, builds, stores, what, documents, rounds):
+    """{build: microseconds a mail}, of one process of each."""
+    groups = [documents[start:start + GROUP] for start in range(0, len(documents), GROUP)]
+    least = {build: [float("inf")] * len(groups) for build in builds}
+    servers = {build: bench.daemon(stores[build], build) for build in builds}
+    try:
+        for _ in range(rounds):
+            for number, group in enumerate(groups):
+                for build in random.sample(builds, len(builds)):
+                    took = spent(servers[build], PATHS[what], group)
+                    least[build][number] = min(least[build][number], took)
+    finally:
+        for server in servers.values():
+            server.stop()
+    return {build: sum(took) / len(documents) for build, took in least.items()}
+
+
+def measure(options):
+    bench = Bench(options.builds[0], False, options.corpus)
+    documents = read_mails(bench)
+    stores = {}
+    for number, build in enumerate(options.builds):
+        stores[build] = os.path.join(PASSING, f"store-{number}")
+        mails.learned(bench, build, documents, stores[build])
+    for what in options.what.split(","):
+        runs = [of_processes(bench, options.builds, stores, what, documents[::options.every], options.rounds)
+                for _ in range(options.processes)]
+        first = statistics.mean(run[options.builds[0]] for run in runs)
+        for build in options.builds:
+            mean = statistics.mean(run[build] for run in runs)
+            each = " ".join(f"{run[build]:.1f}" for run in runs)
+            print(f"{what:9}{build:40}{mean:8.1f} us  ratio {mean / first:.3f}   ({each})", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("builds", nargs="+", metavar="BUILD", help="folders of release builds")
+    parser.add_argument("--corpus", metavar="FOLDER", help="raw mails, as for `make bench`")
+    parser.add_argument("--what", default="classify,check", help="classify, check (/checkv2 with reasons) or both")
+    parser.add_argument("--processes", type=int, default=3, help="of each build")
+    parser.add_argument("--rounds", type=int, default=4, help="over all mails")
+    parser.add_argument("--every", type=int, default=3, help="2: ask about each second mail; 3: each third")
+    options = parser.parse_args()
+    shutil.rmtree(PASSING, ignore_errors=True)
+    os.makedirs(PASSING)
+    try:
+        measure(options)
+    finally:
+        shutil.rmtree(PASSING, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
