@@ -15,6 +15,7 @@ void nb_staging_deinit(struct nb_staging *s)
     nb_buffer_deinit(&s->new_rows);
     free(s->known);
     free(s->rows);
+    free(s->found);
     free(s->fresh);
     free(s->ids);
     free(s->texts);

@@ -21,6 +21,9 @@ struct nb_staging {
     struct nb_feature *known; /* the document's, and ... */
     uint32_t *rows;           /* ... their rows; owned */
     size_t known_room, rows_room;
+    struct nb_row_count *found; /* those that have got rows since they were looked up, and scratch;
+                                   owned */
+    size_t found_room;
     struct nb_fresh *fresh;  /* new features, by row; owned */
     uint64_t *ids;           /* their ids; owned */
     struct nb_string *texts; /* their texts; owned */

@@ -27,6 +27,7 @@ static int find_again(struct nb_stage *s)
             return nb_stage_refuse(s, NB_IO, "a commit failed meanwhile: send the document again");
         rows->counts[i].row = m->rows[i];
     }
+    nb_rows_sort(rows);
     return 0;
 }
 
@@ -84,14 +85,39 @@ static void add(struct nb_stage *s, uint32_t row, uint32_t count)
     rows->counts[rows->size++] = (struct nb_row_count){.row = row, .count = count};
 }
 
-/* Those that have rows by now. */
-static void take_found(struct nb_stage *s)
+/* Puts rows that are in order, and of which there is none, among those that are there. */
+static void merge(struct nb_rows *rows, const struct nb_row_count *found, size_t count)
+{
+    size_t known = rows->size;
+    rows->size += count;
+    assert(rows->size <= rows->room);
+    for (struct nb_row_count *to = rows->counts + rows->size; count > 0;) {
+        bool is_known = known > 0 && rows->counts[known - 1].row > found[count - 1].row;
+        *--to = is_known ? rows->counts[known - 1] : found[count - 1];
+        known -= is_known;
+        count -= !is_known;
+    }
+}
+
+/* Those that have rows by now. They are sorted apart: in the bag the group keeps until its commit
+ * there need be no room for that. */
+static int take_found(struct nb_stage *s)
 {
     const struct nb_submitted *change = s->change;
-    for (size_t i = 0; i < change->other_count; i++)
-        if (s->memory->rows[i] != NB_NO_ROW)
-            add(s, s->memory->rows[i], change->others[i].count);
-    nb_rows_sort(&s->change->delta.add);
+    struct nb_staging *m = s->memory;
+    size_t count = 0;
+    if (change->other_count == 0)
+        return 0;
+    if (nb_array_reserve(&m->found, &m->found_room, change->other_count * 2, sizeof *m->found) != 0)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < change->other_count; i++) {
+        m->found[count] =
+            (struct nb_row_count){.row = m->rows[i], .count = change->others[i].count};
+        count += m->rows[i] != NB_NO_ROW;
+    }
+    nb_row_counts_sort(m->found, count, m->found + change->other_count);
+    merge(&s->change->delta.add, m->found, count);
+    return 0;
 }
 
 /* Asks for what the row of one of the others will need, if it is to be new. */
@@ -129,8 +155,9 @@ int nb_stage_find_rows(struct nb_stage *s)
         rc = look_up_others(s);
     if (rc != 0 || s->refused)
         return rc;
-    take_found(s);
-    rc = take_new(s);
+    rc = take_found(s);
+    if (rc == 0)
+        rc = take_new(s);
     return rc != 0 || s->refused ? rc : nb_bag_encode(&s->change->delta.add, &s->memory->bag);
 }
 
