@@ -115,12 +115,12 @@ struct nb_config {
     /* [log] */
     char *cluster_servers, *cluster_stream; /* no servers: this one is alone */
     uint64_t cluster_replicas;              /* 3 */
-    char *cluster_key_file;                 /* path, as the next five */
+    char *cluster_key_file;                 /* path, as the next four */
     char *cluster_credentials, *cluster_tls_ca, *cluster_tls_certificate, *cluster_tls_key;
-    char *cluster_peer_token_file;
     char *cluster_name, *cluster_peers; /* addresses of other nodes; none: nothing is cut */
     uint64_t cluster_keep_seconds, cluster_member_seconds; /* an hour, a day */
-    uint64_t cluster_patience; /* 15, in seconds */
+    char *cluster_peer_token_file;                         /* path */
+    uint64_t cluster_patience;                             /* 15, in seconds */
 
     int log_level;     /* enum nb_log_level: error, warning, info, debug */
     int log_format;    /* 0: text, 1: json */
