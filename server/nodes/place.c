@@ -93,6 +93,7 @@ static int check_last(struct nb_nodes *n, uint64_t at, struct nb_error *error)
 int nb_place_check(struct nb_nodes *n, const struct nb_stream_state *state, struct nb_error *error)
 {
     uint64_t at = nb_replica_delivered(n->replica);
+    uint64_t needs = at == 0 ? 1 : at; /* also the last that it has: whether it is the same there */
     if (state->created != n->created)
         return nb_error_set(error, NB_CONFLICT,
                             "the stream '%s' was made anew since this node has followed it",
@@ -103,11 +104,13 @@ int nb_place_check(struct nb_nodes *n, const struct nb_stream_state *state, stru
                             "now: its NATS servers have lost some",
                             (unsigned long long)at, n->config->cluster_stream,
                             (unsigned long long)state->last);
-    atomic_store(&n->is_outrun, state->first > at + 1);
-    if (state->first > at + 1)
+    bool is_emptied = state->first > state->last && at == state->last;
+    bool is_outrun = state->first > needs && !is_emptied;
+    atomic_store(&n->is_outrun, is_outrun);
+    if (is_outrun)
         return nb_error_set(
             error, NB_CONFLICT, "the stream '%s' begins at %llu now, and this node needs %llu: %s",
-            n->config->cluster_stream, (unsigned long long)state->first, (unsigned long long)at + 1,
+            n->config->cluster_stream, (unsigned long long)state->first, (unsigned long long)needs,
             n->config->cluster_peers[0] != '\0'
                 ? "it takes the store of another node (peers)"
                 : "name other nodes in [cluster] peers, of which it takes the "

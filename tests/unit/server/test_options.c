@@ -23,6 +23,8 @@ static const struct {
     {{"--check-config", NULL}, 0, NB_ACTION_CHECK_CONFIG, NULL, NULL, NULL, NULL},
     {{"--print-config", "--data", "d", NULL}, 0, NB_ACTION_PRINT_CONFIG, NULL, "d", NULL, NULL},
     {{"--verify", NULL}, 0, NB_ACTION_VERIFY, NULL, NULL, NULL, NULL},
+    {{"--join", "http://127.0.0.1:1", NULL}, 0, NB_ACTION_JOIN, NULL, NULL, NULL, NULL},
+    {{"--join", NULL}, NB_INVALID, 0, NULL, NULL, NULL, "--join needs a value"},
     {{"--version", "--verify", NULL}, 0, NB_ACTION_VERSION, NULL, NULL, NULL, NULL},
     {{"--verify", "--help", NULL}, 0, NB_ACTION_HELP, NULL, NULL, NULL, NULL},
     {{"--config", NULL}, NB_INVALID, 0, NULL, NULL, NULL, "--config needs a value"},
