@@ -186,18 +186,22 @@ def cluster_tls_key(api):
     nats.stop()
 
 
+def hear(nats, name):
+    """Until the node of that name has told the others of itself."""
+    with socket.create_connection(("127.0.0.1", nats.port), patience(20)) as connection:
+        connection.sendall(b"CONNECT {}\r\nSUB bayesd.members.* 1\r\n")
+        heard = b""
+        while f"MSG bayesd.members.{name} ".encode() not in heard:
+            more = connection.recv(65536)
+            holds(more and len(heard) < 1000000, f"heard {heard[-200:]}")
+            heard += more
+
+
 def cluster_name(api):
     """What a node tells the others stands under its name."""
     nats = Nats(api)
     joined(node(api, nats.port, name="mail-1"))
-    with socket.create_connection(("127.0.0.1", nats.port), patience(20)) as connection:
-        connection.sendall(b"CONNECT {}\r\nSUB bayesd.members.* 1\r\n")
-        heard = b""
-        while b"MSG bayesd.members." not in heard or not heard.endswith(b"\r\n"):
-            more = connection.recv(65536)
-            holds(more, f"heard {heard}")
-            heard += more
-    holds(b"MSG bayesd.members.mail-1 " in heard, heard)
+    hear(nats, "mail-1")
     nats.stop()
 
 
@@ -224,18 +228,19 @@ class Watched(Nats):
 
 def cut(api, absent=False, **options):
     """Whether the stream loses its beginning, with two nodes that have it, and one that was there."""
-    nats = Watched(api)
+    nats, behind = Watched(api), 3
     options = {"peers": "http://127.0.0.1:1", "keep_seconds": 1, **options}
     first, _second = (joined(node(api, nats.port, name=name, **options)) for name in "ab")
     if absent:
         third = joined(node(api, nats.port, name="c", **options))
         taught(first)
         wait_for(lambda: said(third)["applied"] == 1, "the third has learned", 20, 0.05)
-        time.sleep(2.5)  # in which it tells that
+        hear(nats, "c")
+        behind = said(third)["applied"] + 3  # nodes confirm it to each other by two messages
         third.stop()
     for turn in range(4):
         first.client.post(M + "/train", {"text": f"win cash {turn}", "label": "spam", "id": f"d{turn}"}).ok()
-    found = nats.is_cut(3)
+    found = nats.is_cut(behind)
     nats.stop()
     return found
 
