@@ -132,13 +132,20 @@ static int replay_entry(void *user, struct nb_entry *entry, struct nb_error *err
     return rc != 0 ? rc : nb_apply(l->live, change, &l->delta, &how, NULL, error);
 }
 
-static int load_rows(struct loading *l, struct nb_error *error)
+static int load_ranges(struct loading *l, struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_model(l->live->number);
     struct nb_string prefix = nb_store_key_string(&key);
-    if (nb_model_reserve(l->live->counts, l->state.rows) != 0)
+    if (nb_model_begin_loading(l->live->counts, l->state.rows) != 0)
         return nb_error_no_memory(error);
     int rc = nb_store_scan(l->view, NB_TABLE_ROWS, prefix, prefix.length, load_range, l, error);
+    int ended = nb_model_end_loading(l->live->counts);
+    return rc == 0 && ended != 0 ? damaged(error, "a feature has two rows") : rc;
+}
+
+static int load_rows(struct loading *l, struct nb_error *error)
+{
+    int rc = load_ranges(l, error);
     if (rc == 0)
         rc = nb_ledger_walk(l->view, l->live->number, l->state.replay, replay_entry, l, error);
     if (rc == 0 && nb_model_collect_dropped(l->live->counts) != 0)

@@ -125,6 +125,12 @@ bool nb_model_row_is_unused(const struct nb_model *model, uint32_t row);
 /* Makes the index and the rows large enough for so many rows, before a store is loaded. Returns 0
  * or NB_NO_MEMORY. */
 int nb_model_reserve(struct nb_model *model, uint32_t rows);
+/* The same for a model without rows, which until nb_model_end_loading is filled by
+ * nb_model_append_all and nb_model_set_cells alone, and not asked: another thread may put the rows
+ * into the index meanwhile. More rows are NB_CORRUPT, and so may be the end, if an id is there
+ * twice. To be ended in any case. */
+int nb_model_begin_loading(struct nb_model *model, uint32_t rows);
+int nb_model_end_loading(struct nb_model *model);
 /* The rows of many features at once, NB_NO_ROW for those that have none: the memory of many is
  * asked for before the first is needed, which takes a fifth of the time of single look-ups in a
  * large model. `rows` has room for `size`. */

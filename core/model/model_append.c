@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-#include "core/base/prefetch.h"
+#include "core/model/indexing.h"
 #include "core/model/model_private.h"
 
 uint32_t nb_model_rows(const struct nb_model *model)
@@ -118,88 +118,23 @@ int nb_model_append_dropped(struct nb_model *model)
     return 0;
 }
 
-/* ---- many at once ----------------------------------------------------------------------------
- *
- * Of the ids that are appended to 10^7 rows one in twenty shares its tag in the index with another
- * one. To look whether that is the same id is to wait for a row anywhere in memory: so these are
- * noted, their rows asked for, and compared some hundred rows later.
- */
-enum { SUSPECTS = 64 };
+/* ---- many at once ---------------------------------------------------------------------------- */
 
-struct suspects {
-    struct {
-        uint32_t row, other;
-    } pairs[SUSPECTS];
-    size_t count;
-};
-
-/* Whether all that were noted are different ids. */
-static bool are_different(const struct nb_model *model, struct suspects *s)
+/* Rows that another thread puts into the index: it has room for those that were announced. */
+static int reserve_many(struct nb_model *model, uint32_t count, size_t more)
 {
-    bool different = true;
-    for (size_t i = 0; i < s->count; i++)
-        different = different && nb_model_row(model, s->pairs[i].row)->id !=
-                                     nb_model_row(model, s->pairs[i].other)->id;
-    s->count = 0;
-    return different;
-}
-
-/* Notes the rows of the index that may have the id of `row`. Returns false if one that had to be
- * compared at once does. */
-static bool note_suspects(const struct nb_model *model, uint32_t row, struct suspects *s)
-{
-    const struct nb_index *index = &model->index;
-    uint64_t id = nb_model_row(model, row)->id;
-    uint64_t where = nb_index_where(index, id);
-    uint32_t tag = nb_index_tag(index, where);
-    uint64_t bucket = where >> 32;
-    bool different = true;
-    for (uint64_t nth = 0; nth <= index->bucket_count; nth++) {
-        const struct nb_bucket *b = &index->buckets[bucket];
-        unsigned places = nb_bucket_places(b, index->row_bits, tag);
-        for (; places != 0; places &= places - 1) {
-            if (s->count == SUSPECTS)
-                different = are_different(model, s) && different;
-            s->pairs[s->count].row = row;
-            s->pairs[s->count].other = nb_bucket_row(b, index->row_bits, places);
-            __builtin_prefetch(nb_model_row(model, s->pairs[s->count++].other));
-        }
-        if (!nb_bucket_is_passed(b, tag))
-            break;
-        bucket = nb_index_further(index, bucket, tag, nth);
-    }
-    return different;
-}
-
-NB_PREFETCHING void prefetch_bucket(const struct nb_model *model, uint32_t row, uint32_t end)
-{
-    if (row < end)
-        __builtin_prefetch(
-            &model->index.buckets[nb_index_home(&model->index, nb_model_row(model, row)->id)], 1);
-}
-
-/* Puts rows into the index. Returns false if an id is there twice. */
-static bool index_all(struct nb_model *model, uint32_t start, uint32_t end)
-{
-    struct suspects suspects = {.count = 0};
-    bool different = true;
-    for (uint32_t row = start; row < start + NB_MODEL_AHEAD; row++)
-        prefetch_bucket(model, row, end);
-    for (uint32_t row = start; row < end; row++) {
-        uint64_t id = nb_model_row(model, row)->id;
-        prefetch_bucket(model, row + NB_MODEL_AHEAD, end);
-        if (nb_model_is_dropped(id))
-            continue;
-        different = note_suspects(model, row, &suspects) && different;
-        nb_index_insert(&model->index, id, row);
-    }
-    return are_different(model, &suspects) && different;
+    if (model->indexing == NULL)
+        return more < NB_NO_ROW ? reserve_rows(model, count, (uint32_t)more) : NB_TOO_LARGE;
+    uint64_t room = nb_segments_room(&model->rows);
+    if (room > model->index.room)
+        room = model->index.room;
+    return more <= room - count ? 0 : NB_CORRUPT;
 }
 
 int nb_model_append_all(struct nb_model *model, const uint64_t *ids, size_t size)
 {
     uint32_t start = nb_model_rows(model);
-    int rc = size < NB_NO_ROW ? reserve_rows(model, start, (uint32_t)size) : NB_TOO_LARGE;
+    int rc = reserve_many(model, start, size);
     for (size_t i = 0; rc == 0 && i < size; i++) {
         if (!nb_model_is_dropped(ids[i]))
             rc = nb_feature_has_field(ids[i]) ? nb_model_reserve_part(model, ids[i]) : NB_CORRUPT;
@@ -209,5 +144,25 @@ int nb_model_append_all(struct nb_model *model, const uint64_t *ids, size_t size
         return rc;
     uint32_t end = start + (uint32_t)size;
     atomic_store_explicit(&model->row_count, end, memory_order_release);
-    return index_all(model, start, end) ? 0 : NB_CORRUPT;
+    if (model->indexing != NULL) {
+        nb_indexing_tell(model->indexing, end);
+        return 0;
+    }
+    return nb_index_rows(model, start, end) ? 0 : NB_CORRUPT;
+}
+
+int nb_model_begin_loading(struct nb_model *model, uint32_t rows)
+{
+    assert(nb_model_rows(model) == 0 && model->indexing == NULL);
+    int rc = nb_model_reserve(model, rows);
+    if (rc == 0 && rows >= NB_INDEXING_LEAST)
+        model->indexing = nb_indexing_begin(model);
+    return rc;
+}
+
+int nb_model_end_loading(struct nb_model *model)
+{
+    struct nb_indexing *indexing = model->indexing;
+    model->indexing = NULL;
+    return indexing == NULL || nb_indexing_end(indexing, nb_model_rows(model)) ? 0 : NB_CORRUPT;
 }

@@ -27,6 +27,7 @@ struct nb_model {
     pthread_rwlock_t *lock; /* &lock_storage: readers lock a const model */
     pthread_rwlock_t lock_storage;
     struct nb_index index;
+    struct nb_indexing *indexing; /* owned; NULL: no other thread fills the index */
     struct nb_segments rows;
     atomic_uint row_count;
     struct nb_cell_pool pool;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/model/counts.h"
+#include "core/model/indexing.h"
 
 /* xorshift64* (Vigna 2016): the same numbers everywhere. */
 static uint64_t random_state;
@@ -337,6 +338,81 @@ START_TEST(an_id_without_a_field_is_not_appended)
     struct nb_model *m = nb_model_new();
     uint64_t ids[2] = {word_id(0, 1), (uint64_t)NB_FIELDS << NB_FIELD_SHIFT};
     ck_assert_int_eq(nb_model_append_all(m, ids, 2), NB_CORRUPT);
+    nb_model_free(&m);
+}
+END_TEST
+
+/* ---- loading -----------------------------------------------------------------------------------
+ */
+
+enum { LOADED = NB_INDEXING_LEAST + 1000, LOADED_AT_ONCE = 1280 };
+
+static uint64_t loaded_id(uint32_t row)
+{
+    return row % 1000 == 7 ? NB_DROPPED_ID : word_id(row % 3, row);
+}
+
+/* Loads `rows` rows, of which row `twice` has the id of row 5, and gives each a cell. Returns the
+ * end's code. */
+static int load_many(struct nb_model *m, uint32_t rows, uint32_t twice)
+{
+    uint64_t ids[LOADED_AT_ONCE];
+    const struct nb_cell cell = {0, 1, 1};
+    ck_assert_int_eq(nb_model_begin_loading(m, rows), 0);
+    for (uint32_t at = 0; at < rows; at += LOADED_AT_ONCE) {
+        uint32_t size = rows - at < LOADED_AT_ONCE ? rows - at : LOADED_AT_ONCE;
+        for (uint32_t i = 0; i < size; i++)
+            ids[i] = loaded_id(at + i == twice ? 5 : at + i);
+        ck_assert_int_eq(nb_model_append_all(m, ids, size), 0);
+        for (uint32_t i = 0; i < size; i++)
+            if (!nb_model_is_dropped(ids[i]))
+                ck_assert_int_eq(nb_model_set_cells(m, at + i, &cell, 1), 0);
+    }
+    return nb_model_end_loading(m);
+}
+
+START_TEST(a_large_model_is_loaded)
+{
+    struct nb_model *m = nb_model_new();
+    uint32_t label;
+    ck_assert_int_eq(nb_model_label(m, str("a"), &label), 0);
+    ck_assert_int_eq(load_many(m, LOADED, LOADED), 0);
+    ck_assert_int_eq(nb_model_collect_dropped(m), 0);
+    ck_assert_uint_eq(nb_model_rows(m), LOADED);
+    for (uint32_t row = 0; row < LOADED; row++)
+        ck_assert_uint_eq(nb_model_find(m, word_id(row % 3, row)),
+                          nb_model_is_dropped(loaded_id(row)) ? NB_NO_ROW : row);
+    append(m, word_id(0, LOADED));
+    ck_assert_uint_eq(nb_model_find(m, word_id(0, LOADED)), LOADED);
+    nb_model_free(&m);
+}
+END_TEST
+
+START_TEST(a_large_model_with_an_id_twice_is_damaged)
+{
+    static const uint32_t twice[] = {6, LOADED / 2, LOADED - 1};
+    for (size_t i = 0; i < sizeof twice / sizeof *twice; i++) {
+        struct nb_model *m = nb_model_new();
+        uint32_t label;
+        ck_assert_int_eq(nb_model_label(m, str("a"), &label), 0);
+        ck_assert_int_eq(load_many(m, LOADED, twice[i]), NB_CORRUPT);
+        nb_model_free(&m);
+    }
+}
+END_TEST
+
+START_TEST(more_rows_than_were_announced_are_damage)
+{
+    struct nb_model *m = nb_model_new();
+    static uint64_t ids[LOADED];
+    for (uint32_t i = 0; i < LOADED; i++)
+        ids[i] = loaded_id(i);
+    ck_assert_int_eq(nb_model_begin_loading(m, NB_INDEXING_LEAST), 0);
+    ck_assert_int_eq(nb_model_append_all(m, ids, NB_INDEXING_LEAST), 0);
+    for (uint32_t i = 0; i < LOADED; i++)
+        ids[i] = word_id(3, i);
+    ck_assert_int_eq(nb_model_append_all(m, ids, LOADED), NB_CORRUPT);
+    ck_assert_int_eq(nb_model_end_loading(m), 0);
     nb_model_free(&m);
 }
 END_TEST
@@ -1024,6 +1100,9 @@ int main(void)
     tcase_add_test(rows, rows_are_appended_many_at_once);
     tcase_add_test(rows, an_id_that_is_appended_twice);
     tcase_add_test(rows, an_id_without_a_field_is_not_appended);
+    tcase_add_test(rows, a_large_model_is_loaded);
+    tcase_add_test(rows, a_large_model_with_an_id_twice_is_damaged);
+    tcase_add_test(rows, more_rows_than_were_announced_are_damage);
     suite_add_tcase(suite, rows);
     TCase *labels = tcase_create("labels");
     tcase_set_timeout(labels, 60);
