@@ -474,6 +474,15 @@ static const struct nb_option options[] = {
      "Seconds that a client waits until its change is in the stream and on this node's disk, and "
      "that a request waits for ?after=NUMBER; then it is answered with 503.",
      NB_RESTART},
+    {"cluster", "queue", NB_OPTION_BOOL, AT(cluster_queue), 0, 1, NULL, "no",
+     "While the stream is away, keep what is trained and untrained on this node's disk, answer "
+     "\"status\": \"queued\", and publish it later in its order. No: it is answered with 503.",
+     NB_RESTART},
+    {"cluster", "queue_bytes", NB_OPTION_BYTES, AT(cluster_queue_bytes), 1024, TIB, NULL, "64M",
+     "Bytes that may be kept so; a mail takes about 7 KB. What comes then is answered with 503.",
+     NB_RESTART},
+    {"cluster", "queue_entries", NB_OPTION_COUNT, AT(cluster_queue_entries), 1, 1000000000, NULL,
+     "100000", "Changes that may be kept so.", NB_RESTART},
 
     {"log", "level", NB_OPTION_ENUM, AT(log_level), 0, 3, log_levels, "info",
      "What is logged to standard error: messages of this level and of the levels before it: error, "

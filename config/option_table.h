@@ -121,6 +121,8 @@ struct nb_config {
     uint64_t cluster_keep_seconds, cluster_member_seconds; /* an hour, a day */
     char *cluster_peer_token_file;                         /* path */
     uint64_t cluster_patience;                             /* 15, in seconds */
+    bool cluster_queue;
+    uint64_t cluster_queue_bytes, cluster_queue_entries; /* 64M, 100000 */
 
     int log_level;     /* enum nb_log_level: error, warning, info, debug */
     int log_format;    /* 0: text, 1: json */

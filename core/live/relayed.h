@@ -56,6 +56,7 @@ struct nb_relayed {
     uint8_t creates; /* the model comes into being with the change, if there is none: with this
                         preset, plus 1 */
     uint64_t last;   /* the newest entry of the model, above 0, or the change is not made */
+    uint64_t outbox, entry; /* where it was queued (once.h); 0: it was not */
 };
 
 struct nb_relay {

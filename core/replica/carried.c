@@ -10,6 +10,7 @@
 #include "core/live/state.h"
 #include "core/replica/answer.h"
 #include "core/replica/carry.h"
+#include "core/replica/queue.h"
 #include "core/replica/replica_state.h"
 
 enum {
@@ -24,6 +25,7 @@ struct nb_carried {
     struct nb_replica *replica;
     uint64_t position, after; /* as in nb_relayed */
     struct nb_link link;
+    uint64_t outbox, entry;
     struct nb_buffer message;
     struct nb_batch *batch;
     struct nb_awaited *awaited; /* owned; NULL: no client of this node waits */
@@ -57,7 +59,10 @@ static void on_carried(struct nb_batch *batch, void *user)
     struct nb_replica *r = c->replica;
     struct nb_sent *ended = NULL;
     assert(batch == c->batch && batch->size == 1);
-    bool has_failed = nb_error_is_passing(batch->changes[0].receipt.code);
+    const struct nb_receipt *receipt = &batch->changes[0].receipt;
+    bool has_failed = nb_error_is_passing(receipt->code);
+    if (receipt->code != 0 && !has_failed)
+        nb_queue_note(r->settings.queue, c->outbox, &receipt->error);
     pthread_mutex_lock(&r->lock);
     r->carried--;
     r->carried_bytes -= c->message.length;
@@ -84,10 +89,12 @@ static int carry(struct nb_carried *c, const struct nb_operation *o, struct nb_e
     const struct nb_relayed here = {.position = c->position};
     nb_batch_free(&c->batch);
     int rc = nb_carry_read(r->engine, o, c->position, c->after, single, &c->batch, error);
-    if (rc == 0)
-        c->batch->changes[0].relayed.link = c->link;
     if (rc != 0)
         return rc;
+    struct nb_relayed *relayed = &c->batch->changes[0].relayed;
+    relayed->link = c->link;
+    relayed->outbox = c->outbox;
+    relayed->entry = c->entry;
     c->next = NULL;
     pthread_mutex_lock(&r->lock);
     r->carried++;
@@ -184,6 +191,8 @@ int nb_carried_add(struct nb_replica *r, const struct nb_operation *o,
                              .position = here->position,
                              .after = here->after,
                              .link = here->link,
+                             .outbox = here->outbox,
+                             .entry = here->entry,
                              .awaited = awaited};
     int rc = nb_buffer_append(&c->message, message.bytes, message.length);
     if (rc == 0)

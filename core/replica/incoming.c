@@ -8,6 +8,7 @@
 #include "core/replica/answer.h"
 #include "core/replica/carried.h"
 #include "core/replica/errand.h"
+#include "core/replica/queue.h"
 #include "core/replica/replica_state.h"
 
 static int write_nothing(struct nb_engine *engine, struct nb_view *view, void *argument,
@@ -86,6 +87,8 @@ int nb_incoming_change(struct nb_replica *r, const struct nb_operation *o,
     }
     if (rc == 0)
         return 0;
+    if (!nb_error_is_passing(rc))
+        nb_queue_note(r->settings.queue, here->outbox, &why);
     if (!nb_error_is_passing(rc))
         return nb_incoming_pass(r, here, awaited, &why);
     (void)nb_error_set(&why, NB_STOPPING, "the daemon is stopping");

@@ -10,6 +10,7 @@
 #include "core/live/state.h"
 #include "core/replica/answer.h"
 #include "core/replica/carry.h"
+#include "core/replica/queue.h"
 #include "core/replica/replica_state.h"
 
 /* ---- what is asked of this node -------------------------------------------------------------- */
@@ -22,8 +23,8 @@ static int too_large(const struct nb_replica *r, size_t length, struct nb_error 
                         length, r->settings.message_most);
 }
 
-static int publish(struct nb_replica *r, const char *id, const struct nb_buffer *message,
-                   struct nb_error *error)
+int nb_outgoing_publish(struct nb_replica *r, const char *id, const struct nb_buffer *message,
+                        struct nb_error *error)
 {
     if (atomic_load(&r->is_stopping))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
@@ -67,7 +68,7 @@ static void submit_one(struct nb_replica *r, struct nb_sent *sent, size_t index,
         ended = nb_answer_count_down(sent);
     }
     pthread_mutex_unlock(&r->lock);
-    if (awaited != NULL && publish(r, id, &message, &why) != 0)
+    if (awaited != NULL && nb_outgoing_publish(r, id, &message, &why) != 0)
         nb_answer_refuse(r, id, &why);
     nb_buffer_deinit(&message);
     nb_answer_end(ended);
@@ -77,6 +78,10 @@ static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_ba
                    void *done_user)
 {
     struct nb_replica *r = user;
+    if (nb_queue_takes(r->settings.queue)) {
+        nb_queue_submit(r->settings.queue, batch, done, done_user);
+        return;
+    }
     struct nb_sent *sent = malloc(sizeof *sent);
     int64_t now = nb_clock_now();
     if (sent == NULL) {
@@ -110,6 +115,10 @@ static int ask(void *user, const struct nb_errand *errand, bool *created, struct
     struct nb_asked asked = {.is_done = false};
     struct nb_error why = {0};
     char id[NB_MESSAGE_ID_MOST];
+    if (nb_queue_takes(r->settings.queue)) /* it would overtake them */
+        return nb_error_set(error, NB_STOPPING,
+                            "the cluster's stream is away, or changes are queued that were asked "
+                            "for before: send this one again later");
     if (write_errand(errand, &message) != 0)
         return nb_error_no_memory(error);
     pthread_mutex_lock(&r->lock);
@@ -121,7 +130,7 @@ static int ask(void *user, const struct nb_errand *errand, bool *created, struct
         nb_buffer_deinit(&message);
         return nb_error_no_memory(error);
     }
-    if (publish(r, id, &message, &why) != 0)
+    if (nb_outgoing_publish(r, id, &message, &why) != 0)
         nb_answer_refuse(r, id, &why);
     nb_buffer_deinit(&message);
     pthread_mutex_lock(&r->lock);
@@ -146,7 +155,7 @@ static int propose_message(struct nb_replica *r, struct nb_string name, uint64_t
     nb_pack_varint(&w, of);
     if (w.code == 0) {
         nb_key_content_id(&r->engine->key, 0xFF, content.bytes, content.length, id);
-        w.code = publish(r, id, message, NULL);
+        w.code = nb_outgoing_publish(r, id, message, NULL);
     }
     nb_buffer_deinit(&content);
     return w.code;

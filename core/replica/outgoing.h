@@ -8,9 +8,15 @@
 
 #include "core/live/relayed.h"
 
+struct nb_buffer;
 struct nb_replica;
 
 /* The relay of the replica's engine; its functions are called as core/live/relay.h says. */
 struct nb_relay nb_outgoing_relay(struct nb_replica *replica);
+
+/* Publishes a message with this node's witness. Returns as `publish` of struct nb_replica_settings,
+ * or NB_TOO_LARGE. Any thread. */
+int nb_outgoing_publish(struct nb_replica *replica, const char *id, const struct nb_buffer *message,
+                        struct nb_error *error);
 
 #endif

@@ -15,6 +15,7 @@
 #include "core/replica/incoming.h"
 #include "core/replica/operation.h"
 #include "core/replica/outgoing.h"
+#include "core/replica/queue.h"
 #include "core/replica/replica_state.h"
 
 enum { VERIFIED_AT_START = 1024 /* messages */ };
@@ -97,6 +98,7 @@ int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct
     if (rc != 0)
         return rc;
     here.time = o.time;
+    nb_queue_read_id(d->id, &here);
     rc = apply(r, &o, &here, d);
     if (rc != 0)
         return nb_error_set(error, rc, "the daemon is stopping");
@@ -104,6 +106,8 @@ int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct
                    differs || o.kind != NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_BARRIER);
     if (differs) /* who sent it is to find out, also when the stream does not get quiet */
         nb_attest_answer(r);
+    nb_queue_delivered(r->settings.queue, &here);
+    nb_queue_go_on(r->settings.queue, nb_outgoing_publish, r);
     return 0;
 }
 
@@ -117,6 +121,7 @@ void nb_replica_tick(struct nb_replica *r)
     nb_carried_retry(r);
     nb_answer_expire(r, atomic_load(&r->is_astray) ? UINT64_MAX : now, &why);
     nb_attest_tick(r, now);
+    nb_queue_go_on(r->settings.queue, nb_outgoing_publish, r);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -129,6 +134,7 @@ int nb_replica_settle(struct nb_replica *r)
 void nb_replica_refuse(struct nb_replica *r, const char *id, const struct nb_error *why)
 {
     nb_answer_refuse(r, id, why);
+    nb_queue_refused(r->settings.queue, id);
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */

@@ -9,6 +9,8 @@
 #include "core/base/string.h"
 #include "core/replica/chain.h"
 
+struct nb_queue;
+
 struct nb_replica_settings {
     /* Publishes a message and the witness with it; the stream takes one of two that have the same
      * id and come soon after each other. Returns 0 when it is on its way: then it is delivered, or
@@ -22,9 +24,10 @@ struct nb_replica_settings {
     /* Something that who runs this should know. Follower. */
     void (*warn)(void *user, const struct nb_error *why);
     void *user;
-    size_t message_most; /* bytes of a message */
-    uint64_t member;     /* of struct nb_witness */
-    uint64_t patience;   /* nanoseconds that a client waits for its change to come back */
+    size_t message_most;    /* bytes of a message */
+    uint64_t member;        /* of struct nb_witness */
+    struct nb_queue *queue; /* borrowed; NULL: what cannot be published is refused */
+    uint64_t patience;      /* nanoseconds that a client waits for its change to come back */
 };
 
 #endif

@@ -10,6 +10,7 @@ const char *nb_status_name(enum nb_status status)
         [NB_RELABELLED] = "relabelled",   [NB_UPDATED] = "updated",
         [NB_FORGOTTEN] = "forgotten",     [NB_NEAR_DUPLICATE] = "near_duplicate",
         [NB_QUARANTINED] = "quarantined", [NB_STORED] = "stored",
+        [NB_QUEUED] = "queued",
     };
     assert(status < NB_STATUSES);
     return NAMES[status];

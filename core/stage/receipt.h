@@ -22,6 +22,7 @@ enum nb_status {
     NB_NEAR_DUPLICATE, /* not learned: enough near-duplicates are already */
     NB_QUARANTINED,    /* kept, and not applied: it waits for an administrator */
     NB_STORED,         /* without a label: counted nowhere */
+    NB_QUEUED,         /* kept on disk until the stream that nodes share is back */
     NB_STATUSES
 };
 

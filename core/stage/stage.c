@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/live/learner.h"
+#include "core/live/once.h"
 #include "core/live/standing.h"
 #include "core/remember/history.h"
 #include "core/stage/staging.h"
@@ -81,6 +82,18 @@ static int check_model(struct nb_stage *s)
     return rc == NB_NO_MEMORY ? rc : 0;
 }
 
+/* Whether a change that was queued was made before, in `s->refused`. */
+static int check_once(struct nb_stage *s, struct nb_error *error)
+{
+    struct nb_receipt *receipt = &s->change->receipt;
+    int rc = nb_once_note(s->view, &s->change->relayed, error);
+    if (rc != NB_EXISTS)
+        return rc;
+    receipt->code = nb_error_set(&receipt->error, rc, "%s", error->text);
+    s->refused = true;
+    return 0;
+}
+
 static void begin(struct nb_stage *s)
 {
     struct nb_submitted *change = s->change;
@@ -129,7 +142,10 @@ int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view 
     begin(&s);
     if (s.change->relayed.position != 0 && !is_next(&s))
         return 0;
-    if (s.change->relayed.position != 0 && check_model(&s) != 0)
+    int rc = check_once(&s, error);
+    if (rc != 0)
+        return rc;
+    if (!s.refused && s.change->relayed.position != 0 && check_model(&s) != 0)
         return nb_error_no_memory(error);
     if (s.refused || !still_fits(&s))
         return 0;
@@ -141,7 +157,7 @@ int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view 
     uint32_t dropped = nb_model_dropped_rows(s.live->counts);
     uint32_t rows = s.rows_before = nb_model_rows(s.live->counts);
     uint32_t labels = nb_model_label_count(s.live->counts);
-    int rc = stage_any(&s, error);
+    rc = stage_any(&s, error);
     if (rc == 0 && !s.change->staged) {
         /* Refused half-way, or unchanged: take its new features and its new label back. */
         nb_model_return_rows(s.live->counts, dropped);

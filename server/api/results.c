@@ -295,7 +295,8 @@ static void emit_receipt(struct nb_emitter *e, struct nb_string model,
         nb_emit_member_short_double(e, "similarity", receipt->similarity);
     }
     nb_emit_member_u64(e, "tokens", receipt->tokens);
-    if (receipt->status != NB_FORGOTTEN && receipt->status != NB_QUARANTINED)
+    if (receipt->status != NB_FORGOTTEN && receipt->status != NB_QUARANTINED &&
+        receipt->status != NB_QUEUED)
         nb_emit_member_u64(e, "new_tokens", receipt->new_tokens);
     nb_emit_flag(e, "truncated", receipt->truncated);
     if (receipt->number > 0)
@@ -348,7 +349,7 @@ int nb_results_model_error(struct nb_results *results, const struct nb_error *wh
 /* A status that is rare stands among the totals only if a receipt had it. */
 static void emit_totals(struct nb_emitter *e, const struct nb_results *r, enum nb_verb verb)
 {
-    static const enum nb_status rare[] = {NB_NEAR_DUPLICATE, NB_QUARANTINED, NB_STORED};
+    static const enum nb_status rare[] = {NB_NEAR_DUPLICATE, NB_QUARANTINED, NB_STORED, NB_QUEUED};
     enum nb_status first = verb == NB_VERB_UNTRAIN ? NB_FORGOTTEN : NB_LEARNED;
     enum nb_status last = verb == NB_VERB_UNTRAIN ? NB_FORGOTTEN : NB_UPDATED;
     bool is_change = verb == NB_VERB_TRAIN || verb == NB_VERB_UNTRAIN;
@@ -417,5 +418,6 @@ int nb_results_end(struct nb_results *results, struct nb_error *error)
         return end_batch(results, error);
     if (results->form == NB_RESULTS_LINES)
         return nb_reply_spooled(request, 200, "application/x-ndjson", error);
-    return nb_reply_json(request, results->totals[NB_QUARANTINED] > 0 ? 202 : 200);
+    bool waits = results->totals[NB_QUARANTINED] + results->totals[NB_QUEUED] > 0;
+    return nb_reply_json(request, waits ? 202 : 200);
 }

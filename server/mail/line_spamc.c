@@ -188,11 +188,12 @@ static bool is_of_spam(const struct nb_request *request)
     return nb_string_equals_nocase(nb_request_field(request, "Message-class"), "spam");
 }
 
-/* Whether the model of all has the mail under the label that the request names. */
+/* Whether the model of all has the mail under the label that the request names, or will have. */
 static bool has_for_all(const struct nb_request *request, const struct nb_receipt *receipt)
 {
     bool is_learned = receipt->status == NB_LEARNED || receipt->status == NB_RELABELLED ||
-                      receipt->status == NB_UPDATED || receipt->status == NB_UNCHANGED;
+                      receipt->status == NB_UPDATED || receipt->status == NB_UNCHANGED ||
+                      receipt->status == NB_QUEUED;
     return is_learned && nb_filter_learned_for_all(request);
 }
 

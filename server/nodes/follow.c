@@ -9,6 +9,7 @@
 #include "server/base/log.h"
 #include "server/nodes/nodes_state.h"
 #include "server/nodes/place.h"
+#include "server/nodes/waiting.h"
 
 enum {
     LOOK_MILLISECONDS = 50, /* for a message, before what has failed or waited is looked at */
@@ -107,10 +108,13 @@ int nb_follow(struct nb_nodes *n, struct nb_following *f, struct nb_error *error
     int rc = nb_stream_follow(&n->stream, n->config, nb_replica_delivered(n->replica) + 1,
                               &f->subscription, error);
     while (rc == 0 && !atomic_load(&n->stops)) {
-        atomic_store(&n->is_following, nb_stream_is_connected(&n->stream));
+        bool is_connected = nb_stream_is_connected(&n->stream);
+        atomic_store(&n->is_following, is_connected);
+        nb_nodes_queue_set(n, is_connected ? NB_QUEUE_THERE : NB_QUEUE_AWAY);
         rc = look(n, f, error);
     }
     atomic_store(&n->is_following, false);
+    nb_nodes_queue_set(n, NB_QUEUE_AWAY);
     natsSubscription_Unsubscribe(f->subscription);
     natsSubscription_Destroy(f->subscription);
     f->subscription = NULL;

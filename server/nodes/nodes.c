@@ -23,6 +23,7 @@
 #include "server/nodes/members.h"
 #include "server/nodes/nodes_state.h"
 #include "server/nodes/place.h"
+#include "server/nodes/waiting.h"
 
 static const long REST_NANOSECONDS = 200000000;
 
@@ -59,8 +60,10 @@ static void *nodes_main(void *argument)
             say(n, false, &why);
             rc = nb_follow(n, &f, &why);
         }
-        if (rc != 0)
+        if (rc != 0) {
             say(n, rc != NB_STOPPING, &why);
+            nb_nodes_queue_set(n, rc != NB_STOPPING ? NB_QUEUE_FORBIDDEN : NB_QUEUE_AWAY);
+        }
         if (n->replica != NULL)
             nb_replica_tick(n->replica);
         if (!atomic_load(&n->stops))
@@ -85,8 +88,14 @@ int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
     nb_place_identify(n);
     atomic_store(&n->last, atomic_load(&engine->standing.applied));
     (void)snprintf(n->reason, sizeof n->reason, "it has not found the stream yet");
-    int rc = pthread_create(&n->thread, NULL, nodes_main, n);
+    int rc = nb_nodes_queue_open(n, error);
     if (rc != 0) {
+        free(n);
+        return rc;
+    }
+    rc = pthread_create(&n->thread, NULL, nodes_main, n);
+    if (rc != 0) {
+        nb_queue_free(&n->queue);
         free(n);
         return nb_error_errno(error, rc, "starting the thread that follows the cluster");
     }
@@ -115,11 +124,24 @@ void nb_nodes_stop(struct nb_nodes **nodes)
     n->replica = NULL;
     pthread_rwlock_unlock(&n->using);
     nb_replica_free(&replica);
+    nb_queue_free(&n->queue);
     nb_stream_close(&n->stream);
     nats_Close();
     pthread_rwlock_destroy(&n->using);
     pthread_mutex_destroy(&n->lock);
     free(n);
+}
+
+static void add_queue(struct nb_nodes *n, struct nb_nodes_state *state)
+{
+    struct nb_queue_state queue;
+    state->queues = n->queue != NULL;
+    if (!state->queues)
+        return;
+    nb_queue_state(n->queue, &queue);
+    state->queued = queue.entries;
+    state->queued_bytes = queue.bytes;
+    state->queue_refused = queue.refused;
 }
 
 void nb_nodes_state(struct nb_nodes *n, struct nb_nodes_state *state)
@@ -133,6 +155,7 @@ void nb_nodes_state(struct nb_nodes *n, struct nb_nodes_state *state)
                                      .behind = last > applied ? last - applied : 0,
                                      .published = atomic_load(&n->published),
                                      .publish_nanoseconds = atomic_load(&n->publish_nanoseconds)};
+    add_queue(n, state);
     pthread_mutex_lock(&n->lock);
     state->is_refused = n->is_refused;
     (void)snprintf(state->reason, sizeof state->reason, "%s", n->reason);

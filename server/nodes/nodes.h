@@ -37,6 +37,8 @@ struct nb_nodes_state {
     uint64_t applied, behind;
     uint64_t published,
         publish_nanoseconds; /* acknowledged by a majority; and how long that took */
+    bool queues;             /* changes while the stream is away: */
+    uint64_t queued, queued_bytes, queue_refused; /* struct nb_queue_state */
 };
 void nb_nodes_state(struct nb_nodes *nodes, struct nb_nodes_state *state);
 

@@ -13,6 +13,7 @@
 struct nb_config;
 struct nb_engine;
 struct nb_members;
+struct nb_queue;
 struct nb_replica;
 
 struct nb_nodes {
@@ -32,7 +33,9 @@ struct nb_nodes {
     pthread_rwlock_t using; /* held while `stream` and `replica` are used by other threads */
     struct nb_stream stream;
     struct nb_replica *replica;
-    uint64_t created; /* of the stream; the thread's */
+    struct nb_queue *queue; /* NULL: changes are not kept while the stream is away */
+    uint64_t refused;       /* of the queue, that were logged; the thread's, as the next */
+    uint64_t created;       /* of the stream; the thread's */
     struct nb_members *members;
 };
 

@@ -58,6 +58,7 @@ static int make_replica(struct nb_nodes *n, const struct nb_stream_state *state,
         .hash_at = hash_at,
         .warn = warn,
         .user = n,
+        .queue = n->queue,
         .message_most = most > HEADERS ? (size_t)most - HEADERS : 0,
         .member = member_of(n->config),
         .patience = n->config->cluster_patience * UINT64_C(1000000000)};

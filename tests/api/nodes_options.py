@@ -286,3 +286,38 @@ def cluster_patience(api):
         daemon.stop()
     holds(waited[0] >= 0.9 and waited[1] >= 2.9, waited)
     nats.stop()
+
+
+def alone_with(api, nats, **options):
+    """A node whose server has gone, after it has made a model."""
+    daemon = joined(node(api, nats.port, **options))
+    taught(daemon)
+    nats.stop()
+    wait_for(lambda: not said(daemon)["connected"], "it is alone", 20, 0.05)
+    return daemon
+
+
+def kept(daemon, count):
+    """How many of so many texts it keeps."""
+    statuses = [daemon.client.post(M + "/train", {"text": f"win {i}", "label": "spam"}).status for i in range(count)]
+    holds(set(statuses) <= {202, 503}, statuses)
+    equal(sorted(statuses), statuses, "refused once, refused always")
+    equal(said(daemon)["queued"], statuses.count(202))
+    return statuses.count(202)
+
+
+def cluster_queue(api):
+    equal(kept(alone_with(api, Nats(api), queue="yes"), 3), 3)
+    without = alone_with(api, Nats(api))
+    refused(without.client.post(M + "/train", {"text": "win", "label": "spam"}), 503)
+    holds("queued" not in said(without), said(without))
+
+
+def cluster_queue_bytes(api):
+    few, more = (kept(alone_with(api, Nats(api), queue="yes", queue_bytes=size), 40) for size in ("1K", "2K"))
+    holds(0 < few < more < 40, (few, more))
+
+
+def cluster_queue_entries(api):
+    for most in (1, 3):
+        equal(kept(alone_with(api, Nats(api), queue="yes", queue_entries=most), 5), most)

@@ -493,7 +493,7 @@ def test_cluster_status(api):
     with contextlib.ExitStack() as stack:
         nodes = [told(stack, number, "abc") for number in (7, 8, 7)]
         shown = client.run("cluster", "status", *nodes).decode().splitlines()
-        equal([line.split() for line in shown[1:]], [[url, "yes", str(number), "1,234"] for url, number in zip(nodes, (7, 8, 7))])
+        equal([line.split() for line in shown[1:]], [[url, "yes", str(number), "1,234", "-"] for url, number in zip(nodes, (7, 8, 7))])
         rows = client.json("cluster", "status", *nodes)
         equal([(row["url"], row["ready"]["cluster"]["applied"]) for row in rows], list(zip(nodes, (7, 8, 7))))
         away = f"http://127.0.0.1:{free_port()}"

@@ -41,16 +41,18 @@ static const struct nb_flag FLAGS[] = {
 };
 
 /* Of a receipt, and for people. Those from RARE on are only told if there are any. */
-enum { STATUSES = 7, RARE = 4 };
-static const char *const STATUS_NAMES[STATUSES] = {
-    "learned", "unchanged", "relabelled", "updated", "near_duplicate", "quarantined", "stored"};
+enum { STATUSES = 8, RARE = 4 };
+static const char *const STATUS_NAMES[STATUSES] = {"learned", "unchanged",      "relabelled",
+                                                   "updated", "near_duplicate", "quarantined",
+                                                   "stored",  "queued"};
 static const char *const STATUS_WORDS[STATUSES] = {"learned",
                                                    "unchanged",
                                                    "relabelled",
                                                    "updated",
                                                    "near-duplicates not learned",
                                                    "wait for an administrator",
-                                                   "stored without a label"};
+                                                   "stored without a label",
+                                                   "wait for the stream of the cluster"};
 
 struct tally {
     uint64_t counts[STATUSES];

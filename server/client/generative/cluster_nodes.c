@@ -70,7 +70,8 @@ static int get_digest(const struct nb_client *client, struct node *node, uint64_
     json_decref(node->digest);
     node->digest = NULL;
     (void)snprintf(path, sizeof path, "/v1/state/digest?at=%llu", (unsigned long long)number);
-    int rc = ask(client, node->url, number > 0 ? path : "/v1/state/digest", &node->digest, &node->why);
+    int rc =
+        ask(client, node->url, number > 0 ? path : "/v1/state/digest", &node->digest, &node->why);
     return rc == 0 || rc == NB_CONFLICT
                ? 0
                : nb_error_set(error, rc, "%s: %s", node->url, node->why.text);
@@ -142,13 +143,18 @@ static void add_status(struct nb_table *table, const struct node *node)
                       cluster == NULL ? "-"
                                       : nb_figure_of(nb_answer_number(cluster, NUMBERS[k])).text);
     nb_table_cell(table, "%s",
+                  json_object_get(cluster, "queued") == NULL
+                      ? "-"
+                      : nb_figure_of(nb_answer_number(cluster, "queued")).text);
+    nb_table_cell(table, "%s",
                   cluster == NULL ? node->why.text
                                   : nb_shown(nb_answer_text(cluster, "reason")).text);
 }
 
 static void print_status(const struct node *nodes, size_t count)
 {
-    static const char *const HEAD[] = {"node", "connected", ">applied", ">behind", "reason"};
+    static const char *const HEAD[] = {"node",    "connected", ">applied",
+                                       ">behind", ">queued",   "reason"};
     struct nb_table table;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
     for (size_t i = 0; i < count; i++)

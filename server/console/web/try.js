@@ -40,7 +40,8 @@ function documentOf(given) {
 
 const SAID = {learned: "Learned", unchanged: "It was known with this label already", relabelled: "It had another label; now it is",
   updated: "Its content had changed; learned anew as", near_duplicate: "Not learned: enough that is nearly the same is",
-  quarantined: "It waits in the quarantine: an administrator applies it", stored: "Stored"};
+  quarantined: "It waits in the quarantine: an administrator applies it", stored: "Stored",
+  queued: "The cluster cannot be reached; it is kept, and learned later as"};
 
 function receiptText(receipt, before, after) {
   const known = Object.entries(receipt.labels ?? {}).map(([label, {documents}]) => `${label} ${count(documents)}`).join(", ");

@@ -661,6 +661,69 @@ START_TEST(the_others_find_out)
 }
 END_TEST
 
+/* ---- changes that were queued ---------------------------------------------------------------- */
+
+static void train(struct node *n, const char *label)
+{
+    struct nb_batch *batch;
+    struct nb_document document = document_of(NB_DOCUMENT_TEXT, "a prize");
+    ck_assert_int_eq(nb_batch_new(n->engine, string_at("a"), true, &batch, NULL), 0);
+    ck_assert_int_eq(
+        nb_batch_train(batch, &document, string_at(label), string_at("d"), string_at(""), NULL), 0);
+    nb_engine_apply(n->engine, batch);
+    ck_assert_int_eq(nb_batch_receipt(batch, 0)->code, 0);
+    nb_batch_free(&batch);
+}
+
+/* The message at a place comes again, by an id that the stream has not: another spelling. */
+static void repeat(struct node *n, uint64_t position, const char *id)
+{
+    const struct nb_witness none = {.member = n->member};
+    struct message m = message_at(n->stream, position);
+    size_t before = length_of(n->stream);
+    ck_assert_int_eq(publish(n, id, &none, nb_buffer_string(&m.bytes), NULL), 0);
+    wait_until_applied(n, before + 1);
+}
+
+static void expect_label(struct node *n, const char *label)
+{
+    struct nb_document_info info;
+    ck_assert_int_eq(nb_engine_document(n->engine, string_at("a"), string_at("d"), &info, NULL), 0);
+    ck_assert_str_eq(info.label, label);
+    nb_document_info_deinit(&info);
+}
+
+START_TEST(what_was_queued_is_made_once)
+{
+    struct history h = {.random = 1};
+    struct node *n = &h.nodes[0];
+    pthread_mutex_init(&h.stream.lock, NULL);
+    test_folder_make(h.root);
+    snprintf(n->directory, sizeof n->directory, "%s/0", h.root);
+    n->stream = &h.stream;
+    start(n);
+    train(n, "spam");
+    train(n, "ham");
+    repeat(n, 1, "q00000000000000aa-1");
+    expect_label(n, "spam");
+    repeat(n, 2, "q00000000000000aa-2");
+    expect_label(n, "ham");
+    for (int i = 0; i < 2; i++) { /* the second time after a start */
+        repeat(n, 1, i == 0 ? "q00000000000000aa-01" : "q00000000000000aa-001");
+        expect_label(n, "ham");
+        stop(n);
+        start(n);
+    }
+    repeat(n, 1, "q00000000000000ab-1"); /* of another outbox */
+    expect_label(n, "spam");
+    repeat(n, 2, "q00000000000000aa-9"); /* some before it were never published */
+    expect_label(n, "ham");
+    stop(n);
+    stream_free(&h.stream);
+    test_folder_remove(h.root);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("replica");
@@ -670,6 +733,7 @@ int main(void)
     tcase_add_test(t, a_misled_node_finds_out);
     tcase_add_test(t, a_misled_node_publishes);
     tcase_add_test(t, the_others_find_out);
+    tcase_add_test(t, what_was_queued_is_made_once);
     tcase_add_test(t, nodes_say_the_same);
     SRunner *runner = srunner_create(s);
     if (nb_tokenizer_setup(NULL) != 0)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifdef NB_HAS_NATS
+
+#include "server/nodes/waiting.h"
+
+#include "config/config.h"
+#include "server/base/log.h"
+#include "server/nodes/nodes_state.h"
+
+int nb_nodes_queue_open(struct nb_nodes *n, struct nb_error *error)
+{
+    const struct nb_outbox_limits limits = {n->config->cluster_queue_bytes,
+                                            n->config->cluster_queue_entries};
+    struct nb_queue_state state;
+    if (!n->config->cluster_queue)
+        return 0;
+    int rc = nb_queue_new(n->engine, n->config->data, &limits, &n->queue, error);
+    if (rc != 0)
+        return rc;
+    nb_queue_state(n->queue, &state);
+    if (state.entries > 0)
+        nb_log(NB_LOG_INFO, "cluster: %llu changes wait in the outbox",
+               (unsigned long long)state.entries);
+    return 0;
+}
+
+void nb_nodes_queue_set(struct nb_nodes *n, enum nb_queue_stream stream)
+{
+    struct nb_queue_state state;
+    if (n->queue == NULL)
+        return;
+    nb_queue_set(n->queue, stream);
+    nb_queue_state(n->queue, &state);
+    if (state.refused > n->refused)
+        nb_log(NB_LOG_WARNING, "cluster: %llu changes from the outbox were not made, the last: %s",
+               (unsigned long long)(state.refused - n->refused), state.reason);
+    n->refused = state.refused;
+}
+
+#endif

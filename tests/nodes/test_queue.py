@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`queue = yes`: what is trained while the stream is away is kept, and made later, once and in its order."""
+import re
+
+from acknowledged import path_of
+from clients import number_of
+from harness import equal, holds, refused, wait_for
+from test_nodes import assert_same, trained
+
+QUEUED = {"cluster": {"queue": "yes"}}
+NUMBER = 12  # documents of each node
+
+
+def away(site):
+    """All servers are gone, and the nodes know."""
+    for server in site.servers:
+        server.kill()
+    for node in site.nodes:
+        wait_for(lambda node=node: not node.ready()[1]["cluster"]["connected"], f"{node.name} is alone", 30, 0.05)
+
+
+def wait_published(site):
+    for node in site.nodes:
+        wait_for(lambda node=node: node.has_joined() and waits(node) == 0, f"{node.name} has published: {node.ready()}", 60, 0.05)
+
+
+def waits(node):
+    return node.ready()[1]["cluster"]["queued"]
+
+
+def queued(reply):
+    equal((reply.status, reply.json["status"]), (202, "queued"), reply.body)
+    holds("number" not in reply.json and "new_tokens" not in reply.json, reply.body)
+    return reply
+
+
+def taught(node, path, first=0):
+    """Documents that get two labels and another content, one that is forgotten, and one of all nodes: how many changes."""
+    for i in range(first, first + NUMBER):
+        for label, text in (("spam", "a prize"), ("ham", "a prize"), ("ham", f"lunch {i}")):
+            queued(trained(node, path, f"{node.name}-{i}", label, f"{text} of {node.name}"))
+    queued(trained(node, path, f"{node.name}-gone", "spam", "gone"))
+    queued(node.client.post(path + "/untrain", {"id": f"{node.name}-gone"}))
+    queued(trained(node, path, "of-all", "ham", f"from {node.name}"))
+    return 3 * NUMBER + 3
+
+
+def holds_all(site, path, taught_by, count):
+    for node in site.nodes:
+        found = node.client.get(path).ok().json["labels"]
+        equal({label: row["documents"] for label, row in found.items() if row["documents"]}, {"ham": count}, node.name)
+        for name in taught_by:
+            equal(node.client.get(f"{path}/documents/{name}-0").ok().json["label"], "ham")
+            equal(node.client.get(f"{path}/documents/{name}-gone").status, 404)
+
+
+def test_queued_changes_are_made_once(nodes):
+    site = nodes.site(settings=QUEUED).start()
+    path = path_of("shared")
+    one, other, idle = site.nodes
+    trained(one, path, "before").ok()
+    away(site)
+    count = {node: taught(node, path) for node in (one, other)}
+    for node in (one, other):
+        equal(waits(node), count[node])
+        node.kill()
+        node.start()
+        equal(waits(node), count[node], f"{node.name} after kill -9")
+        count[node] += taught(node, path, NUMBER)
+        equal(waits(node), count[node])
+    metrics = dict(re.findall(r"(?m)^(bayesd_cluster_queue\w+) (\d+)$", one.client.get("/metrics").ok().body.decode()))
+    equal((metrics["bayesd_cluster_queued"], metrics["bayesd_cluster_queue_refused_total"]), (str(count[one]), "0"))
+    refused(one.client.put(path_of("another"), {}), 503, "again")
+    equal(idle.client.get(path).ok().json["labels"]["ham"]["documents"], 1)
+    site.start_servers()
+    wait_published(site)
+    number = assert_same(site)
+    holds_all(site, path, (one.name, other.name), 4 * NUMBER + 2)
+    holds(number >= 1 + sum(count.values()), (number, count))
+    number_of(trained(one, path, "after").ok(200))
+
+
+def test_nodes_die_while_they_publish(nodes):
+    site = nodes.site(settings=QUEUED).start()
+    path = path_of("shared")
+    one, other, _ = site.nodes
+    trained(one, path, "before").ok()
+    away(site)
+    for node in (one, other):
+        for round_ in range(4):
+            taught(node, path, NUMBER * round_)
+    site.start_servers()
+    for _ in range(3):
+        for node in (one, other):
+            before = waits(node)
+            wait_for(lambda node=node, before=before: waits(node) < before or not waits(node), f"{node.name} publishes", 60, 0.005)
+            node.kill()
+            node.start()
+    wait_published(site)
+    assert_same(site)
+    holds_all(site, path, (one.name, other.name), 8 * NUMBER + 2)
+
+
+def test_what_is_refused_later_is_counted(nodes):
+    site = nodes.site(settings=QUEUED).start()
+    path = path_of("doomed")
+    one, other, _ = site.nodes
+    number = number_of(trained(one, path, "before").ok())
+    for node in site.nodes:
+        wait_for(lambda node=node: node.applied() >= number, f"{node.name} has it")
+    site.network.cut(one.name)
+    wait_for(lambda: not one.ready()[1]["cluster"]["connected"], "it is cut off", 30, 0.05)
+    queued(trained(one, path, "late"))
+    other.client.delete(path).ok(204)
+    site.network.heal()
+    wait_for(lambda: waits(one) == 0, f"it has published: {one.ready()}", 60, 0.05)
+    wait_for(lambda: b"\nbayesd_cluster_queue_refused_total 1\n" in one.client.get("/metrics").ok().body, "it is counted", 20, 0.05)
+    assert_same(site)
+    equal(one.client.get(path).status, 404)

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The outbox: what was added is there after a start, in its order, whatever became of the end of
+ * the file; numbers never come again.
+ */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/outbox/outbox.h"
+#include "tests/unit/folder.h"
+
+static int failing_syncs;
+
+int fdatasync(int file)
+{
+    if (failing_syncs > 0) {
+        failing_syncs--;
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_fdatasync, file);
+}
+
+static char directory[NB_TEST_FOLDER_SIZE];
+static char path[NB_TEST_FOLDER_SIZE + 16];
+static struct nb_outbox *outbox;
+static const struct nb_outbox_limits limits = {100, 6};
+
+static void again(void)
+{
+    struct nb_error error = {0};
+    nb_outbox_close(&outbox);
+    ck_assert_msg(nb_outbox_open(directory, &limits, &outbox, &error) == 0, "%s", error.text);
+}
+
+static void setup(void)
+{
+    failing_syncs = 0;
+    test_folder_make(directory);
+    (void)snprintf(path, sizeof path, "%s/outbox", directory);
+    again();
+}
+
+static void teardown(void)
+{
+    nb_outbox_close(&outbox);
+    test_folder_remove(directory);
+}
+
+static int add(const char *text)
+{
+    const struct nb_string message = {text, strlen(text)};
+    return nb_outbox_add(outbox, &message, 1, NULL);
+}
+
+static uint64_t first(char text[128])
+{
+    struct nb_buffer message = {0};
+    uint64_t entry = 77;
+    ck_assert_int_eq(nb_outbox_first(outbox, &entry, &message, NULL), 0);
+    (void)snprintf(text, 128, "%.*s", (int)message.length, message.length > 0 ? message.bytes : "");
+    nb_buffer_deinit(&message);
+    return entry;
+}
+
+static void expect_first(uint64_t entry, const char *text)
+{
+    char found[128];
+    ck_assert_uint_eq(first(found), entry);
+    ck_assert_str_eq(found, text);
+}
+
+static off_t length(void)
+{
+    struct stat status;
+    ck_assert_int_eq(stat(path, &status), 0);
+    return status.st_size;
+}
+
+START_TEST(what_was_added_is_there_after_a_start)
+{
+    const struct nb_string two[] = {{"one", 3}, {"", 0}};
+    uint64_t identity = nb_outbox_identity(outbox), bytes = 0;
+    expect_first(0, "");
+    ck_assert_int_eq(nb_outbox_add(outbox, two, 2, NULL), 0);
+    ck_assert_int_eq(add("three"), 0);
+    for (int i = 0; i < 2; i++, again()) {
+        ck_assert_uint_eq(nb_outbox_identity(outbox), identity);
+        ck_assert_uint_eq(nb_outbox_entries(outbox, &bytes), 3);
+        ck_assert_uint_eq(bytes, 8);
+        expect_first(1, "one");
+    }
+    nb_outbox_remove(outbox, 1);
+    expect_first(2, "");
+    nb_outbox_remove(outbox, 2);
+    expect_first(3, "three");
+    again();
+    expect_first(1, "one"); /* removed when the last one is */
+    nb_outbox_remove(outbox, 2);
+    ck_assert_int_eq(add("four"), 0);
+    nb_outbox_remove(outbox, 3);
+    expect_first(4, "four");
+}
+END_TEST
+
+START_TEST(an_empty_one_never_gives_a_name_again)
+{
+    uint64_t identity = nb_outbox_identity(outbox);
+    ck_assert_int_eq(add("one"), 0);
+    nb_outbox_remove(outbox, 1);
+    ck_assert_int_eq(length(), 16);
+    ck_assert_int_eq(add("two"), 0);
+    expect_first(2, "two");
+    again();
+    ck_assert_uint_eq(nb_outbox_identity(outbox), identity);
+    expect_first(2, "two");
+    nb_outbox_remove(outbox, 9);
+    again();
+    ck_assert_uint_ne(nb_outbox_identity(outbox), identity);
+    ck_assert_int_eq(add("three"), 0);
+    expect_first(1, "three");
+}
+END_TEST
+
+START_TEST(an_end_that_was_torn_off)
+{
+    ck_assert_int_eq(add("one"), 0);
+    off_t whole = length();
+    ck_assert_int_eq(add("two"), 0);
+    for (off_t end = length() - 1; end >= whole; end--) {
+        nb_outbox_close(&outbox);
+        ck_assert_int_eq(truncate(path, end), 0);
+        again();
+        ck_assert_uint_eq(nb_outbox_entries(outbox, NULL), 1);
+        ck_assert_int_eq(length(), whole);
+        ck_assert_int_eq(add("two"), 0);
+        nb_outbox_remove(outbox, 1);
+        expect_first(2, "two");
+        again();
+    }
+}
+END_TEST
+
+START_TEST(it_is_bounded)
+{
+    char long_one[102];
+    memset(long_one, 'x', 101);
+    long_one[101] = '\0';
+    ck_assert_int_eq(add(long_one), NB_STOPPING);
+    for (int i = 0; i < 6; i++)
+        ck_assert_int_eq(add("x"), 0);
+    ck_assert_int_eq(add("x"), NB_STOPPING);
+    nb_outbox_remove(outbox, 1);
+    ck_assert_int_eq(add("x"), 0);
+    /* What is removed while others wait takes room of the file, up to a bound. */
+    uint64_t entry = 1;
+    while (add("x") == 0 || (nb_outbox_remove(outbox, ++entry), add("x") == 0))
+        ck_assert_int_lt(length(), 1000);
+    nb_outbox_remove(outbox, entry + 6);
+    ck_assert_int_eq(add("x"), 0);
+}
+END_TEST
+
+START_TEST(a_sync_that_fails)
+{
+    ck_assert_int_eq(add("one"), 0);
+    failing_syncs = 1;
+    ck_assert_int_eq(add("two"), NB_IO);
+    ck_assert_uint_eq(nb_outbox_entries(outbox, NULL), 1);
+    ck_assert_int_eq(add("three"), 0);
+    again();
+    ck_assert_uint_eq(nb_outbox_entries(outbox, NULL), 2);
+    nb_outbox_remove(outbox, 1);
+    expect_first(2, "three");
+}
+END_TEST
+
+START_TEST(other_files_are_none)
+{
+    nb_outbox_close(&outbox);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    (void)fputs("something else entirely", file);
+    (void)fclose(file);
+    struct nb_error error = {0};
+    ck_assert_int_eq(nb_outbox_open(directory, &limits, &outbox, &error), NB_CORRUPT);
+    ck_assert_int_eq(nb_outbox_open("/no/such", &limits, &outbox, &error), NB_NOT_FOUND);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("outbox");
+    TCase *tests = tcase_create("outbox");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, what_was_added_is_there_after_a_start);
+    tcase_add_test(tests, an_empty_one_never_gives_a_name_again);
+    tcase_add_test(tests, an_end_that_was_torn_off);
+    tcase_add_test(tests, it_is_bounded);
+    tcase_add_test(tests, a_sync_that_fails);
+    tcase_add_test(tests, other_files_are_none);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
