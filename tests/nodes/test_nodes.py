@@ -117,7 +117,7 @@ def test_a_change_is_on_every_node(nodes):
             holds(other.applied() >= number, f"{other.name} says {other.applied()}")
     assert_same(site)
     client = os.path.join(os.path.dirname(nodes.binary), "bayesc")
-    subprocess.run([client, "nodes", *(f"http://127.0.0.1:{node.port}" for node in site.nodes)], check=True,
+    subprocess.run([client, "cluster", "check", *(f"http://127.0.0.1:{node.port}" for node in site.nodes)], check=True,
                    stdout=subprocess.DEVNULL)
     assert_stores(site)
 
