@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/replica/replica.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/clock.h"
 #include "core/base/key.h"
@@ -161,7 +163,8 @@ static int check_stream(struct nb_engine *engine, struct nb_string stream, uint6
 {
     const struct nb_standing *s = &engine->standing;
     struct joining joining = {stream, created};
-    if (!s->is_known)
+    bool has_none = s->written == 0 && s->created != created && nb_string_equals(stream, s->stream);
+    if (!s->is_known || has_none)
         return nb_writer_run(engine, join_task, &joining, error);
     if (!nb_string_equals(stream, s->stream))
         return nb_error_set(error, NB_CONFLICT,
@@ -178,6 +181,14 @@ static int check_stream(struct nb_engine *engine, struct nb_string stream, uint6
                             "only %llu now: its NATS servers have lost some",
                             (unsigned long long)s->written, s->stream, (unsigned long long)last);
     return 0;
+}
+
+int nb_replica_begin(struct nb_replica *r, uint64_t created, uint64_t last, struct nb_error *error)
+{
+    char name[NB_STREAM_NAME_MOST + 1];
+    assert(atomic_load(&r->delivered) == 0);
+    memcpy(name, r->engine->standing.stream, sizeof name);
+    return check_stream(r->engine, nb_string_of(name), created, last, error);
 }
 
 int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *settings,

@@ -31,6 +31,11 @@ struct nb_replica;
 int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *settings,
                    struct nb_string stream, uint64_t created, uint64_t last,
                    struct nb_replica **replica, struct nb_error *error);
+/* The stream is another one than before, and this node has nothing of either: nodes that start
+ * together for the first time may make it twice. Follower, before the first nb_replica_deliver.
+ * Errors as of nb_replica_new. */
+int nb_replica_begin(struct nb_replica *replica, uint64_t created, uint64_t last,
+                     struct nb_error *error);
 /* Waits for the writer to finish what was delivered; who still waits for an answer is told that the
  * daemon stops. Then the engine has no relay any more. */
 void nb_replica_free(struct nb_replica **replica);

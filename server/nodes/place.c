@@ -95,6 +95,12 @@ int nb_place_check(struct nb_nodes *n, const struct nb_stream_state *state, stru
 {
     uint64_t at = nb_replica_delivered(n->replica);
     uint64_t needs = at == 0 ? 1 : at; /* also the last that it has: whether it is the same there */
+    if (state->created != n->created && at == 0) {
+        int rc = nb_replica_begin(n->replica, state->created, state->last, error);
+        if (rc != 0)
+            return rc;
+        n->created = state->created;
+    }
     if (state->created != n->created)
         return nb_error_set(error, NB_CONFLICT,
                             "the stream '%s' was made anew since this node has followed it",

@@ -192,9 +192,9 @@ static void settings_of(struct nb_engine_settings *settings, const char *directo
     settings->map_size = (uint64_t)1 << 22;
 }
 
-static void start(struct node *n)
+/* Of the stream that was made at `created`. */
+static int open_node(struct node *n, uint64_t created, struct nb_error *error)
 {
-    struct nb_error error = {0};
     struct nb_engine_settings settings;
     const struct nb_replica_settings how = {.publish = publish,
                                             .hash_at = hash_at,
@@ -204,9 +204,15 @@ static void start(struct node *n)
                                             .message_most = 1 << 20,
                                             .patience = UINT64_C(20000000000)};
     settings_of(&settings, n->directory);
-    ck_assert_msg(nb_engine_open(&settings, &n->engine, &error) == 0, "%s", error.text);
-    int rc = nb_replica_new(n->engine, &how, string_at("bayesd"), 77, length_of(n->stream),
-                            &n->replica, &error);
+    ck_assert_msg(nb_engine_open(&settings, &n->engine, error) == 0, "%s", error->text);
+    return nb_replica_new(n->engine, &how, string_at("bayesd"), created, length_of(n->stream),
+                          &n->replica, error);
+}
+
+static void start(struct node *n)
+{
+    struct nb_error error = {0};
+    int rc = open_node(n, 77, &error);
     ck_assert_msg(rc == 0, "%s", error.text);
     atomic_store(&n->stops, false);
     ck_assert_int_eq(pthread_create(&n->follower, NULL, follow, n), 0);
@@ -620,6 +626,30 @@ START_TEST(a_misled_node_finds_out)
 }
 END_TEST
 
+/* Nodes that start together may make the stream twice, before anything is in it. */
+START_TEST(a_stream_is_made_twice)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    struct node *n = &a.nodes[0];
+    struct nb_error error = {0};
+    mislead(&a, UINT64_MAX);
+    stop(n);
+    ck_assert_int_eq(open_node(n, 78, &error), 0);
+    ck_assert_int_eq(nb_replica_begin(n->replica, 79, 0, &error), 0);
+    nb_replica_free(&n->replica);
+    nb_engine_close(&n->engine);
+    start(n); /* of 77 again */
+    ck_assert_uint_gt(train_one(n, "one"), 0);
+    stop(n);
+    ck_assert_int_eq(open_node(n, 78, &error), NB_CONFLICT);
+    ck_assert_msg(strstr(error.text, "was made anew") != NULL, "%s", error.text);
+    nb_engine_close(&n->engine);
+    start(n);
+    end(&a);
+}
+END_TEST
+
 /* What it publishes before it has found out does not mislead the others. */
 START_TEST(a_misled_node_publishes)
 {
@@ -730,6 +760,7 @@ int main(void)
     TCase *t = tcase_create("replica");
     suite_add_tcase(s, t);
     tcase_set_timeout(t, 0); /* whoever asks for more histories waits longer */
+    tcase_add_test(t, a_stream_is_made_twice);
     tcase_add_test(t, a_misled_node_finds_out);
     tcase_add_test(t, a_misled_node_publishes);
     tcase_add_test(t, the_others_find_out);
