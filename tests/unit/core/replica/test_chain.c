@@ -61,6 +61,7 @@ END_TEST
 int main(void)
 {
     (void)copy_model; /* of picture.h */
+    (void)expect_same;
     (void)settle;
     Suite *s = suite_create("chain");
     TCase *t = tcase_create("chain");
