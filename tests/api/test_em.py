@@ -580,7 +580,7 @@ def test_one_model_at_a_time(api):
 
     def are_done():
         first, second, again = (client.get(path + "/em").ok().json for path in (*paths, M))
-        if fits(first) > 0 and fits(again) > 0:
+        if fits(again) >= fits(first) > 0:  # with fewer, it is at it for the second time, and the other was between
             equal(fits(second), 0, "the other waits")
         return first["state"] == second["state"] == "ready"
     wait_for(are_done, "both", seconds=60)
