@@ -83,24 +83,32 @@ static int read_record(const struct nb_outbox *o, uint64_t at, struct record *re
     return 0;
 }
 
-/* The record and its message; NB_CORRUPT: it is none, or not whole. */
+/* The record and its message; NB_CORRUPT: it is none, or not whole. NB_IO: nobody knows. */
 static int read_entry(const struct nb_outbox *o, uint64_t at, uint64_t end, struct record *record,
                       struct nb_buffer *message)
 {
-    if (at + RECORD_BYTES > end || read_record(o, at, record) != 0 ||
-        record->length > end - at - RECORD_BYTES || record->entry == 0)
+    if (at + RECORD_BYTES > end)
+        return NB_CORRUPT;
+    if (read_record(o, at, record) != 0)
+        return NB_IO;
+    if (record->length > end - at - RECORD_BYTES || record->entry == 0)
         return NB_CORRUPT;
     message->length = 0;
     if (nb_buffer_reserve(message, record->length) != 0)
         return NB_NO_MEMORY;
     if (read_at(o, message->bytes, record->length, at + RECORD_BYTES) != 0)
-        return NB_CORRUPT;
+        return NB_IO;
     message->length = record->length;
     return checksum(o, record->entry, nb_buffer_string(message)) == record->checksum ? 0
                                                                                      : NB_CORRUPT;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
+
+static int unreadable(struct nb_error *error)
+{
+    return nb_error_set(error, NB_IO, "the outbox cannot be read");
+}
 
 static int find_entries(struct nb_outbox *o, uint64_t size, struct nb_error *error)
 {
@@ -117,6 +125,8 @@ static int find_entries(struct nb_outbox *o, uint64_t size, struct nb_error *err
     nb_buffer_deinit(&message);
     if (rc == NB_NO_MEMORY)
         return nb_error_no_memory(error);
+    if (rc == NB_IO) /* what cannot be read now was acknowledged: nothing is cut off */
+        return unreadable(error);
     return o->end == size || ftruncate(o->file, (off_t)o->end) == 0
                ? 0
                : nb_error_errno(error, errno, "shortening the outbox");
@@ -146,7 +156,7 @@ static int read_file(struct nb_outbox *o, struct nb_error *error)
     if (status.st_size < HEAD_BYTES) /* it was being made */
         return begin(o, error);
     if (read_at(o, head, sizeof head, 0) != 0)
-        return nb_error_set(error, NB_IO, "the outbox cannot be read");
+        return unreadable(error);
     struct nb_unpacker u = nb_unpacker_of((const char *)head, sizeof head);
     if (nb_unpack_u64(&u) != MAGIC)
         return nb_error_set(error, NB_CORRUPT,
@@ -173,6 +183,7 @@ int nb_outbox_open(const char *folder, const struct nb_outbox_limits *limits,
     struct nb_outbox *o = calloc(1, sizeof *o);
     if (o == NULL)
         return nb_error_no_memory(error);
+    o->file = -1;
     o->limits = *limits;
     pthread_mutex_init(&o->lock, NULL);
     int rc = open_file(o, folder, error);
@@ -268,6 +279,8 @@ int nb_outbox_first(struct nb_outbox *o, uint64_t *entry, struct nb_buffer *mess
     pthread_mutex_unlock(&o->lock);
     if (rc == NB_CORRUPT)
         return nb_error_set(error, NB_IO, "the outbox does not read back");
+    if (rc == NB_IO)
+        return unreadable(error);
     *entry = record.entry;
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }

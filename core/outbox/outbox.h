@@ -26,7 +26,8 @@ struct nb_outbox_limits {
 };
 
 /* Opens the file `outbox` of the folder, or makes it; the caller closes. What follows the last
- * entry that reads back was never acknowledged, and is cut off. Returns 0, NB_CORRUPT (no outbox),
+ * whole entry is cut off: an entry that was being added when the machine stopped. (A byte that the
+ * disk has changed in an earlier one looks the same.) Returns 0, NB_CORRUPT (no outbox),
  * NB_NO_MEMORY or a code of nb_error_errno. */
 int nb_outbox_open(const char *folder, const struct nb_outbox_limits *limits,
                    struct nb_outbox **outbox, struct nb_error *error);

@@ -28,6 +28,20 @@ int fdatasync(int file)
     return (int)syscall(SYS_fdatasync, file);
 }
 
+/* Of messages; the head is read. Not static: the headers make pread an inline function. */
+extern int failing_reads;
+int failing_reads;
+
+ssize_t pread(int file, void *bytes, size_t length, off_t at)
+{
+    if (failing_reads > 0 && at > 0) {
+        failing_reads--;
+        errno = EIO;
+        return -1;
+    }
+    return (ssize_t)syscall(SYS_pread64, file, bytes, length, at);
+}
+
 static char directory[NB_TEST_FOLDER_SIZE];
 static char path[NB_TEST_FOLDER_SIZE + 16];
 static struct nb_outbox *outbox;
@@ -42,7 +56,7 @@ static void again(void)
 
 static void setup(void)
 {
-    failing_syncs = 0;
+    failing_syncs = failing_reads = 0;
     test_folder_make(directory);
     (void)snprintf(path, sizeof path, "%s/outbox", directory);
     again();
@@ -182,6 +196,29 @@ START_TEST(a_sync_that_fails)
 }
 END_TEST
 
+/* It is no end that was torn off: all is there when the disk can be read again. */
+START_TEST(a_read_that_fails)
+{
+    struct nb_error error = {0};
+    ck_assert_int_eq(add("kept"), 0);
+    nb_outbox_close(&outbox);
+    failing_reads = 1;
+    ck_assert_int_eq(nb_outbox_open(directory, &limits, &outbox, &error), NB_IO);
+    again();
+    ck_assert_uint_eq(nb_outbox_entries(outbox, NULL), 1);
+}
+END_TEST
+
+/* Nothing is closed that was not opened. */
+START_TEST(a_folder_that_is_not_there)
+{
+    struct nb_outbox *none = NULL;
+    ck_assert_int_ne(fcntl(STDIN_FILENO, F_GETFD), -1);
+    ck_assert_int_ne(nb_outbox_open("/nowhere/at/all", &limits, &none, NULL), 0);
+    ck_assert_int_ne(fcntl(STDIN_FILENO, F_GETFD), -1);
+}
+END_TEST
+
 START_TEST(other_files_are_none)
 {
     nb_outbox_close(&outbox);
@@ -205,6 +242,8 @@ int main(void)
     tcase_add_test(tests, an_end_that_was_torn_off);
     tcase_add_test(tests, it_is_bounded);
     tcase_add_test(tests, a_sync_that_fails);
+    tcase_add_test(tests, a_read_that_fails);
+    tcase_add_test(tests, a_folder_that_is_not_there);
     tcase_add_test(tests, other_files_are_none);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
