@@ -17,6 +17,7 @@
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "core/repair/repair.h"
+#include "core/replica/queue.h"
 #include "core/replica/replica.h"
 #include "server/access/access.h"
 #include "server/access/limits.h"
@@ -31,6 +32,7 @@
 #include "server/join.h"
 #include "server/mail/line_routes.h"
 #include "server/net/listen.h"
+#include "server/nodes/mend.h"
 #include "server/nodes/nodes.h"
 #include "server/options.h"
 #include "server/rejoin.h"
@@ -378,11 +380,27 @@ static int verify(const struct nb_config *config, struct nb_error *error)
     return rc;
 }
 
+/* A node whose store is made anew has to join again; one with a damaged outbox has not. */
+static int mend_outbox(const struct nb_config *config, struct nb_error *error)
+{
+    struct nb_outbox_mended mended;
+    int rc = nb_outbox_mend(config->data, &mended, error);
+    if (rc != 0 || !mended.is_damaged)
+        return rc;
+    (void)printf("outbox: %llu changes are kept, at least %llu cannot be read and are lost; the "
+                 "old file is outbox.old. The store was left as it is.\n",
+                 (unsigned long long)mended.kept, (unsigned long long)mended.lost);
+    return 1;
+}
+
 static int rebuild(const struct nb_config *config, struct nb_error *error)
 {
     struct nb_engine_settings settings;
     settings_of(config, &settings);
-    int rc = nb_engine_rebuild(&settings, print_difference, stdout, error);
+    int rc = mend_outbox(config, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_engine_rebuild(&settings, print_difference, stdout, error);
     if (rc == 0)
         (void)printf("%s: rebuilt; nothing differed\n", config->data);
     else if (rc > 0)
@@ -456,6 +474,8 @@ static int act(const struct nb_options *options, struct nb_config *config, struc
         return restore(config, options->backup, error);
     case NB_ACTION_JOIN:
         return join_from(config, options->peer, error);
+    case NB_ACTION_MEND_STREAM:
+        return nb_nodes_mend(config, error);
     case NB_ACTION_NEW_TOKEN:
         return nb_token_command_new(options, config, error);
     case NB_ACTION_LIST_TOKENS:

@@ -15,6 +15,7 @@ static const struct option LONG[] = {
     {"rebuild", no_argument, NULL, 'R'},
     {"restore", required_argument, NULL, 'b'},
     {"join", required_argument, NULL, 'j'},
+    {"mend-stream", no_argument, NULL, 'M'},
     {"version", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {"new-token", required_argument, NULL, 'n'},
@@ -48,6 +49,9 @@ void nb_options_help(FILE *out)
         "  --join URL              put the store of another node of the [cluster] into the data\n"
         "                          directory, which is empty; verify it, and end: the next start\n"
         "                          follows the stream from there\n"
+        "  --mend-stream           make all copies of the cluster's stream that of the NATS server "
+        "that\n"
+        "                          leads, and end; nodes may be running\n"
         "  --new-token NAME --role classify|train|admin [--models PATTERN,...]\n"
         "                          make an access token, print it once, and end; --models "
         "'user-*'\n"
@@ -103,6 +107,9 @@ static int take(struct nb_options *options, int option)
     case 'j':
         options->peer = optarg;
         set_action(options, NB_ACTION_JOIN);
+        return 0;
+    case 'M':
+        set_action(options, NB_ACTION_MEND_STREAM);
         return 0;
     case 'n':
         options->token = optarg;

@@ -4,10 +4,17 @@
  * nb_outbox_add returns, and stays until it is removed. Entries are numbered from 1; with the
  * outbox's identity, a random number, an entry has a name that no other one ever has. Any thread.
  *
- * The file: 16 bytes of head, a magic and the identity; then of each entry its length, its number
- * and a checksum, 8 bytes each, and the message. Entries are removed durably when the last one is:
- * after a crash removed ones may be there again, so that who reads them has to know what was done
- * with them. A file that is found empty gets another identity.
+ * The file, in numbers of 8 bytes: a head, which is a magic, the identity and the checksum of both,
+ * twice; then of each entry a checksum, its length, its number, the place in the file where the
+ * entries begin that were added with it, and the checksum of the entry before (0: it is the first);
+ * and the message. The checksum is of all that comes after it, seeded with the identity. Entries
+ * are removed durably when the last one is: after a crash removed ones may be there again, so that
+ * who reads them has to know what was done with them. A file that is found empty gets another
+ * identity.
+ *
+ * What follows the last whole entry was never acknowledged, unless a whole entry that was added
+ * later lies behind it: entries are on the disk before the next ones are written. Then the file is
+ * damaged. (Of the entries that were added last nobody can tell.)
  */
 #ifndef NB_CORE_OUTBOX_OUTBOX_H
 #define NB_CORE_OUTBOX_OUTBOX_H
@@ -18,21 +25,32 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "core/outbox/outbox_limits.h"
 
 struct nb_outbox;
 
-struct nb_outbox_limits {
-    uint64_t bytes, entries; /* that wait */
-};
-
 /* Opens the file `outbox` of the folder, or makes it; the caller closes. What follows the last
- * whole entry is cut off: an entry that was being added when the machine stopped. (A byte that the
- * disk has changed in an earlier one looks the same.) Returns 0, NB_CORRUPT (no outbox),
- * NB_NO_MEMORY or a code of nb_error_errno. */
+ * whole entry is cut off: entries that were being added when the machine stopped. Returns 0,
+ * NB_CORRUPT (no outbox, or a damaged one: the text says where and what to do), NB_NO_MEMORY or a
+ * code of nb_error_errno. */
 int nb_outbox_open(const char *folder, const struct nb_outbox_limits *limits,
                    struct nb_outbox **outbox, struct nb_error *error);
 /* Closes and sets *outbox, which may be NULL, to NULL. */
 void nb_outbox_close(struct nb_outbox **outbox);
+
+/* What nb_outbox_mend found. */
+struct nb_outbox_mended {
+    bool is_damaged;     /* else nothing was changed */
+    uint64_t kept, lost; /* entries */
+};
+
+/* Makes the file anew with the entries that are whole, which keep their numbers; the old one stays
+ * as `outbox.old`. Nobody has it open. No file is no damage. Returns 0 or a code of nb_outbox_open,
+ * with the file as it was: NB_CORRUPT if not even its head is left. */
+int nb_outbox_mend(const char *folder, struct nb_outbox_mended *mended, struct nb_error *error);
+
+/* Whether the folder has an outbox with entries, which nobody has opened. */
+bool nb_outbox_is_left(const char *folder);
 
 uint64_t nb_outbox_identity(const struct nb_outbox *outbox);
 

@@ -11,16 +11,19 @@ int nb_nodes_queue_open(struct nb_nodes *n, struct nb_error *error)
 {
     const struct nb_outbox_limits limits = {n->config->cluster_queue_bytes,
                                             n->config->cluster_queue_entries};
+    static const struct nb_outbox_limits NO_MORE = {0, 0};
     struct nb_queue_state state;
-    if (!n->config->cluster_queue)
+    bool takes = n->config->cluster_queue;
+    if (!takes && !nb_outbox_is_left(n->config->data))
         return 0;
-    int rc = nb_queue_new(n->engine, n->config->data, &limits, &n->queue, error);
+    int rc = nb_queue_new(n->engine, n->config->data, takes ? &limits : &NO_MORE, &n->queue, error);
     if (rc != 0)
         return rc;
     nb_queue_state(n->queue, &state);
     if (state.entries > 0)
-        nb_log(NB_LOG_INFO, "cluster: %llu changes wait in the outbox",
-               (unsigned long long)state.entries);
+        nb_log(takes ? NB_LOG_INFO : NB_LOG_WARNING, "cluster: %llu changes wait in the outbox%s",
+               (unsigned long long)state.entries,
+               takes ? "" : ", which [cluster] queue has closed: they are made before others are");
     return 0;
 }
 

@@ -431,26 +431,33 @@ def assert_same_or_mended(site):
 def mend(site):
     """A server that was cut off or stood still while it led may have come back with a copy of the stream of its own
     (config/cluster/README.md), and nodes have found that out. What an administrator does then is done."""
-    stopped = [node for node in site.nodes if has_stopped(node)]
-    print(f"    {', '.join(node.name for node in stopped)} found out that a server has another copy", flush=True)
-    leader = site.leader(STREAM)
-    wrong = [leader] if 2 * len(stopped) > len(site.nodes) else [one for one in site.servers if one is not leader]
-    for server in wrong:
-        server.kill()
-        server.empty()
-        server.start()
-        site.wait_whole(STREAM)
-    for node in stopped:
+    print(f"    {', '.join(node.name for node in stopped_of(site))} found out that a server has another copy", flush=True)
+    mend_stream(site)
+    for node in stopped_of(site):
         node.kill()
         node.start()
     time.sleep(5)  # one that was given something else says so again
-    for node in site.nodes:
-        if has_stopped(node):
-            node.kill()
-            node.empty()
-            node.start()
-    for node in site.nodes:
+    wait_for(lambda: all_follow(site), "all nodes follow the stream, with empty stores where they had another one", 120, 1)
+
+
+def mend_stream(site):
+    node = site.nodes[0]
+    done = subprocess.run([node.daemon.command[0], "--config", os.path.join(node.daemon.folder, "bayesd.conf"), "--mend-stream"], capture_output=True, text=True,
+                          env=clean_environment(), timeout=patience(60), check=False)
+    equal(done.returncode, 0, f"--mend-stream: {done.stdout}{done.stderr}")
+
+
+def stopped_of(site):
+    return [node for node in site.nodes if has_stopped(node)]
+
+
+def all_follow(site):
+    for node in stopped_of(site):
+        node.kill()
+        node.empty()
+        node.start()
         node.wait_joined()
+    return agreeing(site) == site.nodes
 
 
 def same_or_stopped(site):
@@ -469,9 +476,28 @@ def agreeing(site):
     return following if len({(one["number"], one["digest"]) for one in found}) == 1 else None
 
 
+def copies_of(site):
+    """The stream as each server has it, by its name: the one that leads answers, and each leads once."""
+    found, last = {}, site.stream(STREAM)["state"]["last_seq"]
+    def led():
+        try:
+            with site.connect() as connection:
+                leader = site.leader(STREAM)
+                copy = repr([connection.message(STREAM, number) for number in range(1, last + 1)])
+                if site.leader(STREAM) is leader:
+                    found[leader.name] = copy
+                connection.api("STREAM.LEADER.STEPDOWN." + STREAM)
+        except (AssertionError, AttributeError, OSError, Refused):
+            pass  # nobody leads just now
+        return len(found) == 3
+    wait_for(led, f"each server has led: {found.keys()}", 60, 1)
+    return found
+
+
 def test_a_server_that_keeps_what_the_others_do_not_have(nodes):
     """The server that leads is cut off while changes are on their way to it. When it comes back, its copy of the stream
-    may have what is in no other. In the end nodes have the same, or say that they have stopped; none is silently different."""
+    may have what is in no other. In the end nodes have the same, or say that they have stopped; none is silently different.
+    --mend-stream makes the copies equal, and then all nodes are."""
     site = nodes.site().start()
     path = path_of("shared")
     trained(site.nodes[0], path, "early").ok()
@@ -501,6 +527,12 @@ def test_a_server_that_keeps_what_the_others_do_not_have(nodes):
         equal(all_seen(node.client), wanted, f"{node.name} beside {following[0].name}")
     if len(following) < 3:
         print(f"    {3 - len(following)} of 3 nodes found out that they were given something else", flush=True)
+    mend_stream(site)
+    wait_for(lambda: all_follow(site), f"all nodes follow: {[node.ready() for node in site.nodes]}", 120, 1)
+    assert_same(site)
+    for node in site.nodes:
+        node.stop()  # what comes while another server is to lead could part the copies again
+    equal(len(set(copies_of(site).values())), 1, "different copies")
 
 
 def test_a_node_that_is_given_another_message(nodes):

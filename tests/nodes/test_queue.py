@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`queue = yes`: what is trained while the stream is away is kept, and made later, once and in its order."""
+import os
 import re
+import subprocess
 
 from acknowledged import path_of
 from clients import number_of
-from harness import equal, holds, refused, wait_for
+from harness import clean_environment, equal, holds, patience, refused, wait_for
 from test_nodes import assert_same, trained
 
 QUEUED = {"cluster": {"queue": "yes"}}
@@ -117,3 +119,54 @@ def test_what_is_refused_later_is_counted(nodes):
     wait_for(lambda: b"\nbayesd_cluster_queue_refused_total 1\n" in one.client.get("/metrics").ok().body, "it is counted", 20, 0.05)
     assert_same(site)
     equal(one.client.get(path).status, 404)
+
+
+def test_a_queue_that_is_turned_off(nodes):
+    """What waits is made first; nothing more is queued."""
+    site = nodes.site(settings=QUEUED).start()
+    path, one = path_of("shared"), site.nodes[0]
+    trained(one, path, "before").ok()
+    away(site)
+    queued(trained(one, path, "waits"))
+    one.kill()
+    site.settings = {}
+    one.set_peers(())  # writes the configuration anew
+    one.start()
+    equal(waits(one), 1)
+    refused(one.client.post(path + "/train", {"id": "late", "label": "ham", "text": "late"}), 503, "not made yet")
+    site.start_servers()
+    wait_published(site)
+    equal(one.client.get(path + "/documents/waits").ok().json["label"], "ham")
+    number_of(trained(one, path, "after").ok(200))
+    assert_same(site)
+
+
+def test_a_damaged_outbox(nodes):
+    """The node says so and does not start; --rebuild keeps what can be read, and that is made."""
+    site = nodes.site(settings=QUEUED).start()
+    path, one = path_of("shared"), site.nodes[0]
+    trained(one, path, "before").ok()
+    away(site)
+    for name in ("first", "second", "third"):
+        queued(trained(one, path, name))
+    one.kill()
+    outbox = os.path.join(one.daemon.data, "outbox")
+    with open(outbox, "r+b") as file:
+        at = file.read().index(b"second")
+        file.seek(at)
+        file.write(b"S")
+    command = [one.daemon.command[0], "--data", one.daemon.data, "--config", os.path.join(one.daemon.folder, "bayesd.conf")]
+    def run(*more):
+        return subprocess.run([*command, *more], capture_output=True, text=True, env=clean_environment(),
+                              timeout=patience(30), check=False)
+    done = run()
+    holds(done.returncode == 1 and "outbox" in done.stderr and "--rebuild" in done.stderr, done)
+    done = run("--rebuild")
+    holds(done.returncode == 1 and "2 changes are kept" in done.stdout, done)
+    one.start()
+    equal(waits(one), 2)
+    site.start_servers()
+    wait_published(site)
+    for name, status in (("first", 200), ("second", 404), ("third", 200)):
+        equal(one.client.get(f"{path}/documents/{name}").status, status, name)
+    assert_same(site)

@@ -129,7 +129,7 @@ START_TEST(an_empty_one_never_gives_a_name_again)
     uint64_t identity = nb_outbox_identity(outbox);
     ck_assert_int_eq(add("one"), 0);
     nb_outbox_remove(outbox, 1);
-    ck_assert_int_eq(length(), 16);
+    ck_assert_int_eq(length(), 48);
     ck_assert_int_eq(add("two"), 0);
     expect_first(2, "two");
     again();
@@ -159,6 +159,98 @@ START_TEST(an_end_that_was_torn_off)
         expect_first(2, "two");
         again();
     }
+}
+END_TEST
+
+static void turn_byte(off_t at)
+{
+    char byte;
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(lseek(file, at, SEEK_SET), at);
+    ck_assert_int_eq(read(file, &byte, 1), 1);
+    byte = (char)(byte ^ 0x10);
+    ck_assert_int_eq(lseek(file, at, SEEK_SET), at);
+    ck_assert_int_eq(write(file, &byte, 1), 1);
+    (void)close(file);
+}
+
+/* Two that were added together, and two more; one byte of the first two is not what it was. */
+static void damage(off_t at)
+{
+    const struct nb_string two[] = {{"one", 3}, {"two", 3}};
+    teardown();
+    setup();
+    ck_assert_int_eq(nb_outbox_add(outbox, two, 2, NULL), 0);
+    ck_assert_int_eq(add("three"), 0);
+    ck_assert_int_eq(add("four"), 0);
+    nb_outbox_close(&outbox);
+    turn_byte(at);
+}
+
+START_TEST(a_byte_that_the_disk_has_changed)
+{
+    struct nb_error error = {0};
+    enum { HEAD = 48, LAST = HEAD + 2 * 43 + 45 };
+    for (off_t at = 0; at < LAST; at++) {
+        struct nb_outbox_mended mended;
+        damage(at);
+        bool is_head = at < HEAD; /* which is there twice */
+        ck_assert_int_eq(nb_outbox_open(directory, &limits, &outbox, &error),
+                         is_head ? 0 : NB_CORRUPT);
+        if (is_head) {
+            ck_assert_uint_eq(nb_outbox_entries(outbox, NULL), 4);
+            continue;
+        }
+        ck_assert_msg(strstr(error.text, "--rebuild") != NULL, "%s", error.text);
+        ck_assert_int_eq(length(), LAST + 44);
+        ck_assert_int_eq(nb_outbox_mend(directory, &mended, &error), 0);
+        ck_assert(mended.is_damaged);
+        ck_assert_uint_eq(mended.kept, 3);
+        ck_assert_uint_eq(mended.lost, 1);
+        again();
+        ck_assert_uint_eq(nb_outbox_entries(outbox, NULL), 3);
+        if (at < HEAD + 43)
+            expect_first(2, "two");
+        else
+            expect_first(1, "one");
+        nb_outbox_remove(outbox, 3);
+        expect_first(4, "four");
+        ck_assert_int_eq(add("five"), 0);
+        nb_outbox_remove(outbox, 4);
+        expect_first(5, "five");
+    }
+}
+END_TEST
+
+START_TEST(what_is_whole_is_not_mended)
+{
+    struct nb_outbox_mended mended;
+    nb_outbox_close(&outbox);
+    ck_assert(!nb_outbox_is_left(directory));
+    again();
+    ck_assert_int_eq(add("one"), 0);
+    ck_assert_int_eq(add("two"), 0);
+    nb_outbox_close(&outbox);
+    ck_assert(nb_outbox_is_left(directory));
+    ck_assert_int_eq(truncate(path, length() - 1), 0);
+    ck_assert_int_eq(nb_outbox_mend(directory, &mended, NULL), 0);
+    ck_assert(!mended.is_damaged);
+    again();
+    ck_assert_uint_eq(nb_outbox_entries(outbox, NULL), 1);
+}
+END_TEST
+
+/* Both copies of the head: nothing can be read, and nothing is removed. */
+START_TEST(a_head_that_is_gone)
+{
+    struct nb_outbox_mended mended;
+    damage(0);
+    turn_byte(24);
+    off_t before = length();
+    ck_assert_int_eq(nb_outbox_open(directory, &limits, &outbox, NULL), NB_CORRUPT);
+    ck_assert_int_eq(nb_outbox_mend(directory, &mended, NULL), NB_CORRUPT);
+    ck_assert_int_eq(length(), before);
 }
 END_TEST
 
@@ -240,6 +332,9 @@ int main(void)
     tcase_add_test(tests, what_was_added_is_there_after_a_start);
     tcase_add_test(tests, an_empty_one_never_gives_a_name_again);
     tcase_add_test(tests, an_end_that_was_torn_off);
+    tcase_add_test(tests, a_byte_that_the_disk_has_changed);
+    tcase_add_test(tests, what_is_whole_is_not_mended);
+    tcase_add_test(tests, a_head_that_is_gone);
     tcase_add_test(tests, it_is_bounded);
     tcase_add_test(tests, a_sync_that_fails);
     tcase_add_test(tests, a_read_that_fails);
