@@ -24,6 +24,8 @@ enum nb_errand_kind {
     NB_ERRAND_FIELDS,       /* the fields in `settings` that the model does not have are added */
     NB_ERRAND_FITTED,       /* `settings` have a map that was fitted to the entries up to `last` */
     NB_ERRAND_BARRIER,      /* nothing: who asked for it has all that was before it */
+    NB_ERRAND_PUT_NAMED,    /* the value `settings` of the kind `from` under the name `model` */
+    NB_ERRAND_DELETE_NAMED, /* what is kept of the kind `from` under the name `model` */
     NB_ERRANDS
 };
 
@@ -32,8 +34,8 @@ struct nb_errand {
     enum nb_errand_kind kind;
     struct nb_string model, source;
     struct nb_string from, to;
-    struct nb_string settings; /* by nb_settings_write */
-    bool only_new;             /* of NB_ERRAND_PUT */
+    struct nb_string settings; /* by nb_settings_write; or another value, as the kind says */
+    bool only_new;             /* of what is put */
     uint64_t last;             /* the newest entry of the model; else nothing is done */
 };
 

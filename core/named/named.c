@@ -4,16 +4,25 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "core/engine/writer.h"
 #include "core/live/names.h"
 #include "core/live/relay.h"
+#include "core/live/standing.h"
 #include "core/live/transaction.h"
 
 enum { VERSION = 1, TRANSACTION_BYTES = 16 << 20, PAGE_BYTES = 8192 };
 
 static const char PREFIX[] = "named/";
+static const char *const KINDS[] = {"network"};
+
+const char *nb_named_kind(struct nb_string kind)
+{
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        if (nb_string_equals(kind, KINDS[i]))
+            return KINDS[i];
+    return NULL;
+}
 
 void nb_named_deinit(struct nb_named *named)
 {
@@ -46,11 +55,13 @@ static struct nb_store_key key_of(const struct nb_named_key *name)
     return key;
 }
 
-static int write_stored(struct nb_string value, struct nb_string source, struct nb_buffer *out)
+static int write_stored(int64_t time, struct nb_string value, struct nb_string source,
+                        struct nb_buffer *out)
 {
     struct nb_packer p = {.out = out};
+    out->length = 0;
     nb_pack_u8(&p, VERSION);
-    nb_pack_u64(&p, (uint64_t)nb_clock_now());
+    nb_pack_u64(&p, (uint64_t)time);
     nb_pack_string(&p, source);
     nb_pack_bytes(&p, value.bytes, value.length);
     return p.code;
@@ -93,7 +104,9 @@ static int read_stored(const struct nb_named_key *name, struct nb_string stored,
 
 struct change {
     struct nb_store_key key;
-    struct nb_string stored; /* length 0: delete */
+    bool is_delete;
+    struct nb_string value, source; /* of a put */
+    struct nb_buffer stored;        /* owned: the stored form of a put */
     bool only_new;
     bool was_there;
     const struct nb_named_key *name;
@@ -102,11 +115,13 @@ struct change {
 static int write_change(struct nb_engine *engine, struct nb_view *view, void *argument,
                         struct nb_error *error)
 {
-    const struct change *c = argument;
-    (void)engine;
-    return c->stored.length == 0
-               ? nb_store_delete(view, NB_TABLE_META, nb_store_key_string(&c->key), error)
-               : nb_store_put(view, NB_TABLE_META, nb_store_key_string(&c->key), c->stored, error);
+    struct change *c = argument;
+    struct nb_string key = nb_store_key_string(&c->key);
+    if (c->is_delete)
+        return nb_store_delete(view, NB_TABLE_META, key, error);
+    if (write_stored(nb_standing_time(engine), c->value, c->source, &c->stored) != 0)
+        return nb_error_no_memory(error);
+    return nb_store_put(view, NB_TABLE_META, key, nb_buffer_string(&c->stored), error);
 }
 
 /* Only the writer writes: what is there now is there in the transaction, too. */
@@ -127,31 +142,33 @@ static int change_task(struct nb_engine *engine, void *argument, struct nb_error
 {
     struct change *c = argument;
     int rc = look(engine, c, error);
-    if (rc == 0 && c->stored.length == 0 && !c->was_there)
+    if (rc == 0 && c->is_delete && !c->was_there)
         return not_found(c->name, error);
     if (rc == 0 && c->only_new && c->was_there)
         return nb_error_set(error, NB_CONFLICT, "the %s '%.*s' exists", c->name->kind,
                             (int)c->name->name.length, c->name->name.bytes);
     return rc != 0 ? rc
-                   : nb_transaction(engine, c->stored.length + PAGE_BYTES, write_change, c, error);
+                   : nb_transaction(engine, c->value.length + PAGE_BYTES, write_change, c, error);
 }
 
 int nb_named_put(struct nb_engine *engine, const struct nb_named_key *name, struct nb_string value,
                  bool only_new, struct nb_string source, bool *created, struct nb_error *error)
 {
-    struct nb_buffer stored = {0};
+    struct change change = {
+        .key = key_of(name), .value = value, .source = source, .only_new = only_new, .name = name};
     int rc = nb_check_source(source, error);
-    if (rc == 0)
-        rc = nb_relay_refuse(engine, "a network", error);
-    if (rc == 0 && write_stored(value, source, &stored) != 0)
-        rc = nb_error_no_memory(error);
-    struct change change = {.key = key_of(name),
-                            .stored = {stored.bytes, stored.length},
-                            .only_new = only_new,
-                            .name = name};
+    if (rc == 0 && nb_relay_is_wanted(engine)) {
+        struct nb_errand errand = {.kind = NB_ERRAND_PUT_NAMED,
+                                   .model = name->name,
+                                   .source = source,
+                                   .from = nb_string_of(name->kind),
+                                   .settings = value,
+                                   .only_new = only_new};
+        return nb_relay_ask(engine, &errand, created, error);
+    }
     if (rc == 0)
         rc = nb_writer_run(engine, change_task, &change, error);
-    nb_buffer_deinit(&stored);
+    nb_buffer_deinit(&change.stored);
     if (rc == 0)
         *created = !change.was_there;
     return rc;
@@ -160,9 +177,14 @@ int nb_named_put(struct nb_engine *engine, const struct nb_named_key *name, stru
 int nb_named_delete(struct nb_engine *engine, const struct nb_named_key *name,
                     struct nb_error *error)
 {
-    struct change change = {.key = key_of(name), .name = name};
-    int rc = nb_relay_refuse(engine, "a network", error);
-    return rc != 0 ? rc : nb_writer_run(engine, change_task, &change, error);
+    struct change change = {.key = key_of(name), .is_delete = true, .name = name};
+    if (nb_relay_is_wanted(engine)) {
+        struct nb_errand errand = {
+            .kind = NB_ERRAND_DELETE_NAMED, .model = name->name, .from = nb_string_of(name->kind)};
+        bool created;
+        return nb_relay_ask(engine, &errand, &created, error);
+    }
+    return nb_writer_run(engine, change_task, &change, error);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -227,6 +249,13 @@ int nb_named_list(struct nb_engine *engine, const char *kind, struct nb_string a
     rc = nb_store_inspect(&view, NB_TABLE_META, list_key, &l, error);
     nb_store_snapshot_end(&view);
     return rc;
+}
+
+int nb_named_scan(const struct nb_view *view, nb_store_visit *visit, void *user,
+                  struct nb_error *error)
+{
+    const struct nb_string prefix = nb_string_of(PREFIX);
+    return nb_store_scan(view, NB_TABLE_META, prefix, prefix.length, visit, user, error);
 }
 
 /* ---- a rebuild ------------------------------------------------------------------------------- */

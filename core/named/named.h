@@ -5,8 +5,9 @@
  * They stand in META and not in the ledger: a put says all that there is to know, whatever was
  * there before, so there is no history from which anything would have to be made again. A put or a
  * delete is one transaction of the writer, durable when it returns; it is done in its turn with
- * all other changes. Checksums, backups and restores hold them as they do any value; a rebuild
- * copies them (nb_named_copy). A program that does not know them leaves them alone.
+ * all other changes; of several nodes, in its turn in their stream. Checksums, backups and restores
+ * hold them as they do any value; a rebuild copies them (nb_named_copy). A program that does not
+ * know them leaves them alone.
  *
  * Stored form, under "named/KIND/NAME": the version, 1 (a byte); the time in milliseconds since
  * 1970 (8 bytes); the source (a string); and the value to the end. The meaning of the value is its
@@ -24,6 +25,8 @@ struct nb_named_key {
     const char *kind; /* "network" */
     struct nb_string name;
 };
+/* The kind of these bytes, as a key has it; NULL: there is none. */
+const char *nb_named_kind(struct nb_string kind);
 
 struct nb_named {
     int64_t time;            /* of the put */
@@ -34,7 +37,8 @@ void nb_named_deinit(struct nb_named *named);
 
 /* Keeps the value under the name, in the place of what was there. With `only_new` NB_CONFLICT if
  * something is there. Sets *created to whether nothing was. NB_UNUSABLE (the source), NB_STOPPING,
- * NB_NO_MEMORY, NB_DISK_FULL, NB_IO. Waits for the disk; not on the writer's thread. */
+ * NB_NO_MEMORY, NB_DISK_FULL, NB_IO; NB_TOO_LARGE: nodes cannot share a value of this size. Waits
+ * for the disk; not on the writer's thread. */
 int nb_named_put(struct nb_engine *engine, const struct nb_named_key *name, struct nb_string value,
                  bool only_new, struct nb_string source, bool *created, struct nb_error *error);
 
@@ -51,6 +55,10 @@ int nb_named_get(struct nb_engine *engine, const struct nb_named_key *name, stru
 typedef int nb_named_visit(void *user, struct nb_string name, bool is_damaged);
 int nb_named_list(struct nb_engine *engine, const char *kind, struct nb_string after,
                   nb_named_visit *visit, void *user, struct nb_error *error);
+
+/* Calls `visit` with the key and the stored form of all that is kept. Returns as nb_store_scan. */
+int nb_named_scan(const struct nb_view *view, nb_store_visit *visit, void *user,
+                  struct nb_error *error);
 
 /* For a rebuild. Copies all that is kept from one store to another; calls `lost` for each value
  * that is damaged, with its kind and name as the key has them, "network/NAME". Of an entry whose

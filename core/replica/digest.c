@@ -13,6 +13,7 @@
 #include "core/base/pack.h"
 #include "core/base/wide.h"
 #include "core/engine/writer.h"
+#include "core/named/named.h"
 #include "core/registry/registry.h"
 #include "core/store/ledger.h"
 #include "core/store/rows.h"
@@ -20,7 +21,15 @@
 enum { NAMES_AT_ONCE = 64 };
 
 /* What a hash is of. */
-enum kind { KIND_STORE = 1, KIND_MODEL, KIND_LABEL, KIND_FEATURE, KIND_DOCUMENT };
+enum kind {
+    KIND_STORE = 1,
+    KIND_MODEL,
+    KIND_LABEL,
+    KIND_FEATURE,
+    KIND_DOCUMENT,
+    KIND_WAITING,
+    KIND_NAMED
+};
 
 struct summing {
     struct nb_engine *engine;
@@ -148,6 +157,29 @@ static int add_documents(struct summing *s, const struct nb_view *view, struct n
     return rc == 0 ? 0 : nb_live_note(s->live, rc, &why, error);
 }
 
+/* A row that is the same on all nodes, its key included. */
+static int add_stored(struct summing *s, enum kind kind, struct nb_string key,
+                      struct nb_string value, struct nb_error *error)
+{
+    struct nb_packer w = begin(s, kind);
+    nb_pack_string(&w, key);
+    nb_pack_string(&w, value);
+    return add(s, &w) == 0 ? 0 : nb_error_no_memory(error);
+}
+
+static int add_waiting(void *user, struct nb_string key, struct nb_string value,
+                       struct nb_error *error)
+{
+    return add_stored(user, KIND_WAITING, key, value, error);
+}
+
+static int add_quarantine(struct summing *s, const struct nb_view *view, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(s->live->number);
+    return nb_store_scan(view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), key.length,
+                         add_waiting, s, error);
+}
+
 static int add_all_of(struct summing *s, const char *name, const struct nb_view *view,
                       struct nb_error *error)
 {
@@ -158,6 +190,8 @@ static int add_all_of(struct summing *s, const char *name, const struct nb_view 
         rc = nb_error_no_memory(error);
     if (rc == 0)
         rc = add_documents(s, view, error);
+    if (rc == 0)
+        rc = add_quarantine(s, view, error);
     nb_registry_release(s->engine, &s->live);
     return rc;
 }
@@ -194,6 +228,12 @@ static int add_store(struct summing *s)
     return add(s, &w);
 }
 
+static int add_named(void *user, struct nb_string key, struct nb_string value,
+                     struct nb_error *error)
+{
+    return add_stored(user, KIND_NAMED, key, value, error);
+}
+
 static int digest_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct summing *s = argument;
@@ -212,6 +252,8 @@ static int digest_task(struct nb_engine *engine, void *argument, struct nb_error
         rc = nb_error_no_memory(error);
     while (rc == 0 && more)
         rc = add_some(s, &after, &more, &view, error);
+    if (rc == 0)
+        rc = nb_named_scan(&view, add_named, s, error);
     nb_store_snapshot_end(&view);
     nb_buffer_deinit(&after);
     return rc;

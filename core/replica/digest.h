@@ -2,8 +2,8 @@
  *
  * A digest of what a node knows: two nodes that have applied the same operations have the same. It
  * covers the models with their names, numbers and settings; labels with their documents; every
- * count of every feature, by id and label; and the living documents with their entries' numbers,
- * times, sources and features. Not the numbers of rows, which differ, nor weights, which agree but
+ * count of every feature, by id and label; the living documents with their entries' numbers, times,
+ * sources and features; what waits in quarantines; and networks. Not the numbers of rows, which differ, nor weights, which agree but
  * for rounding. Any thread; waits for the writer.
  */
 #ifndef NB_CORE_REPLICA_DIGEST_H

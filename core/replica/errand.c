@@ -4,6 +4,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/errands.h"
 #include "core/merge/rename.h"
+#include "core/named/named.h"
 
 static int put(struct nb_engine *engine, const struct nb_errand *e, bool *created,
                struct nb_error *error)
@@ -23,15 +24,37 @@ static int put(struct nb_engine *engine, const struct nb_errand *e, bool *create
     return rc;
 }
 
+static int change_named(struct nb_engine *engine, const struct nb_errand *e, bool *created,
+                        struct nb_error *error)
+{
+    const struct nb_named_key key = {nb_named_kind(e->from), e->model};
+    if (key.kind == NULL)
+        return nb_error_set(error, NB_UNUSABLE, "nothing of the kind '%.*s' is kept under a name",
+                            (int)e->from.length, e->from.bytes);
+    return e->kind == NB_ERRAND_PUT_NAMED
+               ? nb_named_put(engine, &key, e->settings, e->only_new, e->source, created, error)
+               : nb_named_delete(engine, &key, error);
+}
+
 int nb_errand_run(struct nb_engine *engine, const struct nb_errand *e, bool *created,
                   struct nb_error *error)
 {
     *created = false;
-    if (e->kind == NB_ERRAND_BARRIER)
-        return 0;
-    if (e->kind == NB_ERRAND_DELETE)
+    switch (e->kind) {
+    case NB_ERRAND_PUT:
+    case NB_ERRAND_FIELDS:
+    case NB_ERRAND_FITTED:
+        return put(engine, e, created, error);
+    case NB_ERRAND_DELETE:
         return nb_engine_delete_model(engine, e->model, e->source, error);
-    if (e->kind == NB_ERRAND_RENAME_LABEL)
+    case NB_ERRAND_RENAME_LABEL:
         return nb_engine_rename_label(engine, e->model, e->from, e->to, e->source, error);
-    return put(engine, e, created, error);
+    case NB_ERRAND_PUT_NAMED:
+    case NB_ERRAND_DELETE_NAMED:
+        return change_named(engine, e, created, error);
+    case NB_ERRAND_BARRIER:
+    case NB_ERRANDS:
+        break;
+    }
+    return 0;
 }

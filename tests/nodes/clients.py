@@ -36,6 +36,7 @@ class Client(threading.Thread):
         self.may_go, self.rests = threading.Event(), threading.Event()
         self.may_go.set()
         self.taught = []     # (model, source) of requests that an undo can take back
+        self.kept, self.is_sure = None, True  # the states of its network, None: there is none; and whether that is known
         self.made, self.doubts, self.slowest = 0, 0, 0.0
 
     def run(self):
@@ -94,8 +95,8 @@ class Client(threading.Thread):
     # -- changes
     def step(self):
         changes = (self.train, self.batch, self.relabel, self.by_id, self.untrain, self.undo, self.settings, self.delete,
-                   self.rename, self.merge, self.delete_label)
-        change = self.rng.choices(changes, (40, 8, 15, 8, 12, 6, 4, 1, 2, 2, 1))[0]
+                   self.rename, self.merge, self.delete_label, self.network)
+        change = self.rng.choices(changes, (40, 8, 15, 8, 12, 6, 4, 1, 2, 2, 1, 4))[0]
         name = f"m{self.rng.randrange(MODELS)}"
         if self.account.is_open(name):
             change(name)
@@ -176,6 +177,27 @@ class Client(threading.Thread):
         event = Event(name, "delete_label", self.source(), label=self.rng.choice(LABELS))
         self.one("DELETE", f"{path_of(name)}/labels/{event.what['label']}?source={event.source}", None, event)
 
+    # -- networks: each client has one of its own, which is in no account
+    def network_path(self):
+        return f"/v1/networks/n{self.number}"
+
+    def network(self, _):
+        states = None if self.kept and not self.rng.randrange(4) else [f"s{self.rng.randrange(10**6)}", "other"]
+        node = {"name": "one", "states": states, "table": [[0.5, 0.5]]}
+        method, body = ("PUT", {"nodes": [node]}) if states else ("DELETE", None)
+        doubts = self.doubts
+        reply = self.ask(method, self.network_path(), body, [])
+        self.is_sure = self.is_sure and self.doubts == doubts
+        if reply is not None:
+            self.kept = states
+
+    def check_network(self, client):
+        """What was acknowledged is there, unless something is in doubt."""
+        reply = client.get(self.network_path())
+        holds(reply.status in (200, 404), reply.body)
+        found = reply.json["nodes"][0]["states"] if reply.status == 200 else None
+        holds(not self.is_sure or found == self.kept, f"network of client {self.number}: {found}, must be {self.kept}")
+
 
 def document_of(event):
     return {"id": event.ids[0], "label": event.what["label"], "text": event.what["text"], "source": event.source}
@@ -224,6 +246,10 @@ class Load:
             client.stopping.set()
             client.may_go.set()
         return self.join()
+
+    def check_networks(self, node):
+        for client in self.clients:
+            client.check_network(node)
 
     def join(self):
         for client in self.clients:

@@ -19,7 +19,8 @@ def test_one_client_of_one_node(nodes):
     site, node = one_node(nodes)
     account, default = Account(has_numbers=False), default_chain(node.client)
     for turn in range(4):
-        Load(site, account, nodes.random, default, clients=1, requests=300, first=turn).start().join()
+        load = Load(site, account, nodes.random, default, clients=1, requests=300, first=turn).start().join()
+        load.check_networks(node.client)
         account.settle(node.client)
         account.check(node.client, nodes.random)
     holds(account.acknowledged > 600, f"{account.acknowledged} of 1,200 were acknowledged")

@@ -214,6 +214,7 @@ def one_round(site, account, rng, default, turn, disturbance):
     site.wait_whole(STREAM)
     assert_same_or_mended(site)
     account.settle(rng.choice(site.nodes).client)
+    load.check_networks(rng.choice(site.nodes).client)
     if turn % 5 == 4:
         account.check(rng.choice(site.nodes).client, rng)
         assert_verdicts(site, sorted(map(path_of, account.models)))

@@ -13,6 +13,7 @@
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "core/merge/rename.h"
+#include "core/named/named.h"
 #include "core/repair/repair.h"
 #include "core/replica/digest.h"
 #include "core/replica/replica.h"
@@ -359,6 +360,20 @@ static void change_documents(struct history *h)
     }
 }
 
+/* The names of networks are those of models, by chance. */
+static int change_network(struct history *h, struct nb_engine *engine, struct nb_string name,
+                          struct nb_error *error)
+{
+    const struct nb_named_key key = {"network", name};
+    char value[32];
+    bool created;
+    if (below(h, 4) == 0)
+        return nb_named_delete(engine, &key, error);
+    snprintf(value, sizeof value, "network %u", (unsigned)below(h, 1000));
+    return nb_named_put(engine, &key, string_at(value), below(h, 4) == 0, string_at("who"),
+                        &created, error);
+}
+
 static void administer(struct history *h)
 {
     struct nb_engine *engine = h->nodes[below(h, NODES)].engine;
@@ -367,7 +382,7 @@ static void administer(struct history *h)
     struct nb_error error = {0};
     bool created;
     int rc = 0;
-    switch (below(h, 6)) {
+    switch (below(h, 8)) {
     case 0:
         rc = nb_engine_delete_model(engine, name, string_at("root"), &error);
         break;
@@ -378,6 +393,10 @@ static void administer(struct history *h)
     case 2:
         rc = nb_engine_rename_label(engine, name, string_at("other"),
                                     string_at(labels[below(h, 3)]), string_at(""), &error);
+        break;
+    case 3:
+    case 4:
+        rc = change_network(h, engine, name, &error);
         break;
     default:
         nb_settings_init(&settings, (enum nb_preset)below(h, 3));
