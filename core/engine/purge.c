@@ -27,9 +27,9 @@ static int first_orphan(void *user, struct nb_string key, struct nb_string value
     return purge->found;
 }
 
-/* The newest entry of the ledger must stay, because the next number follows from it. If an
- * unfinished import has written it, a new entry, which says that the import is gone, becomes the
- * newest. */
+/* The newest entry of the ledger must stay, because the next number follows from it, but for a
+ * cluster's (core/store/serials.h). If an unfinished import has written it, a new entry, which says
+ * that the import is gone, becomes the newest. */
 static int keep_newest(struct nb_engine *engine, const struct nb_view *view, uint32_t number,
                        struct nb_error *error)
 {
@@ -37,6 +37,8 @@ static int keep_newest(struct nb_engine *engine, const struct nb_view *view, uin
     struct nb_entry entry = {0};
     struct nb_ledger_totals totals = {0};
     struct nb_change gone = {.kind = NB_CHANGE_DELETE, .model = number, .time = nb_clock_now()};
+    if (engine->standing.is_known)
+        return 0;
     int rc = nb_ledger_newest(view, &newest, error);
     if (rc == 0 && newest != 0)
         rc = nb_ledger_read(view, newest, &entry, error);

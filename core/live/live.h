@@ -97,6 +97,8 @@ struct nb_live {
     char *name;      /* owned */
     char *parent;    /* owned; NULL: none; changed by the writer, under the registry's lock */
     uint32_t number; /* 0: none yet; the writer's until `persisted` */
+    /* Number of its first entry, once somebody has asked for it (standing.h); 0: nobody has. */
+    atomic_uint_fast64_t born;
     struct nb_own_key *own;      /* owned; NULL: the model has no key of its own */
     const struct nb_key *key;    /* key for features: the store's, or `own_key` */
     const struct nb_key *id_key; /* key for ids made from content */

@@ -54,7 +54,7 @@ struct nb_relayed {
     uint64_t after;    /* the position before it */
     struct nb_link link;
     int64_t time;    /* milliseconds since 1970, as the node says that was asked */
-    uint32_t model;  /* the model's number there; 0: it had none */
+    uint64_t born;   /* number of the first entry of the model there; 0: it had none */
     uint8_t creates; /* the model comes into being with the change, if there is none: with this
                         preset, plus 1 */
     uint64_t last;   /* the newest entry of the model, above 0, or the change is not made */

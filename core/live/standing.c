@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "core/live/state.h"
+#include "core/store/ledger.h"
 
 enum { FORMAT = 1 };
 static const struct nb_string KEY = {"cluster", 7};
@@ -102,7 +103,24 @@ bool nb_standing_stage(struct nb_engine *engine, const struct nb_relayed *relaye
         return false;
     p->staged = relayed->position;
     p->link = relayed->link;
+    nb_serials_follow(&engine->serials, 0, relayed->position);
     return true;
+}
+
+int nb_standing_born(struct nb_live *live, const struct nb_view *view, uint64_t *born,
+                     struct nb_error *error)
+{
+    struct nb_error why = {0};
+    uint64_t found = atomic_load(&live->born);
+    int rc = found != 0 ? 0 : nb_ledger_first(view, live->number, &found, &why);
+    if (rc == NB_NOT_FOUND)
+        rc = nb_error_set(&why, NB_CORRUPT, "the store is damaged: the model has no entries");
+    if (rc != 0)
+        return nb_live_note(live, rc, &why, error);
+    if (atomic_load(&live->persisted)) /* else the transaction that makes it may fail */
+        atomic_store(&live->born, found);
+    *born = found;
+    return 0;
 }
 
 static int settle_preset(struct nb_live *live, enum nb_preset preset, struct nb_error *error)
@@ -122,9 +140,14 @@ static int settle_preset(struct nb_live *live, enum nb_preset preset, struct nb_
 }
 
 int nb_standing_check(const struct nb_relayed *relayed, struct nb_live *live,
-                      struct nb_error *error)
+                      const struct nb_view *view, struct nb_error *error)
 {
-    if (relayed->model != 0 && live->number != relayed->model)
+    uint64_t born = 0;
+    int rc =
+        relayed->born == 0 || live->number == 0 ? 0 : nb_standing_born(live, view, &born, error);
+    if (rc != 0)
+        return rc;
+    if (relayed->born != born)
         return nb_error_set(error, NB_NOT_FOUND,
                             "the model was deleted or replaced while the document waited");
     if (relayed->creates == 0 && live->number == 0)

@@ -33,11 +33,16 @@ void nb_standing_join(struct nb_engine *engine, struct nb_string stream, uint64_
  * that it must not be made. True also if it is staged already. */
 bool nb_standing_stage(struct nb_engine *engine, const struct nb_relayed *relayed);
 
+/* The number of the model's first entry, by which all nodes know it. `view`: where it is looked up,
+ * if that was not done before. Any thread. Returns 0, NB_DAMAGED or another code. */
+int nb_standing_born(struct nb_live *live, const struct nb_view *view, uint64_t *born,
+                     struct nb_error *error);
+
 /* Whether a change from the stream is for this model. An unborn model that the change makes gets
  * the settings that the change says: a trainer of this node may have made it unborn with others.
- * Returns 0, or NB_NOT_FOUND with a text; or NB_NO_MEMORY, which is no answer. */
+ * Returns 0; NB_NOT_FOUND or NB_DAMAGED; or another code, which is no answer. */
 int nb_standing_check(const struct nb_relayed *relayed, struct nb_live *live,
-                      struct nb_error *error);
+                      const struct nb_view *view, struct nb_error *error);
 
 /* The time of what is being made: that of the change, or the clock's. */
 int64_t nb_standing_time(const struct nb_engine *engine);

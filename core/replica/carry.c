@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/pack.h"
+#include "core/live/standing.h"
 #include "core/settings/settings.h"
 #include "core/submit/batch.h"
 #include "core/submit/features.h"
@@ -74,20 +75,39 @@ static uint8_t creates(const struct nb_batch *batch, const struct nb_submitted *
     return preset;
 }
 
+/* 0: the model is not stored yet. */
+static int born_of(const struct nb_batch *batch, uint64_t *born, struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_live *live = batch->live;
+    *born = atomic_load(&live->born);
+    if (*born != 0 || !atomic_load(&live->persisted))
+        return 0;
+    int rc = nb_store_snapshot(batch->engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_standing_born(live, &view, born, error);
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
 int nb_carry_write(const struct nb_batch *batch, size_t index, int64_t time, uint64_t last,
-                   struct nb_buffer *out)
+                   struct nb_buffer *out, struct nb_error *error)
 {
     const struct nb_submitted *c = &batch->changes[index];
-    struct nb_live *live = batch->live;
     struct nb_buffer features = {0};
-    assert(index < batch->size && live != NULL);
-    int rc = write_features(c, &features);
+    uint64_t born;
+    assert(index < batch->size && batch->live != NULL);
+    int rc = born_of(batch, &born, error);
+    if (rc != 0)
+        return rc;
+    rc = write_features(c, &features);
     struct nb_operation o = {
         .kind = NB_OPERATION_CHANGE,
         .time = time,
         .errand = {.model = nb_buffer_string(&batch->name), .source = nb_buffer_string(&c->source)},
         .flags = flags_of(c),
-        .number = atomic_load(&live->persisted) ? live->number : 0,
+        .born = born,
         .creates = creates(batch, c),
         .last = last,
         .taken = c->taken,
@@ -106,7 +126,7 @@ int nb_carry_write(const struct nb_batch *batch, size_t index, int64_t time, uin
     if (rc == 0)
         rc = nb_operation_write(&o, out);
     nb_buffer_deinit(&features);
-    return rc;
+    return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
 /* ---- in -------------------------------------------------------------------------------------- */
@@ -162,7 +182,7 @@ static struct nb_submitted change_of(const struct nb_operation *o, uint64_t posi
         .relayed = {.position = position,
                     .after = after,
                     .time = o->time,
-                    .model = o->number,
+                    .born = o->born,
                     .creates = o->creates,
                     .last = o->last},
     };

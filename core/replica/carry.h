@@ -9,9 +9,9 @@
 #include "core/stage/batch.h"
 
 /* Writes the change of the batch with this index as an operation. `last`: the condition of
- * nb_relayed, or 0. Returns 0 or NB_NO_MEMORY. */
+ * nb_relayed, or 0. Returns 0, NB_DAMAGED (the model), NB_NO_MEMORY or a code of the store. */
 int nb_carry_write(const struct nb_batch *batch, size_t index, int64_t time, uint64_t last,
-                   struct nb_buffer *out);
+                   struct nb_buffer *out, struct nb_error *error);
 
 /* Makes a batch of the one change that the operation is, for the writer; the caller frees it.
  * `single` as for nb_batch_new. Returns 0, NB_TOO_LARGE (too many models) or NB_NO_MEMORY. */

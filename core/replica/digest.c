@@ -13,6 +13,7 @@
 #include "core/base/pack.h"
 #include "core/base/wide.h"
 #include "core/engine/writer.h"
+#include "core/live/standing.h"
 #include "core/named/named.h"
 #include "core/registry/registry.h"
 #include "core/store/ledger.h"
@@ -37,6 +38,7 @@ struct summing {
     uint64_t want;
     nb_uint128 sum;
     struct nb_live *live; /* of what follows */
+    uint64_t born;        /* its first entry */
     struct nb_buffer bytes;
     struct nb_rows rows;
     struct nb_cell *cells;
@@ -51,7 +53,7 @@ static struct nb_packer begin(struct summing *s, enum kind kind)
     s->bytes.length = 0;
     nb_pack_u8(&w, (uint8_t)kind);
     if (s->live != NULL)
-        nb_pack_varint(&w, s->live->number);
+        nb_pack_varint(&w, s->born);
     return w;
 }
 
@@ -157,7 +159,7 @@ static int add_documents(struct summing *s, const struct nb_view *view, struct n
     return rc == 0 ? 0 : nb_live_note(s->live, rc, &why, error);
 }
 
-/* A row that is the same on all nodes, its key included. */
+/* A row that is the same on all nodes, `key` included. */
 static int add_stored(struct summing *s, enum kind kind, struct nb_string key,
                       struct nb_string value, struct nb_error *error)
 {
@@ -170,7 +172,9 @@ static int add_stored(struct summing *s, enum kind kind, struct nb_string key,
 static int add_waiting(void *user, struct nb_string key, struct nb_string value,
                        struct nb_error *error)
 {
-    return add_stored(user, KIND_WAITING, key, value, error);
+    size_t number = sizeof(uint32_t); /* of the model: the store's own */
+    const struct nb_string id = {key.bytes + number, key.length - number};
+    return add_stored(user, KIND_WAITING, id, value, error);
 }
 
 static int add_quarantine(struct summing *s, const struct nb_view *view, struct nb_error *error)
@@ -186,7 +190,8 @@ static int add_all_of(struct summing *s, const char *name, const struct nb_view 
     int rc = nb_registry_acquire(s->engine, nb_string_of(name), false, &s->live, error);
     if (rc != 0)
         return rc;
-    if (add_model(s) != 0 || add_labels(s) != 0 || add_rows(s) != 0)
+    rc = nb_standing_born(s->live, view, &s->born, error);
+    if (rc == 0 && (add_model(s) != 0 || add_labels(s) != 0 || add_rows(s) != 0))
         rc = nb_error_no_memory(error);
     if (rc == 0)
         rc = add_documents(s, view, error);
@@ -222,8 +227,6 @@ static int add_some(struct summing *s, struct nb_buffer *after, bool *more,
 static int add_store(struct summing *s)
 {
     struct nb_packer w = begin(s, KIND_STORE);
-    nb_pack_varint(&w, s->engine->serials.entry);
-    nb_pack_varint(&w, s->engine->serials.model);
     nb_pack_bytes(&w, s->engine->key.bytes, NB_KEY_BYTES);
     return add(s, &w);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A digest of what a node knows: two nodes that have applied the same operations have the same. It
- * covers the models with their names, numbers and settings; labels with their documents; every
- * count of every feature, by id and label; the living documents with their entries' numbers, times,
- * sources and features; what waits in quarantines; and networks. Not the numbers of rows, which differ, nor weights, which agree but
- * for rounding. Any thread; waits for the writer.
+ * covers the models with their names, settings and the numbers of their first and last entries;
+ * labels with their documents; every count of every feature, by id and label; the living documents
+ * with their entries' numbers, times, sources and features; what waits in quarantines; and
+ * networks. Not the numbers of models and of rows, which are each store's own, nor weights, which
+ * agree but for rounding. Any thread; waits for the writer.
  */
 #ifndef NB_CORE_REPLICA_DIGEST_H
 #define NB_CORE_REPLICA_DIGEST_H

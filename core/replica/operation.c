@@ -26,7 +26,7 @@ int nb_operation_feature_write(const struct nb_operation_feature *feature, struc
 static void write_change(struct nb_packer *w, const struct nb_operation *o)
 {
     nb_pack_varint(w, o->flags);
-    nb_pack_varint(w, o->number);
+    nb_pack_varint(w, o->born);
     nb_pack_u8(w, o->creates);
     nb_pack_varint(w, o->last);
     nb_pack_varint(w, o->taken);
@@ -141,7 +141,7 @@ static int check_change(const struct nb_operation *o, struct nb_error *error)
 static int read_change(struct nb_unpacker *u, struct nb_operation *o, struct nb_error *error)
 {
     o->flags = (uint32_t)nb_unpack_bounded(u, NB_OPERATION_FLAGS - 1);
-    o->number = (uint32_t)nb_unpack_bounded(u, UINT32_MAX);
+    o->born = nb_unpack_varint(u);
     o->creates = nb_unpack_u8(u);
     o->last = nb_unpack_varint(u);
     o->taken = nb_unpack_varint(u);

@@ -19,7 +19,7 @@
  * A change goes on with
  *
  *     varint   flags, a sum of enum nb_operation_flag
- *     varint   model's number where it was made; 0: it had none
+ *     varint   number of the model's first entry where it was made; 0: it had none
  *     1 byte   creates (struct nb_relayed)
  *     varints  last, taken, restored, labelled, note_documents, part
  *     string   id
@@ -51,7 +51,7 @@
 
 #define NB_OPERATION_MAGIC "bo"
 enum {
-    NB_OPERATION_FORMAT = 1,
+    NB_OPERATION_FORMAT = 2,
     /* Raised whenever the same operations would give other counts, labels or weights: nodes of
      * different versions do not share a stream. */
     NB_APPLY_VERSION = 1,
@@ -91,7 +91,7 @@ struct nb_operation {
     struct nb_errand errand; /* of all kinds `model` and `source` */
     /* Of a change; all borrowed. */
     uint32_t flags;
-    uint32_t number;
+    uint64_t born;
     uint8_t creates;
     uint64_t last, taken, restored, labelled;
     uint32_t note_documents, part;

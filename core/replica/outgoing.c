@@ -56,15 +56,18 @@ static void submit_one(struct nb_replica *r, struct nb_sent *sent, size_t index,
     struct nb_error why = {0};
     struct nb_sent *ended = NULL;
     char id[NB_MESSAGE_ID_MOST];
-    int rc = nb_carry_write(sent->batch, index, now, 0, &message);
+    int rc = nb_carry_write(sent->batch, index, now, 0, &message, &why);
     pthread_mutex_lock(&r->lock);
     struct nb_awaited *awaited = rc == 0 ? await(r, id) : NULL;
+    if (rc == 0 && awaited == NULL)
+        rc = nb_error_no_memory(&why);
     if (awaited != NULL) {
         awaited->sent = sent;
         awaited->index = index;
     } else {
         struct nb_receipt *receipt = &sent->batch->changes[index].receipt;
-        receipt->code = nb_error_no_memory(&receipt->error);
+        receipt->code = rc;
+        receipt->error = why;
         ended = nb_answer_count_down(sent);
     }
     pthread_mutex_unlock(&r->lock);
@@ -171,7 +174,7 @@ static void propose(void *user, const struct nb_batch *batch)
         const struct nb_submitted *c = &batch->changes[i];
         struct nb_buffer message = {0};
         uint64_t last = c->taken != 0 ? 0 : batch->live->checkpoint.last;
-        rc = nb_carry_write(batch, i, now, last, &message);
+        rc = nb_carry_write(batch, i, now, last, &message, NULL);
         if (rc == 0)
             rc = propose_message(r, nb_buffer_string(&batch->name), 0,
                                  c->taken != 0 ? c->taken : last, &message);

@@ -69,8 +69,9 @@ static int write_all(const struct nb_batch *batch, struct writing *w, struct nb_
             return nb_error_set(error, NB_STOPPING,
                                 "the cluster's stream is away, and this change does not wait for "
                                 "it: send it again later");
-        if (nb_carry_write(batch, i, now, 0, &w->messages[i]) != 0)
-            return nb_error_no_memory(error);
+        int rc = nb_carry_write(batch, i, now, 0, &w->messages[i], error);
+        if (rc != 0)
+            return rc;
         w->strings[i] = nb_buffer_string(&w->messages[i]);
         w->count++;
     }

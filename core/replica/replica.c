@@ -175,6 +175,11 @@ static int check_stream(struct nb_engine *engine, struct nb_string stream, uint6
                             "the stream '%s' was made anew since the store has followed it: what "
                             "the store knows is not in it",
                             s->stream);
+    if (engine->serials.entry > NB_SERIALS_ALONE)
+        return nb_error_set(error, NB_CONFLICT,
+                            "the store was changed while this node was in no cluster: the other "
+                            "nodes do not have that; give it an empty store, or the backup of "
+                            "another node");
     if (s->written > last)
         return nb_error_set(error, NB_CONFLICT,
                             "the store has applied %llu changes of the stream '%s', which has "

@@ -73,13 +73,14 @@ static bool is_next(struct nb_stage *s)
 }
 
 /* Whether a change that nodes share is for the model as it is there, in `s->refused`. */
-static int check_model(struct nb_stage *s)
+static int check_model(struct nb_stage *s, struct nb_error *error)
 {
     struct nb_receipt *receipt = &s->change->receipt;
-    int rc = nb_standing_check(&s->change->relayed, s->live, &receipt->error);
-    receipt->code = rc == NB_NO_MEMORY ? 0 : rc;
-    s->refused = rc != 0;
-    return rc == NB_NO_MEMORY ? rc : 0;
+    int rc = nb_standing_check(&s->change->relayed, s->live, s->view, error);
+    s->refused = rc == NB_NOT_FOUND || rc == NB_DAMAGED;
+    if (s->refused)
+        receipt->code = nb_error_set(&receipt->error, rc, "%s", error->text);
+    return s->refused ? 0 : rc;
 }
 
 /* Whether a change that was queued was made before, in `s->refused`. */
@@ -143,10 +144,10 @@ int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view 
     if (s.change->relayed.position != 0 && !is_next(&s))
         return 0;
     int rc = check_once(&s, error);
+    if (rc == 0 && !s.refused && s.change->relayed.position != 0)
+        rc = check_model(&s, error);
     if (rc != 0)
         return rc;
-    if (!s.refused && s.change->relayed.position != 0 && check_model(&s) != 0)
-        return nb_error_no_memory(error);
     if (s.refused || !still_fits(&s))
         return 0;
     s.model = nb_group_model(group, s.live);

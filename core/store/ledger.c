@@ -290,6 +290,24 @@ int nb_ledger_list_labelled(const struct nb_view *view, uint32_t model,
                          list_labelled, &listing, error);
 }
 
+static int take_first(void *user, struct nb_string key, struct nb_string value,
+                      struct nb_error *error)
+{
+    (void)value;
+    (void)error;
+    *(uint64_t *)user = nb_store_key_tail(key);
+    return 1;
+}
+
+int nb_ledger_first(const struct nb_view *view, uint32_t model, uint64_t *number,
+                    struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(model);
+    int rc = nb_store_scan(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), key.length,
+                           take_first, number, error);
+    return rc > 0 ? 0 : rc == 0 ? NB_NOT_FOUND : rc;
+}
+
 int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_error *error)
 {
     struct nb_store_key most = nb_store_key_entry(UINT64_MAX, UINT16_MAX);

@@ -102,6 +102,11 @@ int nb_ledger_drop(const struct nb_view *view, uint32_t model, uint64_t before, 
                    size_t most, struct nb_ledger_totals *totals, bool *more,
                    struct nb_error *error);
 
+/* The number of a model's first entry, which is never dropped: in a cluster all nodes know the
+ * model by it. Returns 0, NB_NOT_FOUND (without a text: the model has none) or a code. */
+int nb_ledger_first(const struct nb_view *view, uint32_t model, uint64_t *number,
+                    struct nb_error *error);
+
 /* The number of the newest entry of all; 0: there is none. */
 int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_error *error);
 

@@ -5,11 +5,31 @@
  *
  * The next number is above everything that any table holds, unfinished imports and deleted models
  * included: whatever a crash left behind, nothing new can be taken for it.
+ *
+ * Where several nodes share their changes, entries have the same numbers on all of them, because
+ * changes say by number which entry they are about. So there the number follows from the change's
+ * place in its stream, not from how many entries the store has, and grows in each stream:
+ *
+ *     6 bits   which stream of the cluster, after a 0
+ *     40 bits  position in the stream: 34 years of 1,000 changes a second
+ *     16 bits  which entry of the change, from 1 on
+ *
+ * Numbers of models are each store's own. Others know a model by its first entry's number.
  */
 #ifndef NB_CORE_STORE_SERIALS_H
 #define NB_CORE_STORE_SERIALS_H
 
+#include <assert.h>
+
 #include "core/lmdb/store.h"
+
+enum {
+    NB_SERIALS_ENTRY_BITS = 16,
+    NB_SERIALS_POSITION_BITS = 40,
+    NB_SERIALS_STREAM_BITS = 6,
+};
+/* Entries above it are of no stream, in a store that was in a cluster before. */
+static const uint64_t NB_SERIALS_ALONE = UINT64_C(1) << 63;
 
 struct nb_serials {
     uint64_t entry; /* the greatest that was given to an entry */
@@ -18,6 +38,22 @@ struct nb_serials {
 
 /* Reads the greatest numbers in use from every table. Returns 0 or a code. */
 int nb_serials_load(const struct nb_view *view, struct nb_serials *serials, struct nb_error *error);
+
+/* The next entries are of the change at this position of a stream. */
+static inline void nb_serials_follow(struct nb_serials *serials, unsigned stream, uint64_t position)
+{
+    assert(stream >> NB_SERIALS_STREAM_BITS == 0 && position >> NB_SERIALS_POSITION_BITS == 0);
+    uint64_t change = (uint64_t)stream << NB_SERIALS_POSITION_BITS | position;
+    if (serials->entry >> NB_SERIALS_ENTRY_BITS != change) /* it may have some already */
+        serials->entry = change << NB_SERIALS_ENTRY_BITS;
+}
+
+/* The next entries are of no stream, though others before were. */
+static inline void nb_serials_leave(struct nb_serials *serials)
+{
+    if (serials->entry < NB_SERIALS_ALONE)
+        serials->entry = NB_SERIALS_ALONE;
+}
 
 /* The next number of an entry. The entry itself is what stores it. */
 static inline uint64_t nb_serials_entry(struct nb_serials *serials)

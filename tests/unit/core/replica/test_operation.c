@@ -31,7 +31,7 @@ static struct nb_operation change_with(struct nb_buffer *features, size_t count)
         .time = 1700000000000,
         .errand = {.model = nb_string_of("mail"), .source = nb_string_of("somebody")},
         .flags = NB_OPERATION_FORGETS | NB_OPERATION_TRUNCATED,
-        .number = 7,
+        .born = UINT64_C(7) << 56,
         .creates = 2,
         .last = 12,
         .taken = 9,
@@ -74,7 +74,7 @@ static void expect_same(const struct nb_operation *a, const struct nb_operation 
 {
     ck_assert(a->kind == b->kind && a->time == b->time);
     expect_errand(&a->errand, &b->errand);
-    ck_assert(a->flags == b->flags && a->number == b->number && a->creates == b->creates);
+    ck_assert(a->flags == b->flags && a->born == b->born && a->creates == b->creates);
     ck_assert(a->last == b->last && a->taken == b->taken && a->restored == b->restored);
     ck_assert(a->labelled == b->labelled && a->note_documents == b->note_documents);
     ck_assert(a->part == b->part && a->fields == b->fields && a->positions == b->positions);

@@ -566,6 +566,18 @@ struct astray {
     struct node nodes[NODES];
 };
 
+static void train(struct node *n, const char *label)
+{
+    struct nb_batch *batch;
+    struct nb_document document = document_of(NB_DOCUMENT_TEXT, "a prize");
+    ck_assert_int_eq(nb_batch_new(n->engine, string_at("a"), true, &batch, NULL), 0);
+    ck_assert_int_eq(
+        nb_batch_train(batch, &document, string_at(label), string_at("d"), string_at(""), NULL), 0);
+    nb_engine_apply(n->engine, batch);
+    ck_assert_int_eq(nb_batch_receipt(batch, 0)->code, 0);
+    nb_batch_free(&batch);
+}
+
 /* A document on a node; its position. */
 static uint64_t train_one(struct node *n, const char *id)
 {
@@ -669,6 +681,38 @@ START_TEST(a_stream_is_made_twice)
 }
 END_TEST
 
+/* A node that is taken out of the cluster and changed alone does not come back. */
+START_TEST(a_node_leaves)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    struct node *n = &a.nodes[0];
+    struct nb_engine_settings settings;
+    struct nb_error error = {0};
+    mislead(&a, UINT64_MAX);
+    ck_assert_uint_gt(train_one(n, "one"), 0);
+    stop(n);
+    start(n); /* only changes keep it from coming back */
+    stop(n);
+    settings_of(&settings, n->directory);
+    settings.shared = false;
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(nb_engine_open(&settings, &n->engine, &error), 0);
+        train(n, i == 0 ? "spam" : "ham");
+        nb_engine_close(&n->engine);
+    }
+    ck_assert_int_eq(nb_engine_verify(&settings, print_difference, NULL, &error), 0);
+    ck_assert_int_eq(open_node(n, 77, &error), NB_CONFLICT);
+    ck_assert_msg(strstr(error.text, "in no cluster") != NULL, "%s", error.text);
+    nb_engine_close(&n->engine);
+    n->engine = NULL;
+    for (size_t i = 1; i < NODES; i++)
+        stop(&a.nodes[i]);
+    stream_free(&a.stream);
+    test_folder_remove(a.root);
+}
+END_TEST
+
 /* What it publishes before it has found out does not mislead the others. */
 START_TEST(a_misled_node_publishes)
 {
@@ -711,18 +755,6 @@ START_TEST(the_others_find_out)
 END_TEST
 
 /* ---- changes that were queued ---------------------------------------------------------------- */
-
-static void train(struct node *n, const char *label)
-{
-    struct nb_batch *batch;
-    struct nb_document document = document_of(NB_DOCUMENT_TEXT, "a prize");
-    ck_assert_int_eq(nb_batch_new(n->engine, string_at("a"), true, &batch, NULL), 0);
-    ck_assert_int_eq(
-        nb_batch_train(batch, &document, string_at(label), string_at("d"), string_at(""), NULL), 0);
-    nb_engine_apply(n->engine, batch);
-    ck_assert_int_eq(nb_batch_receipt(batch, 0)->code, 0);
-    nb_batch_free(&batch);
-}
 
 /* The message at a place comes again, by an id that the stream has not: another spelling. */
 static void repeat(struct node *n, uint64_t position, const char *id)
@@ -780,6 +812,7 @@ int main(void)
     suite_add_tcase(s, t);
     tcase_set_timeout(t, 0); /* whoever asks for more histories waits longer */
     tcase_add_test(t, a_stream_is_made_twice);
+    tcase_add_test(t, a_node_leaves);
     tcase_add_test(t, a_misled_node_finds_out);
     tcase_add_test(t, a_misled_node_publishes);
     tcase_add_test(t, the_others_find_out);

@@ -246,6 +246,21 @@ START_TEST(what_was_new_stays_under_its_number)
 END_TEST
 
 /* Its number says which come next. */
+/* By which the nodes of a cluster know a model. */
+START_TEST(the_first_entry_of_a_model_is_found)
+{
+    uint64_t number = 0;
+    ck_assert_int_eq(nb_ledger_first(&view, MODEL, &number, NULL), NB_NOT_FOUND);
+    append(5, (struct nb_change){.kind = NB_CHANGE_CREATE, .model = MODEL + 1});
+    append(6, (struct nb_change){.kind = NB_CHANGE_CREATE});
+    append(7, train("a", 0, 0));
+    ck_assert_int_eq(nb_ledger_first(&view, MODEL, &number, NULL), 0);
+    ck_assert_uint_eq(number, 6);
+    ck_assert_int_eq(nb_ledger_first(&view, MODEL + 1, &number, NULL), 0);
+    ck_assert_uint_eq(number, 5);
+}
+END_TEST
+
 START_TEST(the_newest_entry_stays)
 {
     struct nb_serials serials;
@@ -479,6 +494,7 @@ int main(void)
     tcase_add_test(t, superseded_documents_are_dropped);
     tcase_add_test(t, what_was_new_stays_under_its_number);
     tcase_add_test(t, the_newest_entry_stays);
+    tcase_add_test(t, the_first_entry_of_a_model_is_found);
     tcase_add_test(t, what_had_another_label_is_kept_for_a_time);
     tcase_add_test(t, what_is_forgotten_goes_with_all_that_was_kept);
     tcase_add_test(t, a_bounded_number_of_states_is_kept);
