@@ -93,6 +93,7 @@ int nb_refining_start(struct nb_engine *engine, struct nb_error *error)
         free(worker);
         return nb_error_errno(error, rc, "starting the thread of documents without a label");
     }
+    (void)pthread_setname_np(worker->thread, "unlabelled");
     engine->refining_worker = worker;
     return 0;
 }

@@ -32,13 +32,23 @@ def spent(server, requests, documents):
     return (server.cpu() - before) * 1e6 / documents
 
 
+def trained(server, what, requests, documents):
+    """Figures of learning: of all threads, of the writer's alone, and what is written."""
+    writer, written = server.cpu_of("writer"), server.written()
+    figures = {f"train, {what}": spent(server, requests, documents)}
+    if writer is not None:  # builds of before the threads had names
+        figures[f"train, {what}, the writer's thread"] = (server.cpu_of("writer") - writer) * 1e6 / documents
+    figures[f"written, {what}"] = (server.written() - written) / documents / 1024
+    return figures
+
+
 def learned(bench, build, mails, data):
     """Trains all mails by batches into a new store, which is left stopped."""
     bodies = list(batches(mails))
     with bench.daemon(data, build) as server:
         empty = server.resident()
-        figures = {"train, batches of 500": spent(server, (("POST", PATH + "/train", body, "application/json")
-                                                           for body in bodies), len(mails))}
+        figures = trained(server, "batches of 500", (("POST", PATH + "/train", body, "application/json")
+                                                     for body in bodies), len(mails))
         figures["stop"] = server.stop()
     figures["disk"] = disk_used(data) / len(mails) / 1024
     return figures, empty
@@ -60,9 +70,8 @@ def one_by_one(bench, build, mails, data):
     """Trains each mail by a request of its own, is killed, and starts again."""
     server = bench.daemon(data, build)
     try:
-        figures = {"train, single mails": spent(
-            server, (("POST", f"{PATH}/train?label={label}&id={i}", mail, KIND)
-                     for i, (label, mail) in enumerate(mails)), len(mails))}
+        figures = trained(server, "single mails", (("POST", f"{PATH}/train?label={label}&id={i}", mail, KIND)
+                                                   for i, (label, mail) in enumerate(mails)), len(mails))
     finally:
         server.kill()
     with bench.daemon(data, build) as server:
@@ -89,11 +98,13 @@ def once(bench, build, mails):
     return figures
 
 
-UNITS = {"disk": "KB/mail", "disk, single mails": "KB/mail", "memory": "KB/mail", "stop": "s", "start to ready": "s"}
-TARGETS = {"disk": 7, "disk, single mails": 7, "start to ready": 2}
+UNITS = {"memory": "KB/mail", "stop": "s"}
+TARGETS = {"disk": 7, "disk, single mails": 7, "start to ready": 2, "written, single mails": 15}
 
 
 def unit(name):
+    if name.startswith(("disk", "written")):
+        return "KB/mail"
     return UNITS.get(name) or ("s" if name.startswith("start") else "us/mail")
 
 
@@ -112,7 +123,7 @@ def part_m(bench):
         if name != "reply":
             value = statistics.median(run[name] for run in runs)
             add("m", f"{what}: {name}", value, unit(name), at_most=TARGETS.get(name) if bench.corpus else None)
-            if others:
+            if others and name in others[0]:
                 other = statistics.median(run[name] for run in others)
                 add("m", f"{what}: {name}, the other build", other, unit(name))
                 add("m", f"{what}: {name}, ratio to the other build", value / other if other else 1.0, "")

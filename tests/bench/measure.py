@@ -89,6 +89,26 @@ class Server:
         /proc counts in hundredths of a second, of which a start takes ten."""
         return time.clock_gettime(~self.process.pid << 3 | 2)
 
+    def cpu_of(self, thread):
+        """Seconds of processor time of its threads of this name; None if none has it, or the kernel does not say."""
+        found = []
+        for task in os.scandir(f"/proc/{self.process.pid}/task"):
+            try:
+                with open(os.path.join(task.path, "comm"), encoding="ascii") as file:
+                    if file.read().rstrip("\n") != thread:
+                        continue
+                with open(os.path.join(task.path, "schedstat"), encoding="ascii") as file:
+                    found.append(int(file.read().split()[0]) / 1e9)
+            except OSError:  # it has ended
+                continue
+        return sum(found) if found else None
+
+    def written(self):
+        """Bytes that it has given the kernel to write to files. (write_bytes, beside it, counts a whole folio, of up
+        to 64 KB or more, for each byte that is changed in it.)"""
+        with open(f"/proc/{self.process.pid}/io", encoding="ascii") as file:
+            return int(re.search(r"^wchar: (\d+)", file.read(), re.M)[1])
+
     def resident(self):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
             return 1024 * int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
