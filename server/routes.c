@@ -33,10 +33,9 @@ static const char *const SOURCE_QUERY[] = {"source", NULL};
 static const char *const COPY_QUERY[] = {"source", "strength", NULL};
 static const char *const PAGE_QUERY[] = {"limit", "after", NULL};
 static const char *const UNDONE_QUERY[] = {"limit", "next", NULL};
-static const char *const CLASSIFY_QUERY[] = {"explain",     "level",      "label",     "id",
-                                             "threshold",   "target_fpr", "cost_fp",   "cost_fn",
-                                             "positive",    "scores",     "documents", "remember",
-                                             "word_counts", "after",      NULL};
+static const char *const CLASSIFY_QUERY[] = {
+    "explain", "level",    "label",  "id",        "threshold", "target_fpr",  "cost_fp",
+    "cost_fn", "positive", "scores", "documents", "remember",  "word_counts", NULL};
 static const char *const HISTORY_QUERY[] = {"verdict", "from",   "to",       "least",
                                             "most",    "source", "contains", "labelled",
                                             "limit",   "after",  NULL};

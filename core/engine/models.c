@@ -363,14 +363,13 @@ static int ask_for_fields(struct nb_engine *engine, const struct adding *adding,
     struct nb_errand errand = {
         .kind = NB_ERRAND_FIELDS, .model = nb_live_name(adding->live), .source = adding->source};
     struct nb_settings settings;
-    bool created;
     int rc = nb_settings_copy(&settings, &published->settings) == 0 ? 0 : nb_error_no_memory(error);
     nb_published_release(&published);
     if (rc != 0)
         return rc;
     rc = add_new(adding->values, &settings, error);
     if (rc == 0)
-        rc = ask_with(engine, &errand, &settings, &created, error);
+        rc = ask_with(engine, &errand, &settings, NULL, error);
     nb_settings_deinit(&settings);
     return rc;
 }
@@ -468,8 +467,7 @@ int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
     int rc = nb_check_source(source, error);
     if (rc == 0 && nb_relay_is_wanted(engine)) {
         struct nb_errand errand = {.kind = NB_ERRAND_DELETE, .model = model, .source = source};
-        bool created;
-        return nb_relay_ask(engine, &errand, &created, error);
+        return nb_relay_ask(engine, &errand, NULL, error);
     }
     return rc != 0 ? rc : nb_writer_run(engine, delete_task, &named, error);
 }

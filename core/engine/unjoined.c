@@ -20,11 +20,12 @@ static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_ba
     done(batch, done_user);
 }
 
-static int ask(void *user, const struct nb_errand *errand, bool *created, struct nb_error *error)
+static int ask(void *user, const struct nb_errand *errand, struct nb_errand_done *done,
+               struct nb_error *error)
 {
     (void)user;
     (void)errand;
-    (void)created;
+    (void)done;
     return refuse(error);
 }
 

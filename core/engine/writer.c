@@ -11,6 +11,7 @@
 #include "core/engine/ageing.h"
 #include "core/engine/commit.h"
 #include "core/engine/engine.h"
+#include "core/engine/number.h"
 #include "core/engine/purge.h"
 #include "core/engine/refits.h"
 #include "core/engine/unused.h"
@@ -471,4 +472,17 @@ void nb_engine_apply(struct nb_engine *engine, struct nb_batch *batch)
     pthread_mutex_unlock(&waiter.lock);
     pthread_cond_destroy(&waiter.changed);
     pthread_mutex_destroy(&waiter.lock);
+    for (size_t i = 0; i < batch->size; i++)
+        if (batch->changes[i].receipt.code == 0)
+            nb_relay_collected(batch->changes[i].receipt.number);
+}
+
+void nb_engine_collect_number(uint64_t *number)
+{
+    nb_relay_collect(number);
+}
+
+uint64_t nb_engine_applied(const struct nb_engine *engine)
+{
+    return atomic_load(&engine->standing.applied);
 }

@@ -5,6 +5,7 @@
 #include "core/live/state.h"
 
 static _Thread_local const struct nb_relayed *applied;
+static _Thread_local uint64_t *collected;
 
 bool nb_relay_is_wanted(const struct nb_engine *engine)
 {
@@ -22,7 +23,15 @@ int nb_relay_ask(const struct nb_engine *engine, const struct nb_errand *errand,
                  struct nb_error *error)
 {
     const struct nb_relay *relay = engine->relay;
-    return relay->ask(relay->user, errand, created, error);
+    struct nb_errand_done done;
+    int rc = relay->ask(relay->user, errand, &done, error);
+    if (rc != 0)
+        return rc;
+    if (errand->kind != NB_ERRAND_BARRIER)
+        nb_relay_collected(done.position);
+    if (created != NULL)
+        *created = done.created;
+    return 0;
 }
 
 void nb_relay_propose(const struct nb_engine *engine, const struct nb_batch *batch)
@@ -41,11 +50,10 @@ int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,
                       struct nb_error *error)
 {
     struct nb_errand errand = {.kind = NB_ERRAND_BARRIER, .model = model};
-    bool created;
     if (!nb_relay_is_wanted(engine))
         return 0;
     int rc = nb_check_model_name(model, error);
-    return rc != 0 ? rc : nb_relay_ask(engine, &errand, &created, error);
+    return rc != 0 ? rc : nb_relay_ask(engine, &errand, NULL, error);
 }
 
 void nb_relay_apply(const struct nb_relayed *relayed)
@@ -56,6 +64,17 @@ void nb_relay_apply(const struct nb_relayed *relayed)
 const struct nb_relayed *nb_relay_applied(void)
 {
     return applied;
+}
+
+void nb_relay_collect(uint64_t *number)
+{
+    collected = number;
+}
+
+void nb_relay_collected(uint64_t position)
+{
+    if (collected != NULL && position > *collected)
+        *collected = position;
 }
 
 int nb_relay_refuse(const struct nb_engine *engine, const char *what, struct nb_error *error)

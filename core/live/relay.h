@@ -13,6 +13,7 @@
 #define NB_CORE_LIVE_RELAY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/error.h"
 #include "core/base/string.h"
@@ -28,6 +29,7 @@ bool nb_relay_is_wanted(const struct nb_engine *engine);
 /* The functions of the relay, which there is. */
 void nb_relay_submit(const struct nb_engine *engine, struct nb_batch *batch,
                      void (*done)(struct nb_batch *, void *), void *user);
+/* *created, which may be NULL, is written on success. */
 int nb_relay_ask(const struct nb_engine *engine, const struct nb_errand *errand, bool *created,
                  struct nb_error *error);
 void nb_relay_propose(const struct nb_engine *engine, const struct nb_batch *batch);
@@ -44,6 +46,12 @@ int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,
 void nb_relay_apply(const struct nb_relayed *relayed);
 /* What it applies, or NULL. */
 const struct nb_relayed *nb_relay_applied(void);
+
+/* From now on *number is set to the place in the stream of each change that the calling thread has
+ * asked for and that is made: in the end it is that of the last one. NULL: no more. Borrowed. */
+void nb_relay_collect(uint64_t *number);
+/* Sets it, unless it is higher already. 0: a change that has no place. */
+void nb_relay_collected(uint64_t position);
 
 /* NB_CONFLICT, with a text that begins with `what`, if the engine has a relay: a change that nodes
  * cannot share. Else 0. */

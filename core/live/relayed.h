@@ -61,14 +61,22 @@ struct nb_relayed {
     uint64_t outbox, entry; /* where it was queued (once.h); 0: it was not */
 };
 
+/* What has become of an errand that was asked for. */
+struct nb_errand_done {
+    bool created;      /* a model */
+    uint64_t position; /* in the stream */
+};
+
 struct nb_relay {
     void *user;
     /* Publishes the changes of the batch; calls `done` when all are applied here, or have failed.
      */
     void (*submit)(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
                    void *done_user);
-    /* Publishes an errand and waits until it is applied here. Returns its result. */
-    int (*ask)(void *user, const struct nb_errand *errand, bool *created, struct nb_error *error);
+    /* Publishes an errand and waits until it is applied here. Returns its result; *done is written
+     * if that is 0. */
+    int (*ask)(void *user, const struct nb_errand *errand, struct nb_errand_done *done,
+               struct nb_error *error);
     /* Publish what the writer finds due by itself. All nodes find it, so that what they publish has
      * a condition and an id that follow from it: it is done once. The batch stays the caller's. */
     void (*propose)(void *user, const struct nb_batch *batch);

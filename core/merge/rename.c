@@ -110,9 +110,8 @@ int nb_engine_rename_label(struct nb_engine *engine, struct nb_string model, str
                                    .source = source,
                                    .from = from,
                                    .to = to};
-        bool created;
         rc = nb_check_label(from, error);
-        return rc != 0 ? rc : nb_relay_ask(engine, &errand, &created, error);
+        return rc != 0 ? rc : nb_relay_ask(engine, &errand, NULL, error);
     }
     return rc != 0 ? rc : nb_writer_run(engine, rename_task, &r, error);
 }

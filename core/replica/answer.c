@@ -68,19 +68,17 @@ void nb_answer_expire(struct nb_replica *r, uint64_t now, const struct nb_error 
     }
 }
 
-void nb_answer_errand(struct nb_replica *r, struct nb_awaited *awaited, int code, bool created,
-                      const struct nb_error *why)
+void nb_answer_errand(struct nb_replica *r, struct nb_awaited *awaited,
+                      const struct nb_errand_done *done, const struct nb_error *why)
 {
     struct nb_sent *ended = NULL;
     if (awaited == NULL)
         return;
     pthread_mutex_lock(&r->lock);
-    if (awaited->asked != NULL)
-        awaited->asked->created = created;
-    struct nb_error result = {.code = 0};
-    if (code != 0)
-        result = *why;
-    ended = fail(r, awaited, &result);
+    if (awaited->asked != NULL && done != NULL)
+        awaited->asked->done = *done;
+    const struct nb_error success = {.code = 0};
+    ended = fail(r, awaited, done != NULL ? &success : why);
     pthread_mutex_unlock(&r->lock);
     nb_answer_end(ended);
 }

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 
 struct nb_awaited;
+struct nb_errand_done;
 struct nb_replica;
 struct nb_sent;
 
@@ -26,8 +27,8 @@ void nb_answer_refuse(struct nb_replica *replica, const char *id, const struct n
 /* So are all that have waited until `now`. */
 void nb_answer_expire(struct nb_replica *replica, uint64_t now, const struct nb_error *why);
 /* The result of what was delivered and is no change that the writer has. Takes `awaited`, or NULL:
- * nobody waits. `why` is read if `code` is not 0. */
-void nb_answer_errand(struct nb_replica *replica, struct nb_awaited *awaited, int code,
-                      bool created, const struct nb_error *why);
+ * nobody waits. `done` NULL: it was not made, and `why` says why. */
+void nb_answer_errand(struct nb_replica *replica, struct nb_awaited *awaited,
+                      const struct nb_errand_done *done, const struct nb_error *why);
 
 #endif

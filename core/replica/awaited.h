@@ -25,7 +25,8 @@ struct nb_sent {
 
 /* An errand that was published; its client's thread waits. */
 struct nb_asked {
-    bool is_done, created;
+    bool is_done;
+    struct nb_errand_done done;
     int code;
     struct nb_error error;
 };

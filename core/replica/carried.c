@@ -218,7 +218,7 @@ void nb_carried_drop(struct nb_replica *r, const struct nb_error *why)
     pthread_mutex_unlock(&r->lock);
     while (failed != NULL) { /* the next start gets it from the stream */
         struct nb_carried *next = failed->next;
-        nb_answer_errand(r, failed->awaited, NB_STOPPING, false, why);
+        nb_answer_errand(r, failed->awaited, NULL, why);
         carried_free(failed);
         failed = next;
     }

@@ -57,7 +57,8 @@ int nb_incoming_errand(struct nb_replica *r, const struct nb_operation *o,
     }
     if (rc == NB_STOPPING)
         (void)nb_error_set(&why, rc, "the daemon is stopping");
-    nb_answer_errand(r, awaited, rc, created, &why);
+    const struct nb_errand_done done = {created, here->position};
+    nb_answer_errand(r, awaited, rc == 0 ? &done : NULL, &why);
     return rc == NB_STOPPING ? rc : 0;
 }
 
@@ -71,7 +72,7 @@ int nb_incoming_pass(struct nb_replica *r, const struct nb_relayed *here,
         rc = run_errand(r, NULL, here, &created, NULL);
         nb_relay_apply(NULL);
     }
-    nb_answer_errand(r, awaited, why->code, false, why);
+    nb_answer_errand(r, awaited, NULL, why);
     return rc;
 }
 
@@ -92,6 +93,6 @@ int nb_incoming_change(struct nb_replica *r, const struct nb_operation *o,
     if (!nb_error_is_passing(rc))
         return nb_incoming_pass(r, here, awaited, &why);
     (void)nb_error_set(&why, NB_STOPPING, "the daemon is stopping");
-    nb_answer_errand(r, awaited, NB_STOPPING, false, &why);
+    nb_answer_errand(r, awaited, NULL, &why);
     return NB_STOPPING;
 }

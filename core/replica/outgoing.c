@@ -111,7 +111,8 @@ static int write_errand(const struct nb_errand *errand, struct nb_buffer *out)
     return nb_operation_write(&o, out);
 }
 
-static int ask(void *user, const struct nb_errand *errand, bool *created, struct nb_error *error)
+static int ask(void *user, const struct nb_errand *errand, struct nb_errand_done *done,
+               struct nb_error *error)
 {
     struct nb_replica *r = user;
     struct nb_buffer message = {0};
@@ -140,8 +141,10 @@ static int ask(void *user, const struct nb_errand *errand, bool *created, struct
     while (!asked.is_done) /* the follower ends it, if nothing else does (nb_replica_tick) */
         pthread_cond_wait(&r->changed, &r->lock);
     pthread_mutex_unlock(&r->lock);
-    *created = asked.created;
-    return asked.code == 0 ? 0 : nb_error_set(error, asked.code, "%s", asked.error.text);
+    if (asked.code != 0)
+        return nb_error_set(error, asked.code, "%s", asked.error.text);
+    *done = asked.done;
+    return 0;
 }
 
 /* ---- what the writer finds due --------------------------------------------------------------- */

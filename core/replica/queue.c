@@ -224,10 +224,11 @@ static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_ba
         nb_unjoined.submit(NULL, batch, done, done_user);
 }
 
-static int ask(void *user, const struct nb_errand *errand, bool *created, struct nb_error *error)
+static int ask(void *user, const struct nb_errand *errand, struct nb_errand_done *done,
+               struct nb_error *error)
 {
     (void)user;
-    return nb_unjoined.ask(NULL, errand, created, error);
+    return nb_unjoined.ask(NULL, errand, done, error);
 }
 
 /* What was published and made, and came back with a crash, does not wait. */

@@ -16,7 +16,6 @@
 #include "server/api/train.h"
 #include "server/base/metrics.h"
 #include "server/filter/filter_labels.h"
-#include "server/nodes/route.h"
 #include "server/request/admission.h"
 #include "server/request/keep.h"
 #include "server/request/query.h"
@@ -109,21 +108,12 @@ static int prepare_slowly(struct nb_request *request, struct nb_error *error)
     return read_wishes(request->state, error);
 }
 
-/* The same, when this node has come as far as the request says. */
-static int prepare_after(struct nb_request *request, struct nb_error *error)
-{
-    int rc = nb_nodes_wait_after(request, error);
-    return rc == 0 ? prepare_slowly(request, error) : rc;
-}
-
 /* Loads the model if it is not in memory, and reads the query. A threshold for a rate of false
  * positives needs an evaluation of the model, which takes long. */
 static int prepare(struct handling *h, struct nb_error *error)
 {
     struct nb_request *request = h->request;
     struct nb_server *server = request->server;
-    if (request->query_count > 0 && nb_request_query(request, "after").bytes != NULL)
-        return nb_work_run(request, server->streams, prepare_after, error);
     bool is_long = h->verb == NB_VERB_CLASSIFY && request->query_count > 0 &&
                    nb_request_query(request, "target_fpr").bytes != NULL;
     if (is_long)

@@ -276,7 +276,7 @@ static void emit_null(struct nb_emitter *e, const char *key)
     nb_emit_raw(e, "null");
 }
 
-static void emit_receipt(struct nb_emitter *e, struct nb_string model,
+static void emit_receipt(struct nb_emitter *e, enum nb_results_form form, struct nb_string model,
                          const struct nb_receipt *receipt)
 {
     nb_emit_open(e, '{');
@@ -299,7 +299,7 @@ static void emit_receipt(struct nb_emitter *e, struct nb_string model,
         receipt->status != NB_QUEUED)
         nb_emit_member_u64(e, "new_tokens", receipt->new_tokens);
     nb_emit_flag(e, "truncated", receipt->truncated);
-    if (receipt->number > 0)
+    if (receipt->number > 0 && form != NB_RESULTS_ONE) /* else the reply is the receipt */
         nb_emit_member_u64(e, "number", receipt->number);
     emit_receipt_labels(e, receipt);
     nb_emit_close(e, '}');
@@ -311,7 +311,7 @@ int nb_results_receipt(struct nb_results *results, const struct nb_receipt *rece
     if (receipt->code != 0)
         return nb_results_error(results, &receipt->error, error);
     struct nb_emitter e = begin_result(results);
-    emit_receipt(&e, results->model, receipt);
+    emit_receipt(&e, results->form, results->model, receipt);
     assert(receipt->status < NB_STATUSES);
     results->totals[receipt->status]++;
     return end_result(results, &e, error);

@@ -2,6 +2,8 @@
 #include "server/call/call.h"
 
 #include <curl/curl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -206,6 +208,13 @@ static int add_text(struct curl_slist **list, const char *name, const char *valu
     return value == NULL ? 0 : add_pair(list, name, (struct nb_string){value, strlen(value)});
 }
 
+static int add_after(struct curl_slist **list, uint64_t number)
+{
+    char line[48];
+    (void)snprintf(line, sizeof line, "Bayesd-After: %" PRIu64, number); /* it fits */
+    return add_header(list, line);
+}
+
 /* Returns the header lines of a request, which the caller frees with curl_slist_free_all; NULL when
  * there is no memory. */
 static struct curl_slist *headers_of(const struct nb_call *call,
@@ -222,6 +231,8 @@ static struct curl_slist *headers_of(const struct nb_call *call,
     if (rc == 0 && token->length > 0)
         rc = add_pair(&list, "Authorization: Bearer",
                       (struct nb_string){token->bytes, token->length});
+    if (rc == 0 && call->target->after > 0)
+        rc = add_after(&list, call->target->after);
     for (size_t at = 0; rc == 0 && at < request->headers.length;
          at += strlen(request->headers.bytes + at) + 1)
         rc = add_header(&list, request->headers.bytes + at);

@@ -27,6 +27,7 @@ struct nb_call_target {
      * its key. */
     const char *ca_file, *certificate, *key;
     uint64_t timeout;  /* seconds without progress after which a request fails */
+    uint64_t after;    /* place in the stream of several nodes that a reply is to know; 0: any */
     bool has_deadline; /* the whole request must be done within `timeout` */
     uint64_t patience; /* seconds for which a busy daemon is asked again; 0: asked once */
 };

@@ -31,7 +31,7 @@ _bayesc_models()
 # that say where the daemon is.
 _bayesc_read_words()
 {
-    local at before='' commands='' takes=' -m --model -u --url --token-file --ca-file --cert --key --timeout '
+    local at before='' commands='' takes=' -m --model -u --url --token-file --ca-file --cert --key --timeout --after '
     [ "$kind" != bayesc ] || commands=" $(_bayesc_commands | tr '\n' ' ')"
     for ((at = 1; at < ${#words[@]} - 1; at++)); do
         if [[ -n $before && $takes == *" $before "* ]]; then

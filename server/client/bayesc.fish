@@ -29,7 +29,7 @@ function __bayesc_words
     set -l current (commandline --cut-at-cursor --current-token)
     set -l program $words[1]
     set -l commands (__bayesc_commands $program)
-    set -l takes -m --model -u --url --token-file --ca-file --cert --key --timeout
+    set -l takes -m --model -u --url --token-file --ca-file --cert --key --timeout --after
     set -l daemon
     set -l command
     set -l argument

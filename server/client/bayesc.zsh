@@ -28,7 +28,7 @@ _bayesc_read_words()
 {
     local before word
     local -a commands takes
-    takes=(-m --model -u --url --token-file --ca-file --cert --key --timeout)
+    takes=(-m --model -u --url --token-file --ca-file --cert --key --timeout --after)
     [[ $kind != bayesc ]] || commands=(${(f)"$(_bayesc_commands)"})
     for word in ${(Q)words[2,CURRENT-1]}; do
         if [[ -n $before ]] && (( $takes[(Ie)$before] )); then

@@ -12,6 +12,7 @@
 #include "server/http/router.h"
 #include "server/request/admission.h"
 #include "server/request/answer.h"
+#include "server/request/catch_up.h"
 #include "server/request/decoder.h"
 #include "server/request/query.h"
 #include "server/request/server.h"
@@ -37,6 +38,7 @@ size_t nb_http_leave_escaped(void *user, struct MHD_Connection *connection, char
 
 /* Those that are read of every request, in one pass. */
 enum field {
+    AFTER,
     AUTHORIZATION,
     CONNECTION,
     CONTENT_ENCODING,
@@ -58,6 +60,7 @@ static const struct nb_string NAMES[FIELDS] = {
     {                                                                                              \
         text, sizeof(text) - 1                                                                     \
     }
+    [AFTER] = NAME(NB_FIELD_AFTER),
     [AUTHORIZATION] = NAME("Authorization"),
     [CONNECTION] = NAME("Connection"),
     [CONTENT_ENCODING] = NAME("Content-Encoding"),
@@ -408,6 +411,8 @@ static void check_request(struct nb_http_call *call, struct head *head, const ch
         nb_reply_error(request, &error);
         return;
     }
+    if (request->after.bytes == NULL && nb_takes_after(request->route))
+        request->after = nb_string_of(head->value[AFTER]);
     const char *if_none_match = head->value[IF_NONE_MATCH];
     request->only_new = if_none_match != NULL && strcmp(if_none_match, "*") == 0;
     if (request->route->body == NB_BODY_NONE) {

@@ -14,6 +14,7 @@
  *
  * What the library refuses by itself is told in library.c.
  */
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@
 #include "server/http/library.h"
 #include "server/json/problem.h"
 #include "server/request/answer.h"
+#include "server/request/catch_up.h"
 #include "server/request/server.h"
 #include "server/request/transfer.h"
 #include "server/tls/tls.h"
@@ -139,6 +141,13 @@ static void add_retry_after(struct fields *to, const struct nb_reply *reply)
     add_field(to, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
 }
 
+static void add_number(struct fields *to, uint64_t number)
+{
+    char digits[24];
+    (void)snprintf(digits, sizeof digits, "%" PRIu64, number); /* it fits */
+    add_field(to, NB_FIELD_NUMBER, digits);
+}
+
 /* Returns whether all fields are there. A reply without some of them says something else: JSON that
  * is not called so, a page that others may frame. */
 static bool add_fields(struct MHD_Response *response, const struct nb_http_call *call)
@@ -147,6 +156,8 @@ static bool add_fields(struct MHD_Response *response, const struct nb_http_call 
     struct fields to = {.response = response, .is_complete = true};
     if (reply->content_type != NULL && reply->status != MHD_HTTP_NO_CONTENT)
         add_field(&to, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
+    if (call->request.number > 0)
+        add_number(&to, call->request.number);
     if (reply->allow[0] != '\0')
         add_field(&to, MHD_HTTP_HEADER_ALLOW, reply->allow);
     if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE ||

@@ -1,48 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/nodes/route.h"
 
-#include <time.h>
-
-#include "config/config.h"
-#include "core/base/clock.h"
 #include "core/replica/digest.h"
 #include "server/base/metrics.h"
 #include "server/json/emit.h"
 #include "server/nodes/nodes.h"
 #include "server/request/answer.h"
+#include "server/request/catch_up.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
-
-enum { LOOK_NANOSECONDS = 2000000 };
-
-/* One look whether the position is applied here; returns as nb_nodes_wait_after. */
-static int look(const struct nb_request *request, uint64_t number, struct nb_error *error)
-{
-    const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
-    struct nb_server *server = request->server;
-    struct nb_nodes_state state;
-    uint64_t patience = server->startup->cluster_patience * UINT64_C(1000000000);
-    if (server->nodes == NULL)
-        return nb_error_set(error, NB_CONFLICT, "this bayesd is none of several ([cluster])");
-    nb_nodes_state(server->nodes, &state);
-    if (state.applied >= number)
-        return 0;
-    if (nb_clock_monotonic() - request->started > patience || atomic_load(&server->is_cutting))
-        return nb_error_set(error, NB_STOPPING,
-                            "this node has applied %llu changes and not %llu yet: ask again later, "
-                            "or another node",
-                            (unsigned long long)state.applied, (unsigned long long)number);
-    (void)nanosleep(&pause, NULL); /* it may wake early */
-    return NB_WAIT;
-}
-
-int nb_nodes_wait_after(struct nb_request *request, struct nb_error *error)
-{
-    uint64_t number;
-    int rc = nb_request_query_count(request, "after", 0, UINT64_MAX, &number, error);
-    return rc == 0 ? look(request, number, error) : rc;
-}
 
 int nb_route_digest(struct nb_request *request, struct nb_error *error)
 {
@@ -51,7 +18,7 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
     int rc = nb_request_query_count(request, "at", 0, UINT64_MAX, &at, error);
     if (rc == 0 && at > 0)
         do
-            rc = look(request, at, error);
+            rc = nb_catch_up_look(request, at, error);
         while (rc == NB_WAIT); /* on a thread for long work */
     if (rc == 0)
         rc = nb_digest(request->server->engine, at, &digest, error);

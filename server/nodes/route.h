@@ -14,11 +14,6 @@ struct nb_nodes;
 
 nb_handler nb_route_digest;
 
-/* For the query parameter `after`: 0 when the change with that number is applied here, NB_WAIT
- * after a short pause if it is not yet, NB_STOPPING when the request has waited too long;
- * NB_INVALID, NB_CONFLICT (no cluster). On a thread of a pool. */
-nb_handler nb_nodes_wait_after;
-
 /* The member "cluster" of an object. */
 void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes);
 /* Appends metrics. Returns 0 or NB_NO_MEMORY. */

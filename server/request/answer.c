@@ -2,13 +2,16 @@
 #include "server/request/answer.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/metrics.h"
 #include "server/json/problem.h"
+#include "server/request/catch_up.h"
 #include "server/request/configuration.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
@@ -26,6 +29,12 @@ void nb_request_begin(struct nb_request *request)
 int nb_request_prepare(struct nb_request *request, struct nb_error *error)
 {
     assert(request->route != NULL);
+    if (!request->has_caught_up) {
+        request->has_caught_up = true;
+        int rc = nb_catch_up(request, error);
+        if (rc != 0)
+            return rc;
+    }
     if (request->is_prepared || request->route->prepare == NULL)
         return 0;
     request->is_prepared = true;
@@ -50,8 +59,23 @@ bool nb_reply_is_there(const struct nb_request *request)
     return request->reply.status != 0;
 }
 
+/* An object that answers a change ends with the place of the change in the stream, if it has one.
+ * Without memory only the header field has it. */
+static void add_number(const struct nb_request *request, const char *content_type,
+                       struct nb_buffer *body)
+{
+    bool is_object = content_type != NULL && strcmp(content_type, "application/json") == 0 &&
+                     body->length > 0 && body->bytes[body->length - 1] == '}';
+    if (request->number == 0 || !is_object || request->route->protocol != &nb_protocol_api)
+        return;
+    const char *comma = body->bytes[--body->length - 1] == '{' ? "" : ",";
+    if (nb_buffer_printf(body, "%s\"number\":%" PRIu64 "}", comma, request->number) != 0)
+        body->length++;
+}
+
 int nb_reply_with(struct nb_request *request, unsigned status, const char *content_type)
 {
+    add_number(request, content_type, &request->reply.body);
     request->reply.status = status;
     request->reply.content_type = content_type;
     return 0;
@@ -79,6 +103,7 @@ int nb_reply_spooled(struct nb_request *request, unsigned status, const char *co
                      struct nb_error *error)
 {
     assert(request->reply.has_spool);
+    add_number(request, content_type, &request->reply.spool.tail);
     int rc = nb_spool_finish(&request->reply.spool, error);
     return rc != 0 ? rc : nb_reply_with(request, status, content_type);
 }

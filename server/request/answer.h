@@ -20,8 +20,9 @@ struct nb_request;
  * now on, and the configuration in force is the request's to its end. */
 void nb_request_begin(struct nb_request *request);
 
-/* Calls the route's `prepare`. To be called before the body is used, until it returns 0: NB_WAIT
- * (come again with the same bytes), or an error code, which fails the request. */
+/* Waits for the changes that the request is to see (catch_up.h), then calls the route's `prepare`.
+ * To be called before the body is used, until it returns 0: NB_WAIT (come again with the same
+ * bytes), or an error code, which fails the request. */
 int nb_request_prepare(struct nb_request *request, struct nb_error *error);
 
 /* Calls the route's handler with all of the body, which is borrowed. Returns what it returns. */
@@ -36,7 +37,8 @@ extern const struct nb_protocol nb_protocol_api;
 /* Whether there is a reply to send. */
 bool nb_reply_is_there(const struct nb_request *request);
 
-/* The reply is what was appended to reply.body, of this type (a static string). Returns 0. */
+/* The reply is what was appended to reply.body, of this type (a static string). A JSON object of
+ * the API gets the member "number" if the request has one. Returns 0. */
 int nb_reply_with(struct nb_request *request, unsigned status, const char *content_type);
 
 /* The same for application/json. Returns 0. */

@@ -5,6 +5,7 @@
 
 #include "core/base/hex.h"
 #include "core/base/number.h"
+#include "server/request/catch_up.h"
 #include "server/request/request.h"
 
 size_t nb_percent_decode(char *text, size_t length)
@@ -94,6 +95,19 @@ static int unknown_parameter(const struct nb_request *request, struct nb_string 
                         shown, name.bytes, known);
 }
 
+static int given_twice(const char *name, struct nb_error *error)
+{
+    return nb_error_set(error, NB_INVALID, "query parameter '%s' is given twice", name);
+}
+
+static int set_after(struct nb_request *request, struct nb_string value, struct nb_error *error)
+{
+    if (request->after.bytes != NULL)
+        return given_twice(NB_QUERY_AFTER, error);
+    request->after = value;
+    return 0;
+}
+
 int nb_request_add_query(struct nb_request *request, char *name, size_t name_length, char *value,
                          size_t value_length, struct nb_error *error)
 {
@@ -106,12 +120,14 @@ int nb_request_add_query(struct nb_request *request, char *name, size_t name_len
     const char *const *known = request->route->query;
     while (*known != NULL && !is_same(its_name, *known, is_for_mail))
         known++;
+    if (*known == NULL && nb_takes_after(request->route) &&
+        nb_string_equals(its_name, NB_QUERY_AFTER))
+        return set_after(request, (struct nb_string){value, decoded_value}, error);
     if (*known == NULL) /* rspamd's clients send parameters that have no meaning here */
         return is_for_mail ? 0 : unknown_parameter(request, its_name, error);
     if (nb_request_query(request, *known).bytes != NULL || request->query_count == NB_QUERY_MOST)
-        return is_for_mail
-                   ? 0 /* the first one holds, as of header fields */
-                   : nb_error_set(error, NB_INVALID, "query parameter '%s' is given twice", *known);
+        return is_for_mail ? 0 /* the first one holds, as of header fields */
+                           : given_twice(*known, error);
     assert(request->query_count < NB_QUERY_MOST);
     request->query[request->query_count++] =
         (struct nb_parameter){{*known, strlen(*known)}, {value, decoded_value}};

@@ -81,9 +81,11 @@ struct nb_request {
     char *query_text; /* owned; the parameters' storage */
     struct nb_parameter query[NB_QUERY_MOST];
     size_t query_count;
-    bool only_new;         /* If-None-Match: * */
-    struct nb_peer peer;   /* whom it comes from, and ... */
-    struct nb_grant grant; /* ... what it may do; set by nb_request_check_access */
+    struct nb_string after; /* the place that the reply has to know (catch_up.h), as it came; bytes
+                               == NULL: none */
+    bool only_new;          /* If-None-Match: * */
+    struct nb_peer peer;    /* whom it comes from, and ... */
+    struct nb_grant grant;  /* ... what it may do; set by nb_request_check_access */
 
     struct nb_media_type type;
     bool is_lines;         /* the body is given to route->line, line by line */
@@ -95,8 +97,10 @@ struct nb_request {
     void *state;                /* the route's own, from call to call ... */
     void (*state_free)(void *); /* ... and what frees it when the request ends */
 
+    bool has_caught_up;           /* it was awaited what it is to see (catch_up.h) */
     bool is_prepared;             /* route->prepare was called */
     bool has_changed;             /* a change that it asked for is in force (answer.h) */
+    uint64_t number;              /* the place in the stream of the last one; 0: it has none */
     struct nb_work *work;         /* on a pool, or NULL; for work.c */
     struct nb_transfer *transfer; /* how far the body has come; for the carrier and transfer.c */
     uint64_t started;             /* nb_clock_monotonic */

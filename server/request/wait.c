@@ -47,12 +47,18 @@ int nb_request_yield(struct nb_request *request, struct nb_error *error)
     return NB_WAIT;
 }
 
-static bool has_success(const struct nb_batch *batch)
+/* Whether any of its changes was made; the request gets their number. */
+static bool note_success(struct nb_request *request, const struct nb_batch *batch)
 {
-    for (size_t i = 0; i < nb_batch_size(batch); i++)
-        if (nb_batch_receipt(batch, i)->code == 0)
-            return true;
-    return false;
+    bool has_success = false;
+    for (size_t i = 0; i < nb_batch_size(batch); i++) {
+        const struct nb_receipt *receipt = nb_batch_receipt(batch, i);
+        if (receipt->code != 0)
+            continue;
+        has_success = true;
+        request->number = receipt->number > request->number ? receipt->number : request->number;
+    }
+    return has_success;
 }
 
 static void count_down(struct nb_server *server, const struct nb_batch *batch)
@@ -66,7 +72,7 @@ static void count_down(struct nb_server *server, const struct nb_batch *batch)
 static void on_committed(struct nb_batch *batch, void *user)
 {
     struct nb_request *request = user;
-    request->has_changed |= has_success(batch);
+    request->has_changed |= note_success(request, batch);
     count_down(request->server, batch);
     nb_request_resume(request);
 }
@@ -163,7 +169,7 @@ struct nb_batch *nb_round_take(struct nb_request *request, struct nb_round **out
     struct nb_round *round = *out;
     struct nb_batch *batch = round->batch;
     assert(atomic_load(&round->state) == ROUND_IS_OVER);
-    request->has_changed = round->had_changed || has_success(batch);
+    request->has_changed = note_success(request, batch) || round->had_changed;
     *out = NULL;
     free(round);
     return batch;

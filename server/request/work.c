@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/engine/number.h"
 #include "server/request/pool.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
@@ -18,6 +19,15 @@ struct nb_work {
     struct nb_error error;
 };
 
+/* What it changes meanwhile has a number. */
+static int do_work(struct nb_work *w)
+{
+    nb_engine_collect_number(&w->request->number);
+    int rc = w->work(w->request, &w->error);
+    nb_engine_collect_number(NULL);
+    return rc;
+}
+
 /* On the pool's thread. */
 static void run(struct nb_job *job)
 {
@@ -26,7 +36,7 @@ static void run(struct nb_job *job)
     if (atomic_load(&request->server->is_cutting))
         w->rc = nb_error_set(&w->error, NB_STOPPING, "the daemon is stopping");
     else
-        w->rc = w->work(request, &w->error);
+        w->rc = do_work(w);
     if (w->rc == NB_WAIT) { /* others first */
         nb_pool_add(w->pool, &w->job);
         return;

@@ -192,7 +192,7 @@ def test_every_query_parameter_is_taken(api):
             path = template.replace("{model}", quoted(model.name)).replace("{id}", "x")
             kind = "text/plain" if template.rsplit("/", 1)[1] in ("train", "untrain", "classify", "tokenize") else \
                 "application/json"
-            for name in ("label", "id", "limit", "explain", "surprise"):
+            for name in ("label", "id", "limit", "explain", "after", "surprise"):
                 if is_for_mail_filters(item):  # they pass over what they do not know
                     reply = api.call(method.upper(), f"{path}?{name}=1", MAIL if "post" in item else None)
                     holds(reply.status in (200, 208), f"{method} {template}?{name}: {reply.status}")

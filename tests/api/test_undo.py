@@ -311,7 +311,7 @@ def test_sources(api):
         holds(page["documents"] == 7 or "next" not in page, page)
         query = f"?limit=7&next={page['next']}" if "next" in page else None
     equal(sums, {"ann": 25, "bob": 23, "carol": 4}, "of all pages")
-    for wrong in ("limit=0", "limit=1000001", "next=x", "after=1"):
+    for wrong in ("limit=0", "limit=1000001", "next=x", "before=1"):
         refused(client.get(f"{path}/sources?{wrong}"), 400, wrong.partition("=")[0])
     refused(client.get("/v1/models/none/sources"), 404, "none")
 

@@ -30,6 +30,8 @@ static const struct nb_flag COMMON[] = {
      "https: its private key (default: $BAYESC_KEY)"},
     {"timeout", 0, NB_FLAG_COUNT, "SECONDS", AT(daemon.timeout), 1, 86400,
      "give up after so long without progress"},
+    {"after", 0, NB_FLAG_COUNT, "NUMBER", AT(daemon.after), 0, 9e15,
+     "of several nodes: let this one make the change of that\nnumber first (Bayesd-Number)"},
     {"json", 0, NB_FLAG_SWITCH, NULL, AT(json), 0, 0, "print JSON"},
 };
 enum { COMMON_COUNT = sizeof COMMON / sizeof COMMON[0], FLAGS_MOST = 48, HELP_COLUMN = 28 };

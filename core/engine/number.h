@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Places of changes in the stream that several nodes share, for who serves clients. Any thread.
+ */
+#ifndef NB_CORE_ENGINE_NUMBER_H
+#define NB_CORE_ENGINE_NUMBER_H
+
+#include <stdint.h>
+
+struct nb_engine;
+
+/* From now on *number is set to the place in the stream of each change that the calling thread
+ * makes, waiting for it, on a node of several: in the end to that of the last one. NULL: no more.
+ * The receipts of nb_engine_submit have theirs themselves. */
+void nb_engine_collect_number(uint64_t *number);
+/* Up to which place in the stream this node has made all changes. 0: it is in none. */
+uint64_t nb_engine_applied(const struct nb_engine *engine);
+
+#endif
