@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Says what a mail costs two builds or more, when the difference is a few per cent.
+"""Says what a mail, or a text, costs two builds or more, when the difference is a few per cent.
 
     turns.py --corpus FOLDER BUILD BUILD...
+    turns.py --what text BUILD BUILD...
 
 Each build learns the mails once. Then several processes of each are asked about the same mails in turns, in an
 order that chance draws anew: processes of one build differ by some per cent, by where their memory lies, and
 whoever is asked next to itself finds its caches warm. Of each group of mails the least processor time of all
 rounds counts. The first build is the one that the others are compared with; stores may differ in format.
+
+Texts are those of part b, 3 KB by the book, which 16 connections ask about. The bare HTTP handler has its turns as
+well: "ceiling" is what it took over what the build took, the median of all turns.
 """
 import argparse
 import os
@@ -20,9 +24,12 @@ sys.dont_write_bytecode = True
 
 import mails  # noqa: E402
 from corpus_mails import read_mails  # noqa: E402
-from measure import PASSING, Bench  # noqa: E402
+from measure import PASSING, TEXT_BYTES, Bench, Server, first_body, framed_file  # noqa: E402
+from parts import by_the_book  # noqa: E402
 
 GROUP, WARMING = 200, 10  # mails that are asked about in one go; those before, which do not count
+SECONDS, TURNS = 0.2, 6  # of load on each process in a turn; turns in a round
+TEXT_PATH = "/v1/models/text/classify"
 PATHS = {"classify": mails.PATH + "/classify", "check": "/checkv2"}
 
 
@@ -49,14 +56,71 @@ def of_processes(bench, builds, stores, what, documents, rounds):
     return {build: sum(took) / len(documents) for build, took in least.items()}
 
 
+# ---- texts --------------------------------------------------------------------------------------
+def with_tools(builds):
+    """The first build that has the load generator and the bare handler."""
+    for build in builds:
+        if all(os.path.exists(os.path.join(build, "tests", "bench", name)) for name in ("load", "ceiling", "corpus")):
+            return build
+    return sys.exit("turns: no build has its benchmarks: make tests/bench/{load,ceiling,corpus} in one of them")
+
+
+def learn_texts(bench, build, training, data):
+    with bench.daemon(data, build) as server:
+        by_the_book(server, "text")
+        server.request("POST", "/v1/models/text/train", training, "application/x-ndjson")
+
+
+def text_turns(bench, builds, stores, texts, rounds):
+    """{build: [microseconds a text, in each turn]}, of one process of each; None is the bare handler."""
+    servers = {build: bench.daemon(stores[build], build) for build in builds}
+    try:
+        reply = servers[builds[0]].request("POST", TEXT_PATH, first_body(texts), "text/plain")
+        servers[None] = Server(bench.tool("ceiling"), str(len(reply)))
+        took = {who: [] for who in servers}
+        for _ in range(rounds * TURNS):
+            for who in random.sample(list(servers), len(servers)):
+                took[who].append(bench.load(servers[who], texts, TEXT_PATH, seconds=SECONDS)["cpu_us"])
+    finally:
+        for server in servers.values():
+            server.stop()
+    return took
+
+
+def measure_texts(options):
+    builds = options.builds
+    bench = Bench(with_tools(builds), False)
+    texts = bench.generated("text", 2000, TEXT_BYTES, 2)
+    training = first_body(framed_file(bench.generated("ndjson", 2000, TEXT_BYTES, 1)))
+    stores = {build: os.path.join(PASSING, f"store-text-{number}") for number, build in enumerate(builds)}
+    for build in builds:
+        learn_texts(bench, build, training, stores[build])
+    runs = [text_turns(bench, builds, stores, texts, options.rounds) for _ in range(options.processes)]
+    first = statistics.mean(min(run[builds[0]]) for run in runs)
+    for build in builds:
+        least = [min(run[build]) for run in runs]
+        ratio = statistics.median(bare / took for run in runs for bare, took in zip(run[None], run[build]))
+        mean, each = statistics.mean(least), " ".join(f"{value:.1f}" for value in least)
+        print(f"{'text':9}{build:40}{mean:8.1f} us  ratio {mean / first:.3f}   ceiling {ratio:.3f}   ({each})", flush=True)
+
+
+# ---- all of it ----------------------------------------------------------------------------------
 def measure(options):
+    whats = options.what.split(",")
+    if "text" in whats:
+        measure_texts(options)
+    if whats != ["text"]:
+        measure_mails(options, [what for what in whats if what != "text"])
+
+
+def measure_mails(options, whats):
     bench = Bench(options.builds[0], False, options.corpus)
     documents = read_mails(bench)
     stores = {}
     for number, build in enumerate(options.builds):
         stores[build] = os.path.join(PASSING, f"store-{number}")
         mails.learned(bench, build, documents, stores[build])
-    for what in options.what.split(","):
+    for what in whats:
         runs = [of_processes(bench, options.builds, stores, what, documents[::options.every], options.rounds)
                 for _ in range(options.processes)]
         first = statistics.mean(run[options.builds[0]] for run in runs)
@@ -70,7 +134,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("builds", nargs="+", metavar="BUILD", help="folders of release builds")
     parser.add_argument("--corpus", metavar="FOLDER", help="raw mails, as for `make bench`")
-    parser.add_argument("--what", default="classify,check", help="classify, check (/checkv2 with reasons) or both")
+    parser.add_argument("--what", default="classify,check", help="of mails: classify, check (/checkv2 with reasons); text; a list")
     parser.add_argument("--processes", type=int, default=3, help="of each build")
     parser.add_argument("--rounds", type=int, default=4, help="over all mails")
     parser.add_argument("--every", type=int, default=3, help="2: ask about each second mail; 3: each third")
