@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/estimate/two_labels.h"
 #include "core/score/scorer_private.h"
 
 /* The sums of one document while its features are read. */
@@ -135,27 +136,81 @@ static void add_factor_row(struct pass *p, uint32_t number, uint32_t count)
 
 typedef void add_each(struct pass *p, uint32_t number, uint32_t count);
 
-/* `add` is a constant where this is called, and is inlined. */
-static inline __attribute__((always_inline)) void add_features(struct pass *p,
-                                                               const struct nb_feature *features,
-                                                               size_t size, const uint32_t *known,
-                                                               add_each *add)
+/* The features of a step. `add` is a constant where this is called, and is inlined. */
+static inline __attribute__((always_inline)) void add_step(struct pass *p,
+                                                           const struct nb_feature *features,
+                                                           size_t step, const uint32_t *rows,
+                                                           add_each *add)
+{
+    for (size_t i = 0; i < step; i++) {
+        const struct nb_feature *f = &features[i];
+        if (!nb_field_is_token(nb_feature_field(f->id))) {
+            if (nb_feature_field(f->id) == NB_FIELD_VALUE)
+                add_value(p, f, rows[i]);
+            continue;
+        }
+        p->total += f->count;
+        if (rows[i] != NB_NO_ROW)
+            add(p, rows[i], f->count);
+    }
+}
+
+static void add_multinomial_step(struct pass *p, const struct nb_feature *features, size_t step,
+                                 const uint32_t *rows)
+{
+    add_step(p, features, step, rows, add_multinomial);
+}
+
+static void add_other_step(struct pass *p, const struct nb_feature *features, size_t step,
+                           const uint32_t *rows)
+{
+    add_step(p, features, step, rows, add_other);
+}
+
+static void add_factor_step(struct pass *p, const struct nb_feature *features, size_t step,
+                            const uint32_t *rows)
+{
+    add_step(p, features, step, rows, add_factor_row);
+}
+
+static void add_step_of_two(struct pass *p, const struct nb_feature *features, size_t step,
+                            const uint32_t *rows)
+{
+    const uint32_t *position = p->view->position;
+    struct nb_two_labels two = {.sums = {p->sums[position[0]], p->sums[position[1]]}};
+    if (!nb_two_labels_add(&two, &p->scorer->logs, p->model, features, step, rows)) {
+        add_multinomial_step(p, features, step, rows);
+        return;
+    }
+    p->sums[position[0]] = two.sums[0];
+    p->sums[position[1]] = two.sums[1];
+    p->total += two.total;
+    p->known += two.known;
+    p->weight += two.known;
+}
+
+typedef void add_each_step(struct pass *p, const struct nb_feature *features, size_t step,
+                           const uint32_t *rows);
+
+static add_each_step *way_of(const struct pass *p)
+{
+    if (p->scorer->has_factors)
+        return add_factor_step;
+    if (nb_scorer_has_two_labels(p->scorer, p->model))
+        return add_step_of_two;
+    return p->scorer->settings.event_model == NB_EVENT_MULTINOMIAL ? add_multinomial_step
+                                                                   : add_other_step;
+}
+
+static void add_features(struct pass *p, const struct nb_feature *features, size_t size,
+                         const uint32_t *known)
 {
     uint32_t found[NB_MODEL_STEP];
+    add_each_step *add = way_of(p);
     for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
         size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
-        const uint32_t *rows = nb_model_step(p->model, features, start, step, known, found);
-        for (size_t i = 0; i < step; i++) {
-            const struct nb_feature *f = &features[start + i];
-            if (!nb_field_is_token(nb_feature_field(f->id))) {
-                if (nb_feature_field(f->id) == NB_FIELD_VALUE)
-                    add_value(p, f, rows[i]);
-                continue;
-            }
-            p->total += f->count;
-            if (rows[i] != NB_NO_ROW)
-                add(p, rows[i], f->count);
-        }
+        add(p, features + start, step,
+            nb_model_step(p->model, features, start, step, known, found));
     }
 }
 
@@ -233,12 +288,7 @@ int nb_score_found(struct nb_scorer *scorer, const struct nb_model *model,
     }
     if (begin_products(&pass) != 0)
         return nb_error_no_memory(error);
-    if (scorer->has_factors)
-        add_features(&pass, features, size, rows, add_factor_row);
-    else if (scorer->settings.event_model == NB_EVENT_MULTINOMIAL)
-        add_features(&pass, features, size, rows, add_multinomial);
-    else
-        add_features(&pass, features, size, rows, add_other);
+    add_features(&pass, features, size, rows);
     end_products(&pass);
     finish(&pass, scores);
     nb_scores_rank(scores);
