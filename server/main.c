@@ -380,7 +380,7 @@ static int verify(const struct nb_config *config, struct nb_error *error)
     return rc;
 }
 
-/* A node whose store is made anew has to join again; one with a damaged outbox has not. */
+/* A node whose store has lost something has to join again; one with a damaged outbox has not. */
 static int mend_outbox(const struct nb_config *config, struct nb_error *error)
 {
     struct nb_outbox_mended mended;

@@ -71,6 +71,21 @@ int nb_standing_write(struct nb_engine *engine, const struct nb_view *view, stru
     return rc;
 }
 
+static int copy_row(void *user, struct nb_string key, struct nb_string value,
+                    struct nb_error *error)
+{
+    struct nb_view *to = user;
+    return nb_store_put(to, NB_TABLE_META, key, value, error);
+}
+
+int nb_standing_copy(const struct nb_view *from, struct nb_view *to, struct nb_error *error)
+{
+    const struct nb_string made = {"outbox", 6};
+    int rc = nb_store_scan(from, NB_TABLE_META, KEY, KEY.length, copy_row, to, error);
+    return rc != 0 ? rc
+                   : nb_store_scan(from, NB_TABLE_META, made, made.length, copy_row, to, error);
+}
+
 void nb_standing_note(struct nb_engine *engine)
 {
     struct nb_standing *p = &engine->standing;

@@ -22,6 +22,9 @@ struct nb_view;
 int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error);
 /* Writes what is staged, if that is not in the store. In every transaction. Returns 0 or a code. */
 int nb_standing_write(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error);
+/* For a rebuild: copies the place as it is stored, and which queued changes the store has (once.h).
+ * Returns 0 or a code; NB_CORRUPT: they are damaged. Any thread. */
+int nb_standing_copy(const struct nb_view *from, struct nb_view *to, struct nb_error *error);
 /* Notes that the transaction succeeded. */
 void nb_standing_note(struct nb_engine *engine);
 

@@ -6,16 +6,30 @@
 
 enum { LINE_MOST = 512, REPORT_MOST = 100 };
 
-void nb_differ(struct nb_differences *d, const char *format, ...)
+static void tell(struct nb_differences *d, const char *format, va_list arguments)
 {
     char line[LINE_MOST];
-    va_list arguments;
-    va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
     d->count++;
     if (d->count <= REPORT_MOST)
         d->report(d->user, line);
     if (d->count == REPORT_MOST)
         d->report(d->user, "... further differences are only counted");
+}
+
+void nb_differ(struct nb_differences *d, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tell(d, format, arguments);
+    va_end(arguments);
+}
+
+void nb_lose(struct nb_differences *d, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tell(d, format, arguments);
+    va_end(arguments);
+    d->lost++;
 }

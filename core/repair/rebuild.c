@@ -9,6 +9,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/opening.h"
 #include "core/live/records.h"
+#include "core/live/standing.h"
 #include "core/live/transaction.h"
 #include "core/named/named.h"
 #include "core/repair/folder.h"
@@ -33,12 +34,28 @@ static int write_identity(struct nb_engine *to, struct nb_view *view, void *argu
     return rc == 0 && model != 0 ? nb_serials_model(&to->serials, view, &model, error) : rc;
 }
 
+/* A node goes on from its place in the stream if its store still has all that came before. What is
+ * lost of a store without a place is told already. */
+static int write_place(struct nb_engine *to, struct nb_view *view, void *argument,
+                       struct nb_error *error)
+{
+    struct nb_rebuilding *r = argument;
+    struct nb_error why;
+    int rc = r->d->lost == 0 ? nb_standing_copy(r->view, view, &why) : NB_CORRUPT;
+    (void)to;
+    if (rc == NB_CORRUPT && r->from->standing.is_known)
+        nb_differ(r->d,
+                  "the place in the stream of the cluster is given up with what is lost: this "
+                  "node joins again with an empty store, or the backup of another node");
+    return rc == 0 || rc == NB_CORRUPT ? 0 : nb_error_set(error, rc, "%s", why.text);
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static void lost_entry(void *user, const char *line)
 {
     struct nb_differences *d = user;
-    nb_differ(d, "%s", line);
+    nb_lose(d, "%s", line);
 }
 
 /* Compares what can be compared, and surveys the ledger. */
@@ -68,9 +85,9 @@ static int open_old(const struct nb_engine_settings *settings, struct nb_rebuild
 static void lost_named(void *user, struct nb_string name)
 {
     if (name.length > 0)
-        nb_differ(user, "%.*s is lost: its stored bytes are damaged", (int)name.length, name.bytes);
+        nb_lose(user, "%.*s is lost: its stored bytes are damaged", (int)name.length, name.bytes);
     else
-        nb_differ(user, "an entry of table meta cannot be read: if it was a network, that is lost");
+        nb_lose(user, "an entry of table meta cannot be read: if it was a network, that is lost");
 }
 
 static int build(struct nb_rebuilding *r, struct nb_error *error)
@@ -85,7 +102,9 @@ static int build(struct nb_rebuilding *r, struct nb_error *error)
         rc = nb_rebuild_models(r, error);
     if (rc == 0)
         rc = nb_waiting_copy(r->view, r->to->store, &r->survey, r->d, error);
-    return rc != 0 ? rc : nb_named_copy(r->view, r->to->store, lost_named, r->d, error);
+    if (rc == 0)
+        rc = nb_named_copy(r->view, r->to->store, lost_named, r->d, error);
+    return rc != 0 ? rc : nb_transaction(r->to, 0, write_place, r, error);
 }
 
 static int open_new(const struct nb_engine_settings *settings, const char *folder,

@@ -137,7 +137,7 @@ static int copy_entry(struct nb_rebuilding *r, struct nb_view *view, uint64_t nu
     assert(number > r->previous);
     int rc = nb_ledger_read(r->view, number, &r->entry, error);
     if (rc == NB_NOT_FOUND || rc == NB_CORRUPT) {
-        nb_differ(r->d, "ledger entry %" PRIu64 " is lost", number);
+        nb_lose(r->d, "ledger entry %" PRIu64 " is lost", number);
         return 0; /* the survey could read it, a search cannot */
     }
     if (rc != 0)

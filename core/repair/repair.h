@@ -20,9 +20,9 @@ int nb_engine_verify(const struct nb_engine_settings *settings, nb_report_line *
                      struct nb_error *error);
 
 /* Makes everything but the ledger anew from it, and calls `report` with a line for each thing that
- * differed. Entries that are damaged are lost; a line names each. The old file stays in the
- * directory as data.mdb.old. Returns 0 when nothing differed, 1 when something did, or a code, with
- * the store as it was. */
+ * differed. Entries that are damaged are lost; a line names each. A node of several keeps its place
+ * in the stream if nothing is lost. The old file stays in the directory as data.mdb.old. Returns 0
+ * when nothing differed, 1 when something did, or a code, with the store as it was. */
 int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line *report, void *user,
                       struct nb_error *error);
 

@@ -8,7 +8,7 @@
 static void lost_entry(void *user, const char *line)
 {
     struct nb_differences *d = user;
-    nb_differ(d, "%s", line);
+    nb_lose(d, "%s", line);
 }
 
 int nb_compare(struct nb_engine *engine, struct nb_survey *survey, struct nb_differences *d,

@@ -41,7 +41,7 @@ static int copy_change(void *user, enum nb_table table, struct nb_string key,
     struct nb_quarantined quarantined;
     (void)table;
     if (!sound || nb_quarantined_read(&quarantined, value, NULL) != 0) {
-        nb_differ(c->d, "a change in the quarantine is lost");
+        nb_lose(c->d, "a change in the quarantine is lost");
         return 0;
     }
     uint32_t model = nb_store_key_head(key);
@@ -77,7 +77,7 @@ static int copy_table(struct copying *c, const struct nb_view *from, enum nb_tab
     int rc = nb_store_inspect(from, table, copy, c, error);
     if (rc != NB_CORRUPT)
         return rc;
-    nb_differ(c->d, "table %s cannot be read", nb_store_table_name(table));
+    nb_lose(c->d, "table %s cannot be read", nb_store_table_name(table));
     return 0;
 }
 
