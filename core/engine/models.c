@@ -245,16 +245,19 @@ static int put_task(struct nb_engine *engine, void *argument, struct nb_error *e
     return rc;
 }
 
-/* Publishes the errand, with the settings. */
+/* Publishes the errand, with the settings. `created` may be NULL. */
 static int ask_with(struct nb_engine *engine, struct nb_errand *errand,
                     const struct nb_settings *settings, bool *created, struct nb_error *error)
 {
     struct nb_buffer stored = {0};
+    struct nb_errand_done done;
     int rc = nb_settings_write(settings, &stored) == 0 ? 0 : nb_error_no_memory(error);
     errand->settings = nb_buffer_string(&stored);
     if (rc == 0)
-        rc = nb_relay_ask(engine, errand, created, error);
+        rc = nb_relay_ask(engine, errand, &done, error);
     nb_buffer_deinit(&stored);
+    if (rc == 0 && created != NULL)
+        *created = done.created;
     return rc;
 }
 

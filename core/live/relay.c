@@ -19,18 +19,18 @@ void nb_relay_submit(const struct nb_engine *engine, struct nb_batch *batch,
     relay->submit(relay->user, batch, done, user);
 }
 
-int nb_relay_ask(const struct nb_engine *engine, const struct nb_errand *errand, bool *created,
-                 struct nb_error *error)
+int nb_relay_ask(const struct nb_engine *engine, const struct nb_errand *errand,
+                 struct nb_errand_done *done, struct nb_error *error)
 {
     const struct nb_relay *relay = engine->relay;
-    struct nb_errand_done done;
-    int rc = relay->ask(relay->user, errand, &done, error);
+    struct nb_errand_done result;
+    int rc = relay->ask(relay->user, errand, &result, error);
     if (rc != 0)
         return rc;
     if (errand->kind != NB_ERRAND_BARRIER)
-        nb_relay_collected(done.position);
-    if (created != NULL)
-        *created = done.created;
+        nb_relay_collected(result.position);
+    if (done != NULL)
+        *done = result;
     return 0;
 }
 

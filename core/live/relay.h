@@ -21,6 +21,7 @@
 struct nb_batch;
 struct nb_engine;
 struct nb_errand;
+struct nb_errand_done;
 struct nb_relayed;
 
 /* Whether the calling thread has to publish changes instead of making them. */
@@ -29,9 +30,9 @@ bool nb_relay_is_wanted(const struct nb_engine *engine);
 /* The functions of the relay, which there is. */
 void nb_relay_submit(const struct nb_engine *engine, struct nb_batch *batch,
                      void (*done)(struct nb_batch *, void *), void *user);
-/* *created, which may be NULL, is written on success. */
-int nb_relay_ask(const struct nb_engine *engine, const struct nb_errand *errand, bool *created,
-                 struct nb_error *error);
+/* *done, which may be NULL, is written on success. */
+int nb_relay_ask(const struct nb_engine *engine, const struct nb_errand *errand,
+                 struct nb_errand_done *done, struct nb_error *error);
 void nb_relay_propose(const struct nb_engine *engine, const struct nb_batch *batch);
 void nb_relay_propose_errand(const struct nb_engine *engine, const struct nb_errand *errand);
 

@@ -26,6 +26,8 @@ enum nb_errand_kind {
     NB_ERRAND_BARRIER,      /* nothing: who asked for it has all that was before it */
     NB_ERRAND_PUT_NAMED,    /* the value `settings` of the kind `from` under the name `model` */
     NB_ERRAND_DELETE_NAMED, /* what is kept of the kind `from` under the name `model` */
+    NB_ERRAND_DROP, /* from the model's quarantine what `settings` list (nb_quarantine_drop_list) */
+    NB_ERRAND_CLEAR, /* the first changes of the model's quarantine (nb_quarantine_clear_some) */
     NB_ERRANDS
 };
 
@@ -63,7 +65,8 @@ struct nb_relayed {
 
 /* What has become of an errand that was asked for. */
 struct nb_errand_done {
-    bool created;      /* a model */
+    bool created;      /* a model, or what else was put */
+    uint64_t dropped;  /* changes that waited in a quarantine */
     uint64_t position; /* in the stream */
 };
 

@@ -164,7 +164,11 @@ int nb_named_put(struct nb_engine *engine, const struct nb_named_key *name, stru
                                    .from = nb_string_of(name->kind),
                                    .settings = value,
                                    .only_new = only_new};
-        return nb_relay_ask(engine, &errand, created, error);
+        struct nb_errand_done done;
+        rc = nb_relay_ask(engine, &errand, &done, error);
+        if (rc == 0)
+            *created = done.created;
+        return rc;
     }
     if (rc == 0)
         rc = nb_writer_run(engine, change_task, &change, error);
@@ -181,8 +185,7 @@ int nb_named_delete(struct nb_engine *engine, const struct nb_named_key *name,
     if (nb_relay_is_wanted(engine)) {
         struct nb_errand errand = {
             .kind = NB_ERRAND_DELETE_NAMED, .model = name->name, .from = nb_string_of(name->kind)};
-        bool created;
-        return nb_relay_ask(engine, &errand, &created, error);
+        return nb_relay_ask(engine, &errand, NULL, error);
     }
     return nb_writer_run(engine, change_task, &change, error);
 }

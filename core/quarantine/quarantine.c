@@ -4,9 +4,9 @@
  */
 #include "core/quarantine/quarantine.h"
 
-#include "core/engine/writer.h"
 #include "core/live/relay.h"
-#include "core/live/transaction.h"
+#include "core/live/relayed.h"
+#include "core/quarantine/drop.h"
 #include "core/quarantine/find.h"
 #include "core/registry/registry.h"
 
@@ -20,7 +20,6 @@ struct settling {
     const struct nb_quarantine_wish *wish;
     struct nb_quarantine_search search;
     struct nb_quarantine_report *report;
-    size_t removed; /* by the transaction */
 };
 
 /* ---- applying -------------------------------------------------------------------------------- */
@@ -69,69 +68,48 @@ static int apply_found(struct settling *s, struct nb_error *error)
 
 /* ---- dropping -------------------------------------------------------------------------------- */
 
-/* In the writer's transaction. Another try begins with the counts of the first. */
-static int write_drop(struct nb_engine *engine, struct nb_view *view, void *argument,
-                      struct nb_error *error)
+/* What is asked of all nodes, or done here: NB_ERRAND_DROP with a list, or NB_ERRAND_CLEAR. */
+static int drop(struct settling *s, enum nb_errand_kind kind, struct nb_string list,
+                uint64_t *dropped, struct nb_error *error)
 {
-    struct settling *s = argument;
-    int rc = 0;
-    (void)engine;
-    s->removed = 0;
-    for (size_t i = 0; rc == 0 && i < s->search.count; i++) {
-        const struct nb_quarantine_found *f = &s->search.found[i];
-        struct nb_string id = {f->id.bytes, f->id.length};
-        bool has;
-        rc = nb_quarantine_has(view, s->live->number, id,
-                               (struct nb_string){f->stored.bytes, f->stored.length}, &has, error);
-        if (rc == 0 && has)
-            rc = nb_quarantine_remove(view, s->live->number, id, error);
-        s->removed += rc == 0 && has;
+    if (nb_relay_is_wanted(s->engine)) {
+        struct nb_errand errand = {.kind = kind, .model = s->model, .settings = list};
+        struct nb_errand_done done;
+        int rc = nb_relay_ask(s->engine, &errand, &done, error);
+        if (rc == 0)
+            *dropped = done.dropped;
+        return rc;
     }
-    return rc;
-}
-
-static int drop_task(struct nb_engine *engine, void *argument, struct nb_error *error)
-{
-    struct settling *s = argument;
-    return nb_transaction(engine, 0, write_drop, s, error);
+    return kind == NB_ERRAND_CLEAR
+               ? nb_quarantine_clear_some(s->engine, s->model, dropped, error)
+               : nb_quarantine_drop_listed(s->engine, s->model, list, dropped, error);
 }
 
 static int drop_found(struct settling *s, struct nb_error *error)
 {
-    int rc = nb_writer_run(s->engine, drop_task, s, error);
+    struct nb_buffer list = {0};
+    uint64_t dropped = 0;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->search.count; i++)
+        rc = nb_quarantine_drop_list(&list, nb_buffer_string(&s->search.found[i].id),
+                                     nb_buffer_string(&s->search.found[i].stored));
+    rc = rc != 0 ? nb_error_no_memory(error)
+                 : drop(s, NB_ERRAND_DROP, nb_buffer_string(&list), &dropped, error);
+    nb_buffer_deinit(&list);
     if (rc != 0)
         return rc;
-    s->report->dropped += s->removed;
-    s->report->changed_since += s->search.count - s->removed;
+    s->report->dropped += dropped;
+    s->report->changed_since += s->search.count - dropped;
     return 0;
-}
-
-struct clearing {
-    struct nb_live *live;
-    size_t deleted;
-};
-
-static int write_clear(struct nb_engine *engine, struct nb_view *view, void *argument,
-                       struct nb_error *error)
-{
-    struct clearing *c = argument;
-    (void)engine;
-    return nb_quarantine_clear(view, c->live->number, STEP_CHANGES, &c->deleted, error);
-}
-
-static int clear_task(struct nb_engine *engine, void *argument, struct nb_error *error)
-{
-    struct clearing *c = argument;
-    return nb_transaction(engine, 0, write_clear, c, error);
 }
 
 /* All of it, without reading it. */
 static int clear_some(struct settling *s, struct nb_error *error)
 {
-    struct clearing c = {.live = s->live};
-    int rc = nb_writer_run(s->engine, clear_task, &c, error);
-    s->report->dropped += rc == 0 ? c.deleted : 0;
-    s->search.is_done = rc == 0 && c.deleted < STEP_CHANGES;
+    uint64_t dropped = 0;
+    int rc = drop(s, NB_ERRAND_CLEAR, (struct nb_string){"", 0}, &dropped, error);
+    s->report->dropped += dropped;
+    s->search.is_done = rc == 0 && dropped < NB_QUARANTINE_CLEARED;
     return rc;
 }
 
@@ -184,8 +162,6 @@ int nb_engine_quarantine_drop(struct nb_engine *engine, struct nb_string model,
 {
     struct settling s = {.engine = engine, .model = model, .wish = wish, .report = report};
     bool is_all = !wish->has_source && wish->until == INT64_MAX && wish->id_count == 0;
-    int rc = nb_relay_refuse(engine, "dropping what waits in the quarantine", error);
-    if (rc != 0)
-        return rc;
-    return settle_all(&s, is_all ? clear_some : drop_found, stop, user, error);
+    int rc = nb_relay_catch_up(engine, model, error);
+    return rc != 0 ? rc : settle_all(&s, is_all ? clear_some : drop_found, stop, user, error);
 }

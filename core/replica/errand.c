@@ -5,6 +5,7 @@
 #include "core/engine/errands.h"
 #include "core/merge/rename.h"
 #include "core/named/named.h"
+#include "core/quarantine/drop.h"
 
 static int put(struct nb_engine *engine, const struct nb_errand *e, bool *created,
                struct nb_error *error)
@@ -36,22 +37,27 @@ static int change_named(struct nb_engine *engine, const struct nb_errand *e, boo
                : nb_named_delete(engine, &key, error);
 }
 
-int nb_errand_run(struct nb_engine *engine, const struct nb_errand *e, bool *created,
+int nb_errand_run(struct nb_engine *engine, const struct nb_errand *e, struct nb_errand_done *done,
                   struct nb_error *error)
 {
-    *created = false;
+    done->created = false;
+    done->dropped = 0;
     switch (e->kind) {
     case NB_ERRAND_PUT:
     case NB_ERRAND_FIELDS:
     case NB_ERRAND_FITTED:
-        return put(engine, e, created, error);
+        return put(engine, e, &done->created, error);
     case NB_ERRAND_DELETE:
         return nb_engine_delete_model(engine, e->model, e->source, error);
     case NB_ERRAND_RENAME_LABEL:
         return nb_engine_rename_label(engine, e->model, e->from, e->to, e->source, error);
     case NB_ERRAND_PUT_NAMED:
     case NB_ERRAND_DELETE_NAMED:
-        return change_named(engine, e, created, error);
+        return change_named(engine, e, &done->created, error);
+    case NB_ERRAND_DROP:
+        return nb_quarantine_drop_listed(engine, e->model, e->settings, &done->dropped, error);
+    case NB_ERRAND_CLEAR:
+        return nb_quarantine_clear_some(engine, e->model, &done->dropped, error);
     case NB_ERRAND_BARRIER:
     case NB_ERRANDS:
         break;

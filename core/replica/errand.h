@@ -10,8 +10,9 @@
 
 struct nb_engine;
 
-/* Does what the errand says. Returns 0 or the code that a client is told. */
-int nb_errand_run(struct nb_engine *engine, const struct nb_errand *errand, bool *created,
-                  struct nb_error *error);
+/* Does what the errand says, and fills `done` but for its position. Returns 0 or the code that a
+ * client is told. */
+int nb_errand_run(struct nb_engine *engine, const struct nb_errand *errand,
+                  struct nb_errand_done *done, struct nb_error *error);
 
 #endif

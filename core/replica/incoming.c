@@ -28,11 +28,12 @@ int nb_incoming_store(struct nb_engine *engine, void *argument, struct nb_error 
 
 /* Runs an errand, or only passes it (NULL), until nothing that may pass is in the way. */
 static int run_errand(struct nb_replica *r, const struct nb_operation *o,
-                      const struct nb_relayed *here, bool *created, struct nb_error *error)
+                      const struct nb_relayed *here, struct nb_errand_done *done,
+                      struct nb_error *error)
 {
     int rc;
     do {
-        rc = o != NULL ? nb_errand_run(r->engine, &o->errand, created, error) : 0;
+        rc = o != NULL ? nb_errand_run(r->engine, &o->errand, done, error) : 0;
         int passed =
             nb_error_is_passing(rc) ? rc : nb_writer_run(r->engine, nb_incoming_store, NULL, NULL);
         if (!nb_error_is_passing(passed))
@@ -48,16 +49,15 @@ int nb_incoming_errand(struct nb_replica *r, const struct nb_operation *o,
                        const struct nb_relayed *here, struct nb_awaited *awaited)
 {
     struct nb_error why = {0};
-    bool created = false;
+    struct nb_errand_done done = {.position = here->position};
     int rc = nb_carried_settle(r);
     if (rc == 0) {
         nb_relay_apply(here);
-        rc = run_errand(r, o, here, &created, &why);
+        rc = run_errand(r, o, here, &done, &why);
         nb_relay_apply(NULL);
     }
     if (rc == NB_STOPPING)
         (void)nb_error_set(&why, rc, "the daemon is stopping");
-    const struct nb_errand_done done = {created, here->position};
     nb_answer_errand(r, awaited, rc == 0 ? &done : NULL, &why);
     return rc == NB_STOPPING ? rc : 0;
 }
@@ -65,11 +65,10 @@ int nb_incoming_errand(struct nb_replica *r, const struct nb_operation *o,
 int nb_incoming_pass(struct nb_replica *r, const struct nb_relayed *here,
                      struct nb_awaited *awaited, const struct nb_error *why)
 {
-    bool created;
     int rc = nb_carried_settle(r);
     if (rc == 0) {
         nb_relay_apply(here);
-        rc = run_errand(r, NULL, here, &created, NULL);
+        rc = run_errand(r, NULL, here, NULL, NULL);
         nb_relay_apply(NULL);
     }
     nb_answer_errand(r, awaited, NULL, why);

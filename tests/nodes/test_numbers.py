@@ -38,6 +38,10 @@ def changes():
     yield "POST", PATH + "/undo", {"ids": ["d1"]}, 200
     yield "POST", PATH + "/train?source=unknown", dict(one, id="three"), 202
     yield "POST", PATH + "/quarantine/apply", {"all": True}, 200
+    yield "POST", PATH + "/train?source=unknown", dict(one, id="four"), 202
+    yield "POST", PATH + "/quarantine/drop", {"ids": ["four"]}, 200
+    yield "PUT", "/v1/networks/net", {"nodes": [{"name": "one", "states": ["a", "b"], "table": [[0.5, 0.5]]}]}, 201
+    yield "DELETE", "/v1/networks/net", None, 204
     yield "DELETE", PATH + "/labels/ham", None, 200
     yield "DELETE", PATH, None, 204
 
