@@ -9,6 +9,7 @@
 #include "server/base/metrics.h"
 #include "server/json/emit.h"
 #include "server/model/model.h"
+#include "server/nodes/metrics.h"
 #include "server/nodes/nodes.h"
 #include "server/nodes/route.h"
 #include "server/request/admission.h"

@@ -29,14 +29,29 @@ static bool follows(struct nb_nodes *n, struct nb_following *f, uint64_t positio
     return f->gaps > LOOKS_AGAIN;
 }
 
+/* Notes how long a message that is not applied yet has been in the stream, and that the stream has
+ * come as far as that. */
+static void note_lag(struct nb_nodes *n, uint64_t position, int64_t time)
+{
+    uint64_t last = atomic_load(&n->last);
+    if (position > last) /* this thread alone sets it while it follows */
+        atomic_store(&n->last, position);
+    uint64_t applied = nb_replica_applied(n->replica);
+    pthread_mutex_lock(&n->lock);
+    if (position > applied && nb_lag_is_over(&n->lag, applied))
+        nb_lag_note(&n->lag, position, time, nb_clock_now() * INT64_C(1000000));
+    pthread_mutex_unlock(&n->lock);
+}
+
 /* 0, which is passed over: no message of the stream. */
-static uint64_t position_of(natsMsg *message, uint64_t *number)
+static uint64_t position_of(natsMsg *message, uint64_t *number, int64_t *time)
 {
     jsMsgMetaData *about = NULL;
     if (natsMsg_GetMetaData(&about, message) != NATS_OK)
         return 0;
     uint64_t position = about->Sequence.Stream;
     *number = about->Sequence.Consumer;
+    *time = about->Timestamp;
     jsMsgMetaData_Destroy(about);
     return position;
 }
@@ -46,7 +61,8 @@ static int take(struct nb_nodes *n, struct nb_following *f, natsMsg *message,
                 struct nb_error *error)
 {
     uint64_t number = 0;
-    uint64_t position = position_of(message, &number);
+    int64_t time = 0;
+    uint64_t position = position_of(message, &number, &time);
     const struct nb_delivery delivery = {
         .position = position,
         .id = nb_stream_header(message, "Nats-Msg-Id"),
@@ -57,6 +73,7 @@ static int take(struct nb_nodes *n, struct nb_following *f, natsMsg *message,
         return nb_error_set(error, NB_STOPPING, "the stream was interrupted");
     if (!follows(n, f, position))
         return nb_error_set(error, NB_STOPPING, "a change is missing");
+    note_lag(n, position, time);
     int rc = nb_replica_deliver(n->replica, &delivery, error);
     if (rc == NB_CORRUPT) {
         nb_log(NB_LOG_WARNING, "cluster: message %llu is passed over: %s",
@@ -64,6 +81,18 @@ static int take(struct nb_nodes *n, struct nb_following *f, natsMsg *message,
         return 0;
     }
     return rc == 0 || rc == NB_STOPPING ? rc : NB_CONFLICT;
+}
+
+/* The same of what the stream has and has not delivered. What fails is asked again. */
+static void ask_lag(struct nb_nodes *n, uint64_t last)
+{
+    uint64_t next = nb_replica_delivered(n->replica) + 1;
+    int64_t time;
+    pthread_mutex_lock(&n->lock);
+    bool is_over = nb_lag_is_over(&n->lag, nb_replica_applied(n->replica));
+    pthread_mutex_unlock(&n->lock);
+    if (is_over && next <= last && nb_stream_time(&n->stream, n->config, next, &time, NULL) == 0)
+        note_lag(n, next, time);
 }
 
 static int ask(struct nb_nodes *n, struct nb_following *f, struct nb_error *error)
@@ -76,6 +105,8 @@ static int ask(struct nb_nodes *n, struct nb_following *f, struct nb_error *erro
     f->asked = nb_clock_monotonic();
     if (rc == 0)
         rc = nb_place_check(n, &state, error);
+    if (rc == 0)
+        ask_lag(n, state.last);
     if (rc == 0 && state.last == nb_replica_delivered(n->replica))
         f->heard = f->asked;
     if (rc == 0 && f->asked - f->heard > SILENCE_MOST)

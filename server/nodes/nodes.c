@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/clock.h"
 #include "core/live/state.h"
 #include "core/replica/operation.h"
 #include "core/replica/replica.h"
@@ -153,10 +154,14 @@ void nb_nodes_state(struct nb_nodes *n, struct nb_nodes_state *state)
                                      .stream = n->config->cluster_stream,
                                      .applied = applied,
                                      .behind = last > applied ? last - applied : 0,
-                                     .published = atomic_load(&n->published),
-                                     .publish_nanoseconds = atomic_load(&n->publish_nanoseconds)};
+                                     .publishing = &n->publishing,
+                                     .copies = atomic_load(&n->copies),
+                                     .copies_wanted = (unsigned)n->config->cluster_replicas};
     add_queue(n, state);
+    nb_place_warning(n, state->warning);
     pthread_mutex_lock(&n->lock);
+    state->lag_nanoseconds =
+        (uint64_t)nb_lag_of(&n->lag, applied, last, nb_clock_now() * INT64_C(1000000));
     state->is_refused = n->is_refused;
     (void)snprintf(state->reason, sizeof state->reason, "%s", n->reason);
     pthread_mutex_unlock(&n->lock);

@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/key.h"
+#include "server/nodes/latency.h"
 
 struct nb_config;
 struct nb_engine;
@@ -35,9 +36,12 @@ struct nb_nodes_state {
     char reason[NB_ERROR_TEXT];
     const char *stream;
     uint64_t applied, behind;
-    uint64_t published,
-        publish_nanoseconds; /* acknowledged by a majority; and how long that took */
-    bool queues;             /* changes while the stream is away: */
+    uint64_t lag_nanoseconds;      /* nb_lag_of */
+    struct nb_latency *publishing; /* until a majority had a change; borrowed, NULL: none */
+    unsigned copies;               /* of the stream, that are whole; 0: it is not known */
+    unsigned copies_wanted;
+    char warning[NB_ERROR_TEXT]; /* what an administrator should look after; may be empty */
+    bool queues;                 /* changes while the stream is away: */
     uint64_t queued, queued_bytes, queue_refused; /* struct nb_queue_state */
 };
 void nb_nodes_state(struct nb_nodes *nodes, struct nb_nodes_state *state);

@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "server/nodes/lag.h"
+#include "server/nodes/latency.h"
 #include "server/nodes/stream.h"
 
 struct nb_config;
@@ -21,12 +23,14 @@ struct nb_nodes {
     const struct nb_config *config;
     pthread_t thread;
     atomic_bool stops, is_following;
-    atomic_bool is_outrun;     /* the stream begins after what this node has */
-    atomic_uint_fast64_t last; /* of the stream */
-    atomic_uint_fast64_t published, publish_nanoseconds;
+    atomic_bool is_outrun;        /* the stream begins after what this node has */
+    atomic_uint_fast64_t last;    /* of the stream */
+    atomic_uint copies, replicas; /* that are whole, and that the stream is to have; 0: unknown */
+    struct nb_latency publishing;
     char identity[256];
     pthread_mutex_t lock; /* of what follows */
     char reason[NB_ERROR_TEXT];
+    struct nb_lag lag;
     bool is_refused;
     uint32_t kinds;         /* of operations that all members know, and ... */
     char oldest[80];        /* ... the name of the one that knows no more */

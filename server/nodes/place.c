@@ -91,9 +91,33 @@ static int check_last(struct nb_nodes *n, uint64_t at, struct nb_error *error)
     return rc;
 }
 
+void nb_place_warning(struct nb_nodes *n, char text[NB_ERROR_TEXT])
+{
+    unsigned replicas = atomic_load(&n->replicas);
+    text[0] = '\0';
+    if (replicas != 0 && replicas < n->config->cluster_replicas)
+        (void)snprintf(text, NB_ERROR_TEXT,
+                       "the stream '%s' is kept by %u NATS server%s, and [cluster] replicas is %u: "
+                       "call bayesd --mend-stream, which may have been interrupted",
+                       n->config->cluster_stream, replicas, replicas == 1 ? "" : "s",
+                       (unsigned)n->config->cluster_replicas);
+}
+
+static void note_copies(struct nb_nodes *n, const struct nb_stream_state *state)
+{
+    char text[NB_ERROR_TEXT];
+    atomic_store(&n->copies, state->copies);
+    if (atomic_exchange(&n->replicas, state->replicas) == state->replicas)
+        return;
+    nb_place_warning(n, text);
+    if (text[0] != '\0')
+        nb_log(NB_LOG_WARNING, "cluster: %s", text);
+}
+
 int nb_place_check(struct nb_nodes *n, const struct nb_stream_state *state, struct nb_error *error)
 {
     uint64_t at = nb_replica_delivered(n->replica);
+    note_copies(n, state);
     uint64_t needs = at == 0 ? 1 : at; /* also the last that it has: whether it is the same there */
     if (state->created != n->created && at == 0) {
         int rc = nb_replica_begin(n->replica, state->created, state->last, error);

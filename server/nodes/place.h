@@ -20,4 +20,7 @@ int nb_place_find(struct nb_nodes *nodes, struct nb_error *error);
 int nb_place_check(struct nb_nodes *nodes, const struct nb_stream_state *state,
                    struct nb_error *error);
 
+/* Writes what an administrator should know of the stream, or "". Any thread. */
+void nb_place_warning(struct nb_nodes *nodes, char text[NB_ERROR_TEXT]);
+
 #endif

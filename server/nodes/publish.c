@@ -112,8 +112,7 @@ void nb_publish_acknowledged(jsCtx *context, natsMsg *message, jsPubAck *ack, js
         return;
     }
     uint64_t at = strtoull(nb_stream_header(message, "At"), NULL, 10);
-    atomic_fetch_add(&n->published, 1);
-    atomic_fetch_add(&n->publish_nanoseconds, nb_clock_monotonic() - at);
+    nb_latency_add(&n->publishing, nb_clock_monotonic() - at);
     natsMsg_Destroy(message);
 }
 

@@ -2,7 +2,6 @@
 #include "server/nodes/route.h"
 
 #include "core/replica/digest.h"
-#include "server/base/metrics.h"
 #include "server/json/emit.h"
 #include "server/nodes/nodes.h"
 #include "server/request/answer.h"
@@ -43,54 +42,13 @@ void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes)
     nb_emit_member_u64(e, "applied", state.applied);
     nb_emit_member_u64(e, "behind", state.behind);
     nb_emit_member_text(e, "stream", state.stream);
+    if (state.copies > 0)
+        nb_emit_member_u64(e, "copies", state.copies);
+    if (state.warning[0] != '\0')
+        nb_emit_member_text(e, "warning", state.warning);
     if (state.queues)
         nb_emit_member_u64(e, "queued", state.queued);
     if (!state.connected && state.reason[0] != '\0')
         nb_emit_member_text(e, "reason", state.reason);
     nb_emit_close(e, '}');
-}
-
-static int queue_metrics(const struct nb_nodes_state *state, struct nb_buffer *out)
-{
-    int rc = nb_metrics_gauge(out, "cluster_queued",
-                              "Changes that wait in the outbox for the stream of the cluster.",
-                              (double)state->queued);
-    if (rc == 0)
-        rc = nb_metrics_gauge(out, "cluster_queued_bytes", "Their bytes.",
-                              (double)state->queued_bytes);
-    return rc != 0 ? rc
-                   : nb_buffer_printf(out,
-                                      "# HELP bayesd_cluster_queue_refused_total Changes from the "
-                                      "outbox that were not made when they were published.\n"
-                                      "# TYPE bayesd_cluster_queue_refused_total counter\n"
-                                      "bayesd_cluster_queue_refused_total %llu\n",
-                                      (unsigned long long)state->queue_refused);
-}
-
-int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out)
-{
-    struct nb_nodes_state state;
-    nb_nodes_state(nodes, &state);
-    int rc = nb_metrics_gauge(out, "cluster_connected",
-                              "Whether this node follows the stream of its cluster.",
-                              state.connected ? 1 : 0);
-    if (rc == 0)
-        rc = nb_metrics_gauge(out, "cluster_applied",
-                              "Place in the stream of the last change on this node's disk.",
-                              (double)state.applied);
-    if (rc == 0)
-        rc = nb_metrics_gauge(out, "cluster_behind",
-                              "Changes that the stream has and this node does not.",
-                              (double)state.behind);
-    if (rc == 0 && state.queues)
-        rc = queue_metrics(&state, out);
-    return rc != 0 ? rc
-                   : nb_buffer_printf(out,
-                                      "# HELP bayesd_cluster_publish_seconds Time until a majority "
-                                      "of the NATS servers had a change.\n"
-                                      "# TYPE bayesd_cluster_publish_seconds summary\n"
-                                      "bayesd_cluster_publish_seconds_sum %.6f\n"
-                                      "bayesd_cluster_publish_seconds_count %llu\n",
-                                      (double)state.publish_nanoseconds / 1e9,
-                                      (unsigned long long)state.published);
 }

@@ -159,6 +159,17 @@ static natsStatus make(struct nb_stream *stream, const struct nb_config *config,
     return s;
 }
 
+/* Of the leader, and of each other server that has all. */
+static unsigned copies_of(const jsStreamInfo *info)
+{
+    unsigned count = 1;
+    for (int i = 0; info->Cluster != NULL && i < info->Cluster->ReplicasLen; i++) {
+        const jsPeerInfo *one = info->Cluster->Replicas[i];
+        count += one->Current && !one->Offline;
+    }
+    return count;
+}
+
 int nb_stream_find(struct nb_stream *stream, const struct nb_config *config, const char *identity,
                    struct nb_stream_state *state, struct nb_error *error)
 {
@@ -178,9 +189,33 @@ int nb_stream_find(struct nb_stream *stream, const struct nb_config *config, con
                           "the stream '%s' is of nodes with other versions, another key or other "
                           "limits: it says \"%s\", and this node \"%s\"",
                           config->cluster_stream, there, identity);
-    *state = (struct nb_stream_state){(uint64_t)info->Created, info->State.FirstSeq,
-                                      info->State.LastSeq};
+    *state = (struct nb_stream_state){.created = (uint64_t)info->Created,
+                                      .first = info->State.FirstSeq,
+                                      .last = info->State.LastSeq,
+                                      .replicas = (unsigned)info->Config->Replicas,
+                                      .copies = copies_of(info)};
     jsStreamInfo_Destroy(info);
+    return rc;
+}
+
+static int get(struct nb_stream *stream, const struct nb_config *config, uint64_t position,
+               natsMsg **message, struct nb_error *error)
+{
+    natsStatus s =
+        js_GetMsg(message, stream->context, config->cluster_stream, position, NULL, NULL);
+    if (s == NATS_NOT_FOUND)
+        return NB_NOT_FOUND;
+    return s == NATS_OK ? 0 : nb_stream_error(s, "the stream does not answer", error);
+}
+
+int nb_stream_time(struct nb_stream *stream, const struct nb_config *config, uint64_t position,
+                   int64_t *time, struct nb_error *error)
+{
+    natsMsg *message = NULL;
+    int rc = get(stream, config, position, &message, error);
+    if (rc == 0)
+        *time = natsMsg_GetTime(message);
+    natsMsg_Destroy(message);
     return rc;
 }
 
@@ -188,12 +223,9 @@ int nb_stream_hash(struct nb_stream *stream, const struct nb_config *config, uin
                    uint64_t *hash, struct nb_error *error)
 {
     natsMsg *message = NULL;
-    natsStatus s =
-        js_GetMsg(&message, stream->context, config->cluster_stream, position, NULL, NULL);
-    if (s == NATS_NOT_FOUND)
-        return NB_NOT_FOUND;
-    if (s != NATS_OK)
-        return nb_stream_error(s, "the stream does not answer", error);
+    int rc = get(stream, config, position, &message, error);
+    if (rc != 0)
+        return rc;
     *hash = nb_chain_hash(
         nb_stream_header(message, "Nats-Msg-Id"),
         (struct nb_string){natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message)});

@@ -25,6 +25,8 @@ struct nb_stream {
 /* What the stream was last time it was asked for. */
 struct nb_stream_state {
     uint64_t created, first, last;
+    unsigned replicas; /* that it is to have, */
+    unsigned copies;   /* and those of them that are whole */
 };
 
 /* NB_STOPPING with what went wrong: a later try may succeed. */
@@ -49,6 +51,11 @@ int nb_stream_find(struct nb_stream *stream, const struct nb_config *config, con
  * NB_NOT_FOUND (it is gone) or NB_STOPPING. */
 int nb_stream_hash(struct nb_stream *stream, const struct nb_config *config, uint64_t position,
                    uint64_t *hash, struct nb_error *error);
+
+/* When the message at a position came into the stream, by the clock of NATS, in nanoseconds. As
+ * nb_stream_hash. */
+int nb_stream_time(struct nb_stream *stream, const struct nb_config *config, uint64_t position,
+                   int64_t *time, struct nb_error *error);
 
 /* Follows from the position on. */
 int nb_stream_follow(struct nb_stream *stream, const struct nb_config *config, uint64_t from,

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/nodes/metrics.h"
+
+#include "server/base/metrics.h"
+#include "server/nodes/nodes.h"
+
+struct gauge {
+    const char *name, *help;
+    double value;
+};
+
+static int write_all(const struct gauge *gauges, size_t count, struct nb_buffer *out)
+{
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = nb_metrics_gauge(out, gauges[i].name, gauges[i].help, gauges[i].value);
+    return rc;
+}
+
+static int write_queue(const struct nb_nodes_state *state, struct nb_buffer *out)
+{
+    const struct gauge gauges[] = {
+        {"cluster_queued", "Changes that wait in the outbox for the stream of the cluster.",
+         (double)state->queued},
+        {"cluster_queued_bytes", "Their bytes.", (double)state->queued_bytes},
+    };
+    int rc = write_all(gauges, sizeof gauges / sizeof *gauges, out);
+    return rc != 0 ? rc
+                   : nb_buffer_printf(out,
+                                      "# HELP bayesd_cluster_queue_refused_total Changes from the "
+                                      "outbox that were not made when they were published.\n"
+                                      "# TYPE bayesd_cluster_queue_refused_total counter\n"
+                                      "bayesd_cluster_queue_refused_total %llu\n",
+                                      (unsigned long long)state->queue_refused);
+}
+
+int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out)
+{
+    struct nb_nodes_state state;
+    nb_nodes_state(nodes, &state);
+    const struct gauge gauges[] = {
+        {"cluster_connected", "Whether this node follows the stream of its cluster.",
+         state.connected ? 1 : 0},
+        {"cluster_applied", "Place in the stream of the last change on this node's disk.",
+         (double)state.applied},
+        {"cluster_behind", "Changes that the stream has and this node does not.",
+         (double)state.behind},
+        {"cluster_lag_seconds",
+         "Age of the oldest change that the stream has and this node does not.",
+         (double)state.lag_nanoseconds / 1e9},
+        {"cluster_copies", "NATS servers that have all of the stream.", (double)state.copies},
+        {"cluster_copies_wanted", "NATS servers that should have it: [cluster] replicas.",
+         (double)state.copies_wanted},
+    };
+    int rc = write_all(gauges, sizeof gauges / sizeof *gauges, out);
+    if (rc == 0 && state.queues)
+        rc = write_queue(&state, out);
+    return rc != 0 || state.publishing == NULL
+               ? rc
+               : nb_latency_write(state.publishing, "cluster_publish_seconds",
+                                  "Time until a majority of the NATS servers had a change.", out);
+}
