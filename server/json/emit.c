@@ -28,21 +28,29 @@ int nb_emit_end(struct nb_emitter *e)
     return e->code;
 }
 
-/* Room for `length` bytes at the end of the buffer; NULL after a failure. */
-static char *room(struct nb_emitter *e, size_t length)
+static __attribute__((noinline)) char *grow(struct nb_emitter *e, size_t length)
 {
-    if (e->code == 0 && e->out->capacity - e->out->length < length)
+    if (e->code == 0)
         e->code = nb_buffer_reserve(e->out, length);
     return e->code == 0 ? e->out->bytes + e->out->length : NULL;
 }
 
+/* Room for `length` bytes at the end of the buffer; NULL after a failure. */
+static inline char *room(struct nb_emitter *e, size_t length)
+{
+    const struct nb_buffer *out = e->out;
+    if (e->code != 0 || out->capacity - out->length < length)
+        return grow(e, length);
+    return out->bytes + out->length;
+}
+
 /* The bytes up to `end` are written. */
-static void wrote(struct nb_emitter *e, const char *end)
+static inline void wrote(struct nb_emitter *e, const char *end)
 {
     e->out->length = (size_t)(end - e->out->bytes);
 }
 
-static void put(struct nb_emitter *e, const char *bytes, size_t length)
+static inline void put(struct nb_emitter *e, const char *bytes, size_t length)
 {
     char *to = room(e, length);
     if (to == NULL)
@@ -52,14 +60,17 @@ static void put(struct nb_emitter *e, const char *bytes, size_t length)
     wrote(e, to + length);
 }
 
-/* The text itself tells whether a comma is due: a string or number never ends in these. */
-static void comma(struct nb_emitter *e)
+/* Room for a value or a key of less than SIZE_MAX bytes, behind the comma if one is due. The text
+ * itself tells: a string or number never ends in these. */
+static inline char *begin(struct nb_emitter *e, size_t length)
 {
-    if (e->code != 0 || e->out->length == e->start)
-        return;
-    char last = e->out->bytes[e->out->length - 1];
+    char *to = room(e, length + 1);
+    if (to == NULL || e->out->length == e->start)
+        return to;
+    char last = to[-1];
     if (last != '{' && last != '[' && last != ':')
-        put(e, ",", 1);
+        *to++ = ',';
+    return to;
 }
 
 void nb_emit_raw(struct nb_emitter *e, const char *text)
@@ -69,8 +80,11 @@ void nb_emit_raw(struct nb_emitter *e, const char *text)
 
 void nb_emit_open(struct nb_emitter *e, char bracket)
 {
-    comma(e);
-    put(e, &bracket, 1);
+    char *to = begin(e, 1);
+    if (to == NULL)
+        return;
+    *to++ = bracket;
+    wrote(e, to);
 }
 
 void nb_emit_close(struct nb_emitter *e, char bracket)
@@ -78,26 +92,18 @@ void nb_emit_close(struct nb_emitter *e, char bracket)
     put(e, &bracket, 1);
 }
 
-void nb_emit_key(struct nb_emitter *e, const char *key)
+void nb_emit_known(struct nb_emitter *e, struct nb_string key)
 {
     enum { MARKS = 3 };
-    size_t length = strlen(key);
-    comma(e);
-    char *to = room(e, length + MARKS);
+    char *to = begin(e, key.length + MARKS);
     if (to == NULL)
         return;
     *to++ = '"';
-    memcpy(to, key, length);
-    to += length;
+    memcpy(to, key.bytes, key.length);
+    to += key.length;
     *to++ = '"';
     *to++ = ':';
     wrote(e, to);
-}
-
-void nb_emit_name(struct nb_emitter *e, struct nb_string name)
-{
-    nb_emit_string(e, name);
-    put(e, ":", 1);
 }
 
 void nb_emit_text(struct nb_emitter *e, const char *text)
@@ -105,10 +111,18 @@ void nb_emit_text(struct nb_emitter *e, const char *text)
     nb_emit_string(e, nb_string_of(text));
 }
 
+static void emit_literal(struct nb_emitter *e, struct nb_string text)
+{
+    char *to = begin(e, text.length);
+    if (to == NULL)
+        return;
+    memcpy(to, text.bytes, text.length);
+    wrote(e, to + text.length);
+}
+
 void nb_emit_bool(struct nb_emitter *e, bool value)
 {
-    comma(e);
-    nb_emit_raw(e, value ? "true" : "false");
+    emit_literal(e, nb_string_of(value ? "true" : "false"));
 }
 
 /* ---- strings --------------------------------------------------------------------------------- */
@@ -212,13 +226,13 @@ static char *copy_escaped(char *to, const unsigned char *at, const unsigned char
     return to;
 }
 
-void nb_emit_string(struct nb_emitter *e, struct nb_string s)
+/* A string, and what follows it at once: ':' or nothing. */
+static void emit_quoted(struct nb_emitter *e, struct nb_string s, const char *after)
 {
-    enum { LONGEST_ESCAPE = 6, QUOTES = 2 };
-    comma(e);
-    if (s.length > SIZE_MAX / LONGEST_ESCAPE - QUOTES)
+    enum { LONGEST_ESCAPE = 6, MARKS = 3 };
+    if (s.length > SIZE_MAX / LONGEST_ESCAPE - MARKS - 1)
         e->code = NB_NO_MEMORY;
-    char *to = room(e, LONGEST_ESCAPE * s.length + QUOTES);
+    char *to = begin(e, LONGEST_ESCAPE * s.length + MARKS);
     if (to == NULL)
         return;
     *to++ = '"';
@@ -227,23 +241,33 @@ void nb_emit_string(struct nb_emitter *e, struct nb_string s)
         to = e->is_ascii ? copy_ascii(to, bytes, bytes + s.length)
                          : copy_escaped(to, bytes, bytes + s.length);
     *to++ = '"';
+    if (*after != '\0')
+        *to++ = *after;
     wrote(e, to);
+}
+
+void nb_emit_string(struct nb_emitter *e, struct nb_string s)
+{
+    emit_quoted(e, s, "");
+}
+
+void nb_emit_name(struct nb_emitter *e, struct nb_string name)
+{
+    emit_quoted(e, name, ":");
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 void nb_emit_u64(struct nb_emitter *e, uint64_t value)
 {
-    comma(e);
-    char *to = room(e, NB_NUMBER_TEXT);
+    char *to = begin(e, NB_NUMBER_TEXT);
     if (to != NULL)
         wrote(e, nb_number_text_u64(to, value));
 }
 
 void nb_emit_i64(struct nb_emitter *e, int64_t value)
 {
-    comma(e);
-    char *to = room(e, NB_NUMBER_TEXT);
+    char *to = begin(e, NB_NUMBER_TEXT);
     if (to != NULL)
         wrote(e, nb_number_text_i64(to, value));
 }
@@ -251,12 +275,11 @@ void nb_emit_i64(struct nb_emitter *e, int64_t value)
 /* JSON has no infinity and no NaN: they are written as null. */
 static void emit_double(struct nb_emitter *e, double value, char *(*write)(char *to, double value))
 {
-    comma(e);
     if (!isfinite(value)) {
-        nb_emit_raw(e, "null");
+        emit_literal(e, nb_string_of("null"));
         return;
     }
-    char *to = room(e, NB_NUMBER_TEXT);
+    char *to = begin(e, NB_NUMBER_TEXT);
     if (to != NULL)
         wrote(e, write(to, value));
 }

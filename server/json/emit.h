@@ -31,7 +31,11 @@ void nb_emit_raw(struct nb_emitter *e, const char *text);
  * of ours: it is not escaped. */
 void nb_emit_open(struct nb_emitter *e, char bracket);
 void nb_emit_close(struct nb_emitter *e, char bracket);
-void nb_emit_key(struct nb_emitter *e, const char *key);
+void nb_emit_known(struct nb_emitter *e, struct nb_string key);
+static inline __attribute__((always_inline)) void nb_emit_key(struct nb_emitter *e, const char *key)
+{
+    nb_emit_known(e, nb_string_of(key)); /* of a literal, without a call for its length */
+}
 void nb_emit_name(struct nb_emitter *e, struct nb_string name); /* a key that is not ours */
 void nb_emit_string(struct nb_emitter *e, struct nb_string s);
 void nb_emit_text(struct nb_emitter *e, const char *text); /* a C string, as a JSON string */

@@ -13,10 +13,14 @@ enum { U64_DIGITS = 20 };
 /* Writes the digits of `value` so that they end before `end`; returns where they begin. */
 static char *digits_before(char *end, uint64_t value)
 {
-    do {
-        *--end = (char)('0' + value % 10);
-        value /= 10;
-    } while (value != 0);
+    static const char two[] = "00010203040506070809101112131415161718192021222324252627282930313233"
+                              "34353637383940414243444546474849505152535455565758596061626364656667"
+                              "6869707172737475767778798081828384858687888990919293949596979899";
+    for (; value >= 100; value /= 100)
+        memcpy(end -= 2, two + 2 * (value % 100), 2);
+    if (value >= 10)
+        return memcpy(end - 2, two + 2 * value, 2);
+    *--end = (char)('0' + value);
     return end;
 }
 
@@ -147,7 +151,8 @@ static bool small_digits(double value, uint64_t *digits, int *exponent10)
     return is_known && *digits % (limit / 10) != 0;
 }
 
-/* Lays the digits out as printf's %g does, with a point in any case. Returns the end. */
+/* Lays the first digits out as printf's %g does, with a point in any case. The others, of DIGITS
+ * and one more, are 0. Returns the end. */
 static char *lay_out(char *to, const char *digits, int count, int exponent)
 {
     if (exponent < -5) {
@@ -167,12 +172,12 @@ static char *lay_out(char *to, const char *digits, int count, int exponent)
         memcpy(to, digits, (size_t)count);
         return to + count;
     }
-    for (int i = 0; i < count || i <= exponent + 1; i++) {
-        if (i == exponent + 1)
-            *to++ = '.';
-        *to++ = i < count ? digits[i] : '0';
-    }
-    return to;
+    int whole = exponent + 1, rest = count > whole ? count - whole : 1;
+    memcpy(to, digits, (size_t)whole);
+    to += whole;
+    *to++ = '.';
+    memcpy(to, digits + whole, (size_t)rest);
+    return to + rest;
 }
 
 /* As printf does, but with a point whatever the locale says. */
@@ -200,8 +205,9 @@ char *nb_number_text_double(char *to, double value)
     else if (!(magnitude >= 1e-290 && magnitude < 1e-15) ||
              !small_digits(magnitude, &number, &exponent))
         return print_double(to, value, DIGITS);
-    char digits[U64_DIGITS];
-    const char *first = digits_before(digits + sizeof digits, number);
+    char digits[U64_DIGITS + 1];
+    digits[U64_DIGITS] = '0';
+    const char *first = digits_before(digits + U64_DIGITS, number);
     int count = DIGITS;
     while (count > 1 && first[count - 1] == '0')
         count--;
