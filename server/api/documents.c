@@ -180,8 +180,6 @@ static void log_verdict(const struct nb_results *results, const struct nb_verdic
     struct nb_string mail = {document->document.bytes, document->document.length};
     bool is_mail = document->document.kind == NB_DOCUMENT_MAIL;
     double p = verdict->probabilities[verdict->best];
-    if (!nb_verdict_log_wants(request))
-        return;
     nb_verdict_log(
         request,
         &(struct nb_verdict_note){
@@ -229,7 +227,8 @@ int nb_documents_judge(const struct nb_wishes *wishes, struct nb_results *result
                        struct nb_verdict *verdict, struct nb_decision_made *made,
                        struct nb_error *error)
 {
-    uint64_t start = nb_clock_monotonic();
+    bool is_logged = nb_verdict_log_wants(results->request);
+    uint64_t start = is_logged ? nb_clock_monotonic() : 0;
     int rc = ask_engine(wishes, results, &document->document, is_again, verdict, error);
     if (rc != 0)
         return rc;
@@ -241,7 +240,7 @@ int nb_documents_judge(const struct nb_wishes *wishes, struct nb_results *result
         rc = remember(wishes, results, document, verdict, error);
     if (rc == 0)
         rc = write_verdict(wishes, results, verdict, made, error);
-    if (rc == 0)
+    if (rc == 0 && is_logged)
         log_verdict(results, verdict, document, nb_clock_monotonic() - start);
     return rc;
 }

@@ -72,7 +72,7 @@ static inline enum nb_phase nb_connection_phase(uint64_t state)
     return (enum nb_phase)(state & NB_PHASE_MASK);
 }
 
-static inline uint64_t nb_connection_since(uint64_t state) /* nb_clock_monotonic */
+static inline uint64_t nb_connection_since(uint64_t state) /* nb_clock_coarse */
 {
     return state >> NB_PHASE_BITS;
 }
@@ -80,7 +80,7 @@ static inline uint64_t nb_connection_since(uint64_t state) /* nb_clock_monotonic
 /* The state of a phase that begins now. */
 static inline uint64_t nb_connection_state(enum nb_phase phase)
 {
-    return nb_clock_monotonic() << NB_PHASE_BITS | (uint64_t)phase;
+    return nb_clock_coarse() << NB_PHASE_BITS | (uint64_t)phase;
 }
 
 /* Begins in the phase NB_PHASE_FIRST. */
