@@ -57,6 +57,7 @@ struct nb_connection {
     bool is_kept; /* for the server's thread alone: after its last reply it certainly goes on */
     struct nb_http *http;      /* who holds it */
     struct nb_http_call *call; /* for the server's thread alone; NULL: no request is known yet */
+    void *spare; /* the same: memory of the last request, for the next one; owned, or NULL */
 };
 
 /* What libmicrohttpd is given as the client's address. It copies all of it and looks at nothing

@@ -58,6 +58,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
         return;
     }
     nb_http_tls_end(held);
+    free(held->spare);
     if (is_hung_up_on(http, held))
         nb_library_refuse(connection, MHD_HTTP_BAD_REQUEST);
     http->owner.closed(http->owner.user, held);

@@ -231,15 +231,15 @@ static struct nb_http_call *begin(struct nb_http *http, struct MHD_Connection *c
     struct nb_connection *held = nb_http_connection(connection);
     if (!nb_connection_enter(held, NB_PHASE_WORK))
         return NULL;
-    struct nb_http_call *call = calloc(1, sizeof *call);
+    struct nb_http_call *call = held->spare != NULL ? held->spare : malloc(sizeof *call);
+    held->spare = NULL;
     if (call == NULL)
         return NULL;
+    *call = (struct nb_http_call){
+        .request = {.server = http->server, .carrier = &CARRIER, .connection = connection},
+        .http = http,
+        .held = held};
     held->call = call;
-    call->held = held;
-    call->http = http;
-    call->request.server = http->server;
-    call->request.carrier = &CARRIER;
-    call->request.connection = connection;
     memcpy(call->method, method, strnlen(method, sizeof call->method - 1)); /* cut for the log */
     nb_request_begin(&call->request);
     atomic_store(&held->received, 0);
@@ -430,6 +430,6 @@ void nb_http_on_completed(void *user, struct MHD_Connection *connection, void **
         is_complete && call->is_kept && !call->closes && !atomic_load(&http->server->is_stopping);
     /* Fails if the connection was given up already. */
     (void)nb_connection_enter(call->held, is_complete ? NB_PHASE_IDLE : NB_PHASE_OVER);
-    free(call);
+    call->held->spare = call;
     *state = NULL;
 }
