@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/feature_hash.h"
 
+uint64_t nb_feature_hash_long(const struct nb_key *key, const char *text, size_t length)
+{
+    const struct nb_key_words *words = &key->words;
+    const char *last = text + length - NB_FEATURE_BLOCK;
+    if (length > (size_t)NB_FEATURE_BLOCK * 2)
+        return nb_key_hash(key, text, length);
+    uint64_t folded = nb_feature_fold(nb_feature_load(text) ^ words->at[4],
+                                      nb_feature_load(text + 8) ^ words->at[5]) ^
+                      nb_feature_fold(nb_feature_load(last) ^ words->at[6],
+                                      nb_feature_load(last + 8) ^ words->at[7]);
+    return nb_feature_finish(words, folded, length);
+}
+
 static uint64_t hash_of(const struct nb_key *key, const char *text, size_t length)
 {
     char padded[NB_FEATURE_BLOCK] = {0};

@@ -58,19 +58,7 @@ static inline uint64_t nb_feature_hash_pair(const struct nb_key *key, uint64_t b
 }
 
 /* The hash of a text of more than NB_FEATURE_BLOCK bytes that is no pair. */
-static inline uint64_t nb_feature_hash_long(const struct nb_key *key, const char *text,
-                                            size_t length)
-{
-    const struct nb_key_words *words = &key->words;
-    const char *last = text + length - NB_FEATURE_BLOCK;
-    if (length > (size_t)NB_FEATURE_BLOCK * 2)
-        return nb_key_hash(key, text, length);
-    uint64_t folded = nb_feature_fold(nb_feature_load(text) ^ words->at[4],
-                                      nb_feature_load(text + 8) ^ words->at[5]) ^
-                      nb_feature_fold(nb_feature_load(last) ^ words->at[6],
-                                      nb_feature_load(last + 8) ^ words->at[7]);
-    return nb_feature_finish(words, folded, length);
-}
+uint64_t nb_feature_hash_long(const struct nb_key *key, const char *text, size_t length);
 
 /* The hash of a text that is no pair; NB_FEATURE_BLOCK bytes can be read there, however few it has.
  */

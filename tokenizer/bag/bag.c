@@ -210,6 +210,25 @@ int nb_bag_grow(struct nb_bag *bag)
     return in->room > in->room_end ? next_chunk(in, FIRST_CHUNK) : 0;
 }
 
+size_t nb_bag_count_known(struct nb_bag *bag, const uint64_t *ids, size_t count,
+                          unsigned char *rest)
+{
+    struct nb_feature *features = bag->features;
+    const uint32_t *slots = bag->private_->slots;
+    size_t mask = bag->private_->mask;
+    size_t unknown = 0;
+    assert(count <= NB_BAG_KNOWN_MOST);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t slot = slots[(size_t)ids[i] & mask];
+        struct nb_feature *feature = &features[slot - (slot != 0)];
+        unsigned is_known = (unsigned)(slot != 0) & (unsigned)(feature->id == ids[i]);
+        feature->count += is_known;
+        rest[unknown] = (unsigned char)i;
+        unknown += 1 - is_known;
+    }
+    return unknown;
+}
+
 int nb_bag_add_id(struct nb_bag *bag, uint64_t id, const char *text, size_t length)
 {
     int rc = nb_bag_prepare(bag);

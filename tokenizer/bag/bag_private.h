@@ -40,7 +40,6 @@ struct nb_bag_private {
     uint32_t *slots; /* hash table, open addressing: index of a feature plus one, 0 is free */
     size_t mask;     /* slots in use minus one: a power of two minus one */
     size_t most;     /* features that fit into these slots */
-    size_t last;     /* the feature that was counted last */
     size_t slot_capacity;
     size_t feature_capacity;
     struct nb_bag_chunk *first;
@@ -52,6 +51,14 @@ int nb_bag_prepare(struct nb_bag *bag);
 
 /* Makes room for one more feature and for NB_BAG_ROOM more bytes. Returns 0 or NB_NO_MEMORY. */
 int nb_bag_grow(struct nb_bag *bag);
+
+enum { NB_BAG_KNOWN_MOST = 256 };
+
+/* Counts one occurrence of each of `count` features, NB_BAG_KNOWN_MOST at most, that the bag has
+ * where it is looked for first. Writes the numbers of the others to `rest`, which has room for one
+ * more than `count`, in their order. Returns how many these are. No branch depends on a feature. */
+size_t nb_bag_count_known(struct nb_bag *bag, const uint64_t *ids, size_t count,
+                          unsigned char *rest);
 
 /* What counting reads and writes of a bag, for a loop that counts many features: the compiler keeps
  * it in registers, because no store to a text or a feature can change it. Between nb_bag_cursor and
@@ -97,21 +104,21 @@ static inline uint32_t *nb_bag_slot(const struct nb_bag_cursor *c, uint64_t id)
     return &c->slots[at];
 }
 
-/* Counts one occurrence of the feature `id`, whose text is the `length` bytes at the room; sets
- * *index to its place among the features. Returns 0 or NB_NO_MEMORY, in which case nothing was
- * counted. */
-static inline int nb_bag_cursor_count(struct nb_bag *bag, struct nb_bag_cursor *c, uint64_t id,
-                                      size_t length, size_t *index)
+/* Counts one more occurrence of the feature at a slot that is not free. */
+static inline void nb_bag_again(const struct nb_bag_cursor *c, const uint32_t *slot)
 {
-    uint32_t *slot = nb_bag_slot(c, id);
-    if (*slot != 0) {
-        *index = *slot - 1;
-        c->features[*index].count++;
-        return 0;
-    }
+    c->features[*slot - 1].count++;
+}
+
+/* Counts the first occurrence of the feature `id`, whose text is the `length` bytes at the room, at
+ * the free slot where it belongs; it is the last of the bag then. Returns 0 or NB_NO_MEMORY, in
+ * which case nothing was counted. */
+static inline int nb_bag_enter(struct nb_bag *bag, struct nb_bag_cursor *c, uint32_t *slot,
+                               uint64_t id, size_t length)
+{
     struct nb_string text = {c->room, length};
-    if (c->size == c->most || c->room + length > c->room_end) {
-        c->room += length;
+    c->room += length;
+    if (__builtin_expect(c->size == c->most || c->room > c->room_end, 0)) {
         nb_bag_leave(bag, c);
         int rc = nb_bag_grow(bag);
         if (rc != 0) {
@@ -121,13 +128,10 @@ static inline int nb_bag_cursor_count(struct nb_bag *bag, struct nb_bag_cursor *
         }
         *c = nb_bag_cursor(bag);
         slot = nb_bag_slot(c, id); /* growing moves the slots */
-    } else {
-        c->room += length;
     }
     c->texts[c->size] = text;
     c->features[c->size] = (struct nb_feature){.id = id, .count = 1};
-    *index = c->size++;
-    *slot = (uint32_t)c->size;
+    *slot = (uint32_t)++c->size;
     return 0;
 }
 
@@ -137,12 +141,17 @@ static inline int nb_bag_cursor_count(struct nb_bag *bag, struct nb_bag_cursor *
 static inline int nb_bag_count(struct nb_bag *bag, uint64_t id, size_t length, unsigned step)
 {
     struct nb_bag_cursor c = nb_bag_cursor(bag);
-    int rc = nb_bag_cursor_count(bag, &c, id, length, &bag->private_->last);
-    if (rc == 0) {
+    uint32_t *slot = nb_bag_slot(&c, id);
+    if (*slot != 0) {
+        nb_bag_again(&c, slot);
+    } else {
+        int rc = nb_bag_enter(bag, &c, slot, id, length);
+        if (rc != 0)
+            return rc;
         nb_bag_leave(bag, &c);
-        bag->positions += step;
     }
-    return rc;
+    bag->positions += step;
+    return 0;
 }
 
 #endif

@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <utf8proc.h>
 
-#include "tokenizer/text/ascii_words.h"
+#include "core/base/ascii.h"
 #include "tokenizer/text/character.h"
+#include "tokenizer/text/link_mark.h"
 #include "tokenizer/text/ngrams.h"
 #include "tokenizer/text/url.h"
 #include "tokenizer/text/utf8_decode.h"
@@ -40,66 +41,44 @@ static int count_case(struct nb_text_run *run, const unsigned char *from, const 
     return capitals ? nb_text_count_room(run->t, NB_FIELD_CASE, 0, length) : 0;
 }
 
-/* The same of a word of ASCII that has capitals. */
-static int count_ascii_case(struct nb_text_run *run, const unsigned char *from, size_t length)
-{
-    static const char prefix[] = "case:";
-    char *text = run->storage->room;
-    memcpy(text, prefix, sizeof prefix - 1);
-    memcpy(text + sizeof prefix - 1, from, length);
-    return nb_text_count_room(run->t, NB_FIELD_CASE, 0, sizeof prefix - 1 + length);
-}
-
 static inline char *put_word(char *to, struct nb_string word)
 {
     nb_bag_copy(to, word.bytes, word.length);
     return to + word.length;
 }
 
-/* Counts the pair of both words; the second one is new in *derived. */
-static int count_pair(struct nb_text_run *run, const struct nb_derived *before,
-                      const struct nb_derived *derived)
+/* Counts the pair of the word before and one that has this hash. */
+static int count_pair(struct nb_text_run *run, struct nb_string word, uint64_t hash)
 {
     static const char prefix[] = "pair:";
+    const struct nb_derived *before = run->derived;
     char *text = run->storage->room;
     memcpy(text, prefix, sizeof prefix - 1);
     char *end = put_word(text + sizeof prefix - 1, before->word);
     *end++ = ' ';
-    end = put_word(end, derived->word);
-    uint64_t hash = nb_feature_hash_pair(run->t->key, before->hash, derived->hash);
-    return nb_text_count_hash(run->t, nb_feature_id(NB_FIELD_PAIR, 0), NB_FIELD_HASH, hash, 0,
+    end = put_word(end, word);
+    return nb_text_count_hash(run->t, nb_feature_id(NB_FIELD_PAIR, 0), NB_FIELD_HASH,
+                              nb_feature_hash_pair(run->t->key, before->hash, hash), 0,
                               (size_t)(end - text));
 }
 
-/* Counts the word at the room and sets *word to where the bag keeps it. */
-static inline int count_word(struct nb_text_run *run, size_t length, struct nb_derived *word)
+int nb_derived_word(struct nb_text_run *run, size_t length, const unsigned char *from,
+                    const unsigned char *to)
 {
     const struct nb_key *key = run->t->key;
     const char *room = run->storage->room;
     size_t head = run->prefix_length;
+    struct nb_derived now;
+    assert(length <= NB_WORD_BYTES);
     uint64_t hash = nb_feature_hash_padded(key, room, head + length);
     uint64_t plain = head == 0 ? hash : nb_feature_hash_padded(key, room + head, length);
+    nb_derived_keep(&now, (struct nb_string){room + head, length}, plain);
     int rc = nb_text_count_hash(run->t, run->space, run->hashed, hash, run->step, head + length);
-    if (rc == 0) {
-        /* Where it was kept when it was seen first. */
-        const char *kept = run->t->bag->texts[run->storage->last].bytes;
-        *word = (struct nb_derived){{kept + head, length}, plain};
-    }
-    return rc;
-}
-
-int nb_derived_word(struct nb_text_run *run, size_t length, const unsigned char *from,
-                    const unsigned char *to, enum nb_capitals capitals)
-{
-    struct nb_derived before = *run->derived;
-    assert(length <= NB_WORD_BYTES);
-    assert(capitals == NB_CAPITALS_UNKNOWN || (size_t)(to - from) == length);
-    int rc = count_word(run, length, run->derived);
-    if (rc == 0 && capitals != NB_CAPITALS_NONE && nb_tokenizing_wants(run->t, NB_FIELD_CASE))
-        rc = capitals == NB_CAPITALS_SOME ? count_ascii_case(run, from, length)
-                                          : count_case(run, from, to);
-    if (rc == 0 && before.word.length != 0 && nb_tokenizing_wants(run->t, NB_FIELD_PAIR))
-        rc = count_pair(run, &before, run->derived);
+    if (rc == 0 && nb_tokenizing_wants(run->t, NB_FIELD_CASE))
+        rc = count_case(run, from, to);
+    if (rc == 0 && run->derived->word.length != 0 && nb_tokenizing_wants(run->t, NB_FIELD_PAIR))
+        rc = count_pair(run, now.word, plain);
+    nb_derived_keep(run->derived, now.word, plain);
     return rc;
 }
 
@@ -179,7 +158,7 @@ static int count_urls(struct nb_tokenizing *t, const unsigned char *begin, const
     int rc = 0;
     const unsigned char *done = begin; /* the bytes before it are not read again: linear time */
     for (const unsigned char *p = begin; rc == 0; p++) {
-        p = nb_ascii_link_mark(p, end);
+        p = nb_link_mark(p, end);
         if (p == end)
             break;
         const unsigned char *to = NULL;

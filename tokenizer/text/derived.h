@@ -18,19 +18,28 @@ enum {
     NB_SHAPE_EXCLAMATIONS = 3 /* more count as 3 */
 };
 
-/* The word before the current one, for pairs, where the bag keeps it, and its hash; of no length:
- * none. It lives as long as one text. */
+/* The word before the current one, for pairs, and its hash; of no length: none. It lives as long as
+ * one text. */
 struct nb_derived {
-    struct nb_string word;
+    struct nb_string word; /* at `bytes` */
     uint64_t hash;
+    char bytes[NB_WORD_BYTES + NB_BAG_BLOCK];
 };
 
-/* What is known of the capitals in a word, as it stands in the text. */
-enum nb_capitals {
-    NB_CAPITALS_NONE,   /* a word of ASCII without capitals */
-    NB_CAPITALS_SOME,   /* a word of ASCII with capitals */
-    NB_CAPITALS_UNKNOWN /* a word that may hold other characters */
-};
+/* No word. */
+static inline void nb_derived_begin(struct nb_derived *derived)
+{
+    derived->word = (struct nb_string){derived->bytes, 0};
+    derived->hash = 0;
+}
+
+/* Keeps a word; NB_BAG_BLOCK bytes can be read behind its last one. */
+static inline void nb_derived_keep(struct nb_derived *derived, struct nb_string word, uint64_t hash)
+{
+    nb_bag_copy(derived->bytes, word.bytes, word.length);
+    derived->word = (struct nb_string){derived->bytes, word.length};
+    derived->hash = hash;
+}
 
 /* Whether a text of `field` needs nb_derived_word at all. */
 static inline bool nb_derived_wants_words(const struct nb_tokenizing *t, enum nb_field field)
@@ -41,18 +50,17 @@ static inline bool nb_derived_wants_words(const struct nb_tokenizing *t, enum nb
 
 /* Counts a word whose `length` bytes were written at nb_text_token(). Then counts the pair of the
  * word before it and this one, "pair:free money" (NB_FIELD_PAIR), and, if the source bytes from
- * `from` to `to` hold capitals, the word as it stands there, "case:Free" (NB_FIELD_CASE). Of a word
- * of ASCII, these are the bytes of the token but for capitals. Returns as nb_text_count. */
+ * `from` to `to` hold capitals, the word as it stands there, "case:Free" (NB_FIELD_CASE). Returns
+ * as nb_text_count. Words of ASCII are counted in ascii_scan.c. */
 int nb_derived_word(struct nb_text_run *run, size_t length, const unsigned char *from,
-                    const unsigned char *to, enum nb_capitals capitals);
+                    const unsigned char *to);
 
 /* Counts a word, and what is derived from it if the settings want that. */
 static inline int nb_text_count_word(struct nb_text_run *run, size_t length,
-                                     const unsigned char *from, const unsigned char *to,
-                                     enum nb_capitals capitals)
+                                     const unsigned char *from, const unsigned char *to)
 {
     return run->derived == NULL ? nb_text_count(run, length)
-                                : nb_derived_word(run, length, from, to, capitals);
+                                : nb_derived_word(run, length, from, to);
 }
 
 /* Counts what is derived from a text as a whole: the URLs and mail domains in a body

@@ -167,15 +167,19 @@ static int count_block(struct nb_tokenizing *t, const unsigned char *block, size
     uint64_t ids[BLOCK_BYTES];
     struct nb_bag_cursor cursor = nb_bag_cursor(t->bag);
     size_t most = count < t->tokens_left ? count : t->tokens_left;
-    size_t index;
     int rc = 0;
     assert(count <= BLOCK_BYTES);
     hash_block(t->key, block, most, ids);
     for (size_t i = 0; rc == 0 && i < most; i++) {
+        uint32_t *slot = nb_bag_slot(&cursor, ids[i]);
+        if (*slot != 0) {
+            nb_bag_again(&cursor, slot);
+            continue;
+        }
         struct nb_feature_block packed = pack(block + i);
         uint64_t text[2] = {htole64(packed.low), htole64(packed.high)};
         memcpy(cursor.room, text, sizeof text);
-        rc = nb_bag_cursor_count(t->bag, &cursor, ids[i], PACKED_BYTES, &index);
+        rc = nb_bag_enter(t->bag, &cursor, slot, ids[i], PACKED_BYTES);
     }
     nb_bag_leave(t->bag, &cursor);
     t->tokens_left -= most;

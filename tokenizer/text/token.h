@@ -14,7 +14,8 @@
 enum {
     NB_TOKEN_CHARACTERS = 40, /* longer tokens are replaced by a "long:" token */
     NB_PREFIX_BYTES = 40,
-    NB_BUDGET_SPENT = 1 /* returned when the limit on tokens is reached */
+    NB_PREFIX_ROOM = 48, /* whole blocks (NB_BAG_BLOCK) */
+    NB_BUDGET_SPENT = 1  /* returned when the limit on tokens is reached */
 };
 
 /* One call of nb_tokenize_text. */
@@ -24,17 +25,22 @@ struct nb_text_run {
     uint64_t space,
         hashed;    /* the bits of a feature's id that name its field, and those of its hash */
     unsigned step; /* see nb_bag_count */
-    const char *prefix;
+    char prefix[NB_PREFIX_ROOM];
     size_t prefix_length;
     struct nb_derived *derived; /* NULL: words are only counted (derived.h) */
 };
+
+/* The prefix of the tokens; NB_BAG_BLOCK bytes can be copied at once. */
+static inline struct nb_string nb_text_prefix(const struct nb_text_run *run)
+{
+    return (struct nb_string){run->prefix, run->prefix_length};
+}
 
 /* The place in the bag where the next token is written (see bag_private.h), behind its prefix. */
 static inline unsigned char *nb_text_token(struct nb_text_run *run)
 {
     char *room = run->storage->room;
-    if (run->prefix_length != 0)
-        memcpy(room, run->prefix, run->prefix_length);
+    nb_bag_copy(room, run->prefix, run->prefix_length);
     return (unsigned char *)room + run->prefix_length;
 }
 

@@ -66,7 +66,7 @@ static int count_word(struct scanner *s, const unsigned char *end)
     size_t length;
     bool is_mixed = nb_tokenizing_wants(t, NB_FIELD_STRUCTURE) &&
                     nb_scripts_mixed(s->token, s->bytes, plain, &length);
-    int rc = nb_text_count_word(s->run, s->bytes, s->from, end, NB_CAPITALS_UNKNOWN);
+    int rc = nb_text_count_word(s->run, s->bytes, s->from, end);
     if (rc != 0 || !is_mixed)
         return rc;
     memcpy(nb_text_token(s->run), plain, length);

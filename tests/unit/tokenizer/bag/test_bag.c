@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/feature_hash.h"
 #include "tokenizer/bag/bag.h"
+#include "tokenizer/bag/bag_private.h"
 
 static struct nb_key key;
 
@@ -187,6 +188,33 @@ START_TEST(agrees_with_plain_counting)
 }
 END_TEST
 
+/* Known features are counted, and what is left is what the bag does not have, or has elsewhere. */
+START_TEST(known_features_are_counted_at_once)
+{
+    enum { KNOWN = 300, ASKED = 200 };
+    struct nb_bag bag = {0};
+    uint64_t ids[ASKED];
+    unsigned char rest[ASKED + 1];
+    ck_assert_int_eq(nb_bag_begin(&bag, 0), 0);
+    ck_assert_uint_eq(nb_bag_count_known(&bag, ids, 0, rest), 0);
+    for (uint64_t id = 0; id < KNOWN; id++) /* every third one displaces another */
+        ck_assert_int_eq(nb_bag_add_id(&bag, id % 3 == 0 ? id + (1 << 20) : id, "x", 1), 0);
+    for (size_t i = 0; i < ASKED; i++)
+        ids[i] = i % 2 == 0 ? bag.features[i].id : 1u << 30 | i;
+    size_t unknown = nb_bag_count_known(&bag, ids, ASKED, rest);
+    ck_assert_uint_ge(unknown, ASKED / 2);
+    ck_assert_uint_lt(unknown, ASKED);
+    ck_assert_uint_eq(bag.size, KNOWN);
+    for (size_t i = 0, k = 0; i < ASKED; i++) {
+        bool is_left = k < unknown && rest[k] == i;
+        k += is_left;
+        ck_assert(is_left || i % 2 == 0);
+        ck_assert_uint_eq(bag.features[i].count, is_left || i % 2 != 0 ? 1 : 2);
+    }
+    nb_bag_deinit(&bag);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bag");
@@ -200,6 +228,7 @@ int main(void)
     tcase_add_test(tcase, moving_hands_everything_over);
     tcase_add_test(tcase, long_texts_fit);
     tcase_add_test(tcase, agrees_with_plain_counting);
+    tcase_add_test(tcase, known_features_are_counted_at_once);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

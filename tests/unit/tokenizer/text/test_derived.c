@@ -281,6 +281,47 @@ START_TEST(the_budget_holds_for_all)
 }
 END_TEST
 
+/* As in test_text: an invisible character makes the other path read the same words. */
+START_TEST(both_paths_derive_the_same)
+{
+    static const char alphabet[] = "aAbZz09_'.,:;!?-$ \n\t/";
+    const struct nb_tokenizer_settings settings = {.fields = SUBJECT | CASE | PAIR};
+    const unsigned seed = 31;
+    printf("both_paths_derive_the_same: seed %u\n", seed);
+    srand(seed);
+    struct nb_bag bags[2] = {0};
+    struct nb_buffer texts[2] = {0};
+    struct nb_buffer lists[2] = {0};
+    for (int round = 0; round < 4000; round++) {
+        size_t budget = rand() % 3 == 0 ? (size_t)(rand() % 60) : 1000;
+        int spread = 2 + rand() % 60;
+        texts[0].length = texts[1].length = 0;
+        for (int i = rand() % 300; i >= 0; i--) {
+            int letter = rand() % 3 != 0 ? rand() % 4 : rand() % (int)(sizeof alphabet - 1);
+            nb_buffer_append(&texts[0], alphabet + letter, 1);
+            nb_buffer_puts(&texts[1], rand() % spread == 0 ? "\xE2\x80\x8B" : "");
+            nb_buffer_append(&texts[1], alphabet + letter, 1);
+        }
+        for (int path = 0; path < 2; path++) {
+            struct nb_tokenizing t = begin(&bags[path], &settings);
+            t.tokens_left = budget;
+            ck_assert_int_eq(nb_tokenize_text(&t, NB_FIELD_SUBJECT, "subject:", texts[path].bytes,
+                                              texts[path].length),
+                             0);
+            listing(&bags[path], ALL, &lists[path]);
+        }
+        ck_assert_str_eq(lists[0].bytes, lists[1].bytes);
+        ck_assert_uint_eq(bags[0].positions, bags[1].positions);
+        ck_assert_int_eq(bags[0].truncated, bags[1].truncated);
+    }
+    for (int path = 0; path < 2; path++) {
+        nb_bag_deinit(&bags[path]);
+        nb_buffer_deinit(&texts[path]);
+        nb_buffer_deinit(&lists[path]);
+    }
+}
+END_TEST
+
 static const char *const hostile[] = {
     "@",        "a@",  "a@b.", "://", "a://", "w",  "www.",  "www.a",      "http:/", ":",
     "http://@", "%41", "A",    "É ",  "A ",   "a.", "x@x.x", "www.www.a ", "://a@",  "é'"};
@@ -328,6 +369,7 @@ int main(void)
     tcase_add_test(tcase, ngrams_are_five_characters_wherever_they_lie);
     tcase_add_test(tcase, ngrams_end_after_3500_bytes);
     tcase_add_test(tcase, the_budget_holds_for_all);
+    tcase_add_test(tcase, both_paths_derive_the_same);
     tcase_add_loop_test(tcase, time_is_linear, 0, sizeof hostile / sizeof *hostile);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

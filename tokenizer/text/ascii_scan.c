@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The features of a window are found and hashed in one loop, counted where the bag has them in a
+ * second, and entered where they are new in a third. Whether a feature is new cannot be foreseen:
+ * in one loop for all, every third feature would be mispredicted, and the hashes of the next ones
+ * would begin only then.
+ */
+#include "tokenizer/text/ascii_scan.h"
+
+#include <limits.h>
+
+#include "tokenizer/text/ascii_window.h"
+#include "tokenizer/text/derived.h"
+
+static const char CASE[] = "case:", PAIR[] = "pair:";
+enum { CASE_BYTES = sizeof CASE - 1, PAIR_BYTES = sizeof PAIR - 1 };
+
+/* At most every byte is a token, and every second one a word, which has two features more. */
+enum { FEATURES_MOST = 2 * NB_ASCII_WINDOW };
+
+/* A token or word: a piece of a window. */
+struct piece {
+    unsigned char from, length;
+};
+enum { BEFORE_WINDOW = UCHAR_MAX }; /* `from` of the last word before the window */
+
+/* What a feature is made of. */
+struct source {
+    struct piece token;
+    struct piece before; /* a pair: the word before; of no length: no pair */
+    bool is_case;        /* the token as it stands in the text */
+};
+
+/* What is found in a window. */
+struct found {
+    const struct nb_ascii_window *window;
+    size_t tokens, features;
+    struct piece last; /* the last word so far; of no length: none */
+    uint64_t last_hash;
+    uint64_t id[FEATURES_MOST + 1];
+    struct source source[FEATURES_MOST + 1];
+};
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+static inline struct nb_string lower(const struct nb_ascii_window *w, struct piece piece)
+{
+    return (struct nb_string){(const char *)w->lower + piece.from, piece.length};
+}
+
+static inline struct nb_string raw(const struct nb_ascii_window *w, struct piece piece)
+{
+    return (struct nb_string){(const char *)w->raw + piece.from, piece.length};
+}
+
+static inline char *put(char *to, struct nb_string text)
+{
+    nb_bag_copy(to, text.bytes, text.length);
+    return to + text.length;
+}
+
+/* The hash of a text behind a prefix. */
+static uint64_t hash_behind(const struct nb_key *key, struct nb_string prefix,
+                            struct nb_string text)
+{
+    char room[NB_PREFIX_BYTES + NB_TOKEN_CHARACTERS + NB_BAG_BLOCK];
+    put(put(room, prefix), text);
+    return nb_feature_hash_padded(key, room, prefix.length + text.length);
+}
+
+/* Notes a word that has capitals as it stands in the text. */
+static void note_case(const struct nb_key *key, struct found *f, struct piece word)
+{
+    static const char prefix[NB_BAG_BLOCK] = "case:";
+    uint64_t hash = hash_behind(key, (struct nb_string){prefix, CASE_BYTES}, raw(f->window, word));
+    f->id[f->features] = nb_feature_id(NB_FIELD_CASE, hash);
+    f->source[f->features++] = (struct source){.token = word, .is_case = true};
+}
+
+/* Notes the pair of the last word and this one, if `is_pair`. Its id is computed in any case: no
+ * branch depends on what the token is. */
+static inline void note_pair(const struct nb_key *key, struct found *f, struct piece word,
+                             uint64_t hash, bool is_pair)
+{
+    f->id[f->features] =
+        nb_feature_id(NB_FIELD_PAIR, nb_feature_hash_pair(key, f->last_hash, hash));
+    f->source[f->features] = (struct source){.token = word, .before = f->last};
+    f->features += is_pair;
+}
+
+/* Finds the tokens of a window that are whole, but no further than a long one. Returns where the
+ * rest begins. */
+static inline unsigned find(const struct nb_text_run *run, const struct nb_ascii_window *w,
+                            struct found *f, bool is_derived)
+{
+    const struct nb_key *key = run->t->key;
+    uint64_t capitals = nb_tokenizing_wants(run->t, NB_FIELD_CASE) ? w->capitals : 0;
+    uint64_t pairs = nb_tokenizing_wants(run->t, NB_FIELD_PAIR) ? w->words : 0;
+    f->window = w;
+    f->tokens = f->features = 0;
+    for (uint64_t begins = w->begins; begins != 0; begins &= begins - 1) {
+        unsigned begin = (unsigned)__builtin_ctzll(begins);
+        unsigned end = nb_ascii_end(w, begin);
+        unsigned length = end - begin;
+        if (end > w->safe || length > NB_TOKEN_CHARACTERS)
+            return begin < w->size ? begin : w->size;
+        struct piece token = {(unsigned char)begin, (unsigned char)length};
+        uint64_t hash = nb_feature_hash_padded(key, (const char *)w->lower + begin, length);
+        uint64_t whole =
+            run->prefix_length == 0 ? hash : hash_behind(key, nb_text_prefix(run), lower(w, token));
+        f->id[f->features] = run->space | (whole & run->hashed);
+        f->source[f->features++] = (struct source){.token = token};
+        f->tokens++;
+        if (!is_derived)
+            continue;
+        if ((capitals >> begin & ((UINT64_C(1) << length) - 1)) != 0)
+            note_case(key, f, token);
+        bool is_word = (w->words >> begin & 1) != 0;
+        note_pair(key, f, token, hash, (pairs >> begin & 1) != 0 && f->last.length != 0);
+        f->last = is_word ? token : f->last;
+        f->last_hash = is_word ? hash : f->last_hash;
+    }
+    return w->size;
+}
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+/* Writes the text of a feature to the room of the bag. Returns its end. */
+static inline char *put_feature(const struct nb_text_run *run, const struct found *f,
+                                const struct source *source, char *room)
+{
+    if (source->before.length != 0) {
+        memcpy(room, PAIR, PAIR_BYTES);
+        room = put(room + PAIR_BYTES, source->before.from == BEFORE_WINDOW
+                                          ? run->derived->word
+                                          : lower(f->window, source->before));
+        *room++ = ' ';
+    } else if (source->is_case) {
+        memcpy(room, CASE, CASE_BYTES);
+        return put(room + CASE_BYTES, raw(f->window, source->token));
+    } else if (run->prefix_length != 0) {
+        room = put(room, nb_text_prefix(run));
+    }
+    return put(room, lower(f->window, source->token));
+}
+
+/* Counts one of the features of a window. */
+static inline int count_feature(struct nb_text_run *run, const struct found *f, size_t at,
+                                struct nb_bag_cursor *c)
+{
+    uint64_t id = f->id[at];
+    uint32_t *slot = nb_bag_slot(c, id);
+    if (*slot != 0) {
+        nb_bag_again(c, slot);
+        return 0;
+    }
+    char *end = put_feature(run, f, &f->source[at], c->room);
+    return nb_bag_enter(run->t->bag, c, slot, id, (size_t)(end - c->room));
+}
+
+/* Counts the first `count` features of a window. */
+static int count_features(struct nb_text_run *run, const struct found *f, size_t count)
+{
+    struct nb_bag *bag = run->t->bag;
+    struct nb_bag_cursor c = nb_bag_cursor(bag);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = count_feature(run, f, i, &c);
+    nb_bag_leave(bag, &c);
+    return rc;
+}
+
+/* The same of words alone: half of them are known. */
+static int count_words(struct nb_text_run *run, const struct found *f, size_t count)
+{
+    unsigned char rest[FEATURES_MOST + 1];
+    struct nb_bag *bag = run->t->bag;
+    size_t unknown = nb_bag_count_known(bag, f->id, count, rest);
+    struct nb_bag_cursor c = nb_bag_cursor(bag);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < unknown; i++)
+        rc = count_feature(run, f, rest[i], &c);
+    nb_bag_leave(bag, &c);
+    return rc;
+}
+
+/* The number of tokens among the first `count` features. */
+static size_t count_tokens(const struct found *f, size_t count)
+{
+    size_t tokens = 0;
+    for (size_t i = 0; i < count; i++)
+        tokens += !f->source[i].is_case && f->source[i].before.length == 0;
+    return tokens;
+}
+
+/* Counts what was found, as far as the limit on tokens allows. */
+static int count(struct nb_text_run *run, const struct found *f)
+{
+    struct nb_tokenizing *t = run->t;
+    bool is_short = f->features > t->tokens_left;
+    size_t most = is_short ? t->tokens_left : f->features;
+    int rc = run->derived == NULL ? count_words(run, f, most) : count_features(run, f, most);
+    t->tokens_left -= most;
+    t->bag->positions += run->step * (is_short ? count_tokens(f, most) : f->tokens);
+    if (rc != 0 || !is_short)
+        return rc;
+    t->bag->truncated = true;
+    return NB_BUDGET_SPENT;
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* Counts the tokens of a window that are whole, but no further than a long one. Adds their bytes to
+ * *at. */
+static int scan_window(struct nb_text_run *run, const struct nb_ascii_window *w,
+                       const unsigned char **at)
+{
+    struct found f;
+    struct nb_derived *derived = run->derived;
+    if (derived == NULL) {
+        *at += find(run, w, &f, false);
+        return count(run, &f);
+    }
+    f.last = (struct piece){BEFORE_WINDOW, (unsigned char)derived->word.length};
+    f.last_hash = derived->hash;
+    *at += find(run, w, &f, true);
+    int rc = count(run, &f);
+    if (f.last.from != BEFORE_WINDOW)
+        nb_derived_keep(derived, lower(w, f.last), f.last_hash);
+    return rc;
+}
+
+/* The end of the token at `p`. */
+static const unsigned char *skip_token(const unsigned char *p, const unsigned char *end)
+{
+    const unsigned char *from = p++;
+    if (!nb_ascii_is_word(*from)) {
+        while (p < end && *p == *from)
+            p++;
+        return p;
+    }
+    while (p < end && (nb_ascii_is_word(*p) || (end - p > 1 && nb_ascii_joins(p[-1], p[0], p[1]))))
+        p++;
+    return p;
+}
+
+/* Counts the token at *at, which is long or touches a byte above 0x7F, if it is not such a byte,
+ * nor touches one. Moves *at behind it. */
+static int count_long(struct nb_text_run *run, const unsigned char **at, const unsigned char *end)
+{
+    const unsigned char *from = *at;
+    if (*from >= 0x80)
+        return 0;
+    const unsigned char *to = skip_token(from, end);
+    if (to < end && (*to >= 0x80 || (end - to > 1 && to[1] >= 0x80)))
+        return 0;
+    *at = to;
+    return nb_text_count_long(run, (unsigned char)nb_ascii_lower((char)*from), (size_t)(to - from));
+}
+
+int nb_ascii_scan(struct nb_text_run *run, const unsigned char **at, const unsigned char *end)
+{
+    struct nb_ascii_window w;
+    int rc = 0;
+    while (rc == 0 && *at < end) {
+        const unsigned char *from = *at;
+        nb_ascii_read(&w, from, (size_t)(end - from));
+        rc = scan_window(run, &w, at);
+        if (rc == 0 && *at == from) {
+            rc = count_long(run, at, end);
+            if (*at == from)
+                break;
+        }
+    }
+    return rc;
+}

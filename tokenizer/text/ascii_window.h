@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tokens of ASCII in 64 bytes of text, as masks of bits: bit i is byte i. Pure functions; any
+ * thread.
+ *
+ * The branch predictor mispredicts the end of nearly every word in a loop over bytes, and that
+ * costs more than the rest of the loop. Here no branch depends on a byte, but for marks inside of
+ * words. Every x86-64 has SSE2; other processors run the loop.
+ */
+#ifndef NB_TOKENIZER_TEXT_ASCII_WINDOW_H
+#define NB_TOKENIZER_TEXT_ASCII_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/base/ascii.h"
+#include "core/base/string.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+enum { NB_ASCII_WINDOW = 64, NB_ASCII_BEHIND = 16 };
+
+/* The classes of bytes. */
+struct nb_ascii_masks {
+    uint64_t words; /* [A-Za-z0-9_] */
+    uint64_t capitals;
+    uint64_t mids;    /* apostrophe, comma, full stop: they may stand inside a word */
+    uint64_t visible; /* neither white space nor control characters nor above 0x7F */
+    uint64_t others;  /* above 0x7F */
+    uint64_t same;    /* as the byte before */
+};
+
+struct nb_ascii_window {
+    unsigned char raw[NB_ASCII_WINDOW + NB_ASCII_BEHIND];   /* the bytes; then some of any value */
+    unsigned char lower[NB_ASCII_WINDOW + NB_ASCII_BEHIND]; /* in small letters */
+    uint64_t words;    /* what belongs to words, marks inside of them, too */
+    uint64_t capitals; /* letters */
+    uint64_t begins;   /* the first bytes of the tokens */
+    uint64_t goes_on;  /* the further bytes of the tokens */
+    unsigned size;     /* bytes up to the end of the window or to one above 0x7F */
+    unsigned safe;     /* tokens that end here, or before, are whole whatever follows */
+};
+
+static inline bool nb_ascii_is_word(unsigned char c)
+{
+    return nb_ascii_is_alphanumeric(c) || c == '_';
+}
+
+/* Whether a mark between two bytes of ASCII belongs to the word (UAX #29, rules WB6, WB7, WB11 and
+ * WB12): don't, example.com, 3.14, 1,000; not a,b and not 1.a. */
+static inline bool nb_ascii_joins(unsigned char before, unsigned char mark, unsigned char after)
+{
+    if (mark == '\'' || mark == '.')
+        return (nb_ascii_is_letter(before) && nb_ascii_is_letter(after)) ||
+               (nb_ascii_is_digit(before) && nb_ascii_is_digit(after));
+    return mark == ',' && nb_ascii_is_digit(before) && nb_ascii_is_digit(after);
+}
+
+#ifdef __SSE2__
+
+/* The bytes that are at least `from` and at most `to`, both of ASCII. */
+static inline __m128i nb_ascii_between(__m128i text, char from, char to)
+{
+    return _mm_and_si128(_mm_cmpgt_epi8(text, _mm_set1_epi8((char)(from - 1))),
+                         _mm_cmplt_epi8(text, _mm_set1_epi8((char)(to + 1))));
+}
+
+static inline uint64_t nb_ascii_bits(__m128i mask, unsigned shift)
+{
+    return (uint64_t)(unsigned)_mm_movemask_epi8(mask) << shift;
+}
+
+/* Copies the window at `p` to `raw`, and in small letters to `lower`, and sorts its bytes into
+ * classes. One byte behind it is read. */
+static inline struct nb_ascii_masks nb_ascii_classify(const unsigned char *p, unsigned char *raw,
+                                                      unsigned char *lower)
+{
+    struct nb_ascii_masks m = {0};
+    for (unsigned i = 0; i < NB_ASCII_WINDOW; i += 16) {
+        __m128i text = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+        __m128i next = _mm_loadu_si128((const __m128i *)(const void *)(p + i + 1));
+        __m128i capital = nb_ascii_between(text, 'A', 'Z');
+        __m128i lowered = _mm_or_si128(text, _mm_and_si128(capital, _mm_set1_epi8(0x20)));
+        __m128i word = _mm_or_si128(
+            _mm_or_si128(nb_ascii_between(lowered, 'a', 'z'), nb_ascii_between(text, '0', '9')),
+            _mm_cmpeq_epi8(text, _mm_set1_epi8('_')));
+        __m128i mid = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(text, _mm_set1_epi8('\'')),
+                                                _mm_cmpeq_epi8(text, _mm_set1_epi8('.'))),
+                                   _mm_cmpeq_epi8(text, _mm_set1_epi8(',')));
+        _mm_storeu_si128((__m128i *)(void *)(raw + i), text);
+        _mm_storeu_si128((__m128i *)(void *)(lower + i), lowered);
+        m.words |= nb_ascii_bits(word, i);
+        m.capitals |= nb_ascii_bits(capital, i);
+        m.mids |= nb_ascii_bits(mid, i);
+        m.visible |= nb_ascii_bits(nb_ascii_between(text, '!', '~'), i);
+        m.others |= nb_ascii_bits(text, i);
+        m.same |= nb_ascii_bits(_mm_cmpeq_epi8(text, next), i);
+    }
+    m.same <<= 1;
+    return m;
+}
+
+#else
+
+static inline struct nb_ascii_masks nb_ascii_classify(const unsigned char *p, unsigned char *raw,
+                                                      unsigned char *lower)
+{
+    struct nb_ascii_masks m = {0};
+    for (unsigned i = 0; i < NB_ASCII_WINDOW; i++) {
+        unsigned char c = p[i];
+        uint64_t bit = UINT64_C(1) << i;
+        raw[i] = c;
+        lower[i] = (unsigned char)nb_ascii_lower((char)c);
+        m.words |= nb_ascii_is_word(c) ? bit : 0;
+        m.capitals |= lower[i] != c ? bit : 0;
+        m.mids |= c == '\'' || c == ',' || c == '.' ? bit : 0;
+        m.visible |= c > ' ' && c < 0x7F ? bit : 0;
+        m.others |= c >= 0x80 ? bit : 0;
+        m.same |= i > 0 && c == p[i - 1] ? bit : 0;
+    }
+    return m;
+}
+
+#endif
+
+/* The marks that stand inside of words. */
+static inline uint64_t nb_ascii_joining(const struct nb_ascii_masks *m, const unsigned char *text)
+{
+    uint64_t joining = 0;
+    for (uint64_t maybe = m->mids & m->words << 1 & m->words >> 1; maybe != 0; maybe &= maybe - 1) {
+        const unsigned char *at = text + __builtin_ctzll(maybe);
+        joining |= nb_ascii_joins(at[-1], at[0], at[1]) ? maybe & -maybe : 0;
+    }
+    return joining;
+}
+
+/* Tokens end here at the latest if what follows must not matter: the mark behind a word may belong
+ * to it, and beside a byte above 0x7F a mark may compose with the token, or an invisible character
+ * may continue it. */
+static inline unsigned nb_ascii_safe(const struct nb_ascii_window *w, uint64_t visible,
+                                     bool is_last)
+{
+    if (is_last || w->size == 0)
+        return w->size;
+    unsigned before = w->size - 1;
+    return before - (before > 0 && (w->size == NB_ASCII_WINDOW || (visible >> before & 1) != 0));
+}
+
+/* Finds the tokens in the first bytes of a text of which `available` are left. */
+static inline void nb_ascii_read(struct nb_ascii_window *w, const unsigned char *text,
+                                 size_t available)
+{
+    if (available <= NB_ASCII_WINDOW) {
+        memset(w->raw, 0, sizeof w->raw);
+        memcpy(w->raw, text, available);
+        text = w->raw;
+    }
+    struct nb_ascii_masks m = nb_ascii_classify(text, w->raw, w->lower);
+    w->words = m.words | nb_ascii_joining(&m, text);
+    w->capitals = m.capitals;
+    uint64_t marks = m.visible & ~w->words;
+    w->goes_on = (w->words & w->words << 1) | (marks & m.same);
+    w->begins = (w->words | marks) & ~w->goes_on;
+    w->size = available < NB_ASCII_WINDOW ? (unsigned)available : NB_ASCII_WINDOW;
+    if (m.others != 0)
+        w->size = (unsigned)__builtin_ctzll(m.others);
+    w->safe = nb_ascii_safe(w, m.visible, w->size == available);
+}
+
+/* The end of the token that begins at `from`. */
+static inline unsigned nb_ascii_end(const struct nb_ascii_window *w, unsigned from)
+{
+    return from + 1 + (unsigned)__builtin_ctzll(~(w->goes_on >> from >> 1));
+}
+
+#endif
