@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which features are words, whether a row is packed, and which of the two labels have it, cannot be
- * foreseen. So none of it is a branch: features are listed first, then what both labels have of
- * them is read, 0 where a label has nothing, and then it is summed. A label that has nothing of a
- * word adds 0, which changes no bit of its sum.
+ * foreseen. So none of it is a branch: features are listed first, then all rows are read as pairs,
+ * those that are none once more, and then it is summed. A label that has nothing of a word adds 0,
+ * which changes no bit of its sum.
  */
 #include "core/estimate/two_labels.h"
 
@@ -22,7 +22,9 @@ struct words {
     uint32_t size;
     uint8_t place[NB_MODEL_STEP + 3]; /* in the step; three may be written behind the last */
     uint32_t count[NB_MODEL_STEP];    /* in the document; 0: no label has it */
-    uint32_t n[NB_MODEL_STEP][2];     /* occurrences, by number of the label */
+    uint32_t cells[NB_MODEL_STEP];    /* of the row */
+    uint32_t n[2][NB_MODEL_STEP];     /* occurrences, by number of the label */
+    uint32_t bits;                    /* of all these occurrences: none of them is above it */
 };
 _Static_assert(NB_MODEL_STEP <= UINT8_MAX + 1, "places have a byte");
 
@@ -125,64 +127,109 @@ static void list_words(struct words *words, struct listing *listing,
     list_rest(words, listing, features, next, step, rows);
 }
 
-/* What the labels have of a row that is no pair. */
-static void read_other(const struct nb_model *model, const struct nb_row *row, uint32_t n[2])
+/* Copies what is read of rows and features to where it lies side by side. */
+static void gather(struct words *words, const struct nb_model *model,
+                   const struct nb_feature *features, const uint32_t *rows)
 {
-    struct nb_cell cells[2];
-    n[0] = n[1] = 0;
-    if (nb_row_is_spilled(row)) {
-        const struct nb_spill *run = nb_row_run(&model->pool, row);
-        assert(run->used <= 2);
-        n[run[0].label & 1] = run[0].n;
-        n[~run[0].label & 1] = run[1].n; /* 0 if there is none */
-        return;
-    }
-    uint32_t size = nb_row_unpack(row, cells);
-    for (uint32_t i = 0; i < size; i++)
-        n[cells[i].label & 1] = cells[i].occurrences;
-}
-
-static uint32_t occurrences_of_pair(uint32_t cells, uint32_t label)
-{
-    uint32_t more = cells >> (label * NB_PAIR_BITS + NB_PAIR_D) & NB_PAIR_MORE_MOST;
-    return nb_pair_documents(cells, label) + more;
-}
-
-/* Reads all rows as pairs; those that are none are listed and read again. */
-static void read_rows(struct words *words, const struct nb_model *model,
-                      const struct nb_feature *features, const uint32_t *rows)
-{
-    uint8_t others[NB_MODEL_STEP];
-    uint32_t other_count = 0;
     for (uint32_t i = 0; i < words->size; i++) {
         /* The analyzer does not see the stores of four places at once.
          * NOLINTNEXTLINE(clang-analyzer-core.uninitialized.ArraySubscript) */
-        const struct nb_row *row = nb_model_row(model, rows[words->place[i]]);
-        uint32_t cells = row->cells;
-        words->count[i] = features[words->place[i]].count & -(uint32_t)nb_counts_any(row);
-        words->n[i][0] = occurrences_of_pair(cells, 0);
-        words->n[i][1] = occurrences_of_pair(cells, 1);
-        others[other_count] = (uint8_t)i;
-        other_count += !nb_row_is_pair(row);
+        words->cells[i] = nb_model_row(model, rows[words->place[i]])->cells;
+        words->count[i] = features[words->place[i]].count;
     }
-    for (uint32_t i = 0; i < other_count; i++)
-        read_other(model, nb_model_row(model, rows[words->place[others[i]]]), words->n[others[i]]);
 }
 
-static void add_words(struct nb_two_labels *two, const struct nb_log_table *table,
-                      const struct words *words)
+/* Four rows at once. */
+typedef uint32_t four __attribute__((vector_size(16), aligned(4), may_alias));
+
+static inline four occurrences_of_pairs(four cells, unsigned label)
+{
+    four d = cells >> (label * NB_PAIR_BITS) & NB_PAIR_D_MOST;
+    return d + (cells >> (label * NB_PAIR_BITS + NB_PAIR_D) & NB_PAIR_MORE_MOST);
+}
+
+/* Reads all rows as pairs. */
+static void read_pairs(struct words *words)
+{
+    four bits = {0, 0, 0, 0};
+    for (uint32_t i = words->size; i % 4 != 0; i++)
+        words->cells[i] = 0;
+    for (uint32_t i = 0; i < words->size; i += 4) {
+        four cells = *(const four *)(words->cells + i);
+        four n0 = occurrences_of_pairs(cells, 0), n1 = occurrences_of_pairs(cells, 1);
+        *(four *)(words->n[0] + i) = n0;
+        *(four *)(words->n[1] + i) = n1;
+        bits |= n0 | n1;
+    }
+    words->bits = bits[0] | bits[1] | bits[2] | bits[3];
+}
+
+/* What the labels have of a row that is no pair, or that no label has. */
+static void read_other(struct words *words, uint32_t at, const struct nb_model *model)
+{
+    struct nb_row row = {.cells = words->cells[at]};
+    uint32_t n[2] = {0, 0};
+    if (nb_row_is_spilled(&row)) {
+        const struct nb_spill *run = nb_row_run(&model->pool, &row);
+        assert(run->used <= 2);
+        n[run[0].label & 1] = run[0].n;
+        n[~run[0].label & 1] = run[1].n; /* 0 if there is none */
+    } else {
+        struct nb_cell cells[2];
+        uint32_t size = nb_row_unpack(&row, cells);
+        for (uint32_t i = 0; i < size; i++)
+            n[cells[i].label & 1] = cells[i].occurrences;
+        words->count[at] &= -(uint32_t)nb_counts_any(&row);
+    }
+    words->n[0][at] = n[0];
+    words->n[1][at] = n[1];
+    words->bits |= n[0] | n[1];
+}
+
+/* Lists the rows that are no pairs. Returns how many they are. */
+static uint32_t list_others(const struct words *words, uint8_t others[NB_MODEL_STEP])
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < words->size; i++) {
+        others[count] = (uint8_t)i;
+        count += words->cells[i] - 1 >= NB_FORM_SINGLE - 1; /* above, or 0 */
+    }
+    return count;
+}
+
+static void read_others(struct words *words, const struct nb_model *model)
+{
+    uint8_t others[NB_MODEL_STEP];
+    uint32_t count = list_others(words, others);
+    for (uint32_t i = 0; i < count; i++) {
+        /* So many are set; the analyzer takes the count for any number.
+         * NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
+        read_other(words, others[i], model);
+    }
+}
+
+/* What both labels have. */
+typedef double pair __attribute__((vector_size(16)));
+
+/* `is_in_table` is a constant where this is called: whether that of all counts is known to be. */
+static inline __attribute__((always_inline)) void add_words(struct nb_two_labels *two,
+                                                            const struct nb_log_table *table,
+                                                            const struct words *words,
+                                                            bool is_in_table)
 {
     const struct nb_log_table logs = *table;
-    double first = two->sums[0], second = two->sums[1], none = logs.logs[0];
+    const pair none = {logs.logs[0], logs.logs[0]};
+    pair sums = {two->sums[0], two->sums[1]};
     uint64_t known = 0;
     for (uint32_t i = 0; i < words->size; i++) {
-        double count = words->count[i];
-        first += count * (nb_log_table_at(&logs, words->n[i][0]) - none);
-        second += count * (nb_log_table_at(&logs, words->n[i][1]) - none);
+        uint32_t n0 = words->n[0][i], n1 = words->n[1][i];
+        pair both = {is_in_table ? logs.logs[n0] : nb_log_table_at(&logs, n0),
+                     is_in_table ? logs.logs[n1] : nb_log_table_at(&logs, n1)};
+        sums += (double)words->count[i] * (both - none);
         known += words->count[i];
     }
-    two->sums[0] = first;
-    two->sums[1] = second;
+    two->sums[0] = sums[0];
+    two->sums[1] = sums[1];
     two->known += known;
 }
 
@@ -196,8 +243,13 @@ bool nb_two_labels_add(struct nb_two_labels *two, const struct nb_log_table *log
     list_words(&words, &listing, features, step, rows);
     if (listing.has_values)
         return false;
-    read_rows(&words, model, features, rows);
-    add_words(two, logs, &words);
+    gather(&words, model, features, rows);
+    read_pairs(&words);
+    read_others(&words, model);
+    if (words.bits < logs->size)
+        add_words(two, logs, &words, true);
+    else
+        add_words(two, logs, &words, false);
     two->total += listing.total;
     return true;
 }
