@@ -183,28 +183,66 @@ static char *copy_ascii(char *to, const unsigned char *at, const unsigned char *
     return to;
 }
 
-/* How many bytes at `at` stand for themselves in a string, whole sixteens of them. */
+#ifdef __SSE2__
+/* Whether all sixteen stand for themselves in a string. Signed, bytes above 0x7F are below 0x20,
+ * too. */
+static inline bool are_plain(__m128i bytes)
+{
+    __m128i odd = _mm_or_si128(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)),
+                               _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+                                            _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))));
+    return _mm_movemask_epi8(odd) == 0;
+}
+
+/* How many bytes at `at` stand for themselves, whole sixteens of them. */
 static size_t count_plain(const unsigned char *at, const unsigned char *end)
 {
     size_t count = 0;
-#ifdef __SSE2__
-    /* Signed, bytes above 0x7F are below 0x20, too. */
-    for (; (size_t)(end - at) - count >= 16; count += 16) {
-        __m128i bytes = _mm_loadu_si128((const void *)(at + count));
-        __m128i odd = _mm_or_si128(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)),
-                                   _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
-                                                _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))));
-        if (_mm_movemask_epi8(odd) != 0)
-            break;
-    }
-#else
-    (void)at, (void)end;
-#endif
+    while ((size_t)(end - at) - count >= 16 &&
+           are_plain(_mm_loadu_si128((const void *)(at + count))))
+        count += 16;
     return count;
 }
 
+/* Copies 4 to 15 bytes if all of them stand for themselves: their first and their last eight, or
+ * four, which may overlap. False: nothing is copied. */
+static bool copy_name(char *to, const unsigned char *at, size_t length)
+{
+    size_t half = length < 8 ? 4 : 8;
+    uint64_t first = UINT64_C(0x2020202020202020), last = first;
+    if (length < 8) {
+        memcpy(&first, at, 4);
+        memcpy(&last, at + length - 4, 4);
+    } else {
+        memcpy(&first, at, 8);
+        memcpy(&last, at + length - 8, 8);
+    }
+    __m128i bytes = _mm_set_epi64x((long long)last, (long long)first);
+    if (!are_plain(bytes))
+        return false;
+    memcpy(to, &first, half);
+    memcpy(to + length - half, &last, half);
+    return true;
+}
+#else
+static size_t count_plain(const unsigned char *at, const unsigned char *end)
+{
+    (void)at, (void)end;
+    return 0;
+}
+
+static bool copy_name(char *to, const unsigned char *at, size_t length)
+{
+    (void)to, (void)at, (void)length;
+    return false;
+}
+#endif
+
 static char *copy_escaped(char *to, const unsigned char *at, const unsigned char *end)
 {
+    size_t whole = (size_t)(end - at);
+    if (whole >= 4 && whole < 16 && copy_name(to, at, whole))
+        return to + whole;
     size_t plain = count_plain(at, end);
     memcpy(to, at, plain);
     to += plain;

@@ -194,10 +194,27 @@ static char *print_double(char *to, double value, int precision)
     return to + length;
 }
 
+/* Whether it is a whole number of at most 15 digits, which is then in *number. */
+static bool is_whole(double magnitude, uint64_t *number)
+{
+    if (!(magnitude < 1e15))
+        return false;
+    *number = (uint64_t)magnitude;
+    return (double)*number >= magnitude;
+}
+
 char *nb_number_text_double(char *to, double value)
 {
     double magnitude = fabs(value);
     assert(isfinite(value));
+    uint64_t whole;
+    if (is_whole(magnitude, &whole)) {
+        if (signbit(value))
+            *to++ = '-';
+        to = nb_number_text_u64(to, whole);
+        memcpy(to, ".0", 2);
+        return to + 2;
+    }
     uint64_t number;
     int exponent;
     if (magnitude >= 1e-15 && magnitude < 1e17)

@@ -302,6 +302,36 @@ START_TEST(strings_are_valid_whatever_the_bytes)
 }
 END_TEST
 
+/* Sixteen bytes are copied at once, and four to fifteen: wherever the odd one stands. */
+START_TEST(an_odd_byte_is_escaped_at_every_place)
+{
+    static const struct {
+        char byte;
+        const char *text;
+    } odd[] = {
+        {'"', "\\\""}, {'\\', "\\\\"}, {'\n', "\\n"}, {'\x80', "\xEF\xBF\xBD"}, {'\0', "\\u0000"}};
+    enum { LONGEST = 40, ODD = sizeof odd / sizeof *odd };
+    for (size_t length = 1; length <= LONGEST; length++)
+        for (size_t at = 0; at <= length; at++) /* at the end there is none */
+            for (size_t k = 0; k < ODD; k++) {
+                char *bytes = malloc(length), want[LONGEST + 16];
+                struct nb_buffer out = {0};
+                memset(bytes, 'x', length);
+                if (at < length)
+                    bytes[at] = odd[k].byte;
+                int rest = (int)(length - at - (at < length));
+                snprintf(want, sizeof want, "\"%.*s%s%.*s\"", (int)at, bytes,
+                         at < length ? odd[k].text : "", rest, bytes + length - rest);
+                ck_assert_int_eq(nb_json_string(&out, (struct nb_string){bytes, length}), 0);
+                ck_assert_msg(out.length == strlen(want) &&
+                                  memcmp(out.bytes, want, out.length) == 0,
+                              "%.*s, not %s", (int)out.length, out.bytes, want);
+                nb_buffer_deinit(&out);
+                free(bytes);
+            }
+}
+END_TEST
+
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 START_TEST(every_code_has_a_status_and_every_status_a_title)
@@ -924,6 +954,7 @@ int main(void)
     tcase_add_test(writing, numbers_of_fixed_decimals_look_as_printf_would_write_them);
     tcase_add_test(writing, whole_numbers_at_their_ends);
     tcase_add_test(writing, strings_are_valid_whatever_the_bytes);
+    tcase_add_test(writing, an_odd_byte_is_escaped_at_every_place);
     tcase_add_test(writing, every_code_has_a_status_and_every_status_a_title);
     tcase_add_test(writing, problems);
     suite_add_tcase(suite, writing);
