@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/string.h"
+#include "core/live/trail.h"
 
 struct nb_batch;
 
@@ -96,6 +97,7 @@ struct nb_standing {
     uint64_t staged;              /* what the next transaction writes */
     uint64_t written;             /* what is in the store */
     struct nb_link link;          /* of what was staged last */
+    struct nb_trail trail;        /* up to that */
     int64_t time;                 /* of the change that is being made; 0: the clock says it */
     atomic_uint_fast64_t applied; /* as `written`, for any thread */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stored form, in META under "cluster": a byte for the format, 1; the stream's name, a string; when
+ * Stored form, in META under "cluster": a byte for the format, 2; the stream's name, a string; when
  * it was created, and the position, varints; and of struct nb_link there the hash and the chain, 8
- * bytes each, `agreed`, a varint, and its chain, 8 bytes.
+ * bytes each, `agreed`, a varint, and its chain, 8 bytes; and a trail (trail.h).
  */
 #include "core/live/standing.h"
 
@@ -14,7 +14,7 @@
 #include "core/live/state.h"
 #include "core/store/ledger.h"
 
-enum { FORMAT = 1 };
+enum { FORMAT = 2 };
 static const struct nb_string KEY = {"cluster", 7};
 
 /* ---- in the store ---------------------------------------------------------------------------- */
@@ -38,6 +38,7 @@ int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struc
     p->link.chain = nb_unpack_u64(&u);
     p->link.agreed = nb_unpack_varint(&u);
     p->link.agreed_chain = nb_unpack_u64(&u);
+    nb_trail_unpack(&p->trail, &u);
     if (!nb_unpacker_done(&u) || format != FORMAT || stream.length > NB_STREAM_NAME_MOST ||
         p->link.agreed > p->written)
         return nb_error_set(error, NB_CORRUPT,
@@ -65,6 +66,7 @@ int nb_standing_write(struct nb_engine *engine, const struct nb_view *view, stru
     nb_pack_u64(&w, p->link.chain);
     nb_pack_varint(&w, p->link.agreed);
     nb_pack_u64(&w, p->link.agreed_chain);
+    nb_trail_pack(&p->trail, &w);
     int rc = w.code != 0 ? nb_error_no_memory(error)
                          : nb_store_put(view, NB_TABLE_META, KEY, nb_buffer_string(&stored), error);
     nb_buffer_deinit(&stored);
@@ -106,6 +108,7 @@ void nb_standing_join(struct nb_engine *engine, struct nb_string stream, uint64_
     p->is_known = true;
     p->staged = applied;
     p->link = (struct nb_link){.hash = 0};
+    p->trail = (struct nb_trail){.first = {{0}}};
     p->written = UINT64_MAX; /* nothing of this stream is in the store yet */
 }
 
@@ -118,6 +121,8 @@ bool nb_standing_stage(struct nb_engine *engine, const struct nb_relayed *relaye
         return false;
     p->staged = relayed->position;
     p->link = relayed->link;
+    /* If the transaction fails the same change comes again: the trail need not be taken back. */
+    nb_trail_add(&p->trail, (struct nb_chained){relayed->position, relayed->link.chain});
     nb_serials_follow(&engine->serials, 0, relayed->position);
     return true;
 }

@@ -11,7 +11,8 @@
 
 enum {
     VERIFIED_MOST = 65536, /* messages that are read to find out who is right, */
-    WINDOW = 1024,         /* and that are read at least */
+    WINDOW = 1024,         /* and that are read at least: the leader may have changed */
+    AT_START = 4 * WINDOW, /* that are read at most before a node begins to follow */
 };
 /* Nanoseconds: before others are told; most, before that is tried again; and for how long it is
  * known who is right, since one that is not may have sent many messages. */
@@ -22,11 +23,13 @@ static const uint64_t VERIFIED_FOR = UINT64_C(5000000000);
 void nb_attest_begin(struct nb_replica *r)
 {
     uint64_t position = atomic_load(&r->delivered);
+    struct nb_chained points[NB_TRAIL_POINTS];
     r->link = r->engine->standing.link;
     assert(r->link.agreed <= position);
-    nb_chain_add(&r->chain, r->link.agreed, r->link.agreed_chain);
-    if (position > r->link.agreed)
-        nb_chain_add(&r->chain, position, r->link.chain);
+    size_t count = nb_trail_list(&r->engine->standing.trail, position, points);
+    for (size_t i = 0; i < count; i++)
+        nb_chain_add(&r->chain, points[i].position, points[i].chain);
+    nb_chain_add(&r->chain, position, r->link.chain);
     nb_attest_note(r, position, true);
 }
 
@@ -52,12 +55,13 @@ static int astray(struct nb_replica *r, uint64_t position, const char *whose,
     return NB_CONFLICT;
 }
 
-/* From where on it is to be read: at least some, since the leader may have changed; and all since
- * another node had the same, unless that is too long ago. */
-static struct nb_chained base_of(const struct nb_replica *r, uint64_t last)
+/* From where on it is to be read: the last `reach` positions; and all since another node had the
+ * same, unless that are more than `most`. */
+static struct nb_chained base_of(const struct nb_replica *r, uint64_t last, uint64_t reach,
+                                 uint64_t most)
 {
-    struct nb_chained base = nb_chain_before(&r->chain, last > WINDOW ? last - WINDOW : 0);
-    if (r->link.agreed < base.position && last - r->link.agreed <= VERIFIED_MOST)
+    struct nb_chained base = nb_chain_before(&r->chain, last > reach ? last - reach : 0);
+    if (r->link.agreed < base.position && last - r->link.agreed <= most)
         return (struct nb_chained){r->link.agreed, r->link.agreed_chain};
     return base;
 }
@@ -85,10 +89,12 @@ static int read_on(struct nb_replica *r, struct nb_chained *at, bool *is_broken,
     return 0;
 }
 
-int nb_attest_verify(struct nb_replica *r, uint64_t most, struct nb_error *error)
+/* Compares the messages with those of the stream's leader (base_of). Returns as nb_attest_judge;
+ * NB_TOO_LARGE: that would be more than `most`. */
+static int verify(struct nb_replica *r, uint64_t reach, uint64_t most, struct nb_error *error)
 {
     uint64_t last = nb_chain_last(&r->chain).position;
-    struct nb_chained at = base_of(r, last);
+    struct nb_chained at = base_of(r, last, reach, most);
     bool is_broken = false;
     if (last - at.position > most)
         return NB_TOO_LARGE;
@@ -100,6 +106,25 @@ int nb_attest_verify(struct nb_replica *r, uint64_t most, struct nb_error *error
             return rc;
     }
     return 0;
+}
+
+int nb_attest_verify(struct nb_replica *r, struct nb_error *error)
+{
+    int rc = verify(r, WINDOW, AT_START, error);
+    return rc == NB_TOO_LARGE ? 0 : rc; /* the first node that tells its chain says more */
+}
+
+/* Another node was given something else. That others agree with this one proves nothing: nodes that
+ * read from one server were misled together. So all is read that this node remembers, and later
+ * what came since. */
+static int verify_on_difference(struct nb_replica *r, struct nb_error *error)
+{
+    uint64_t last = nb_chain_last(&r->chain).position;
+    uint64_t reach = last - r->compared + WINDOW;
+    int rc = verify(r, reach < NB_CHAIN_RECENT ? reach : NB_CHAIN_RECENT, VERIFIED_MOST, error);
+    if (rc == 0)
+        r->compared = last;
+    return rc;
 }
 
 static void agree(struct nb_replica *r, const struct nb_witness *w)
@@ -146,7 +171,7 @@ int nb_attest_judge(struct nb_replica *r, const struct nb_witness *w, uint64_t p
     *differs = true;
     if (r->verified != 0 && nb_clock_monotonic() - r->verified < VERIFIED_FOR)
         return 0;
-    int rc = nb_attest_verify(r, VERIFIED_MOST, error);
+    int rc = verify_on_difference(r, error);
     if (rc == NB_TOO_LARGE) /* nobody has agreed for so long that it cannot be read who is right */
         rc = astray(r, w->position, "another node of the stream", error);
     if (rc != 0)

@@ -26,9 +26,9 @@ void nb_attest_begin(struct nb_replica *replica);
 int nb_attest_judge(struct nb_replica *replica, const struct nb_witness *witness, uint64_t position,
                     bool *differs, struct nb_error *error);
 
-/* Compares the recent messages with those of the stream's leader, unless there are more than
- * `most`. Returns as nb_attest_judge; NB_TOO_LARGE: there are more. */
-int nb_attest_verify(struct nb_replica *replica, uint64_t most, struct nb_error *error);
+/* Compares some thousand recent messages at most with those of the stream's leader, before the node
+ * begins to follow. Returns as nb_attest_judge. */
+int nb_attest_verify(struct nb_replica *replica, struct nb_error *error);
 
 /* The message at the position was delivered; others are told about it when the stream is quiet, if
  * it is `news`. */

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "core/base/string.h"
+#include "core/live/trail.h"
 
 /* Positions that a node remembers. A sender has at most some thousands under way, so that it is no
  * further behind when it sends. */
@@ -34,10 +35,6 @@ struct nb_witness nb_witness_read(const char *text);
 uint64_t nb_chain_hash(const char *id, struct nb_string message);
 /* The chain after the message with this hash, at a position. */
 uint64_t nb_chain_next(uint64_t chain, uint64_t position, uint64_t hash);
-
-struct nb_chained {
-    uint64_t position, chain;
-};
 
 /* The recent ones, in ascending order. */
 struct nb_chain {

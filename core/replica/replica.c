@@ -20,8 +20,6 @@
 #include "core/replica/queue.h"
 #include "core/replica/replica_state.h"
 
-enum { VERIFIED_AT_START = 1024 /* messages */ };
-
 /* What was found out before. */
 static int verdict(const struct nb_replica *r, struct nb_error *error)
 {
@@ -36,9 +34,7 @@ int nb_replica_verify(struct nb_replica *r, struct nb_error *error)
 {
     int rc = verdict(r, error);
     if (rc == 0 && !r->is_verified)
-        rc = nb_attest_verify(r, VERIFIED_AT_START, error);
-    if (rc == NB_TOO_LARGE) /* the first node that tells its chain says more */
-        rc = 0;
+        rc = nb_attest_verify(r, error);
     r->is_verified |= rc == 0;
     return rc;
 }

@@ -32,6 +32,7 @@ struct nb_replica {
     unsigned attested;
     uint64_t attest_at, attest_wait; /* when they are told next; nanoseconds */
     uint64_t verified, answered;     /* when; 0: never */
+    uint64_t compared;               /* so far with the stream's leader, when a node had differed */
     uint64_t warned_of;              /* a member */
     bool is_verified;                /* since the start, or that is not possible */
     pthread_mutex_t lock; /* of what follows; taken last, and not while the engine is called */

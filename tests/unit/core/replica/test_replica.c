@@ -18,6 +18,7 @@
 #include "core/repair/repair.h"
 #include "core/replica/digest.h"
 #include "core/replica/replica.h"
+#include "core/replica/replica_state.h"
 #include "tests/unit/core/engine/picture.h"
 #include "tests/unit/folder.h"
 
@@ -659,6 +660,31 @@ static void wait_until_astray(struct node *n)
     ck_assert_msg(strstr(n->error.text, "change at 3 ") != NULL, "%s", n->error.text);
 }
 
+/* Until the second node knows that the third one was given the same. */
+static void wait_until_agreed(struct astray *a, uint64_t position)
+{
+    uint64_t until = nb_clock_monotonic() + UINT64_C(60000000000);
+    for (uint64_t agreed = 0; agreed < position;) {
+        ck_assert_msg(nb_clock_monotonic() < until, "they do not agree: %lu", agreed);
+        usleep(500);
+        for (size_t i = 1; i < NODES; i++)
+            if (i == 1 || a->nodes[i].replica->link.agreed < agreed)
+                agreed = a->nodes[i].replica->link.agreed;
+    }
+}
+
+/* All but the first node are given something else, and agree about it; the first one is stopped. */
+static void mislead_all_but_one(struct astray *a)
+{
+    mislead(a, 3);
+    for (size_t i = 1; i < NODES; i++)
+        a->nodes[i].is_misled = true;
+    for (size_t i = 0; length_of(&a->stream) < 3; i++)
+        (void)train_one(&a->nodes[0], (const char *[]){"one", "two", "three"}[i % 3]);
+    stop(&a->nodes[0]);
+    wait_until_agreed(a, 3);
+}
+
 static void end(struct astray *a)
 {
     for (size_t i = 0; i < NODES; i++)
@@ -688,6 +714,48 @@ START_TEST(a_misled_node_finds_out)
     start(n);
     ck_assert_int_eq(nb_replica_verify(n->replica, &error), NB_CONFLICT);
     ck_assert_msg(strstr(error.text, "change at ") != NULL, "%s", error.text);
+    end(&a);
+}
+END_TEST
+
+/* Two that read from the same server agree with each other, and start again. */
+START_TEST(misled_nodes_that_agree_find_out_when_they_start)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    struct node *n = &a.nodes[NODES - 1];
+    mislead_all_but_one(&a);
+    for (size_t i = 1; i < NODES; i++)
+        stop(&a.nodes[i]);
+    for (size_t i = 1; i < NODES; i++) {
+        struct nb_error error = {0};
+        n = &a.nodes[i];
+        start(n);
+        ck_assert_int_eq(nb_replica_verify(n->replica, &error), NB_CONFLICT);
+        ck_assert_msg(strstr(error.text, "change at ") != NULL, "%s", error.text);
+    }
+    start(&a.nodes[0]);
+    end(&a);
+}
+END_TEST
+
+/* And have agreed about much more, before another node tells them. */
+START_TEST(misled_nodes_that_agree_find_out_late)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    mislead_all_but_one(&a);
+    for (int i = 0; i < 3000; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "%d", i);
+        ck_assert_int_eq(put_message(&a.stream, id, &(struct nb_witness){0}, string_at("x"), NULL),
+                         0);
+    }
+    wait_until_agreed(&a, length_of(&a.stream));
+    start(&a.nodes[0]);
+    for (size_t i = 1; i < NODES; i++)
+        wait_until_astray(&a.nodes[i]);
+    ck_assert(!atomic_load(&a.nodes[0].is_astray));
     end(&a);
 }
 END_TEST
@@ -849,6 +917,8 @@ int main(void)
     tcase_add_test(t, a_stream_is_made_twice);
     tcase_add_test(t, a_node_leaves);
     tcase_add_test(t, a_misled_node_finds_out);
+    tcase_add_test(t, misled_nodes_that_agree_find_out_when_they_start);
+    tcase_add_test(t, misled_nodes_that_agree_find_out_late);
     tcase_add_test(t, a_misled_node_publishes);
     tcase_add_test(t, the_others_find_out);
     tcase_add_test(t, what_was_queued_is_made_once);
