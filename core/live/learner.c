@@ -20,15 +20,20 @@ struct nb_learner {
     double not_taught; /* 1 - weight of the last document that was learned */
     bool ready;        /* `inputs` belong to the document that is learned next */
     struct nb_drawn drawn;
-    unsigned slices; /* slices of refits, since nb_learner_slices */
-    uint64_t slice;  /* units of work of a slice */
+    struct nb_refit_reader *reader; /* owned */
+    unsigned slices;                /* slices of refits, since nb_learner_slices */
+    uint64_t slice;                 /* units of work of a slice */
 };
 
 struct nb_learner *nb_learner_new(uint64_t refit_units)
 {
     struct nb_learner *l = calloc(1, sizeof *l);
-    if (l != NULL)
-        l->slice = refit_units;
+    if (l == NULL)
+        return NULL;
+    l->slice = refit_units;
+    l->reader = nb_refit_reader_new();
+    if (l->reader == NULL)
+        nb_learner_free(&l);
     return l;
 }
 
@@ -43,6 +48,7 @@ void nb_learner_free(struct nb_learner **learner)
     free(l->features);
     free(l->rows);
     nb_drawn_deinit(&l->drawn);
+    nb_refit_reader_free(&l->reader);
     free(l);
 }
 
@@ -299,7 +305,7 @@ static int refit(struct nb_learner *l, struct nb_live *live, const struct nb_les
                             reason == NB_ORDER_REVISED ? NB_REFIT_STALE : NB_REFIT_OF_GROWTH);
     }
     l->slices++;
-    return rc != 0 ? rc : nb_refit_slice(live, lesson->view, l->slice, &l->drawn);
+    return rc != 0 ? rc : nb_refit_slice(live, lesson->view, l->slice, l->reader);
 }
 
 int nb_learner_refit(struct nb_learner *l, struct nb_live *live, const struct nb_view *view,
@@ -314,7 +320,7 @@ int nb_learner_refit(struct nb_learner *l, struct nb_live *live, const struct nb
         rc = nb_refit_begin(live, view,
                             part == NB_REFIT_WHOLE ? NB_REFIT_ASKED : nb_refit_why(live));
     l->slices++;
-    return rc != 0 ? rc : nb_refit_slice(live, view, l->slice, &l->drawn);
+    return rc != 0 ? rc : nb_refit_slice(live, view, l->slice, l->reader);
 }
 
 unsigned nb_learner_slices(struct nb_learner *l)

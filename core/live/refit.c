@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/helpers/helpers.h"
 #include "core/live/order.h"
 #include "core/score/stack_fit.h"
 #include "core/store/living.h"
@@ -28,7 +29,7 @@ void nb_drawn_deinit(struct nb_drawn *drawn)
     nb_stack_inputs_deinit(&drawn->inputs);
 }
 
-/* The entry and its features. */
+/* The entry alone, from the ledger. */
 static int read_entry(struct nb_drawn *drawn, const struct nb_live *live,
                       const struct nb_view *view, uint64_t number)
 {
@@ -37,8 +38,13 @@ static int read_entry(struct nb_drawn *drawn, const struct nb_live *live,
     if (rc == 0 && (change->kind != NB_CHANGE_TRAIN || change->model != live->number ||
                     change->label >= nb_model_label_count(live->counts)))
         rc = NB_NOT_FOUND;
-    return rc != 0 ? rc
-                   : nb_bag_decode(change->bag, nb_model_rows(live->counts), &drawn->rows, NULL);
+    return rc;
+}
+
+/* The features of the entry. */
+static int read_features(struct nb_drawn *drawn, const struct nb_live *live)
+{
+    return nb_bag_decode(drawn->entry.change.bag, nb_model_rows(live->counts), &drawn->rows, NULL);
 }
 
 static int put_inputs(struct nb_drawn *drawn, const struct nb_live *live,
@@ -62,6 +68,8 @@ int nb_drawn_read(struct nb_drawn *drawn, const struct nb_live *live,
 {
     int rc = read_entry(drawn, live, view, number);
     if (rc == 0)
+        rc = read_features(drawn, live);
+    if (rc == 0)
         rc = put_inputs(drawn, live, published, twin, true);
     *found = rc == 0;
     return unless_missing(rc);
@@ -73,17 +81,26 @@ bool nb_drawn_keeps(const struct nb_model *counts, const struct nb_stack_weights
            nb_stack_twin_keeps(twin, nb_model_label_count(counts), nb_model_documents_all(counts));
 }
 
+/* The rest of a document whose entry was read; NB_NOT_FOUND: it does not teach. */
+static int read_lesson(struct nb_drawn *drawn, const struct nb_live *live,
+                       const struct nb_stack_weights *twin)
+{
+    int rc = read_features(drawn, live);
+    if (rc != 0)
+        return rc;
+    drawn->others = nb_model_documents(live->counts, drawn->entry.change.label) - 1;
+    if (!nb_order_teaches(drawn->others))
+        return NB_NOT_FOUND;
+    return put_inputs(drawn, live, live->published, twin, nb_drawn_keeps(live->counts, twin));
+}
+
 int nb_drawn_lesson(struct nb_drawn *drawn, const struct nb_live *live, const struct nb_view *view,
                     uint64_t number, const struct nb_stack_weights *twin, bool *found)
 {
-    int rc = read_entry(drawn, live, view, number);
     drawn->others = 0;
+    int rc = read_entry(drawn, live, view, number);
     if (rc == 0)
-        drawn->others = nb_model_documents(live->counts, drawn->entry.change.label) - 1;
-    if (rc == 0 && !nb_order_teaches(drawn->others))
-        rc = NB_NOT_FOUND;
-    if (rc == 0)
-        rc = put_inputs(drawn, live, live->published, twin, nb_drawn_keeps(live->counts, twin));
+        rc = read_lesson(drawn, live, twin);
     *found = rc == 0;
     return unless_missing(rc);
 }
@@ -177,20 +194,121 @@ static uint64_t cost_of(const struct nb_live *live, const struct nb_drawn *drawn
            (drawn->others != 0) * drawn->rows.size * (FEATURE_UNITS + LABEL_UNITS * labels);
 }
 
-/* Adds a document of the sample to the fit. Returns 0, NB_CONFLICT (labels of the fit are gone) or
- * another code. */
-static int read_one(struct nb_live *live, const struct nb_view *view, struct nb_drawn *drawn,
-                    uint64_t number, uint64_t *units)
+/* ---- the sample ------------------------------------------------------------------------------ */
+
+enum { AT_ONCE = 32 }; /* documents that are read at once, at most */
+
+struct reading {
+    struct nb_drawn drawn;
+    bool is_living; /* its entry was not superseded */
+    int code;       /* of what was done last */
+};
+
+struct nb_refit_reader {
+    struct nb_helpers *helpers;
+    const struct nb_live *live; /* of the slice under way */
+    size_t size;
+    struct reading readings[AT_ONCE];
+};
+
+struct nb_refit_reader *nb_refit_reader_new(void)
 {
-    bool found;
-    if (!nb_living_has(live->living, number))
-        return 0; /* the entry was superseded meanwhile */
-    int rc = nb_drawn_lesson(drawn, live, view, number, NULL, &found);
-    if (rc == 0 && found)
-        rc = nb_stack_fit_add(live->fit, &drawn->inputs, drawn->entry.change.label);
-    *units += cost_of(live, drawn, found);
+    struct nb_refit_reader *reader = calloc(1, sizeof *reader);
+    if (reader != NULL)
+        reader->helpers = nb_helpers_new("refits");
+    if (reader != NULL && reader->helpers == NULL)
+        nb_refit_reader_free(&reader);
+    return reader;
+}
+
+void nb_refit_reader_free(struct nb_refit_reader **reader)
+{
+    struct nb_refit_reader *r = *reader;
+    *reader = NULL;
+    if (r == NULL)
+        return;
+    nb_helpers_free(&r->helpers);
+    for (size_t i = 0; i < AT_ONCE; i++)
+        nb_drawn_deinit(&r->readings[i].drawn);
+    free(r);
+}
+
+/* Any thread, while nobody changes the model. */
+static void read_rest(void *user, size_t i)
+{
+    struct nb_refit_reader *reader = user;
+    struct reading *reading = &reader->readings[i];
+    if (reading->is_living && reading->code == 0)
+        reading->code = read_lesson(&reading->drawn, reader->live, NULL);
+}
+
+/* About what cost_of will say of a document whose entry was read: a feature takes a byte or more in
+ * a bag. */
+static uint64_t expected_cost(const struct reading *reading, uint32_t labels)
+{
+    size_t features = reading->code == 0 ? reading->drawn.entry.change.bag.length : 0;
+    return READ_UNITS + features * (FEATURE_UNITS + LABEL_UNITS * (uint64_t)labels);
+}
+
+/* Reads the entries of the next documents of the sample, on the writer's thread, which the
+ * transaction belongs to: as many as the slice will have time for. */
+static void read_entries(struct nb_refit_reader *reader, const struct nb_view *view, uint64_t most)
+{
+    const struct nb_live *live = reader->live;
+    uint32_t labels = labels_with_documents(live->counts);
+    uint64_t number;
+    reader->size = 0;
+    for (uint64_t units = 0; units < most && reader->size < AT_ONCE;) {
+        if (!nb_stack_fit_next(live->fit, &number))
+            return;
+        struct reading *reading = &reader->readings[reader->size++];
+        reading->drawn.others = 0;
+        reading->is_living = nb_living_has(live->living, number);
+        if (!reading->is_living)
+            continue;
+        reading->code = read_entry(&reading->drawn, live, view, number);
+        units += expected_cost(reading, labels);
+    }
+}
+
+/* Adds what was read to the fit, until the units are used up; the rest is read again by the next
+ * slice, from the counts that there are then. Returns as read_sample. */
+static int add_readings(struct nb_refit_reader *reader, uint64_t most, uint64_t *units)
+{
+    const struct nb_live *live = reader->live;
+    size_t i = 0;
+    int rc = 0;
+    for (; rc == 0 && i < reader->size && *units < most; i++) {
+        const struct reading *reading = &reader->readings[i];
+        bool found = reading->code == 0;
+        if (!reading->is_living)
+            continue;
+        rc = unless_missing(reading->code);
+        if (rc == 0 && found)
+            rc = nb_stack_fit_add(live->fit, &reading->drawn.inputs,
+                                  reading->drawn.entry.change.label);
+        *units += cost_of(live, &reading->drawn, found);
+    }
+    nb_stack_fit_return(live->fit, reader->size - i);
     return rc;
 }
+
+/* Reads documents of the sample until all are read, or the units are used up. Returns 0,
+ * NB_CONFLICT (labels of the fit are gone) or another code. */
+static int read_sample(struct nb_live *live, const struct nb_view *view, uint64_t most,
+                       struct nb_refit_reader *reader, uint64_t *units)
+{
+    int rc = 0;
+    reader->live = live;
+    do {
+        read_entries(reader, view, most - *units);
+        nb_helpers_run(reader->helpers, reader->size, read_rest, reader);
+        rc = add_readings(reader, most, units);
+    } while (rc == 0 && reader->size > 0 && *units < most);
+    return rc;
+}
+
+/* ---- the twin's pass, and the end ------------------------------------------------------------ */
 
 /* Replaces the old weights by the new ones. */
 static int end(struct nb_live *live)
@@ -277,18 +395,18 @@ struct nb_stack_weights *nb_refit_weights(const struct nb_live *live)
 }
 
 int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t most,
-                   struct nb_drawn *drawn)
+                   struct nb_refit_reader *reader)
 {
+    struct nb_drawn *drawn = &reader->readings[0].drawn;
     uint64_t units = 0;
-    uint64_t next;
     uint64_t cost;
     if (live->fit == NULL)
         return 0;
     int rc = nb_refit_list(live, view);
     if (rc == 0 && live->pass != NULL)
         return pass_slice(live, view, most, drawn);
-    while (rc == 0 && units < most && nb_stack_fit_next(live->fit, &next))
-        rc = read_one(live, view, drawn, next, &units);
+    if (rc == 0)
+        rc = read_sample(live, view, most, reader, &units);
     if (rc == NB_CONFLICT)
         return nb_refit_begin(live, view, NB_REFIT_OF_GROWTH);
     for (; rc == 0 && units < most && !nb_stack_fit_is_done(live->fit); units += cost)

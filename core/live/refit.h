@@ -15,6 +15,9 @@
  * The progress of a refit is kept in memory only. The stored numbers say that one began: if it is
  * lost, because the process ended or a commit failed, it begins again with a REFIT entry before the
  * next change of the model.
+ *
+ * The inputs of the documents of a slice are computed on several threads: the counts do not change
+ * meanwhile, and the fit takes the inputs in the order of the sample, so it is as of one thread.
  */
 #ifndef NB_CORE_LIVE_REFIT_H
 #define NB_CORE_LIVE_REFIT_H
@@ -61,10 +64,15 @@ int nb_refit_begin(struct nb_live *live, const struct nb_view *view, enum nb_ord
  * constants or have missed documents, or nb_order_wants_idle.
  */
 enum nb_order_refit nb_refit_why(const struct nb_live *live);
+/* Memory and threads for reading documents; used for one slice after the other. */
+struct nb_refit_reader;
+/* NULL: out of memory. */
+struct nb_refit_reader *nb_refit_reader_new(void);
+void nb_refit_reader_free(struct nb_refit_reader **reader);
 /* Runs one slice, of `most` units of work. Does nothing if no refit is under way. */
-enum { NB_REFIT_UNITS = 2500000 }; /* 5 to 8 ms */
+enum { NB_REFIT_UNITS = 2500000 }; /* 5 to 8 ms of one thread */
 int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t most,
-                   struct nb_drawn *drawn);
+                   struct nb_refit_reader *reader);
 /* Drops the refit that is under way. The stored numbers still say that it began. */
 void nb_refit_drop(struct nb_live *live);
 /* The new weights during the twin's pass, when they learn from changes, too; else NULL. */

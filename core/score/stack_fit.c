@@ -113,6 +113,12 @@ bool nb_stack_fit_next(struct nb_stack_fit *fit, uint64_t *number)
     return true;
 }
 
+void nb_stack_fit_return(struct nb_stack_fit *fit, size_t count)
+{
+    assert(count <= fit->next - fit->size);
+    fit->next -= (uint32_t)count;
+}
+
 static int begin_labels(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs)
 {
     struct nb_stack_inputs *own = &fit->inputs;

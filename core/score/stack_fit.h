@@ -29,6 +29,10 @@ size_t nb_stack_fit_memory(const struct nb_stack_fit *fit);
 
 /* Sets *number to that of the next document whose inputs are wanted. false: there is none left. */
 bool nb_stack_fit_next(struct nb_stack_fit *fit, uint64_t *number);
+/* The last `count` documents that nb_stack_fit_next gave were not read: they are the next ones
+ * again.
+ */
+void nb_stack_fit_return(struct nb_stack_fit *fit, size_t count);
 /* Takes the inputs of a document over, about 20 bytes for each label and field that the document
  * has. Of more than two labels, ones that the first document's inputs did not have are left out.
  * Returns 0, NB_CONFLICT (a label of the first document's inputs is missing, or there were at most
