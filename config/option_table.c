@@ -453,6 +453,11 @@ static const struct nb_option options[] = {
      "Name of this node among the others, of letters, digits, '-' and '_'. Empty: the name of the "
      "machine and the port of [server] listen.",
      NB_RESTART},
+    {"cluster", "url", NB_OPTION_STRING, AT(cluster_url), 0, 255, NULL, "",
+     "Address at which administrators reach this node, http://HOST:PORT or https://. It tells the "
+     "others, so that bayesc cluster status and check find all nodes by asking one. Empty: they "
+     "do not find this one.",
+     NB_RESTART},
     {"cluster", "peers", NB_OPTION_STRING, AT(cluster_peers), 0, LIST_BYTES, NULL, "",
      "Addresses of other nodes (http://HOST:PORT or https://), separated by commas. With them the "
      "stream is cut: changes that all known nodes have go, and a node that needs one of these "

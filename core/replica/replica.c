@@ -43,9 +43,9 @@ static void note_delivered(struct nb_replica *r, const struct nb_relayed *here, 
 {
     r->link.hash = here->link.hash;
     r->link.chain = here->link.chain;
-    nb_chain_add(&r->chain, here->position, here->link.chain);
     nb_attest_note(r, here->position, news);
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->lock); /* others read the chain */
+    nb_chain_add(&r->chain, here->position, here->link.chain);
     r->tip = nb_chain_last(&r->chain);
     pthread_mutex_unlock(&r->lock);
     atomic_store(&r->delivered, here->position);
@@ -260,4 +260,21 @@ uint64_t nb_replica_delivered_hash(const struct nb_replica *r)
 uint64_t nb_replica_delivered(const struct nb_replica *r)
 {
     return atomic_load(&r->delivered);
+}
+
+struct nb_chained nb_replica_told(struct nb_replica *r)
+{
+    pthread_mutex_lock(&r->lock);
+    struct nb_chained tip = r->tip;
+    pthread_mutex_unlock(&r->lock);
+    return tip;
+}
+
+int nb_replica_agrees(struct nb_replica *r, struct nb_chained told)
+{
+    uint64_t own;
+    pthread_mutex_lock(&r->lock);
+    bool is_known = nb_chain_at(&r->chain, told.position, &own);
+    pthread_mutex_unlock(&r->lock);
+    return is_known ? own == told.chain : -1;
 }

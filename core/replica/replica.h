@@ -52,6 +52,12 @@ uint64_t nb_replica_delivered(const struct nb_replica *replica);
  * stream still has it: a stream that has lost its end goes on with others. */
 uint64_t nb_replica_delivered_hash(const struct nb_replica *replica);
 
+/* What it was given up to the last one, for other nodes to compare; and whether this node was given
+ * the same as another one that tells so: 1 yes, 0 no, -1 it is not known, because this node has not
+ * come so far, or was there too long ago. */
+struct nb_chained nb_replica_told(struct nb_replica *replica);
+int nb_replica_agrees(struct nb_replica *replica, struct nb_chained told);
+
 struct nb_delivery {
     uint64_t position;
     const char *id;

@@ -24,8 +24,8 @@ struct nb_replica {
     atomic_bool is_stopping;
     atomic_bool is_astray; /* it was given what the stream does not have: `astray` says so */
     /* The follower's (attest.h): */
-    struct nb_link link; /* at `delivered` */
-    struct nb_chain chain;
+    struct nb_link link;   /* at `delivered` */
+    struct nb_chain chain; /* added to with the lock held */
     struct nb_error astray;
     uint64_t news; /* the last position with something that others should confirm, by two: */
     uint64_t attested_by[2];

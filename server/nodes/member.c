@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Written form: a byte for the format, 1; varints: place in the stream, version of the tokenizer,
- * version of applying, kinds of operations. What follows is passed over.
+ * version of applying, kinds of operations. An older program ends here. Strings: the URL, the
+ * program's version; what it was given: a varint, the place, and its chain, 8 bytes. What follows
+ * is passed over.
  */
 #include "server/nodes/member.h"
 
@@ -30,7 +32,35 @@ int nb_member_write(const struct nb_member *m, struct nb_buffer *out)
     nb_pack_varint(&w, m->tokenizer);
     nb_pack_varint(&w, m->apply);
     nb_pack_varint(&w, m->kinds);
+    nb_pack_string(&w, nb_string_of(m->url));
+    nb_pack_string(&w, nb_string_of(m->version));
+    nb_pack_varint(&w, m->told.position);
+    nb_pack_u64(&w, m->told.chain);
     return w.code;
+}
+
+/* What others have written is shown to people: printable ASCII that fits, or nothing. */
+static void read_text(struct nb_unpacker *u, char *to, size_t most)
+{
+    struct nb_string text = nb_unpack_string(u);
+    bool good = !u->failed && text.length <= most;
+    for (size_t i = 0; good && i < text.length; i++)
+        good = text.bytes[i] > ' ' && text.bytes[i] <= '~';
+    to[0] = '\0';
+    if (!good || text.length == 0)
+        return;
+    memcpy(to, text.bytes, text.length);
+    to[text.length] = '\0';
+}
+
+static void read_more(struct nb_unpacker *u, struct nb_member *m)
+{
+    read_text(u, m->url, NB_MEMBER_URL_MOST);
+    if (strncmp(m->url, "http://", 7) != 0 && strncmp(m->url, "https://", 8) != 0)
+        m->url[0] = '\0';
+    read_text(u, m->version, NB_MEMBER_VERSION_MOST);
+    m->told.position = nb_unpack_varint(u);
+    m->told.chain = nb_unpack_u64(u);
 }
 
 bool nb_member_read(struct nb_member *m, struct nb_string written)
@@ -41,6 +71,10 @@ bool nb_member_read(struct nb_member *m, struct nb_string written)
     m->tokenizer = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
     m->apply = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
     m->kinds = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
+    m->url[0] = m->version[0] = '\0';
+    m->told = (struct nb_chained){.position = 0};
+    if (!u.failed && !nb_unpacker_done(&u))
+        read_more(&u, m);
     return !u.failed && format == FORMAT;
 }
 

@@ -12,8 +12,14 @@
 
 #include "core/base/buffer.h"
 #include "core/base/string.h"
+#include "core/replica/chain.h"
 
-enum { NB_MEMBER_NAME_MOST = 64, NB_MEMBERS_MOST = 1000 };
+enum {
+    NB_MEMBER_NAME_MOST = 64,
+    NB_MEMBER_URL_MOST = 255,
+    NB_MEMBER_VERSION_MOST = 31,
+    NB_MEMBERS_MOST = 1000
+};
 
 struct nb_member {
     char name[NB_MEMBER_NAME_MOST + 1]; /* is not written: the subject has it */
@@ -21,6 +27,10 @@ struct nb_member {
     uint32_t tokenizer, apply;          /* versions that it has */
     uint32_t kinds;                     /* of operations that it knows: those below this number */
     int64_t heard;                      /* is not written: when, by the clock of NATS, in ns */
+    /* Of an older program: empty, as of a node that has none. */
+    char url[NB_MEMBER_URL_MOST + 1];
+    char version[NB_MEMBER_VERSION_MOST + 1]; /* of its program */
+    struct nb_chained told;                   /* what it was given (core/replica/chain.h) */
 };
 
 /* Makes what stands for a node in the subject of a message of `text`: other bytes than letters,
@@ -29,7 +39,8 @@ void nb_member_name(char name[NB_MEMBER_NAME_MOST + 1], struct nb_string text);
 
 /* Appends what a node tells. Returns 0 or NB_NO_MEMORY. */
 int nb_member_write(const struct nb_member *member, struct nb_buffer *out);
-/* Reads that; false: it is something else. A newer node may tell more. */
+/* Reads that; false: it is something else. A newer node may tell more, an older one less. An URL
+ * that cannot be one is left out. */
 bool nb_member_read(struct nb_member *member, struct nb_string written);
 
 /* When a member counts. */

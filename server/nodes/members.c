@@ -16,7 +16,10 @@
 #include "core/base/clock.h"
 #include "core/live/state.h"
 #include "core/replica/operation.h"
+#include "core/replica/replica.h"
 #include "server/base/log.h"
+#include "server/base/version.h"
+#include "server/nodes/known.h"
 #include "server/nodes/member.h"
 #include "server/nodes/nodes_state.h"
 
@@ -85,11 +88,18 @@ static natsStatus make(struct nb_members *m, jsCtx *context)
 
 static natsStatus announce(struct nb_members *m, jsCtx *context)
 {
-    const struct nb_member self = {.applied = atomic_load(&m->nodes->engine->standing.applied),
-                                   .tokenizer = NB_TOKENIZER_VERSION,
-                                   .apply = NB_APPLY_VERSION,
-                                   .kinds = NB_OPERATION_KINDS};
+    struct nb_nodes *n = m->nodes;
+    struct nb_member self = {.applied = atomic_load(&n->engine->standing.applied),
+                             .tokenizer = NB_TOKENIZER_VERSION,
+                             .apply = NB_APPLY_VERSION,
+                             .kinds = NB_OPERATION_KINDS,
+                             .version = NB_PROGRAM_VERSION};
     struct nb_buffer written = {0};
+    (void)snprintf(self.url, sizeof self.url, "%s", n->config->cluster_url); /* it fits */
+    pthread_rwlock_rdlock(&n->using);
+    if (n->replica != NULL)
+        self.told = nb_replica_told(n->replica);
+    pthread_rwlock_unlock(&n->using);
     natsStatus s = nb_member_write(&self, &written) == 0 ? NATS_OK : NATS_NO_MEMORY;
     if (s == NATS_OK)
         s = js_Publish(NULL, context, m->subject, written.bytes, (int)written.length, NULL, NULL);
@@ -110,11 +120,10 @@ static natsStatus add(struct nb_members *m, natsMsg *message, uint64_t *pending)
     *pending = about->NumPending;
     one->heard = about->Timestamp;
     jsMsgMetaData_Destroy(about);
-    if (dot == NULL || strlen(dot + 1) > NB_MEMBER_NAME_MOST || m->count == NB_MEMBERS_MOST ||
-        !nb_member_read(one, bytes))
+    if (dot == NULL || m->count == NB_MEMBERS_MOST || !nb_member_read(one, bytes))
         return NATS_OK;
-    memcpy(one->name, dot + 1, strlen(dot + 1) + 1);
-    m->count++;
+    nb_member_name(one->name, nb_string_of(dot + 1));
+    m->count += strcmp(one->name, dot + 1) == 0; /* else no node has written it */
     return NATS_OK;
 }
 
@@ -220,8 +229,11 @@ static natsStatus do_round(struct nb_members *m, jsCtx *context)
     if (s == NATS_OK)
         s = read_all(m, context);
     const struct nb_member_ages ages = ages_of(m);
-    if (s == NATS_OK)
+    if (s == NATS_OK) {
         note_oldest(m, &ages);
+        if (nb_known_set(m->nodes->known, m->nodes, m->list, m->count, m->name, &ages) != 0)
+            s = NATS_NO_MEMORY;
+    }
     if (s == NATS_OK)
         s = cut(m, context, &ages);
     if (s != NATS_OK) /* it may have been deleted */

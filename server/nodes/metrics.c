@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/nodes/metrics.h"
 
+#include <stdlib.h>
+
 #include "server/base/metrics.h"
+#include "server/nodes/known.h"
 #include "server/nodes/nodes.h"
 
 struct gauge {
@@ -34,6 +37,42 @@ static int write_queue(const struct nb_nodes_state *state, struct nb_buffer *out
                                       (unsigned long long)state->queue_refused);
 }
 
+static int write_member(const struct nb_known_member *m, const char *name, double value,
+                        struct nb_buffer *out)
+{
+    return nb_buffer_printf(out, "bayesd_cluster_member_%s{member=\"%s\"} %.17g\n", name,
+                            m->said.name, value);
+}
+
+/* Of each member as this node has heard of it. */
+static int write_members(struct nb_nodes *nodes, struct nb_buffer *out)
+{
+    struct nb_known_member *list = NULL;
+    size_t count, k;
+    int rc = nb_nodes_members(nodes, &list, &count, NULL);
+    if (rc == 0)
+        rc = nb_buffer_puts(out, "# HELP bayesd_cluster_member_applied Place in the stream that "
+                                 "the node has told last.\n"
+                                 "# TYPE bayesd_cluster_member_applied gauge\n");
+    for (k = 0; rc == 0 && k < count; k++)
+        rc = write_member(&list[k], "applied", (double)list[k].said.applied, out);
+    if (rc == 0)
+        rc = nb_buffer_puts(out, "# HELP bayesd_cluster_member_silent_seconds Time since the "
+                                 "node's last word.\n"
+                                 "# TYPE bayesd_cluster_member_silent_seconds gauge\n");
+    for (k = 0; rc == 0 && k < count; k++)
+        rc = write_member(&list[k], "silent_seconds", (double)list[k].silence / 1e9, out);
+    if (rc == 0)
+        rc = nb_buffer_puts(out, "# HELP bayesd_cluster_member_agrees Whether the node was given "
+                                 "the same by the stream as this one.\n"
+                                 "# TYPE bayesd_cluster_member_agrees gauge\n");
+    for (k = 0; rc == 0 && k < count; k++)
+        if (list[k].agrees >= 0)
+            rc = write_member(&list[k], "agrees", list[k].agrees, out);
+    free(list);
+    return rc;
+}
+
 int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out)
 {
     struct nb_nodes_state state;
@@ -55,6 +94,8 @@ int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out)
     int rc = write_all(gauges, sizeof gauges / sizeof *gauges, out);
     if (rc == 0 && state.queues)
         rc = write_queue(&state, out);
+    if (rc == 0)
+        rc = write_members(nodes, out);
     return rc != 0 || state.publishing == NULL
                ? rc
                : nb_latency_write(state.publishing, "cluster_publish_seconds",

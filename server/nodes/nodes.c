@@ -21,6 +21,7 @@
 #include "core/replica/replica.h"
 #include "server/base/log.h"
 #include "server/nodes/follow.h"
+#include "server/nodes/known.h"
 #include "server/nodes/members.h"
 #include "server/nodes/nodes_state.h"
 #include "server/nodes/place.h"
@@ -83,6 +84,11 @@ int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
         return nb_error_no_memory(error);
     n->engine = engine;
     n->config = config;
+    n->known = nb_known_new();
+    if (n->known == NULL) {
+        free(n);
+        return nb_error_no_memory(error);
+    }
     pthread_mutex_init(&n->lock, NULL);
     pthread_rwlock_init(&n->using, NULL);
     n->kinds = NB_OPERATION_KINDS; /* until it has heard of the others */
@@ -91,12 +97,14 @@ int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
     (void)snprintf(n->reason, sizeof n->reason, "it has not found the stream yet");
     int rc = nb_nodes_queue_open(n, error);
     if (rc != 0) {
+        nb_known_free(&n->known);
         free(n);
         return rc;
     }
     rc = pthread_create(&n->thread, NULL, nodes_main, n);
     if (rc != 0) {
         nb_queue_free(&n->queue);
+        nb_known_free(&n->known);
         free(n);
         return nb_error_errno(error, rc, "starting the thread that follows the cluster");
     }
@@ -128,6 +136,7 @@ void nb_nodes_stop(struct nb_nodes **nodes)
     nb_queue_free(&n->queue);
     nb_stream_close(&n->stream);
     nats_Close();
+    nb_known_free(&n->known);
     pthread_rwlock_destroy(&n->using);
     pthread_mutex_destroy(&n->lock);
     free(n);

@@ -14,6 +14,7 @@
 
 struct nb_config;
 struct nb_engine;
+struct nb_known;
 struct nb_members;
 struct nb_queue;
 struct nb_replica;
@@ -41,6 +42,7 @@ struct nb_nodes {
     uint64_t refused;       /* of the queue, that were logged; the thread's, as the next */
     uint64_t created;       /* of the stream; the thread's */
     struct nb_members *members;
+    struct nb_known *known;
 };
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/nodes/route.h"
 
+#include <stdlib.h>
+
 #include "core/replica/digest.h"
 #include "server/json/emit.h"
+#include "server/nodes/known.h"
 #include "server/nodes/nodes.h"
 #include "server/request/answer.h"
 #include "server/request/catch_up.h"
@@ -51,4 +54,60 @@ void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes)
     if (!state.connected && state.reason[0] != '\0')
         nb_emit_member_text(e, "reason", state.reason);
     nb_emit_close(e, '}');
+}
+
+static void emit_member(struct nb_emitter *e, const struct nb_known_member *m, uint64_t last)
+{
+    const struct nb_member *said = &m->said;
+    nb_emit_open(e, '{');
+    nb_emit_member_text(e, "name", said->name);
+    nb_emit_flag(e, "self", m->is_self);
+    if (said->url[0] != '\0')
+        nb_emit_member_text(e, "url", said->url);
+    nb_emit_member_u64(e, "applied", said->applied);
+    nb_emit_member_u64(e, "behind", last > said->applied ? last - said->applied : 0);
+    nb_emit_member_u64(e, "seconds", (uint64_t)(m->silence / 1000000000));
+    if (m->agrees >= 0) {
+        nb_emit_key(e, "agrees");
+        nb_emit_bool(e, m->agrees != 0);
+    }
+    if (said->version[0] != '\0')
+        nb_emit_member_text(e, "version", said->version);
+    nb_emit_member_u64(e, "tokenizer", said->tokenizer);
+    nb_emit_member_u64(e, "apply", said->apply);
+    nb_emit_member_u64(e, "operations", said->kinds);
+    nb_emit_close(e, '}');
+}
+
+static int emit_members(struct nb_emitter *e, struct nb_nodes *nodes, struct nb_error *error)
+{
+    struct nb_nodes_state state;
+    struct nb_known_member *members = NULL;
+    size_t count;
+    int rc = nb_nodes_members(nodes, &members, &count, error);
+    if (rc != 0)
+        return rc;
+    nb_nodes_state(nodes, &state);
+    for (size_t i = 0; i < count; i++)
+        emit_member(e, &members[i], state.applied + state.behind);
+    free(members);
+    return 0;
+}
+
+int nb_route_cluster_members(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_nodes *nodes = request->server->nodes;
+    struct nb_emitter e = nb_emit_begin(&request->reply.body);
+    int rc = 0;
+    nb_emit_open(&e, '{');
+    if (nodes != NULL)
+        nb_emit_nodes_state(&e, nodes);
+    nb_emit_key(&e, "members");
+    nb_emit_open(&e, '[');
+    if (nodes != NULL)
+        rc = emit_members(&e, nodes, error);
+    nb_emit_close(&e, ']');
+    nb_emit_close(&e, '}');
+    int written = nb_emit_end(&e);
+    return rc != 0 ? rc : nb_reply_written(request, written, error);
 }

@@ -205,6 +205,15 @@ def cluster_name(api):
     nats.stop()
 
 
+def cluster_url(api):
+    """What a node tells the others is where they, and administrators, find it."""
+    nats = Nats(api)
+    daemon = joined(node(api, nats.port, name="mail-1", url="https://mail1.example.org:8764"))
+    wait_for(lambda: [(one["name"], one.get("url")) for one in daemon.client.get("/v1/cluster").ok().json["members"]] ==
+             [("mail-1", "https://mail1.example.org:8764")], "it knows itself", 20, 0.1)
+    nats.stop()
+
+
 class Watched(Nats):
     """A nats-server that says what its streams have."""
 

@@ -124,7 +124,7 @@ class Node(Member):
 
     def __init__(self, name, binary, folder, site):
         super().__init__(name)
-        self.port, self.site, self.peers = ports.free_port(), site, ()
+        self.port, self.site, self.peers, self.more = ports.free_port(), site, (), {}
         self.key = os.path.join(folder, "cluster.key")
         with open(self.key, "w", encoding="ascii", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write(CLUSTER_KEY + "\n")
@@ -138,12 +138,15 @@ class Node(Member):
             cluster = {"servers": servers, "stream": STREAM, "replicas": 3, "cluster_key_file": self.key}
             if self.peers:
                 cluster["peers"] = ",".join(f"http://127.0.0.1:{peer.port}" for peer in self.peers)
-            found["cluster"] = {**cluster, **found.get("cluster", {})}
+            found["cluster"] = {**cluster, **self.more, **found.get("cluster", {})}
         return found
 
     def set_peers(self, peers):
         """From the next start on."""
         self.peers = peers
+        self.configure()
+
+    def configure(self):
         with open(os.path.join(self.daemon.folder, "bayesd.conf"), "w", encoding="utf-8") as file:
             file.write(config_text(self.settings()))
 

@@ -2,10 +2,12 @@
 #include "server/client/generative/cluster_nodes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "server/client/base/answer.h"
+#include "server/client/generative/cluster_members.h"
 #include "server/client/terminal/figure.h"
 #include "server/client/terminal/table.h"
 #include "server/client/terminal/terminal.h"
@@ -16,69 +18,60 @@ enum {
 };
 static const char STATUS[] = "status", CHECK[] = "check";
 
-struct node {
-    const char *url;
-    json_t *ready, *digest; /* NULL: it has not said it */
-    struct nb_error why;
-};
-
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static int ask(const struct nb_client *client, const char *url, const char *path, json_t **value,
-               struct nb_error *error)
-{
-    struct nb_call_target target = client->daemon;
-    const struct nb_call_request request = {.method = "GET", .path = path};
-    target.url = url;
-    target.patience = 0; /* a node that is not ready is what is looked for */
-    return nb_call_once(&target, &request, value, error);
-}
-
-static const json_t *standing_of(const struct node *node)
+static const json_t *standing_of(const struct nb_cluster_node *node)
 {
     return json_object_get(node->ready, "cluster");
 }
 
-static void get_ready(const struct nb_client *client, struct node *node)
+static void get_ready(const struct nb_client *client, struct nb_cluster_node *node)
 {
     json_decref(node->ready);
     node->ready = NULL;
     node->why = (struct nb_error){.code = 0};
-    if (ask(client, node->url, "/readyz", &node->ready, &node->why) == 0 &&
+    if (nb_cluster_ask(client, node->url, "/readyz", &node->ready, &node->why) == 0 &&
         standing_of(node) == NULL)
         (void)nb_error_set(&node->why, NB_UNUSABLE, "it is none of several nodes: no [cluster]");
 }
 
+static const char *name_of(const struct nb_cluster_node *node)
+{
+    return node->url != NULL ? node->url : nb_answer_text(node->member, "name");
+}
+
 /* 0, or the code of the first node that did not say how it stands. */
-static int get_all_ready(const struct nb_client *client, struct node *nodes, size_t count,
-                         struct nb_error *error)
+static int get_all_ready(const struct nb_client *client, struct nb_cluster_node *nodes,
+                         size_t count, struct nb_error *error)
 {
     int rc = 0;
     for (size_t i = 0; i < count; i++) {
-        get_ready(client, &nodes[i]);
+        if (nodes[i].is_asked)
+            get_ready(client, &nodes[i]);
         if (rc == 0 && nodes[i].why.code != 0)
-            rc = nb_error_set(error, nodes[i].why.code, "%s: %s", nodes[i].url, nodes[i].why.text);
+            rc = nb_error_set(error, nodes[i].why.code, "%s: %s", name_of(&nodes[i]),
+                              nodes[i].why.text);
     }
     return rc;
 }
 
 /* Of what the node knows when it has come to `number`; none if it is past that. */
-static int get_digest(const struct nb_client *client, struct node *node, uint64_t number,
+static int get_digest(const struct nb_client *client, struct nb_cluster_node *node, uint64_t number,
                       struct nb_error *error)
 {
     char path[64];
     json_decref(node->digest);
     node->digest = NULL;
     (void)snprintf(path, sizeof path, "/v1/state/digest?at=%llu", (unsigned long long)number);
-    int rc =
-        ask(client, node->url, number > 0 ? path : "/v1/state/digest", &node->digest, &node->why);
+    int rc = nb_cluster_ask(client, node->url, number > 0 ? path : "/v1/state/digest",
+                            &node->digest, &node->why);
     return rc == 0 || rc == NB_CONFLICT
                ? 0
                : nb_error_set(error, rc, "%s: %s", node->url, node->why.text);
 }
 
 /* The digests of all at the number of the one that is furthest. */
-static int get_digests(const struct nb_client *client, struct node *nodes, size_t count,
+static int get_digests(const struct nb_client *client, struct nb_cluster_node *nodes, size_t count,
                        struct nb_error *error)
 {
     uint64_t number = 0;
@@ -88,31 +81,44 @@ static int get_digests(const struct nb_client *client, struct node *nodes, size_
     }
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++)
-        rc = get_digest(client, &nodes[i], number, error);
+        if (nodes[i].ready != NULL)
+            rc = get_digest(client, &nodes[i], number, error);
     return rc;
 }
 
-/* Whether all have said a digest, and of one number. */
-static bool is_one_number(const struct node *nodes, size_t count)
+/* The first that has said how it stands, from `i` on; `count`: there is none. */
+static size_t next_ready(const struct nb_cluster_node *nodes, size_t count, size_t i)
 {
-    for (size_t i = 0; i < count; i++)
+    while (i < count && nodes[i].ready == NULL)
+        i++;
+    return i;
+}
+
+/* Whether all that have said how they stand have said a digest, and of one number. */
+static bool is_one_number(const struct nb_cluster_node *nodes, size_t count)
+{
+    size_t first = next_ready(nodes, count, 0);
+    for (size_t i = first; i < count; i = next_ready(nodes, count, i + 1))
         if (nodes[i].digest == NULL || nb_answer_number(nodes[i].digest, "number") !=
-                                           nb_answer_number(nodes[0].digest, "number"))
+                                           nb_answer_number(nodes[first].digest, "number"))
             return false;
     return true;
 }
 
-/* A digest is of the number at which a node is: asked again while they go on. */
-static int get_equal_digests(const struct nb_client *client, struct node *nodes, size_t count,
-                             struct nb_error *error)
+/* A digest is of the number at which a node is: asked again while they go on. Of a node that does
+ * not answer the code is returned, and the others have their digests. */
+static int get_equal_digests(const struct nb_client *client, struct nb_cluster_node *nodes,
+                             size_t count, struct nb_error *error)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NANOSECONDS};
     for (int i = 0; i < DIGESTS_MOST; i++) {
-        int rc = get_all_ready(client, nodes, count, error);
-        if (rc == 0)
-            rc = get_digests(client, nodes, count, error);
-        if (rc != 0 || is_one_number(nodes, count))
-            return rc;
+        int missing = get_all_ready(client, nodes, count, error);
+        struct nb_error why;
+        int rc = get_digests(client, nodes, count, &why);
+        if (rc != 0)
+            return nb_error_set(error, rc, "%s", why.text);
+        if (is_one_number(nodes, count))
+            return missing;
         (void)nanosleep(&pause, NULL); /* it may wake early */
     }
     return nb_error_set(error, NB_CALL_BUSY,
@@ -121,69 +127,97 @@ static int get_equal_digests(const struct nb_client *client, struct node *nodes,
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-static int compare(const struct node *nodes, size_t count, struct nb_error *error)
+static int compare(const struct nb_cluster_node *nodes, size_t count, struct nb_error *error)
 {
-    for (size_t i = 1; i < count; i++)
+    size_t first = next_ready(nodes, count, 0);
+    for (size_t i = first; i < count; i = next_ready(nodes, count, i + 1))
         if (strcmp(nb_answer_text(nodes[i].digest, "digest"),
-                   nb_answer_text(nodes[0].digest, "digest")) != 0)
+                   nb_answer_text(nodes[first].digest, "digest")) != 0)
             return nb_error_set(error, NB_CORRUPT, "%s and %s have not learned the same",
-                                nodes[0].url, nodes[i].url);
+                                nodes[first].url, nodes[i].url);
     return 0;
 }
 
-static void add_status(struct nb_table *table, const struct node *node)
+static void add_number(struct nb_table *table, const json_t *object, const char *name)
 {
-    static const char *const NUMBERS[] = {"applied", "behind"};
+    bool is_there = json_object_get(object, name) != NULL;
+    nb_table_cell(table, "%s", is_there ? nb_figure_of(nb_answer_number(object, name)).text : "-");
+}
+
+/* What another node has heard of it. */
+static void add_heard(struct nb_table *table, const struct nb_cluster_node *node)
+{
+    const char *version = nb_answer_text(node->member, "version");
+    nb_table_cell(table, "%s", nb_shown(nb_answer_text(node->member, "name")).text);
+    add_number(table, node->member, "seconds");
+    nb_table_cell(table, "%s", version[0] == '\0' ? "-" : nb_shown(version).text);
+}
+
+/* Of a node that was not asked, what another one has heard. */
+static void add_status(struct nb_table *table, const struct nb_cluster_node *node, bool has_heard)
+{
     const json_t *cluster = standing_of(node);
+    const json_t *places = cluster != NULL ? cluster : node->member;
     bool is_connected = json_is_true(json_object_get(cluster, "connected"));
-    nb_table_cell(table, "%s", node->url);
+    nb_table_cell(table, "%s", node->url == NULL ? "-" : nb_shown(node->url).text);
+    if (has_heard)
+        add_heard(table, node);
     nb_table_cell(table, "%s", cluster == NULL ? "-" : is_connected ? "yes" : "no");
-    for (size_t k = 0; k < sizeof NUMBERS / sizeof NUMBERS[0]; k++)
-        nb_table_cell(table, "%s",
-                      cluster == NULL ? "-"
-                                      : nb_figure_of(nb_answer_number(cluster, NUMBERS[k])).text);
-    nb_table_cell(table, "%s",
-                  json_object_get(cluster, "queued") == NULL
-                      ? "-"
-                      : nb_figure_of(nb_answer_number(cluster, "queued")).text);
+    add_number(table, places, "applied");
+    add_number(table, places, "behind");
+    add_number(table, cluster, "queued");
     nb_table_cell(table, "%s",
                   cluster == NULL ? node->why.text
                                   : nb_shown(nb_answer_text(cluster, "reason")).text);
 }
 
-static void print_status(const struct node *nodes, size_t count)
+/* Whether one node has named the others. */
+static bool are_found(const struct nb_cluster_node *nodes, size_t count)
+{
+    return count > 0 && nodes[0].member != NULL;
+}
+
+static void print_status(const struct nb_cluster_node *nodes, size_t count)
 {
     static const char *const HEAD[] = {"node",    "connected", ">applied",
                                        ">behind", ">queued",   "reason"};
+    static const char *const FOUND[] = {"node",     "name",    ">heard",  "version", "connected",
+                                        ">applied", ">behind", ">queued", "reason"};
+    bool is_found = are_found(nodes, count);
     struct nb_table table;
-    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    nb_table_head(&table, is_found ? FOUND : HEAD,
+                  is_found ? sizeof FOUND / sizeof FOUND[0] : sizeof HEAD / sizeof HEAD[0]);
     for (size_t i = 0; i < count; i++)
-        add_status(&table, &nodes[i]);
+        add_status(&table, &nodes[i], is_found);
     nb_table_print(&table, stdout);
     nb_table_deinit(&table);
 }
 
-static void print_digests(const struct node *nodes, size_t count)
+static void print_digests(const struct nb_cluster_node *nodes, size_t count)
 {
     static const char *const HEAD[] = {"node", ">number", "digest"};
     struct nb_table table;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
     for (size_t i = 0; i < count; i++) {
-        uint64_t number = nb_answer_number(nodes[i].digest, "number");
-        nb_table_cell(&table, "%s", nodes[i].url);
-        nb_table_cell(&table, "%s", nodes[i].digest == NULL ? "-" : nb_figure_of(number).text);
-        nb_table_cell(&table, "%s", nb_answer_text(nodes[i].digest, "digest"));
+        const char *digest = nb_answer_text(nodes[i].digest, "digest");
+        nb_table_cell(&table, "%s", nb_shown(name_of(&nodes[i])).text);
+        add_number(&table, nodes[i].digest, "number");
+        nb_table_cell(&table, "%s",
+                      digest[0] != '\0'      ? nb_shown(digest).text
+                      : nodes[i].url == NULL ? "it tells no URL"
+                                             : nodes[i].why.text);
     }
     nb_table_print(&table, stdout);
     nb_table_deinit(&table);
 }
 
-static int print_json(const struct node *nodes, size_t count, struct nb_error *error)
+static int print_json(const struct nb_cluster_node *nodes, size_t count, struct nb_error *error)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < count; i++) {
-        json_t *row = json_pack("{s:s, s:O*, s:O*}", "url", nodes[i].url, "ready", nodes[i].ready,
-                                "digest", nodes[i].digest);
+        json_t *row =
+            json_pack("{s:s*, s:O*, s:O*, s:O*}", "url", nodes[i].url, "member", nodes[i].member,
+                      "ready", nodes[i].ready, "digest", nodes[i].digest);
         if (row != NULL && nodes[i].why.code != 0)
             (void)json_object_set_new(row, "error", json_string(nodes[i].why.text));
         (void)json_array_append_new(rows, row);
@@ -201,8 +235,8 @@ bool nb_cluster_is_of_nodes(const char *argument)
     return strcmp(argument, STATUS) == 0 || strcmp(argument, CHECK) == 0;
 }
 
-static int print(const struct nb_client *client, bool has_digests, const struct node *nodes,
-                 size_t count, struct nb_error *error)
+static int print(const struct nb_client *client, bool has_digests,
+                 const struct nb_cluster_node *nodes, size_t count, struct nb_error *error)
 {
     if (client->json)
         return print_json(nodes, count, error);
@@ -210,26 +244,43 @@ static int print(const struct nb_client *client, bool has_digests, const struct 
     return 0;
 }
 
+static int look(const struct nb_client *client, bool checks, struct nb_cluster_node *nodes,
+                size_t count, struct nb_error *error)
+{
+    struct nb_error other;
+    int rc = (checks ? get_equal_digests : get_all_ready)(client, nodes, count, error);
+    int printed = print(client, checks, nodes, count, rc == 0 ? error : &other);
+    if (rc == 0)
+        rc = printed;
+    /* That two differ is worse than that a third one is away. */
+    if (checks && is_one_number(nodes, count) && compare(nodes, count, &other) != 0)
+        return nb_error_set(error, other.code, "%s", other.text);
+    return rc;
+}
+
 int nb_cluster_nodes(const struct nb_client *client, char **arguments, size_t count,
                      struct nb_error *error)
 {
-    struct node nodes[NB_CLUSTER_NODES_MOST] = {{.url = client->daemon.url}};
-    struct nb_error unprinted;
-    bool checks = strcmp(arguments[0], CHECK) == 0;
-    size_t size = count == 1 ? 1 : count - 1;
+    struct nb_cluster_node *nodes = NULL;
+    json_t *reply = NULL;
+    size_t size = count - 1;
+    int rc = 0;
     if (size > NB_CLUSTER_NODES_MOST)
         return nb_error_set(error, NB_CLIENT_USAGE, "more than %d nodes", NB_CLUSTER_NODES_MOST);
-    for (size_t i = 1; i < count; i++)
-        nodes[i - 1].url = arguments[i];
-    int rc = (checks ? get_equal_digests : get_all_ready)(client, nodes, size, error);
-    int printed = print(client, checks, nodes, size, rc == 0 ? error : &unprinted);
+    if (size <= 1)
+        rc = nb_cluster_find(client, size == 0 ? client->daemon.url : arguments[1], &nodes, &size,
+                             &reply, error);
+    else if ((nodes = calloc(size, sizeof *nodes)) == NULL)
+        rc = nb_error_no_memory(error);
+    for (size_t i = 1; rc == 0 && i < count && count > 2; i++)
+        nodes[i - 1] = (struct nb_cluster_node){.url = arguments[i], .is_asked = true};
     if (rc == 0)
-        rc = printed;
-    if (rc == 0 && checks)
-        rc = compare(nodes, size, error);
-    for (size_t i = 0; i < size; i++) {
+        rc = look(client, strcmp(arguments[0], CHECK) == 0, nodes, size, error);
+    for (size_t i = 0; nodes != NULL && i < size; i++) {
         json_decref(nodes[i].ready);
         json_decref(nodes[i].digest);
     }
+    json_decref(reply);
+    free(nodes);
     return rc;
 }

@@ -708,6 +708,13 @@ START_TEST(a_misled_node_finds_out)
     ck_assert_uint_gt(train_one(&a.nodes[0], "five"), 0);
     wait_until_applied(&a.nodes[1], length_of(&a.stream));
     ck_assert(!atomic_load(&a.nodes[0].is_astray) && !atomic_load(&a.nodes[1].is_astray));
+    struct nb_chained told = nb_replica_told(n->replica);
+    ck_assert_uint_ge(told.position, 3);
+    ck_assert_int_eq(nb_replica_agrees(a.nodes[0].replica, told), 0);
+    told = nb_replica_told(a.nodes[1].replica);
+    ck_assert_int_eq(nb_replica_agrees(a.nodes[1].replica, told), 1);
+    told.position += 1000; /* where nobody is yet */
+    ck_assert_int_eq(nb_replica_agrees(a.nodes[0].replica, told), -1);
     stop(n);
     atomic_store(&n->is_astray, false);
     struct nb_error error = {0};

@@ -9,8 +9,14 @@
 
 START_TEST(reads_what_it_has_written)
 {
-    const struct nb_member told = {
-        .applied = UINT64_MAX, .tokenizer = 12, .apply = UINT32_MAX, .kinds = 5};
+    const struct nb_member told = {.applied = UINT64_MAX,
+                                   .tokenizer = 12,
+                                   .apply = UINT32_MAX,
+                                   .kinds = 5,
+                                   .url = "https://mail1:8764",
+                                   .version = "1.2.3",
+                                   .told = {7, UINT64_MAX}};
+    const size_t of_older_nodes = 1 + 10 + 1 + 5 + 1;
     struct nb_member read = {.heard = 7};
     struct nb_buffer written = {0};
     ck_assert_int_eq(nb_member_write(&told, &written), 0);
@@ -20,13 +26,36 @@ START_TEST(reads_what_it_has_written)
     ck_assert_uint_eq(read.apply, UINT32_MAX);
     ck_assert_uint_eq(read.kinds, 5);
     ck_assert(read.heard == 7);
+    ck_assert_str_eq(read.url, told.url);
+    ck_assert_str_eq(read.version, told.version);
+    ck_assert(read.told.position == 7 && read.told.chain == UINT64_MAX);
     for (size_t i = 0; i < written.length; i++)
-        ck_assert(!nb_member_read(&read, (struct nb_string){written.bytes, i}));
+        ck_assert((i == of_older_nodes) ==
+                  nb_member_read(&read, (struct nb_string){written.bytes, i}));
     ck_assert_int_eq(nb_buffer_append(&written, "more", 4), 0); /* of a newer node */
     ck_assert(nb_member_read(&read, nb_buffer_string(&written)));
     written.bytes[0]++;
     ck_assert(!nb_member_read(&read, nb_buffer_string(&written)));
     nb_buffer_deinit(&written);
+}
+END_TEST
+
+/* What others write is shown: of an address that is none, nothing is. */
+START_TEST(passes_over_addresses_that_are_none)
+{
+    static const char *const urls[] = {"ftp://x",         "javascript:alert(1)", "http://a b",
+                                       "https://\x1b[0m", "https://\xC3\xA4",    ""};
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        struct nb_member told = {.applied = 3, .version = "a\nb", .told = {7, 8}}, read;
+        struct nb_buffer written = {0};
+        strcpy(told.url, urls[i]);
+        ck_assert_int_eq(nb_member_write(&told, &written), 0);
+        ck_assert(nb_member_read(&read, nb_buffer_string(&written)));
+        ck_assert_str_eq(read.url, "");
+        ck_assert_str_eq(read.version, "");
+        ck_assert(read.told.chain == 8);
+        nb_buffer_deinit(&written);
+    }
 }
 END_TEST
 
@@ -43,23 +72,27 @@ START_TEST(a_name_is_one_word_of_a_subject)
 END_TEST
 
 enum { NOW = 1000, KNOWN = 100, ALIVE = 10 };
+#define MEMBER(name_, applied_, kinds_, heard_)                                                    \
+    {                                                                                              \
+        .name = name_, .applied = (applied_), .kinds = (kinds_), .heard = (heard_)                 \
+    }
 
 static const struct {
     struct nb_member members[4];
     size_t count;
     uint64_t cut;
 } cuts[] = {
-    {{{"", 0, 0, 0, 8, 0}}, 0, 0},
-    {{{"a", 9, 1, 1, 8, NOW}}, 1, 0},                         /* alone: nobody has its store */
-    {{{"b", 9, 1, 1, 8, NOW}, {"c", 9, 1, 1, 8, NOW}}, 2, 0}, /* without itself */
-    {{{"a", 9, 1, 1, 8, NOW}, {"b", 7, 1, 1, 8, NOW}}, 2, 6}, /* the slower one */
-    {{{"a", 5, 1, 1, 8, NOW}, {"b", 7, 1, 1, 8, NOW}}, 2, 4}, /* which may be itself */
-    {{{"a", 5, 1, 1, 8, NOW - 999}, {"b", 7, 1, 1, 8, NOW}}, 2, 4} /* however long ago */,
-    {{{"a", 9, 1, 1, 8, NOW}, {"b", 8, 1, 1, 8, NOW}, {"c", 2, 1, 1, 8, NOW - KNOWN}}, 3, 1},
-    {{{"a", 9, 1, 1, 8, NOW}, {"b", 8, 1, 1, 8, NOW}, {"c", 2, 1, 1, 8, NOW - KNOWN - 1}}, 3, 7},
-    {{{"a", 9, 1, 1, 8, NOW}, {"b", 8, 1, 1, 8, NOW - ALIVE}}, 2, 7},
-    {{{"a", 9, 1, 1, 8, NOW}, {"b", 8, 1, 1, 8, NOW - ALIVE - 1}}, 2, 0}, /* nobody is alive */
-    {{{"a", 9, 1, 1, 8, NOW}, {"b", 0, 1, 1, 8, NOW}}, 2, 0},
+    {{MEMBER("", 0, 8, 0)}, 0, 0},
+    {{MEMBER("a", 9, 8, NOW)}, 1, 0},                         /* alone: nobody has its store */
+    {{MEMBER("b", 9, 8, NOW), MEMBER("c", 9, 8, NOW)}, 2, 0}, /* without itself */
+    {{MEMBER("a", 9, 8, NOW), MEMBER("b", 7, 8, NOW)}, 2, 6}, /* the slower one */
+    {{MEMBER("a", 5, 8, NOW), MEMBER("b", 7, 8, NOW)}, 2, 4}, /* which may be itself */
+    {{MEMBER("a", 5, 8, NOW - 999), MEMBER("b", 7, 8, NOW)}, 2, 4} /* however long ago */,
+    {{MEMBER("a", 9, 8, NOW), MEMBER("b", 8, 8, NOW), MEMBER("c", 2, 8, NOW - KNOWN)}, 3, 1},
+    {{MEMBER("a", 9, 8, NOW), MEMBER("b", 8, 8, NOW), MEMBER("c", 2, 8, NOW - KNOWN - 1)}, 3, 7},
+    {{MEMBER("a", 9, 8, NOW), MEMBER("b", 8, 8, NOW - ALIVE)}, 2, 7},
+    {{MEMBER("a", 9, 8, NOW), MEMBER("b", 8, 8, NOW - ALIVE - 1)}, 2, 0}, /* nobody is alive */
+    {{MEMBER("a", 9, 8, NOW), MEMBER("b", 0, 8, NOW)}, 2, 0},
 };
 
 START_TEST(cuts_what_nobody_needs)
@@ -73,8 +106,8 @@ END_TEST
 START_TEST(finds_who_knows_the_least)
 {
     const struct nb_member_ages ages = {NOW, KNOWN, ALIVE};
-    const struct nb_member members[] = {
-        {"a", 9, 1, 1, 3, NOW}, {"b", 9, 1, 1, 2, NOW - KNOWN}, {"c", 9, 1, 1, 1, NOW - KNOWN - 1}};
+    const struct nb_member members[] = {MEMBER("a", 9, 3, NOW), MEMBER("b", 9, 2, NOW - KNOWN),
+                                        MEMBER("c", 9, 1, NOW - KNOWN - 1)};
     ck_assert_ptr_null(nb_members_oldest(members, 0, &ages));
     ck_assert_ptr_eq(nb_members_oldest(members, 1, &ages), &members[0]);
     ck_assert_ptr_eq(nb_members_oldest(members, 3, &ages), &members[1]);
@@ -86,6 +119,7 @@ int main(void)
     Suite *suite = suite_create("member");
     TCase *tcase = tcase_create("member");
     tcase_add_test(tcase, reads_what_it_has_written);
+    tcase_add_test(tcase, passes_over_addresses_that_are_none);
     tcase_add_test(tcase, a_name_is_one_word_of_a_subject);
     tcase_add_loop_test(tcase, cuts_what_nobody_needs, 0, (int)(sizeof cuts / sizeof cuts[0]));
     tcase_add_test(tcase, finds_who_knows_the_least);

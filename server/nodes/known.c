@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/nodes/known.h"
+
+#include <stdlib.h>
+
+#ifdef NB_HAS_NATS
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/live/state.h"
+#include "core/replica/replica.h"
+#include "server/nodes/nodes_state.h"
+
+struct nb_known {
+    pthread_mutex_t lock;         /* of what follows */
+    struct nb_known_member *list; /* owned */
+    size_t count;
+    uint64_t read; /* when, by this machine's clock */
+};
+
+struct nb_known *nb_known_new(void)
+{
+    struct nb_known *known = calloc(1, sizeof *known);
+    if (known != NULL)
+        pthread_mutex_init(&known->lock, NULL);
+    return known;
+}
+
+void nb_known_free(struct nb_known **known)
+{
+    if (*known == NULL)
+        return;
+    pthread_mutex_destroy(&(*known)->lock);
+    free((*known)->list);
+    free(*known);
+    *known = NULL;
+}
+
+/* Whether this node and the member were given the same. */
+static int agrees(struct nb_nodes *n, const struct nb_member *m)
+{
+    pthread_rwlock_rdlock(&n->using);
+    int found =
+        n->replica != NULL && m->told.position > 0 ? nb_replica_agrees(n->replica, m->told) : -1;
+    pthread_rwlock_unlock(&n->using);
+    return found;
+}
+
+/* A member that is ahead of this node cannot be compared yet: what was found before holds. */
+static int agreed_before(const struct nb_known_member *list, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].said.name, name) == 0)
+            return list[i].agrees;
+    return -1;
+}
+
+static struct nb_known_member known_of(struct nb_nodes *n, const struct nb_known *before,
+                                       const struct nb_member *m, const char *self)
+{
+    struct nb_known_member found = {.said = *m, .is_self = strcmp(m->name, self) == 0, .agrees = 1};
+    if (!found.is_self)
+        found.agrees = agrees(n, m);
+    if (found.agrees < 0)
+        found.agrees = agreed_before(before->list, before->count, m->name);
+    return found;
+}
+
+int nb_known_set(struct nb_known *known, struct nb_nodes *n, const struct nb_member *members,
+                 size_t count, const char *self, const struct nb_member_ages *ages)
+{
+    struct nb_known_member *list = malloc((count + 1) * sizeof *list);
+    size_t size = 0;
+    if (list == NULL)
+        return NB_NO_MEMORY;
+    /* This thread alone changes the list: it reads it without the lock. */
+    for (size_t i = 0; i < count; i++) {
+        if (ages->now - members[i].heard > ages->known)
+            continue;
+        list[size] = known_of(n, known, &members[i], self);
+        list[size++].silence = ages->now - members[i].heard;
+    }
+    pthread_mutex_lock(&known->lock);
+    struct nb_known_member *old = known->list;
+    known->list = list;
+    known->count = size;
+    known->read = nb_clock_monotonic();
+    pthread_mutex_unlock(&known->lock);
+    free(old);
+    return 0;
+}
+
+int nb_nodes_members(struct nb_nodes *n, struct nb_known_member **members, size_t *count,
+                     struct nb_error *error)
+{
+    struct nb_known *known = n->known;
+    pthread_mutex_lock(&known->lock);
+    struct nb_known_member *list = malloc((known->count + 1) * sizeof *list);
+    if (list != NULL) {
+        if (known->count > 0)
+            memcpy(list, known->list, known->count * sizeof *list);
+        *count = known->count;
+    }
+    int64_t since = (int64_t)(nb_clock_monotonic() - known->read);
+    pthread_mutex_unlock(&known->lock);
+    if (list == NULL)
+        return nb_error_no_memory(error);
+    for (size_t i = 0; i < *count; i++) {
+        list[i].silence = list[i].is_self ? 0 : list[i].silence + since;
+        if (list[i].is_self)
+            list[i].said.applied = atomic_load(&n->engine->standing.applied);
+    }
+    *members = list;
+    return 0;
+}
+
+#else
+
+int nb_nodes_members(struct nb_nodes *nodes, struct nb_known_member **members, size_t *count,
+                     struct nb_error *error)
+{
+    (void)nodes;
+    *count = 0;
+    *members = malloc(1);
+    return *members != NULL ? 0 : nb_error_no_memory(error);
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is known of the members of a cluster, for those who ask this node: the list that the thread
+ * of the members has read last. Any thread.
+ */
+#ifndef NB_SERVER_NODES_KNOWN_H
+#define NB_SERVER_NODES_KNOWN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "server/nodes/member.h"
+
+struct nb_known;
+struct nb_nodes;
+
+struct nb_known_member {
+    struct nb_member said;
+    bool is_self;
+    int agrees;      /* nb_replica_agrees; of this node itself 1, unless it is astray */
+    int64_t silence; /* nanoseconds since its last word */
+};
+
+/* NULL: there is no memory. */
+struct nb_known *nb_known_new(void);
+void nb_known_free(struct nb_known **known);
+
+/* The list was read; members who have been silent for longer than `ages` knows are left out.
+ * Returns 0 or NB_NO_MEMORY. By one thread. */
+int nb_known_set(struct nb_known *known, struct nb_nodes *nodes, const struct nb_member *members,
+                 size_t count, const char *self, const struct nb_member_ages *ages);
+
+/* Copies what is known now; the caller frees *members. Empty before the first list was read, and in
+ * a build without the library. Returns 0 or NB_NO_MEMORY. */
+int nb_nodes_members(struct nb_nodes *nodes, struct nb_known_member **members, size_t *count,
+                     struct nb_error *error);
+
+#endif
