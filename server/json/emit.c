@@ -8,13 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "server/json/number_text.h"
+#include "server/json/plain.h"
 
 struct nb_emitter nb_emit_begin(struct nb_buffer *out)
 {
@@ -184,26 +181,6 @@ static char *copy_ascii(char *to, const unsigned char *at, const unsigned char *
 }
 
 #ifdef __SSE2__
-/* Whether all sixteen stand for themselves in a string. Signed, bytes above 0x7F are below 0x20,
- * too. */
-static inline bool are_plain(__m128i bytes)
-{
-    __m128i odd = _mm_or_si128(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)),
-                               _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
-                                            _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))));
-    return _mm_movemask_epi8(odd) == 0;
-}
-
-/* How many bytes at `at` stand for themselves, whole sixteens of them. */
-static size_t count_plain(const unsigned char *at, const unsigned char *end)
-{
-    size_t count = 0;
-    while ((size_t)(end - at) - count >= 16 &&
-           are_plain(_mm_loadu_si128((const void *)(at + count))))
-        count += 16;
-    return count;
-}
-
 /* Copies 4 to 15 bytes if all of them stand for themselves: their first and their last eight, or
  * four, which may overlap. False: nothing is copied. */
 static bool copy_name(char *to, const unsigned char *at, size_t length)
@@ -218,19 +195,13 @@ static bool copy_name(char *to, const unsigned char *at, size_t length)
         memcpy(&last, at + length - 8, 8);
     }
     __m128i bytes = _mm_set_epi64x((long long)last, (long long)first);
-    if (!are_plain(bytes))
+    if (nb_json_odd_of(bytes) != 0)
         return false;
     memcpy(to, &first, half);
     memcpy(to + length - half, &last, half);
     return true;
 }
 #else
-static size_t count_plain(const unsigned char *at, const unsigned char *end)
-{
-    (void)at, (void)end;
-    return 0;
-}
-
 static bool copy_name(char *to, const unsigned char *at, size_t length)
 {
     (void)to, (void)at, (void)length;
@@ -243,7 +214,7 @@ static char *copy_escaped(char *to, const unsigned char *at, const unsigned char
     size_t whole = (size_t)(end - at);
     if (whole >= 4 && whole < 16 && copy_name(to, at, whole))
         return to + whole;
-    size_t plain = count_plain(at, end);
+    size_t plain = nb_json_plain((const char *)at, whole);
     memcpy(to, at, plain);
     to += plain;
     at += plain;

@@ -11,6 +11,7 @@
 #include "core/base/hex.h"
 #include "core/base/utf8.h"
 #include "server/json/emit.h"
+#include "server/json/plain.h"
 
 const char *const nb_scan_members[NB_MEMBERS] = {
     [NB_MEMBER_TEXT] = "text",   [NB_MEMBER_MAIL] = "mail", [NB_MEMBER_MAIL_BASE64] = "mail_base64",
@@ -40,19 +41,10 @@ bool nb_scan_end(const char *at, const char *end)
 }
 
 /* The first byte of a string that needs attention: a quote, a backslash, a control character or
- * anything that is not ASCII. Eight at a time; the bit tricks are those of "Bit
- * Twiddling Hacks" (hasless, haszero), which may point at a byte too early but never too late. */
+ * anything that is not ASCII. */
 static const char *skip_plain(const char *at, const char *end)
 {
-    const uint64_t ones = 0x0101010101010101, tops = 0x8080808080808080;
-    for (; end - at >= 8; at += 8) {
-        uint64_t w;
-        memcpy(&w, at, sizeof w);
-        uint64_t quote = w ^ (ones * '"'), slash = w ^ (ones * '\\');
-        uint64_t odd = w | (w - ones * 0x20) | (quote - ones) | (slash - ones);
-        if ((odd & tops) != 0)
-            break;
-    }
+    at += nb_json_plain(at, (size_t)(end - at));
     while (at < end && (unsigned char)*at >= 0x20 && (unsigned char)*at < 0x80 && *at != '"' &&
            *at != '\\')
         at++;
