@@ -71,17 +71,17 @@ static void put_member(struct nb_value_law *law, const struct nb_attribute_label
 }
 
 /* The attribute of the value in a row; SIZE_MAX: it has none, or none that a document has. */
-static size_t attribute_of(const struct nb_attribute_scores *scores, const struct nb_row *row)
+static size_t attribute_of(const struct nb_attribute_scores *scores, struct nb_row row)
 {
-    if (nb_feature_field(row->id) != NB_FIELD_VALUE || !nb_feature_is_token(row->id) ||
+    if (nb_feature_field(row.id) != NB_FIELD_VALUE || !nb_feature_is_token(row.id) ||
         !nb_counts_any(row))
         return SIZE_MAX;
-    size_t attribute = nb_feature_part(row->id) / 2;
+    size_t attribute = nb_feature_part(row.id) / 2;
     return attribute < scores->count ? attribute : SIZE_MAX; /* named after these settings */
 }
 
 bool nb_value_law_of(const struct nb_attribute_scores *scores, const struct nb_settings *settings,
-                     const struct nb_model *model, const struct nb_row *row, uint32_t place,
+                     const struct nb_model *model, struct nb_row row, uint32_t place,
                      struct nb_value_law *law)
 {
     size_t attribute = attribute_of(scores, row);
@@ -109,7 +109,7 @@ bool nb_value_law_of(const struct nb_attribute_scores *scores, const struct nb_s
 /* The m-estimate of the Bernoulli model has shares of documents, and of two outcomes each. */
 static double addend_of_bernoulli(const struct nb_attribute_scores *scores,
                                   const struct nb_settings *settings, const struct nb_model *model,
-                                  const struct nb_row *row, size_t attribute)
+                                  struct nb_row row, size_t attribute)
 {
     const struct nb_attribute_counts *c = &scores->counts[attribute];
     uint64_t mine = nb_counts_occurrences(model, row);
@@ -120,7 +120,7 @@ static double addend_of_bernoulli(const struct nb_attribute_scores *scores,
 }
 
 bool nb_text_word_of(const struct nb_attribute_scores *scores, const struct nb_settings *settings,
-                     const struct nb_model *model, const struct nb_row *row, uint32_t place,
+                     const struct nb_model *model, struct nb_row row, uint32_t place,
                      struct nb_text_word *word)
 {
     size_t attribute = attribute_of(scores, row);

@@ -43,7 +43,7 @@ struct nb_value_law {
 /* That of the value in `row` for the label at `place`; false: it has no such value, or none that a
  * document has. */
 bool nb_value_law_of(const struct nb_attribute_scores *scores, const struct nb_settings *settings,
-                     const struct nb_model *model, const struct nb_row *row, uint32_t place,
+                     const struct nb_model *model, struct nb_row row, uint32_t place,
                      struct nb_value_law *law);
 
 /* A word of a text, by the multinomial model whatever the event model is, as nb_word_law (core/
@@ -58,7 +58,7 @@ struct nb_text_word {
 /* The word in `row` for the label at `place`; false: it has no word of a text, or none that a
  * document has. */
 bool nb_text_word_of(const struct nb_attribute_scores *scores, const struct nb_settings *settings,
-                     const struct nb_model *model, const struct nb_row *row, uint32_t place,
+                     const struct nb_model *model, struct nb_row row, uint32_t place,
                      struct nb_text_word *word);
 
 /* The attribute on which a category depends in the tree; SIZE_MAX: on none, or there is no tree. */

@@ -51,30 +51,28 @@ static double log_or_nothing(double value)
 static double pooled_share(const struct nb_attribute_scores *s, size_t attribute, uint64_t id)
 {
     const struct nb_attribute_counts *c = &s->counts[attribute];
-    uint32_t number = nb_model_find(s->pool, id);
-    const struct nb_row *row = number == NB_NO_ROW ? NULL : nb_model_row(s->pool, number);
+    struct nb_row row = nb_model_row_or_none(s->pool, nb_model_find(s->pool, id));
     bool bernoulli = c->event == NB_EVENT_BERNOULLI;
     if (!(c->pool_sum > 0))
         return 1 / (bernoulli ? 2 : (double)c->vocabulary);
     bool of_documents = bernoulli || c->event == NB_EVENT_BINARY;
-    uint64_t mine = row == NULL    ? 0
-                    : of_documents ? nb_counts_documents(s->pool, row)
-                                   : nb_counts_occurrences(s->pool, row);
+    uint64_t mine =
+        of_documents ? nb_counts_documents(s->pool, row) : nb_counts_occurrences(s->pool, row);
     return fmin(((double)mine + 1) / c->pool_sum, 1);
 }
 
 /* What is added to the counts of a value. */
 static struct nb_addends addends_of(const struct nb_attribute_scores *s,
-                                    const struct nb_model *model, const struct nb_row *row,
+                                    const struct nb_model *model, struct nb_row row,
                                     size_t attribute, uint32_t place)
 {
     const struct nb_attribute_counts *c = &s->counts[attribute];
     if (c->has_addends)
-        return nb_value_addends_of(s->settings, row->id);
+        return nb_value_addends_of(s->settings, row.id);
     if (!(s->by_value > 0))
         return label_at(s, attribute, place)->addends;
     if (s->pool != NULL)
-        return nb_estimate_addends_of_share(s->by_value, pooled_share(s, attribute, row->id));
+        return nb_estimate_addends_of_share(s->by_value, pooled_share(s, attribute, row.id));
     bool of_documents = c->event == NB_EVENT_BERNOULLI || c->event == NB_EVENT_BINARY;
     uint64_t mine =
         of_documents ? nb_counts_documents(model, row) : nb_counts_occurrences(model, row);
@@ -191,11 +189,11 @@ static void walk(struct nb_attribute_scores *s, const struct nb_model *model)
 {
     uint32_t rows = nb_model_rows(model);
     for (uint32_t number = 0; number < rows; number++) {
-        const struct nb_row *row = nb_model_row(model, number);
-        if (nb_feature_field(row->id) != NB_FIELD_VALUE || !nb_feature_is_token(row->id) ||
+        struct nb_row row = nb_model_row(model, number);
+        if (nb_feature_field(row.id) != NB_FIELD_VALUE || !nb_feature_is_token(row.id) ||
             !nb_counts_any(row))
             continue;
-        size_t attribute = attribute_of(row->id);
+        size_t attribute = attribute_of(row.id);
         if (attribute >= s->count || s->counts[attribute].event != NB_EVENT_BERNOULLI)
             continue;
         for (uint32_t i = 0; i < s->size; i++)
@@ -272,7 +270,7 @@ size_t nb_attribute_scores_memory(const struct nb_attribute_scores *scores)
 /* ---- features -------------------------------------------------------------------------------- */
 
 bool nb_attribute_says(const struct nb_attribute_scores *scores, const struct nb_feature *feature,
-                       const struct nb_row *row)
+                       struct nb_row row)
 {
     size_t attribute = attribute_of(feature->id);
     if (attribute >= scores->count) /* named after these settings */
@@ -281,12 +279,12 @@ bool nb_attribute_says(const struct nb_attribute_scores *scores, const struct nb
         return scores->counts[attribute].event == NB_EVENT_BERNOULLI;
     if (nb_numbers_have(&scores->numbers, attribute))
         return nb_numbers_say(&scores->numbers, feature->id);
-    return row != NULL && nb_counts_any(row);
+    return nb_counts_any(row);
 }
 
 struct nb_factor nb_attribute_value(const struct nb_attribute_scores *scores,
                                     const struct nb_model *model, const struct nb_feature *feature,
-                                    const struct nb_row *row, uint32_t place)
+                                    struct nb_row row, uint32_t place)
 {
     size_t attribute = attribute_of(feature->id);
     const struct nb_attribute_label *l = label_at(scores, attribute, place);
@@ -350,7 +348,7 @@ struct nb_log_product nb_attribute_presence(const struct nb_attribute_scores *sc
 }
 
 void nb_attribute_add(const struct nb_attribute_scores *scores, const struct nb_model *model,
-                      const struct nb_feature *feature, const struct nb_row *row, uint32_t place,
+                      const struct nb_feature *feature, struct nb_row row, uint32_t place,
                       struct nb_log_product *product)
 {
     if (!nb_part_is_presence(nb_feature_part(feature->id))) {
@@ -368,22 +366,22 @@ static double log_estimate(double count, double sum)
 }
 
 struct nb_addends nb_attribute_addends(const struct nb_attribute_scores *scores,
-                                       const struct nb_model *model, const struct nb_row *row,
+                                       const struct nb_model *model, struct nb_row row,
                                        uint32_t place)
 {
-    return addends_of(scores, model, row, attribute_of(row->id), place);
+    return addends_of(scores, model, row, attribute_of(row.id), place);
 }
 
 double nb_attribute_evidence(const struct nb_attribute_scores *scores, const struct nb_model *model,
-                             const struct nb_row *row, uint32_t place)
+                             struct nb_row row, uint32_t place)
 {
-    size_t attribute = attribute_of(row->id);
-    if (attribute >= scores->count || !nb_feature_is_token(row->id) || !nb_counts_any(row))
+    size_t attribute = attribute_of(row.id);
+    if (attribute >= scores->count || !nb_feature_is_token(row.id) || !nb_counts_any(row))
         return 0;
     const struct nb_attribute_counts *c = &scores->counts[attribute];
     const struct nb_attribute_label *l = label_at(scores, attribute, place);
     if (nb_numbers_have(&scores->numbers, attribute))
-        return nb_numbers_evidence(&scores->numbers, model, row->id, place);
+        return nb_numbers_evidence(&scores->numbers, model, row.id, place);
     struct nb_cell cell = nb_counts_of(model, row, scores->names[place]);
     bool bernoulli = c->event == NB_EVENT_BERNOULLI;
     bool of_documents = bernoulli || c->event == NB_EVENT_BINARY;

@@ -85,15 +85,15 @@ void nb_attribute_scores_deinit(struct nb_attribute_scores *scores);
 size_t nb_attribute_scores_memory(const struct nb_attribute_scores *scores);
 
 /* Whether a feature of NB_FIELD_VALUE says anything: a known value, or a set that is there. `row`
- * is its row or NULL. */
+ * is its row, or that of none. */
 bool nb_attribute_says(const struct nb_attribute_scores *scores, const struct nb_feature *feature,
-                       const struct nb_row *row);
+                       struct nb_row row);
 
 /* The factor of a known value for the label at `place`; of a set, over what it is worth that the
  * value is not there. */
 struct nb_factor nb_attribute_value(const struct nb_attribute_scores *scores,
                                     const struct nb_model *model, const struct nb_feature *feature,
-                                    const struct nb_row *row, uint32_t place);
+                                    struct nb_row row, uint32_t place);
 
 /* The same of a value of a category, or of a number that is cut, whose parent's value is known.
  * Both are rows or bins (nb_tree_value). */
@@ -108,17 +108,17 @@ struct nb_log_product nb_attribute_presence(const struct nb_attribute_scores *sc
 
 /* Adds what a feature that says anything brings to the label at `place`. */
 void nb_attribute_add(const struct nb_attribute_scores *scores, const struct nb_model *model,
-                      const struct nb_feature *feature, const struct nb_row *row, uint32_t place,
+                      const struct nb_feature *feature, struct nb_row row, uint32_t place,
                       struct nb_log_product *product);
 
 /* What is added to the counts of the value in `row` for the label at `place`. */
 struct nb_addends nb_attribute_addends(const struct nb_attribute_scores *scores,
-                                       const struct nb_model *model, const struct nb_row *row,
+                                       const struct nb_model *model, struct nb_row row,
                                        uint32_t place);
 
 /* How telling a value is for the label at `place`: ln of its estimate less that for all other
  * labels together; infinite where one of them is 0. 0 of what is no value in use. */
 double nb_attribute_evidence(const struct nb_attribute_scores *scores, const struct nb_model *model,
-                             const struct nb_row *row, uint32_t place);
+                             struct nb_row row, uint32_t place);
 
 #endif

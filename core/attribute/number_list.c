@@ -45,7 +45,7 @@ static int collect(struct nb_number_list *list, const struct nb_model *model, si
 {
     uint32_t rows = nb_model_rows(model);
     for (; list->seen < rows; list->seen++) {
-        uint64_t id = nb_model_row(model, list->seen)->id;
+        uint64_t id = nb_model_packed(model, list->seen)->id;
         if (!nb_feature_is_number(id))
             continue;
         if (nb_array_reserve(&list->rows, &list->row_room, *count + 1, sizeof *list->rows) != 0)
@@ -133,9 +133,9 @@ static int put_cells(struct nb_number_list *list, const struct nb_model *model)
         0)
         return NB_NO_MEMORY;
     for (size_t i = 0; i < list->count; i++) {
-        const struct nb_row *row = nb_model_row(model, list->rows[i].row);
+        struct nb_row row = nb_model_row(model, list->rows[i].row);
         if (i + NB_MODEL_AHEAD < list->count)
-            __builtin_prefetch(nb_model_row(model, list->rows[i + NB_MODEL_AHEAD].row));
+            __builtin_prefetch(nb_model_packed(model, list->rows[i + NB_MODEL_AHEAD].row));
         g.first = list->begin[i] = g.end;
         if (nb_array_reserve(&list->cells, &list->cell_room,
                              g.end + nb_counts_labels(model, row) + 1, sizeof *list->cells) != 0)

@@ -15,11 +15,9 @@ double nb_blend_addend(const struct nb_blend *b, uint64_t id)
 {
     if (b->pool == NULL)
         return b->smoothing * b->addend;
-    uint32_t number = nb_model_find(b->pool, id);
-    const struct nb_row *row = number == NB_NO_ROW ? NULL : nb_model_row(b->pool, number);
-    uint64_t pooled = row == NULL             ? 0
-                      : nb_blend_is_binary(b) ? nb_counts_documents(b->pool, row)
-                                              : nb_counts_occurrences(b->pool, row);
+    struct nb_row row = nb_model_row_or_none(b->pool, nb_model_find(b->pool, id));
+    uint64_t pooled = nb_blend_is_binary(b) ? nb_counts_documents(b->pool, row)
+                                            : nb_counts_occurrences(b->pool, row);
     return b->settings->smoothing * ((double)pooled + 1) / b->pool_sum;
 }
 

@@ -31,24 +31,23 @@ int nb_blend_put_values(struct nb_blend *b)
     return rc;
 }
 
-/* The row of a feature that says anything may be NULL: a number that nobody has. */
-static bool find(const struct nb_blend *b, const struct nb_feature *feature,
-                 const struct nb_row **row)
+/* The row of a feature that says anything may be that of none: a number that nobody has. */
+static bool find(const struct nb_blend *b, const struct nb_feature *feature, struct nb_row *row)
 {
     uint32_t number = nb_model_find(b->sources[0].counts, feature->id);
-    *row = number == NB_NO_ROW ? NULL : nb_model_row(b->sources[0].counts, number);
+    *row = nb_model_row_or_none(b->sources[0].counts, number);
     return b->values != NULL && nb_attribute_says(b->values, feature, *row);
 }
 
 static void add_factor(const struct nb_blend *b, const struct nb_feature *feature,
-                       const struct nb_row *row, uint32_t place, struct nb_log_product *product)
+                       struct nb_row row, uint32_t place, struct nb_log_product *product)
 {
     nb_attribute_add(b->values, b->sources[0].counts, feature, row, place, product);
 }
 
 /* With a parent no p is 0, and so no factor. */
 static double log_factor(const struct nb_blend *b, const struct nb_feature *feature,
-                         const struct nb_row *row, uint32_t place)
+                         struct nb_row row, uint32_t place)
 {
     struct nb_log_product product = {0, 0};
     add_factor(b, feature, row, place, &product);
@@ -58,7 +57,7 @@ static double log_factor(const struct nb_blend *b, const struct nb_feature *feat
 void nb_blend_add_value(struct nb_blend *b, const struct nb_feature *feature,
                         struct nb_scores *book)
 {
-    const struct nb_row *row;
+    struct nb_row row;
     bool is_token = nb_feature_is_token(feature->id);
     if (book == NULL)
         return;
@@ -100,7 +99,7 @@ static bool explain_in_view(struct nb_blend *b, const struct nb_feature *feature
 bool nb_blend_explain_value(struct nb_blend *b, const struct nb_feature *feature, uint32_t best,
                             uint32_t second, double *evidence)
 {
-    const struct nb_row *row;
+    struct nb_row row;
     if (nb_blend_has_fields(b))
         return explain_in_view(b, feature, best, second, evidence);
     if (!find(b, feature, &row))

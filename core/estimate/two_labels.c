@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which features are words, whether a row is packed, and which of the two labels have it, cannot be
+ * Which features are words, whether a row is wide, and which of the two labels have it, cannot be
  * foreseen. So none of it is a branch: features are listed first, then all rows are read as pairs,
  * those that are none once more, and then it is summed. A label that has nothing of a word adds 0,
  * which changes no bit of its sum.
@@ -22,9 +22,9 @@ struct words {
     uint32_t size;
     uint8_t place[NB_MODEL_STEP + 3]; /* in the step; three may be written behind the last */
     uint32_t count[NB_MODEL_STEP];    /* in the document; 0: no label has it */
-    uint32_t cells[NB_MODEL_STEP];    /* of the row */
-    uint32_t n[2][NB_MODEL_STEP];     /* occurrences, by number of the label */
-    uint32_t bits;                    /* of all these occurrences: none of them is above it */
+    uint64_t cells[NB_MODEL_STEP];    /* of the row */
+    uint64_t n[NB_MODEL_STEP];        /* occurrences in label 0, and above these in label 1 */
+    uint64_t bits;                    /* of all these occurrences: none of them is above it */
 };
 _Static_assert(NB_MODEL_STEP <= UINT8_MAX + 1, "places have a byte");
 
@@ -134,34 +134,33 @@ static void gather(struct words *words, const struct nb_model *model,
     for (uint32_t i = 0; i < words->size; i++) {
         /* The analyzer does not see the stores of four places at once.
          * NOLINTNEXTLINE(clang-analyzer-core.uninitialized.ArraySubscript) */
-        words->cells[i] = nb_model_row(model, rows[words->place[i]])->cells;
+        words->cells[i] = nb_model_row(model, rows[words->place[i]]).cells;
         words->count[i] = features[words->place[i]].count;
     }
 }
 
-/* Four rows at once. */
-typedef uint32_t four __attribute__((vector_size(16), aligned(4), may_alias));
+/* Two rows at once. */
+typedef uint64_t two_rows __attribute__((vector_size(16), aligned(8), may_alias));
 
-static inline four occurrences_of_pairs(four cells, unsigned label)
+static inline two_rows occurrences_of_pairs(two_rows cells, unsigned label)
 {
-    four d = cells >> (label * NB_PAIR_BITS) & NB_PAIR_D_MOST;
-    return d + (cells >> (label * NB_PAIR_BITS + NB_PAIR_D) & NB_PAIR_MORE_MOST);
+    two_rows d = cells >> (label * NB_PAIR_D) & NB_PAIR_D_MOST;
+    return d + (cells >> (NB_PAIR_MORES + label * NB_PAIR_MORE) & NB_PAIR_MORE_MOST);
 }
 
 /* Reads all rows as pairs. */
 static void read_pairs(struct words *words)
 {
-    four bits = {0, 0, 0, 0};
-    for (uint32_t i = words->size; i % 4 != 0; i++)
+    two_rows bits = {0, 0};
+    for (uint32_t i = words->size; i % 2 != 0; i++)
         words->cells[i] = 0;
-    for (uint32_t i = 0; i < words->size; i += 4) {
-        four cells = *(const four *)(words->cells + i);
-        four n0 = occurrences_of_pairs(cells, 0), n1 = occurrences_of_pairs(cells, 1);
-        *(four *)(words->n[0] + i) = n0;
-        *(four *)(words->n[1] + i) = n1;
-        bits |= n0 | n1;
+    for (uint32_t i = 0; i < words->size; i += 2) {
+        two_rows cells = *(const two_rows *)(words->cells + i);
+        two_rows n = occurrences_of_pairs(cells, 0) | occurrences_of_pairs(cells, 1) << 32;
+        *(two_rows *)(words->n + i) = n;
+        bits |= n;
     }
-    words->bits = bits[0] | bits[1] | bits[2] | bits[3];
+    words->bits = bits[0] | bits[1];
 }
 
 /* What the labels have of a row that is no pair, or that no label has. */
@@ -169,21 +168,20 @@ static void read_other(struct words *words, uint32_t at, const struct nb_model *
 {
     struct nb_row row = {.cells = words->cells[at]};
     uint32_t n[2] = {0, 0};
-    if (nb_row_is_spilled(&row)) {
-        const struct nb_spill *run = nb_row_run(&model->pool, &row);
+    if (nb_row_is_spilled(row)) {
+        const struct nb_spill *run = nb_row_run(&model->pool, row);
         assert(run->used <= 2);
         n[run[0].label & 1] = run[0].n;
         n[~run[0].label & 1] = run[1].n; /* 0 if there is none */
     } else {
         struct nb_cell cells[2];
-        uint32_t size = nb_row_unpack(&row, cells);
+        uint32_t size = nb_row_unpack(row, cells);
         for (uint32_t i = 0; i < size; i++)
             n[cells[i].label & 1] = cells[i].occurrences;
-        words->count[at] &= -(uint32_t)nb_counts_any(&row);
+        words->count[at] &= -(uint32_t)nb_counts_any(row);
     }
-    words->n[0][at] = n[0];
-    words->n[1][at] = n[1];
-    words->bits |= n[0] | n[1];
+    words->n[at] = (uint64_t)n[1] << 32 | n[0];
+    words->bits |= words->n[at];
 }
 
 /* Lists the rows that are no pairs. Returns how many they are. */
@@ -222,7 +220,7 @@ static inline __attribute__((always_inline)) void add_words(struct nb_two_labels
     pair sums = {two->sums[0], two->sums[1]};
     uint64_t known = 0;
     for (uint32_t i = 0; i < words->size; i++) {
-        uint32_t n0 = words->n[0][i], n1 = words->n[1][i];
+        uint32_t n0 = (uint32_t)words->n[i], n1 = (uint32_t)(words->n[i] >> 32);
         pair both = {is_in_table ? logs.logs[n0] : nb_log_table_at(&logs, n0),
                      is_in_table ? logs.logs[n1] : nb_log_table_at(&logs, n1)};
         sums += (double)words->count[i] * (both - none);
@@ -246,7 +244,7 @@ bool nb_two_labels_add(struct nb_two_labels *two, const struct nb_log_table *log
     gather(&words, model, features, rows);
     read_pairs(&words);
     read_others(&words, model);
-    if (words.bits < logs->size)
+    if (((words.bits | words.bits >> 32) & UINT32_MAX) < logs->size)
         add_words(two, logs, &words, true);
     else
         add_words(two, logs, &words, false);

@@ -9,8 +9,7 @@
 enum { SEGMENT_BITS = 16 };
 _Static_assert((int)SEGMENT_BITS == (int)NB_RUN_ORDERS - 1, "a run never straddles two segments");
 
-/* The number of a run lies in a row below its form. */
-#define NB_RUNS_END (UINT64_C(1) << NB_FORM_SHIFT)
+#define NB_RUNS_END NB_NO_ROW /* of the numbers of runs */
 
 enum { FIRST_ORDER = 1 };
 
@@ -94,7 +93,7 @@ static uint32_t find_in_run(const struct nb_spill *run, uint32_t label, bool *th
     return low;
 }
 
-uint32_t nb_row_find(const struct nb_cell_pool *pool, const struct nb_row *row, uint32_t label,
+uint32_t nb_row_find(const struct nb_cell_pool *pool, struct nb_row row, uint32_t label,
                      bool *there)
 {
     if (nb_row_is_spilled(row))
@@ -110,12 +109,14 @@ uint32_t nb_row_find(const struct nb_cell_pool *pool, const struct nb_row *row, 
 
 static bool pack_pair(struct nb_row *row, const struct nb_cell *cells, size_t size)
 {
-    uint32_t packed = 0;
+    uint64_t packed = 0;
     for (size_t i = 0; i < size; i++) {
-        uint32_t more = cells[i].occurrences - cells[i].documents;
-        if (cells[i].label > 1 || cells[i].documents > NB_PAIR_D_MOST || more > NB_PAIR_MORE_MOST)
+        uint64_t more = cells[i].occurrences - cells[i].documents;
+        uint32_t label = cells[i].label;
+        if (label > 1 || cells[i].documents > NB_PAIR_D_MOST || more > NB_PAIR_MORE_MOST)
             return false;
-        packed |= (more << NB_PAIR_D | cells[i].documents) << cells[i].label * NB_PAIR_BITS;
+        packed |= (uint64_t)cells[i].documents << label * NB_PAIR_D |
+                  more << (NB_PAIR_MORES + label * NB_PAIR_MORE);
     }
     row->cells = packed;
     return true;
@@ -124,23 +125,22 @@ static bool pack_pair(struct nb_row *row, const struct nb_cell *cells, size_t si
 /* Not of labels 0 and 1: so the rows of a model that has these alone are pairs or spilled. */
 static bool pack_single(struct nb_row *row, struct nb_cell cell)
 {
-    uint32_t more = cell.occurrences - cell.documents;
-    if (cell.label <= 1 || cell.label >= NB_PACKED_LABELS || cell.documents > NB_SINGLE_MOST ||
-        more > NB_SINGLE_MOST)
+    uint64_t more = cell.occurrences - cell.documents, label = cell.label;
+    if (label <= 1 || cell.documents > NB_SINGLE_MOST || more > NB_SINGLE_MOST)
         return false;
-    row->cells = NB_FORM_SINGLE | cell.label << 20 | more << NB_SINGLE_D | cell.documents;
+    row->cells = NB_FORM_SINGLE | label << NB_SINGLE_LABEL | more << NB_SINGLE_D | cell.documents;
     return true;
 }
 
 static bool pack_two(struct nb_row *row, const struct nb_cell cells[2])
 {
-    uint32_t packed = NB_FORM_TWO | cells[0].label << 20 | cells[1].label << 10;
+    uint64_t labels = (uint64_t)cells[0].label << NB_LABEL_BITS | cells[1].label;
+    uint64_t packed = NB_FORM_TWO | labels << 2 * NB_TWO_BITS;
     for (size_t i = 0; i < 2; i++) {
-        uint32_t more = cells[i].occurrences - cells[i].documents;
-        if (cells[i].label >= NB_PACKED_LABELS || cells[i].documents > NB_TWO_D_MOST ||
-            more > NB_TWO_MORE_MOST)
+        uint64_t more = cells[i].occurrences - cells[i].documents, d = cells[i].documents;
+        if (d > NB_TWO_D_MOST || more > NB_TWO_MORE_MOST)
             return false;
-        packed |= (cells[i].documents << 2 | more) << (i == 0 ? 5 : 0);
+        packed |= (d << NB_TWO_MORE | more) << (i == 0 ? NB_TWO_BITS : 0);
     }
     row->cells = packed;
     return true;
@@ -177,7 +177,7 @@ static int spill(struct nb_cell_pool *pool, struct nb_row *row, const struct nb_
 {
     uint32_t order = size <= 2 ? FIRST_ORDER : 32u - (uint32_t)__builtin_clz(size - 1);
     uint32_t number;
-    assert(!nb_row_is_spilled(row));
+    assert(!nb_row_is_spilled(*row));
     int rc = run_new(pool, order, &number);
     if (rc != 0)
         return rc;
@@ -202,14 +202,14 @@ static int put_cells(struct nb_cell_pool *pool, struct nb_row *row, const struct
 
 int nb_row_set(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place, struct nb_cell cell)
 {
-    if (!nb_row_is_spilled(row)) {
+    if (!nb_row_is_spilled(*row)) {
         struct nb_cell cells[2];
-        uint32_t size = nb_row_unpack(row, cells);
+        uint32_t size = nb_row_unpack(*row, cells);
         assert(place < size);
         cells[place] = cell;
         return put_cells(pool, row, cells, size);
     }
-    struct nb_spill *run = nb_row_run(pool, row);
+    struct nb_spill *run = nb_row_run(pool, *row);
     uint32_t before = run[place].d;
     put_spill(&run[place], cell);
     add_to_sum(run, (int64_t)cell.documents - before);
@@ -219,7 +219,7 @@ int nb_row_set(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place, st
 /* A run with room for one cell more than the row's has. */
 static int run_grow(struct nb_cell_pool *pool, struct nb_row *row)
 {
-    struct nb_spill *old = nb_row_run(pool, row);
+    struct nb_spill *old = nb_row_run(pool, *row);
     uint32_t order = old->order;
     uint32_t used = old->used;
     if (used < 1u << order)
@@ -228,12 +228,12 @@ static int run_grow(struct nb_cell_pool *pool, struct nb_row *row)
     int rc = run_new(pool, order + 1, &run);
     if (rc != 0)
         return rc;
-    old = nb_row_run(pool, row); /* the pool may have moved */
+    old = nb_row_run(pool, *row); /* the pool may have moved */
     struct nb_spill *cells = nb_segments_at(&pool->cells, run);
     assert(used == 1u << order && order + 1 < NB_RUN_ORDERS);
     memcpy(cells, old, used * sizeof *cells);
     cells->order = order + 1;
-    run_free(pool, row->cells & ~NB_FORM_SPILLED, order);
+    run_free(pool, (uint32_t)(row->cells & ~NB_FORM_SPILLED), order);
     row->cells = NB_FORM_SPILLED | run;
     return 0;
 }
@@ -241,13 +241,13 @@ static int run_grow(struct nb_cell_pool *pool, struct nb_row *row)
 static int insert_in_run(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
                          struct nb_cell cell)
 {
-    uint32_t size = nb_row_size(pool, row);
+    uint32_t size = nb_row_size(pool, *row);
     int rc = run_grow(pool, row);
     if (rc != 0)
         return rc;
-    struct nb_spill *run = nb_row_run(pool, row);
+    struct nb_spill *run = nb_row_run(pool, *row);
     for (uint32_t i = size; i > place; i--)
-        put_spill(&run[i], nb_row_cell(pool, row, i - 1));
+        put_spill(&run[i], nb_row_cell(pool, *row, i - 1));
     put_spill(&run[place], cell);
     run->used++;
     add_to_sum(run, cell.documents);
@@ -258,10 +258,10 @@ int nb_row_insert(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
                   struct nb_cell cell)
 {
     struct nb_cell cells[3];
-    assert(place <= nb_row_size(pool, row) && cell.occurrences != 0);
-    if (nb_row_is_spilled(row))
+    assert(place <= nb_row_size(pool, *row) && cell.occurrences != 0);
+    if (nb_row_is_spilled(*row))
         return insert_in_run(pool, row, place, cell);
-    uint32_t size = nb_row_unpack(row, cells);
+    uint32_t size = nb_row_unpack(*row, cells);
     for (uint32_t i = size; i > place; i--)
         cells[i] = cells[i - 1];
     cells[place] = cell;
@@ -271,14 +271,14 @@ int nb_row_insert(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
 /* Moves the cells of a run back into the row, if they fit. */
 static void unspill(struct nb_cell_pool *pool, struct nb_row *row)
 {
-    uint32_t run = row->cells & ~NB_FORM_SPILLED;
-    uint32_t size = nb_row_size(pool, row);
+    uint32_t run = (uint32_t)(row->cells & ~NB_FORM_SPILLED);
+    uint32_t size = nb_row_size(pool, *row);
     struct nb_cell cells[2];
     if (size > 2)
         return;
     for (uint32_t i = 0; i < size; i++)
-        cells[i] = nb_row_cell(pool, row, i);
-    uint32_t order = nb_row_run(pool, row)->order;
+        cells[i] = nb_row_cell(pool, *row, i);
+    uint32_t order = nb_row_run(pool, *row)->order;
     if (nb_row_pack(row, cells, size))
         run_free(pool, run, order);
 }
@@ -295,14 +295,14 @@ static void remove_from_run(struct nb_spill *run, uint32_t place)
 
 void nb_row_remove(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place)
 {
-    assert(place < nb_row_size(pool, row));
-    if (nb_row_is_spilled(row)) {
-        remove_from_run(nb_row_run(pool, row), place);
+    assert(place < nb_row_size(pool, *row));
+    if (nb_row_is_spilled(*row)) {
+        remove_from_run(nb_row_run(pool, *row), place);
         unspill(pool, row);
         return;
     }
     struct nb_cell cells[2];
-    uint32_t size = nb_row_unpack(row, cells);
+    uint32_t size = nb_row_unpack(*row, cells);
     if (place == 0)
         cells[0] = cells[1];
     bool fits = nb_row_pack(row, cells, size - 1);

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The row of a feature and its cells: what each label has of it. For core/model only; the model's
- * lock protects them.
+ * The cells of a row: what each label has of the feature. For core/model only; the model's lock
+ * protects them.
  *
- * The cells of a row are ordered by label number. Nearly all rows have one or two whose counts are
- * small: these are packed into 32 bits of the row, in one of three forms. Where none of them fits,
- * all cells of the row are spilled: they lie side by side in a run of the pool, so that a feature
- * that a thousand labels have is read in one go. Runs have room for a power of two; free ones are
- * kept in a list by size.
+ * The cells of a row are ordered by label number. Nearly all rows have one or two: these are packed
+ * into 64 bits, in one of three forms. Where none of them fits, all cells of the row are spilled:
+ * they lie side by side in a run of the pool, so that a feature that a thousand labels have is read
+ * in one go. Runs have room for a power of two; free ones are kept in a list by size.
  *
- * Of 1,345,185 rows of 6,047 mails of two labels, .4 % are spilled, though they are a third of what
- * a mail has: they are few enough for the caches.
+ * How the 64 bits are stored, in 16 of the row or beside it, is core/model/wides.h.
  */
 #ifndef NB_CORE_MODEL_CELLS_H
 #define NB_CORE_MODEL_CELLS_H
@@ -21,35 +19,39 @@
 #include "core/model/cell.h"
 #include "core/model/segments.h"
 
-/* 16 rows in 192 bytes, so an id may lie across two words of eight bytes. */
-struct __attribute__((packed, aligned(4))) nb_row {
+/* A row as it is read. */
+struct nb_row {
     uint64_t id;
-    uint32_t cells; /* 0: no label has the feature */
+    uint64_t cells; /* 0: no label has the feature */
 };
-_Static_assert(sizeof(struct nb_row) == 12, "what most of a model's memory is");
 
 /* The forms of `cells`, by its two top bits. Of n, which is never below d, the difference is kept.
  *
- *     pair     00  labels 0 and 1, of which one may have nothing: n - d 7 bits, d 8 bits of
- *                  label 1, and the same of label 0 below
- *     single   01  one other label 10 bits, n - d 10 bits, d 10 bits
- *     two      10  two labels 10 bits each, then of each d 3 bits, n - d 2 bits
+ *     pair     00  labels 0 and 1, of which one may have nothing: from below, d of each 16 bits,
+ *                  n - d of each 15 bits
+ *     single   01  one other label 16 bits, n - d 23 bits, d 23 bits
+ *     two      10  two labels 16 bits each, then of each d 8 bits, n - d 7 bits
  *     spilled  11  the number of the run
  */
-enum { NB_FORM_SHIFT = 30 };
-#define NB_FORM_SINGLE (UINT32_C(1) << NB_FORM_SHIFT)
-#define NB_FORM_TWO (UINT32_C(2) << NB_FORM_SHIFT)
-#define NB_FORM_SPILLED (UINT32_C(3) << NB_FORM_SHIFT)
+enum { NB_FORM_SHIFT = 62 };
+#define NB_FORM_SINGLE (UINT64_C(1) << NB_FORM_SHIFT)
+#define NB_FORM_TWO (UINT64_C(2) << NB_FORM_SHIFT)
+#define NB_FORM_SPILLED (UINT64_C(3) << NB_FORM_SHIFT)
 enum {
-    NB_PACKED_LABELS = 1 << 10,
-    NB_PAIR_D = 8,
-    NB_PAIR_BITS = 15, /* of a label */
+    NB_LABEL_BITS = 16,
+    NB_LABEL_MASK = (1 << NB_LABEL_BITS) - 1,
+    NB_PAIR_D = 16,
+    NB_PAIR_MORE = 15,
+    NB_PAIR_MORES = 2 * NB_PAIR_D, /* where n - d begin */
     NB_PAIR_D_MOST = (1 << NB_PAIR_D) - 1,
-    NB_PAIR_MORE_MOST = (1 << (NB_PAIR_BITS - NB_PAIR_D)) - 1,
-    NB_SINGLE_D = 10,
+    NB_PAIR_MORE_MOST = (1 << NB_PAIR_MORE) - 1,
+    NB_SINGLE_D = 23,
+    NB_SINGLE_LABEL = 2 * NB_SINGLE_D,
     NB_SINGLE_MOST = (1 << NB_SINGLE_D) - 1, /* of d, and of n - d */
-    NB_TWO_D_MOST = 7,
-    NB_TWO_MORE_MOST = 3
+    NB_TWO_MORE = 7,
+    NB_TWO_BITS = 15, /* of a label's counts */
+    NB_TWO_D_MOST = (1 << (NB_TWO_BITS - NB_TWO_MORE)) - 1,
+    NB_TWO_MORE_MOST = (1 << NB_TWO_MORE) - 1
 };
 
 struct nb_spill {
@@ -76,68 +78,56 @@ struct nb_cell_pool {
 int nb_cell_pool_init(struct nb_cell_pool *pool);
 void nb_cell_pool_deinit(struct nb_cell_pool *pool);
 
-/* Begins to fetch a row: one in eight lies across two cache lines. */
-NB_PREFETCHING void nb_row_prefetch(const struct nb_row *row)
-{
-    __builtin_prefetch(row);
-    __builtin_prefetch(&row->cells);
-}
-
-NB_PREFETCHING void nb_row_prefetch_to_write(const struct nb_row *row)
-{
-    nb_prefetch_to_write(row);
-    nb_prefetch_to_write(&row->cells);
-}
-
 /* Whether some label has the feature. */
-static inline bool nb_row_is_used(const struct nb_row *row)
+static inline bool nb_row_is_used(struct nb_row row)
 {
-    return row->cells != 0;
+    return row.cells != 0;
 }
 
-static inline bool nb_row_is_spilled(const struct nb_row *row)
+static inline bool nb_row_is_spilled(struct nb_row row)
 {
-    return row->cells >= NB_FORM_SPILLED;
+    return row.cells >= NB_FORM_SPILLED;
 }
 
-static inline bool nb_row_is_pair(const struct nb_row *row)
+static inline bool nb_row_is_pair(struct nb_row row)
 {
-    return row->cells < NB_FORM_SINGLE;
+    return row.cells < NB_FORM_SINGLE;
 }
 
 /* Of a pair: d of label 0 or 1. */
-static inline uint32_t nb_pair_documents(uint32_t cells, uint32_t label)
+static inline uint32_t nb_pair_documents(uint64_t cells, uint32_t label)
 {
-    return cells >> label * NB_PAIR_BITS & NB_PAIR_D_MOST;
+    return (uint32_t)(cells >> label * NB_PAIR_D) & NB_PAIR_D_MOST;
 }
 
-static inline struct nb_cell nb_pair_cell(uint32_t cells, uint32_t label)
+static inline struct nb_cell nb_pair_cell(uint64_t cells, uint32_t label)
 {
     uint32_t d = nb_pair_documents(cells, label);
-    uint32_t more = cells >> (label * NB_PAIR_BITS + NB_PAIR_D) & NB_PAIR_MORE_MOST;
+    uint32_t more = (uint32_t)(cells >> (NB_PAIR_MORES + label * NB_PAIR_MORE)) & NB_PAIR_MORE_MOST;
     return (struct nb_cell){label, d + more, d};
 }
 
-static inline struct nb_cell nb_single_cell(uint32_t cells)
+static inline struct nb_cell nb_single_cell(uint64_t cells)
 {
-    uint32_t d = cells & NB_SINGLE_MOST;
-    uint32_t more = cells >> NB_SINGLE_D & NB_SINGLE_MOST;
-    return (struct nb_cell){cells >> 20 & (NB_PACKED_LABELS - 1), d + more, d};
+    uint32_t d = (uint32_t)cells & NB_SINGLE_MOST;
+    uint32_t more = (uint32_t)(cells >> NB_SINGLE_D) & NB_SINGLE_MOST;
+    return (struct nb_cell){(uint32_t)(cells >> NB_SINGLE_LABEL) & NB_LABEL_MASK, d + more, d};
 }
 
 /* The first or second cell of two. */
-static inline struct nb_cell nb_two_cell(uint32_t cells, uint32_t i)
+static inline struct nb_cell nb_two_cell(uint64_t cells, uint32_t i)
 {
-    uint32_t counts = cells >> (i == 0 ? 5 : 0);
-    uint32_t label = cells >> (i == 0 ? 20 : 10) & (NB_PACKED_LABELS - 1);
-    uint32_t d = counts >> 2 & NB_TWO_D_MOST;
+    uint32_t counts = (uint32_t)(cells >> (i == 0 ? NB_TWO_BITS : 0));
+    uint32_t label =
+        (uint32_t)(cells >> (2 * NB_TWO_BITS + (i == 0 ? NB_LABEL_BITS : 0))) & NB_LABEL_MASK;
+    uint32_t d = counts >> NB_TWO_MORE & NB_TWO_D_MOST;
     return (struct nb_cell){label, d + (counts & NB_TWO_MORE_MOST), d};
 }
 
 /* The cells of a row that is not spilled. Returns how many there are. */
-static inline uint32_t nb_row_unpack(const struct nb_row *row, struct nb_cell cells[2])
+static inline uint32_t nb_row_unpack(struct nb_row row, struct nb_cell cells[2])
 {
-    uint32_t packed = row->cells;
+    uint64_t packed = row.cells;
     if (packed < NB_FORM_SINGLE) {
         struct nb_cell one = nb_pair_cell(packed, 0), other = nb_pair_cell(packed, 1);
         cells[0] = one.documents != 0 ? one : other;
@@ -153,27 +143,27 @@ static inline uint32_t nb_row_unpack(const struct nb_row *row, struct nb_cell ce
 bool nb_row_pack(struct nb_row *row, const struct nb_cell *cells, size_t size);
 
 /* Of a row that is spilled: its run, which is never empty. */
-static inline struct nb_spill *nb_row_run(const struct nb_cell_pool *pool, const struct nb_row *row)
+static inline struct nb_spill *nb_row_run(const struct nb_cell_pool *pool, struct nb_row row)
 {
-    return nb_segments_at(&pool->cells, row->cells & ~NB_FORM_SPILLED);
+    return nb_segments_at(&pool->cells, (uint32_t)(row.cells & ~NB_FORM_SPILLED));
 }
 
 /* The run of a row or, if it is not spilled, one without cells: two cells can be read of either. */
 static inline const struct nb_spill *nb_row_run_or_none(const struct nb_cell_pool *pool,
-                                                        const struct nb_row *row)
+                                                        struct nb_row row)
 {
-    uint32_t number = row->cells & ~NB_FORM_SPILLED & -(uint32_t)nb_row_is_spilled(row);
-    return nb_segments_at(&pool->cells, number);
+    uint64_t number = row.cells & ~NB_FORM_SPILLED & -(uint64_t)nb_row_is_spilled(row);
+    return nb_segments_at(&pool->cells, (uint32_t)number);
 }
 
 /* How many cells a row has. */
-static inline uint32_t nb_row_size(const struct nb_cell_pool *pool, const struct nb_row *row)
+static inline uint32_t nb_row_size(const struct nb_cell_pool *pool, struct nb_row row)
 {
     struct nb_cell cells[2];
     return nb_row_is_spilled(row) ? nb_row_run(pool, row)->used : nb_row_unpack(row, cells);
 }
 
-static inline struct nb_cell nb_row_cell(const struct nb_cell_pool *pool, const struct nb_row *row,
+static inline struct nb_cell nb_row_cell(const struct nb_cell_pool *pool, struct nb_row row,
                                          uint32_t i)
 {
     if (!nb_row_is_spilled(row)) {
@@ -196,8 +186,7 @@ static inline uint64_t nb_run_documents(const struct nb_spill *run)
 }
 
 /* D_w of a row that is no pair. */
-static inline uint64_t nb_row_documents_else(const struct nb_cell_pool *pool,
-                                             const struct nb_row *row)
+static inline uint64_t nb_row_documents_else(const struct nb_cell_pool *pool, struct nb_row row)
 {
     struct nb_cell cells[2];
     if (nb_row_is_spilled(row))
@@ -207,15 +196,15 @@ static inline uint64_t nb_row_documents_else(const struct nb_cell_pool *pool,
 }
 
 /* D_w: documents of all labels that have the feature. */
-static inline uint64_t nb_row_documents(const struct nb_cell_pool *pool, const struct nb_row *row)
+static inline uint64_t nb_row_documents(const struct nb_cell_pool *pool, struct nb_row row)
 {
     if (nb_row_is_pair(row))
-        return (uint64_t)nb_pair_documents(row->cells, 0) + nb_pair_documents(row->cells, 1);
+        return (uint64_t)nb_pair_documents(row.cells, 0) + nb_pair_documents(row.cells, 1);
     return nb_row_documents_else(pool, row);
 }
 
 /* Occurrences of the feature in all labels. */
-static inline uint64_t nb_row_occurrences(const struct nb_cell_pool *pool, const struct nb_row *row)
+static inline uint64_t nb_row_occurrences(const struct nb_cell_pool *pool, struct nb_row row)
 {
     uint64_t sum = 0;
     if (!nb_row_is_spilled(row)) {
@@ -233,7 +222,7 @@ static inline uint64_t nb_row_occurrences(const struct nb_cell_pool *pool, const
 
 /* The place of a label among the cells of a row, or where it would have to be put in; *there says
  * which. */
-uint32_t nb_row_find(const struct nb_cell_pool *pool, const struct nb_row *row, uint32_t label,
+uint32_t nb_row_find(const struct nb_cell_pool *pool, struct nb_row row, uint32_t label,
                      bool *there);
 
 /* Counts a document in one of the first two cells of a run. False: the label has none of them, or
@@ -251,18 +240,20 @@ static inline bool nb_run_count(struct nb_spill *run, uint32_t label, uint32_t c
 
 /* Counts a document that has the feature `count` times, where its form stays, which is what nearly
  * all of learning is. False: nothing was done. */
-static inline bool nb_row_count(struct nb_cell_pool *pool, struct nb_row *row, uint32_t label,
-                                uint32_t count)
+static inline bool nb_cells_count(struct nb_cell_pool *pool, uint64_t *cells, uint32_t label,
+                                  uint32_t count)
 {
-    uint32_t packed = row->cells, more = count - 1;
+    uint64_t packed = *cells;
+    uint32_t more = count - 1;
     if (packed >= NB_FORM_SPILLED)
-        return nb_run_count(nb_row_run(pool, row), label, count);
+        return nb_run_count(nb_row_run(pool, (struct nb_row){.cells = packed}), label, count);
     if (packed < NB_FORM_SINGLE && label <= 1) {
         struct nb_cell cell = nb_pair_cell(packed, label);
         if (cell.documents == NB_PAIR_D_MOST ||
             more > NB_PAIR_MORE_MOST - (cell.occurrences - cell.documents))
             return false;
-        row->cells += (more << NB_PAIR_D | 1) << label * NB_PAIR_BITS;
+        *cells += (UINT64_C(1) << label * NB_PAIR_D) +
+                  ((uint64_t)more << (NB_PAIR_MORES + label * NB_PAIR_MORE));
         return true;
     }
     if (packed < NB_FORM_SINGLE || packed >= NB_FORM_TWO)
@@ -271,7 +262,7 @@ static inline bool nb_row_count(struct nb_cell_pool *pool, struct nb_row *row, u
     if (cell.label != label || cell.documents == NB_SINGLE_MOST ||
         more > NB_SINGLE_MOST - (cell.occurrences - cell.documents))
         return false;
-    row->cells += more << NB_SINGLE_D | 1;
+    *cells += (uint64_t)more << NB_SINGLE_D | 1;
     return true;
 }
 

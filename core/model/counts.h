@@ -13,25 +13,25 @@
 #include "core/model/model_private.h"
 
 /* Whether the feature is in the vocabulary: some label has it. */
-static inline bool nb_counts_any(const struct nb_row *row)
+static inline bool nb_counts_any(struct nb_row row)
 {
     return nb_row_is_used(row);
 }
 
 /* D_w: documents of all labels that have the feature. */
-static inline uint64_t nb_counts_documents(const struct nb_model *model, const struct nb_row *row)
+static inline uint64_t nb_counts_documents(const struct nb_model *model, struct nb_row row)
 {
     return nb_row_documents(&model->pool, row);
 }
 
 /* Occurrences of the feature in all labels. */
-static inline uint64_t nb_counts_occurrences(const struct nb_model *model, const struct nb_row *row)
+static inline uint64_t nb_counts_occurrences(const struct nb_model *model, struct nb_row row)
 {
     return nb_row_occurrences(&model->pool, row);
 }
 
 /* How many labels have the feature. */
-static inline uint32_t nb_counts_labels(const struct nb_model *model, const struct nb_row *row)
+static inline uint32_t nb_counts_labels(const struct nb_model *model, struct nb_row row)
 {
     return nb_row_size(&model->pool, row);
 }
@@ -51,7 +51,7 @@ static inline uint64_t nb_counts_presences(const struct nb_model *model, uint32_
 }
 
 /* n_wv and d_wv of a label; zeros when it does not have the feature. */
-static inline struct nb_cell nb_counts_of(const struct nb_model *model, const struct nb_row *row,
+static inline struct nb_cell nb_counts_of(const struct nb_model *model, struct nb_row row,
                                           uint32_t label)
 {
     bool there;
@@ -66,39 +66,36 @@ struct nb_two_documents {
 };
 
 /* As nb_counts_of_two, of a row of any form. */
-static inline struct nb_two_documents
-nb_counts_of_two_else(const struct nb_model *model, const struct nb_row *row, uint32_t label)
+static inline struct nb_two_documents nb_counts_of_two_else(const struct nb_model *model,
+                                                            struct nb_row row, uint32_t label)
 {
     struct nb_two_documents d = {.all = nb_row_documents(&model->pool, row)};
     d.own = nb_counts_of(model, row, label).documents;
     return d;
 }
 
-/* Whether one of the labels, or both, have a feature cannot be foreseen, so both are read. Whether
- * a row is spilled cannot either, but reading a run for each row as well took longer. */
-static inline struct nb_two_documents nb_counts_of_two(const struct nb_model *model,
-                                                       const struct nb_row *row, uint32_t label)
+/* Whether one of the labels, or both, have a feature cannot be foreseen, nor whether the row is
+ * wide, so all is read, and masked. */
+static inline struct nb_two_documents nb_counts_of_two(const struct nb_model *model, uint32_t row,
+                                                       uint32_t label)
 {
-    if (nb_row_is_pair(row)) {
-        uint32_t one = nb_pair_documents(row->cells, 0), other = nb_pair_documents(row->cells, 1);
-        return (struct nb_two_documents){.all = (uint64_t)one + other,
-                                         .own = (one & -(uint32_t)(label == 0)) |
-                                                (other & -(uint32_t)(label == 1))};
-    }
-    const struct nb_spill *run = nb_row_run_or_none(&model->pool, row);
-    if (!nb_row_is_spilled(row) || run->used > 2)
-        return nb_counts_of_two_else(model, row, label);
-    return (struct nb_two_documents){.all = (uint64_t)run[0].d + run[1].d,
-                                     .own = (run[0].d & -(uint32_t)(run[0].label == label)) |
-                                            (run[1].d & -(uint32_t)(run[1].label == label))};
+    uint16_t code = nb_model_packed(model, row)->code;
+    uint64_t cells = *nb_wides_at(model->wides.segments, row, code);
+    if (__builtin_expect(!nb_code_is_pair(code, cells), 0))
+        return nb_counts_of_two_else(model, nb_model_row(model, row), label);
+    uint32_t both = nb_code_pair_documents(code, cells);
+    uint32_t one = nb_pair_documents(both, 0), other = nb_pair_documents(both, 1);
+    return (struct nb_two_documents){.all = (uint64_t)one + other,
+                                     .own = (one & -(uint32_t)(label == 0)) |
+                                            (other & -(uint32_t)(label == 1))};
 }
 
 /* n_wv of a label. */
-static inline uint64_t nb_counts_occurrences_of(const struct nb_model *model,
-                                                const struct nb_row *row, uint32_t label)
+static inline uint64_t nb_counts_occurrences_of(const struct nb_model *model, struct nb_row row,
+                                                uint32_t label)
 {
     if (nb_row_is_pair(row) && label < 2)
-        return nb_pair_cell(row->cells, label).occurrences;
+        return nb_pair_cell(row.cells, label).occurrences;
     return nb_counts_of(model, row, label).occurrences;
 }
 
@@ -111,7 +108,7 @@ enum {
 };
 
 /* Asks for the first cells of a row that has more than two, whose row has been read. */
-NB_PREFETCHING void nb_counts_prefetch(const struct nb_model *model, const struct nb_row *row)
+NB_PREFETCHING void nb_counts_prefetch(const struct nb_model *model, struct nb_row row)
 {
     if (!nb_row_is_spilled(row))
         return;
@@ -121,7 +118,7 @@ NB_PREFETCHING void nb_counts_prefetch(const struct nb_model *model, const struc
 }
 
 /* Asks for the others, when the first have come. */
-NB_PREFETCHING void nb_counts_prefetch_rest(const struct nb_model *model, const struct nb_row *row)
+NB_PREFETCHING void nb_counts_prefetch_rest(const struct nb_model *model, struct nb_row row)
 {
     if (!nb_row_is_spilled(row))
         return;
@@ -135,9 +132,8 @@ NB_PREFETCHING void nb_counts_prefetch_rest(const struct nb_model *model, const 
 typedef void nb_counts_visit(void *user, struct nb_cell cell);
 
 /* `visit` is a constant where this is called, and is inlined. */
-static inline __attribute__((always_inline)) void nb_counts_each(const struct nb_model *model,
-                                                                 const struct nb_row *row,
-                                                                 nb_counts_visit *visit, void *user)
+static inline __attribute__((always_inline)) void
+nb_counts_each(const struct nb_model *model, struct nb_row row, nb_counts_visit *visit, void *user)
 {
     if (!nb_row_is_spilled(row)) {
         struct nb_cell cells[2];

@@ -28,8 +28,8 @@ static bool are_different(const struct nb_model *model, struct suspects *s)
 {
     bool different = true;
     for (size_t i = 0; i < s->count; i++)
-        different = different && nb_model_row(model, s->pairs[i].row)->id !=
-                                     nb_model_row(model, s->pairs[i].other)->id;
+        different = different && nb_model_packed(model, s->pairs[i].row)->id !=
+                                     nb_model_packed(model, s->pairs[i].other)->id;
     s->count = 0;
     return different;
 }
@@ -39,7 +39,7 @@ static bool are_different(const struct nb_model *model, struct suspects *s)
 static bool note_suspects(const struct nb_model *model, uint32_t row, struct suspects *s)
 {
     const struct nb_index *index = &model->index;
-    uint64_t id = nb_model_row(model, row)->id;
+    uint64_t id = nb_model_packed(model, row)->id;
     uint64_t where = nb_index_where(index, id);
     uint32_t tag = nb_index_tag(index, where);
     uint64_t bucket = where >> 32;
@@ -52,7 +52,7 @@ static bool note_suspects(const struct nb_model *model, uint32_t row, struct sus
                 different = are_different(model, s) && different;
             s->pairs[s->count].row = row;
             s->pairs[s->count].other = nb_bucket_row(b, index->row_bits, places);
-            __builtin_prefetch(nb_model_row(model, s->pairs[s->count++].other));
+            __builtin_prefetch(nb_model_packed(model, s->pairs[s->count++].other));
         }
         if (!nb_bucket_is_passed(b, tag))
             break;
@@ -65,7 +65,8 @@ NB_PREFETCHING void prefetch_bucket(const struct nb_model *model, uint32_t row, 
 {
     if (row < end)
         __builtin_prefetch(
-            &model->index.buckets[nb_index_home(&model->index, nb_model_row(model, row)->id)], 1);
+            &model->index.buckets[nb_index_home(&model->index, nb_model_packed(model, row)->id)],
+            1);
 }
 
 /* Puts rows into the index. Returns false if an id is there twice. */
@@ -76,7 +77,7 @@ bool nb_index_rows(struct nb_model *model, uint32_t start, uint32_t end)
     for (uint32_t row = start; row < start + NB_MODEL_AHEAD; row++)
         prefetch_bucket(model, row, end);
     for (uint32_t row = start; row < end; row++) {
-        uint64_t id = nb_model_row(model, row)->id;
+        uint64_t id = nb_model_packed(model, row)->id;
         prefetch_bucket(model, row + NB_MODEL_AHEAD, end);
         if (nb_model_is_dropped(id))
             continue;

@@ -56,7 +56,7 @@ struct nb_model *nb_model_new(void)
     }
     model->lock = &model->lock_storage;
     model->generation = model->renames = first_generation();
-    nb_segments_init(&model->rows, sizeof(struct nb_row), NB_ROW_SEGMENT_BITS);
+    nb_segments_init(&model->rows, sizeof(struct nb_packed_row), NB_ROW_SEGMENT_BITS);
     if (nb_cell_pool_init(&model->pool) != 0 || nb_index_init(&model->index, FIRST_INDEX) != 0)
         nb_model_free(&model);
     else
@@ -104,6 +104,7 @@ void nb_model_free(struct nb_model **model)
     nb_pairs_free(&m->pairs);
     nb_index_deinit(&m->index);
     nb_segments_deinit(&m->rows);
+    nb_wides_deinit(&m->wides);
     nb_cell_pool_deinit(&m->pool);
     pthread_rwlock_destroy(m->lock);
     free(m);
@@ -239,5 +240,5 @@ uint64_t nb_model_generation(const struct nb_model *model)
 size_t nb_model_memory(const struct nb_model *model)
 {
     return atomic_load(&model->other_bytes) + atomic_load(&model->rows.bytes) +
-           atomic_load(&model->pool.cells.bytes);
+           atomic_load(&model->wides.bytes) + atomic_load(&model->pool.cells.bytes);
 }

@@ -11,10 +11,10 @@
  *
  * Rows are numbered in the order of first sight and never renumbered. A row whose feature no
  * document has any more can be dropped: it has no id then, and the next new feature takes it. The
- * memory of a row is 12 bytes: id, and up to two cells (label, occurrences n, documents d) packed
- * into 32 bits (core/model/cells.h). Rows of three labels and more, of large counts or of large
- * numbers of labels have their cells elsewhere, so that a thousand labels cost what is not zero. An
- * index of cache-line buckets finds rows by id.
+ * memory of a row is 10 bytes: id, and 16 bits for cells (label, occurrences n, documents d) with
+ * small counts; others of up to two labels are 64 bits beside the row (core/model/wides.h). Rows of
+ * three labels and more, or of very large counts, have their cells elsewhere (core/model/cells.h),
+ * so that a thousand labels cost what is not zero. An index of cache-line buckets finds rows by id.
  */
 #ifndef NB_CORE_MODEL_MODEL_H
 #define NB_CORE_MODEL_MODEL_H

@@ -28,11 +28,11 @@ static int index_grow(struct nb_model *model, uint64_t rows)
     uint32_t count = nb_model_rows(model);
     for (uint32_t i = 0; i < count + NB_MODEL_AHEAD; i++) {
         if (i < count)
-            __builtin_prefetch(&larger.buckets[nb_index_home(&larger, nb_model_row(model, i)->id)],
-                               1);
+            __builtin_prefetch(
+                &larger.buckets[nb_index_home(&larger, nb_model_packed(model, i)->id)], 1);
         if (i >= NB_MODEL_AHEAD &&
-            !nb_model_is_dropped(nb_model_row(model, i - NB_MODEL_AHEAD)->id))
-            nb_index_insert(&larger, nb_model_row(model, i - NB_MODEL_AHEAD)->id,
+            !nb_model_is_dropped(nb_model_packed(model, i - NB_MODEL_AHEAD)->id))
+            nb_index_insert(&larger, nb_model_packed(model, i - NB_MODEL_AHEAD)->id,
                             i - NB_MODEL_AHEAD);
     }
     struct nb_index old = model->index;
@@ -44,9 +44,16 @@ static int index_grow(struct nb_model *model, uint64_t rows)
     return 0;
 }
 
-int nb_model_reserve(struct nb_model *model, uint32_t rows)
+/* Room in the segments, which takes the write lock where readers would notice. */
+static int reserve_segments(struct nb_model *model, uint64_t rows)
 {
     int rc = nb_segments_reserve(&model->rows, rows, model->lock);
+    return rc != 0 ? rc : nb_wides_reserve(&model->wides, model->rows.segment_count, model->lock);
+}
+
+int nb_model_reserve(struct nb_model *model, uint32_t rows)
+{
+    int rc = reserve_segments(model, rows);
     return rc != 0 || rows <= model->index.room ? rc : index_grow(model, rows + rows / SPARE_SHARE);
 }
 
@@ -67,7 +74,7 @@ static int reserve_rows(struct nb_model *model, uint32_t count, uint32_t more)
     if (rows > NB_INDEX_ROWS_MOST)
         return NB_TOO_LARGE;
     if (nb_segments_room(&model->rows) < rows)
-        rc = nb_segments_reserve(&model->rows, rows, model->lock);
+        rc = reserve_segments(model, rows);
     if (rc == 0 && rows > model->index.room)
         rc = index_grow(model, rows - 1 + index_step(count));
     return rc;
@@ -95,7 +102,7 @@ int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row)
     if (rc != 0)
         return rc;
     assert(nb_segments_room(&model->rows) > count && model->index.room > count);
-    *nb_model_row(model, count) = (struct nb_row){.id = id};
+    *nb_model_packed(model, count) = (struct nb_packed_row){.id = id};
     atomic_store_explicit(&model->row_count, count + 1, memory_order_release);
     nb_index_insert(&model->index, id, count);
     *row = count;
@@ -113,7 +120,7 @@ int nb_model_append_dropped(struct nb_model *model)
     int rc = reserve_rows(model, count, 1); /* the index has a place for each row */
     if (rc != 0)
         return rc;
-    *nb_model_row(model, count) = (struct nb_row){.id = NB_DROPPED_ID};
+    *nb_model_packed(model, count) = (struct nb_packed_row){.id = NB_DROPPED_ID};
     atomic_store_explicit(&model->row_count, count + 1, memory_order_release);
     return 0;
 }
@@ -138,7 +145,7 @@ int nb_model_append_all(struct nb_model *model, const uint64_t *ids, size_t size
     for (size_t i = 0; rc == 0 && i < size; i++) {
         if (!nb_model_is_dropped(ids[i]))
             rc = nb_feature_has_field(ids[i]) ? nb_model_reserve_part(model, ids[i]) : NB_CORRUPT;
-        *nb_model_row(model, start + (uint32_t)i) = (struct nb_row){.id = ids[i]};
+        *nb_model_packed(model, start + (uint32_t)i) = (struct nb_packed_row){.id = ids[i]};
     }
     if (rc != 0)
         return rc;

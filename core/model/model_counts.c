@@ -34,9 +34,21 @@ static inline void add_vocabulary(struct nb_model *model, uint64_t id, uint64_t 
                               : &model->vocabulary[field]) += change;
 }
 
-/* One document more in a cell of the row, which is made if it is not there. */
-static int row_add(struct nb_model *model, struct nb_row *row, uint32_t label, uint32_t count)
+/* Counts a document in the row as it is stored, where nothing has to move. False: nothing was done.
+ */
+static bool count_packed(struct nb_model *model, struct nb_packed_row *row, struct nb_row_count c,
+                         uint32_t label)
 {
+    if (!nb_code_is_wide(row->code))
+        return nb_code_count(&row->code, label, c.count);
+    return nb_cells_count(&model->pool, nb_wides_at(model->wides.segments, c.row, row->code), label,
+                          c.count);
+}
+
+/* One document more in a cell of the row, which is made if it is not there. */
+static int row_add(struct nb_model *model, uint32_t number, uint32_t label, uint32_t count)
+{
+    struct nb_row row = nb_model_row(model, number);
     bool there;
     uint32_t place = nb_row_find(&model->pool, row, label, &there);
     struct nb_cell cell = {.label = label};
@@ -46,16 +58,21 @@ static int row_add(struct nb_model *model, struct nb_row *row, uint32_t label, u
         return NB_TOO_LARGE;
     cell.occurrences += count;
     cell.documents++; /* at most the occurrences: a document has one of each at least */
-    return there ? nb_row_set(&model->pool, row, place, cell)
-                 : nb_row_insert(&model->pool, row, place, cell);
+    int rc = nb_wides_reserve_cells(&model->wides, number);
+    if (rc == 0)
+        rc = there ? nb_row_set(&model->pool, &row, place, cell)
+                   : nb_row_insert(&model->pool, &row, place, cell);
+    if (rc == 0)
+        nb_wides_store(&model->wides, nb_model_packed(model, number), number, row.cells);
+    return rc;
 }
 
 static int cell_add(struct nb_model *model, uint32_t label, struct nb_row_count c, size_t *fresh)
 {
-    struct nb_row *row = nb_model_row(model, c.row);
-    bool empty = !nb_row_is_used(row);
-    if (!nb_row_count(&model->pool, row, label, c.count)) {
-        int rc = row_add(model, row, label, c.count);
+    struct nb_packed_row *row = nb_model_packed(model, c.row);
+    bool empty = !nb_code_is_used(row->code);
+    if (!count_packed(model, row, c, label)) {
+        int rc = row_add(model, c.row, label, c.count);
         if (rc != 0)
             return rc;
     }
@@ -67,7 +84,8 @@ static int cell_add(struct nb_model *model, uint32_t label, struct nb_row_count 
 
 static void cell_take(struct nb_model *model, uint32_t label, struct nb_row_count c)
 {
-    struct nb_row *row = nb_model_row(model, c.row);
+    struct nb_packed_row *packed = nb_model_packed(model, c.row);
+    struct nb_row row = nb_model_row(model, c.row);
     bool there;
     uint32_t place = nb_row_find(&model->pool, row, label, &there);
     assert(there);
@@ -76,19 +94,21 @@ static void cell_take(struct nb_model *model, uint32_t label, struct nb_row_coun
     cell.occurrences -= c.count;
     cell.documents--;
     assert((cell.occurrences == 0) == (cell.documents == 0));
+    /* Fewer: neither needs memory. */
     if (cell.occurrences == 0)
-        nb_row_remove(&model->pool, row, place);
+        nb_row_remove(&model->pool, &row, place);
     else
-        (void)nb_row_set(&model->pool, row, place, cell); /* fewer: it needs no memory */
-    add_vocabulary(model, row->id, nb_row_is_used(row) ? 0 : UINT64_MAX);
-    add_sums(model, row->id, label, c.count, 1, -1);
+        (void)nb_row_set(&model->pool, &row, place, cell);
+    nb_wides_store(&model->wides, packed, c.row, row.cells);
+    add_vocabulary(model, row.id, nb_row_is_used(row) ? 0 : UINT64_MAX);
+    add_sums(model, row.id, label, c.count, 1, -1);
 }
 
 NB_PREFETCHING void prefetch_row(const struct nb_model *model, const struct nb_row_count *counts,
                                  size_t size, size_t i)
 {
     if (i < size)
-        nb_row_prefetch_to_write(nb_model_row(model, counts[i].row));
+        nb_packed_row_prefetch_to_write(nb_model_packed(model, counts[i].row));
 }
 
 /* All of a bag or, when it does not fit, nothing of it. Under the write lock. */
@@ -200,7 +220,7 @@ size_t nb_model_cells(const struct nb_model *model, uint32_t row, struct nb_cell
                       size_t room)
 {
     assert(row < nb_model_rows(model));
-    const struct nb_row *r = nb_model_row(model, row);
+    struct nb_row r = nb_model_row(model, row);
     uint32_t size = nb_row_size(&model->pool, r);
     for (uint32_t i = 0; i < size && i < room; i++)
         cells[i] = nb_row_cell(&model->pool, r, i);
@@ -210,7 +230,7 @@ size_t nb_model_cells(const struct nb_model *model, uint32_t row, struct nb_cell
 uint32_t nb_model_count(const struct nb_model *model, uint32_t row, uint32_t label)
 {
     bool there;
-    const struct nb_row *r = nb_model_row(model, row);
+    struct nb_row r = nb_model_row(model, row);
     uint32_t place = nb_row_find(&model->pool, r, label, &there);
     return there ? nb_row_cell(&model->pool, r, place).occurrences : 0;
 }
@@ -243,18 +263,35 @@ static int put_cells(struct nb_cell_pool *pool, struct nb_row *row, const struct
     return rc;
 }
 
+/* Sets the cells of a row without cells, of which nearly all have room in it. */
+static int put_row(struct nb_model *model, uint32_t number, const struct nb_cell *cells,
+                   size_t size)
+{
+    struct nb_packed_row *packed = nb_model_packed(model, number);
+    struct nb_row row = {.id = packed->id};
+    assert(!nb_code_is_used(packed->code));
+    if (nb_code_of_pair(cells, size, &packed->code))
+        return 0;
+    bool is_packed = nb_row_pack(&row, cells, size);
+    int rc = nb_wides_reserve_cells(&model->wides, number);
+    if (rc == 0 && !is_packed)
+        rc = put_cells(&model->pool, &row, cells, size);
+    if (rc == 0)
+        nb_wides_store(&model->wides, packed, number, row.cells);
+    return rc;
+}
+
 int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cell *cells,
                        size_t size)
 {
     assert(row < nb_model_rows(model));
-    struct nb_row *r = nb_model_row(model, row);
     if (!cells_are_possible(model, cells, size))
         return NB_CORRUPT;
-    assert(!nb_row_is_used(r));
-    int rc = nb_row_pack(r, cells, size) ? 0 : put_cells(&model->pool, r, cells, size);
+    int rc = put_row(model, row, cells, size);
+    uint64_t id = nb_model_packed(model, row)->id;
     for (size_t i = 0; rc == 0 && i < size; i++)
-        add_sums(model, r->id, cells[i].label, cells[i].occurrences, cells[i].documents, 1);
-    add_vocabulary(model, r->id, rc == 0 && size != 0);
+        add_sums(model, id, cells[i].label, cells[i].occurrences, cells[i].documents, 1);
+    add_vocabulary(model, id, rc == 0 && size != 0);
     nb_model_next_generation(model);
     return rc;
 }

@@ -29,7 +29,7 @@ void nb_model_pair_values(const struct nb_model *model, const struct nb_pairs *p
 {
     values->count = 0;
     for (size_t i = 0; i < size; i++) {
-        uint64_t id = nb_model_row(model, counts[i].row)->id;
+        uint64_t id = nb_model_packed(model, counts[i].row)->id;
         if (nb_feature_field(id) == NB_FIELD_VALUE && !nb_part_is_presence(nb_feature_part(id)))
             nb_pair_values_add(values, pairs, counts[i].row, nb_feature_part(id) / 2);
     }

@@ -8,11 +8,11 @@
 
 #include <pthread.h>
 
-#include "core/model/cells.h"
 #include "core/model/index.h"
 #include "core/model/model.h"
 #include "core/model/pairs.h"
 #include "core/model/parts.h"
+#include "core/model/wides.h"
 
 struct nb_label {
     struct nb_label *retired; /* the next of those that are labels no more */
@@ -28,7 +28,8 @@ struct nb_model {
     pthread_rwlock_t lock_storage;
     struct nb_index index;
     struct nb_indexing *indexing; /* owned; NULL: no other thread fills the index */
-    struct nb_segments rows;
+    struct nb_segments rows;      /* struct nb_packed_row */
+    struct nb_wides wides;        /* their cells, where the rows have no room for them */
     atomic_uint row_count;
     struct nb_cell_pool pool;
     uint32_t *dropped; /* owned: a stack of rows; those that were taken stay above its top */
@@ -50,20 +51,30 @@ struct nb_model {
     atomic_size_t other_bytes; /* memory but that of rows and cells */
 };
 
-/* Rows of 12 bytes in segments of 384 KB: what a half-filled segment wastes is below 2 % from a
- * million rows on. */
-enum { NB_ROW_SEGMENT_BITS = 15 };
-
 /* nb_segments_at with sizes that the compiler knows: half of what a look-up does is this. */
-static inline struct nb_row *nb_row_at(unsigned char *const *table, uint32_t row)
+static inline struct nb_packed_row *nb_row_at(unsigned char *const *table, uint32_t row)
 {
     void *segment = table[row >> NB_ROW_SEGMENT_BITS];
-    return (struct nb_row *)segment + (row & ((1u << NB_ROW_SEGMENT_BITS) - 1));
+    return (struct nb_packed_row *)segment + (row & ((1u << NB_ROW_SEGMENT_BITS) - 1));
 }
 
-static inline struct nb_row *nb_model_row(const struct nb_model *model, uint32_t row)
+/* A row as it is stored. */
+static inline struct nb_packed_row *nb_model_packed(const struct nb_model *model, uint32_t row)
 {
     return nb_row_at(model->rows.table, row);
+}
+
+/* A row as it is read: a copy. */
+static inline struct nb_row nb_model_row(const struct nb_model *model, uint32_t row)
+{
+    const struct nb_packed_row *packed = nb_model_packed(model, row);
+    return (struct nb_row){packed->id, nb_wides_cells(model->wides.segments, row, packed->code)};
+}
+
+/* That of a feature which has none: no label has it. */
+static inline struct nb_row nb_model_row_or_none(const struct nb_model *model, uint32_t row)
+{
+    return row == NB_NO_ROW ? (struct nb_row){.cells = 0} : nb_model_row(model, row);
 }
 
 /* Changes when a row gets another id, or none, that had one before or may have had one: what was

@@ -19,7 +19,7 @@ enum { SHORT_RUN = 4, SHORT_SHARE = 3 };
 uint64_t nb_model_row_id(const struct nb_model *model, uint32_t row)
 {
     assert(row < nb_model_rows(model));
-    return nb_model_row(model, row)->id;
+    return nb_model_packed(model, row)->id;
 }
 
 uint32_t nb_model_find(const struct nb_model *model, uint64_t id)
@@ -33,7 +33,7 @@ uint32_t nb_model_find(const struct nb_model *model, uint64_t id)
         unsigned places = nb_bucket_places(b, index->row_bits, tag);
         for (; places != 0; places &= places - 1) {
             uint32_t row = nb_bucket_row(b, index->row_bits, places);
-            if (nb_model_row(model, row)->id == id)
+            if (nb_model_packed(model, row)->id == id)
                 return row;
         }
         if (!nb_bucket_is_passed(b, tag))
@@ -61,7 +61,7 @@ static inline uint32_t guess(const struct nb_index *index, uint64_t bucket, uint
         return LOOK_FURTHER;
     }
     uint32_t row = nb_bucket_row(b, index->row_bits, places);
-    nb_row_prefetch(nb_row_at(table, row));
+    nb_packed_row_prefetch(nb_row_at(table, row));
     return row;
 }
 
@@ -89,7 +89,7 @@ static inline uint32_t confirm(const struct nb_model *model, unsigned char *cons
     if (row == LOOK_FURTHER || nb_row_at(table, row)->id != id)
         row = nb_model_find(model, id);
     if (row != NB_NO_ROW)
-        __builtin_prefetch(nb_row_run_or_none(&model->pool, nb_row_at(table, row)));
+        __builtin_prefetch(nb_wides_at(model->wides.segments, row, nb_row_at(table, row)->code));
     return row;
 }
 
@@ -148,8 +148,8 @@ void nb_model_truncate(struct nb_model *model, uint32_t rows)
 {
     nb_model_write_lock(model);
     for (uint32_t count = nb_model_rows(model); count > rows; count--) {
-        const struct nb_row *last = nb_model_row(model, count - 1);
-        assert(!nb_row_is_used(last) && !nb_model_is_dropped(last->id));
+        const struct nb_packed_row *last = nb_model_packed(model, count - 1);
+        assert(!nb_code_is_used(last->code) && !nb_model_is_dropped(last->id));
         nb_index_remove(&model->index, last->id, count - 1);
         model->renames++;
         model->lost_rows++;
@@ -162,7 +162,7 @@ void nb_model_truncate(struct nb_model *model, uint32_t rows)
 
 bool nb_model_row_is_unused(const struct nb_model *model, uint32_t row)
 {
-    return !nb_row_is_used(nb_model_row(model, row));
+    return !nb_code_is_used(nb_model_packed(model, row)->code);
 }
 
 void nb_model_look_unused(const struct nb_model *model, const uint32_t *rows, size_t size,
@@ -170,7 +170,7 @@ void nb_model_look_unused(const struct nb_model *model, const uint32_t *rows, si
 {
     unsigned char *const *table = model->rows.table;
     for (size_t i = 0; i < size; i++)
-        unused[i] = rows[i] == NB_NO_ROW || !nb_row_is_used(nb_row_at(table, rows[i]));
+        unused[i] = rows[i] == NB_NO_ROW || !nb_code_is_used(nb_row_at(table, rows[i])->code);
 }
 
 bool nb_model_have_features(const struct nb_model *model, const struct nb_row_count *counts,
@@ -203,8 +203,8 @@ static int reserve_dropped(struct nb_model *model, size_t rows)
 /* Under the write lock: other threads may look at the row. */
 static void forget_id(struct nb_model *model, uint32_t row)
 {
-    struct nb_row *r = nb_model_row(model, row);
-    assert(!nb_row_is_used(r) && !nb_model_is_dropped(r->id));
+    struct nb_packed_row *r = nb_model_packed(model, row);
+    assert(!nb_code_is_used(r->code) && !nb_model_is_dropped(r->id));
     nb_index_remove(&model->index, r->id, row);
     model->renames++;
     model->lost_rows++;
@@ -229,8 +229,8 @@ int nb_model_name_row(struct nb_model *model, uint32_t row, uint64_t id)
     if (nb_model_reserve_part(model, id) != 0)
         return NB_NO_MEMORY;
     nb_model_write_lock(model);
-    struct nb_row *r = nb_model_row(model, row);
-    assert(!nb_row_is_used(r) && nb_model_is_dropped(r->id));
+    struct nb_packed_row *r = nb_model_packed(model, row);
+    assert(!nb_code_is_used(r->code) && nb_model_is_dropped(r->id));
     model->renames++;
     r->id = id;
     nb_index_insert(&model->index, id, row);
@@ -310,7 +310,7 @@ int nb_model_collect_dropped(struct nb_model *model)
     uint32_t count = nb_model_rows(model);
     model->dropped_count = 0;
     for (uint32_t row = count; row > 0; row--) {
-        if (!nb_model_is_dropped(nb_model_row(model, row - 1)->id))
+        if (!nb_model_is_dropped(nb_model_packed(model, row - 1)->id))
             continue;
         if (reserve_dropped(model, (size_t)model->dropped_count + 1) != 0)
             return NB_NO_MEMORY;

@@ -14,8 +14,7 @@
 #define MADV_COLLAPSE 25
 #endif
 
-/* The first segment doubles while it is small, then grows by a quarter. Its bytes are a multiple of
- * a cache line. */
+/* The first segment doubles while it is small, then grows by a quarter. */
 enum { CACHE_LINE = 64, FIRST_RECORDS = 16, DOUBLED = 256, FIRST_TABLE = 4 };
 
 enum { HUGE_PAGE = 2 << 20, LARGE = 2 << 20 }; /* bytes; below LARGE nothing is mapped */
@@ -39,7 +38,7 @@ static uint32_t segments_at_once(const struct nb_segments *s)
 
 void nb_segments_init(struct nb_segments *s, uint32_t record, uint32_t bits)
 {
-    assert(bits <= NB_SEGMENT_BITS_MOST && record % 4 == 0);
+    assert(bits <= NB_SEGMENT_BITS_MOST && record % 2 == 0);
     *s = (struct nb_segments){.bits = bits, .record = record, .block = 1};
     while (s->block * segment_bytes(s) % HUGE_PAGE != 0)
         s->block++;
@@ -97,22 +96,27 @@ static uint32_t larger_room(const struct nb_segments *s, uint64_t records)
     return room < 1u << s->bits ? room : 1u << s->bits;
 }
 
+static size_t first_bytes(const struct nb_segments *s, uint32_t room)
+{
+    return ((size_t)room * s->record + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+}
+
 /* The first segment, made or enlarged until it has `records` or its full size. */
 static int grow_first(struct nb_segments *s, uint64_t records, pthread_rwlock_t *lock)
 {
     uint32_t room = larger_room(s, records);
-    unsigned char *segment = aligned_alloc(CACHE_LINE, (size_t)room * s->record);
+    unsigned char *segment = aligned_alloc(CACHE_LINE, first_bytes(s, room));
     if (segment == NULL)
         return NB_NO_MEMORY;
     unsigned char *old = s->segment_count == 0 ? NULL : s->table[0];
-    assert(room > s->first_room && (size_t)room * s->record % CACHE_LINE == 0);
+    assert(room > s->first_room);
     if (old != NULL)
         memcpy(segment, old, (size_t)s->first_room * s->record);
     lock_if(lock);
     s->table[0] = segment;
     unlock_if(lock);
     free(old);
-    atomic_fetch_add(&s->bytes, (size_t)(room - s->first_room) * s->record);
+    atomic_fetch_add(&s->bytes, first_bytes(s, room) - first_bytes(s, s->first_room));
     s->first_room = room;
     s->segment_count = s->mapped = 1;
     return 0;

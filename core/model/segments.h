@@ -27,7 +27,7 @@ struct nb_segments {
     uint32_t mapped;     /* segments that have an address; those above segment_count no memory */
     uint32_t first_room; /* records in segment 0 while it is the only one and not full size */
     uint32_t bits;       /* a full segment has 2^bits records */
-    uint32_t record;     /* bytes, a multiple of 4 */
+    uint32_t record;     /* bytes, an even number */
     uint32_t block;      /* so many segments are whole huge pages */
     atomic_size_t bytes; /* of the segments; any thread may read it */
 };

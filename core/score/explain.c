@@ -22,7 +22,7 @@ void nb_evidence_sum(const struct nb_feature *features, struct nb_evidence *rows
 /* What one occurrence of the feature adds to a label's score, without what it adds to every
  * label's. */
 static double term(const struct nb_scorer *s, const struct nb_model *model,
-                   const struct nb_score_label *l, const struct nb_row *row, uint64_t all)
+                   const struct nb_score_label *l, struct nb_row row, uint64_t all)
 {
     struct nb_cell cell = nb_counts_of(model, row, l->label);
     double term = l->zero_term;
@@ -31,16 +31,16 @@ static double term(const struct nb_scorer *s, const struct nb_model *model,
     return term;
 }
 
-/* The used row of a feature, or NULL. */
-static const struct nb_row *used_row(const struct nb_scorer *s, const struct nb_model *model,
-                                     const struct nb_score_view *view, uint32_t number,
-                                     uint64_t *all)
+/* The row of a feature. False: it is not used. */
+static bool used_row(const struct nb_scorer *s, const struct nb_model *model,
+                     const struct nb_score_view *view, uint32_t number, struct nb_row *row,
+                     uint64_t *all)
 {
     if (number == NB_NO_ROW)
-        return NULL;
-    const struct nb_row *row = nb_model_row(model, number);
-    *all = nb_counts_occurrences(model, row);
-    return nb_score_uses(s, model, view, number) ? row : NULL;
+        return false;
+    *row = nb_model_row(model, number);
+    *all = nb_counts_occurrences(model, *row);
+    return nb_score_uses(s, model, view, number);
 }
 
 /* The two labels that an explanation tells apart. With factors: how many words without which no
@@ -97,7 +97,7 @@ static double word_evidence(const struct nb_scorer *s, const struct nb_model *mo
     uint32_t weight = nb_weight_of(s, count);
     if (s->has_factors)
         return factor_evidence(s, model, view, number, weight, sides);
-    const struct nb_row *row = nb_model_row(model, number);
+    struct nb_row row = nb_model_row(model, number);
     return weight * (term(s, model, &view->labels[sides->best], row, all) -
                      term(s, model, &view->labels[sides->second], row, all));
 }
@@ -115,8 +115,8 @@ static int64_t count_poles(const struct nb_scorer *s, const struct nb_model *mod
         uint32_t number = nb_feature_field(id) == NB_FIELD_VALUE && nb_feature_part(id) == part
                               ? nb_model_find(model, id)
                               : NB_NO_ROW;
-        const struct nb_row *row = number == NB_NO_ROW ? NULL : nb_model_row(model, number);
-        if (row != NULL && nb_attribute_says(&s->attributes, &features[i], row))
+        struct nb_row row = nb_model_row_or_none(model, number);
+        if (number != NB_NO_ROW && nb_attribute_says(&s->attributes, &features[i], row))
             poles += nb_attribute_value(&s->attributes, model, &features[i], row, place).is_pole;
     }
     return poles;
@@ -149,7 +149,7 @@ static bool explain_value(const struct nb_scorer *s, const struct nb_model *mode
                           const struct nb_given *given, struct nb_evidence *evidence)
 {
     const struct nb_feature *feature = &features[at];
-    const struct nb_row *row = number == NB_NO_ROW ? NULL : nb_model_row(model, number);
+    struct nb_row row = nb_model_row_or_none(model, number);
     if (!nb_attribute_says(&s->attributes, feature, row))
         return false;
     uint32_t best = (uint32_t)scores->best, second = (uint32_t)scores->second;
@@ -193,6 +193,7 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
             numbers = nb_model_step(model, features, i,
                                     size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, found,
                                     looked_up);
+        struct nb_row row;
         uint64_t all;
         double evidence;
         uint32_t number = numbers[i % NB_MODEL_STEP];
@@ -201,7 +202,7 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
                                     has_tree ? &given : NULL, &rows[filled]);
             continue;
         }
-        if (used_row(scorer, model, view, number, &all) == NULL)
+        if (!used_row(scorer, model, view, number, &row, &all))
             continue;
         evidence = word_evidence(scorer, model, view, number, all, features[i].count, &sides);
         rows[filled++] = (struct nb_evidence){.feature = (uint32_t)i, .evidence = evidence};
@@ -250,11 +251,10 @@ double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, u
     if (nb_scorer_view(scorer, model, &view) != 0 || view->position[label] == NB_NOT_SCORED)
         return 0;
     uint64_t all;
-    const struct nb_row *r = nb_model_row(model, row);
-    if (nb_feature_field(r->id) == NB_FIELD_VALUE)
+    struct nb_row r = nb_model_row(model, row);
+    if (nb_feature_field(r.id) == NB_FIELD_VALUE)
         return nb_attribute_evidence(&scorer->attributes, model, r, view->position[label]);
-    r = used_row(scorer, model, view, row, &all);
-    if (r == NULL)
+    if (!used_row(scorer, model, view, row, &r, &all))
         return 0;
     const struct nb_score_label *l = &view->labels[view->position[label]];
     struct nb_cell cell = nb_counts_of(model, r, label);
@@ -314,8 +314,8 @@ bool nb_word_law_count(struct nb_scorer *scorer, const struct nb_model *model, u
 {
     uint64_t all;
     bool is_binary = scorer->settings.event_model == NB_EVENT_BINARY;
-    const struct nb_row *used = used_row(scorer, model, &scorer->view, row, &all);
-    if (used == NULL)
+    struct nb_row used;
+    if (!used_row(scorer, model, &scorer->view, row, &used, &all))
         return false;
     struct nb_cell cell = nb_counts_of(model, used, label);
     *count = is_binary ? cell.documents : cell.occurrences;

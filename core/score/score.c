@@ -52,12 +52,12 @@ static inline __attribute__((always_inline)) void add_row(struct pass *p, uint32
                                                           uint32_t count, enum nb_event_model event)
 {
     const struct nb_scorer *s = p->scorer;
-    const struct nb_row *row = nb_model_row(p->model, number);
+    struct nb_row row = nb_model_row(p->model, number);
     bool complement = event == NB_EVENT_COMPLEMENT;
     if (!nb_counts_any(row))
         return;
     uint64_t all = complement || s->filters ? nb_counts_occurrences(p->model, row) : 0;
-    if (s->filters && !nb_score_view_uses(s, p->view, row->id, all))
+    if (s->filters && !nb_score_view_uses(s, p->view, row.id, all))
         return;
     uint32_t weight = nb_weight_of(s, count);
     struct word word = {.scorer = s,
@@ -89,7 +89,7 @@ static void add_other(struct pass *p, uint32_t number, uint32_t count)
 static void add_attribute(const struct pass *p, const struct nb_feature *feature, uint32_t number,
                           uint32_t position, struct nb_log_product *product)
 {
-    const struct nb_row *row = number == NB_NO_ROW ? NULL : nb_model_row(p->model, number);
+    struct nb_row row = nb_model_row_or_none(p->model, number);
     const struct nb_attribute_scores *scores = &p->scorer->attributes;
     uint8_t parent =
         p->given == NULL ? NB_PAIR_NO_COLUMN : nb_given_parent(p->given, scores->tree, feature->id);
@@ -105,7 +105,7 @@ static void add_attribute(const struct pass *p, const struct nb_feature *feature
 /* A feature of an attribute. */
 static void add_value(struct pass *p, const struct nb_feature *feature, uint32_t number)
 {
-    const struct nb_row *row = number == NB_NO_ROW ? NULL : nb_model_row(p->model, number);
+    struct nb_row row = nb_model_row_or_none(p->model, number);
     bool is_token = nb_feature_is_token(feature->id);
     p->total += is_token ? feature->count : 0;
     if (!nb_attribute_says(&p->scorer->attributes, feature, row))

@@ -171,10 +171,10 @@ static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
         .items = items, .most = most, .item_size = sizeof *items, .compare = nb_word_rank_compare};
     uint32_t rows = nb_model_rows(model);
     for (uint32_t i = 0; i < rows; i++) {
-        const struct nb_row *row = nb_model_row(model, i);
-        bool is_token = nb_field_is_token(nb_feature_field(row->id));
+        struct nb_row row = nb_model_row(model, i);
+        bool is_token = nb_field_is_token(nb_feature_field(row.id));
         const struct nb_word_rank word = {is_token ? nb_score_occurrences(s, model, row, i) : 0,
-                                          row->id};
+                                          row.id};
         if (word.occurrences > 0)
             nb_heap_add(&heap, &word);
     }

@@ -135,7 +135,7 @@ static inline uint32_t nb_weight_of(const struct nb_scorer *s, uint32_t count)
 
 /* A word of a document. */
 struct nb_factor_word {
-    const struct nb_row *row;
+    struct nb_row row;
     uint32_t number; /* of the row */
     uint32_t weight;
     double all;                /* occurrences in all labels */
@@ -144,12 +144,12 @@ struct nb_factor_word {
 
 /* How often documents have the feature of a row, with a label and beside, whatever they weigh. */
 static inline uint64_t nb_score_occurrences(const struct nb_scorer *s, const struct nb_model *model,
-                                            const struct nb_row *row, uint32_t number)
+                                            struct nb_row row, uint32_t number)
 {
     uint64_t own = nb_counts_occurrences(model, row);
     if (s->besides.count == 0)
         return own;
-    int64_t all = (int64_t)own + nb_besides_occurrences(&s->besides, number, row->id);
+    int64_t all = (int64_t)own + nb_besides_occurrences(&s->besides, number, row.id);
     return all > 0 ? (uint64_t)all : 0;
 }
 
@@ -157,12 +157,12 @@ static inline uint64_t nb_score_occurrences(const struct nb_scorer *s, const str
 static inline bool nb_score_uses(const struct nb_scorer *s, const struct nb_model *model,
                                  const struct nb_score_view *view, uint32_t number)
 {
-    const struct nb_row *row = nb_model_row(model, number);
-    bool is_token = nb_field_is_token(nb_feature_field(row->id));
+    struct nb_row row = nb_model_row(model, number);
+    bool is_token = nb_field_is_token(nb_feature_field(row.id));
     if (s->besides.count == 0 && (!nb_counts_any(row) || !is_token || !s->filters))
         return nb_counts_any(row) && is_token;
     uint64_t all = is_token ? nb_score_occurrences(s, model, row, number) : 0;
-    return all > 0 && nb_score_view_uses(s, view, row->id, all);
+    return all > 0 && nb_score_view_uses(s, view, row.id, all);
 }
 
 static inline struct nb_factor_word nb_factor_word_of(const struct nb_scorer *s,
@@ -170,9 +170,9 @@ static inline struct nb_factor_word nb_factor_word_of(const struct nb_scorer *s,
                                                       const struct nb_score_view *view,
                                                       uint32_t number, uint32_t weight)
 {
-    const struct nb_row *row = nb_model_row(model, number);
+    struct nb_row row = nb_model_row(model, number);
     struct nb_expected_cell beside =
-        nb_besides_row(&s->besides, number, row->id, view->position, nb_model_label_count(model));
+        nb_besides_row(&s->besides, number, row.id, view->position, nb_model_label_count(model));
     struct nb_factor_word word = {.row = row,
                                   .number = number,
                                   .weight = weight,
@@ -209,7 +209,7 @@ static inline struct nb_word_counts nb_score_counts(const struct nb_scorer *s,
     uint32_t label = view->labels[position].label;
     struct nb_cell own = nb_counts_of(model, word->row, label);
     struct nb_expected_cell beside =
-        nb_besides_cell(&s->besides, word->number, word->row->id, label);
+        nb_besides_cell(&s->besides, word->number, word->row.id, label);
     return (struct nb_word_counts){.occurrences = fmax(own.occurrences + beside.occurrences, 0),
                                    .documents = fmax(own.documents + beside.documents, 0),
                                    .all = word->all,

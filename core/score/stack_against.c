@@ -42,7 +42,7 @@ static void put_offsets(struct against *a, const struct nb_stack_view *view)
 }
 
 /* The twin reads the counts as the last expert does. */
-static void add_row(struct against *a, unsigned field, const struct nb_row *row)
+static void add_row(struct against *a, unsigned field, struct nb_row row)
 {
     uint64_t all = nb_counts_documents(a->model, row);
     uint64_t own = nb_counts_of(a->model, row, a->label).documents;
@@ -53,7 +53,7 @@ static void add_row(struct against *a, unsigned field, const struct nb_row *row)
         a->x[e][field] += nb_stack_power(reading, r);
     }
     if (a->slots != NULL)
-        a->twin[field] += (double)nb_slots_at(a->slots, row->id) * r;
+        a->twin[field] += (double)nb_slots_at(a->slots, row.id) * r;
 }
 
 static void add_features(struct against *a, const struct nb_feature *features, size_t size)

@@ -98,13 +98,13 @@ static void put_offsets(const struct nb_stack_pass *p)
 /* ---- readings -------------------------------------------------------------------------------- */
 
 /* Documents that have a value, the one that is left out not counted. */
-static uint64_t documents_of(const struct nb_stack_pass *p, const struct nb_row *row)
+static uint64_t documents_of(const struct nb_stack_pass *p, struct nb_row row)
 {
     return nb_stack_less(nb_counts_documents(p->model, row), p->without != NULL);
 }
 
-static uint64_t documents_of_label(const struct nb_stack_pass *p, const struct nb_row *row,
-                                   uint32_t label, uint64_t all)
+static uint64_t documents_of_label(const struct nb_stack_pass *p, struct nb_row row, uint32_t label,
+                                   uint64_t all)
 {
     bool is_out = p->without != NULL && p->without->label == label;
     uint64_t own = nb_stack_less(nb_counts_of(p->model, row, label).documents, is_out);
@@ -141,7 +141,7 @@ static uint32_t column_of(const struct nb_stack_pass *p, uint32_t v)
 static double reading_of(const struct nb_stack_pass *p, const struct nb_stack_value *value,
                          unsigned e, uint32_t v)
 {
-    const struct nb_row *row = nb_model_row(p->model, value->row);
+    struct nb_row row = nb_model_row(p->model, value->row);
     uint64_t all = documents_of(p, row);
     uint64_t own = documents_of_label(p, row, p->view->labels[v], all);
     assert(all > 0);

@@ -51,8 +51,7 @@ static void put_twin(struct comparison *c, const struct nb_stack_weights *weight
         c->shares[f] *= c->part.twin * nb_stack_half(inputs->size);
 }
 
-static uint64_t documents_of(const struct comparison *c, const struct nb_row *row,
-                             uint32_t position)
+static uint64_t documents_of(const struct comparison *c, struct nb_row row, uint32_t position)
 {
     return nb_counts_of(c->model, row, c->view->labels[position]).documents;
 }
@@ -66,9 +65,9 @@ static double offset_of(const struct comparison *c, unsigned e, unsigned field, 
     return offsets[c->view->labels[position]];
 }
 
-static double evidence_of(const struct comparison *c, const struct nb_row *row)
+static double evidence_of(const struct comparison *c, struct nb_row row)
 {
-    unsigned field = nb_feature_field(row->id);
+    unsigned field = nb_feature_field(row.id);
     uint64_t all = nb_counts_documents(c->model, row);
     uint64_t best = documents_of(c, row, c->best);
     uint64_t second = documents_of(c, row, c->second);
@@ -81,7 +80,7 @@ static double evidence_of(const struct comparison *c, const struct nb_row *row)
         sum += c->worth[e][field] * difference;
         if (c->slots != NULL && e == c->experts - 1)
             sum +=
-                (double)nb_slots_at(c->slots, row->id) * c->shares[field] * (for_best - for_second);
+                (double)nb_slots_at(c->slots, row.id) * c->shares[field] * (for_best - for_second);
     }
     return sum;
 }

@@ -59,15 +59,15 @@ int nb_stack_inputs_room(struct nb_stack_inputs *inputs, uint32_t labels)
 /* ---- any number of labels -------------------------------------------------------------------- */
 
 /* More than two labels: what is read of a row that is next but some, beside the row. */
-NB_PREFETCHING void prefetch_row(const struct nb_stack_pass *p, const struct nb_row *row)
+NB_PREFETCHING void prefetch_row(const struct nb_stack_pass *p, struct nb_row row)
 {
     nb_counts_prefetch(p->model, row);
     if (p->twin != NULL)
-        nb_slots_prefetch(p->twin->slots, (uint32_t)row->id);
+        nb_slots_prefetch(p->twin->slots, (uint32_t)row.id);
 }
 
 /* More than two labels. */
-static void add_row(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row)
+static void add_row(const struct nb_stack_pass *p, unsigned field, struct nb_row row)
 {
     uint64_t all = nb_counts_documents(p->model, row);
     if (p->without != NULL)
@@ -115,13 +115,13 @@ static size_t add_rows(const struct nb_stack_pass *p, const struct nb_row_count 
 {
     size_t others = 0;
     for (size_t i = 0; i < size; i++) {
-        const struct nb_row *row = nb_stack_row_of(p, rows, size, i);
+        struct nb_row row = nb_stack_row_of(p, rows, size, i);
         if (i + NB_STACK_AHEAD_OF_CELLS < size)
             prefetch_row(p, nb_model_row(p->model, rows[i + NB_STACK_AHEAD_OF_CELLS].row));
         if (i + NB_STACK_AHEAD_OF_REST < size)
             nb_counts_prefetch_rest(p->model,
                                     nb_model_row(p->model, rows[i + NB_STACK_AHEAD_OF_REST].row));
-        unsigned field = nb_feature_field(row->id);
+        unsigned field = nb_feature_field(row.id);
         if (field >= NB_FIELDS) {
             others++;
             continue;
@@ -272,12 +272,12 @@ static int survey_values(const struct nb_stack_pass *p, const struct nb_row_coun
                          size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        const struct nb_row *row = nb_model_row(p->model, rows[i].row);
-        unsigned field = nb_feature_field(row->id);
+        struct nb_row row = nb_model_row(p->model, rows[i].row);
+        unsigned field = nb_feature_field(row.id);
         if (field >= NB_FIELDS && field != NB_FIELD_VALUE)
             return NB_CORRUPT; /* NB_DROPPED_ID */
         if (field == NB_FIELD_VALUE)
-            nb_stack_attributes_note(p->inputs, row->id, rows[i].row,
+            nb_stack_attributes_note(p->inputs, row.id, rows[i].row,
                                      nb_counts_documents(p->model, row) == 1);
     }
     return 0;
@@ -291,8 +291,8 @@ static size_t survey_fields(const struct nb_stack_pass *p, const struct nb_row_c
     bool asks_cells = p->without != NULL; /* who else has the feature */
     size_t others = 0;
     for (size_t i = 0; i < size; i++) {
-        const struct nb_row *row = nb_stack_row_of(p, rows, size, i);
-        unsigned field = nb_feature_field(row->id);
+        struct nb_row row = nb_stack_row_of(p, rows, size, i);
+        unsigned field = nb_feature_field(row.id);
         if (asks_cells && i + NB_STACK_AHEAD_OF_CELLS < size)
             nb_counts_prefetch(p->model,
                                nb_model_row(p->model, rows[i + NB_STACK_AHEAD_OF_CELLS].row));

@@ -230,7 +230,7 @@ static inline __attribute__((always_inline)) void add_cell_any(void *user, struc
 }
 
 /* `t` is copied, so that the loops have it in registers. */
-static void add_each(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t)
+static void add_each(const struct nb_stack_pass *p, struct nb_row row, struct target *t)
 {
     struct target own = *t;
     if (t->gains->reading->kind == NB_POWER_2)
@@ -292,8 +292,8 @@ static void add_run_without(struct target *t, const struct nb_spill *run, size_t
 /* Whether the cells of a row may be read without a question for each: they are a run, their
  * logarithms are in the table, and no document is left out, or it is in the counts: it is in the
  * cell at *place then. Else *place is that behind the last one. */
-static bool is_plain(const struct nb_stack_pass *p, const struct nb_row *row,
-                     const struct target *t, uint32_t *place)
+static bool is_plain(const struct nb_stack_pass *p, struct nb_row row, const struct target *t,
+                     uint32_t *place)
 {
     bool there = true;
     if (!nb_row_is_spilled(row) || t->gains->logs == NULL)
@@ -305,7 +305,7 @@ static bool is_plain(const struct nb_stack_pass *p, const struct nb_row *row,
     return there && (*place == run->used || run[*place].d > 0);
 }
 
-static void add_sparse(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t)
+static void add_sparse(const struct nb_stack_pass *p, struct nb_row row, struct target *t)
 {
     uint32_t place;
     if (t->gains->reading->kind != NB_POWER_2 || !is_plain(p, row, t, &place)) {
@@ -349,7 +349,7 @@ static void put_gains(const struct target *t, const struct nb_spill *cells, size
 }
 
 /* Puts the gains of a row's cells over those of labels that do not have the feature. */
-static void put_cells(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t)
+static void put_cells(const struct nb_stack_pass *p, struct nb_row row, struct target *t)
 {
     uint32_t place;
     if (!is_plain(p, row, t, &place)) {
@@ -365,8 +365,8 @@ static void put_cells(const struct nb_stack_pass *p, const struct nb_row *row, s
 }
 
 /* The gains of all labels, one beside the other. */
-static void spread_gains(const struct nb_stack_pass *p, const struct nb_row *row,
-                         const struct target *t, double *gains)
+static void spread_gains(const struct nb_stack_pass *p, struct nb_row row, const struct target *t,
+                         double *gains)
 {
     const uint32_t columns = p->view->columns;
     const double absent = t->gains->absent;
@@ -434,7 +434,7 @@ static void add_twin_gains(const struct target *t, const double *restrict gains,
 
 /* A row that most labels have, or in a model of few: all of its gains, one beside the other, cost
  * less than corrections. They are kept like that. */
-static void add_dense(const struct nb_stack_pass *p, const struct nb_row *row, struct target *t)
+static void add_dense(const struct nb_stack_pass *p, struct nb_row row, struct target *t)
 {
     uint32_t columns = p->view->columns;
     double *gains = t->kept_gains != NULL ? t->kept_gains : p->inputs->scratch->gains;
@@ -465,12 +465,12 @@ static void start_field(const struct nb_stack_pass *p, unsigned field)
 }
 
 /* What the row adds for every label is noted; what its cells add over that comes with them. */
-static void begin_twin(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
+static void begin_twin(const struct nb_stack_pass *p, unsigned field, struct nb_row row,
                        size_t cells, struct target *t)
 {
     if (p->twin->keeps && nb_stack_evidence_room(p->twin, cells) != 0)
         return;
-    t->u = nb_stack_evidence_add(p->twin, field, row->id, t->gains->absent);
+    t->u = nb_stack_evidence_add(p->twin, field, row.id, t->gains->absent);
     if (t->u != 0 || p->twin->keeps)
         t->twin = nb_stack_evidence_sums(p->twin, field);
     if (p->twin->keeps) {
@@ -488,7 +488,7 @@ static void end_twin(const struct nb_stack_pass *p, const struct target *t, bool
                               is_dense);
 }
 
-void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
+void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, struct nb_row row,
                        uint64_t all)
 {
     struct nb_stack_scratch *s = p->inputs->scratch;

@@ -200,12 +200,20 @@ struct nb_stack_pass {
  * next all of them: a row that a thousand labels have is 16 KB, and rows lie anywhere. */
 enum { NB_STACK_AHEAD_OF_CELLS = NB_MODEL_AHEAD / 2, NB_STACK_AHEAD_OF_REST = 1 };
 
-static inline const struct nb_row *nb_stack_row_of(const struct nb_stack_pass *p,
-                                                   const struct nb_row_count *rows, size_t size,
-                                                   size_t i)
+/* The id of a row; asks for those that come later. */
+static inline uint64_t nb_stack_id_of(const struct nb_stack_pass *p,
+                                      const struct nb_row_count *rows, size_t size, size_t i)
 {
     if (i + NB_MODEL_AHEAD < size)
-        nb_row_prefetch(nb_model_row(p->model, rows[i + NB_MODEL_AHEAD].row));
+        nb_packed_row_prefetch(nb_model_packed(p->model, rows[i + NB_MODEL_AHEAD].row));
+    return nb_model_packed(p->model, rows[i].row)->id;
+}
+
+/* The same with the cells. */
+static inline struct nb_row nb_stack_row_of(const struct nb_stack_pass *p,
+                                            const struct nb_row_count *rows, size_t size, size_t i)
+{
+    (void)nb_stack_id_of(p, rows, size, i);
     return nb_model_row(p->model, rows[i].row);
 }
 
@@ -232,7 +240,7 @@ void nb_stack_scratch_free(struct nb_stack_scratch **scratch);
 int nb_stack_many_start(const struct nb_stack_pass *p, size_t size);
 /* Notes a feature that D_w = `all` documents have, without the one that is left out, and adds what
  * its cells add over cells of 0. */
-void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, const struct nb_row *row,
+void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, struct nb_row row,
                        uint64_t all);
 /* Adds what the noted features add to every label when all their cells are 0, and puts the sums
  * into the inputs. */

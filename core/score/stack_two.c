@@ -49,7 +49,7 @@ static void keep_notes(const struct nb_stack_pass *p, const struct notes *notes)
 /* There must be room. Returns D_w with the document that is left out, of which the row has `out`,
  * and `first` of the first label. A row that no document has is overwritten by the next, so that
  * there is no branch. */
-static inline uint64_t note(struct notes *n, unsigned field, const struct nb_row *row, size_t place)
+static inline uint64_t note(struct notes *n, uint64_t id, uint32_t row, size_t place)
 {
     struct nb_two_documents d = nb_counts_of_two(n->model, row, n->label);
     uint64_t left = nb_stack_less(d.all, n->out);
@@ -58,11 +58,11 @@ static inline uint64_t note(struct notes *n, unsigned field, const struct nb_row
     assert(n->next != NULL);
     n->next->first = (uint32_t)own;
     n->next->second = (uint32_t)(left - own);
-    n->next->key = (uint32_t)row->id;
-    n->next->field = field;
+    n->next->key = (uint32_t)id;
+    n->next->field = nb_feature_field(id);
     n->next->place = (uint32_t)place;
     n->next += left != 0;
-    nb_slots_values_prefetch(&n->slots, (uint32_t)row->id);
+    nb_slots_values_prefetch(&n->slots, (uint32_t)id);
     return d.all;
 }
 
@@ -85,7 +85,7 @@ static void note_bag(const struct nb_stack_pass *p, const struct nb_feature *fea
         }
         p->inputs->features[field]++;
         if (row != NB_NO_ROW)
-            (void)note(&notes, field, nb_model_row(p->model, row), i);
+            (void)note(&notes, features[i].id, row, i);
     }
     keep_notes(p, &notes);
 }
@@ -270,7 +270,7 @@ static void read_pairs(const struct nb_stack_pass *p, const struct nb_feature *f
         counts[field]++;
         if (row == NB_NO_ROW)
             continue;
-        struct nb_two_documents d = nb_counts_of_two(model, nb_model_row(model, row), label);
+        struct nb_two_documents d = nb_counts_of_two(model, row, label);
         if (d.all == 0)
             continue;
         __m128d e;
@@ -293,19 +293,18 @@ static size_t read_rows(const struct nb_stack_pass *p, const struct nb_row_count
     size_t others = 0, count = 0;
     __m128d e;
     for (size_t i = 0; i < size; i++) {
-        const struct nb_row *row = nb_stack_row_of(p, rows, size, i);
-        uint64_t id = row->id;
+        uint64_t id = nb_stack_id_of(p, rows, size, i);
         unsigned field = nb_feature_field(id);
         if (i + NB_STACK_AHEAD_OF_CELLS < size)
             nb_slots_values_prefetch(
                 &pairs.twin.slots,
-                (uint32_t)nb_model_row(model, rows[i + NB_STACK_AHEAD_OF_CELLS].row)->id);
+                (uint32_t)nb_model_packed(model, rows[i + NB_STACK_AHEAD_OF_CELLS].row)->id);
         if (field >= NB_FIELDS) {
             others++;
             continue;
         }
         features[field]++;
-        struct nb_two_documents d = nb_counts_of_two(model, row, label);
+        struct nb_two_documents d = nb_counts_of_two(model, rows[i].row, label);
         if (d.all == 0)
             continue;
         __m128d r = add_pair(&pairs, d.own, (uint32_t)(d.all - d.own), field, (uint32_t)id, &e);
@@ -380,14 +379,14 @@ size_t nb_stack_two_survey(struct nb_stack_pass *p, const struct nb_row_count *r
     p->is_of_rows = true;
     struct notes notes = notes_of(p);
     for (size_t i = 0; i < size; i++) {
-        const struct nb_row *row = nb_stack_row_of(p, rows, size, i);
-        unsigned field = nb_feature_field(row->id);
+        uint64_t id = nb_stack_id_of(p, rows, size, i);
+        unsigned field = nb_feature_field(id);
         if (field >= NB_FIELDS) {
             others++;
             continue;
         }
         without->features[field]++;
-        without->unique[field] += note(&notes, field, row, i) == 1;
+        without->unique[field] += note(&notes, id, rows[i].row, i) == 1;
     }
     keep_notes(p, &notes);
     return others;

@@ -74,7 +74,7 @@ static void put_counts(struct nb_verdict *verdict, const struct nb_evidence *e,
     x->has_counts = number != NB_NO_ROW;
     if (number == NB_NO_ROW)
         return;
-    const struct nb_row *row = nb_model_row(counts, number);
+    struct nb_row row = nb_model_row(counts, number);
     x->counts[0] = nb_counts_occurrences_of(counts, row, p->scores.labels[verdict->best]);
     x->counts[1] = nb_counts_occurrences_of(counts, row, p->scores.labels[verdict->second]);
 }

@@ -799,43 +799,54 @@ static void expect_cell(const struct nb_model *m, uint32_t row, uint32_t label, 
     struct nb_cell cell = nb_counts_of(m, nb_model_row(m, row), label);
     ck_assert_uint_eq(cell.occurrences, n);
     ck_assert_uint_eq(cell.documents, d);
-    struct nb_two_documents two = nb_counts_of_two(m, nb_model_row(m, row), label);
+    struct nb_two_documents two = nb_counts_of_two(m, row, label);
     ck_assert_uint_eq(two.own, d);
     ck_assert_uint_eq(two.all, nb_counts_documents(m, nb_model_row(m, row)));
 }
 
-/* Cells lie in the row while one of three forms has room for them. */
-START_TEST(cells_are_spilled_and_packed_again)
+enum { MANY = 1025 }; /* labels, more than the cells in a row can name */
+
+/* Cells lie in the row or beside it while one of the forms has room for them. */
+START_TEST(cells_have_the_smallest_form_that_fits)
 {
+    enum form { NARROW, WIDE, SPILLED };
     static const struct {
         struct nb_cell cells[3];
         uint32_t size;
-        bool is_spilled;
+        enum form form;
     } cases[] = {
-        {{{0, 382, 255}, {1, 382, 255}}, 2, false},
-        {{{0, 382, 255}}, 1, false},
-        {{{1, 382, 255}}, 1, false},
-        {{{0, 383, 255}, {1, 1, 1}}, 2, true},
-        {{{0, 1, 1}, {1, 256, 256}}, 2, true},
-        {{{0, 256, 256}}, 1, true},
-        {{{1, 129, 1}}, 1, true},
-        {{{2, 2046, 1023}}, 1, false},
-        {{{2, 2047, 1023}}, 1, true},
-        {{{2, 1024, 1024}}, 1, true},
-        {{{1023, 2046, 1023}}, 1, false},
-        {{{1024, 1, 1}}, 1, true},
-        {{{0, 10, 7}, {1023, 10, 7}}, 2, false},
-        {{{1022, 10, 7}, {1023, 10, 7}}, 2, false},
-        {{{1022, 11, 7}, {1023, 1, 1}}, 2, true},
-        {{{1, 1, 1}, {2, 8, 8}}, 2, true},
-        {{{1023, 1, 1}, {1024, 1, 1}}, 2, true},
-        {{{0, 1, 1}, {1, 1, 1}, {2, 1, 1}}, 3, true},
+        {{{0, 22, 15}, {1, 22, 15}}, 2, NARROW},
+        {{{0, 23, 15}, {1, 1, 1}}, 2, WIDE},
+        {{{0, 1, 1}, {1, 16, 16}}, 2, WIDE},
+        {{{0, 22, 15}}, 1, NARROW},
+        {{{1, 22, 15}}, 1, NARROW},
+        {{{1, 9, 1}}, 1, WIDE},
+        {{{0, 98302, 65535}, {1, 98302, 65535}}, 2, WIDE},
+        {{{0, 98303, 65535}, {1, 1, 1}}, 2, SPILLED},
+        {{{0, 1, 1}, {1, 65536, 65536}}, 2, SPILLED},
+        {{{1, 32769, 1}}, 1, SPILLED},
+        {{{2, 7, 4}}, 1, NARROW},
+        {{{1023, 7, 4}}, 1, NARROW},
+        {{{1024, 1, 1}}, 1, WIDE},
+        {{{2, 8, 4}}, 1, WIDE},
+        {{{2, 5, 5}}, 1, WIDE},
+        {{{2, 16777214, 8388607}}, 1, WIDE},
+        {{{2, 16777215, 8388607}}, 1, SPILLED},
+        {{{2, 8388608, 8388608}}, 1, SPILLED},
+        {{{1023, 8388608, 1}}, 1, WIDE},
+        {{{0, 382, 255}, {1024, 382, 255}}, 2, WIDE},
+        {{{1023, 383, 255}, {1024, 1, 1}}, 2, SPILLED},
+        {{{1, 1, 1}, {2, 256, 256}}, 2, SPILLED},
+        {{{0, 1, 1}, {1, 1, 1}, {2, 1, 1}}, 3, SPILLED},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct nb_model *m = model_of(NB_PACKED_LABELS + 1);
-        const struct nb_row *row = nb_model_row(m, 5);
+        struct nb_model *m = model_of(MANY);
         ck_assert_int_eq(nb_model_set_cells(m, 5, cases[i].cells, cases[i].size), 0);
-        ck_assert_msg(nb_row_is_spilled(row) == cases[i].is_spilled, "case %zu", i);
+        struct nb_row row = nb_model_row(m, 5);
+        enum form form = nb_row_is_spilled(row)                         ? SPILLED
+                         : nb_code_is_wide(nb_model_packed(m, 5)->code) ? WIDE
+                                                                        : NARROW;
+        ck_assert_msg(form == cases[i].form, "case %zu", i);
         uint64_t documents = 0, occurrences = 0;
         for (uint32_t k = 0; k < cases[i].size; k++) {
             const struct nb_cell *c = &cases[i].cells[k];
@@ -857,7 +868,7 @@ START_TEST(counts_change_across_all_forms)
 {
     static const uint32_t labels[] = {0, 1, 2, 9, 1023, 1024};
     enum { LABELS = sizeof labels / sizeof *labels, ROUNDS = 40000, MOST = 300 };
-    struct nb_model *m = model_of(NB_PACKED_LABELS + 1);
+    struct nb_model *m = model_of(MANY);
     struct nb_cell want[LABELS] = {{0}};
     uint32_t sizes[LABELS][MOST];
     random_seed(31);
@@ -880,6 +891,37 @@ START_TEST(counts_change_across_all_forms)
             all += want[k].documents;
         }
         ck_assert_uint_eq(nb_row_documents(&m->pool, nb_model_row(m, 5)), all);
+    }
+    nb_model_free(&m);
+}
+END_TEST
+
+/* Every row of two segments is wide, some no more, and wide again: nothing is lost, and nothing is
+ * taken twice. */
+START_TEST(all_rows_of_a_segment_may_be_wide)
+{
+    enum { ROWS = (2 << NB_ROW_SEGMENT_BITS) + 3, ROUNDS = 3, STEP = 3 };
+    struct nb_model *m = nb_model_new();
+    uint32_t label, row;
+    ck_assert_int_eq(nb_model_label(m, nb_string_of("a"), &label), 0);
+    for (uint32_t i = 0; i < ROWS; i++)
+        ck_assert_int_eq(nb_model_append(m, i + 1, &row), 0);
+    size_t before = nb_model_memory(m);
+    for (uint32_t i = 0; i < ROWS; i++)
+        ck_assert_int_eq(
+            nb_model_add(m, label, &(struct nb_row_count){i, 100 + i % 1000}, 1, 1, NULL), 0);
+    size_t filled = nb_model_memory(m);
+    ck_assert_uint_ge(filled - before, ROWS * sizeof(uint64_t));
+    ck_assert_uint_le(filled - before, (ROWS + 64) * sizeof(uint64_t));
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (int sign = -1; sign <= 1; sign += 2)
+            for (uint32_t i = round; i < ROWS; i += STEP)
+                ck_assert_int_eq(nb_model_add(m, label, &(struct nb_row_count){i, 100 + i % 1000},
+                                              1, sign, NULL),
+                                 0);
+        for (uint32_t i = 0; i < ROWS; i++)
+            ck_assert_uint_eq(nb_model_count(m, i, label), 100 + i % 1000);
+        ck_assert_uint_eq(nb_model_memory(m), filled);
     }
     nb_model_free(&m);
 }
@@ -1118,7 +1160,8 @@ int main(void)
     tcase_add_test(counts, free_cells_are_used_again);
     tcase_add_test(counts, a_count_that_would_wrap_is_refused_whole);
     tcase_add_test(counts, large_sums_of_documents_are_exact);
-    tcase_add_test(counts, cells_are_spilled_and_packed_again);
+    tcase_add_test(counts, cells_have_the_smallest_form_that_fits);
+    tcase_add_test(counts, all_rows_of_a_segment_may_be_wide);
     tcase_add_test(counts, counts_change_across_all_forms);
     tcase_add_test(counts, unused_rows_are_told);
     tcase_add_test(counts, loaded_cells_are_counted_and_checked);
