@@ -75,15 +75,28 @@ def all_seen(client):
     return {name: seen_of(client, name) for name in models_of(client)}
 
 
-def assert_verdicts(site, paths):
+def same_verdicts(site, path):
     """Fitted weights may differ in the last digits, integers may not."""
+    found = [node.client.post(path + "/classify", {"text": "w1 w2 w3 w40"}) for node in site.nodes]
+    equal(len({reply.status for reply in found}), 1, f"{path}: {[reply.body for reply in found]}")
+    if found[0].status == 200:
+        for reply in found[1:]:
+            for label, score in found[0].json["log_scores"].items():
+                near(reply.json["log_scores"][label], score, f"{path}: log score of {label}")
+
+
+def assert_verdicts(site, paths):
+    """What documents without a label say of the others is fitted by a thread of each node, when it has time."""
     for path in paths:
-        found = [node.client.post(path + "/classify", {"text": "w1 w2 w3 w40"}) for node in site.nodes]
-        equal(len({reply.status for reply in found}), 1, f"{path}: {[reply.body for reply in found]}")
-        if found[0].status == 200:
-            for reply in found[1:]:
-                for label, score in found[0].json["log_scores"].items():
-                    near(reply.json["log_scores"][label], score, f"{path}: log score of {label}")
+        deadline = time.monotonic() + patience(30)
+        while True:
+            try:
+                same_verdicts(site, path)
+                break
+            except AssertionError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
 
 
 def assert_stores(site):
