@@ -178,7 +178,7 @@ static int prepare(struct nb_bag *bag, size_t slots)
     return 0;
 }
 
-int nb_bag_prepare(struct nb_bag *bag)
+int nb_bag_allocate(struct nb_bag *bag)
 {
     return prepare(bag, FIRST_SLOTS);
 }

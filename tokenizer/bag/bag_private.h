@@ -46,8 +46,14 @@ struct nb_bag_private {
     struct nb_bag_chunk *current;
 };
 
-/* Allocates what a bag needs before nb_bag_count may be called. Returns 0 or NB_NO_MEMORY. */
-int nb_bag_prepare(struct nb_bag *bag);
+/* Allocates what an empty bag needs. Returns 0 or NB_NO_MEMORY. */
+int nb_bag_allocate(struct nb_bag *bag);
+
+/* The same, unless it is there: before nb_bag_count may be called. */
+static inline int nb_bag_prepare(struct nb_bag *bag)
+{
+    return bag->private_ != NULL ? 0 : nb_bag_allocate(bag);
+}
 
 /* Makes room for one more feature and for NB_BAG_ROOM more bytes. Returns 0 or NB_NO_MEMORY. */
 int nb_bag_grow(struct nb_bag *bag);

@@ -28,17 +28,26 @@ const char nb_feature_bytes[256] = {
     Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q};
 /* clang-format on */
 
+/* Whether a feature of a field is to be counted; takes it from the limit on tokens. */
+static bool is_wanted(struct nb_tokenizing *t, enum nb_field field)
+{
+    assert((unsigned)field < NB_FIELDS);
+    if (!nb_tokenizing_wants(t, field))
+        return false;
+    if (t->tokens_left == 0) {
+        t->bag->truncated = true;
+        return false;
+    }
+    t->tokens_left--;
+    return true;
+}
+
 int nb_feature_count_ends(struct nb_tokenizing *t, enum nb_field field,
                           const struct nb_feature_text *f, size_t head, size_t from)
 {
-    assert((unsigned)field < NB_FIELDS && head <= from && from <= f->length);
-    if (!nb_tokenizing_wants(t, field))
+    assert(head <= from && from <= f->length);
+    if (!is_wanted(t, field))
         return 0;
-    if (t->tokens_left == 0) {
-        t->bag->truncated = true;
-        return 0;
-    }
-    t->tokens_left--;
     if (nb_bag_prepare(t->bag) != 0)
         return NB_NO_MEMORY;
     char *room = t->bag->private_->room;
@@ -51,5 +60,22 @@ int nb_feature_count_ends(struct nb_tokenizing *t, enum nb_field field,
 
 int nb_feature_count(struct nb_tokenizing *t, enum nb_field field, const struct nb_feature_text *f)
 {
-    return nb_feature_count_ends(t, field, f, f->length, f->length);
+    if (!is_wanted(t, field))
+        return 0;
+    if (nb_bag_prepare(t->bag) != 0)
+        return NB_NO_MEMORY;
+    uint64_t id = nb_feature_id(field, nb_feature_hash_padded(t->key, f->bytes, f->length));
+    struct nb_bag_cursor c = nb_bag_cursor(t->bag);
+    uint32_t *slot = nb_bag_slot(&c, id);
+    if (*slot != 0) {
+        nb_bag_again(&c, slot);
+    } else {
+        nb_bag_copy(c.room, f->bytes, f->length);
+        int rc = nb_bag_enter(t->bag, &c, slot, id, f->length);
+        if (rc != 0)
+            return rc;
+        nb_bag_leave(t->bag, &c);
+    }
+    t->bag->positions += nb_field_is_token(field);
+    return 0;
 }

@@ -9,6 +9,7 @@
 #ifndef NB_TOKENIZER_BAG_FEATURE_TEXT_H
 #define NB_TOKENIZER_BAG_FEATURE_TEXT_H
 
+#include <endian.h>
 #include <string.h>
 
 #include "core/base/ascii.h"
@@ -38,6 +39,22 @@ static inline uint64_t nb_feature_eight(uint64_t bytes)
     return is_ascii && is_visible ? bytes | capitals >> 2 : 0;
 }
 
+/* The last 1 to 7 bytes of a text, with '!' behind them, as eight that were loaded from memory: no
+ * branch but one depends on how many they are. */
+static inline uint64_t nb_feature_tail(const char *bytes, size_t count)
+{
+    const unsigned char *b = (const unsigned char *)bytes;
+    uint64_t eight =
+        b[0] | (uint64_t)b[count / 2] << count / 2 * 8 | (uint64_t)b[count - 1] << (count - 1) * 8;
+    if (count >= 4) {
+        uint32_t first, last; /* overlapping */
+        memcpy(&first, bytes, sizeof first);
+        memcpy(&last, bytes + count - sizeof last, sizeof last);
+        eight = le32toh(first) | (uint64_t)le32toh(last) << (count - sizeof last) * 8;
+    }
+    return htole64(eight | UINT64_C(0x2121212121212121) << count * 8);
+}
+
 /* Append bytes, a C string, a text. What does not fit is left out. */
 static inline void nb_feature_put(struct nb_feature_text *f, const char *bytes, size_t length)
 {
@@ -49,6 +66,14 @@ static inline void nb_feature_put(struct nb_feature_text *f, const char *bytes, 
         if (eight == 0)
             break;
         memcpy(f->bytes + end, &eight, 8);
+    }
+    if (length - i - 1 < 7 && end + 8 <= NB_FEATURE_TEXT) {
+        uint64_t eight = nb_feature_eight(nb_feature_tail(bytes + i, length - i));
+        if (eight != 0) {
+            memcpy(f->bytes + end, &eight, 8);
+            f->length = end + length - i;
+            return;
+        }
     }
     for (; i < length && end < NB_FEATURE_TEXT; i++) {
         char c = nb_feature_bytes[(unsigned char)bytes[i]];
