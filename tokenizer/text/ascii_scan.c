@@ -89,9 +89,10 @@ static inline void note_pair(const struct nb_key *key, struct found *f, struct p
 }
 
 /* Finds the tokens of a window that are whole, but no further than a long one. Returns where the
- * rest begins. */
-static inline unsigned find(const struct nb_text_run *run, const struct nb_ascii_window *w,
-                            struct found *f, bool is_derived)
+ * rest begins. Inlined, for each `is_derived`. */
+__attribute__((always_inline)) static inline unsigned find(const struct nb_text_run *run,
+                                                           const struct nb_ascii_window *w,
+                                                           struct found *f, bool is_derived)
 {
     const struct nb_key *key = run->t->key;
     uint64_t capitals = nb_tokenizing_wants(run->t, NB_FIELD_CASE) ? w->capitals : 0;
@@ -105,9 +106,11 @@ static inline unsigned find(const struct nb_text_run *run, const struct nb_ascii
         if (end > w->safe || length > NB_TOKEN_CHARACTERS)
             return begin < w->size ? begin : w->size;
         struct piece token = {(unsigned char)begin, (unsigned char)length};
-        uint64_t hash = nb_feature_hash_padded(key, (const char *)w->lower + begin, length);
-        uint64_t whole =
-            run->prefix_length == 0 ? hash : hash_behind(key, nb_text_prefix(run), lower(w, token));
+        bool has_prefix = run->prefix_length != 0;
+        uint64_t hash = 0;
+        if (is_derived || !has_prefix)
+            hash = nb_feature_hash_padded(key, (const char *)w->lower + begin, length);
+        uint64_t whole = has_prefix ? hash_behind(key, nb_text_prefix(run), lower(w, token)) : hash;
         f->id[f->features] = run->space | (whole & run->hashed);
         f->source[f->features++] = (struct source){.token = token};
         f->tokens++;

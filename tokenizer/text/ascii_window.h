@@ -35,8 +35,8 @@ struct nb_ascii_masks {
 };
 
 struct nb_ascii_window {
-    unsigned char raw[NB_ASCII_WINDOW + NB_ASCII_BEHIND];   /* the bytes; then some of any value */
-    unsigned char lower[NB_ASCII_WINDOW + NB_ASCII_BEHIND]; /* in small letters */
+    unsigned char raw[NB_ASCII_WINDOW + NB_ASCII_BEHIND];   /* the bytes */
+    unsigned char lower[NB_ASCII_WINDOW + NB_ASCII_BEHIND]; /* the same in small letters */
     uint64_t words;    /* what belongs to words, marks inside of them, too */
     uint64_t capitals; /* letters */
     uint64_t begins;   /* the first bytes of the tokens */
@@ -69,18 +69,19 @@ static inline __m128i nb_ascii_between(__m128i text, char from, char to)
                          _mm_cmplt_epi8(text, _mm_set1_epi8((char)(to + 1))));
 }
 
-static inline uint64_t nb_ascii_bits(__m128i mask, unsigned shift)
+static inline uint64_t nb_ascii_bits(__m128i mask, size_t shift)
 {
     return (uint64_t)(unsigned)_mm_movemask_epi8(mask) << shift;
 }
 
-/* Copies the window at `p` to `raw`, and in small letters to `lower`, and sorts its bytes into
- * classes. One byte behind it is read. */
-static inline struct nb_ascii_masks nb_ascii_classify(const unsigned char *p, unsigned char *raw,
-                                                      unsigned char *lower)
+/* Inlined, so that the loop over a whole window is unrolled. Copies `size` bytes at `p`, or up to
+ * 15 more, to `raw`, and in small letters to `lower`, and sorts them into classes. One byte behind
+ * them is read. */
+__attribute__((always_inline)) static inline struct nb_ascii_masks
+nb_ascii_classify(const unsigned char *p, size_t size, unsigned char *raw, unsigned char *lower)
 {
     struct nb_ascii_masks m = {0};
-    for (unsigned i = 0; i < NB_ASCII_WINDOW; i += 16) {
+    for (size_t i = 0; i < size; i += 16) {
         __m128i text = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
         __m128i next = _mm_loadu_si128((const __m128i *)(const void *)(p + i + 1));
         __m128i capital = nb_ascii_between(text, 'A', 'Z');
@@ -106,11 +107,11 @@ static inline struct nb_ascii_masks nb_ascii_classify(const unsigned char *p, un
 
 #else
 
-static inline struct nb_ascii_masks nb_ascii_classify(const unsigned char *p, unsigned char *raw,
-                                                      unsigned char *lower)
+static inline struct nb_ascii_masks nb_ascii_classify(const unsigned char *p, size_t size,
+                                                      unsigned char *raw, unsigned char *lower)
 {
     struct nb_ascii_masks m = {0};
-    for (unsigned i = 0; i < NB_ASCII_WINDOW; i++) {
+    for (size_t i = 0; i < size; i++) {
         unsigned char c = p[i];
         uint64_t bit = UINT64_C(1) << i;
         raw[i] = c;
@@ -154,12 +155,15 @@ static inline unsigned nb_ascii_safe(const struct nb_ascii_window *w, uint64_t v
 static inline void nb_ascii_read(struct nb_ascii_window *w, const unsigned char *text,
                                  size_t available)
 {
-    if (available <= NB_ASCII_WINDOW) {
+    struct nb_ascii_masks m;
+    if (available > NB_ASCII_WINDOW) {
+        m = nb_ascii_classify(text, NB_ASCII_WINDOW, w->raw, w->lower);
+    } else {
         memset(w->raw, 0, sizeof w->raw);
         memcpy(w->raw, text, available);
         text = w->raw;
+        m = nb_ascii_classify(text, available, w->raw, w->lower);
     }
-    struct nb_ascii_masks m = nb_ascii_classify(text, w->raw, w->lower);
     w->words = m.words | nb_ascii_joining(&m, text);
     w->capitals = m.capitals;
     uint64_t marks = m.visible & ~w->words;
