@@ -6,16 +6,35 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "core/dump/entries.h"
 #include "core/dump/export.h"
 #include "core/dump/import.h"
+#include "core/dump/shared.h"
+#include "core/live/relay.h"
+#include "core/live/relayed.h"
 
 /* How often it begins again because the store had to grow. Each time the map has doubled. */
 enum { TIMES_MOST = 8 };
+
+/* Features of an entry of the copy. Those of the entries of the old one come in other runs on each
+ * node, and the entries of a copy must have the same numbers on all of them. */
+enum { WORDS_AT_ONCE = 4096 };
+
+struct words {
+    uint64_t ids[WORDS_AT_ONCE];
+    size_t ends[WORDS_AT_ONCE]; /* of the texts, in `texts` */
+    struct nb_string strings[WORDS_AT_ONCE];
+    size_t count;
+    uint32_t first_row;
+    bool has_texts;
+    struct nb_buffer texts; /* owned */
+};
 
 struct copying {
     struct nb_import *import;
     struct nb_dump_totals totals;
     struct nb_error why; /* of the import, which the export does not know */
+    struct words words;
 };
 
 static int put_header(void *user, const struct nb_dump_header *header)
@@ -24,23 +43,49 @@ static int put_header(void *user, const struct nb_dump_header *header)
     return nb_import_header(c->import, header, &c->why);
 }
 
+static int flush_words(struct copying *c)
+{
+    struct words *w = &c->words;
+    size_t start = 0;
+    for (size_t i = 0; w->has_texts && i < w->count; start = w->ends[i++])
+        w->strings[i] = (struct nb_string){w->texts.bytes + start, w->ends[i] - start};
+    struct nb_dump_words words = {w->first_row, w->count, w->ids, w->has_texts ? w->strings : NULL};
+    w->first_row += (uint32_t)w->count;
+    int rc = w->count > 0 ? nb_import_words(c->import, &words, &c->why) : 0;
+    w->count = w->texts.length = 0;
+    return rc;
+}
+
 static int put_words(void *user, const struct nb_dump_words *words)
 {
     struct copying *c = user;
-    return nb_import_words(c->import, words, &c->why);
+    struct words *w = &c->words;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < words->count; i++) {
+        bool has_texts = words->texts != NULL;
+        if (w->count == WORDS_AT_ONCE || (w->count > 0 && w->has_texts != has_texts))
+            rc = flush_words(c);
+        w->has_texts = has_texts;
+        if (rc == 0 && has_texts)
+            rc = nb_buffer_append(&w->texts, words->texts[i].bytes, words->texts[i].length);
+        w->ids[w->count] = words->ids[i];
+        w->ends[w->count++] = w->texts.length;
+    }
+    return rc == NB_NO_MEMORY ? nb_error_no_memory(&c->why) : rc;
 }
 
 static int put_document(void *user, const struct nb_dump_document *document)
 {
     struct copying *c = user;
-    return nb_import_document(c->import, document, &c->why);
+    int rc = c->words.count > 0 ? flush_words(c) : 0;
+    return rc != 0 ? rc : nb_import_document(c->import, document, &c->why);
 }
 
 static int put_end(void *user, const struct nb_dump_totals *totals)
 {
     struct copying *c = user;
     c->totals = *totals;
-    return 0;
+    return c->words.count > 0 ? flush_words(c) : 0;
 }
 
 static int copy_records(struct nb_export *export, struct copying *c, const struct nb_copy *copy,
@@ -50,7 +95,7 @@ static int copy_records(struct nb_export *export, struct copying *c, const struc
     bool is_end = false;
     int rc = 0;
     while (rc == 0 && !is_end) {
-        if (copy->stop(copy->user))
+        if (copy->stop != NULL && copy->stop(copy->user))
             return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
         rc = nb_export_next(export, &sink, &is_end, error);
     }
@@ -59,30 +104,111 @@ static int copy_records(struct nb_export *export, struct copying *c, const struc
     return rc != 0 && c->why.code != 0 ? c->why.code : rc;
 }
 
-/* Sets *again where another try may succeed. */
-static int try_copy(struct nb_engine *engine, const struct nb_copy *copy, bool *again,
-                    struct nb_error *error)
+/* `errand`: all nodes make the copy, this is one of them; NULL: this one makes it alone. */
+static int begin(struct nb_engine *engine, const struct nb_copy *copy,
+                 const struct nb_errand *errand, struct nb_import **import, struct nb_error *error)
 {
-    struct copying c = {.import = NULL};
-    struct nb_export *export;
+    return errand != NULL ? nb_import_start(engine, copy->to, copy->source, errand->from,
+                                            errand->last, import, error)
+                          : nb_import_begin(engine, copy->to, copy->source, import, error);
+}
+
+static int import_all(struct nb_engine *engine, const struct nb_copy *copy,
+                      const struct nb_errand *errand, struct nb_export *export,
+                      struct nb_error *error)
+{
+    struct copying *c = calloc(1, sizeof *c);
     bool created;
     uint64_t dropped;
+    if (c == NULL)
+        return nb_error_no_memory(error);
+    int rc = begin(engine, copy, errand, &c->import, error);
+    if (rc == 0)
+        rc = copy_records(export, c, copy, error);
+    if (rc == 0) {
+        nb_import_only_new(c->import);
+        rc = nb_import_commit(&c->import, &c->totals, &created, &dropped, error);
+    } else {
+        nb_import_abort(&c->import);
+    }
+    nb_buffer_deinit(&c->words.texts);
+    free(c);
+    return rc;
+}
+
+/* Sets *again where another try may succeed. */
+static int try_copy(struct nb_engine *engine, const struct nb_copy *copy,
+                    const struct nb_errand *errand, bool *again, struct nb_error *error)
+{
+    struct nb_export *export;
     *again = false;
     int rc = nb_export_begin(engine, copy->from, copy->seconds, &export, error);
     if (rc != 0)
         return rc;
-    rc = nb_import_begin(engine, copy->to, copy->source, &c.import, error);
-    if (rc == 0)
-        rc = copy_records(export, &c, copy, error);
+    rc = import_all(engine, copy, errand, export, error);
     *again = rc != 0 && nb_export_is_lost(export);
     nb_export_end(&export);
-    if (rc != 0) {
-        if (c.import != NULL)
-            nb_import_abort(&c.import);
+    return rc;
+}
+
+static int copy_here(struct nb_engine *engine, const struct nb_copy *copy,
+                     const struct nb_errand *errand, struct nb_error *error)
+{
+    bool again = true;
+    int rc = 0;
+    for (int times = 0; (times == 0 || rc != 0) && again && times < TIMES_MOST; times++)
+        rc = try_copy(engine, copy, errand, &again, error);
+    return rc;
+}
+
+/* ---- nodes that share their changes ---------------------------------------------------------- */
+
+enum {
+    SECONDS_MOST = 3600,
+    OTHER_ENTRIES = 20000, /* labels, and features that no document has */
+};
+
+int nb_copy_shared(struct nb_engine *engine, const struct nb_errand *errand, struct nb_error *error)
+{
+    const struct nb_copy copy = {
+        .from = errand->to, .to = errand->model, .source = errand->source, .seconds = SECONDS_MOST};
+    return nb_import_shared_end(engine, errand, copy_here(engine, &copy, errand, error));
+}
+
+/* How many pieces have numbers for the entries of a copy, also if the model learns until then. */
+static int pieces_for(struct nb_engine *engine, struct nb_string model, uint64_t *pieces,
+                      struct nb_error *error)
+{
+    struct nb_model_info info;
+    int rc = nb_engine_model(engine, model, &info, error);
+    if (rc != 0)
         return rc;
-    }
-    nb_import_only_new(c.import);
-    return nb_import_commit(&c.import, &c.totals, &created, &dropped, error);
+    uint64_t entries = (info.documents + info.unlabelled) * 2 +
+                       info.vocabulary / WORDS_AT_ONCE * 2 + OTHER_ENTRIES;
+    nb_model_info_deinit(&info);
+    *pieces = entries / NB_STAGED_ENTRIES + 1;
+    return 0;
+}
+
+/* All nodes make the copy, each of what it has at that place in the stream. */
+static int ask_for_copy(struct nb_engine *engine, const struct nb_copy *copy,
+                        struct nb_error *error)
+{
+    struct nb_sending sending;
+    struct nb_errand_done done;
+    uint64_t pieces;
+    int rc = pieces_for(engine, copy->from, &pieces, error);
+    if (rc != 0)
+        return rc;
+    nb_sending_init(&sending, engine, copy->to, copy->source);
+    for (uint64_t i = 0; rc == 0 && i < pieces; i++)
+        rc = nb_sending_empty(&sending, error);
+    if (rc == 0)
+        rc = nb_sending_end(&sending, NULL, copy->from, true, &done, error);
+    if (rc != 0)
+        nb_sending_give_up(&sending);
+    nb_sending_deinit(&sending);
+    return rc;
 }
 
 static int check_new(struct nb_engine *engine, struct nb_string name, struct nb_error *error)
@@ -98,11 +224,11 @@ static int check_new(struct nb_engine *engine, struct nb_string name, struct nb_
 
 int nb_model_copy(struct nb_engine *engine, const struct nb_copy *copy, struct nb_error *error)
 {
-    bool again = true;
     int rc = check_new(engine, copy->to, error);
-    for (int times = 0; (times == 0 ? rc == 0 : rc != 0) && again && times < TIMES_MOST; times++)
-        rc = try_copy(engine, copy, &again, error);
-    return rc;
+    if (rc != 0)
+        return rc;
+    return nb_relay_is_wanted(engine) ? ask_for_copy(engine, copy, error)
+                                      : copy_here(engine, copy, NULL, error);
 }
 
 /* ---- a prior of less strength ---------------------------------------------------------------- */

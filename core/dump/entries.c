@@ -3,9 +3,35 @@
 
 #include <assert.h>
 
+#include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "core/engine/writer.h"
 #include "core/live/transaction.h"
+
+int nb_import_run(struct nb_import *import,
+                  int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
+                  struct nb_error *error)
+{
+    return import->id[0] == '\0' ? nb_writer_run(import->engine, task, import, error)
+                                 : nb_writer_run_ahead(import->engine, task, import, error);
+}
+
+int64_t nb_import_time(const struct nb_import *import)
+{
+    return import->time != 0 ? import->time : nb_clock_now();
+}
+
+int nb_import_append(struct nb_import *import, const struct nb_view *view,
+                     const struct nb_change *change, struct nb_ledger_totals *totals,
+                     uint64_t *number, struct nb_error *error)
+{
+    if (import->id[0] == '\0') {
+        *number = nb_serials_entry(&import->engine->serials);
+        return nb_ledger_append(view, *number, change, totals, &import->bytes, error);
+    }
+    int rc = nb_staged_next(&import->numbers, number, error);
+    return rc != 0 ? rc : nb_ledger_insert(view, *number, change, totals, &import->bytes, error);
+}
 
 int nb_import_collect(struct nb_import *import, struct nb_change *change)
 {
@@ -36,27 +62,29 @@ static int check_fresh_id(const struct nb_view *view, const struct nb_change *ch
 
 struct flushing {
     struct nb_import *import;
-    struct nb_ledger_totals totals; /* as before this flush */
-    uint64_t last;                  /* number of the newest entry */
+    struct nb_ledger_totals totals;   /* as before this flush ... */
+    struct nb_staged_numbers numbers; /* ... and these */
+    uint64_t last;                    /* number of the newest entry */
 };
 
 static int write_entries(struct nb_engine *engine, struct nb_view *view, void *argument,
                          struct nb_error *error)
 {
     struct flushing *f = argument;
+    (void)engine;
     struct nb_import *import = f->import;
     struct nb_ledger_totals *totals = &import->live->checkpoint.totals;
     struct nb_unpacker r = nb_unpacker_of(import->entries.bytes, import->entries.length);
     struct nb_change change;
     int rc = 0;
     *totals = f->totals; /* this may be a second try */
+    import->numbers = f->numbers;
     while (rc == 0 && r.at < r.end) {
         rc = nb_change_read(&change, nb_unpack_string(&r), error);
         if (rc == 0)
             rc = check_fresh_id(view, &change, error);
-        f->last = nb_serials_entry(&engine->serials);
         if (rc == 0)
-            rc = nb_ledger_append(view, f->last, &change, totals, &import->bytes, error);
+            rc = nb_import_append(import, view, &change, totals, &f->last, error);
     }
     return rc;
 }
@@ -65,7 +93,8 @@ static int flush_task(struct nb_engine *engine, void *argument, struct nb_error 
 {
     struct nb_import *import = argument;
     struct nb_checkpoint *c = &import->live->checkpoint;
-    struct flushing f = {.import = import, .totals = c->totals, .last = c->last};
+    struct flushing f = {
+        .import = import, .totals = c->totals, .numbers = import->numbers, .last = c->last};
     int rc = nb_transaction(engine, import->entries.length, write_entries, &f, error);
     if (rc == 0)
         c->last = f.last;
@@ -79,7 +108,7 @@ int nb_import_flush(struct nb_import *import, size_t above, struct nb_error *err
 {
     if (import->entries.length <= above)
         return 0;
-    return nb_writer_run(import->engine, flush_task, import, error);
+    return nb_import_run(import, flush_task, error);
 }
 
 int nb_import_needs_header(const struct nb_import *import, struct nb_error *error)

@@ -10,6 +10,8 @@
 #include "core/base/buffer.h"
 #include "core/base/key.h"
 #include "core/dump/dump.h"
+#include "core/dump/sending.h"
+#include "core/dump/staged.h"
 #include "core/engine/importing.h"
 #include "core/live/live.h"
 #include "core/store/change.h"
@@ -38,8 +40,34 @@ struct nb_import {
     struct nb_dump_totals totals;
     struct nb_ledger_totals begun; /* totals after the entry that began the import */
     bool created;
+    bool is_sent; /* all nodes make it: `sending` is all that there is of it here */
+    struct nb_sending sending;
+    /* It is made by all nodes, and this is one of them: its id there (else it is empty), numbers of
+     * its entries, and its time. */
+    char id[NB_STAGED_ID + 1];
+    struct nb_staged_numbers numbers;
+    int64_t time;
     uint64_t dropped; /* changes in the old model's quarantine that could not be kept */
 };
+
+/* Begins an import that this node makes: by itself, or with the others out of `pieces` pieces,
+ * whose id it has (else length 0). Returns as nb_import_begin. */
+int nb_import_start(struct nb_engine *engine, struct nb_string model, struct nb_string source,
+                    struct nb_string id, uint64_t pieces, struct nb_import **import,
+                    struct nb_error *error);
+
+/* Runs a task of the import on the writer's thread. Its place in the stream is stored later. */
+int nb_import_run(struct nb_import *import,
+                  int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
+                  struct nb_error *error);
+
+/* The import's time, in its entries. */
+int64_t nb_import_time(const struct nb_import *import);
+
+/* Appends an entry in the writer's transaction. Sets *number to its number. Returns 0 or a code. */
+int nb_import_append(struct nb_import *import, const struct nb_view *view,
+                     const struct nb_change *change, struct nb_ledger_totals *totals,
+                     uint64_t *number, struct nb_error *error);
 
 /* Collects a change for appending, with the model's number and the source of the import. Returns 0
  * or NB_NO_MEMORY. */

@@ -89,6 +89,8 @@ int nb_import_document(struct nb_import *import, const struct nb_dump_document *
                        struct nb_error *error)
 {
     uint64_t tokens;
+    if (import->is_sent)
+        return nb_sending_document(&import->sending, document, error);
     int rc = nb_import_needs_header(import, error);
     if (rc == 0 && nb_check_id(document->id, error) != 0)
         rc = nb_error_set(error, NB_INVALID, "a document's id is not 1 to 256 bytes of UTF-8");

@@ -111,6 +111,8 @@ static struct nb_own_key own_key(struct nb_import *import, const struct nb_dump_
 int nb_import_header(struct nb_import *import, const struct nb_dump_header *header,
                      struct nb_error *error)
 {
+    if (import->is_sent)
+        return nb_sending_header(&import->sending, header, error);
     if (import->live != NULL)
         return nb_error_set(error, NB_INVALID, "the dump has two headers");
     int rc = nb_settings_check(&header->settings, error);

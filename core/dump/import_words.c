@@ -81,6 +81,8 @@ static int add_rows(struct nb_import *import, const struct nb_dump_words *words,
 int nb_import_words(struct nb_import *import, const struct nb_dump_words *words,
                     struct nb_error *error)
 {
+    if (import->is_sent)
+        return nb_sending_words(&import->sending, words, error);
     int rc = nb_import_needs_header(import, error);
     if (rc == 0 && words->first_row != nb_model_rows(import->live->counts))
         rc = nb_error_set(error, NB_INVALID,

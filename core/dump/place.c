@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "core/engine/writer.h"
 #include "core/family/parents.h"
@@ -80,7 +79,7 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
     uint32_t old = naming->old != NULL ? naming->old->number : 0;
     struct nb_change change = {.kind = NB_CHANGE_COMPLETE,
                                .model = live->number,
-                               .time = nb_clock_now(),
+                               .time = nb_import_time(import),
                                .source = nb_buffer_string(&import->source),
                                .name = nb_buffer_string(&import->name),
                                .settings = nb_buffer_string(&naming->settings),
@@ -101,6 +100,8 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
         rc = nb_put_state(engine, view, live, &state, error);
     if (rc == 0)
         rc = keep_waiting(view, naming, error);
+    if (rc == 0 && import->id[0] != '\0')
+        rc = nb_staged_delete(view, nb_string_of(import->id), error);
     return rc == 0 && old != 0 ? nb_put_orphan(view, old, error) : rc;
 }
 

@@ -400,12 +400,11 @@ void nb_writer_stop(struct nb_engine *engine)
     engine->writer_started = false;
 }
 
-int nb_writer_run(struct nb_engine *engine,
-                  int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
-                  void *argument, struct nb_error *error)
+static int run(struct nb_engine *engine,
+               int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
+               void *argument, const struct nb_relayed *relayed, struct nb_error *error)
 {
-    struct nb_job job = {
-        .task = task, .argument = argument, .error = error, .relayed = nb_relay_applied()};
+    struct nb_job job = {.task = task, .argument = argument, .error = error, .relayed = relayed};
     pthread_mutex_lock(&engine->queue_lock);
     if (engine->closing) {
         job.code = nb_error_set(error, NB_STOPPING, "the daemon is stopping");
@@ -416,6 +415,21 @@ int nb_writer_run(struct nb_engine *engine,
     }
     pthread_mutex_unlock(&engine->queue_lock);
     return job.code;
+}
+
+int nb_writer_run(struct nb_engine *engine,
+                  int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
+                  void *argument, struct nb_error *error)
+{
+    return run(engine, task, argument, nb_relay_applied(), error);
+}
+
+int nb_writer_run_ahead(struct nb_engine *engine,
+                        int (*task)(struct nb_engine *engine, void *argument,
+                                    struct nb_error *error),
+                        void *argument, struct nb_error *error)
+{
+    return run(engine, task, argument, NULL, error);
 }
 
 void nb_engine_submit(struct nb_engine *engine, struct nb_batch *batch, nb_batch_done *done,

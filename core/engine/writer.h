@@ -20,5 +20,11 @@ void nb_writer_stop(struct nb_engine *engine);
 int nb_writer_run(struct nb_engine *engine,
                   int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
                   void *argument, struct nb_error *error);
+/* The same for a part of what comes from the stream (core/live/relay.h) and is not done with it:
+ * the place there is not stored, so that after a crash all of it is done again. */
+int nb_writer_run_ahead(struct nb_engine *engine,
+                        int (*task)(struct nb_engine *engine, void *argument,
+                                    struct nb_error *error),
+                        void *argument, struct nb_error *error);
 
 #endif

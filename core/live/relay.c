@@ -76,13 +76,3 @@ void nb_relay_collected(uint64_t position)
     if (collected != NULL && position > *collected)
         *collected = position;
 }
-
-int nb_relay_refuse(const struct nb_engine *engine, const char *what, struct nb_error *error)
-{
-    if (engine->relay == NULL)
-        return 0;
-    return nb_error_set(error, NB_CONFLICT,
-                        "%s is not possible on a node of several ([cluster]): the others would not "
-                        "get it",
-                        what);
-}

@@ -54,8 +54,4 @@ void nb_relay_collect(uint64_t *number);
 /* Sets it, unless it is higher already. 0: a change that has no place. */
 void nb_relay_collected(uint64_t position);
 
-/* NB_CONFLICT, with a text that begins with `what`, if the engine has a relay: a change that nodes
- * cannot share. Else 0. */
-int nb_relay_refuse(const struct nb_engine *engine, const char *what, struct nb_error *error);
-
 #endif

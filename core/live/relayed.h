@@ -28,7 +28,10 @@ enum nb_errand_kind {
     NB_ERRAND_PUT_NAMED,    /* the value `settings` of the kind `from` under the name `model` */
     NB_ERRAND_DELETE_NAMED, /* what is kept of the kind `from` under the name `model` */
     NB_ERRAND_DROP, /* from the model's quarantine what `settings` list (nb_quarantine_drop_list) */
-    NB_ERRAND_CLEAR, /* the first changes of the model's quarantine (nb_quarantine_clear_some) */
+    NB_ERRAND_CLEAR,   /* the first changes of the model's quarantine (nb_quarantine_clear_some) */
+    NB_ERRAND_STAGE,   /* piece `last` of the import `from`, `settings` (core/dump/staged.h) */
+    NB_ERRAND_UNSTAGE, /* the import `from` is given up */
+    NB_ERRAND_IMPORT,  /* the import `from` of `last` pieces, or a copy of the model `to` */
     NB_ERRANDS
 };
 

@@ -49,7 +49,8 @@ enum { NB_STORE_FORMAT = 7 };
 
 /* Keys begin with the model's number (4 bytes, big-endian), except in META, MODELS and LEDGER. */
 enum nb_table {
-    /* "format", "key", "fields", "greatest_model"; "named/..." (core/named/named.h) */
+    /* "format", "key", "fields", "greatest_model"; "named/..." (core/named/named.h),
+     * "staged/..." (core/dump/staged.h) */
     NB_TABLE_META,
     NB_TABLE_MODELS,     /* name -> number, settings, own key (core/store/record.h) */
     NB_TABLE_STATE,      /* model -> what the last commit left (core/store/record.h) */

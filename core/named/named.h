@@ -60,10 +60,10 @@ int nb_named_list(struct nb_engine *engine, const char *kind, struct nb_string a
 int nb_named_scan(const struct nb_view *view, nb_store_visit *visit, void *user,
                   struct nb_error *error);
 
-/* For a rebuild. Copies all that is kept from one store to another; calls `lost` for each value
- * that is damaged, with its kind and name as the key has them, "network/NAME". Of an entry whose
- * key is damaged, too, nothing can be told, not even whether it was such a value: then the name is
- * empty. Returns 0 or a code. */
+/* For a rebuild. Copies all that is kept, and pieces of imports that are not complete, from one
+ * store to another; calls `lost` for each value that is damaged, with its kind and name as the key
+ * has them, "network/NAME". Of an entry whose key is damaged, too, nothing can be told, not even
+ * whether it was such a value: then the name is empty. Returns 0 or a code. */
 typedef void nb_named_lost(void *user, struct nb_string kind_and_name);
 int nb_named_copy(const struct nb_view *from, struct nb_store *to, nb_named_lost *lost, void *user,
                   struct nb_error *error);

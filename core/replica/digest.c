@@ -12,6 +12,7 @@
 #include "core/base/array.h"
 #include "core/base/pack.h"
 #include "core/base/wide.h"
+#include "core/dump/staged.h"
 #include "core/engine/writer.h"
 #include "core/live/standing.h"
 #include "core/named/named.h"
@@ -29,7 +30,8 @@ enum kind {
     KIND_FEATURE,
     KIND_DOCUMENT,
     KIND_WAITING,
-    KIND_NAMED
+    KIND_NAMED,
+    KIND_STAGED
 };
 
 struct summing {
@@ -237,6 +239,19 @@ static int add_named(void *user, struct nb_string key, struct nb_string value,
     return add_stored(user, KIND_NAMED, key, value, error);
 }
 
+static int add_staged(void *user, struct nb_string key, struct nb_string value,
+                      struct nb_error *error)
+{
+    return add_stored(user, KIND_STAGED, key, value, error);
+}
+
+/* What stands beside the models. */
+static int add_others(struct summing *s, const struct nb_view *view, struct nb_error *error)
+{
+    int rc = nb_named_scan(view, add_named, s, error);
+    return rc != 0 ? rc : nb_staged_scan(view, add_staged, s, error);
+}
+
 static int digest_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct summing *s = argument;
@@ -256,7 +271,7 @@ static int digest_task(struct nb_engine *engine, void *argument, struct nb_error
     while (rc == 0 && more)
         rc = add_some(s, &after, &more, &view, error);
     if (rc == 0)
-        rc = nb_named_scan(&view, add_named, s, error);
+        rc = add_others(s, &view, error);
     nb_store_snapshot_end(&view);
     nb_buffer_deinit(&after);
     return rc;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/replica/errand.h"
 
+#include "core/copy/copy.h"
+#include "core/dump/shared.h"
+#include "core/dump/staged.h"
 #include "core/engine/engine.h"
 #include "core/engine/errands.h"
 #include "core/merge/rename.h"
@@ -58,6 +61,13 @@ int nb_errand_run(struct nb_engine *engine, const struct nb_errand *e, struct nb
         return nb_quarantine_drop_listed(engine, e->model, e->settings, &done->dropped, error);
     case NB_ERRAND_CLEAR:
         return nb_quarantine_clear_some(engine, e->model, &done->dropped, error);
+    case NB_ERRAND_STAGE:
+        return nb_staged_add(engine, e, error);
+    case NB_ERRAND_UNSTAGE:
+        return nb_staged_drop(engine, e->from, error);
+    case NB_ERRAND_IMPORT:
+        return e->to.length > 0 ? nb_copy_shared(engine, e, error)
+                                : nb_import_shared(engine, e, done, error);
     case NB_ERRAND_BARRIER:
     case NB_ERRANDS:
         break;

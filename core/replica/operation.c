@@ -5,6 +5,7 @@
 
 #include "core/base/feature.h"
 #include "core/base/pack.h"
+#include "core/dump/staged.h"
 #include "core/live/names.h"
 #include "core/settings/settings.h"
 #include "core/store/change.h"
@@ -173,6 +174,10 @@ static int read_errand(struct nb_unpacker *u, struct nb_errand *e, struct nb_err
     bool is_rename = e->kind == NB_ERRAND_RENAME_LABEL;
     if (is_rename && (nb_check_label(e->from, NULL) != 0 || nb_check_label(e->to, NULL) != 0))
         return corrupt(error, "a label");
+    bool is_import =
+        e->kind == NB_ERRAND_STAGE || e->kind == NB_ERRAND_UNSTAGE || e->kind == NB_ERRAND_IMPORT;
+    if (is_import && (!nb_staged_is_id(e->from) || e->last >= UINT32_MAX))
+        return corrupt(error, "an import");
     return 0;
 }
 

@@ -134,8 +134,8 @@ static int put_index(const struct nb_view *view, uint64_t number, const struct n
     return rc != 0 ? rc : put_score(view, number, c, totals, error);
 }
 
-int nb_ledger_append(const struct nb_view *view, uint64_t number, const struct nb_change *change,
-                     struct nb_ledger_totals *totals, struct nb_buffer *scratch,
+static int put_entry(const struct nb_view *view, uint64_t number, const struct nb_change *change,
+                     bool append, struct nb_ledger_totals *totals, struct nb_buffer *scratch,
                      struct nb_error *error)
 {
     assert(number != 0 && (change->model != 0 || change->kind == NB_CHANGE_STORE));
@@ -143,8 +143,22 @@ int nb_ledger_append(const struct nb_view *view, uint64_t number, const struct n
     scratch->length = 0;
     if (nb_change_write(change, scratch) != 0)
         return nb_error_no_memory(error);
-    int rc = nb_ledger_put_pieces(view, number, scratch, true, error);
+    int rc = nb_ledger_put_pieces(view, number, scratch, append, error);
     return rc != 0 ? rc : put_index(view, number, change, totals, error);
+}
+
+int nb_ledger_append(const struct nb_view *view, uint64_t number, const struct nb_change *change,
+                     struct nb_ledger_totals *totals, struct nb_buffer *scratch,
+                     struct nb_error *error)
+{
+    return put_entry(view, number, change, true, totals, scratch, error);
+}
+
+int nb_ledger_insert(const struct nb_view *view, uint64_t number, const struct nb_change *change,
+                     struct nb_ledger_totals *totals, struct nb_buffer *scratch,
+                     struct nb_error *error)
+{
+    return put_entry(view, number, change, false, totals, scratch, error);
 }
 
 int nb_ledger_copy(const struct nb_view *view, const struct nb_entry *entry,

@@ -36,6 +36,11 @@ int nb_ledger_append(const struct nb_view *view, uint64_t number, const struct n
                      struct nb_ledger_totals *totals, struct nb_buffer *scratch,
                      struct nb_error *error);
 
+/* The same with a number that the ledger has not, above all others of the model. */
+int nb_ledger_insert(const struct nb_view *view, uint64_t number, const struct nb_change *change,
+                     struct nb_ledger_totals *totals, struct nb_buffer *scratch,
+                     struct nb_error *error);
+
 /* Reads an entry by number, in microseconds. Returns 0, NB_NOT_FOUND (without a text), NB_CORRUPT,
  * NB_VERSION, NB_NO_MEMORY or what the store returns. */
 int nb_ledger_read(const struct nb_view *view, uint64_t number, struct nb_entry *entry,

@@ -55,7 +55,7 @@ static struct nb_operation errand_of(enum nb_errand_kind kind)
                                  .time = 1,
                                  .errand = {.kind = kind,
                                             .model = nb_string_of("m"),
-                                            .from = nb_string_of("a"),
+                                            .from = nb_string_of("000000000000000a"),
                                             .to = nb_string_of("b"),
                                             .settings = nb_string_of("settings"),
                                             .only_new = true,
@@ -172,6 +172,10 @@ START_TEST(what_no_node_sends_is_refused)
     bad = o, bad.features = nb_buffer_string(&twice), bad.feature_count = 6;
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
     bad = errand_of(NB_ERRAND_RENAME_LABEL), bad.errand.to = nb_string_of("");
+    ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
+    bad = errand_of(NB_ERRAND_STAGE), bad.errand.from = nb_string_of("a");
+    ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
+    bad = errand_of(NB_ERRAND_IMPORT), bad.errand.last = UINT32_MAX;
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
     nb_buffer_deinit(&features);
     nb_buffer_deinit(&twice);
