@@ -8,7 +8,7 @@ from jetstream import Refused
 from links import Frames
 from processes import STREAM
 from prometheus import parse
-from test_nodes import assert_same, mend_stream, trained
+from test_nodes import assert_same, is_mended, trained
 
 PATH = path_of("shared")
 
@@ -33,14 +33,6 @@ def is_replicated(site, count):
         return True
     except (OSError, Refused):
         return False
-
-
-def is_mended(site):
-    try:
-        mend_stream(site)
-    except AssertionError:
-        return False
-    return True
 
 
 def test_lag_in_changes_and_seconds(nodes):

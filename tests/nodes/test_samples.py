@@ -13,6 +13,9 @@ from jetstream import Connection
 
 SAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "config", "cluster")
 PASSWORD = "a-password-of-the-nodes"
+# What nodes have no need of: other subjects, and what would take away what was acknowledged.
+FORBIDDEN = ("elsewhere", "$JS.API.STREAM.DELETE.bayesd", "$JS.API.STREAM.MSG.DELETE.bayesd", "$JS.API.STREAM.RESTORE.bayesd",
+             "$JS.API.STREAM.SNAPSHOT.bayesd", "$JS.API.META.LEADER.STEPDOWN", "$JS.API.SERVER.REMOVE")
 
 
 class Sample:
@@ -86,8 +89,9 @@ def works(nodes, name):
         with sample.connect(1, **{"user": "bayesd", "pass": PASSWORD}) as connection:
             equal(connection.publish("bayesd.changes", b"a change")["seq"], 1)
             equal([message.data for message in connection.read("bayesd")], [b"a change"])
-            connection.send("elsewhere", b"not allowed")
-            holds(refuses(connection.api, "INFO"), "a subject of others is refused")
+            for subject in FORBIDDEN:
+                connection.send(subject, b"{}")
+                holds(refuses(connection.api, "STREAM.INFO.bayesd"), f"{subject} is refused")
         for who in ({}, {"user": "bayesd", "pass": "guessed"}, {"user": "somebody", "pass": PASSWORD}):
             holds(refuses(sample.connect, **who), f"{who} is let in")
     finally:
