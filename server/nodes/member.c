@@ -12,6 +12,7 @@
 #include "core/base/pack.h"
 
 enum { FORMAT = 1 };
+static const uint64_t ROUND = UINT64_C(5000000000), ROUND_OF_EACH = 40000000;
 
 void nb_member_name(char name[NB_MEMBER_NAME_MOST + 1], struct nb_string text)
 {
@@ -76,6 +77,12 @@ bool nb_member_read(struct nb_member *m, struct nb_string written)
     if (!u.failed && !nb_unpacker_done(&u))
         read_more(&u, m);
     return !u.failed && format == FORMAT;
+}
+
+uint64_t nb_members_round(size_t count)
+{
+    uint64_t all = count * ROUND_OF_EACH;
+    return all > ROUND ? all : ROUND;
 }
 
 static bool is_within(const struct nb_member *m, int64_t now, int64_t age)

@@ -43,6 +43,11 @@ int nb_member_write(const struct nb_member *member, struct nb_buffer *out);
  * that cannot be one is left out. */
 bool nb_member_read(struct nb_member *member, struct nb_string written);
 
+/* Nanoseconds between two words of a node that knows so many members. Each reads the words of all,
+ * so that what the NATS servers do for it grows with the square of their number: from 125 members
+ * on it is done less often. */
+uint64_t nb_members_round(size_t count);
+
 /* When a member counts. */
 struct nb_member_ages {
     int64_t now;   /* by the clock of NATS, as all below in nanoseconds */

@@ -25,7 +25,6 @@
 
 enum {
     REST_NANOSECONDS = 100000000,
-    ROUND_SECONDS = 5,  /* at most, between two words of a node */
     ALIVE_SECONDS = 60, /* since which it has said nothing */
     MISSING_SECONDS = 30,
     WAIT_MILLISECONDS = 2000,
@@ -245,8 +244,7 @@ static void *members_main(void *argument)
 {
     struct nb_members *m = argument;
     const struct timespec pause = {.tv_nsec = REST_NANOSECONDS};
-    uint64_t keep = m->nodes->config->cluster_keep_seconds, next = 0;
-    uint64_t every = (keep < ROUND_SECONDS ? keep : ROUND_SECONDS) * (uint64_t)SECOND;
+    uint64_t keep = m->nodes->config->cluster_keep_seconds * (uint64_t)SECOND, next = 0;
     m->since = nb_clock_monotonic();
     while (!atomic_load(&m->stops)) {
         (void)nanosleep(&pause, NULL); /* it may wake early */
@@ -259,7 +257,8 @@ static void *members_main(void *argument)
         natsStatus s = do_round(m, context);
         if (s != NATS_OK)
             nb_log(NB_LOG_DEBUG, "cluster: members: %s", natsStatus_GetText(s));
-        next = nb_clock_monotonic() + every;
+        uint64_t round = nb_members_round(m->count);
+        next = nb_clock_monotonic() + (keep < round ? keep : round);
     }
     return NULL;
 }

@@ -114,6 +114,16 @@ START_TEST(finds_who_knows_the_least)
 }
 END_TEST
 
+START_TEST(many_members_speak_less_often)
+{
+    const uint64_t second = 1000000000;
+    ck_assert(nb_members_round(0) == 5 * second);
+    ck_assert(nb_members_round(100) == 5 * second);
+    ck_assert(nb_members_round(250) == 10 * second);
+    ck_assert(nb_members_round(NB_MEMBERS_MOST) == 40 * second); /* less than makes one silent */
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("member");
@@ -123,6 +133,7 @@ int main(void)
     tcase_add_test(tcase, a_name_is_one_word_of_a_subject);
     tcase_add_loop_test(tcase, cuts_what_nobody_needs, 0, (int)(sizeof cuts / sizeof cuts[0]));
     tcase_add_test(tcase, finds_who_knows_the_least);
+    tcase_add_test(tcase, many_members_speak_less_often);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
