@@ -7,11 +7,13 @@
 Three nats-servers, each change on two of them at least, and one to three bayesds, all on this machine: they share its
 cores, so that figures of more nodes are higher where each has a machine of its own. Parts:
 
-    n  the stream alone: messages/s in, messages/s out to one reader, processor time of the nats-servers for each
+    n  the stream alone: messages/s in, messages/s out to one reader, processor time of the nats-servers for each; and for
+       what nodes ask by themselves: the state of the stream, and the words of 100 members
     a  trainings/s of single documents and of batches, with one node alone and with 1, 2 and 3 nodes
     b  verdicts/s with 1, 2 and 3 nodes, and processor time for a verdict
-    c  how long it takes until an acknowledged training is in force on all nodes
-    d  how long an empty node takes to catch up: with the mails of the corpus, and with N small changes
+    c  how long it takes until an acknowledged training is in force on all nodes, when nothing else is learned and when much is
+    d  how long an empty node takes to catch up: with the mails of the corpus, and with N small changes; each from the stream,
+       and with the store of another node (--join)
     e  the corpus fed to three nodes in turns, judged on the next: as by one node
 """
 import argparse
@@ -119,9 +121,30 @@ def part_n(bench):
                 spent = measured(site, lambda: sum(1 for _ in connection.read(stream)))
                 bench.figures.add("n", f"read by one consumer, {size:,} bytes", count / spent[0], "messages/s")
                 bench.figures.add("n", f"nats-servers for a delivery of {size:,} bytes", 1e6 * spent[1] / count, "us")
+        asked(bench, site)
     finally:
         site.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def asked(bench, site):
+    """What each node asks twice a second, and every five seconds."""
+    times, members = 1000 if bench.quick else 5000, 100
+    with site.leader("size100").connect() as connection:
+        def ask():
+            for _ in range(times):
+                connection.api("STREAM.INFO.size100")
+        bench.figures.add("n", "nats-servers for a question about the stream", 1e6 * measured(site, ask)[1] / times, "us")
+        config = {"name": "members", "subjects": ["members.*"], "num_replicas": 3, "max_msgs_per_subject": 1}
+        connection.api("STREAM.CREATE.members", config)
+        for number in range(members):
+            connection.publish(f"members.m{number}", bytes(80))
+    with site.leader("members").connect() as connection:
+        def read():
+            for _ in range(times // 20):
+                if sum(1 for _ in connection.read("members")) != members:
+                    raise RuntimeError("a member is missing")
+        bench.figures.add("n", f"nats-servers for the words of {members} members", 1e6 * measured(site, read)[1] / (times // 20), "us")
 
 
 def measured(site, function):
@@ -169,38 +192,71 @@ def part_b(bench):
 
 def part_c(bench):
     """From sending, and from the receipt, until the last node has it: by a verdict that waits for the number."""
+    turns = 200 if bench.quick else 1000
+    texts = [bench.generated("text", 4000, TEXT_BYTES, seed) for seed in (3, 4, 5)]
     with Measured(bench, 3) as site:
         by_the_book(site)
-        acknowledged, everywhere = [], []
-        for turn in range(200 if bench.quick else 1000):
-            node, others = site.nodes[turn % 3], [site.nodes[(turn + i) % 3] for i in (1, 2)]
-            begin = time.monotonic()
-            number = node.client.post(PATH + "/train", {"id": f"d{turn}", "label": "ab"[turn % 2],
-                                                        "text": f"w{turn} w{turn % 7} w1"}).ok().json["number"]
-            acknowledged.append(time.monotonic() - begin)
-            for other in others:
-                other.client.post(f"{PATH}/classify?after={number}", {"text": "w1"}).ok()
-            everywhere.append(time.monotonic() - begin)
-        for what, times in (("acknowledged", acknowledged), ("in force on all three nodes", everywhere)):
-            cuts = statistics.quantiles(times, n=100)
-            bench.figures.add("c", f"one training at a time, {what}, 50 % within", cuts[49] * 1e3, "ms")
-            bench.figures.add("c", f"one training at a time, {what}, 99 % within", cuts[98] * 1e3, "ms")
+        tell_times(bench, "one training at a time", one_by_one(site, turns, "alone"))
+        commands = [[bench.tool("load"), "--port", str(node.port), "--type", "text/plain", "--connections", "4", "--seconds", "3600",
+                     "--path", PATH + "/train?label=ham", "--path", PATH + "/train?label=spam", body]
+                    for node, body in zip(site.nodes, texts)]
+        programs = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
+        try:
+            time.sleep(1)
+            tell_times(bench, "one training beside 12 other clients", one_by_one(site, turns, "loaded"))
+        finally:
+            for program in programs:
+                program.kill()
+                program.wait()
+
+
+def one_by_one(site, turns, name):
+    """{what: seconds of each}."""
+    times = {"acknowledged": [], "in force on all three nodes": [], "in force on all three after the receipt": []}
+    acknowledged, everywhere, after = times.values()
+    for turn in range(turns):
+        node, others = site.nodes[turn % 3], [site.nodes[(turn + i) % 3] for i in (1, 2)]
+        begin = time.monotonic()
+        number = node.client.post(PATH + "/train", {"id": f"{name}{turn}", "label": "ab"[turn % 2],
+                                                    "text": f"w{turn} w{turn % 7} w1"}).ok().json["number"]
+        acknowledged.append(time.monotonic() - begin)
+        for other in others:
+            other.client.post(f"{PATH}/classify?after={number}", {"text": "w1"}).ok()
+        everywhere.append(time.monotonic() - begin)
+        after.append(everywhere[-1] - acknowledged[-1])
+    return times
+
+
+def tell_times(bench, what, times):
+    for which, seconds in times.items():
+        cuts = statistics.quantiles(seconds, n=100)
+        for share, at in ((50, 49), (99, 98)):
+            bench.figures.add("c", f"{what}, {which}, {share} % within", cuts[at] * 1e3, "ms")
 
 
 def caught_up(bench, site, what, count):
-    """The third node loses its disk and comes back."""
-    node = site.nodes[2]
-    number = site.nodes[0].applied()
-    node.kill()
-    node.empty()
-    begin = time.monotonic()
-    node.daemon.spawn().wait_ready(3600)
-    wait_for(lambda: node.applied() >= number, "it has caught up", 3600, 0.05)
-    seconds = time.monotonic() - begin
-    bench.figures.add("d", f"an empty node catches up with {what}", seconds, "s")
-    bench.figures.add("d", f"an empty node catches up with {what}", count / seconds, "changes/s")
-    if site.nodes[0].digest() != node.digest():
-        raise RuntimeError("the digests differ")
+    """The third node loses its disk and comes back: from the stream, and with the store of another node."""
+    for joins in (False, True):
+        node, number = site.nodes[2], site.nodes[0].applied()
+        node.kill()
+        node.empty()
+        begin = time.monotonic()
+        if joins:
+            join(node, site.nodes[0])
+        node.daemon.spawn().wait_ready(3600)
+        wait_for(lambda node=node, number=number: node.applied() >= number, "it has caught up", 3600, 0.05)
+        seconds = time.monotonic() - begin
+        how = f"an empty node catches up with {what}" + (", by --join" if joins else "")
+        bench.figures.add("d", how, seconds, "s")
+        bench.figures.add("d", how, count / seconds, "changes/s")
+        if len({one.digest()["digest"] for one in (site.nodes[0], node)}) != 1:
+            raise RuntimeError("the digests differ")
+
+
+def join(node, peer):
+    config = node.daemon.command[node.daemon.command.index("--config") + 1]
+    subprocess.run([node.daemon.command[0], "--config", config, "--data", node.daemon.data, "--join", f"http://127.0.0.1:{peer.port}"],
+                   check=True, stdout=subprocess.DEVNULL)
 
 
 def batch_of(mails, first):
