@@ -6,10 +6,13 @@
 
 enum { LINE_MOST = 512, REPORT_MOST = 100 };
 
-static void tell(struct nb_differences *d, const char *format, va_list arguments)
+void nb_differ(struct nb_differences *d, const char *format, ...)
 {
     char line[LINE_MOST];
+    va_list arguments;
+    va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
     d->count++;
     if (d->count <= REPORT_MOST)
         d->report(d->user, line);
@@ -17,19 +20,13 @@ static void tell(struct nb_differences *d, const char *format, va_list arguments
         d->report(d->user, "... further differences are only counted");
 }
 
-void nb_differ(struct nb_differences *d, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    tell(d, format, arguments);
-    va_end(arguments);
-}
-
 void nb_lose(struct nb_differences *d, const char *format, ...)
 {
+    char line[LINE_MOST];
     va_list arguments;
     va_start(arguments, format);
-    tell(d, format, arguments);
+    vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    nb_differ(d, "%s", line);
     d->lost++;
 }

@@ -258,6 +258,15 @@ static int look(const struct nb_client *client, bool checks, struct nb_cluster_n
     return rc;
 }
 
+/* NULL: there is no memory. */
+static struct nb_cluster_node *list_of(char **urls, size_t count)
+{
+    struct nb_cluster_node *nodes = calloc(count, sizeof *nodes);
+    for (size_t i = 0; nodes != NULL && i < count; i++)
+        nodes[i] = (struct nb_cluster_node){.url = urls[i], .is_asked = true};
+    return nodes;
+}
+
 int nb_cluster_nodes(const struct nb_client *client, char **arguments, size_t count,
                      struct nb_error *error)
 {
@@ -270,10 +279,10 @@ int nb_cluster_nodes(const struct nb_client *client, char **arguments, size_t co
     if (size <= 1)
         rc = nb_cluster_find(client, size == 0 ? client->daemon.url : arguments[1], &nodes, &size,
                              &reply, error);
-    else if ((nodes = calloc(size, sizeof *nodes)) == NULL)
+    else
+        nodes = list_of(arguments + 1, size);
+    if (rc == 0 && nodes == NULL)
         rc = nb_error_no_memory(error);
-    for (size_t i = 1; rc == 0 && i < count && count > 2; i++)
-        nodes[i - 1] = (struct nb_cluster_node){.url = arguments[i], .is_asked = true};
     if (rc == 0)
         rc = look(client, strcmp(arguments[0], CHECK) == 0, nodes, size, error);
     for (size_t i = 0; nodes != NULL && i < size; i++) {
