@@ -181,42 +181,45 @@ static char *copy_ascii(char *to, const unsigned char *at, const unsigned char *
 }
 
 #ifdef __SSE2__
-/* Copies 4 to 15 bytes if all of them stand for themselves: their first and their last eight, or
- * four, which may overlap. False: nothing is copied. */
-static bool copy_name(char *to, const unsigned char *at, size_t length)
+/* Copies `half` to twice as many bytes if all of them stand for themselves: the first and the last
+ * `half`, which may overlap. `half` is 2, 4 or 8, a constant where this is called. */
+static inline bool copy_halves(char *to, const unsigned char *at, size_t length, size_t half)
 {
-    size_t half = length < 8 ? 4 : 8;
     uint64_t first = UINT64_C(0x2020202020202020), last = first;
-    if (length < 8) {
-        memcpy(&first, at, 4);
-        memcpy(&last, at + length - 4, 4);
-    } else {
-        memcpy(&first, at, 8);
-        memcpy(&last, at + length - 8, 8);
-    }
-    __m128i bytes = _mm_set_epi64x((long long)last, (long long)first);
-    if (nb_json_odd_of(bytes) != 0)
+    memcpy(&first, at, half);
+    memcpy(&last, at + length - half, half);
+    if (nb_json_odd_of(_mm_set_epi64x((long long)last, (long long)first)) != 0)
         return false;
     memcpy(to, &first, half);
     memcpy(to + length - half, &last, half);
     return true;
 }
-#else
-static bool copy_name(char *to, const unsigned char *at, size_t length)
+
+/* Copies what is left of a text, at least 2 bytes, if all of them stand for themselves: `left` of
+ * them, less than 16, are not copied yet. False: nothing is copied. */
+static bool copy_left(char *to, const unsigned char *at, size_t length, size_t left)
 {
-    (void)to, (void)at, (void)length;
+    if (length >= 16)
+        return copy_halves(to + left - 16, at + length - 16, 16, 8);
+    if (length < 4)
+        return copy_halves(to, at, length, 2);
+    return length < 8 ? copy_halves(to, at, length, 4) : copy_halves(to, at, length, 8);
+}
+#else
+static bool copy_left(char *to, const unsigned char *at, size_t length, size_t left)
+{
+    (void)to, (void)at, (void)length, (void)left;
     return false;
 }
 #endif
 
 static char *copy_escaped(char *to, const unsigned char *at, const unsigned char *end)
 {
-    size_t whole = (size_t)(end - at);
-    if (whole >= 4 && whole < 16 && copy_name(to, at, whole))
-        return to + whole;
-    size_t plain = nb_json_plain((const char *)at, whole);
+    size_t whole = (size_t)(end - at), plain = nb_json_plain((const char *)at, whole);
     memcpy(to, at, plain);
     to += plain;
+    if (whole >= 2 && whole - plain < 16 && copy_left(to, at, whole, whole - plain))
+        return to + (whole - plain);
     at += plain;
     while (at < end) {
         if (*at < 0x80) {

@@ -24,6 +24,21 @@ static char *digits_before(char *end, uint64_t value)
     return end;
 }
 
+/* Writes eight digits of a value below 10^8: two of four, four of two and eight of one, side by
+ * side in 64 bits. */
+static void put_eight(char to[8], uint64_t value)
+{
+    uint64_t fours = value / 10000 | (value % 10000) << 32;
+    uint64_t hundreds = fours * 10486 >> 20 & 0x0000007F0000007F; /* over 100, of up to 9999 */
+    uint64_t twos = hundreds | (fours - 100 * hundreds) << 16;
+    uint64_t tens = twos * 103 >> 10 & 0x000F000F000F000F; /* over 10, of up to 99 */
+    uint64_t ones = tens | (twos - 10 * tens) << 8 | 0x3030303030303030;
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    ones = __builtin_bswap64(ones);
+#endif
+    memcpy(to, &ones, sizeof ones);
+}
+
 static char *copy(char *to, const char *from, const char *end)
 {
     memcpy(to, from, (size_t)(end - from));
@@ -222,15 +237,18 @@ char *nb_number_text_double(char *to, double value)
     else if (!(magnitude >= 1e-290 && magnitude < 1e-15) ||
              !small_digits(magnitude, &number, &exponent))
         return print_double(to, value, DIGITS);
-    char digits[U64_DIGITS + 1];
-    digits[U64_DIGITS] = '0';
-    const char *first = digits_before(digits + U64_DIGITS, number);
+    const uint64_t eight = 100000000; /* 10^8 */
+    char digits[DIGITS + 1];
+    digits[0] = (char)('0' + number / (eight * eight));
+    put_eight(digits + 1, number / eight % eight);
+    put_eight(digits + 1 + 8, number % eight);
+    digits[DIGITS] = '0';
     int count = DIGITS;
-    while (count > 1 && first[count - 1] == '0')
+    while (count > 1 && digits[count - 1] == '0')
         count--;
     if (value < 0)
         *to++ = '-';
-    return lay_out(to, first, count, exponent);
+    return lay_out(to, digits, count, exponent);
 }
 
 /* ---- decimals of few places -------------------------------------------------------------------
