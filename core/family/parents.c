@@ -61,6 +61,8 @@ void nb_parents_note(struct nb_engine *engine, struct nb_live *live, char **name
 static bool parent_of(struct nb_engine *engine, const struct nb_live *live,
                       char name[NB_MODEL_NAME_MOST + 1])
 {
+    if (!atomic_load(&engine->has_families))
+        return false;
     pthread_rwlock_rdlock(&engine->registry);
     bool has = live->parent != NULL && strlen(live->parent) <= NB_MODEL_NAME_MOST;
     if (has)
