@@ -125,13 +125,12 @@ static int prepare(struct handling *h, struct nb_error *error)
 
 int nb_documents_prepare(struct nb_request *request, struct nb_error *error)
 {
-    struct handling *h = calloc(1, sizeof *h);
+    struct handling *h = malloc(sizeof *h);
     if (h == NULL)
         return nb_error_no_memory(error);
+    *h = (struct handling){.request = request, .verb = (enum nb_verb)request->route->verb};
     request->state = h;
     request->state_free = handling_free;
-    h->request = request;
-    h->verb = (enum nb_verb)request->route->verb;
     int rc = is_change(h) ? nb_training_init(&h->training, &h->results, request, error) : 0;
     if (rc == 0 && request->is_lines)
         rc = nb_results_begin(&h->results, request, NB_RESULTS_LINES, error);
