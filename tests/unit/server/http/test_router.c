@@ -146,7 +146,7 @@ static int add(struct nb_request *request, char *name, char *value, struct nb_er
 
 START_TEST(keeps_known_parameters)
 {
-    struct nb_route route = {.query = known, .protocol = &nb_protocol_api};
+    struct nb_route route = {.pattern = "/test", .query = known, .protocol = &nb_protocol_api};
     struct nb_request request = {.route = &route};
     struct nb_error error = {0};
     char name[] = "l%61bel", value[] = "a%20b%2B+", limit[] = "limit", number[] = "12";
@@ -178,7 +178,8 @@ static const struct {
 
 START_TEST(refuses_each_bad_query)
 {
-    struct nb_route route = {.query = bad_queries[_i].known, .protocol = &nb_protocol_api};
+    struct nb_route route = {
+        .pattern = "/test", .query = bad_queries[_i].known, .protocol = &nb_protocol_api};
     struct nb_request request = {.route = &route};
     struct nb_error error = {0};
     char *name = strdup(bad_queries[_i].name), *value = strdup(bad_queries[_i].value);
@@ -191,7 +192,7 @@ END_TEST
 
 START_TEST(refuses_a_parameter_given_twice)
 {
-    struct nb_route route = {.query = known, .protocol = &nb_protocol_api};
+    struct nb_route route = {.pattern = "/test", .query = known, .protocol = &nb_protocol_api};
     struct nb_request request = {.route = &route};
     struct nb_error error = {0};
     char name[] = "label", value[] = "";
@@ -203,7 +204,7 @@ END_TEST
 /* What rspamd's clients send beside what is known is passed over, however much it is. */
 START_TEST(keeps_of_rspamd_what_it_knows)
 {
-    struct nb_route route = {.query = known, .protocol = &nb_protocol_rspamd};
+    struct nb_route route = {.pattern = "/test", .query = known, .protocol = &nb_protocol_rspamd};
     struct nb_request request = {.route = &route};
     struct nb_error error = {0};
     char other[] = "helo", name[] = "LaBel", first[] = "a%20b", second[] = "c", bad[] = "%00";
@@ -222,7 +223,7 @@ static const char *const bad_numbers[] = {"",    "x",   "-1",  "+1",  "1 ",
 
 START_TEST(refuses_each_bad_number)
 {
-    struct nb_route route = {.query = known, .protocol = &nb_protocol_api};
+    struct nb_route route = {.pattern = "/test", .query = known, .protocol = &nb_protocol_api};
     struct nb_request request = {.route = &route};
     char name[] = "limit", *value = strdup(bad_numbers[_i]);
     uint64_t count = 7;
