@@ -281,7 +281,7 @@ int nb_media_read(const char *content_type, struct nb_media_type *type, struct n
     struct nb_media_type read = {.media = MEDIA[i].media};
     if (!read_charset(content_type + name.length, read.charset))
         return nb_error_set(error, NB_UNSUPPORTED, "the charset in Content-Type cannot be read");
-    if (is_utf8(read.charset))
+    if (read.charset[0] != '\0' && is_utf8(read.charset))
         read.charset[0] = '\0';
     bool is_json = read.media == NB_MEDIA_JSON || read.media == NB_MEDIA_NDJSON;
     if ((is_json || read.media == NB_MEDIA_CSV) && read.charset[0] != '\0')

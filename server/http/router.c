@@ -11,6 +11,12 @@
 
 enum { SEGMENTS_MOST = 6 };
 
+/* How much of a path or pattern lies before the next slash, or its end. */
+static size_t segment_length(const char *at)
+{
+    return (size_t)(strchrnul(at, '/') - at);
+}
+
 /* Splits "/a/b" into decoded "a" and "b"; "/" is one empty segment. Returns how many there are,
  * SEGMENTS_MOST + 1 for more than any route has, and 0 for a path that is none. */
 static size_t split_path(char *path, struct nb_string segments[SEGMENTS_MOST], bool *is_bad)
@@ -18,7 +24,7 @@ static size_t split_path(char *path, struct nb_string segments[SEGMENTS_MOST], b
     size_t count = 0;
     while (*path == '/') {
         char *start = ++path;
-        path += strcspn(path, "/");
+        path += segment_length(path);
         if (count == SEGMENTS_MOST)
             return SEGMENTS_MOST + 1;
         bool is_last = *path == '\0';
@@ -51,7 +57,7 @@ static bool matches(const struct nb_route *route, const struct nb_string *segmen
     for (size_t i = 0; i < count; i++) {
         if (*pattern++ != '/')
             return false;
-        size_t length = strcspn(pattern, "/");
+        size_t length = segment_length(pattern);
         if (*pattern == '{') {
             if (segments[i].length == 0)
                 return false;
