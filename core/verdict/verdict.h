@@ -23,12 +23,14 @@ struct nb_explained {
     double evidence;                   /* infinite if it makes one of the two labels impossible */
     enum nb_field field;               /* of the token */
     double shares[NB_VERDICT_SOURCES]; /* parts of the evidence that come from each of `sources` */
-    bool has_counts; /* `counts` is set: the token is in the counts of the one model that decides */
+    bool has_counts;    /* `counts` is set: it is wanted, and the token is in the counts of the one
+                           model that decides */
     uint64_t counts[2]; /* occurrences in documents of the winner, and of the runner-up */
 };
 
 /* A classification; reused from call to call. */
 struct nb_verdict {
+    bool wants_counts;   /* the caller's, set before each call: explanations have `counts` */
     size_t size;         /* labels that have documents, in the order of their names */
     const char **labels; /* NUL-terminated; stable until the next call or deinit */
     double *log_scores;  /* -INFINITY: impossible, by an estimate of 0 */

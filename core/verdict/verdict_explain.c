@@ -67,7 +67,8 @@ static void put_counts(struct nb_verdict *verdict, const struct nb_evidence *e,
     const struct nb_verdict_private *p = verdict->private_;
     x->has_counts = false;
     x->counts[0] = x->counts[1] = 0;
-    if (p->judge == NULL || p->refined != NULL || e->feature == NB_NO_FEATURE)
+    if (!verdict->wants_counts || p->judge == NULL || p->refined != NULL ||
+        e->feature == NB_NO_FEATURE)
         return;
     const struct nb_model *counts = p->judge->counts;
     uint32_t number = p->rows[e->feature];

@@ -199,6 +199,7 @@ static int ask_engine(const struct nb_wishes *wishes, const struct nb_results *r
                       struct nb_error *error)
 {
     struct nb_engine *engine = results->request->server->engine;
+    verdict->wants_counts = wishes->word_counts;
     int rc = is_again ? nb_engine_classify_again(engine, results->model, document, wishes->explain,
                                                  verdict, error)
                       : nb_engine_classify(engine, results->model, document, wishes->explain,

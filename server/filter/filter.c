@@ -34,6 +34,7 @@ static int classify(struct asking *a, const char *model, struct nb_error *error)
     size_t explain = a->config->filter_evidence > 0 ? EXPLAIN : 0;
     bool is_again = a->is_again;
     a->is_again = true;
+    a->verdict->wants_counts = false;
     return is_again ? nb_engine_classify_again(a->server->engine, nb_string_of(model), &a->document,
                                                explain, a->verdict, error)
                     : nb_engine_classify(a->server->engine, nb_string_of(model), &a->document,
