@@ -2,8 +2,8 @@
  *
  * Sorts an explanation's rows: strongest first. A mail has about a thousand rows, of which hundreds
  * may be requested. This is a bucket sort: rows are counted into bins by magnitude, the rows of the
- * bins that are requested are moved to the front and to their bin, and only rows of the same bin
- * are compared.
+ * bins that are requested are moved to the front and from there to their bin, and only rows of the
+ * same bin are compared.
  */
 #include "core/verdict/evidence_order.h"
 
@@ -144,40 +144,66 @@ static size_t bring_forward(const struct bins *bins, struct nb_evidence *rows, s
     return chosen;
 }
 
-/* Moves the bin's rows between its beginning and `end`; earlier bins are complete. Each swap puts a
- * row into its final bin. */
-static void fill_bin(struct bins *bins, struct nb_evidence *rows, size_t bin, size_t end)
+/* Puts rows into their bins, in the order in which they come. */
+static void fill_bins(struct bins *bins, const struct nb_evidence *rows, size_t count,
+                      struct nb_evidence *to)
 {
-    for (size_t at = bins->next[bin]; at < end;) {
-        size_t to = bin_of(bins, &rows[at]);
-        if (to == bin)
-            at++;
-        else
-            swap(&rows[at], &rows[bins->next[to]++]);
+    for (size_t i = 0; i < count; i++)
+        to[bins->next[bin_of(bins, &rows[i])]++] = rows[i];
+}
+
+static bool is_sorted(const struct nb_evidence *rows, size_t count)
+{
+    size_t i = 1;
+    while (i < count && !comes_after(&rows[i - 1], &rows[i]))
+        i++;
+    return i >= count;
+}
+
+static void sort_by_insertion(struct nb_evidence *rows, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        struct nb_evidence moved = rows[i];
+        size_t to = i;
+        for (; to > 0 && comes_after(&rows[to - 1], &moved); to--)
+            rows[to] = rows[to - 1];
+        rows[to] = moved;
     }
 }
 
-static void sort_by_bins(struct nb_evidence *rows, size_t count, size_t size)
+/* Most bins have few rows. Many are of the same magnitude, and then they lie in order. */
+static void sort_bin(struct nb_evidence *rows, size_t count, size_t size)
+{
+    enum { FEW = 64 };
+    if (count <= FEW)
+        sort_by_insertion(rows, count);
+    else if (!is_sorted(rows, count))
+        sort_by_heap(rows, count, size);
+}
+
+static void sort_by_bins(struct nb_evidence *rows, size_t count, size_t size,
+                         struct nb_evidence *room)
 {
     struct bins bins;
     count_bins(&bins, rows, count);
     size_t last = place_bins(&bins, size);
     size_t chosen = bring_forward(&bins, rows, count, last);
+    fill_bins(&bins, rows, chosen, room);
     for (size_t bin = 0; bin <= last; bin++) {
         size_t begin = bins.begins[bin];
         size_t end = bin == last ? chosen : bins.begins[bin + 1];
-        fill_bin(&bins, rows, bin, end);
         if (end > begin + 1)
-            sort_by_heap(rows + begin, end - begin, end < size ? end - begin : size - begin);
+            sort_bin(room + begin, end - begin, end < size ? end - begin : size - begin);
     }
+    memcpy(rows, room, size * sizeof *rows);
 }
 
-void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most)
+void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most, struct nb_evidence *room)
 {
     size_t size = most < count ? most : count;
     assert(count <= UINT32_MAX);
     if (count < BINNED_ROWS || size == 0)
         sort_by_heap(rows, count, size);
     else
-        sort_by_bins(rows, count, size);
+        sort_by_bins(rows, count, size, room);
 }

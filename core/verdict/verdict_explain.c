@@ -101,14 +101,14 @@ int nb_verdict_explain(struct nb_verdict *verdict, size_t most)
     struct nb_verdict_private *p = verdict->private_;
     struct nb_evidence_sums sums = {.factor = 1};
     size_t count = 0;
-    int rc =
-        nb_array_reserve(&p->evidence, &p->evidence_room, p->bag.size + 1, sizeof *p->evidence);
+    size_t room = p->bag.size + 1; /* twice: for the rows, and to sort them */
+    int rc = nb_array_reserve(&p->evidence, &p->evidence_room, 2 * room, sizeof *p->evidence);
     if (rc == 0)
         rc = find_evidence(p, &count, &sums);
     assert(rc != 0 || count > 0);
     if (rc == 0) {
         memcpy(verdict->field_evidence, sums.fields, sizeof sums.fields);
-        nb_evidence_sort(p->evidence, count - 1, most);
+        nb_evidence_sort(p->evidence, count - 1, most, p->evidence + room);
     }
     size_t wanted = count < most + 1 ? count : most + 1;
     if (rc == 0)

@@ -48,16 +48,17 @@ static int by_strength(const void *a, const void *b)
 
 START_TEST(the_strongest_evidence_comes_first)
 {
-    static struct nb_evidence rows[ROWS], want[ROWS];
+    static struct nb_evidence rows[ROWS], want[ROWS], room[ROWS];
     random_state = 9 + (uint64_t)_i;
     for (int round = 0; round < 300; round++) {
         size_t count = random_below(round % 2 == 0 ? 80 : ROWS + 1);
         size_t most = random_below(round % 3 == 0 ? 20 : (uint32_t)count + 10);
         for (size_t i = 0; i < count; i++)
             rows[i] = want[i] =
-                (struct nb_evidence){.feature = (uint32_t)i, .evidence = random_evidence(_i, i)};
+                (struct nb_evidence){.feature = (uint32_t)(round % 4 == 1 ? count - i : i),
+                                     .evidence = random_evidence(_i, i)};
         qsort(want, count, sizeof *want, by_strength);
-        nb_evidence_sort(rows, count, most);
+        nb_evidence_sort(rows, count, most, room);
         for (size_t i = 0; i < count && i < most; i++)
             ck_assert_msg(rows[i].feature == want[i].feature &&
                               rows[i].evidence == want[i].evidence,
