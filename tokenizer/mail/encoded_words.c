@@ -49,12 +49,12 @@ static const char *read_beginning(const char *at, const char *end, struct word *
 /* Finds the next encoded word at or behind `at`. Returns where it begins; NULL if there is none. */
 static const char *find_word(const char *at, const char *end, struct word *word)
 {
-    while ((at = memmem(at, (size_t)(end - at), "=?", 2)) != NULL) {
-        const char *text = read_beginning(at, end, word);
-        if (text == NULL) {
-            at += 2;
+    for (; (at = memchr(at, '=', (size_t)(end - at))) != NULL; at++) { /* few values have one */
+        if (end - at < 2 || at[1] != '?')
             continue;
-        }
+        const char *text = read_beginning(at, end, word);
+        if (text == NULL)
+            continue;
         const char *closing = memmem(text, (size_t)(end - text), "?=", 2);
         if (closing == NULL)
             return NULL; /* nor is there one for any word behind */
@@ -122,12 +122,17 @@ static int append_unfolded(struct nb_string text, struct nb_buffer *out)
     const char *at = text.bytes;
     const char *end = at + text.length;
     int rc = 0;
+    const char *feed = NULL; /* the next line feed, or the end */
     while (rc == 0 && at < end) {
-        const char *from = at;
-        while (at < end && *at != '\r' && *at != '\n')
-            at++;
-        rc = nb_buffer_append(out, from, (size_t)(at - from));
-        at += at < end;
+        if (feed == NULL || feed < at)
+            feed = memchr(at, '\n', (size_t)(end - at));
+        if (feed == NULL)
+            feed = end;
+        const char *stop = memchr(at, '\r', (size_t)(feed - at));
+        if (stop == NULL)
+            stop = feed;
+        rc = nb_buffer_append(out, at, (size_t)(stop - at));
+        at = stop + (stop < end);
     }
     return rc;
 }
