@@ -18,6 +18,7 @@
 #include "tokenizer/mail/mail_header.h"
 #include "tokenizer/mail/mail_leaf.h"
 #include "tokenizer/mail/mail_structure.h"
+#include "tokenizer/mail/mail_type.h"
 #include "tokenizer/mail/mail_values.h"
 #include "tokenizer/mail/mime.h"
 
@@ -40,9 +41,10 @@ static void content_field(struct nb_tokenizing *t, struct nb_mail_type *type, st
     if (!nb_string_starts_nocase(name, "Content-") ||
         !nb_work_spend(&t->work, NB_WORK_PARAMETERS * value.length))
         return;
-    if (nb_string_equals_nocase(name, "Content-Type") && type->media[0] == '\0')
-        nb_mail_read_type(type, value);
-    else if (nb_string_equals_nocase(name, "Content-Disposition"))
+    if (nb_string_equals_nocase(name, "Content-Type") && type->media[0] == '\0') {
+        if (!nb_mail_plain_type(type, value))
+            nb_mail_read_type(type, value);
+    } else if (nb_string_equals_nocase(name, "Content-Disposition"))
         nb_mail_read_disposition(type, value);
     else if (nb_string_equals_nocase(name, "Content-Transfer-Encoding") &&
              type->transfer[0] == '\0')
