@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/base/clock.h"
 #include "core/replica/replica_state.h"
 #include "core/stage/batch.h"
 
@@ -21,20 +22,26 @@ void nb_answer_end(struct nb_sent *sent)
     free(sent);
 }
 
-/* With the lock held. */
-static struct nb_sent *fail(struct nb_replica *r, struct nb_awaited *awaited,
-                            const struct nb_error *why)
+/* Ends the wait: it was made, or `why` it was not. What it made is with the client already. With
+ * the lock held. */
+static struct nb_sent *end(struct nb_replica *r, struct nb_awaited *awaited,
+                           const struct nb_error *why)
 {
     struct nb_sent *ended = NULL;
+    nb_awaiting_remove(&r->awaiting, awaited);
     if (awaited->sent != NULL) {
         struct nb_receipt *receipt = &awaited->sent->batch->changes[awaited->index].receipt;
-        receipt->code = why->code;
-        receipt->error = *why;
+        if (why != NULL) {
+            receipt->code = why->code;
+            receipt->error = *why;
+        }
         ended = nb_answer_count_down(awaited->sent);
     } else {
         assert(awaited->asked != NULL);
-        awaited->asked->code = why->code;
-        awaited->asked->error = *why;
+        if (why != NULL) {
+            awaited->asked->code = why->code;
+            awaited->asked->error = *why;
+        }
         awaited->asked->is_done = true;
         pthread_cond_broadcast(&r->changed);
     }
@@ -42,13 +49,53 @@ static struct nb_sent *fail(struct nb_replica *r, struct nb_awaited *awaited,
     return ended;
 }
 
+/* Ends the wait if the stream has acknowledged the message and it was applied. With the lock held.
+ */
+static struct nb_sent *end_if_sure(struct nb_replica *r, struct nb_awaited *awaited)
+{
+    struct nb_error why;
+    if (awaited->acknowledged == 0 || awaited->applied == 0)
+        return NULL;
+    if (awaited->acknowledged == awaited->applied)
+        return end(r, awaited, NULL);
+    (void)nb_error_set(&why, NB_STOPPING,
+                       "the cluster's stream has the change at %llu, and this node was given it at "
+                       "%llu: the copy of a NATS server differs; send it again, to another node, "
+                       "where it is unchanged if it was made",
+                       (unsigned long long)awaited->acknowledged,
+                       (unsigned long long)awaited->applied);
+    atomic_store(&r->is_doubted, true);
+    return end(r, awaited, &why);
+}
+
+struct nb_sent *nb_answer_applied(struct nb_replica *r, struct nb_awaited *awaited,
+                                  uint64_t position)
+{
+    awaited->applied = position;
+    nb_awaiting_release(&r->awaiting, awaited, nb_clock_monotonic() + r->settings.patience);
+    return end_if_sure(r, awaited);
+}
+
+void nb_answer_acknowledge(struct nb_replica *r, const char *id, uint64_t position)
+{
+    struct nb_sent *ended = NULL;
+    pthread_mutex_lock(&r->lock);
+    struct nb_awaited *awaited = nb_awaiting_find(&r->awaiting, id);
+    if (awaited != NULL) {
+        awaited->acknowledged = position;
+        ended = end_if_sure(r, awaited);
+    }
+    pthread_mutex_unlock(&r->lock);
+    nb_answer_end(ended);
+}
+
 void nb_answer_refuse(struct nb_replica *r, const char *id, const struct nb_error *why)
 {
     struct nb_sent *ended = NULL;
     pthread_mutex_lock(&r->lock);
-    struct nb_awaited *awaited = nb_awaiting_take(&r->awaiting, id);
-    if (awaited != NULL)
-        ended = fail(r, awaited, why);
+    struct nb_awaited *awaited = nb_awaiting_find(&r->awaiting, id);
+    if (awaited != NULL && !awaited->is_held)
+        ended = end(r, awaited, why);
     pthread_mutex_unlock(&r->lock);
     nb_answer_end(ended);
 }
@@ -60,7 +107,7 @@ void nb_answer_expire(struct nb_replica *r, uint64_t now, const struct nb_error 
         pthread_mutex_lock(&r->lock);
         struct nb_awaited *awaited = nb_awaiting_expired(&r->awaiting, now);
         if (awaited != NULL)
-            ended = fail(r, awaited, why);
+            ended = end(r, awaited, why);
         pthread_mutex_unlock(&r->lock);
         if (awaited == NULL)
             return;
@@ -77,8 +124,7 @@ void nb_answer_errand(struct nb_replica *r, struct nb_awaited *awaited,
     pthread_mutex_lock(&r->lock);
     if (awaited->asked != NULL && done != NULL)
         awaited->asked->done = *done;
-    const struct nb_error success = {.code = 0};
-    ended = fail(r, awaited, done != NULL ? &success : why);
+    ended = done != NULL ? nb_answer_applied(r, awaited, done->position) : end(r, awaited, why);
     pthread_mutex_unlock(&r->lock);
     nb_answer_end(ended);
 }

@@ -22,6 +22,16 @@ struct nb_sent *nb_answer_count_down(struct nb_sent *sent);
 /* Gives the batch back to its client. NULL: nothing. Without the lock. */
 void nb_answer_end(struct nb_sent *sent);
 
+/* A change that was given back to its client's batch, or an errand, is on the disk; it came back at
+ * `position`. It is answered once the stream has acknowledged it there: at once, or by
+ * nb_answer_acknowledge. Returns as nb_answer_count_down; NULL as well while it waits. With the
+ * lock held. */
+struct nb_sent *nb_answer_applied(struct nb_replica *replica, struct nb_awaited *awaited,
+                                  uint64_t position);
+/* The stream has acknowledged the message of this id: a majority of its servers have it, at
+ * `position`. */
+void nb_answer_acknowledge(struct nb_replica *replica, const char *id, uint64_t position);
+
 /* The operation of this id will not come: its client, if there is one, is told why. */
 void nb_answer_refuse(struct nb_replica *replica, const char *id, const struct nb_error *why);
 /* So are all that have waited until `now`. */

@@ -127,6 +127,12 @@ static int verify_on_difference(struct nb_replica *r, struct nb_error *error)
     return rc;
 }
 
+int nb_attest_doubt(struct nb_replica *r)
+{
+    struct nb_error why;
+    return atomic_load(&r->is_astray) ? NB_CONFLICT : verify_on_difference(r, &why);
+}
+
 static void agree(struct nb_replica *r, const struct nb_witness *w)
 {
     if (w->member != r->settings.member && w->position > r->link.agreed) {

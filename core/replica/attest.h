@@ -30,6 +30,10 @@ int nb_attest_judge(struct nb_replica *replica, const struct nb_witness *witness
  * begins to follow. Returns as nb_attest_judge. */
 int nb_attest_verify(struct nb_replica *replica, struct nb_error *error);
 
+/* Something else says that this node may have been given what the stream does not have. Returns 0,
+ * NB_CONFLICT: it was, NB_TOO_LARGE, or NB_STOPPING: the stream does not answer. */
+int nb_attest_doubt(struct nb_replica *replica);
+
 /* The message at the position was delivered; others are told about it when the stream is quiet, if
  * it is `news`. */
 void nb_attest_note(struct nb_replica *replica, uint64_t position, bool news);

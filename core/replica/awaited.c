@@ -1,9 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/replica/awaited.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+static void append(struct nb_awaiting *a, struct nb_awaited *entry)
+{
+    entry->older = a->newest;
+    entry->newer = NULL;
+    if (a->newest != NULL)
+        a->newest->newer = entry;
+    else
+        a->oldest = entry;
+    a->newest = entry;
+}
+
+static void unlink_entry(struct nb_awaiting *a, struct nb_awaited *entry)
+{
+    if (entry->older != NULL)
+        entry->older->newer = entry->newer;
+    else
+        a->oldest = entry->newer;
+    if (entry->newer != NULL)
+        entry->newer->older = entry->older;
+    else
+        a->newest = entry->older;
+}
 
 struct nb_awaited *nb_awaiting_add(struct nb_awaiting *a, uint64_t until)
 {
@@ -15,12 +39,7 @@ struct nb_awaited *nb_awaiting_add(struct nb_awaiting *a, uint64_t until)
     struct nb_awaited **bucket = &a->buckets[entry->number % NB_AWAITED_BUCKETS];
     entry->next = *bucket;
     *bucket = entry;
-    entry->older = a->newest;
-    if (a->newest != NULL)
-        a->newest->newer = entry;
-    else
-        a->oldest = entry;
-    a->newest = entry;
+    append(a, entry);
     return entry;
 }
 
@@ -30,38 +49,45 @@ void nb_awaiting_id(const struct nb_awaiting *a, const struct nb_awaited *entry,
     (void)snprintf(id, NB_MESSAGE_ID_MOST, "%016" PRIx64 "-%" PRIx64, a->instance, entry->number);
 }
 
-static struct nb_awaited *remove_number(struct nb_awaiting *a, uint64_t number)
-{
-    struct nb_awaited **at = &a->buckets[number % NB_AWAITED_BUCKETS];
-    while (*at != NULL && (*at)->number != number)
-        at = &(*at)->next;
-    struct nb_awaited *entry = *at;
-    if (entry == NULL)
-        return NULL;
-    *at = entry->next;
-    if (entry->older != NULL)
-        entry->older->newer = entry->newer;
-    else
-        a->oldest = entry->newer;
-    if (entry->newer != NULL)
-        entry->newer->older = entry->older;
-    else
-        a->newest = entry->older;
-    return entry;
-}
-
-struct nb_awaited *nb_awaiting_take(struct nb_awaiting *a, const char *id)
+struct nb_awaited *nb_awaiting_find(const struct nb_awaiting *a, const char *id)
 {
     uint64_t instance, number;
     int length = 0;
     if (sscanf(id, "%16" SCNx64 "-%16" SCNx64 "%n", &instance, &number, &length) != 2 ||
         id[length] != '\0' || instance != a->instance)
         return NULL;
-    return remove_number(a, number);
+    struct nb_awaited *entry = a->buckets[number % NB_AWAITED_BUCKETS];
+    while (entry != NULL && entry->number != number)
+        entry = entry->next;
+    return entry;
 }
 
-struct nb_awaited *nb_awaiting_expired(struct nb_awaiting *a, uint64_t now)
+struct nb_awaited *nb_awaiting_expired(const struct nb_awaiting *a, uint64_t now)
 {
-    return a->oldest != NULL && a->oldest->until <= now ? remove_number(a, a->oldest->number)
-                                                        : NULL;
+    return a->oldest != NULL && a->oldest->until <= now ? a->oldest : NULL;
+}
+
+void nb_awaiting_hold(struct nb_awaiting *a, struct nb_awaited *entry)
+{
+    assert(!entry->is_held);
+    entry->is_held = true;
+    unlink_entry(a, entry);
+}
+
+void nb_awaiting_release(struct nb_awaiting *a, struct nb_awaited *entry, uint64_t until)
+{
+    assert(entry->is_held);
+    entry->is_held = false;
+    entry->until = until;
+    append(a, entry);
+}
+
+void nb_awaiting_remove(struct nb_awaiting *a, struct nb_awaited *entry)
+{
+    struct nb_awaited **at = &a->buckets[entry->number % NB_AWAITED_BUCKETS];
+    while (*at != entry)
+        at = &(*at)->next;
+    *at = entry->next;
+    if (!entry->is_held)
+        unlink_entry(a, entry);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What clients of this node wait for: operations that were published and have not come back yet.
- * The caller locks.
+ * What clients of this node wait for: operations that were published. A client has its answer when
+ * the stream has acknowledged the message, which says that a majority of its servers have it, and
+ * at which position, and when what came back from there is on this node's disk. The caller locks.
  */
 #ifndef NB_CORE_REPLICA_AWAITED_H
 #define NB_CORE_REPLICA_AWAITED_H
@@ -33,9 +34,12 @@ struct nb_asked {
 
 struct nb_awaited {
     struct nb_awaited *next;          /* of its bucket */
-    struct nb_awaited *older, *newer; /* by time */
+    struct nb_awaited *older, *newer; /* by time, unless it is held */
     uint64_t number;                  /* in the id of its message */
     uint64_t until;                   /* nb_clock_monotonic */
+    bool is_held;                     /* it came back, and is not on the disk yet */
+    uint64_t acknowledged;            /* position that the stream says it has; 0: not yet */
+    uint64_t applied;                 /* position where it came back, once it is on the disk */
     struct nb_sent *sent;             /* of a change, with ... */
     size_t index;                     /* ... its place in the batch; */
     struct nb_asked *asked;           /* or of an errand */
@@ -55,10 +59,15 @@ struct nb_awaited *nb_awaiting_add(struct nb_awaiting *awaiting, uint64_t until)
 /* Writes the id of the entry's message. */
 void nb_awaiting_id(const struct nb_awaiting *awaiting, const struct nb_awaited *entry,
                     char id[NB_MESSAGE_ID_MOST]);
-/* Removes the entry of an id, which is the caller's to free then. NULL: it is not of this node, or
- * nobody waits. */
-struct nb_awaited *nb_awaiting_take(struct nb_awaiting *awaiting, const char *id);
-/* The same of the oldest, if it has waited until `now`. */
-struct nb_awaited *nb_awaiting_expired(struct nb_awaiting *awaiting, uint64_t now);
+/* The entry of an id. NULL: it is not of this node, or nobody waits. */
+struct nb_awaited *nb_awaiting_find(const struct nb_awaiting *awaiting, const char *id);
+/* The oldest one, if it has waited until `now`, and is not held. */
+struct nb_awaited *nb_awaiting_expired(const struct nb_awaiting *awaiting, uint64_t now);
+/* It came back: what becomes of it is known soon, so it does not expire. */
+void nb_awaiting_hold(struct nb_awaiting *awaiting, struct nb_awaited *entry);
+/* It is held no more, and waits until then, which is not before what others wait for. */
+void nb_awaiting_release(struct nb_awaiting *awaiting, struct nb_awaited *entry, uint64_t until);
+/* Removes the entry, which is the caller's to free then. */
+void nb_awaiting_remove(struct nb_awaiting *awaiting, struct nb_awaited *entry);
 
 #endif

@@ -28,7 +28,7 @@ struct nb_carried {
     uint64_t outbox, entry;
     struct nb_buffer message;
     struct nb_batch *batch;
-    struct nb_awaited *awaited; /* owned; NULL: no client of this node waits */
+    struct nb_awaited *awaited; /* borrowed; NULL: no client of this node waits */
 };
 
 /* The client's change becomes the one that was applied, whose receipt tells what it did. What that
@@ -71,8 +71,7 @@ static void on_carried(struct nb_batch *batch, void *user)
         r->failed_end = &c->next;
     } else if (c->awaited != NULL) {
         hand_over(c, c->awaited->sent->batch, c->awaited->index);
-        ended = nb_answer_count_down(c->awaited->sent);
-        free(c->awaited);
+        ended = nb_answer_applied(r, c->awaited, c->position);
     }
     pthread_cond_broadcast(&r->changed);
     pthread_mutex_unlock(&r->lock);

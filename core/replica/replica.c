@@ -68,7 +68,9 @@ static int apply(struct nb_replica *r, const struct nb_operation *o, const struc
     nb_carried_retry(r);
     nb_carried_wait(r);
     pthread_mutex_lock(&r->lock);
-    struct nb_awaited *awaited = nb_awaiting_take(&r->awaiting, d->id);
+    struct nb_awaited *awaited = nb_awaiting_find(&r->awaiting, d->id);
+    if (awaited != NULL)
+        nb_awaiting_hold(&r->awaiting, awaited);
     pthread_mutex_unlock(&r->lock);
     return o->kind == NB_OPERATION_CHANGE ? nb_incoming_change(r, o, here, d->message, awaited)
                                           : nb_incoming_errand(r, o, here, awaited);
@@ -117,6 +119,8 @@ void nb_replica_tick(struct nb_replica *r)
                        "the cluster has not confirmed the change in time; it may still be made: "
                        "send it again later, a change that was made is unchanged then");
     nb_carried_retry(r);
+    if (atomic_exchange(&r->is_doubted, false) && nb_attest_doubt(r) == NB_STOPPING)
+        atomic_store(&r->is_doubted, true);
     nb_answer_expire(r, atomic_load(&r->is_astray) ? UINT64_MAX : now, &why);
     nb_attest_tick(r, now);
     nb_queue_go_on(r->settings.queue, nb_outgoing_publish, r);
@@ -127,6 +131,11 @@ void nb_replica_tick(struct nb_replica *r)
 int nb_replica_settle(struct nb_replica *r)
 {
     return nb_carried_settle(r);
+}
+
+void nb_replica_acknowledge(struct nb_replica *r, const char *id, uint64_t position)
+{
+    nb_answer_acknowledge(r, id, position);
 }
 
 void nb_replica_refuse(struct nb_replica *r, const char *id, const struct nb_error *why)

@@ -82,6 +82,9 @@ void nb_replica_tick(struct nb_replica *replica);
 /* Waits until all that was delivered is applied. Returns 0 or NB_STOPPING. */
 int nb_replica_settle(struct nb_replica *replica);
 
+/* The stream has acknowledged the message of this id: a majority of its servers have it, at
+ * `position`. Also if it had it before. A client has no answer before that. */
+void nb_replica_acknowledge(struct nb_replica *replica, const char *id, uint64_t position);
 /* The message of this id will not come: its client is told why. */
 void nb_replica_refuse(struct nb_replica *replica, const char *id, const struct nb_error *why);
 /* The node stops: the follower's calls return soon. */

@@ -22,7 +22,8 @@ struct nb_replica {
     struct nb_relay relay;
     atomic_uint_fast64_t delivered;
     atomic_bool is_stopping;
-    atomic_bool is_astray; /* it was given what the stream does not have: `astray` says so */
+    atomic_bool is_doubted; /* it was given something at another position than the stream says */
+    atomic_bool is_astray;  /* it was given what the stream does not have: `astray` says so */
     /* The follower's (attest.h): */
     struct nb_link link;   /* at `delivered` */
     struct nb_chain chain; /* added to with the lock held */

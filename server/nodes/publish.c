@@ -104,13 +104,16 @@ void nb_publish_acknowledged(jsCtx *context, natsMsg *message, jsPubAck *ack, js
 {
     struct nb_nodes *n = user;
     (void)context;
-    (void)ack;
     if (failed != NULL) {
         pthread_rwlock_rdlock(&n->using);
         publish_again(n, message, failed);
         pthread_rwlock_unlock(&n->using);
         return;
     }
+    pthread_rwlock_rdlock(&n->using);
+    if (n->replica != NULL)
+        nb_replica_acknowledge(n->replica, nb_stream_header(message, "Nats-Msg-Id"), ack->Sequence);
+    pthread_rwlock_unlock(&n->using);
     uint64_t at = strtoull(nb_stream_header(message, "At"), NULL, 10);
     nb_latency_add(&n->publishing, nb_clock_monotonic() - at);
     natsMsg_Destroy(message);

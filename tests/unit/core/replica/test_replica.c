@@ -46,8 +46,10 @@ struct stream {
     struct message *messages; /* the first has the position 1 */
     size_t count, room;
     atomic_bool is_away;
-    uint64_t replaced; /* position where one server of it has another message; 0: nowhere */
-    atomic_bool leads; /* that one does */
+    uint64_t replaced;     /* position where one server of it has another message; 0: nowhere */
+    atomic_bool leads;     /* that one does */
+    atomic_bool is_silent; /* it takes messages and acknowledges none */
+    atomic_uint displaced; /* so many positions further on than it has them */
 };
 
 static int put_message(struct stream *s, const char *id, const struct nb_witness *witness,
@@ -76,6 +78,17 @@ static size_t length_of(struct stream *s)
     size_t count = s->count;
     pthread_mutex_unlock(&s->lock);
     return count;
+}
+
+/* Of the newest message of the id. */
+static uint64_t position_of(struct stream *s, const char *id)
+{
+    pthread_mutex_lock(&s->lock);
+    size_t position = s->count;
+    while (position > 0 && strcmp(s->messages[position - 1].id, id) != 0)
+        position--;
+    pthread_mutex_unlock(&s->lock);
+    return position;
 }
 
 /* Messages stay where they are in memory but for their array. */
@@ -134,7 +147,11 @@ static int publish(void *user, const char *id, const struct nb_witness *witness,
 {
     struct node *n = user;
     ck_assert_uint_eq(witness->member, n->member);
-    return put_message(n->stream, id, witness, message, error);
+    int rc = put_message(n->stream, id, witness, message, error);
+    if (rc == 0 && !atomic_load(&n->stream->is_silent))
+        nb_replica_acknowledge(n->replica, id,
+                               position_of(n->stream, id) + atomic_load(&n->stream->displaced));
+    return rc;
 }
 
 static int hash_at(void *user, uint64_t position, uint64_t *hash, struct nb_error *error)
@@ -858,6 +875,50 @@ START_TEST(misled_nodes_that_agree_find_out_late)
 }
 END_TEST
 
+/* What came back is not promised before the stream says that a majority of its servers have it. */
+START_TEST(a_receipt_waits_until_it_is_acknowledged)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    struct node *n = &a.nodes[0];
+    struct nb_batch *batch;
+    struct nb_document document = document_of(NB_DOCUMENT_TEXT, "some words");
+    atomic_int left;
+    atomic_init(&left, 1);
+    mislead(&a, UINT64_MAX);
+    atomic_store(&a.stream.is_silent, true);
+    ck_assert_int_eq(nb_batch_new(n->engine, string_at("a"), true, &batch, NULL), 0);
+    ck_assert_int_eq(
+        nb_batch_train(batch, &document, string_at("ham"), string_at("d"), string_at(""), NULL), 0);
+    nb_engine_submit(n->engine, batch, count_down, &left);
+    wait_until_applied(n, 1);
+    usleep(20000);
+    ck_assert_int_eq(atomic_load(&left), 1);
+    nb_replica_acknowledge(n->replica, message_at(&a.stream, 1).id, 1);
+    ck_assert_int_eq(atomic_load(&left), 0);
+    ck_assert_int_eq(nb_batch_receipt(batch, 0)->code, 0);
+    ck_assert_uint_eq(nb_batch_receipt(batch, 0)->number, 1);
+    nb_batch_free(&batch);
+    end(&a);
+}
+END_TEST
+
+/* The copy that this node reads from has it at another place than the stream. */
+START_TEST(a_receipt_has_the_place_that_is_acknowledged)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    struct node *n = &a.nodes[0];
+    mislead(&a, UINT64_MAX);
+    ck_assert_uint_gt(train_one(n, "one"), 0);
+    atomic_store(&a.stream.displaced, 1);
+    ck_assert_uint_eq(train_one(n, "two"), 0); /* refused */
+    atomic_store(&a.stream.displaced, 0);
+    ck_assert_uint_gt(train_one(n, "two"), 0);
+    end(&a);
+}
+END_TEST
+
 /* Nodes that start together may make the stream twice, before anything is in it. */
 START_TEST(a_stream_is_made_twice)
 {
@@ -1014,6 +1075,8 @@ int main(void)
     tcase_set_timeout(t, 0); /* whoever asks for more histories waits longer */
     tcase_add_test(t, a_stream_is_made_twice);
     tcase_add_test(t, a_node_leaves);
+    tcase_add_test(t, a_receipt_waits_until_it_is_acknowledged);
+    tcase_add_test(t, a_receipt_has_the_place_that_is_acknowledged);
     tcase_add_test(t, a_misled_node_finds_out);
     tcase_add_test(t, misled_nodes_that_agree_find_out_when_they_start);
     tcase_add_test(t, misled_nodes_that_agree_find_out_late);
