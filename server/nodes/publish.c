@@ -39,14 +39,20 @@ static int make_message(struct nb_nodes *n, const struct nb_witness *witness,
     return s == NATS_OK ? 0 : NB_NO_MEMORY;
 }
 
-/* While nodes of an older program are there, kinds of changes that they do not know wait: they
- * would have to stop following. */
-static int check_kind(struct nb_nodes *n, struct nb_string bytes, struct nb_error *error)
+/* A node that must not follow could not say what has become of a change. And while nodes of an
+ * older program are there, kinds of changes that they do not know wait: they would have to stop
+ * following.
+ */
+static int check_may(struct nb_nodes *n, struct nb_string bytes, struct nb_error *error)
 {
     int rc = 0;
     uint32_t kind = (uint32_t)nb_operation_kind_of(bytes);
     pthread_mutex_lock(&n->lock);
-    if (kind >= n->kinds)
+    if (n->is_refused)
+        rc = nb_error_set(error, NB_STOPPING,
+                          "this node does not follow the cluster any more: see /readyz, and ask "
+                          "another node");
+    else if (kind >= n->kinds)
         rc = nb_error_set(error, NB_STOPPING,
                           "the node '%s' of this cluster has an older bayesd, which cannot make "
                           "this change: install the same on all nodes, then send it again",
@@ -61,7 +67,7 @@ int nb_publish(void *user, const char *id, const struct nb_witness *witness, str
     struct nb_nodes *n = user;
     natsMsg *message = NULL;
     natsStatus s = NATS_CONNECTION_CLOSED;
-    int rc = check_kind(n, bytes, error);
+    int rc = check_may(n, bytes, error);
     if (rc != 0)
         return rc;
     pthread_rwlock_rdlock(&n->using);

@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import threading
+import time
 
 import ports
 from authority import Authority
@@ -81,7 +82,10 @@ def test_an_operation_of_another_version_stops_all_alike(nodes):
     for node in site.nodes:
         wait_for(lambda node=node: node.ready()[0] == 503 and "version" in node.ready()[1]["detail"], f"{node.name}: {node.ready()}", 30)
         equal(node.client.post(PATH + "/classify", {"text": "some words"}).ok().json["label"], "ham")
-        equal(node.client.post(PATH + "/train", {"id": "two", "label": "spam", "text": "w"}).status, 503)
+        begin = time.monotonic()
+        reply = node.client.post(PATH + "/train", {"id": "two", "label": "spam", "text": "w"})
+        holds(reply.status == 503 and b"/readyz" in reply.body, reply.body)
+        holds(time.monotonic() - begin < patience(2), "it is refused at once, not when it has waited in vain")
         holds(node.running(), "it serves")
 
 
