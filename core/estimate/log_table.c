@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 
 /* Sizes are FIRST_LOGS times powers of GROWTH, so that few different ones are shared. */
-enum { FIRST_LOGS = 16, GROWTH = 4, BUCKETS = 256 };
+enum { FIRST_LOGS = 16, GROWTH = 2, BUCKETS = 256 };
 
 struct nb_shared_logs {
     struct nb_shared_logs *next;

@@ -10,9 +10,9 @@
 #include "core/base/error.h"
 #include "core/base/key.h"
 
-/* So many of a hundred places: with fifteen in a bucket about one row in twenty lies outside its
+/* So many of a hundred places: with fifteen in a bucket about one row in fourteen lies outside its
  * own. */
-enum { LOAD_PERCENT = 90, BUCKET_ROWS = NB_BUCKET_PLACES - 1, LEAST_BUCKETS = 4 };
+enum { LOAD_PERCENT = 93, BUCKET_ROWS = NB_BUCKET_PLACES - 1, LEAST_BUCKETS = 4 };
 
 /* Bytes from which on huge pages are asked for: below, the page table is in the caches. */
 enum { LARGE = 4 << 20 };

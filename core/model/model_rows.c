@@ -72,7 +72,7 @@ static inline uint32_t guess_first(const struct nb_index *index, unsigned char *
     return guess(index, where >> 32, nb_index_tag(index, where), table);
 }
 
-/* A second guess, at the bucket where rows go on: one row in twenty lies there. */
+/* A second guess, at the bucket where rows go on: one row in fourteen lies there. */
 static inline uint32_t guess_again(const struct nb_index *index, unsigned char *const *table,
                                    uint64_t id)
 {
