@@ -55,6 +55,12 @@ static inline uint64_t nb_feature_tail(const char *bytes, size_t count)
     return htole64(eight | UINT64_C(0x2121212121212121) << count * 8);
 }
 
+/* Writes eight bytes without a call (see NB_BAG_BLOCK). */
+static inline void nb_feature_store(char *to, uint64_t eight)
+{
+    __builtin_memcpy(to, &eight, sizeof eight);
+}
+
 /* Append bytes, a C string, a text. What does not fit is left out. */
 static inline void nb_feature_put(struct nb_feature_text *f, const char *bytes, size_t length)
 {
@@ -65,12 +71,12 @@ static inline void nb_feature_put(struct nb_feature_text *f, const char *bytes, 
         eight = nb_feature_eight(eight);
         if (eight == 0)
             break;
-        memcpy(f->bytes + end, &eight, 8);
+        nb_feature_store(f->bytes + end, eight);
     }
     if (length - i - 1 < 7 && end + 8 <= NB_FEATURE_TEXT) {
         uint64_t eight = nb_feature_eight(nb_feature_tail(bytes + i, length - i));
         if (eight != 0) {
-            memcpy(f->bytes + end, &eight, 8);
+            nb_feature_store(f->bytes + end, eight);
             f->length = end + length - i;
             return;
         }
