@@ -18,14 +18,15 @@ enum {
     IDS = 8,              /* message ids of one field that are counted */
     ID_SHAPE = 24,
     ADDRESS_SUFFIX = 3, /* the last 2 and 3 labels of the host of an address are counted */
-    PREFIX = 40         /* bytes of a prefix that nb_tokenize_text takes */
+    PREFIX = 40,        /* bytes of a prefix that nb_tokenize_text takes */
+    PATTERN = 36        /* bytes of a pattern of names, and zeros behind it */
 };
 
 /* Fields that never count. A final '*' stands for any ending. The verdict of another filter would
  * give the answer away while learning, and an attacker can forge it. Notes of mailboxes and mail
  * programs are not in the mail when it arrives. Those that begin with "x-" have a table of their
  * own: most fields of a mail do not. */
-static const char *const ignored[] = {
+static const char ignored[][PATTERN] = {
     /* results of checks by other hosts: anybody can write them */
     "authentication-results", "arc-*", "received-spf",
     /* mailboxes, mail clients */
@@ -33,7 +34,7 @@ static const char *const ignored[] = {
     /* times of arrival: they tell when a mail was learned, and nothing about its label */
     "delivery-date"};
 
-static const char *const ignored_x[] = {
+static const char ignored_x[][PATTERN] = {
     /* this program's own */
     "x-bayesd*",
     /* SpamAssassin, bogofilter, rspamd, DSPAM, CRM114, SpamBayes, spamprobe and others */
@@ -61,22 +62,22 @@ static const char *const ignored_x[] = {
     "x-delivery-time", "x-originalarrivaltime", "x-arrival-time"};
 
 /* Fields whose value is a date: only that they are there counts. */
-static const char *const dates[] = {
+static const char dates[][PATTERN] = {
     "resent-date",         "expires",           "expiry-date", "x-original-date",
     "nntp-posting-date",   "deferred-delivery", "reply-by",    "x-mail-created-date",
     "latest-delivery-time"};
 
-static const char *const addresses[] = {
+static const char addresses[][PATTERN] = {
     "from",        "to",        "cc",        "reply-to",      "bcc",
     "return-path", "sender",    "errors-to", "x-sender",      "delivered-to",
     "resent-from", "resent-to", "resent-cc", "resent-sender", "x-original-to"};
 
-static const char *const message_ids[] = {"message-id", "references", "in-reply-to",
-                                          "resent-message-id", "content-id"};
+static const char message_ids[][PATTERN] = {"message-id", "references", "in-reply-to",
+                                            "resent-message-id", "content-id"};
 
 /* Counted with the structure of the mail. */
-static const char *const structure[] = {"content-type", "content-transfer-encoding",
-                                        "content-disposition"};
+static const char structure[][PATTERN] = {"content-type", "content-transfer-encoding",
+                                          "content-disposition"};
 
 static bool matches(struct nb_string name, const char *pattern)
 {
@@ -86,21 +87,22 @@ static bool matches(struct nb_string name, const char *pattern)
     return name.length == length && strncasecmp(name.bytes, pattern, length) == 0;
 }
 
-/* Compares the first three letters, which is fast: mails have dozens of fields, and the tables are
- * long. */
-static bool may_match(const char first[3], const char *pattern)
+/* Four bytes of a name or pattern, letters in lower case: of most names nothing more is compared,
+ * because mails have dozens of fields, and the tables are long. */
+static uint32_t first_four(const char *bytes)
 {
-    return first[0] == pattern[0] && (first[1] == pattern[1] || pattern[1] == '*') &&
-           (first[2] == pattern[2] || pattern[2] == '*' || pattern[1] == '*');
+    uint32_t four;
+    memcpy(&four, bytes, sizeof four);
+    return four | (four & UINT32_C(0x40404040)) >> 1;
 }
 
-static bool is_in(struct nb_string name, const char *const *patterns, size_t count)
+static bool is_in(struct nb_string name, const char (*patterns)[PATTERN], size_t count)
 {
-    char first[3] = {0};
-    for (size_t i = 0; i < 3 && i < name.length; i++)
-        first[i] = nb_ascii_lower(name.bytes[i]);
+    char begin[4] = {0};
+    memcpy(begin, name.bytes, name.length < sizeof begin ? name.length : sizeof begin);
+    uint32_t four = first_four(begin);
     for (size_t i = 0; i < count; i++) {
-        if (may_match(first, patterns[i]) && matches(name, patterns[i]))
+        if (first_four(patterns[i]) == four && matches(name, patterns[i]))
             return true;
     }
     return false;
