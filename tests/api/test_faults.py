@@ -196,7 +196,7 @@ def has_document(client, number):
 
 
 def has_setting(client, number):
-    return client.get(PATH).ok().json["settings"]["smoothing"] == 1 + number
+    return client.get(PATH).ok().json["settings"]["smoothing"] == 2 + number
 
 
 def has_label(client, number):
@@ -211,7 +211,7 @@ CHANGES = {
     "train a batch": (lambda n: ("POST", "/train", {"documents": [row_of(n)]}), has_document),
     "train a stream": (lambda n: ("POST", "/train", json.dumps(row_of(n)) + "\n", "application/x-ndjson"),
                        has_document),
-    "put": (lambda n: ("PUT", "", {"smoothing": 1 + n}), has_setting),
+    "put": (lambda n: ("PUT", "", {"smoothing": 2 + n}), has_setting),
     "rename": (lambda n: ("PATCH", f"/labels/l{n}", {"name": f"l{n + 1}"}), has_label),
 }
 
