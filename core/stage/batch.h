@@ -44,10 +44,12 @@ struct nb_submitted {
     uint32_t fields; /* tokenizer fields that the bag was made with */
     /* The bag: features that documents had, and that have rows therefore, ascending, with their
      * ids; and the others, in order of appearance, with their texts. The rows are right as long as
-     * the model has lost so many rows (nb_model_lost_rows). */
+     * the model has lost so many rows (nb_model_lost_rows). Their memory has room for all rows of
+     * the document: the writer makes it that of `delta`, and then `known` is NULL. */
     struct nb_row_count *known; /* owned */
     uint64_t *known_ids;        /* owned */
     size_t known_count;
+    struct nb_bag_beginning known_bag; /* as the bag begins, if no row is lost */
     uint64_t lost_rows;
     struct nb_pending *others; /* owned */
     size_t other_count;
@@ -71,6 +73,7 @@ struct nb_bag_rows {
     bool *unused;
     struct nb_row_count *order, *spare;
     size_t room;
+    struct nb_buffer bag; /* scratch for its stored form */
 };
 
 /* The features that changes of a batch bring first; `{0}` is empty. */

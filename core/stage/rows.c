@@ -7,6 +7,26 @@
 
 #include "core/base/array.h"
 
+/* The known rows in delta.add are about to be moved: a second try must find them as they were. */
+static int put_aside(const struct nb_stage *s)
+{
+    struct nb_submitted *change = s->change;
+    size_t size = change->known_count;
+    if (change->known != NULL || size == 0)
+        return 0;
+    change->known = malloc(size * sizeof *change->known);
+    if (change->known == NULL)
+        return NB_NO_MEMORY;
+    memcpy(change->known, change->delta.add.counts, size * sizeof *change->known);
+    return 0;
+}
+
+/* Whether the rows of delta.add begin with those that the document was looked up with. */
+static bool are_in_place(const struct nb_stage *s)
+{
+    return s->change->known == NULL;
+}
+
 /* Rows were lost since the document was looked up, because features were dropped or a commit
  * failed: its known features are looked up again. */
 static int find_again(struct nb_stage *s)
@@ -15,7 +35,7 @@ static int find_again(struct nb_stage *s)
     struct nb_rows *rows = &s->change->delta.add;
     size_t size = s->change->known_count;
     if (nb_array_reserve(&m->known, &m->known_room, size, sizeof *m->known) != 0 ||
-        nb_array_reserve(&m->rows, &m->rows_room, size, sizeof *m->rows) != 0)
+        nb_array_reserve(&m->rows, &m->rows_room, size, sizeof *m->rows) != 0 || put_aside(s) != 0)
         return NB_NO_MEMORY;
     for (size_t i = 0; i < size; i++) {
         m->known[i] = (struct nb_feature){.id = s->change->known_ids[i]};
@@ -31,16 +51,20 @@ static int find_again(struct nb_stage *s)
     return 0;
 }
 
-/* The features that had rows when the document was looked up. */
+/* The features that had rows when the document was looked up. A document that was recalled from the
+ * history is copied: its delta may be of another kind at the second try. */
 static int take_known(struct nb_stage *s)
 {
-    const struct nb_submitted *change = s->change;
-    struct nb_rows *rows = &s->change->delta.add;
-    int rc = nb_array_reserve(&rows->counts, &rows->room, nb_submitted_size(change),
-                              sizeof *rows->counts);
-    if (rc != 0)
-        return rc;
-    if (change->known_count > 0)
+    struct nb_submitted *change = s->change;
+    struct nb_rows *rows = &change->delta.add;
+    if (rows->counts == NULL && change->known != NULL && !change->is_recalled) {
+        *rows = (struct nb_rows){.counts = change->known, .room = nb_submitted_size(change)};
+        change->known = NULL;
+    }
+    if (nb_array_reserve(&rows->counts, &rows->room, nb_submitted_size(change),
+                         sizeof *rows->counts) != 0)
+        return NB_NO_MEMORY;
+    if (change->known != NULL && change->known_count > 0)
         memcpy(rows->counts, change->known, change->known_count * sizeof *rows->counts);
     rows->size = change->known_count;
     return change->lost_rows == nb_model_lost_rows(s->live->counts) ? 0 : find_again(s);
@@ -99,6 +123,14 @@ static void merge(struct nb_rows *rows, const struct nb_row_count *found, size_t
     }
 }
 
+/* Rows that were given since the look-up are behind those that there were, unless they were dropped
+ * before. */
+static bool is_behind_known(const struct nb_stage *s, uint32_t row)
+{
+    size_t known = s->change->known_count;
+    return known == 0 || s->change->delta.add.counts[known - 1].row < row;
+}
+
 /* Those that have rows by now. They are sorted apart: in the bag the group keeps until its commit
  * there need be no room for that. */
 static int take_found(struct nb_stage *s)
@@ -116,6 +148,8 @@ static int take_found(struct nb_stage *s)
         count += m->rows[i] != NB_NO_ROW;
     }
     nb_row_counts_sort(m->found, count, m->found + change->other_count);
+    if (count > 0 && !is_behind_known(s, m->found[0].row) && put_aside(s) != 0)
+        return NB_NO_MEMORY;
     merge(&s->change->delta.add, m->found, count);
     return 0;
 }
@@ -143,9 +177,21 @@ static int take_new(struct nb_stage *s)
             return rc;
         add(s, row, change->others[i].count);
     }
-    if (s->memory->new_count > 0 && s->memory->fresh[0].row < s->rows_before)
-        nb_rows_sort(&s->change->delta.add);
+    if (s->memory->new_count == 0 || s->memory->fresh[0].row >= s->rows_before)
+        return 0;
+    if (put_aside(s) != 0)
+        return NB_NO_MEMORY;
+    nb_rows_sort(&s->change->delta.add);
     return 0;
+}
+
+/* Most of a bag was encoded by the trainer's thread. */
+static int encode_bag(struct nb_stage *s)
+{
+    const struct nb_rows *rows = &s->change->delta.add;
+    struct nb_buffer *bag = &s->memory->bag;
+    return are_in_place(s) ? nb_bag_end_encoding(&s->change->known_bag, rows, bag)
+                           : nb_bag_encode(rows, bag);
 }
 
 int nb_stage_find_rows(struct nb_stage *s)
@@ -158,7 +204,7 @@ int nb_stage_find_rows(struct nb_stage *s)
     rc = take_found(s);
     if (rc == 0)
         rc = take_new(s);
-    return rc != 0 || s->refused ? rc : nb_bag_encode(&s->change->delta.add, &s->memory->bag);
+    return rc != 0 || s->refused ? rc : encode_bag(s);
 }
 
 /* Whether the texts of features are stored. A dump has the ids of features under the key that

@@ -164,59 +164,131 @@ static size_t list_counts(const struct nb_row_count *c, size_t i, size_t end, si
     return count;
 }
 
-static size_t step_end(const struct nb_rows *rows, size_t i)
+static size_t step_end(size_t size, size_t i)
 {
-    return rows->size - i < STEP ? rows->size : i + STEP;
+    return size - i < STEP ? size : i + STEP;
 }
 
-static char *put_runs(const struct nb_rows *rows, char *at, size_t *runs)
+/* Where the writing of runs stands: `begin` is the first row of the run that may go on, `next` the
+ * row behind the run before it. */
+struct run_state {
+    size_t begin;
+    uint32_t next;
+    size_t runs; /* that were written */
+};
+
+/* Writes the runs that end before the rows from `i` to `size`, or among them. */
+static char *put_runs(const struct nb_row_count *c, size_t i, size_t size, struct run_state *state,
+                      char *at)
 {
-    const struct nb_row_count *c = rows->counts;
     size_t places[STEP];
-    size_t begin = 0; /* of the run that may go on */
-    uint32_t next = 0;
-    *runs = 1;
-    for (size_t i = 1; i < rows->size; i = step_end(rows, i)) {
-        size_t count = list_starts(c, i, step_end(rows, i), places);
-        *runs += count;
+    size_t begin = state->begin;
+    uint32_t next = state->next;
+    for (; i < size; i = step_end(size, i)) {
+        size_t count = list_starts(c, i, step_end(size, i), places);
+        state->runs += count;
         for (size_t k = 0; k < count; begin = places[k++]) {
             assert(c[begin].row >= next);
             at = put_item(at, c[begin].row - next, 1, places[k] - begin);
             next = c[begin].row + (uint32_t)(places[k] - begin);
         }
     }
-    return put_item(at, c[begin].row - next, 1, rows->size - begin);
+    state->begin = begin;
+    state->next = next;
+    return at;
 }
 
-static char *put_counts(const struct nb_rows *rows, char *at)
+/* Writes the counts of the rows from `i` to `size`. *next is the place behind the last one that was
+ * written. */
+static char *put_counts(const struct nb_row_count *c, size_t i, size_t size, size_t *next, char *at)
 {
     size_t places[STEP];
-    size_t next = 0;
-    for (size_t i = 0; i < rows->size; i = step_end(rows, i)) {
-        size_t count = list_counts(rows->counts, i, step_end(rows, i), places);
+    for (; i < size; i = step_end(size, i)) {
+        size_t count = list_counts(c, i, step_end(size, i), places);
         for (size_t k = 0; k < count; k++) {
-            assert(rows->counts[places[k]].count > 1);
-            at = put_item(at, places[k] - next, 2, rows->counts[places[k]].count);
-            next = places[k] + 1;
+            assert(c[places[k]].count > 1);
+            at = put_item(at, places[k] - *next, 2, c[places[k]].count);
+            *next = places[k] + 1;
         }
     }
     return at;
 }
 
-int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out)
+/* Most bytes of a bag of so many rows. put_short may write one behind. */
+static size_t most_bytes(size_t rows)
 {
-    size_t runs;
+    return NB_VARINT_MOST + rows * 4 * NB_VARINT_32_MOST + 1;
+}
+
+void nb_bag_beginning_deinit(struct nb_bag_beginning *beginning)
+{
+    nb_buffer_deinit(&beginning->bytes);
+    *beginning = (struct nb_bag_beginning){0};
+}
+
+int nb_bag_begin_encoding(const struct nb_row_count *counts, size_t size, struct nb_buffer *scratch,
+                          struct nb_bag_beginning *beginning)
+{
+    struct run_state state = {0};
+    scratch->length = 0;
+    if (size == 0)
+        return 0;
+    if (nb_buffer_reserve(scratch, most_bytes(size)) != 0)
+        return NB_NO_MEMORY;
+    char *start = scratch->bytes;
+    char *middle = put_runs(counts, 1, size, &state, start);
+    char *end = put_counts(counts, 0, size, &beginning->next_count, middle);
+    beginning->runs_length = (size_t)(middle - start);
+    beginning->size = size;
+    beginning->runs = state.runs;
+    beginning->begin = state.begin;
+    beginning->next = state.next;
+    return nb_buffer_append(&beginning->bytes, start, (size_t)(end - start));
+}
+
+/* The end of a run is written with what comes behind it, and of a bag's last one here. */
+static char *put_last_run(const struct nb_rows *rows, struct run_state *state, char *at)
+{
+    const struct nb_row_count *c = rows->counts;
+    state->runs++;
+    return put_item(at, c[state->begin].row - state->next, 1, rows->size - state->begin);
+}
+
+static char *copy_bytes(char *at, const char *from, size_t length)
+{
+    if (length > 0)
+        memcpy(at, from, length);
+    return at + length;
+}
+
+int nb_bag_end_encoding(const struct nb_bag_beginning *b, const struct nb_rows *rows,
+                        struct nb_buffer *out)
+{
+    struct run_state state = {.begin = b->begin, .next = b->next, .runs = b->runs};
+    size_t next_count = b->next_count;
+    assert(b->size <= rows->size);
     if (rows->size == 0)
         return 0;
-    if (nb_buffer_reserve(out, NB_VARINT_MOST + rows->size * 4 * NB_VARINT_32_MOST + 1) != 0)
+    if (nb_buffer_reserve(out, most_bytes(rows->size)) != 0)
         return NB_NO_MEMORY;
     char *start = out->bytes + out->length;
     char *items = start + NB_VARINT_MOST;
-    char *end = put_counts(rows, put_runs(rows, items, &runs));
-    char *behind = nb_put_varint(start, runs);
-    memmove(behind, items, (size_t)(end - items));
-    out->length += (size_t)(behind - start) + (size_t)(end - items);
+    char *at = copy_bytes(items, b->bytes.bytes, b->runs_length);
+    at = put_runs(rows->counts, b->size == 0 ? 1 : b->size, rows->size, &state, at);
+    at = put_last_run(rows, &state, at);
+    at = copy_bytes(at, nb_buffer_string(&b->bytes).bytes + b->runs_length,
+                    b->bytes.length - b->runs_length);
+    at = put_counts(rows->counts, b->size, rows->size, &next_count, at);
+    char *behind = nb_put_varint(start, state.runs);
+    memmove(behind, items, (size_t)(at - items));
+    out->length += (size_t)(behind - start) + (size_t)(at - items);
     return 0;
+}
+
+int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out)
+{
+    static const struct nb_bag_beginning none;
+    return nb_bag_end_encoding(&none, rows, out);
 }
 
 /* Any varint; returns where it ends, or NULL. */

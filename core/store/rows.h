@@ -44,6 +44,26 @@ enum { NB_BAG_MOST = 1 << 27 };
 
 /* Appends the stored form of rows that are sorted and distinct. Returns 0 or NB_NO_MEMORY. */
 int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out);
+
+/* The stored form of the first rows of a bag, for whoever knows these before the others. The last
+ * run may go on with the others, and is not written. `{0}` is of no rows. */
+struct nb_bag_beginning {
+    struct nb_buffer bytes; /* runs, and behind them counts */
+    size_t size;            /* rows */
+    size_t runs, runs_length;
+    size_t begin;      /* of the run that may go on: its first row's place, */
+    uint32_t next;     /* and the row behind the run before it */
+    size_t next_count; /* place behind the last count that is written */
+};
+void nb_bag_beginning_deinit(struct nb_bag_beginning *beginning);
+/* Of rows that are sorted and distinct; `beginning` is empty. `scratch` is emptied and used, and
+ * has many times the bytes. Returns 0 or NB_NO_MEMORY. */
+int nb_bag_begin_encoding(const struct nb_row_count *counts, size_t size, struct nb_buffer *scratch,
+                          struct nb_bag_beginning *beginning);
+/* As nb_bag_encode, of rows that begin with those of `beginning`. */
+int nb_bag_end_encoding(const struct nb_bag_beginning *beginning, const struct nb_rows *rows,
+                        struct nb_buffer *out);
+
 /* Fills `rows` (emptied first). Every row must be below `limit`. Returns 0, NB_CORRUPT or
  * NB_NO_MEMORY. */
 int nb_bag_decode(struct nb_string bag, uint32_t limit, struct nb_rows *rows,

@@ -38,6 +38,7 @@ void nb_submitted_deinit(struct nb_submitted *change)
     nb_delta_deinit(&change->delta);
     free(change->known);
     free(change->known_ids);
+    nb_bag_beginning_deinit(&change->known_bag);
     free(change->others);
     free(change->receipt.labels);
 }
@@ -172,8 +173,9 @@ static int add_change(struct nb_batch *batch, struct nb_submitted *change)
 {
     if (nb_array_reserve(&batch->changes, &batch->room, batch->size + 1, sizeof *change) != 0)
         return NB_NO_MEMORY;
-    batch->memory += sizeof *change +
-                     change->known_count * (sizeof *change->known + sizeof *change->known_ids) +
+    batch->memory += sizeof *change + nb_submitted_size(change) * sizeof *change->known +
+                     change->known_count * sizeof *change->known_ids +
+                     change->known_bag.bytes.capacity +
                      change->other_count * sizeof *change->others + change->texts.capacity +
                      change->foreseen_texts.capacity + change->id.capacity +
                      change->label.capacity + change->source.capacity + change->released.capacity;

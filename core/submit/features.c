@@ -19,6 +19,7 @@ void nb_bag_rows_deinit(struct nb_bag_rows *rows)
     free(rows->unused);
     free(rows->order);
     free(rows->spare);
+    nb_buffer_deinit(&rows->bag);
     *rows = (struct nb_bag_rows){0};
 }
 
@@ -57,18 +58,30 @@ static void find_rows(const struct nb_model *model, const struct nb_bag *bag,
     nb_model_unlock(model);
 }
 
-/* Writes the features with rows in ascending order, so that the writer can take them as they are.
- */
-static int take_known(const struct nb_bag *bag, const struct nb_bag_rows *r,
-                      struct nb_submitted *change)
+/* Lists the features with rows in r->order, by row, and the places of the others in r->rows,
+ * instead of the rows. Which are which cannot be foreseen, so there is no branch. Returns how many
+ * have rows. */
+static size_t divide(const struct nb_bag *bag, const struct nb_bag_rows *r)
 {
     size_t known = 0;
+    size_t others = 0;
     for (size_t i = 0; i < bag->size; i++) {
-        r->order[known] = (struct nb_row_count){.row = r->rows[i], .count = (uint32_t)i};
+        struct nb_row_count place = {.row = r->rows[i], .count = (uint32_t)i};
+        r->order[known] = place;
+        r->rows[others] = (uint32_t)i; /* it was read */
         known += !r->unused[i];
+        others += r->unused[i];
     }
     nb_row_counts_sort(r->order, known, r->spare);
-    change->known = malloc((known + 1) * sizeof *change->known);
+    return known;
+}
+
+/* Writes the features with rows in ascending order, so that the writer can take them as they are,
+ * and the beginning of the bag that is stored. */
+static int take_known(const struct nb_bag *bag, struct nb_bag_rows *r, struct nb_submitted *change)
+{
+    size_t known = divide(bag, r);
+    change->known = malloc((bag->size + 1) * sizeof *change->known);
     change->known_ids = malloc((known + 1) * sizeof *change->known_ids);
     if (change->known == NULL || change->known_ids == NULL)
         return NB_NO_MEMORY;
@@ -78,7 +91,7 @@ static int take_known(const struct nb_bag *bag, const struct nb_bag_rows *r,
         change->known_ids[k] = f->id;
     }
     change->known_count = known;
-    return 0;
+    return nb_bag_begin_encoding(change->known, known, &r->bag, &change->known_bag);
 }
 
 /* Writes the others. One that no document has carries its text even if it has a row, because the
@@ -91,14 +104,12 @@ static int take_others(const struct nb_bag *bag, const struct nb_bag_rows *r,
     change->others = malloc((count + 1) * sizeof *change->others);
     if (change->others == NULL)
         return NB_NO_MEMORY;
-    for (size_t i = 0; rc == 0 && i < bag->size; i++) {
-        if (!r->unused[i])
-            continue;
+    for (size_t k = 0; rc == 0 && k < count; k++) {
+        uint32_t i = r->rows[k];
         struct nb_pending *p = &change->others[change->other_count++];
         *p = (struct nb_pending){.id = bag->features[i].id, .count = bag->features[i].count};
         rc = nb_submitted_text(change, p, bag->texts[i]);
     }
-    assert(rc != 0 || change->other_count == count);
     return rc;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/feature_hash.h"
+#include "core/base/random.h"
 #include "core/store/features.h"
 #include "core/store/range.h"
 #include "core/store/record.h"
@@ -298,6 +299,47 @@ START_TEST(long_bags)
     nb_rows_deinit(&rows);
     nb_rows_deinit(&back);
     nb_buffer_deinit(&out);
+}
+END_TEST
+
+static void check_in_two_parts(const struct nb_rows *rows, size_t first, struct nb_string whole)
+{
+    struct nb_bag_beginning beginning = {0};
+    struct nb_buffer scratch = {0};
+    struct nb_buffer out = {0};
+    ck_assert_int_eq(nb_buffer_append(&out, "before", 6), 0);
+    ck_assert_int_eq(nb_bag_begin_encoding(rows->counts, first, &scratch, &beginning), 0);
+    ck_assert_int_eq(nb_bag_end_encoding(&beginning, rows, &out), 0);
+    ck_assert_uint_eq(out.length, whole.length + 6);
+    ck_assert_mem_eq(out.bytes, "before", 6);
+    if (whole.length > 0)
+        ck_assert_mem_eq(out.bytes + 6, whole.bytes, whole.length);
+    nb_bag_beginning_deinit(&beginning);
+    nb_buffer_deinit(&scratch);
+    nb_buffer_deinit(&out);
+}
+
+/* Runs end before, at and behind the place where the parts meet, and so do the steps. */
+START_TEST(bags_in_two_parts_are_those_in_one)
+{
+    static const size_t sizes[] = {0, 1, 2, 3, 9, 40, 255, 256, 257, 258, 511, 512, 513, 600};
+    struct nb_random random = {.state = 1};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        struct nb_rows rows = {0};
+        struct nb_buffer out = {0};
+        uint32_t row = 0;
+        for (size_t i = 0; i < sizes[s]; i++) {
+            row += nb_random_below(&random, 3) == 0 ? (uint32_t)nb_random_below(&random, 20000) : 0;
+            bool once = nb_random_below(&random, 3) != 0;
+            uint32_t count = once ? 1 : 1 + (uint32_t)nb_random_below(&random, 300);
+            ck_assert_int_eq(nb_rows_add(&rows, row++, count), 0);
+        }
+        ck_assert_int_eq(nb_bag_encode(&rows, &out), 0);
+        for (size_t first = 0; first <= sizes[s]; first++)
+            check_in_two_parts(&rows, first, string_of(&out));
+        nb_rows_deinit(&rows);
+        nb_buffer_deinit(&out);
+    }
 }
 END_TEST
 
@@ -649,6 +691,7 @@ int main(void)
     tcase_add_test(t, bags_with_runs);
     tcase_add_test(t, bags_are_sorted);
     tcase_add_test(t, long_bags);
+    tcase_add_test(t, bags_in_two_parts_are_those_in_one);
     tcase_add_test(t, ranges);
     tcase_add_test(t, ranges_with_all_counts);
     tcase_add_test(t, features_with_and_without_texts);
