@@ -18,7 +18,8 @@ struct nb_pending {
     uint32_t count;
     uint32_t text_offset; /* into the document's texts */
     uint32_t text_length;
-    bool is_foreseen; /* it is likely to be new when the writer comes to it */
+    bool has_row;     /* it had one, though no document had the feature */
+    bool is_foreseen; /* it had none, and no change before this one in the batch brings it */
 };
 
 /* A change of a document as it was submitted: no numbers are given yet. */
@@ -51,6 +52,7 @@ struct nb_submitted {
     size_t known_count;
     struct nb_bag_beginning known_bag; /* as the bag begins, if no row is lost */
     uint64_t lost_rows;
+    uint64_t names;            /* nb_names_of the model at that time */
     struct nb_pending *others; /* owned */
     size_t other_count;
     struct nb_buffer texts;
@@ -100,6 +102,15 @@ struct nb_job {
     bool finished;                    /* of a task, under the queue's lock */
 };
 
+/* The features that the changes of a batch have brought, as long as nobody else has brought any
+ * since they were looked up; `{0}` is before the first change. */
+struct nb_naming {
+    bool has_begun;
+    bool is_mixed;   /* others have, or rows were lost */
+    uint64_t before; /* nb_names_of the model when the changes were looked up, and ... */
+    uint64_t names;  /* ... after the last of them */
+};
+
 struct nb_batch {
     struct nb_job job;
     struct nb_engine *engine;
@@ -115,8 +126,15 @@ struct nb_batch {
     struct nb_bag_rows scratch_rows;
     struct nb_foreseen foreseen;
     size_t written;           /* the writer's: changes that are done */
+    struct nb_naming naming;  /* the writer's */
     struct nb_batch *carried; /* owned, a list: batches that its receipts borrow from */
 };
+
+/* How many features have rows. Unless rows are lost, it grows with each that gets one. */
+static inline uint64_t nb_names_of(const struct nb_model *model)
+{
+    return (uint64_t)nb_model_rows(model) - nb_model_dropped_rows(model);
+}
 
 /* How many features the document of a change has. */
 static inline size_t nb_submitted_size(const struct nb_submitted *change)

@@ -88,17 +88,42 @@ static int new_row(struct nb_stage *s, const struct nb_pending *p, uint32_t *row
     return 0;
 }
 
+/* Whether since the look-up only changes of the batch, before this one, have brought features: then
+ * those that are foreseen are new. */
+static bool is_alone(const struct nb_stage *s)
+{
+    const struct nb_submitted *change = s->change;
+    struct nb_naming *naming = &s->item->batch->naming;
+    if (!naming->has_begun)
+        *naming = (struct nb_naming){true, false, change->names, change->names};
+    naming->is_mixed = naming->is_mixed || change->names != naming->before ||
+                       nb_names_of(s->live->counts) != naming->names ||
+                       nb_model_lost_rows(s->live->counts) != change->lost_rows;
+    return !naming->is_mixed;
+}
+
 /* Looks up the features that had no rows, in memory->rows: other changes may have brought them. */
 static int look_up_others(struct nb_stage *s)
 {
     struct nb_staging *m = s->memory;
+    const struct nb_pending *others = s->change->others;
     size_t size = s->change->other_count;
+    size_t count = 0;
+    bool alone = is_alone(s);
     if (nb_array_reserve(&m->known, &m->known_room, size, sizeof *m->known) != 0 ||
-        nb_array_reserve(&m->rows, &m->rows_room, size, sizeof *m->rows) != 0)
+        nb_array_reserve(&m->rows, &m->rows_room, size * 3, sizeof *m->rows) != 0)
         return NB_NO_MEMORY;
-    for (size_t i = 0; i < size; i++)
-        m->known[i] = (struct nb_feature){.id = s->change->others[i].id};
-    nb_model_find_all(s->live->counts, m->known, size, m->rows);
+    uint32_t *found = m->rows + size;
+    uint32_t *places = m->rows + size * 2;
+    for (size_t i = 0; i < size; i++) {
+        m->rows[i] = NB_NO_ROW;
+        m->known[count] = (struct nb_feature){.id = others[i].id};
+        places[count] = (uint32_t)i;
+        count += !(alone && others[i].is_foreseen);
+    }
+    nb_model_find_all(s->live->counts, m->known, count, found);
+    for (size_t k = 0; k < count; k++)
+        m->rows[places[k]] = found[k];
     return 0;
 }
 
@@ -204,6 +229,7 @@ int nb_stage_find_rows(struct nb_stage *s)
     rc = take_found(s);
     if (rc == 0)
         rc = take_new(s);
+    s->item->batch->naming.names = nb_names_of(s->live->counts);
     return rc != 0 || s->refused ? rc : encode_bag(s);
 }
 

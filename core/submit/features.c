@@ -47,30 +47,31 @@ static void find_rows(const struct nb_model *model, const struct nb_bag *bag,
                       const struct nb_bag_rows *r, struct nb_submitted *change)
 {
     if (change->quarantined) {
-        for (size_t i = 0; i < bag->size; i++)
+        for (size_t i = 0; i < bag->size; i++) {
             r->unused[i] = true;
+            r->rows[i] = NB_NO_ROW;
+        }
         return;
     }
     nb_model_read_lock(model);
     nb_model_find_all(model, bag->features, bag->size, r->rows);
     nb_model_look_unused(model, r->rows, bag->size, r->unused);
     change->lost_rows = nb_model_lost_rows(model);
+    change->names = nb_names_of(model);
     nb_model_unlock(model);
 }
 
-/* Lists the features with rows in r->order, by row, and the places of the others in r->rows,
- * instead of the rows. Which are which cannot be foreseen, so there is no branch. Returns how many
- * have rows. */
+/* Lists the features with rows in r->order, by row, and the others in r->spare, backwards from
+ * bag->size on. Which are which cannot be foreseen, so there is no branch. Returns how many have
+ * rows. */
 static size_t divide(const struct nb_bag *bag, const struct nb_bag_rows *r)
 {
     size_t known = 0;
-    size_t others = 0;
     for (size_t i = 0; i < bag->size; i++) {
         struct nb_row_count place = {.row = r->rows[i], .count = (uint32_t)i};
         r->order[known] = place;
-        r->rows[others] = (uint32_t)i; /* it was read */
+        r->spare[bag->size - 1 - (i - known)] = place;
         known += !r->unused[i];
-        others += r->unused[i];
     }
     nb_row_counts_sort(r->order, known, r->spare);
     return known;
@@ -105,10 +106,11 @@ static int take_others(const struct nb_bag *bag, const struct nb_bag_rows *r,
     if (change->others == NULL)
         return NB_NO_MEMORY;
     for (size_t k = 0; rc == 0 && k < count; k++) {
-        uint32_t i = r->rows[k];
+        struct nb_row_count place = r->spare[bag->size - 1 - k];
+        const struct nb_feature *f = &bag->features[place.count];
         struct nb_pending *p = &change->others[change->other_count++];
-        *p = (struct nb_pending){.id = bag->features[i].id, .count = bag->features[i].count};
-        rc = nb_submitted_text(change, p, bag->texts[i]);
+        *p = (struct nb_pending){.id = f->id, .count = f->count, .has_row = place.row != NB_NO_ROW};
+        rc = nb_submitted_text(change, p, bag->texts[place.count]);
     }
     return rc;
 }

@@ -79,12 +79,16 @@ static int make_room(struct nb_foreseen *f, size_t count)
     return 0;
 }
 
-/* The features of a change that is alone in its batch. */
-static int mark_all(struct nb_submitted *change)
+/* The features of the first change of a batch that has mostly no other: they are not kept, so of
+ * changes that follow nothing is foreseen. */
+static int mark_all(const struct nb_batch *batch, struct nb_submitted *change)
 {
-    for (size_t i = 0; i < change->other_count; i++)
-        change->others[i].is_foreseen = true;
-    change->foreseen_count = change->other_count;
+    if (batch->size > 0)
+        return 0;
+    for (size_t i = 0; i < change->other_count; i++) {
+        change->others[i].is_foreseen = !change->others[i].has_row;
+        change->foreseen_count += change->others[i].is_foreseen;
+    }
     return 0;
 }
 
@@ -96,7 +100,8 @@ static int mark_new(struct nb_foreseen *f, struct nb_submitted *change)
         prefetch_slot(f, others, i, change->other_count);
     for (size_t i = 0; rc == 0 && i < change->other_count; i++) {
         prefetch_slot(f, others, i + AHEAD, change->other_count);
-        others[i].is_foreseen = is_hash(others[i].id) && insert(f, half_of(others[i].id));
+        others[i].is_foreseen =
+            !others[i].has_row && is_hash(others[i].id) && insert(f, half_of(others[i].id));
         change->foreseen_count += others[i].is_foreseen;
     }
     return rc;
@@ -141,7 +146,7 @@ static int list_new(struct nb_foreseen *f, const struct nb_submitted *change)
 int nb_foresee(struct nb_batch *batch, struct nb_submitted *change)
 {
     int rc = change->quarantined ? 0
-             : batch->single     ? mark_all(change)
+             : batch->single     ? mark_all(batch, change)
                                  : mark_new(&batch->foreseen, change);
     if (rc != 0 || change->foreseen_count == 0 || !atomic_load(&batch->engine->foresees) ||
         !nb_remember_keeps_texts(batch->engine, batch->live))

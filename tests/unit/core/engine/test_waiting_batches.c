@@ -58,10 +58,11 @@ static void teardown(void)
     test_folder_remove(directory);
 }
 
-static struct nb_batch *batch_of(const char *const documents[], size_t count, const char *prefix)
+static struct nb_batch *batch_as(const char *const documents[], size_t count, const char *prefix,
+                                 bool single)
 {
     struct nb_batch *batch;
-    ck_assert_int_eq(nb_batch_new(engine, str("m"), false, &batch, NULL), 0);
+    ck_assert_int_eq(nb_batch_new(engine, str("m"), single, &batch, NULL), 0);
     for (size_t i = 0; i < count; i++) {
         struct nb_document document = {
             .kind = NB_DOCUMENT_TEXT, .bytes = documents[i], .length = strlen(documents[i])};
@@ -72,6 +73,11 @@ static struct nb_batch *batch_of(const char *const documents[], size_t count, co
             0);
     }
     return batch;
+}
+
+static struct nb_batch *batch_of(const char *const documents[], size_t count, const char *prefix)
+{
+    return batch_as(documents, count, prefix, false);
 }
 
 /* Returns the sum of the features that were new. */
@@ -142,6 +148,49 @@ START_TEST(features_that_others_bring_meanwhile)
 }
 END_TEST
 
+static uint32_t rows(void)
+{
+    ck_assert_uint_eq(engine->model_count, 1);
+    return nb_model_rows(engine->models[0]->counts);
+}
+
+static void forget(const char *id)
+{
+    struct nb_batch *batch;
+    ck_assert_int_eq(nb_batch_new(engine, str("m"), true, &batch, NULL), 0);
+    ck_assert_int_eq(nb_batch_untrain(batch, NULL, str(id), str(""), NULL), 0);
+    (void)apply(batch, NB_FORGOTTEN);
+}
+
+/* What is foreseen as new is not looked up again, unless others may have brought it: each word gets
+ * one row, whatever waits beside what. (A replay finds a second one.) */
+START_TEST(a_feature_gets_one_row)
+{
+    static const char *const first[] = {"one two three", "two four", "five six one"};
+    static const char *const beside[] = {"four five seven", "seven eight two"};
+    static const char *const late[] = {"seven nine ten", "ten one eleven"};
+    static const char *const again[] = {"twelve two four", "four thirteen twelve"};
+    static const char *const more[] = {"fourteen fifteen", "fifteen sixteen", "sixteen seventeen"};
+    struct nb_batch *a = batch_of(first, 3, "a");
+    struct nb_batch *b = batch_of(beside, 2, "b");
+    (void)apply(a, NB_LEARNED);
+    ck_assert_uint_eq(rows(), 6);
+    struct nb_batch *c = batch_of(late, 2, "c");
+    (void)apply(b, NB_LEARNED);
+    ck_assert_uint_eq(rows(), 8);
+    (void)apply(c, NB_LEARNED);
+    ck_assert_uint_eq(rows(), 11);
+    forget("a1");
+    forget("b0"); /* no document has "four" now; its row stays */
+    struct nb_batch *d = batch_of(again, 2, "d");
+    ck_assert(d->changes[0].others[1].has_row && !d->changes[0].others[1].is_foreseen);
+    (void)apply(d, NB_LEARNED);
+    ck_assert_uint_eq(rows(), 13);
+    (void)apply(batch_as(more, 3, "e", true), NB_LEARNED);
+    ck_assert_uint_eq(rows(), 17);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("waiting_batches");
@@ -149,6 +198,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, rows_that_are_lost_meanwhile);
     tcase_add_test(t, features_that_others_bring_meanwhile);
+    tcase_add_test(t, a_feature_gets_one_row);
     suite_add_tcase(s, t);
     return s;
 }
