@@ -620,8 +620,8 @@ def test_a_server_that_is_behind_is_no_loss(nodes):
 
 
 def test_metrics_of_a_node(nodes):
-    """Those that the dashboard and the alerts name, with the values of /readyz."""
-    site = nodes.site().start()
+    """Those that the dashboard and the alerts name, with the values of /readyz. What it says of members comes with their words."""
+    site = nodes.site(settings={"cluster": {"queue": "yes"}}).start()
     number = assert_same(site)
     with open(os.path.join(TOP, "config", "monitoring", "dashboard.json"), encoding="utf-8") as board:
         named = set(re.findall(r"bayesd_cluster_\w+", board.read()))
@@ -629,9 +629,10 @@ def test_metrics_of_a_node(nodes):
         named |= set(re.findall(r"bayesd_cluster_\w+", alerts.read()))
     def shown():
         text = site.nodes[0].client.get("/metrics").ok().body.decode()
-        found = dict(re.findall(r"(?m)^(bayesd_cluster_\w+) ([\d.e+]+)$", text))
-        return found if float(found["bayesd_cluster_connected"]) == 1 else None
-    metrics = wait_for(shown, "it follows", 30, 0.1)
+        found = dict(re.findall(r"(?m)^(bayesd_cluster_\w+)(?:\{[^}]*\})? ([\d.e+]+)$", text))
+        has_all = "bayesd_cluster_member_agrees" in found and float(found["bayesd_cluster_connected"]) == 1
+        return found if has_all else None
+    metrics = wait_for(shown, "it follows, and has heard of the others", 30, 0.1)
     equal(sorted(named - set(metrics)), [], f"of {sorted(metrics)}")
     holds(float(metrics["bayesd_cluster_applied"]) >= number, metrics)
     site.network.cut(site.nodes[0].name)
