@@ -22,6 +22,7 @@ from acknowledged import Acknowledged, exported, models_of, path_of
 from harness import equal, holds
 
 MODEL = ""  # in the place of a document's id: the model itself, whose chain has its settings
+COPIES = "copy."  # how names of models begin that are copies: nodes must have the same, whatever that is
 MOST_PLACES = 20000
 NEVER = float("inf")
 SWEEPS = ("undo", "merge", "delete_label")
@@ -41,7 +42,7 @@ class Event:
 
     def touches(self, id):
         if id == MODEL:
-            return self.kind in ("train", "settings", "delete")
+            return self.kind in ("train", "settings", "delete", "import")
         return self.kind != "settings" and (self.ids is None or id in self.ids)
 
     def agrees(self, id, chain):
@@ -56,6 +57,8 @@ class Event:
             return self.changed_model(chain)
         if not self.touches(id):
             return chain
+        if self.kind == "import":
+            return self.what["chains"].get(id)
         return getattr(self, "_" + self.kind)(chain)
 
     def changed_model(self, chain):
@@ -63,6 +66,8 @@ class Event:
             return None
         if self.kind == "settings":
             return (Row("", None, self.what["smoothing"]),)
+        if self.kind == "import":
+            return self.what["default"]
         return self.what["default"] if self.kind == "train" and chain is None else chain
 
     def _taught(self, chain, label, text):
@@ -199,7 +204,7 @@ class Account:
         """The chains of a model's documents, by the places of what floats that give what is seen."""
         base, sure = self.models.get(name, {}), sorted(self.sure.get(name, ()), key=lambda event: event.number)
         floating, faults = self.floating.get(name, ()), []
-        whole = [event for event in floating if event.kind in ("delete", "rename") and not event.is_certain]
+        whole = [event for event in floating if event.kind in ("delete", "rename", "import") and not event.is_certain]
         for order in orders(sure, whole):
             found, fault = chains(base, order, [event for event in floating if event not in whole], seen)
             if fault is None:
@@ -212,7 +217,7 @@ class Account:
                              + "\n  ".join(map(repr, about[-40:])))
 
     def models_there(self, client):
-        return {name: row for name, row in models_of(client).items() if name not in self.besides}
+        return {name: row for name, row in models_of(client).items() if name not in self.besides and not name.startswith(COPIES)}
 
     def check(self, client, rng=None):
         """All counts of all models, anew from the texts."""
@@ -241,7 +246,7 @@ def chains(base, order, floating, seen):
     """({id: chain}, None) if what is seen can be so, or (None, (id, why not))."""
     found, ids = {}, {MODEL, *base, *seen}
     for event in (*order, *floating):
-        ids.update(event.ids or ())
+        ids.update(event.ids or event.what.get("chains", ()))
     for id in sorted(ids):
         possible, fault = outcomes(id, base.get(id), order, [event for event in floating if event.touches(id)])
         fitting = [chain for chain in possible if summary(chain) == seen.get(id)]

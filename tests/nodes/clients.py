@@ -7,8 +7,8 @@ import random
 import threading
 import time
 
-from account import Event
-from acknowledged import path_of
+from account import COPIES, Event, Row
+from acknowledged import exported, path_of
 from harness import holds, patience
 
 LABELS = ("ham", "spam", "other", "fourth")
@@ -28,10 +28,11 @@ def text_of(number, version=0):
 class Client(threading.Thread):
     """Goes from node to node; stops when it has made `requests`, or is told to."""
 
-    def __init__(self, site, account, rng, number, default, requests, nodes=None):
+    def __init__(self, site, account, rng, number, default, requests, nodes=None, dump=None):
         super().__init__(daemon=True)
         self.site, self.account, self.rng, self.number, self.default = site, account, rng, number, default
         self.nodes, self.requests, self.serial = nodes or site.nodes, requests, itertools.count(1)
+        self.dump = dump  # what it imports (dumped()), or None
         self.connections, self.stopping, self.fault = {}, threading.Event(), None
         self.may_go, self.rests = threading.Event(), threading.Event()
         self.may_go.set()
@@ -58,14 +59,14 @@ class Client(threading.Thread):
     def source(self):
         return f"c{self.number}.{next(self.serial)}.{self.rng.randrange(10**6)}"
 
-    def ask(self, method, path, body, events):
+    def ask(self, method, path, body, events, kind=None):
         """The reply, or None if nothing is promised. What was refused has changed nothing."""
         node = self.rng.choice(self.nodes)
         self.account.sent(*events)
         client = self.connections.get(node.name) or self.connections.setdefault(node.name, node.new_client(40))
         begin = time.monotonic()
         try:
-            reply = self.request(client, method, path, body)
+            reply = self.request(client, method, path, body, kind)
         except ConnectionRefusedError:  # nobody listens
             time.sleep(0.05)
             return None
@@ -83,11 +84,11 @@ class Client(threading.Thread):
         return reply
 
     @staticmethod
-    def request(client, method, path, body):
-        return client.once(method, path, body)
+    def request(client, method, path, body, kind):
+        return client.once(method, path, body, kind)
 
-    def one(self, method, path, body, event):
-        reply = self.ask(method, path, body, [event])
+    def one(self, method, path, body, event, kind=None):
+        reply = self.ask(method, path, body, [event], kind)
         if reply is not None:
             self.account.known(event, number_of(reply), said_by(reply))
         return reply
@@ -95,8 +96,8 @@ class Client(threading.Thread):
     # -- changes
     def step(self):
         changes = (self.train, self.batch, self.relabel, self.by_id, self.untrain, self.undo, self.settings, self.delete,
-                   self.rename, self.merge, self.delete_label, self.network)
-        change = self.rng.choices(changes, (40, 8, 15, 8, 12, 6, 4, 1, 2, 2, 1, 4))[0]
+                   self.rename, self.merge, self.delete_label, self.network, self.imported, self.copy)
+        change = self.rng.choices(changes, (40, 8, 15, 8, 12, 6, 4, 1, 2, 2, 1, 4, 1, 2))[0]
         name = f"m{self.rng.randrange(MODELS)}"
         if self.account.is_open(name):
             change(name)
@@ -177,6 +178,19 @@ class Client(threading.Thread):
         event = Event(name, "delete_label", self.source(), label=self.rng.choice(LABELS))
         self.one("DELETE", f"{path_of(name)}/labels/{event.what['label']}?source={event.source}", None, event)
 
+    def imported(self, name):
+        if self.dump:
+            body, found = self.dump
+            event = Event(name, "import", self.source(), chains=found, default=self.default)
+            self.one("PUT", f"{path_of(name)}/import?source={event.source}", body, event, "application/x-ndjson")
+
+    def copy(self, name):
+        path = path_of(COPIES + str(self.rng.randrange(MODELS)))
+        if self.rng.randrange(2):
+            self.ask("DELETE", f"{path}?source={self.source()}", None, [])
+        else:
+            self.ask("POST", f"{path}/from/{name}?source={self.source()}", None, [])
+
     # -- networks: each client has one of its own, which is in no account
     def network_path(self):
         return f"/v1/networks/n{self.number}"
@@ -213,11 +227,19 @@ def said_by(reply):
     return reply.json.get("status") if reply.body else None
 
 
+def dumped(client, name):
+    """(a dump, {id: chain} of what it makes): of a model of this name that is taught here."""
+    found = {f"d{number}": (Row("dumped", LABELS[number % 3], text_of(number)),) for number in range(0, DOCUMENTS, 3)}
+    documents = [{"id": id, "label": row.label, "text": row.text, "source": row.source} for id, (row,) in found.items()]
+    client.post(path_of(name) + "/train", {"documents": documents}).ok()
+    return exported(client, name), found
+
+
 class Load:
     """Clients until each has made its requests. `stop` raises what one of them found."""
 
-    def __init__(self, site, account, rng, default, clients=6, requests=60, first=0, kind=Client):
-        self.clients = [kind(site, account, random.Random(rng.random()), first + number, default, requests)
+    def __init__(self, site, account, rng, default, clients=6, requests=60, first=0, kind=Client, dump=None):
+        self.clients = [kind(site, account, random.Random(rng.random()), first + number, default, requests, dump=dump)
                         for number in range(clients)]
 
     def start(self):

@@ -6,7 +6,7 @@ import threading
 import time
 
 from account import Account, Event, Row, default_chain
-from clients import Client, Load
+from clients import Client, Load, dumped
 from harness import equal, holds
 
 
@@ -17,9 +17,10 @@ def one_node(nodes):
 
 def test_one_client_of_one_node(nodes):
     site, node = one_node(nodes)
-    account, default = Account(has_numbers=False), default_chain(node.client)
+    account, default = Account(has_numbers=False, besides=("dumped",)), default_chain(node.client)
+    dump = dumped(node.client, "dumped")
     for turn in range(4):
-        load = Load(site, account, nodes.random, default, clients=1, requests=300, first=turn).start().join()
+        load = Load(site, account, nodes.random, default, clients=1, requests=300, first=turn, dump=dump).start().join()
         load.check_networks(node.client)
         account.settle(node.client)
         account.check(node.client, nodes.random)
@@ -31,10 +32,10 @@ class Numbered(Client):
     documents, and by nothing else. Requests and replies are under way for a while."""
     lock, count = threading.Lock(), itertools.count(1)
 
-    def request(self, client, method, path, body):
+    def request(self, client, method, path, body, kind):
         time.sleep(self.rng.random() / 100)
         with self.lock:
-            reply = super().request(client, method, path, body)
+            reply = super().request(client, method, path, body, kind)
             found = reply.json if reply.status == 200 and method == "POST" and "/undo" not in path else {}
             for result in found.get("results", [found] if found else []):
                 result["number"] = next(self.count)
@@ -55,9 +56,10 @@ def test_many_clients_whose_receipts_have_numbers(nodes):
 
 def test_kills_leave_doubts_that_are_settled(nodes):
     site, node = one_node(nodes)
-    account, default = Account(has_numbers=False), default_chain(node.client)
+    account, default = Account(has_numbers=False, besides=("dumped",)), default_chain(node.client)
+    dump = dumped(node.client, "dumped")
     for turn in range(5):
-        client = Client(site, account, nodes.random, turn, default, 10**6)
+        client = Client(site, account, nodes.random, turn, default, 10**6, dump=dump)
         client.start()
         time.sleep(0.2 + nodes.random.random() / 5)
         client.stopping.set() if turn == 4 else node.kill()

@@ -9,14 +9,14 @@ import time
 import disturb
 from account import Account, default_chain, seen_of
 from acknowledged import models_of, path_of
-from clients import Asker, Load, number_of
+from clients import Asker, Load, dumped, number_of
 from harness import clean_environment, equal, holds, near, patience, wait_for
 from jetstream import Refused
 from processes import STREAM
 from test_samples import PASSWORD, Sample
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-BESIDES = ("standing", "barrier")
+BESIDES = ("standing", "barrier", "dumped")
 STANDING = path_of(BESIDES[0])
 BARRIER = path_of(BESIDES[1])
 
@@ -192,13 +192,14 @@ def test_mixed_load_and_disturbances(nodes):
     """Clients on all nodes while any of the six processes dies, stands still, loses its disk or is cut off."""
     rng, site = nodes.random, nodes.site().start()
     account, default = Account(besides=BESIDES), default_chain(site.nodes[0].client)
+    dump = dumped(site.nodes[0].client, BESIDES[2])
     number = number_of(trained(site.nodes[0], STANDING, "one").ok())
     for node in site.nodes:
         wait_for(lambda node=node: node.applied() >= number, f"{node.name} has the standing model")
     for turn, disturbance in enumerate(disturb.plan(rng, nodes.rounds)):
         begin = time.monotonic()
         try:
-            load, what = one_round(site, account, rng, default, turn, disturbance)
+            load, what = one_round(site, account, rng, (default, dump), turn, disturbance)
         except AssertionError as error:
             raise AssertionError(f"round {turn}, {disturbance.__name__}: {error}") from error
         print("    round %3d  %-20s %-16s %4d asked %3d in doubt, slowest %4.1f s; all: %4.1f s" % (
@@ -209,8 +210,8 @@ def test_mixed_load_and_disturbances(nodes):
     assert_stores(site)
 
 
-def one_round(site, account, rng, default, turn, disturbance):
-    load, asker = Load(site, account, rng, default, first=100 * turn), Asker(site, STANDING)
+def one_round(site, account, rng, known, turn, disturbance):
+    load, asker = Load(site, account, rng, known[0], first=100 * turn, dump=known[1]), Asker(site, STANDING)
     # An emptied node has no model until it has caught up; a test of its own says when it is ready.
     if disturbance is not disturb.empty_a_node:
         asker.start()
