@@ -161,9 +161,9 @@ static inline bool nb_code_is_pair(uint16_t code, uint64_t wide)
 static inline uint32_t nb_code_pair_documents(uint16_t code, uint64_t wide)
 {
     uint32_t is_wide = -(uint32_t)(code >> NB_ROW_SEGMENT_BITS);
-    uint32_t narrow = (code & NB_CODE_PAIR_D_MOST) | (code >> NB_CODE_PAIR_D & NB_CODE_PAIR_D_MOST)
-                                                         << NB_PAIR_D;
-    return ((uint32_t)wide & is_wide) | (narrow & ~is_wide);
+    uint32_t one = code & NB_CODE_PAIR_D_MOST;
+    uint32_t other = code >> NB_CODE_PAIR_D & NB_CODE_PAIR_D_MOST;
+    return ((uint32_t)wide & is_wide) | ((one | other << NB_PAIR_D) & ~is_wide);
 }
 
 /* Begins to fetch a row: one in eight lies across two cache lines. */
