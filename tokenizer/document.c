@@ -62,14 +62,14 @@ static int tokenize_text(struct nb_tokenizing *t, const char *text, size_t lengt
     return nb_tokenize_text(t, NB_FIELD_SUBJECT, "subject:", subject.bytes, subject.length);
 }
 
-/* How many features a document may have: one of its words for six bytes, half of them if nothing is
+/* How many features a document may have: one of its words for six bytes, or for eight if nothing is
  * derived from words, and three n-grams for four bytes. */
 static size_t expected_features(const struct nb_tokenizer_settings *settings, size_t bytes)
 {
     bool is_derived = settings->fields >> NB_FIELD_CASE != 0; /* derived fields come last */
     size_t cut = bytes < NB_NGRAM_BYTES ? bytes : NB_NGRAM_BYTES;
     size_t ngrams = (settings->fields >> NB_FIELD_NGRAM & 1u) != 0 ? cut / 4 * 3 : 0;
-    return bytes / (is_derived ? 6 : 12) + ngrams;
+    return bytes / (is_derived ? 6 : 8) + ngrams;
 }
 
 static size_t bytes_of_values(struct nb_values values)
