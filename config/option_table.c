@@ -432,6 +432,10 @@ static const struct nb_option options[] = {
     {"cluster", "stream", NB_OPTION_STRING, AT(cluster_stream), 1, 64, NULL, "bayesd",
      "Name of the stream, of letters, digits, '-' and '_'. It is made if there is none.",
      NB_RESTART},
+    {"cluster", "streams", NB_OPTION_COUNT, AT(cluster_streams), 1, 64, NULL, "1",
+     "Over so many streams the models are spread, by their names: STREAM_0, STREAM_1 ... It is the "
+     "same on all nodes and stays as it was when the streams were made.",
+     NB_RESTART},
     {"cluster", "replicas", NB_OPTION_COUNT, AT(cluster_replicas), 1, 5, NULL, "3",
      "NATS servers that keep each change, when the stream is made.", NB_RESTART},
     {"cluster", "cluster_key_file", NB_OPTION_STRING, AT(cluster_key_file), 0, PATH_BYTES, NULL, "",

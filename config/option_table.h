@@ -113,9 +113,9 @@ struct nb_config {
     uint64_t filter_evidence;           /* tokens named in a symbol */
     bool filter_test_patterns;          /* rspamd's variants of GTUBE too */
     /* [log] */
-    char *cluster_servers, *cluster_stream; /* no servers: this one is alone */
-    uint64_t cluster_replicas;              /* 3 */
-    char *cluster_key_file;                 /* path, as the next four */
+    char *cluster_servers, *cluster_stream;     /* no servers: this one is alone */
+    uint64_t cluster_streams, cluster_replicas; /* 1, 3 */
+    char *cluster_key_file;                     /* path, as the next four */
     char *cluster_credentials, *cluster_tls_ca, *cluster_tls_certificate, *cluster_tls_key;
     char *cluster_name, *cluster_url;
     char *cluster_peers; /* addresses of other nodes; none: nothing is cut */

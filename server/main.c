@@ -88,6 +88,7 @@ static int share(const struct nb_config *config, unsigned char key[NB_KEY_BYTES]
         return nb_error_set(error, NB_INVALID,
                             "[cluster] needs a cluster_key_file, the same on all nodes");
     settings->shared = true;
+    settings->streams = (unsigned)config->cluster_streams;
     settings->refit_units = UINT64_MAX;
     settings->key = key;
     return nb_nodes_read_key(config->cluster_key_file, key, error);

@@ -40,7 +40,7 @@ static const char *const HISTORY_QUERY[] = {"verdict", "from",   "to",       "le
                                             "most",    "source", "contains", "labelled",
                                             "limit",   "after",  NULL};
 static const char *const EXPLAIN_QUERY[] = {"explain", NULL};
-static const char *const AT_QUERY[] = {"at", NULL};
+static const char *const AT_QUERY[] = {"at", "stream", NULL};
 static const char *const NEXT_QUERY[] = {"count", NULL};
 /* What would have held a rate of false positives is another threshold for each model. */
 static const char *const MANY_QUERY[] = {"explain",  "level",     "threshold", "cost_fp", "cost_fn",

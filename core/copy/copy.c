@@ -197,6 +197,15 @@ static int ask_for_copy(struct nb_engine *engine, const struct nb_copy *copy,
     struct nb_sending sending;
     struct nb_errand_done done;
     uint64_t pieces;
+    unsigned from = nb_relay_stream(copy->from, engine->settings.streams);
+    unsigned to = nb_relay_stream(copy->to, engine->settings.streams);
+    if (from != to)
+        return nb_error_set(error, NB_CONFLICT,
+                            "'%.*s' is in stream %u of the cluster and '%.*s' would be in stream "
+                            "%u, as their names decide: a copy must be in the same one, so take "
+                            "another name, or export the model and import it",
+                            (int)copy->from.length, copy->from.bytes, from, (int)copy->to.length,
+                            copy->to.bytes, to);
     int rc = pieces_for(engine, copy->from, &pieces, error);
     if (rc != 0)
         return rc;

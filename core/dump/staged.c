@@ -63,6 +63,7 @@ static struct nb_store_key piece_key(struct nb_string id, uint32_t piece)
 struct head {
     uint64_t count; /* 0: there is none */
     int64_t time;
+    unsigned stream;
 };
 
 static int damaged(struct nb_error *error)
@@ -76,6 +77,7 @@ static int head_of(struct nb_string value, struct head *head, struct nb_error *e
     struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
     head->count = nb_unpack_bounded(&u, UINT32_MAX);
     head->time = (int64_t)nb_unpack_u64(&u);
+    head->stream = nb_unpack_u8(&u);
     return nb_unpacker_done(&u) && head->count > 0 ? 0 : damaged(error);
 }
 
@@ -109,6 +111,7 @@ static int put_head(const struct nb_view *view, struct nb_string id, const struc
     struct nb_store_key key = head_key(id);
     nb_pack_varint(&w, head->count);
     nb_pack_u64(&w, (uint64_t)head->time);
+    nb_pack_u8(&w, (uint8_t)head->stream);
     return put(view, &key, &w, error);
 }
 
@@ -148,8 +151,10 @@ static int look(void *user, struct nb_string key, struct nb_string value, struct
     return rc != 0 ? rc : FOUND;
 }
 
-/* Goes from head to head, without reading what is between. */
-static int give_up_old(const struct nb_view *view, int64_t now, struct nb_error *error)
+/* Those of the stream that says so: nodes may have come further in another one or not. Goes from
+ * head to head, without reading what is between. */
+static int give_up_old(const struct nb_view *view, unsigned stream, int64_t now,
+                       struct nb_error *error)
 {
     struct nb_store_key from = {.length = 0};
     struct looking l;
@@ -159,7 +164,9 @@ static int give_up_old(const struct nb_view *view, int64_t now, struct nb_error 
                                look, &l, error)) == FOUND) {
         struct nb_string id = {l.id, NB_STAGED_ID};
         from = piece_key(id, UINT32_MAX);
-        rc = now - l.head.time > PATIENCE ? nb_staged_delete(view, id, error) : 0;
+        rc = l.head.stream == stream && now - l.head.time > PATIENCE
+                 ? nb_staged_delete(view, id, error)
+                 : 0;
         if (rc != 0)
             break;
     }
@@ -173,8 +180,9 @@ static int write_piece(struct nb_engine *engine, struct nb_view *view, void *arg
 {
     const struct nb_errand *errand = argument;
     int64_t now = nb_standing_time(engine);
+    unsigned stream = nb_serials_stream(engine->serials.entry);
     struct head head = {0};
-    int rc = errand->last == 0 ? give_up_old(view, now, error) : 0;
+    int rc = errand->last == 0 ? give_up_old(view, stream, now, error) : 0;
     if (rc == 0)
         rc = read_head(view, errand->from, &head, error);
     if (rc == 0 && head.count != errand->last)
@@ -182,7 +190,7 @@ static int write_piece(struct nb_engine *engine, struct nb_view *view, void *arg
                           "the import was given up: %llu of its pieces are there, and piece %llu "
                           "came; begin it again",
                           (unsigned long long)head.count, (unsigned long long)errand->last);
-    head = (struct head){head.count + 1, now};
+    head = (struct head){head.count + 1, now, stream};
     if (rc == 0)
         rc = put_piece(view, errand, engine->serials.entry, error);
     return rc != 0 ? rc : put_head(view, errand->from, &head, error);

@@ -6,12 +6,13 @@
  * a place in the stream, whose numbers (core/store/serials.h) the entries of the import get. So the
  * entries have the same numbers on all nodes, however often one of them had to begin again.
  *
- * An import that has got no piece for an hour is given up, by all nodes at the same place in the
- * stream: when the next import begins, by the times of the nodes that were asked.
+ * An import that has got no piece for an hour is given up, by all nodes at the same place in its
+ * stream: when the next import there begins, by the times of the nodes that were asked.
  *
  * Stored form, in META: under "staged/ID", ID of NB_STAGED_ID digits, how many pieces there are (a
- * varint) and the time of the last one (8 bytes); under "staged/ID/" and a piece's number (4 bytes,
- * big-endian, from 0 on) the number before that of its first entry (8 bytes), then its bytes.
+ * varint), the time of the last one (8 bytes) and which stream they come by (a byte); under
+ * "staged/ID/" and a piece's number (4 bytes, big-endian, from 0 on) the number before that of its
+ * first entry (8 bytes), then its bytes.
  */
 #ifndef NB_CORE_DUMP_STAGED_H
 #define NB_CORE_DUMP_STAGED_H

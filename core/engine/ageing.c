@@ -33,8 +33,10 @@ struct nb_ageing {
     struct nb_buffer name;     /* of the model that was looked at last */
     struct nb_batch **batches; /* owned; of the group under way */
     size_t count, room;
-    uint64_t ledger_from; /* no entry of any model below it is living */
-    uint64_t disk_at;     /* when to look at the disk again */
+    /* Of each stream, whose turn it is: no entry of it below this is living. */
+    uint64_t ledger_from[NB_STREAMS_MOST];
+    unsigned stream;
+    uint64_t disk_at; /* when to look at the disk again */
 };
 
 static struct nb_ageing *ageing_of(struct nb_engine *engine)
@@ -73,8 +75,8 @@ static void add_batch(struct nb_engine *engine, struct nb_group *group, struct n
         nb_batch_free(&batch);
         return;
     }
-    if (engine->relay != NULL) { /* it comes back */
-        nb_relay_propose(engine, batch);
+    if (engine->settings.shared) { /* it comes back */
+        nb_relay_propose(engine, nb_buffer_string(&batch->name), batch);
         nb_batch_free(&batch);
         return;
     }
@@ -169,7 +171,7 @@ static bool join_model(struct nb_engine *engine, struct nb_group *group, struct 
     if (t.before > 0 && !t.has_more)
         live->aged_at = nb_clock_monotonic() + pause_of(settings->max_age);
     add_batch(engine, group, t.batch);
-    return found && engine->relay == NULL; /* else they are gone when the changes come back */
+    return found && !engine->settings.shared; /* else they are gone when the changes come back */
 }
 
 void nb_ageing_join(struct nb_engine *engine, struct nb_group *group)
@@ -318,13 +320,15 @@ static int take_oldest(void *user, struct nb_entry *entry, struct nb_error *erro
 {
     struct disk *d = user;
     bool living;
-    if (d->documents >= DISK_GROUP || d->bytes >= d->over)
+    if (d->documents >= DISK_GROUP || d->bytes >= d->over ||
+        (d->engine->settings.streams > 1 &&
+         nb_serials_stream(entry->number) != d->engine->ageing->stream))
         return ENDED;
     int rc = nb_ledger_is_living(d->view, entry, &living, error);
     if (rc != 0 || !living)
         return 0; /* of a model that is being deleted, the index may be gone already */
     if (!d->has_looked)
-        d->engine->ageing->ledger_from = entry->number;
+        d->engine->ageing->ledger_from[d->engine->ageing->stream] = entry->number;
     d->has_looked = true;
     if (!begin_model(d, entry->change.model))
         return 0;
@@ -334,7 +338,7 @@ static int take_oldest(void *user, struct nb_entry *entry, struct nb_error *erro
     return rc == NB_NO_MEMORY ? rc : 0;
 }
 
-/* Takes out one group of documents. Returns how many. */
+/* Takes out one group of documents, of the stream whose turn it is. Returns how many. */
 static size_t disk_group(struct nb_engine *engine, uint64_t over, uint64_t *bytes)
 {
     struct nb_view view;
@@ -342,7 +346,9 @@ static size_t disk_group(struct nb_engine *engine, uint64_t over, uint64_t *byte
     struct disk d = {.engine = engine, .view = &view, .group = &group, .over = over};
     if (nb_store_snapshot(engine->store, &view, NULL) != 0)
         return 0;
-    (void)nb_ledger_walk(&view, 0, engine->ageing->ledger_from, take_oldest, &d, NULL);
+    uint64_t from = engine->ageing->ledger_from[engine->ageing->stream];
+    uint64_t least = nb_serials_first(engine->ageing->stream);
+    (void)nb_ledger_walk(&view, 0, from > least ? from : least, take_oldest, &d, NULL);
     nb_store_snapshot_end(&view);
     end_model(&d);
     nb_group_commit(&group);
@@ -377,9 +383,13 @@ bool nb_ageing_disk(struct nb_engine *engine)
     a->disk_at = nb_clock_monotonic() + LOOK_LEAST;
     uint64_t over = bytes_over(engine);
     while (bytes < over && all < DISK_DOCUMENTS) {
-        size_t some = disk_group(engine, over - bytes, &bytes);
+        size_t some = 0;
+        for (unsigned i = 0; some == 0 && i < engine->settings.streams; i++) {
+            a->stream = (a->stream + 1) % engine->settings.streams;
+            some = disk_group(engine, over - bytes, &bytes);
+        }
         all += some;
-        if (some == 0 || engine->relay != NULL)
+        if (some == 0 || engine->settings.shared)
             break;
     }
     if (over > 0 && all == 0)

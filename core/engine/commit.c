@@ -10,6 +10,7 @@
 #include "core/live/learner.h"
 #include "core/live/records.h"
 #include "core/live/refit.h"
+#include "core/live/standing.h"
 #include "core/live/transaction.h"
 #include "core/live/twin_log.h"
 #include "core/registry/registry.h"
@@ -28,8 +29,6 @@ enum { SLICES_MOST = 2 };
 
 struct committing {
     struct nb_group *group;
-    uint64_t position;   /* staged before it, */
-    struct nb_link link; /* with this */
     struct nb_staging staging;
 };
 
@@ -207,8 +206,7 @@ static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argum
     unsigned slices = 0;
     uint64_t start = nb_clock_monotonic();
     undo(group); /* this may be a second try */
-    engine->standing.staged = c->position;
-    engine->standing.link = c->link;
+    nb_standing_return(engine);
     (void)nb_learner_slices(engine->learner);
     int rc = put_checkpoints(group, view, error);
     for (size_t i = 0; rc == 0 && i < group->size; i++) {
@@ -299,19 +297,17 @@ static void finish(struct nb_group *group)
 
 void nb_group_commit(struct nb_group *group)
 {
-    struct committing c = {.group = group,
-                           .position = group->engine->standing.staged,
-                           .link = group->engine->standing.link};
+    struct committing c = {.group = group};
     struct nb_error error = {0};
     if (group->size == 0)
         return;
     assert(group->model_count == 0 && group->label_count == 0);
+    nb_standing_mark(group->engine);
     int rc = nb_transaction(group->engine, group->bytes, stage_all, &c, &error);
     atomic_fetch_add(&group->engine->counters.commit_changes, group->size);
     if (rc != 0) {
         undo(group);
-        group->engine->standing.staged = c.position;
-        group->engine->standing.link = c.link;
+        nb_standing_return(group->engine);
         for (size_t i = 0; i < group->size; i++) {
             struct nb_submitted *change = group->items[i].change;
             change->receipt.code = rc;

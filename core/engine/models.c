@@ -276,7 +276,9 @@ int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
     if (rc == 0 && nb_relay_is_wanted(engine)) {
         struct nb_errand errand = {
             .kind = NB_ERRAND_PUT, .model = model, .source = source, .only_new = only_new};
-        rc = ask_with(engine, &errand, settings, created, error);
+        rc = nb_registry_check_room(engine, model, error);
+        if (rc == 0)
+            rc = ask_with(engine, &errand, settings, created, error);
         nb_settings_deinit(&put.settings);
         return rc;
     }

@@ -5,6 +5,7 @@
 #ifndef NB_CORE_ENGINE_NUMBER_H
 #define NB_CORE_ENGINE_NUMBER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct nb_engine;
@@ -13,7 +14,8 @@ struct nb_engine;
  * makes, waiting for it, on a node of several: in the end to that of the last one. NULL: no more.
  * The receipts of nb_engine_submit have theirs themselves. */
 void nb_engine_collect_number(uint64_t *number);
-/* Up to which place in the stream this node has made all changes. 0: it is in none. */
-uint64_t nb_engine_applied(const struct nb_engine *engine);
+/* Whether this node, which is one of several, has made the change of this number and all that are
+ * before it in its stream. Sets *last to the number of the last one there that it has made. */
+bool nb_engine_has_applied(const struct nb_engine *engine, uint64_t number, uint64_t *last);
 
 #endif

@@ -51,6 +51,7 @@ void nb_engine_settings_init(struct nb_engine_settings *settings)
         .slice_long = 6000000, /* of slices of 5 to 8 ms */
         .unused_rows = 256,
         .labels = 10000,
+        .streams = 1,
         .quarantine_documents = 10000,
         .quarantine_bytes = (uint64_t)64 << 20,
         .models = 100000,
@@ -70,7 +71,8 @@ static struct nb_engine *engine_new(const struct nb_engine_settings *settings)
     engine->settings = *settings;
     engine->directory = strdup(settings->directory);
     engine->settings.directory = engine->directory;
-    engine->relay = settings->shared ? &nb_unjoined : NULL;
+    for (unsigned i = 0; settings->shared && i < settings->streams; i++)
+        engine->relays[i] = &nb_unjoined;
     engine->coder = nb_features_coder_new();
     engine->learner = nb_learner_new(engine->settings.refit_units);
     engine->remembering = nb_remembering_new();

@@ -17,8 +17,8 @@ static bool commit(struct nb_engine *engine, struct nb_batch *batch)
 {
     struct nb_group group = {.engine = engine};
     assert(batch->size == 1);
-    if (engine->relay != NULL) { /* it comes back; until then there is nothing to do */
-        nb_relay_propose(engine, batch);
+    if (engine->settings.shared) { /* it comes back; until then there is nothing to do */
+        nb_relay_propose(engine, nb_buffer_string(&batch->name), batch);
         return false;
     }
     atomic_fetch_add(&engine->counters.queued, 1);
@@ -80,7 +80,7 @@ bool nb_refits_calibrate_model(struct nb_engine *engine, struct nb_live *live)
         !nb_recalibrate_is_wanted(live))
         return false;
     int rc = nb_recalibrate_some(engine, live, &done, &settings);
-    if (rc == 0 && done && engine->relay != NULL) {
+    if (rc == 0 && done && engine->settings.shared) {
         propose_map(engine, live, &settings);
         nb_settings_deinit(&settings);
         return false; /* it comes back; until then there is nothing to do */

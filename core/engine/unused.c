@@ -54,7 +54,7 @@ void nb_unused_begin(struct nb_engine *engine, struct nb_live *live, uint32_t le
     unsigned epoch = atomic_load(&live->epoch);
     /* Sums are in the order of the rows: several nodes must not drop them at other times, or their
      * weights drift apart. */
-    if (engine->relay != NULL)
+    if (engine->settings.shared)
         return;
     if (engine->unused.live != NULL || !can_be_changed(live) ||
         live->unused_tried == engine->serials.entry || nb_unused_rows(live) < least ||

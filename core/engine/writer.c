@@ -278,19 +278,18 @@ static struct nb_job *take_all(struct nb_engine *engine)
  * time that it says. */
 static int run_relayed(struct nb_engine *engine, struct nb_job *job)
 {
-    uint64_t before = engine->standing.staged;
-    struct nb_link link = engine->standing.link;
     if (job->relayed == NULL)
         return job->task(engine, job->argument, job->error);
+    nb_standing_mark(engine);
     if (!nb_standing_stage(engine, job->relayed))
         return nb_error_set(job->error, NB_BUSY, "a change before this one has failed");
     engine->standing.time = job->relayed->time;
+    nb_relay_apply(job->relayed);
     int code = job->task(engine, job->argument, job->error);
+    nb_relay_apply(NULL);
     engine->standing.time = 0;
-    if (nb_error_is_passing(code)) {
-        engine->standing.staged = before;
-        engine->standing.link = link;
-    }
+    if (nb_error_is_passing(code))
+        nb_standing_return(engine);
     return code;
 }
 
@@ -437,7 +436,7 @@ void nb_engine_submit(struct nb_engine *engine, struct nb_batch *batch, nb_batch
 {
     assert(batch->engine == engine && done != NULL);
     if (nb_relay_is_wanted(engine) && batch->size > 0) {
-        nb_relay_submit(engine, batch, done, user);
+        nb_relay_submit(engine, nb_buffer_string(&batch->name), batch, done, user);
         return;
     }
     batch->job = (struct nb_job){.batch = batch, .done = done, .user = user};
@@ -496,7 +495,11 @@ void nb_engine_collect_number(uint64_t *number)
     nb_relay_collect(number);
 }
 
-uint64_t nb_engine_applied(const struct nb_engine *engine)
+bool nb_engine_has_applied(const struct nb_engine *engine, uint64_t number, uint64_t *last)
 {
-    return atomic_load(&engine->standing.applied);
+    unsigned stream;
+    uint64_t position = nb_relay_position(engine, number, &stream);
+    uint64_t applied = atomic_load(&engine->standing.places[stream].applied);
+    *last = nb_relay_number(engine, stream, applied);
+    return applied >= position;
 }

@@ -8,6 +8,7 @@
 #include "core/blend/blend.h"
 #include "core/live/load.h"
 #include "core/live/names.h"
+#include "core/live/relay.h"
 #include "core/registry/registry.h"
 
 /* ---- children -------------------------------------------------------------------------------- */
@@ -292,6 +293,24 @@ static int check_levels(struct nb_engine *engine, const struct nb_live *live,
     return 0;
 }
 
+/* ---- nodes that share changes ---------------------------------------------------------------- */
+
+/* What may be a parent, and what may be deleted, is decided in the order of one stream: it is the
+ * same on all nodes. */
+static int check_stream(const struct nb_engine *engine, const struct nb_live *live,
+                        const char *parent, struct nb_error *error)
+{
+    unsigned streams = engine->settings.shared ? engine->settings.streams : 1;
+    unsigned one = nb_relay_stream(nb_live_name(live), streams);
+    unsigned other = nb_relay_stream(nb_string_of(parent), streams);
+    if (one == other)
+        return 0;
+    return nb_error_set(error, NB_CONFLICT,
+                        "parent: '%s' is in stream %u of the cluster and '%s' in stream %u, as "
+                        "their names decide: both must be in one, so take another name for it",
+                        parent, other, live->name, one);
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static int check_parent(struct nb_engine *engine, struct nb_live *live,
@@ -335,6 +354,8 @@ static int check_children(struct nb_engine *engine, struct nb_live *live,
 int nb_parents_check(struct nb_engine *engine, struct nb_live *live,
                      const struct nb_settings *settings, struct nb_error *error)
 {
-    int rc = check_children(engine, live, settings, error);
+    int rc = settings->parent == NULL ? 0 : check_stream(engine, live, settings->parent, error);
+    if (rc == 0)
+        rc = check_children(engine, live, settings, error);
     return rc == 0 && settings->parent != NULL ? check_parent(engine, live, settings, error) : rc;
 }

@@ -36,6 +36,7 @@ struct nb_engine_settings {
     /* Other nodes share the changes (core/live/relay.h): none is made, and nothing is done to
      * models by itself, before the engine has a relay. */
     bool shared;
+    unsigned streams; /* of the nodes' changes, 1 to NB_STREAMS_MOST */
 };
 
 /* Sets the defaults of the configuration. */

@@ -7,17 +7,18 @@
 #include "core/live/relayed.h"
 #include "core/live/state.h"
 
-enum { KEY_BYTES = 14 };
+enum { KEY_BYTES = 15 };
 
 struct once {
     uint64_t entry, position;
 };
 
-static struct nb_string key_of(uint64_t outbox, char key[KEY_BYTES])
+static struct nb_string key_of(uint64_t outbox, unsigned stream, char key[KEY_BYTES])
 {
     memcpy(key, "outbox", 6);
     for (int i = 0; i < 8; i++)
         key[6 + i] = (char)(outbox >> (56 - 8 * i) & 0xFF);
+    key[KEY_BYTES - 1] = (char)stream;
     return (struct nb_string){key, KEY_BYTES};
 }
 
@@ -42,7 +43,7 @@ static int read_last(const struct nb_view *view, struct nb_string key, struct on
 int nb_once_note(struct nb_view *view, const struct nb_relayed *relayed, struct nb_error *error)
 {
     char bytes[KEY_BYTES];
-    struct nb_string key = key_of(relayed->outbox, bytes);
+    struct nb_string key = key_of(relayed->outbox, relayed->stream, bytes);
     struct once last;
     if (relayed->outbox == 0)
         return 0;
@@ -65,12 +66,15 @@ int nb_once_last(struct nb_engine *engine, uint64_t outbox, uint64_t *entry, str
 {
     char bytes[KEY_BYTES];
     struct nb_view view;
-    struct once last;
     int rc = nb_store_snapshot(engine->store, &view, error);
     if (rc != 0)
         return rc;
-    rc = read_last(&view, key_of(outbox, bytes), &last, error);
+    *entry = 0;
+    for (unsigned i = 0; rc == 0 && i < engine->settings.streams; i++) {
+        struct once last;
+        rc = read_last(&view, key_of(outbox, i, bytes), &last, error);
+        *entry = last.entry > *entry ? last.entry : *entry;
+    }
     nb_store_snapshot_end(&view);
-    *entry = last.entry;
     return rc;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which of the changes that nodes had queued (core/outbox) the store has: of each outbox the number
- * of the entry that was made last, in the transaction that makes it. So one that is published
- * twice, however long after, is made once, by all nodes alike.
+ * of the entry that was made last, of each stream for itself, in the transaction that makes it. So
+ * one that is published twice, however long after, is made once, by all nodes alike.
  *
- * Stored form, in META under "outbox" and the outbox's identity, 8 bytes: the number of the entry
- * and its position in the stream, varints.
+ * Stored form, in META under "outbox", the outbox's identity, 8 bytes, and a byte of the stream:
+ * the number of the entry and its position in the stream, varints.
  */
 #ifndef NB_CORE_LIVE_ONCE_H
 #define NB_CORE_LIVE_ONCE_H

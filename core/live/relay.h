@@ -4,10 +4,10 @@
  * and every node, this one too, applies them in that order. Without a relay (NULL) nothing of this
  * is in the way.
  *
- * An engine that is opened with the setting `shared` begins with a relay that refuses all changes,
- * and gets another one when it has found the others. The functions of a relay (struct nb_relay) are
- * called by any thread, `propose` and `propose_errand` by the writer's. It must stay as long as
- * anybody uses the engine.
+ * An engine that is opened with the setting `shared` begins with relays that refuse all changes,
+ * one for each stream, and gets others when it has found the others. The functions of a relay
+ * (struct nb_relay) are called by any thread, `propose` and `propose_errand` by the writer's. It
+ * must stay as long as anybody uses the engine.
  */
 #ifndef NB_CORE_LIVE_RELAY_H
 #define NB_CORE_LIVE_RELAY_H
@@ -24,16 +24,25 @@ struct nb_errand;
 struct nb_errand_done;
 struct nb_relayed;
 
+/* Which of so many streams has the changes of what bears this name: all nodes say the same. */
+unsigned nb_relay_stream(struct nb_string name, unsigned streams);
+
+/* What clients are told of a position in a stream: it says which stream, too, and is the position
+ * where there is one. And back. */
+uint64_t nb_relay_number(const struct nb_engine *engine, unsigned stream, uint64_t position);
+uint64_t nb_relay_position(const struct nb_engine *engine, uint64_t number, unsigned *stream);
+
 /* Whether the calling thread has to publish changes instead of making them. */
 bool nb_relay_is_wanted(const struct nb_engine *engine);
 
-/* The functions of the relay, which there is. */
-void nb_relay_submit(const struct nb_engine *engine, struct nb_batch *batch,
+/* The functions of the relay of the model's stream, which there is. */
+void nb_relay_submit(const struct nb_engine *engine, struct nb_string model, struct nb_batch *batch,
                      void (*done)(struct nb_batch *, void *), void *user);
 /* *done, which may be NULL, is written on success. */
 int nb_relay_ask(const struct nb_engine *engine, const struct nb_errand *errand,
                  struct nb_errand_done *done, struct nb_error *error);
-void nb_relay_propose(const struct nb_engine *engine, const struct nb_batch *batch);
+void nb_relay_propose(const struct nb_engine *engine, struct nb_string model,
+                      const struct nb_batch *batch);
 void nb_relay_propose_errand(const struct nb_engine *engine, const struct nb_errand *errand);
 
 /* Waits until this node has made all changes that any node has confirmed before: for what is done

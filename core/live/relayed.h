@@ -56,6 +56,7 @@ struct nb_link {
 
 /* What is common to all changes that come from the stream. All of it is 0 in other changes. */
 struct nb_relayed {
+    unsigned stream;   /* which of the cluster's */
     uint64_t position; /* in the stream */
     uint64_t after;    /* the position before it */
     struct nb_link link;
@@ -90,19 +91,31 @@ struct nb_relay {
     void (*propose_errand)(void *user, const struct nb_errand *errand);
 };
 
-/* How far a store has come in the stream. */
-enum { NB_STREAM_NAME_MOST = 64 }; /* bytes */
+/* Streams of a cluster, over which its models are spread by their names (nb_relay_stream). */
+enum { NB_STREAMS_MOST = 64 };
 
-struct nb_standing {
-    bool is_known; /* the store belongs to a stream: */
-    char stream[NB_STREAM_NAME_MOST + 1];
-    uint64_t created;             /* of the stream: tells it from one that was made anew */
+/* How far a store has come in a stream. */
+enum { NB_STREAM_NAME_MOST = 64 }; /* bytes, without the number of one of several */
+
+struct nb_place {
+    uint64_t created;             /* of the stream: tells it from one that was made anew; 0: none */
     uint64_t staged;              /* what the next transaction writes */
     uint64_t written;             /* what is in the store */
     struct nb_link link;          /* of what was staged last */
     struct nb_trail trail;        /* up to that */
-    int64_t time;                 /* of the change that is being made; 0: the clock says it */
     atomic_uint_fast64_t applied; /* as `written`, for any thread */
+};
+
+struct nb_standing {
+    bool is_known; /* the store belongs to a cluster: */
+    char stream[NB_STREAM_NAME_MOST + 1];
+    unsigned streams; /* so many of this name */
+    int64_t time;     /* of the change that is being made; 0: the clock says it */
+    struct nb_place places[NB_STREAMS_MOST];
+    struct {
+        uint64_t staged;
+        struct nb_link link;
+    } marked[NB_STREAMS_MOST]; /* nb_standing_mark */
 };
 
 #endif

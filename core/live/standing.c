@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stored form, in META under "cluster": a byte for the format, 2; the stream's name, a string; when
- * it was created, and the position, varints; and of struct nb_link there the hash and the chain, 8
+ * Stored form, in META under "cluster" for the first stream, with a byte of its number behind for
+ * another: a byte for the format, 3; the streams' name, a string; how many there are; when this one
+ * was created, and the position, varints; and of struct nb_link there the hash and the chain, 8
  * bytes each, `agreed`, a varint, and its chain, 8 bytes; and a trail (trail.h).
  */
 #include "core/live/standing.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -14,24 +16,35 @@
 #include "core/live/state.h"
 #include "core/store/ledger.h"
 
-enum { FORMAT = 2 };
-static const struct nb_string KEY = {"cluster", 7};
+enum { FORMAT = 3, KEY_MOST = 8 };
+
+static struct nb_string key_of(unsigned which, char key[KEY_MOST])
+{
+    memcpy(key, "cluster", 7);
+    key[7] = (char)which;
+    return (struct nb_string){key, which == 0 ? 7 : 8};
+}
 
 /* ---- in the store ---------------------------------------------------------------------------- */
 
-int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error)
+static int corrupt(struct nb_error *error)
 {
-    struct nb_standing *p = &engine->standing;
-    struct nb_string value;
-    int rc = nb_store_get(view, NB_TABLE_META, KEY, &value, error);
-    if (rc != 0)
-        return rc == NB_NOT_FOUND ? 0 : rc;
+    return nb_error_set(error, NB_CORRUPT,
+                        "the store is damaged: its place in the stream of its cluster does not "
+                        "read back");
+}
+
+/* What is common to all streams is read with each of them. */
+static int read_place(struct nb_standing *s, struct nb_place *p, struct nb_string value,
+                      struct nb_error *error)
+{
     struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
     uint8_t format = nb_unpack_u8(&u);
     if (format > FORMAT)
         return nb_error_set(error, NB_VERSION,
                             "the store's place in the stream of its cluster is of a newer bayesd");
     struct nb_string stream = nb_unpack_string(&u);
+    s->streams = (unsigned)nb_unpack_bounded(&u, NB_STREAMS_MOST);
     p->created = nb_unpack_varint(&u);
     p->staged = p->written = nb_unpack_varint(&u);
     p->link.hash = nb_unpack_u64(&u);
@@ -40,26 +53,40 @@ int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struc
     p->link.agreed_chain = nb_unpack_u64(&u);
     nb_trail_unpack(&p->trail, &u);
     if (!nb_unpacker_done(&u) || format != FORMAT || stream.length > NB_STREAM_NAME_MOST ||
-        p->link.agreed > p->written)
-        return nb_error_set(error, NB_CORRUPT,
-                            "the store is damaged: its place in the stream of its cluster does not "
-                            "read back");
-    memcpy(p->stream, stream.bytes, stream.length);
-    p->stream[stream.length] = '\0';
-    p->is_known = true;
+        s->streams == 0 || p->link.agreed > p->written)
+        return corrupt(error);
+    memcpy(s->stream, stream.bytes, stream.length);
+    s->stream[stream.length] = '\0';
     atomic_store(&p->applied, p->written);
     return 0;
 }
 
-int nb_standing_write(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error)
+int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error)
 {
-    const struct nb_standing *p = &engine->standing;
+    struct nb_standing *s = &engine->standing;
+    struct nb_string value;
+    char key[KEY_MOST];
+    for (unsigned i = 0; i < NB_STREAMS_MOST; i++) {
+        int rc = nb_store_get(view, NB_TABLE_META, key_of(i, key), &value, error);
+        if (rc == 0)
+            rc = read_place(s, &s->places[i], value, error);
+        if (rc != 0 && rc != NB_NOT_FOUND)
+            return rc;
+        s->is_known |= rc == 0;
+    }
+    return 0;
+}
+
+static int write_place(const struct nb_standing *s, unsigned which, const struct nb_view *view,
+                       struct nb_error *error)
+{
+    const struct nb_place *p = &s->places[which];
     struct nb_buffer stored = {0};
     struct nb_packer w = {.out = &stored};
-    if (!p->is_known || p->staged == p->written)
-        return 0;
+    char key[KEY_MOST];
     nb_pack_u8(&w, FORMAT);
-    nb_pack_string(&w, nb_string_of(p->stream));
+    nb_pack_string(&w, nb_string_of(s->stream));
+    nb_pack_varint(&w, s->streams);
     nb_pack_varint(&w, p->created);
     nb_pack_varint(&w, p->staged);
     nb_pack_u64(&w, p->link.hash);
@@ -68,8 +95,19 @@ int nb_standing_write(struct nb_engine *engine, const struct nb_view *view, stru
     nb_pack_u64(&w, p->link.agreed_chain);
     nb_trail_pack(&p->trail, &w);
     int rc = w.code != 0 ? nb_error_no_memory(error)
-                         : nb_store_put(view, NB_TABLE_META, KEY, nb_buffer_string(&stored), error);
+                         : nb_store_put(view, NB_TABLE_META, key_of(which, key),
+                                        nb_buffer_string(&stored), error);
     nb_buffer_deinit(&stored);
+    return rc;
+}
+
+int nb_standing_write(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error)
+{
+    const struct nb_standing *s = &engine->standing;
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < s->streams; i++)
+        if (s->places[i].staged != s->places[i].written)
+            rc = write_place(s, i, view, error);
     return rc;
 }
 
@@ -82,48 +120,93 @@ static int copy_row(void *user, struct nb_string key, struct nb_string value,
 
 int nb_standing_copy(const struct nb_view *from, struct nb_view *to, struct nb_error *error)
 {
+    const struct nb_string places = {"cluster", 7}; /* with which stream behind, or not */
     const struct nb_string made = {"outbox", 6};
-    int rc = nb_store_scan(from, NB_TABLE_META, KEY, KEY.length, copy_row, to, error);
+    int rc = nb_store_scan(from, NB_TABLE_META, places, places.length, copy_row, to, error);
     return rc != 0 ? rc
                    : nb_store_scan(from, NB_TABLE_META, made, made.length, copy_row, to, error);
 }
 
 void nb_standing_note(struct nb_engine *engine)
 {
-    struct nb_standing *p = &engine->standing;
-    if (p->staged == p->written)
-        return;
-    p->written = p->staged;
-    atomic_store(&p->applied, p->written);
+    struct nb_standing *s = &engine->standing;
+    for (unsigned i = 0; i < s->streams; i++) {
+        struct nb_place *p = &s->places[i];
+        if (p->staged == p->written)
+            continue;
+        p->written = p->staged;
+        atomic_store(&p->applied, p->written);
+    }
 }
 
-void nb_standing_join(struct nb_engine *engine, struct nb_string stream, uint64_t created,
-                      uint64_t applied)
+void nb_standing_join(struct nb_engine *engine, struct nb_string stream, unsigned which,
+                      uint64_t created)
 {
-    struct nb_standing *p = &engine->standing;
-    assert(stream.length <= NB_STREAM_NAME_MOST);
-    memcpy(p->stream, stream.bytes, stream.length);
-    p->stream[stream.length] = '\0';
+    struct nb_standing *s = &engine->standing;
+    struct nb_place *p = &s->places[which];
+    assert(stream.length <= NB_STREAM_NAME_MOST && which < engine->settings.streams);
+    if (!s->is_known) {
+        memcpy(s->stream, stream.bytes, stream.length);
+        s->stream[stream.length] = '\0';
+        s->streams = engine->settings.streams;
+        s->is_known = true;
+    }
     p->created = created;
-    p->is_known = true;
-    p->staged = applied;
+    p->staged = 0;
     p->link = (struct nb_link){.hash = 0};
     p->trail = (struct nb_trail){.first = {{0}}};
     p->written = UINT64_MAX; /* nothing of this stream is in the store yet */
 }
 
+void nb_standing_name(const char *stream, unsigned streams, unsigned which,
+                      char name[NB_STREAM_FULL_MOST + 1])
+{
+    size_t length = strnlen(stream, NB_STREAM_NAME_MOST);
+    memcpy(name, stream, length);
+    name[length] = '\0';
+    if (streams > 1)
+        (void)snprintf(name + length, NB_STREAM_FULL_MOST + 1 - length, "_%u",
+                       which % NB_STREAMS_MOST);
+}
+
+uint64_t nb_standing_total(const struct nb_engine *engine)
+{
+    uint64_t total = 0;
+    for (unsigned i = 0; i < NB_STREAMS_MOST; i++)
+        total += atomic_load(&engine->standing.places[i].applied);
+    return total;
+}
+
 /* ---- changes --------------------------------------------------------------------------------- */
+
+void nb_standing_mark(struct nb_engine *engine)
+{
+    struct nb_standing *s = &engine->standing;
+    for (unsigned i = 0; i < s->streams; i++) {
+        s->marked[i].staged = s->places[i].staged;
+        s->marked[i].link = s->places[i].link;
+    }
+}
+
+void nb_standing_return(struct nb_engine *engine)
+{
+    struct nb_standing *s = &engine->standing;
+    for (unsigned i = 0; i < s->streams; i++) {
+        s->places[i].staged = s->marked[i].staged;
+        s->places[i].link = s->marked[i].link;
+    }
+}
 
 bool nb_standing_stage(struct nb_engine *engine, const struct nb_relayed *relayed)
 {
-    struct nb_standing *p = &engine->standing;
+    struct nb_place *p = &engine->standing.places[relayed->stream];
     if (p->staged != relayed->after && p->staged != relayed->position)
         return false;
     p->staged = relayed->position;
     p->link = relayed->link;
     /* If the transaction fails the same change comes again: the trail need not be taken back. */
     nb_trail_add(&p->trail, (struct nb_chained){relayed->position, relayed->link.chain});
-    nb_serials_follow(&engine->serials, 0, relayed->position);
+    nb_serials_follow(&engine->serials, relayed->stream, relayed->position);
     return true;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How far a store has come in a stream of changes that several nodes share. The position is stored
- * in the transaction that makes the change, so that each change is made once, whenever a node dies.
- * On the writer's thread, except where a function says otherwise.
+ * How far a store has come in the streams of changes that several nodes share. The position in a
+ * stream is stored in the transaction that makes the change, so that each change is made once,
+ * whenever a node dies. On the writer's thread, except where a function says otherwise.
  */
 #ifndef NB_CORE_LIVE_STANDING_H
 #define NB_CORE_LIVE_STANDING_H
@@ -12,10 +12,10 @@
 
 #include "core/base/error.h"
 #include "core/base/string.h"
+#include "core/live/relayed.h"
 
 struct nb_engine;
 struct nb_live;
-struct nb_relayed;
 struct nb_view;
 
 /* Reads what the store has, when it is opened. Returns 0 or a code. */
@@ -28,9 +28,23 @@ int nb_standing_copy(const struct nb_view *from, struct nb_view *to, struct nb_e
 /* Notes that the transaction succeeded. */
 void nb_standing_note(struct nb_engine *engine);
 
-/* Makes the store one of the stream, at `applied`: the next transaction writes it. */
-void nb_standing_join(struct nb_engine *engine, struct nb_string stream, uint64_t created,
-                      uint64_t applied);
+/* Makes the store one of a cluster with streams of this name (settings `streams`), of which the one
+ * with the number `which` was made at `created`: the next transaction writes it. */
+void nb_standing_join(struct nb_engine *engine, struct nb_string stream, unsigned which,
+                      uint64_t created);
+
+/* The name of one of the streams: NAME of the only one, NAME_0, NAME_1 ... of several. Any thread.
+ */
+enum { NB_STREAM_FULL_MOST = NB_STREAM_NAME_MOST + 3 };
+void nb_standing_name(const char *stream, unsigned streams, unsigned which,
+                      char name[NB_STREAM_FULL_MOST + 1]);
+
+/* The sum of the positions that are stored. Any thread. */
+uint64_t nb_standing_total(const struct nb_engine *engine);
+
+/* Keeps what is staged, and puts that back: before what may fail, and when it has. */
+void nb_standing_mark(struct nb_engine *engine);
+void nb_standing_return(struct nb_engine *engine);
 
 /* Stages the position of a change or a task, which begins; false: one before it is missing here, so
  * that it must not be made. True also if it is staged already. */

@@ -48,8 +48,8 @@ struct nb_engine {
     char *directory;
     struct nb_store *store;
     struct nb_key key; /* of the store */
-    /* Borrowed; NULL: no other nodes (core/live/relay.h). */
-    const struct nb_relay *_Atomic relay;
+    /* Borrowed; of each stream; NULL: no other nodes (core/live/relay.h). */
+    const struct nb_relay *_Atomic relays[NB_STREAMS_MOST];
 
     pthread_rwlock_t registry; /* protects `models` */
     struct nb_live **models;   /* sorted by name */

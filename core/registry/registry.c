@@ -10,6 +10,7 @@
 #include "core/base/search.h"
 #include "core/live/load.h"
 #include "core/live/names.h"
+#include "core/live/relay.h"
 
 static void drop_reference(struct nb_live *live)
 {
@@ -34,14 +35,26 @@ static size_t position(const struct nb_engine *engine, struct nb_string name, bo
     return at;
 }
 
+/* Nodes must not say different things of a change because they have come further in other streams:
+ * there the limit holds where a change is asked for. */
+static bool is_told(const struct nb_engine *engine)
+{
+    return engine->settings.streams > 1 && nb_relay_applied() != NULL;
+}
+
+static int too_many(const struct nb_engine *engine, struct nb_error *error)
+{
+    return nb_error_set(error, NB_TOO_LARGE,
+                        "there are %zu models already, the limit of the setting `models`",
+                        engine->model_count);
+}
+
 static int insert_at(struct nb_engine *engine, size_t at, struct nb_live *live,
                      struct nb_error *error)
 {
     assert(at <= engine->model_count);
-    if (engine->model_count >= engine->settings.models)
-        return nb_error_set(error, NB_TOO_LARGE,
-                            "there are %zu models already, the limit of the setting `models`",
-                            engine->model_count);
+    if (engine->model_count >= engine->settings.models && !is_told(engine))
+        return too_many(engine, error);
     if (nb_array_reserve(&engine->models, &engine->model_room, engine->model_count + 1,
                          sizeof(struct nb_live *)) != 0)
         return nb_error_no_memory(error);
@@ -58,6 +71,16 @@ static void remove_at(struct nb_engine *engine, size_t at)
     engine->model_count--;
     memmove(engine->models + at, engine->models + at + 1,
             (engine->model_count - at) * sizeof *engine->models);
+}
+
+int nb_registry_check_room(struct nb_engine *engine, struct nb_string name, struct nb_error *error)
+{
+    pthread_rwlock_rdlock(&engine->registry);
+    bool found;
+    (void)position(engine, name, &found);
+    int rc = !found && engine->model_count >= engine->settings.models ? too_many(engine, error) : 0;
+    pthread_rwlock_unlock(&engine->registry);
+    return rc;
 }
 
 int nb_registry_insert(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)

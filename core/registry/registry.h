@@ -44,6 +44,8 @@ int nb_registry_make_unborn(struct nb_engine *engine, struct nb_string name,
 void nb_registry_release(struct nb_engine *engine, struct nb_live **live);
 /* Adds a model; the registry takes the caller's reference. NB_EXISTS, NB_TOO_LARGE. */
 int nb_registry_insert(struct nb_engine *engine, struct nb_live *live, struct nb_error *error);
+/* NB_TOO_LARGE: there is no model of the name, and no room for one. Else 0. Any thread. */
+int nb_registry_check_room(struct nb_engine *engine, struct nb_string name, struct nb_error *error);
 /* Replaces the model that has the same name by `live`. Returns the old model, marked as removed;
  * the caller takes over the registry's reference to it. NULL, with nothing changed: there was none.
  */

@@ -38,7 +38,7 @@ int nb_engine_restore(const struct nb_engine_settings *settings, const char *nam
 /* A store that another node has. */
 struct nb_node_wanted {
     const char *stream; /* that it must belong to */
-    uint64_t *position; /* set: its place there */
+    uint64_t *position; /* set: its place there, the sum of several streams */
 };
 
 /* The same with a backup of a node of the same cluster, read from the descriptor `file`, which

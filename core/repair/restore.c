@@ -15,6 +15,7 @@
 
 #include "core/backup/format.h"
 #include "core/engine/opening.h"
+#include "core/live/standing.h"
 #include "core/lmdb/store.h"
 #include "core/repair/folder.h"
 #include "core/repair/repair.h"
@@ -206,7 +207,11 @@ static int check_standing(const struct nb_engine *engine, const struct nb_node_w
                             "its store belongs to the stream '%s', and [cluster] stream is '%s' "
                             "here",
                             s->stream, wanted->stream);
-    *wanted->position = s->written;
+    if (s->streams != engine->settings.streams)
+        return nb_error_set(error, NB_CONFLICT,
+                            "its store belongs to %u streams, and [cluster] streams is %u here",
+                            s->streams, engine->settings.streams);
+    *wanted->position = nb_standing_total(engine);
     return 0;
 }
 

@@ -24,9 +24,9 @@ void nb_attest_begin(struct nb_replica *r)
 {
     uint64_t position = atomic_load(&r->delivered);
     struct nb_chained points[NB_TRAIL_POINTS];
-    r->link = r->engine->standing.link;
+    r->link = r->place->link;
     assert(r->link.agreed <= position);
-    size_t count = nb_trail_list(&r->engine->standing.trail, position, points);
+    size_t count = nb_trail_list(&r->place->trail, position, points);
     for (size_t i = 0; i < count; i++)
         nb_chain_add(&r->chain, points[i].position, points[i].chain);
     nb_chain_add(&r->chain, position, r->link.chain);
@@ -47,8 +47,7 @@ static int astray(struct nb_replica *r, uint64_t position, const char *whose,
         "this node was given another change at %llu%s than %s of '%s': the copy of a "
         "NATS server differs; give this node an empty store, or the backup of "
         "another node",
-        (unsigned long long)position, is_first ? "" : " or before", whose,
-        r->engine->standing.stream);
+        (unsigned long long)position, is_first ? "" : " or before", whose, r->stream);
     atomic_store(&r->is_astray, true);
     if (error != NULL)
         *error = r->astray;

@@ -91,6 +91,7 @@ static int carry(struct nb_carried *c, const struct nb_operation *o, struct nb_e
     if (rc != 0)
         return rc;
     struct nb_relayed *relayed = &c->batch->changes[0].relayed;
+    relayed->stream = r->settings.stream;
     relayed->link = c->link;
     relayed->outbox = c->outbox;
     relayed->entry = c->entry;

@@ -14,6 +14,7 @@
 #include "core/base/wide.h"
 #include "core/dump/staged.h"
 #include "core/engine/writer.h"
+#include "core/live/relay.h"
 #include "core/live/standing.h"
 #include "core/named/named.h"
 #include "core/registry/registry.h"
@@ -37,6 +38,7 @@ enum kind {
 struct summing {
     struct nb_engine *engine;
     struct nb_digest *digest;
+    unsigned stream;
     uint64_t want;
     nb_uint128 sum;
     struct nb_live *live; /* of what follows */
@@ -205,6 +207,11 @@ static int add_all_of(struct summing *s, const char *name, const struct nb_view 
 
 /* ---- the store ------------------------------------------------------------------------------- */
 
+static bool is_in_stream(const struct summing *s, struct nb_string name)
+{
+    return nb_relay_stream(name, s->engine->settings.streams) == s->stream;
+}
+
 static int add_some(struct summing *s, struct nb_buffer *after, bool *more,
                     const struct nb_view *view, struct nb_error *error)
 {
@@ -218,7 +225,7 @@ static int add_some(struct summing *s, struct nb_buffer *after, bool *more,
     if (count > 0 && nb_buffer_puts(after, names[count - 1]) != 0)
         rc = nb_error_no_memory(error);
     for (size_t i = 0; i < count; i++) {
-        if (rc == 0)
+        if (rc == 0 && is_in_stream(s, nb_string_of(names[i])))
             rc = add_all_of(s, names[i], view, error);
         free(names[i]);
     }
@@ -236,7 +243,10 @@ static int add_store(struct summing *s)
 static int add_named(void *user, struct nb_string key, struct nb_string value,
                      struct nb_error *error)
 {
-    return add_stored(user, KIND_NAMED, key, value, error);
+    const char *slash = memrchr(key.bytes, '/', key.length); /* the name has none */
+    struct nb_string name =
+        nb_string_from(key, slash == NULL ? 0 : (size_t)(slash + 1 - key.bytes));
+    return is_in_stream(user, name) ? add_stored(user, KIND_NAMED, key, value, error) : 0;
 }
 
 static int add_staged(void *user, struct nb_string key, struct nb_string value,
@@ -258,7 +268,8 @@ static int digest_task(struct nb_engine *engine, void *argument, struct nb_error
     struct nb_view view;
     struct nb_buffer after = {0};
     bool more = true;
-    s->digest->number = engine->standing.is_known ? engine->standing.written : 0;
+    uint64_t position = engine->standing.places[s->stream].written;
+    s->digest->number = position == 0 ? 0 : nb_relay_number(engine, s->stream, position);
     if (s->want != 0 && s->want != s->digest->number)
         return nb_error_set(error, NB_CONFLICT,
                             "the node is at %" PRIu64 " already, and has no digest of %" PRIu64,
@@ -277,10 +288,10 @@ static int digest_task(struct nb_engine *engine, void *argument, struct nb_error
     return rc;
 }
 
-int nb_digest(struct nb_engine *engine, uint64_t want, struct nb_digest *digest,
+int nb_digest(struct nb_engine *engine, unsigned stream, uint64_t want, struct nb_digest *digest,
               struct nb_error *error)
 {
-    struct summing s = {.engine = engine, .digest = digest, .want = want};
+    struct summing s = {.engine = engine, .digest = digest, .stream = stream, .want = want};
     int rc = nb_writer_run(engine, digest_task, &s, error);
     if (rc == 0)
         (void)snprintf(digest->digits, sizeof digest->digits, "%016" PRIx64 "%016" PRIx64,

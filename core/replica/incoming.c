@@ -41,7 +41,7 @@ static int run_errand(struct nb_replica *r, const struct nb_operation *o,
         if (atomic_load(&r->is_stopping))
             return NB_STOPPING;
         nb_carried_pause();
-    } while (atomic_load(&r->engine->standing.applied) < here->position);
+    } while (atomic_load(&r->place->applied) < here->position);
     return rc;
 }
 

@@ -188,6 +188,16 @@ enum nb_operation_kind nb_operation_kind_of(struct nb_string written)
     return (enum nb_operation_kind)(unsigned char)written.bytes[AT];
 }
 
+struct nb_string nb_operation_model(struct nb_string written)
+{
+    struct nb_unpacker u = nb_unpacker_of(written.bytes, written.length);
+    (void)nb_unpack_bytes(&u, sizeof NB_OPERATION_MAGIC - 1 + 4); /* versions and kind */
+    (void)nb_unpack_varint(&u);                                   /* time */
+    struct nb_string model = nb_unpack_string(&u);
+    assert(!u.failed);
+    return model;
+}
+
 int nb_operation_read(struct nb_operation *o, struct nb_string written, struct nb_error *error)
 {
     struct nb_unpacker u = nb_unpacker_of(written.bytes, written.length);

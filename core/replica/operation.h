@@ -117,6 +117,9 @@ int nb_operation_read(struct nb_operation *operation, struct nb_string written,
 /* The kind of an operation that was written here. */
 enum nb_operation_kind nb_operation_kind_of(struct nb_string written);
 
+/* The name of the model that it is about; borrowed. */
+struct nb_string nb_operation_model(struct nb_string written);
+
 struct nb_unpacker;
 /* The next feature of `features` of an operation that was read. */
 struct nb_operation_feature nb_operation_next(struct nb_unpacker *features);

@@ -81,7 +81,7 @@ static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_ba
                    void *done_user)
 {
     struct nb_replica *r = user;
-    if (nb_queue_takes(r->settings.queue)) {
+    if (nb_queue_takes(r->settings.queue, r->settings.stream)) {
         nb_queue_submit(r->settings.queue, batch, done, done_user);
         return;
     }
@@ -119,7 +119,7 @@ static int ask(void *user, const struct nb_errand *errand, struct nb_errand_done
     struct nb_asked asked = {.is_done = false};
     struct nb_error why = {0};
     char id[NB_MESSAGE_ID_MOST];
-    if (nb_queue_takes(r->settings.queue)) /* it would overtake them */
+    if (nb_queue_takes(r->settings.queue, r->settings.stream)) /* it would overtake them */
         return nb_error_set(error, NB_STOPPING,
                             "the cluster's stream is away, or changes are queued that were asked "
                             "for before: send this one again later");

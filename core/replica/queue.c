@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/engine/unjoined.h"
 #include "core/live/once.h"
+#include "core/live/relay.h"
 #include "core/live/state.h"
 #include "core/replica/carry.h"
 
@@ -20,7 +21,7 @@ struct nb_queue {
     struct nb_engine *engine;
     struct nb_outbox *outbox;
     struct nb_relay relay; /* until there is a replica */
-    atomic_int stream;
+    atomic_int streams[NB_STREAMS_MOST];
     pthread_mutex_t lock;   /* of what follows */
     uint64_t sent, sent_at; /* entry on its way, or 0; and since when */
     uint64_t refused;
@@ -29,11 +30,11 @@ struct nb_queue {
 
 /* ---- in -------------------------------------------------------------------------------------- */
 
-bool nb_queue_takes(struct nb_queue *q)
+bool nb_queue_takes(struct nb_queue *q, unsigned which)
 {
     if (q == NULL)
         return false;
-    int stream = atomic_load(&q->stream);
+    int stream = atomic_load(&q->streams[which]);
     return stream == NB_QUEUE_AWAY ||
            (stream == NB_QUEUE_THERE && nb_outbox_entries(q->outbox, NULL) > 0);
 }
@@ -134,7 +135,7 @@ static bool takes_turn(struct nb_queue *q, uint64_t entry)
 {
     uint64_t now = nb_clock_monotonic();
     pthread_mutex_lock(&q->lock);
-    bool is_due = entry != 0 && (q->sent != entry || now - q->sent_at > AGAIN_AFTER);
+    bool is_due = (q->sent != entry || now - q->sent_at > AGAIN_AFTER);
     if (is_due) {
         q->sent = entry;
         q->sent_at = now;
@@ -150,17 +151,24 @@ static void forget_turn(struct nb_queue *q)
     pthread_mutex_unlock(&q->lock);
 }
 
-void nb_queue_go_on(struct nb_queue *q, nb_queue_publish *publish, struct nb_replica *replica)
+static unsigned stream_of(const struct nb_queue *q, const struct nb_buffer *message)
+{
+    struct nb_string model = nb_operation_model(nb_buffer_string(message));
+    return nb_relay_stream(model, q->engine->settings.streams);
+}
+
+void nb_queue_go_on(struct nb_queue *q, unsigned which, nb_queue_publish *publish,
+                    struct nb_replica *replica)
 {
     struct nb_buffer message = {0};
     struct nb_error why = {0};
     char id[NB_MESSAGE_ID_MOST];
     uint64_t entry = 0;
-    if (q == NULL || atomic_load(&q->stream) != NB_QUEUE_THERE ||
+    if (q == NULL || atomic_load(&q->streams[which]) != NB_QUEUE_THERE ||
         nb_outbox_entries(q->outbox, NULL) == 0)
         return;
     int rc = nb_outbox_first(q->outbox, &entry, &message, &why);
-    if (rc == 0 && takes_turn(q, entry)) {
+    if (rc == 0 && entry != 0 && stream_of(q, &message) == which && takes_turn(q, entry)) {
         write_id(q, entry, id);
         rc = publish(replica, id, &message, &why);
         if (rc != 0)
@@ -197,9 +205,9 @@ void nb_queue_note(struct nb_queue *q, uint64_t outbox, const struct nb_error *w
     pthread_mutex_unlock(&q->lock);
 }
 
-void nb_queue_set(struct nb_queue *q, enum nb_queue_stream stream)
+void nb_queue_set(struct nb_queue *q, unsigned which, enum nb_queue_stream stream)
 {
-    if (q != NULL && atomic_exchange(&q->stream, (int)stream) != (int)stream)
+    if (q != NULL && atomic_exchange(&q->streams[which], (int)stream) != (int)stream)
         forget_turn(q);
 }
 
@@ -218,7 +226,8 @@ static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_ba
                    void *done_user)
 {
     struct nb_queue *q = user;
-    if (nb_queue_takes(q))
+    if (nb_queue_takes(
+            q, nb_relay_stream(nb_buffer_string(&batch->name), q->engine->settings.streams)))
         nb_queue_submit(q, batch, done, done_user);
     else
         nb_unjoined.submit(NULL, batch, done, done_user);
@@ -258,7 +267,8 @@ int nb_queue_new(struct nb_engine *engine, const char *folder,
         nb_queue_free(&q);
         return rc;
     }
-    engine->relay = &q->relay;
+    for (unsigned i = 0; i < engine->settings.streams; i++)
+        engine->relays[i] = &q->relay;
     *queue = q;
     return 0;
 }
@@ -269,8 +279,9 @@ void nb_queue_free(struct nb_queue **queue)
     *queue = NULL;
     if (q == NULL)
         return;
-    if (q->engine->relay == &q->relay)
-        q->engine->relay = &nb_unjoined;
+    for (unsigned i = 0; i < q->engine->settings.streams; i++)
+        if (q->engine->relays[i] == &q->relay)
+            q->engine->relays[i] = &nb_unjoined;
     nb_outbox_close(&q->outbox);
     pthread_mutex_destroy(&q->lock);
     free(q);

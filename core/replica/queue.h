@@ -3,7 +3,8 @@
  * What a node does with changes of documents while the stream is away: they wait in its outbox, and
  * are published later in their order, one after the other; those that come meanwhile wait behind
  * them. A client is told that its change is queued. The message id is the outbox's identity and the
- * number of the entry, by which every node knows a change that it has made (core/live/once.h).
+ * number of the entry, by which every node knows a change that it has made (core/live/once.h). With
+ * several streams there is one queue, so that one of them that is away holds up those behind.
  *
  * A queue is made before a replica and outlives it: a node that starts while the stream is away has
  * none yet. Any thread, except where it says otherwise.
@@ -38,8 +39,8 @@ int nb_queue_new(struct nb_engine *engine, const char *folder,
                  struct nb_error *error);
 void nb_queue_free(struct nb_queue **queue);
 
-/* How the stream is now. */
-void nb_queue_set(struct nb_queue *queue, enum nb_queue_stream stream);
+/* How one of the streams is now. */
+void nb_queue_set(struct nb_queue *queue, unsigned which, enum nb_queue_stream stream);
 
 struct nb_queue_state {
     uint64_t entries, bytes;    /* that wait */
@@ -50,8 +51,8 @@ void nb_queue_state(struct nb_queue *queue, struct nb_queue_state *state);
 
 /* ---- for core/replica; `queue` may be NULL --------------------------------------------------- */
 
-/* Whether changes have to wait in the queue, or behind it. */
-bool nb_queue_takes(struct nb_queue *queue);
+/* Whether changes for a stream have to wait in the queue, or behind it. */
+bool nb_queue_takes(struct nb_queue *queue, unsigned which);
 /* Queues what may be, and ends the batch as nb_relay's `submit` does. */
 void nb_queue_submit(struct nb_queue *queue, struct nb_batch *batch,
                      void (*done)(struct nb_batch *, void *), void *done_user);
@@ -60,10 +61,12 @@ void nb_queue_submit(struct nb_queue *queue, struct nb_batch *batch,
 void nb_queue_read_id(const char *id, struct nb_relayed *relayed);
 /* A message was delivered: if it is this node's it waits no longer. */
 void nb_queue_delivered(struct nb_queue *queue, const struct nb_relayed *relayed);
-/* Publishes the oldest, unless it is on its way. The follower's thread. */
+/* Publishes the oldest, if it is for this stream, unless it is on its way. The stream's follower's
+ * thread. */
 typedef int nb_queue_publish(struct nb_replica *replica, const char *id,
                              const struct nb_buffer *message, struct nb_error *error);
-void nb_queue_go_on(struct nb_queue *queue, nb_queue_publish *publish, struct nb_replica *replica);
+void nb_queue_go_on(struct nb_queue *queue, unsigned which, nb_queue_publish *publish,
+                    struct nb_replica *replica);
 /* The message of this id was not taken: it is published again. */
 void nb_queue_refused(struct nb_queue *queue, const char *id);
 /* The change was not made: why. */

@@ -79,7 +79,8 @@ static int apply(struct nb_replica *r, const struct nb_operation *o, const struc
 int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct nb_error *error)
 {
     struct nb_operation o;
-    struct nb_relayed here = {.position = d->position, .after = atomic_load(&r->delivered)};
+    struct nb_relayed here = {
+        .stream = r->settings.stream, .position = d->position, .after = atomic_load(&r->delivered)};
     bool differs;
     if (d->position <= here.after)
         return 0;
@@ -107,7 +108,7 @@ int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct
     if (differs) /* who sent it is to find out, also when the stream does not get quiet */
         nb_attest_answer(r);
     nb_queue_delivered(r->settings.queue, &here);
-    nb_queue_go_on(r->settings.queue, nb_outgoing_publish, r);
+    nb_queue_go_on(r->settings.queue, r->settings.stream, nb_outgoing_publish, r);
     return 0;
 }
 
@@ -123,7 +124,7 @@ void nb_replica_tick(struct nb_replica *r)
         atomic_store(&r->is_doubted, true);
     nb_answer_expire(r, atomic_load(&r->is_astray) ? UINT64_MAX : now, &why);
     nb_attest_tick(r, now);
-    nb_queue_go_on(r->settings.queue, nb_outgoing_publish, r);
+    nb_queue_go_on(r->settings.queue, r->settings.stream, nb_outgoing_publish, r);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -146,85 +147,118 @@ void nb_replica_refuse(struct nb_replica *r, const char *id, const struct nb_err
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
+/* A stream that a store may be of. */
 struct joining {
     struct nb_string stream;
-    uint64_t created;
+    unsigned which;
+    uint64_t created, last;
+    char name[NB_STREAM_FULL_MOST + 1]; /* with which of several it is */
 };
 
-static int join_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+static int join(struct nb_engine *engine, const struct joining *j, struct nb_error *error)
 {
-    const struct joining *j = argument;
-    if (engine->serials.entry > 1) /* the one that made the store */
+    if (!engine->standing.is_known && engine->serials.entry > 1) /* the one that made the store */
         return nb_error_set(error, NB_CONFLICT,
-                            "the store has changes that the stream '%.*s' does not have: a node "
+                            "the store has changes that the stream '%s' does not have: a node "
                             "joins with an empty store, or with the backup of another node",
-                            (int)j->stream.length, j->stream.bytes);
-    nb_standing_join(engine, j->stream, j->created, 0);
+                            j->name);
+    nb_standing_join(engine, j->stream, j->which, j->created);
     return nb_incoming_store(engine, NULL, error);
 }
 
-static int check_stream(struct nb_engine *engine, struct nb_string stream, uint64_t created,
-                        uint64_t last, struct nb_error *error)
+/* The store belongs to a cluster already. */
+static int check_cluster(const struct nb_engine *engine, const struct joining *j,
+                         struct nb_error *error)
 {
     const struct nb_standing *s = &engine->standing;
-    struct joining joining = {stream, created};
-    bool has_none = s->written == 0 && s->created != created && nb_string_equals(stream, s->stream);
-    if (!s->is_known || has_none)
-        return nb_writer_run(engine, join_task, &joining, error);
-    if (!nb_string_equals(stream, s->stream))
+    if (!nb_string_equals(j->stream, s->stream))
         return nb_error_set(error, NB_CONFLICT,
                             "the store belongs to the stream '%s', and [cluster] stream is '%.*s'",
-                            s->stream, (int)stream.length, stream.bytes);
-    if (s->created != created)
+                            s->stream, (int)j->stream.length, j->stream.bytes);
+    if (s->streams != engine->settings.streams)
         return nb_error_set(error, NB_CONFLICT,
-                            "the stream '%s' was made anew since the store has followed it: what "
-                            "the store knows is not in it",
-                            s->stream);
+                            "the store belongs to %u streams, and [cluster] streams is %u: their "
+                            "number stays as it was when they were made",
+                            s->streams, engine->settings.streams);
     if (engine->serials.entry > NB_SERIALS_ALONE)
         return nb_error_set(error, NB_CONFLICT,
                             "the store was changed while this node was in no cluster: the other "
                             "nodes do not have that; give it an empty store, or the backup of "
                             "another node");
-    if (s->written > last)
+    return 0;
+}
+
+static int check_place(const struct nb_place *p, const struct joining *j, struct nb_error *error)
+{
+    if (p->created != j->created)
+        return nb_error_set(error, NB_CONFLICT,
+                            "the stream '%s' was made anew since the store has followed it: what "
+                            "the store knows is not in it",
+                            j->name);
+    if (p->written > j->last)
         return nb_error_set(error, NB_CONFLICT,
                             "the store has applied %llu changes of the stream '%s', which has "
                             "only %llu now: its NATS servers have lost some",
-                            (unsigned long long)s->written, s->stream, (unsigned long long)last);
+                            (unsigned long long)p->written, j->name, (unsigned long long)j->last);
     return 0;
+}
+
+/* The writer has what is common to all streams. */
+static int check_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    const struct joining *j = argument;
+    const struct nb_place *p = &engine->standing.places[j->which];
+    int rc = engine->standing.is_known ? check_cluster(engine, j, error) : 0;
+    if (rc != 0)
+        return rc;
+    return p->written == 0 && p->created != j->created ? join(engine, j, error)
+                                                       : check_place(p, j, error);
 }
 
 int nb_replica_begin(struct nb_replica *r, uint64_t created, uint64_t last, struct nb_error *error)
 {
-    char name[NB_STREAM_NAME_MOST + 1];
+    struct joining j = {nb_string_of(r->base), r->settings.stream, created, last, ""};
     assert(atomic_load(&r->delivered) == 0);
-    memcpy(name, r->engine->standing.stream, sizeof name);
-    return check_stream(r->engine, nb_string_of(name), created, last, error);
+    memcpy(j.name, r->stream, sizeof j.name);
+    return nb_writer_run(r->engine, check_task, &j, error);
+}
+
+/* From where on it follows. */
+static void take_place(struct nb_replica *r)
+{
+    r->place = &r->engine->standing.places[r->settings.stream];
+    atomic_store(&r->delivered, atomic_load(&r->place->applied));
+    nb_attest_begin(r);
+    r->tip = nb_chain_last(&r->chain);
 }
 
 int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *settings,
                    struct nb_string stream, uint64_t created, uint64_t last,
                    struct nb_replica **replica, struct nb_error *error)
 {
+    assert(settings->stream < engine->settings.streams);
     if (stream.length == 0 || stream.length > NB_STREAM_NAME_MOST)
         return nb_error_set(error, NB_UNUSABLE, "[cluster] stream: 1 to %d bytes",
                             NB_STREAM_NAME_MOST);
-    int rc = check_stream(engine, stream, created, last, error);
-    if (rc != 0)
-        return rc;
     struct nb_replica *r = calloc(1, sizeof *r);
     if (r == NULL)
         return nb_error_no_memory(error);
     r->engine = engine;
     r->settings = *settings;
+    memcpy(r->base, stream.bytes, stream.length);
+    nb_standing_name(r->base, engine->settings.streams, settings->stream, r->stream);
+    int rc = nb_replica_begin(r, created, last, error);
+    if (rc != 0) {
+        free(r);
+        return rc;
+    }
     r->failed_end = &r->failed;
     r->awaiting.instance = nb_key_random();
     r->relay = nb_outgoing_relay(r);
-    atomic_store(&r->delivered, atomic_load(&engine->standing.applied));
-    nb_attest_begin(r);
-    r->tip = nb_chain_last(&r->chain);
+    take_place(r);
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);
-    engine->relay = &r->relay;
+    engine->relays[settings->stream] = &r->relay;
     *replica = r;
     return 0;
 }
@@ -245,7 +279,7 @@ void nb_replica_free(struct nb_replica **replica)
     (void)nb_error_set(&why, NB_STOPPING, "the daemon is stopping");
     nb_carried_drop(r, &why);
     nb_answer_expire(r, UINT64_MAX, &why);
-    r->engine->relay = &nb_unjoined;
+    r->engine->relays[r->settings.stream] = &nb_unjoined;
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);
     free(r);
@@ -258,7 +292,7 @@ const char *nb_replica_stream(const struct nb_engine *engine)
 
 uint64_t nb_replica_applied(const struct nb_replica *r)
 {
-    return atomic_load(&r->engine->standing.applied);
+    return atomic_load(&r->place->applied);
 }
 
 uint64_t nb_replica_delivered_hash(const struct nb_replica *r)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A node of several that share what they learn. What is asked of its engine is published as
- * operations (operation.h) into one stream for all nodes; what the stream delivers is applied by
- * the engine's writer, in the order of the stream, with the position in it in the same
- * transactions. So each operation is applied once, whatever dies when, and a client gets the
- * receipt that one node alone would give. How messages travel is the transport's business
- * (server/nodes).
+ * operations (operation.h) into a stream for all nodes; what the stream delivers is applied by the
+ * engine's writer, in the order of the stream, with the position in it in the same transactions.
+ * With several streams each model is in one of them, by its name, and a node has a replica for each
+ * stream; they share the engine and nothing else. So each operation is applied once, whatever dies
+ * when, and a client gets the receipt that one node alone would give. How messages travel is the
+ * transport's business (server/nodes).
  *
  * Threads: one thread, the follower, calls nb_replica_deliver, nb_replica_tick and
  * nb_replica_settle. All others are for any thread, except where it says otherwise.
@@ -24,10 +25,10 @@
 struct nb_engine;
 struct nb_replica;
 
-/* Makes a node of an engine that was just opened and that nobody uses yet; the caller frees it
- * after the last use of the engine, before it is closed. `stream` and `created` say which stream it
- * is, which has `last` messages so far. NB_CONFLICT: the store belongs to another stream, is ahead
- * of this one, or has changes that are in none. Other codes: of the store. */
+/* Follows one of the engine's streams; the caller frees it after the last use of the engine, before
+ * it is closed. `stream` is the name of all of them; this one was made at `created` and has `last`
+ * messages so far. NB_CONFLICT: the store belongs to another cluster, is ahead of the stream, or
+ * has changes that are in none. Other codes: of the store. */
 int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *settings,
                    struct nb_string stream, uint64_t created, uint64_t last,
                    struct nb_replica **replica, struct nb_error *error);
@@ -40,7 +41,7 @@ int nb_replica_begin(struct nb_replica *replica, uint64_t created, uint64_t last
  * daemon stops. Then the engine has no relay any more. */
 void nb_replica_free(struct nb_replica **replica);
 
-/* The name of the stream that the store belongs to, borrowed; NULL: it belongs to none. Before
+/* The name of the streams that the store belongs to, borrowed; NULL: it belongs to none. Before
  * anybody uses the engine. */
 const char *nb_replica_stream(const struct nb_engine *engine);
 

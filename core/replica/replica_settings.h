@@ -24,6 +24,7 @@ struct nb_replica_settings {
     /* Something that who runs this should know. Follower. */
     void (*warn)(void *user, const struct nb_error *why);
     void *user;
+    unsigned stream;        /* which of the engine's `streams` it follows */
     size_t message_most;    /* bytes of a message */
     uint64_t member;        /* of struct nb_witness */
     struct nb_queue *queue; /* borrowed; NULL: what cannot be published is refused */

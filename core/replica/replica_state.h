@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "core/live/relayed.h"
+#include "core/live/standing.h"
 #include "core/replica/awaited.h"
 #include "core/replica/chain.h"
 #include "core/replica/replica_settings.h"
@@ -19,6 +20,9 @@ struct nb_engine;
 struct nb_replica {
     struct nb_engine *engine;
     struct nb_replica_settings settings;
+    struct nb_place *place;             /* of the engine's standing: `applied` alone is read here */
+    char base[NB_STREAM_NAME_MOST + 1]; /* the name of all streams */
+    char stream[NB_STREAM_FULL_MOST + 1]; /* its name */
     struct nb_relay relay;
     atomic_uint_fast64_t delivered;
     atomic_bool is_stopping;

@@ -6,6 +6,7 @@
 
 #include "core/live/learner.h"
 #include "core/live/once.h"
+#include "core/live/relay.h"
 #include "core/live/standing.h"
 #include "core/remember/history.h"
 #include "core/stage/staging.h"
@@ -65,8 +66,10 @@ static bool is_next(struct nb_stage *s)
 {
     struct nb_standing *standing = &s->group->engine->standing;
     standing->time = s->change->relayed.time;
-    s->change->receipt.number = s->change->relayed.position;
-    if (nb_standing_stage(s->group->engine, &s->change->relayed))
+    const struct nb_relayed *relayed = &s->change->relayed;
+    s->change->receipt.number =
+        nb_relay_number(s->group->engine, relayed->stream, relayed->position);
+    if (nb_standing_stage(s->group->engine, relayed))
         return true;
     nb_stage_refuse(s, NB_BUSY, "a change before this one has failed");
     return false;

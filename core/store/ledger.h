@@ -30,8 +30,9 @@ struct nb_entry {
 };
 void nb_entry_deinit(struct nb_entry *entry);
 
-/* Appends the change under `number`, which must be above all others, with all its index rows, and
- * brings `totals` of its model up to date. `scratch` is emptied and used. Returns 0 or a code. */
+/* Appends the change under `number`, which must be above all others of its model and is in no use,
+ * with all its index rows, and brings `totals` of its model up to date. `scratch` is emptied and
+ * used. Returns 0 or a code. */
 int nb_ledger_append(const struct nb_view *view, uint64_t number, const struct nb_change *change,
                      struct nb_ledger_totals *totals, struct nb_buffer *scratch,
                      struct nb_error *error);

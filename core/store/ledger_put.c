@@ -3,6 +3,19 @@
 
 #include <assert.h>
 
+/* Where several streams share a store, the numbers of one are below those of another. */
+static int put_among(const struct nb_view *view, const struct nb_store_key *key,
+                     struct nb_string piece, struct nb_error *error)
+{
+    struct nb_string there;
+    int rc = nb_store_get(view, NB_TABLE_LEDGER, nb_store_key_string(key), &there, error);
+    if (rc == 0 || rc == NB_CORRUPT)
+        return nb_error_set(error, NB_EXISTS, "the ledger has an entry of this number already");
+    return rc == NB_NOT_FOUND
+               ? nb_store_put(view, NB_TABLE_LEDGER, nb_store_key_string(key), piece, error)
+               : rc;
+}
+
 /* The last piece is shorter than NB_PIECE_BYTES, if need be empty: it ends the entry. */
 int nb_ledger_put_pieces(const struct nb_view *view, uint64_t number, const struct nb_buffer *bytes,
                          bool append, struct nb_error *error)
@@ -20,6 +33,8 @@ int nb_ledger_put_pieces(const struct nb_view *view, uint64_t number, const stru
         rc = append
                  ? nb_store_append(view, NB_TABLE_LEDGER, nb_store_key_string(&key), piece, error)
                  : nb_store_put(view, NB_TABLE_LEDGER, nb_store_key_string(&key), piece, error);
+        if (append && rc == NB_EXISTS)
+            rc = put_among(view, &key, piece, error);
     }
     return rc;
 }

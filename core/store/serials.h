@@ -8,7 +8,8 @@
  *
  * Where several nodes share their changes, entries have the same numbers on all of them, because
  * changes say by number which entry they are about. So there the number follows from the change's
- * place in its stream, not from how many entries the store has, and grows in each stream:
+ * place in its stream, not from how many entries the store has, and grows in each stream. A model's
+ * changes are in one:
  *
  *     6 bits   which stream of the cluster, after a 0
  *     40 bits  position in the stream: 34 years of 1,000 changes a second
@@ -38,6 +39,18 @@ struct nb_serials {
 
 /* Reads the greatest numbers in use from every table. Returns 0 or a code. */
 int nb_serials_load(const struct nb_view *view, struct nb_serials *serials, struct nb_error *error);
+
+/* Below all numbers of a stream's entries, but for those that a store alone has; and which stream
+ * an entry is of. */
+static inline uint64_t nb_serials_first(unsigned stream)
+{
+    return (uint64_t)stream << (NB_SERIALS_POSITION_BITS + NB_SERIALS_ENTRY_BITS);
+}
+static inline unsigned nb_serials_stream(uint64_t number)
+{
+    uint64_t stream = number >> (NB_SERIALS_POSITION_BITS + NB_SERIALS_ENTRY_BITS);
+    return (unsigned)(stream & ((1u << NB_SERIALS_STREAM_BITS) - 1));
+}
 
 /* The next entries are of the change at this position of a stream. */
 static inline void nb_serials_follow(struct nb_serials *serials, unsigned stream, uint64_t position)

@@ -10,9 +10,9 @@
 
 #include "core/base/error.h"
 
-struct nb_nodes;
+struct nb_lane;
 
-/* Of the node's thread. All 0 at the start. */
+/* Of the lane's thread. All 0 at the start. */
 struct nb_following {
     natsSubscription *subscription;
     uint64_t heard, asked; /* times */
@@ -23,6 +23,6 @@ struct nb_following {
 
 /* Follows the stream, which was joined, until the node stops (0), or something is in the way:
  * NB_STOPPING, it is to join anew, or a code, it must not follow. */
-int nb_follow(struct nb_nodes *nodes, struct nb_following *following, struct nb_error *error);
+int nb_follow(struct nb_lane *lane, struct nb_following *following, struct nb_error *error);
 
 #endif

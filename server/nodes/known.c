@@ -37,14 +37,24 @@ void nb_known_free(struct nb_known **known)
     *known = NULL;
 }
 
-/* Whether this node and the member were given the same. */
+static int agrees_in(struct nb_lane *l, const struct nb_member *m)
+{
+    struct nb_chained told = m->places[l->which].told;
+    pthread_rwlock_rdlock(&l->using);
+    int found = l->replica != NULL && told.position > 0 ? nb_replica_agrees(l->replica, told) : -1;
+    pthread_rwlock_unlock(&l->using);
+    return found;
+}
+
+/* Whether this node and the member were given the same, by all streams of which that is known. */
 static int agrees(struct nb_nodes *n, const struct nb_member *m)
 {
-    pthread_rwlock_rdlock(&n->using);
-    int found =
-        n->replica != NULL && m->told.position > 0 ? nb_replica_agrees(n->replica, m->told) : -1;
-    pthread_rwlock_unlock(&n->using);
-    return found;
+    int all = -1;
+    for (unsigned i = 0; i < n->lane_count && i < m->streams; i++) {
+        int one = agrees_in(&n->lanes[i], m);
+        all = all == 0 || one < 0 ? all : one;
+    }
+    return all;
 }
 
 /* A member that is ahead of this node cannot be compared yet: what was found before holds. */
@@ -91,6 +101,13 @@ int nb_known_set(struct nb_known *known, struct nb_nodes *n, const struct nb_mem
     return 0;
 }
 
+/* Of this node itself it is known. */
+static void note_places(const struct nb_nodes *n, struct nb_member *self)
+{
+    for (unsigned i = 0; i < n->lane_count && i < self->streams; i++)
+        self->places[i].applied = atomic_load(&n->engine->standing.places[i].applied);
+}
+
 int nb_nodes_members(struct nb_nodes *n, struct nb_known_member **members, size_t *count,
                      struct nb_error *error)
 {
@@ -109,7 +126,7 @@ int nb_nodes_members(struct nb_nodes *n, struct nb_known_member **members, size_
     for (size_t i = 0; i < *count; i++) {
         list[i].silence = list[i].is_self ? 0 : list[i].silence + since;
         if (list[i].is_self)
-            list[i].said.applied = atomic_load(&n->engine->standing.applied);
+            note_places(n, &list[i].said);
     }
     *members = list;
     return 0;

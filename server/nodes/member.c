@@ -2,8 +2,9 @@
  *
  * Written form: a byte for the format, 1; varints: place in the stream, version of the tokenizer,
  * version of applying, kinds of operations. An older program ends here. Strings: the URL, the
- * program's version; what it was given: a varint, the place, and its chain, 8 bytes. What follows
- * is passed over.
+ * program's version; what it was given: a varint, the place, and its chain, 8 bytes. With several
+ * streams the first is meant; then a varint says how many there are besides, and of each there are
+ * the place, and what it was given. What follows is passed over.
  */
 #include "server/nodes/member.h"
 
@@ -25,18 +26,35 @@ void nb_member_name(char name[NB_MEMBER_NAME_MOST + 1], struct nb_string text)
     name[length] = '\0';
 }
 
+static void pack_chained(struct nb_packer *w, const struct nb_chained *at)
+{
+    nb_pack_varint(w, at->position);
+    nb_pack_u64(w, at->chain);
+}
+
+static void unpack_chained(struct nb_unpacker *u, struct nb_chained *at)
+{
+    at->position = nb_unpack_varint(u);
+    at->chain = nb_unpack_u64(u);
+}
+
 int nb_member_write(const struct nb_member *m, struct nb_buffer *out)
 {
     struct nb_packer w = {.out = out};
     nb_pack_u8(&w, FORMAT);
-    nb_pack_varint(&w, m->applied);
+    nb_pack_varint(&w, m->places[0].applied);
     nb_pack_varint(&w, m->tokenizer);
     nb_pack_varint(&w, m->apply);
     nb_pack_varint(&w, m->kinds);
     nb_pack_string(&w, nb_string_of(m->url));
     nb_pack_string(&w, nb_string_of(m->version));
-    nb_pack_varint(&w, m->told.position);
-    nb_pack_u64(&w, m->told.chain);
+    pack_chained(&w, &m->places[0].told);
+    if (m->streams > 1)
+        nb_pack_varint(&w, m->streams - 1);
+    for (unsigned i = 1; i < m->streams; i++) {
+        nb_pack_varint(&w, m->places[i].applied);
+        pack_chained(&w, &m->places[i].told);
+    }
     return w.code;
 }
 
@@ -60,20 +78,27 @@ static void read_more(struct nb_unpacker *u, struct nb_member *m)
     if (strncmp(m->url, "http://", 7) != 0 && strncmp(m->url, "https://", 8) != 0)
         m->url[0] = '\0';
     read_text(u, m->version, NB_MEMBER_VERSION_MOST);
-    m->told.position = nb_unpack_varint(u);
-    m->told.chain = nb_unpack_u64(u);
+    unpack_chained(u, &m->places[0].told);
+    if (u->failed || nb_unpacker_done(u))
+        return;
+    m->streams += (unsigned)nb_unpack_bounded(u, NB_STREAMS_MOST - 1);
+    for (unsigned i = 1; i < m->streams; i++) {
+        m->places[i].applied = nb_unpack_varint(u);
+        unpack_chained(u, &m->places[i].told);
+    }
 }
 
 bool nb_member_read(struct nb_member *m, struct nb_string written)
 {
     struct nb_unpacker u = nb_unpacker_of(written.bytes, written.length);
     uint8_t format = nb_unpack_u8(&u);
-    m->applied = nb_unpack_varint(&u);
+    m->places[0].applied = nb_unpack_varint(&u);
     m->tokenizer = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
     m->apply = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
     m->kinds = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
     m->url[0] = m->version[0] = '\0';
-    m->told = (struct nb_chained){.position = 0};
+    m->places[0].told = (struct nb_chained){.position = 0};
+    m->streams = 1;
     if (!u.failed && !nb_unpacker_done(&u))
         read_more(&u, m);
     return !u.failed && format == FORMAT;
@@ -85,13 +110,21 @@ uint64_t nb_members_round(size_t count)
     return all > ROUND ? all : ROUND;
 }
 
+uint64_t nb_member_applied(const struct nb_member *m)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < m->streams; i++)
+        sum += m->places[i].applied;
+    return sum;
+}
+
 static bool is_within(const struct nb_member *m, int64_t now, int64_t age)
 {
     return now - m->heard <= age;
 }
 
 uint64_t nb_members_cut(const struct nb_member *members, size_t count, const char *self,
-                        const struct nb_member_ages *ages)
+                        const struct nb_member_ages *ages, unsigned stream)
 {
     uint64_t least = UINT64_MAX;
     bool has_self = false, has_other = false;
@@ -102,7 +135,8 @@ uint64_t nb_members_cut(const struct nb_member *members, size_t count, const cha
             continue;
         has_self |= is_self;
         has_other |= !is_self && is_within(m, ages->now, ages->alive);
-        least = m->applied < least ? m->applied : least;
+        uint64_t applied = stream < m->streams ? m->places[stream].applied : 0;
+        least = applied < least ? applied : least;
     }
     return has_self && has_other && least > 0 ? least - 1 : 0;
 }

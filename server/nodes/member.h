@@ -12,6 +12,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/string.h"
+#include "core/live/relayed.h"
 #include "core/replica/chain.h"
 
 enum {
@@ -23,15 +24,20 @@ enum {
 
 struct nb_member {
     char name[NB_MEMBER_NAME_MOST + 1]; /* is not written: the subject has it */
-    uint64_t applied;                   /* place in the stream that is on its disk */
     uint32_t tokenizer, apply;          /* versions that it has */
     uint32_t kinds;                     /* of operations that it knows: those below this number */
     int64_t heard;                      /* is not written: when, by the clock of NATS, in ns */
     /* Of an older program: empty, as of a node that has none. */
     char url[NB_MEMBER_URL_MOST + 1];
     char version[NB_MEMBER_VERSION_MOST + 1]; /* of its program */
-    struct nb_chained told;                   /* what it was given (core/replica/chain.h) */
+    unsigned streams;                         /* so many: */
+    struct {
+        uint64_t applied;       /* place that is on its disk */
+        struct nb_chained told; /* what it was given (core/replica/chain.h) */
+    } places[NB_STREAMS_MOST];
 };
+/* The sum of its places. */
+uint64_t nb_member_applied(const struct nb_member *member);
 
 /* Makes what stands for a node in the subject of a message of `text`: other bytes than letters,
  * digits, '-' and '_' become '-'. */
@@ -55,12 +61,12 @@ struct nb_member_ages {
     int64_t alive; /* who is silent for longer cannot be asked for its store */
 };
 
-/* The last place in the stream that no member of `members`, of which `self` is one, needs any more:
- * each keeps the change that it has made last, by which it sees whether the stream is still the
- * same. 0: none; also when nobody else is alive of whom a node that comes later could take the
- * store. */
+/* The last place in one of the streams that no member of `members`, of which `self` is one, needs
+ * any more: each keeps the change that it has made last, by which it sees whether the stream is
+ * still the same. 0: none; also when nobody else is alive of whom a node that comes later could
+ * take the store. */
 uint64_t nb_members_cut(const struct nb_member *members, size_t count, const char *self,
-                        const struct nb_member_ages *ages);
+                        const struct nb_member_ages *ages, unsigned stream);
 
 /* The member that knows the fewest kinds of operations; NULL: none is known. */
 const struct nb_member *nb_members_oldest(const struct nb_member *members, size_t count,

@@ -45,7 +45,7 @@ struct nb_members {
     uint64_t missing; /* since when it is not; 0: it was there when it was asked for */
     struct nb_member *list;
     size_t count;
-    uint64_t cut, since; /* what nobody needed then; when, by our clock */
+    uint64_t cut[NB_STREAMS_MOST], since; /* what nobody needed then; when, by our clock */
 };
 
 /* ---- the stream of members ------------------------------------------------------------------- */
@@ -85,20 +85,28 @@ static natsStatus make(struct nb_members *m, jsCtx *context)
     return s;
 }
 
+static void add_place(struct nb_lane *l, struct nb_member *self)
+{
+    self->places[l->which].applied =
+        atomic_load(&l->nodes->engine->standing.places[l->which].applied);
+    pthread_rwlock_rdlock(&l->using);
+    if (l->replica != NULL)
+        self->places[l->which].told = nb_replica_told(l->replica);
+    pthread_rwlock_unlock(&l->using);
+}
+
 static natsStatus announce(struct nb_members *m, jsCtx *context)
 {
     struct nb_nodes *n = m->nodes;
-    struct nb_member self = {.applied = atomic_load(&n->engine->standing.applied),
+    struct nb_member self = {.streams = n->lane_count,
                              .tokenizer = NB_TOKENIZER_VERSION,
                              .apply = NB_APPLY_VERSION,
                              .kinds = NB_OPERATION_KINDS,
                              .version = NB_PROGRAM_VERSION};
     struct nb_buffer written = {0};
     (void)snprintf(self.url, sizeof self.url, "%s", n->config->cluster_url); /* it fits */
-    pthread_rwlock_rdlock(&n->using);
-    if (n->replica != NULL)
-        self.told = nb_replica_told(n->replica);
-    pthread_rwlock_unlock(&n->using);
+    for (unsigned i = 0; i < self.streams; i++)
+        add_place(&n->lanes[i], &self);
     natsStatus s = nb_member_write(&self, &written) == 0 ? NATS_OK : NATS_NO_MEMORY;
     if (s == NATS_OK)
         s = js_Publish(NULL, context, m->subject, written.bytes, (int)written.length, NULL, NULL);
@@ -156,10 +164,9 @@ static natsStatus read_all(struct nb_members *m, jsCtx *context)
 /* ---- what follows
  * --------------------------------------------------------------------------------- */
 
-static natsStatus purge(struct nb_members *m, jsCtx *context, uint64_t cut)
+static natsStatus purge(const char *stream, jsCtx *context, uint64_t cut)
 {
     jsOptions options;
-    const char *stream = m->nodes->config->cluster_stream;
     natsStatus s = jsOptions_Init(&options);
     options.Stream.Purge.Sequence = cut + 1;
     if (s == NATS_OK)
@@ -203,15 +210,19 @@ static natsStatus cut(struct nb_members *m, jsCtx *context, const struct nb_memb
     natsStatus s = NATS_OK;
     if (config->cluster_peers[0] == '\0')
         return NATS_OK;
-    uint64_t here = nb_members_cut(m->list, m->count, m->name, ages);
-    if (here < m->cut) /* somebody has come who needs it still, or the stream is another one */
-        m->cut = here;
-    if (now - m->since < config->cluster_keep_seconds * (uint64_t)SECOND)
-        return NATS_OK;
-    if (m->cut > 0)
-        s = purge(m, context, m->cut);
-    m->cut = here;
-    m->since = now;
+    bool is_time = now - m->since >= config->cluster_keep_seconds * (uint64_t)SECOND;
+    for (unsigned i = 0; i < m->nodes->lane_count; i++) {
+        uint64_t here = nb_members_cut(m->list, m->count, m->name, ages, i);
+        if (here < m->cut[i]) /* somebody has come who needs it still, or the stream is another */
+            m->cut[i] = here;
+        if (!is_time)
+            continue;
+        if (s == NATS_OK && m->cut[i] > 0)
+            s = purge(m->nodes->lanes[i].name, context, m->cut[i]);
+        m->cut[i] = here;
+    }
+    if (is_time)
+        m->since = now;
     return s;
 }
 
@@ -248,12 +259,13 @@ static void *members_main(void *argument)
     m->since = nb_clock_monotonic();
     while (!atomic_load(&m->stops)) {
         (void)nanosleep(&pause, NULL); /* it may wake early */
-        if (nb_clock_monotonic() < next || !atomic_load(&m->nodes->is_following))
+        struct nb_lane *lane = &m->nodes->lanes[0];
+        if (nb_clock_monotonic() < next || !atomic_load(&lane->is_following))
             continue;
         /* It follows: the connection is there until nb_members_stop. */
-        pthread_rwlock_rdlock(&m->nodes->using);
-        jsCtx *context = m->nodes->stream.context;
-        pthread_rwlock_unlock(&m->nodes->using);
+        pthread_rwlock_rdlock(&lane->using);
+        jsCtx *context = lane->stream.context;
+        pthread_rwlock_unlock(&lane->using);
         natsStatus s = do_round(m, context);
         if (s != NATS_OK)
             nb_log(NB_LOG_DEBUG, "cluster: members: %s", natsStatus_GetText(s));
@@ -284,7 +296,7 @@ int nb_members_start(struct nb_nodes *nodes, struct nb_members **members, struct
         return nb_error_no_memory(error);
     }
     m->nodes = nodes;
-    m->is_new = atomic_load(&nodes->engine->standing.applied) == 0;
+    m->is_new = nb_standing_total(nodes->engine) == 0;
     name_self(m, nodes->config);
     (void)snprintf(m->stream, sizeof m->stream, "%s_members", nodes->config->cluster_stream);
     (void)snprintf(m->subject, sizeof m->subject, "%s.members.%s", nodes->config->cluster_stream,

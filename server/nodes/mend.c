@@ -84,20 +84,24 @@ static int mend(jsCtx *context, const char *name, const struct nb_config *config
 int nb_nodes_mend(const struct nb_config *config, struct nb_error *error)
 {
     struct nb_stream stream;
-    char members[NB_SUBJECT_MOST];
+    char name[NB_SUBJECT_MOST];
+    unsigned streams = (unsigned)config->cluster_streams;
     if (config->cluster_servers[0] == '\0')
         return nb_error_set(error, NB_INVALID,
                             "--mend-stream needs the [cluster] of the configuration");
     if (config->cluster_replicas < 2)
         return nb_error_set(error, NB_INVALID,
                             "[cluster] replicas is 1: a single copy cannot differ from others");
-    int rc = nb_stream_open(&stream, config, NULL, NULL, error);
+    int rc = nb_stream_open(&stream, config, 0, NULL, NULL, error);
     if (rc != 0)
         return rc;
-    (void)snprintf(members, sizeof members, "%s_members", config->cluster_stream);
-    rc = mend(stream.context, config->cluster_stream, config, error);
+    for (unsigned i = 0; rc == 0 && i < streams; i++) {
+        nb_standing_name(config->cluster_stream, streams, i, name);
+        rc = mend(stream.context, name, config, error);
+    }
+    (void)snprintf(name, sizeof name, "%s_members", config->cluster_stream);
     if (rc == 0)
-        rc = mend(stream.context, members, config, error);
+        rc = mend(stream.context, name, config, error);
     nb_stream_close(&stream);
     nats_Close();
     return rc;

@@ -55,7 +55,7 @@ static int write_members(struct nb_nodes *nodes, struct nb_buffer *out)
                                  "the node has told last.\n"
                                  "# TYPE bayesd_cluster_member_applied gauge\n");
     for (k = 0; rc == 0 && k < count; k++)
-        rc = write_member(&list[k], "applied", (double)list[k].said.applied, out);
+        rc = write_member(&list[k], "applied", (double)nb_member_applied(&list[k].said), out);
     if (rc == 0)
         rc = nb_buffer_puts(out, "# HELP bayesd_cluster_member_silent_seconds Time since the "
                                  "node's last word.\n"

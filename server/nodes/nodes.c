@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread finds the stream and follows it; whatever goes wrong with the stream, it begins anew
- * from what it has delivered.
+ * One thread for each stream finds it and follows it; whatever goes wrong with the stream, it
+ * begins anew from what it has delivered.
  */
 #include "server/nodes/nodes.h"
 
@@ -36,45 +36,85 @@ static void rest(void)
 }
 
 /* A stream that does not answer is no reason to take back that this node must not follow it. */
-static void say(struct nb_nodes *n, bool is_refused, const struct nb_error *why)
+static void say(struct nb_lane *l, bool is_refused, const struct nb_error *why)
 {
-    pthread_mutex_lock(&n->lock);
-    if (n->is_refused && why->code == NB_STOPPING) {
-        pthread_mutex_unlock(&n->lock);
+    pthread_mutex_lock(&l->lock);
+    if (l->is_refused && why->code == NB_STOPPING) {
+        pthread_mutex_unlock(&l->lock);
         return;
     }
-    bool is_new = strcmp(n->reason, why->text) != 0;
-    (void)snprintf(n->reason, sizeof n->reason, "%s", why->text);
-    n->is_refused = is_refused;
-    pthread_mutex_unlock(&n->lock);
+    bool is_new = strcmp(l->reason, why->text) != 0;
+    (void)snprintf(l->reason, sizeof l->reason, "%s", why->text);
+    l->is_refused = is_refused;
+    pthread_mutex_unlock(&l->lock);
     if (is_new && why->text[0] != '\0')
         nb_log(is_refused ? NB_LOG_ERROR : NB_LOG_WARNING, "cluster: %s", why->text);
 }
 
-static void *nodes_main(void *argument)
+static void *lane_main(void *argument)
 {
-    struct nb_nodes *n = argument;
+    struct nb_lane *l = argument;
     struct nb_following f = {.gap = 0};
-    while (!atomic_load(&n->stops)) {
+    while (!atomic_load(&l->nodes->stops)) {
         struct nb_error why = {0};
-        int rc = nb_place_find(n, &why);
+        int rc = nb_place_find(l, &why);
         if (rc == 0) {
-            say(n, false, &why);
-            rc = nb_follow(n, &f, &why);
+            say(l, false, &why);
+            rc = nb_follow(l, &f, &why);
         }
         if (rc != 0) {
-            say(n, rc != NB_STOPPING, &why);
-            nb_nodes_queue_set(n, rc != NB_STOPPING ? NB_QUEUE_FORBIDDEN : NB_QUEUE_AWAY);
+            say(l, rc != NB_STOPPING, &why);
+            nb_nodes_queue_set(l, rc != NB_STOPPING ? NB_QUEUE_FORBIDDEN : NB_QUEUE_AWAY);
         }
-        if (n->replica != NULL)
-            nb_replica_tick(n->replica);
-        if (!atomic_load(&n->stops))
+        if (l->replica != NULL)
+            nb_replica_tick(l->replica);
+        if (!atomic_load(&l->nodes->stops))
             rest();
     }
     return NULL;
 }
 
 /* ---- start and stop -------------------------------------------------------------------------- */
+
+static int lane_start(struct nb_nodes *n, unsigned which, struct nb_error *error)
+{
+    struct nb_lane *l = &n->lanes[which];
+    l->nodes = n;
+    l->which = which;
+    nb_standing_name(n->config->cluster_stream, n->lane_count, which, l->name);
+    (void)snprintf(l->reason, sizeof l->reason, "it has not found the stream yet");
+    atomic_store(&l->last, atomic_load(&n->engine->standing.places[which].applied));
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_rwlock_init(&l->using, NULL);
+    int rc = pthread_create(&l->thread, NULL, lane_main, l);
+    l->is_started = rc == 0;
+    return rc == 0 ? 0 : nb_error_errno(error, rc, "starting the thread that follows the cluster");
+}
+
+static void lane_stop(struct nb_lane *l)
+{
+    if (!l->is_started)
+        return;
+    pthread_rwlock_rdlock(&l->using);
+    if (l->replica != NULL)
+        nb_replica_stop(l->replica);
+    pthread_rwlock_unlock(&l->using);
+    (void)pthread_join(l->thread, NULL); /* it fails for an invalid thread only */
+    pthread_rwlock_wrlock(&l->using);
+    struct nb_replica *replica = l->replica;
+    l->replica = NULL;
+    pthread_rwlock_unlock(&l->using);
+    nb_replica_free(&replica);
+}
+
+/* When no thread of the library is there any more. */
+static void lane_free(struct nb_lane *l)
+{
+    if (!l->is_started)
+        return;
+    pthread_rwlock_destroy(&l->using);
+    pthread_mutex_destroy(&l->lock);
+}
 
 int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
                    struct nb_nodes **nodes, struct nb_error *error)
@@ -89,27 +129,16 @@ int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
         free(n);
         return nb_error_no_memory(error);
     }
+    n->lane_count = (unsigned)config->cluster_streams;
     pthread_mutex_init(&n->lock, NULL);
-    pthread_rwlock_init(&n->using, NULL);
     n->kinds = NB_OPERATION_KINDS; /* until it has heard of the others */
     nb_place_identify(n);
-    atomic_store(&n->last, atomic_load(&engine->standing.applied));
-    (void)snprintf(n->reason, sizeof n->reason, "it has not found the stream yet");
     int rc = nb_nodes_queue_open(n, error);
-    if (rc != 0) {
-        nb_known_free(&n->known);
-        free(n);
-        return rc;
-    }
-    rc = pthread_create(&n->thread, NULL, nodes_main, n);
-    if (rc != 0) {
-        nb_queue_free(&n->queue);
-        nb_known_free(&n->known);
-        free(n);
-        return nb_error_errno(error, rc, "starting the thread that follows the cluster");
-    }
+    for (unsigned i = 0; rc == 0 && i < n->lane_count; i++)
+        rc = lane_start(n, i, error);
+    if (rc == 0)
+        rc = nb_members_start(n, &n->members, error);
     *nodes = n;
-    rc = nb_members_start(n, &n->members, error);
     if (rc != 0)
         nb_nodes_stop(nodes);
     return rc;
@@ -122,22 +151,16 @@ void nb_nodes_stop(struct nb_nodes **nodes)
     if (n == NULL)
         return;
     atomic_store(&n->stops, true);
-    pthread_rwlock_rdlock(&n->using);
-    if (n->replica != NULL)
-        nb_replica_stop(n->replica);
-    pthread_rwlock_unlock(&n->using);
-    (void)pthread_join(n->thread, NULL); /* it fails for an invalid thread only */
     nb_members_stop(&n->members);
-    pthread_rwlock_wrlock(&n->using);
-    struct nb_replica *replica = n->replica;
-    n->replica = NULL;
-    pthread_rwlock_unlock(&n->using);
-    nb_replica_free(&replica);
+    for (unsigned i = 0; i < n->lane_count; i++)
+        lane_stop(&n->lanes[i]);
     nb_queue_free(&n->queue);
-    nb_stream_close(&n->stream);
+    for (unsigned i = 0; i < n->lane_count; i++)
+        nb_stream_close(&n->lanes[i].stream);
     nats_Close();
+    for (unsigned i = 0; i < n->lane_count; i++)
+        lane_free(&n->lanes[i]);
     nb_known_free(&n->known);
-    pthread_rwlock_destroy(&n->using);
     pthread_mutex_destroy(&n->lock);
     free(n);
 }
@@ -154,26 +177,67 @@ static void add_queue(struct nb_nodes *n, struct nb_nodes_state *state)
     state->queue_refused = queue.refused;
 }
 
+static void state_of(struct nb_lane *l, struct nb_lane_state *state)
+{
+    uint64_t applied = atomic_load(&l->nodes->engine->standing.places[l->which].applied);
+    uint64_t last = atomic_load(&l->last);
+    *state = (struct nb_lane_state){.name = l->name,
+                                    .connected = atomic_load(&l->is_following),
+                                    .applied = applied,
+                                    .behind = last > applied ? last - applied : 0};
+}
+
+/* Of the stream that has the fewest. */
+static void add_copies(struct nb_lane *l, struct nb_nodes_state *state)
+{
+    unsigned copies = atomic_load(&l->copies);
+    if (l->which == 0 || copies < state->copies)
+        state->copies = copies;
+    if (state->warning[0] == '\0')
+        nb_place_warning(l, state->warning);
+}
+
+/* What is wrong with one of them is wrong with all; a refusal goes before what may pass. */
+static void add_reason(struct nb_lane *l, struct nb_nodes_state *state)
+{
+    uint64_t applied = atomic_load(&l->nodes->engine->standing.places[l->which].applied);
+    int64_t now = nb_clock_now() * INT64_C(1000000);
+    pthread_mutex_lock(&l->lock);
+    uint64_t lag = (uint64_t)nb_lag_of(&l->lag, applied, atomic_load(&l->last), now);
+    state->lag_nanoseconds = lag > state->lag_nanoseconds ? lag : state->lag_nanoseconds;
+    if (state->reason[0] == '\0' || (l->is_refused && !state->is_refused))
+        (void)snprintf(state->reason, sizeof state->reason, "%s", l->reason);
+    state->is_refused |= l->is_refused;
+    pthread_mutex_unlock(&l->lock);
+}
+
 void nb_nodes_state(struct nb_nodes *n, struct nb_nodes_state *state)
 {
-    uint64_t applied = atomic_load(&n->engine->standing.applied);
-    uint64_t last = atomic_load(&n->last);
-    *state = (struct nb_nodes_state){.connected = atomic_load(&n->is_following),
-                                     .is_outrun = atomic_load(&n->is_outrun),
+    *state = (struct nb_nodes_state){.connected = true,
                                      .stream = n->config->cluster_stream,
-                                     .applied = applied,
-                                     .behind = last > applied ? last - applied : 0,
                                      .publishing = &n->publishing,
-                                     .copies = atomic_load(&n->copies),
                                      .copies_wanted = (unsigned)n->config->cluster_replicas};
+    for (unsigned i = 0; i < n->lane_count; i++) {
+        struct nb_lane_state one;
+        state_of(&n->lanes[i], &one);
+        state->connected &= one.connected;
+        state->applied += one.applied;
+        state->behind += one.behind;
+        state->is_outrun |= atomic_load(&n->lanes[i].is_outrun);
+        add_copies(&n->lanes[i], state);
+        add_reason(&n->lanes[i], state);
+    }
     add_queue(n, state);
-    nb_place_warning(n, state->warning);
-    pthread_mutex_lock(&n->lock);
-    state->lag_nanoseconds =
-        (uint64_t)nb_lag_of(&n->lag, applied, last, nb_clock_now() * INT64_C(1000000));
-    state->is_refused = n->is_refused;
-    (void)snprintf(state->reason, sizeof state->reason, "%s", n->reason);
-    pthread_mutex_unlock(&n->lock);
+}
+
+unsigned nb_nodes_lanes(struct nb_nodes *n)
+{
+    return n->lane_count;
+}
+
+void nb_nodes_lane(struct nb_nodes *n, unsigned which, struct nb_lane_state *state)
+{
+    state_of(&n->lanes[which], state);
 }
 
 #else
@@ -197,6 +261,19 @@ void nb_nodes_state(struct nb_nodes *nodes, struct nb_nodes_state *state)
 {
     (void)nodes;
     *state = (struct nb_nodes_state){.stream = ""};
+}
+
+unsigned nb_nodes_lanes(struct nb_nodes *nodes)
+{
+    (void)nodes;
+    return 1;
+}
+
+void nb_nodes_lane(struct nb_nodes *nodes, unsigned which, struct nb_lane_state *state)
+{
+    (void)nodes;
+    (void)which;
+    *state = (struct nb_lane_state){.name = ""};
 }
 
 #endif

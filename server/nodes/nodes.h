@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This node's place among those that share a stream of NATS JetStream: connects, publishes,
+ * This node's place among those that share streams of NATS JetStream: connects, publishes,
  * follows, and says how it stands. The only includer of the library; a build without the library
  * refuses to start with [cluster]. Any thread, except where a function says otherwise.
  */
@@ -30,12 +30,12 @@ int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
 void nb_nodes_stop(struct nb_nodes **nodes);
 
 struct nb_nodes_state {
-    bool connected;  /* to a NATS server, and it has followed the stream so far */
+    bool connected;  /* to a NATS server, and it has followed all streams so far */
     bool is_outrun;  /* the stream begins after what it has: it needs the store of another node */
     bool is_refused; /* it must not follow, because: */
     char reason[NB_ERROR_TEXT];
     const char *stream;
-    uint64_t applied, behind;
+    uint64_t applied, behind;      /* the sums of all streams */
     uint64_t lag_nanoseconds;      /* nb_lag_of */
     struct nb_latency *publishing; /* until a majority had a change; borrowed, NULL: none */
     unsigned copies;               /* of the stream, that are whole; 0: it is not known */
@@ -45,5 +45,14 @@ struct nb_nodes_state {
     uint64_t queued, queued_bytes, queue_refused; /* struct nb_queue_state */
 };
 void nb_nodes_state(struct nb_nodes *nodes, struct nb_nodes_state *state);
+
+/* How many streams there are, and how one of them stands. */
+struct nb_lane_state {
+    const char *name;
+    bool connected;
+    uint64_t applied, behind;
+};
+unsigned nb_nodes_lanes(struct nb_nodes *nodes);
+void nb_nodes_lane(struct nb_nodes *nodes, unsigned which, struct nb_lane_state *state);
 
 #endif

@@ -16,33 +16,46 @@ struct nb_config;
 struct nb_engine;
 struct nb_known;
 struct nb_members;
+struct nb_nodes;
 struct nb_queue;
 struct nb_replica;
+
+/* One of the streams, which a thread of its own follows, on a connection of its own. */
+struct nb_lane {
+    struct nb_nodes *nodes;
+    unsigned which;
+    char name[NB_STREAM_FULL_MOST + 1];
+    pthread_t thread;
+    bool is_started; /* the thread */
+    atomic_bool is_following;
+    atomic_bool is_outrun;        /* the stream begins after what this node has */
+    atomic_uint_fast64_t last;    /* of the stream */
+    atomic_uint copies, replicas; /* that are whole, and that the stream is to have; 0: unknown */
+    pthread_mutex_t lock;         /* of what follows */
+    char reason[NB_ERROR_TEXT];
+    struct nb_lag lag;
+    bool is_refused;
+    pthread_rwlock_t using; /* held while `stream` and `replica` are used by other threads */
+    struct nb_stream stream;
+    struct nb_replica *replica;
+    uint64_t created; /* of the stream; the thread's */
+};
 
 struct nb_nodes {
     struct nb_engine *engine;
     const struct nb_config *config;
-    pthread_t thread;
-    atomic_bool stops, is_following;
-    atomic_bool is_outrun;        /* the stream begins after what this node has */
-    atomic_uint_fast64_t last;    /* of the stream */
-    atomic_uint copies, replicas; /* that are whole, and that the stream is to have; 0: unknown */
+    atomic_bool stops;
     struct nb_latency publishing;
     char identity[256];
-    pthread_mutex_t lock; /* of what follows */
-    char reason[NB_ERROR_TEXT];
-    struct nb_lag lag;
-    bool is_refused;
+    pthread_mutex_t lock;   /* of what follows */
     uint32_t kinds;         /* of operations that all members know, and ... */
     char oldest[80];        /* ... the name of the one that knows no more */
-    pthread_rwlock_t using; /* held while `stream` and `replica` are used by other threads */
-    struct nb_stream stream;
-    struct nb_replica *replica;
+    uint64_t refused;       /* of the queue, that were logged */
     struct nb_queue *queue; /* NULL: changes are not kept while the stream is away */
-    uint64_t refused;       /* of the queue, that were logged; the thread's, as the next */
-    uint64_t created;       /* of the stream; the thread's */
     struct nb_members *members;
     struct nb_known *known;
+    unsigned lane_count;
+    struct nb_lane lanes[NB_STREAMS_MOST];
 };
 
 #endif

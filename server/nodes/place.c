@@ -22,16 +22,16 @@ void nb_place_identify(struct nb_nodes *n)
     nb_key_content_id(&n->engine->key, 0xFE, "cluster", 7, key);
     (void)snprintf(n->identity, sizeof n->identity,
                    "bayesd format=%d tokenizer=%d apply=%d key=%.16s labels=%u models=%u "
-                   "quarantine=%llu/%llu",
+                   "quarantine=%llu/%llu streams=%u",
                    NB_OPERATION_FORMAT, NB_TOKENIZER_VERSION, NB_APPLY_VERSION, key, s->labels,
                    s->models, (unsigned long long)s->quarantine_documents,
-                   (unsigned long long)s->quarantine_bytes);
+                   (unsigned long long)s->quarantine_bytes, s->streams);
 }
 
 static int hash_at(void *user, uint64_t position, uint64_t *hash, struct nb_error *error)
 {
-    struct nb_nodes *n = user;
-    return nb_stream_hash(&n->stream, n->config, position, hash, error);
+    struct nb_lane *l = user;
+    return nb_stream_hash(&l->stream, position, hash, error);
 }
 
 static void warn(void *user, const struct nb_error *why)
@@ -48,132 +48,133 @@ static uint64_t member_of(const struct nb_config *config)
     return nb_chain_hash(host, nb_string_of(config->data));
 }
 
-static int make_replica(struct nb_nodes *n, const struct nb_stream_state *state,
+static int make_replica(struct nb_lane *l, const struct nb_stream_state *state,
                         struct nb_error *error)
 {
-    int64_t most = natsConnection_GetMaxPayload(n->stream.connection);
+    int64_t most = natsConnection_GetMaxPayload(l->stream.connection);
     enum { HEADERS = 512 };
     const struct nb_replica_settings settings = {
         .publish = nb_publish,
         .hash_at = hash_at,
         .warn = warn,
-        .user = n,
-        .queue = n->queue,
+        .user = l,
+        .stream = l->which,
+        .queue = l->nodes->queue,
         .message_most = most > HEADERS ? (size_t)most - HEADERS : 0,
-        .member = member_of(n->config),
-        .patience = n->config->cluster_patience * UINT64_C(1000000000)};
+        .member = member_of(l->nodes->config),
+        .patience = l->nodes->config->cluster_patience * UINT64_C(1000000000)};
     struct nb_replica *replica = NULL;
-    int rc = nb_replica_new(n->engine, &settings, nb_string_of(n->config->cluster_stream),
-                            state->created, state->last, &replica, error);
+    int rc =
+        nb_replica_new(l->nodes->engine, &settings, nb_string_of(l->nodes->config->cluster_stream),
+                       state->created, state->last, &replica, error);
     if (rc != 0)
         return rc;
-    pthread_rwlock_wrlock(&n->using);
-    n->replica = replica;
-    pthread_rwlock_unlock(&n->using);
-    n->created = state->created;
+    pthread_rwlock_wrlock(&l->using);
+    l->replica = replica;
+    pthread_rwlock_unlock(&l->using);
+    l->created = state->created;
     return 0;
 }
 
 /* A stream that has lost its end may be as long again by now: the change that this node has made
  * last must still be the one at its place. */
-static int check_last(struct nb_nodes *n, uint64_t at, struct nb_error *error)
+static int check_last(struct nb_lane *l, uint64_t at, struct nb_error *error)
 {
     uint64_t hash;
-    int rc = nb_stream_hash(&n->stream, n->config, at, &hash, error);
+    int rc = nb_stream_hash(&l->stream, at, &hash, error);
     if (rc == NB_NOT_FOUND)
         return 0;
-    if (rc == 0 && hash != nb_replica_delivered_hash(n->replica))
+    if (rc == 0 && hash != nb_replica_delivered_hash(l->replica))
         rc = nb_error_set(error, NB_CONFLICT,
                           "the stream '%s' has another change at %llu than this node: its NATS "
                           "servers have lost some, and went on; give this node an empty store, or "
                           "the backup of another node",
-                          n->config->cluster_stream, (unsigned long long)at);
+                          l->name, (unsigned long long)at);
     return rc;
 }
 
-void nb_place_warning(struct nb_nodes *n, char text[NB_ERROR_TEXT])
+void nb_place_warning(struct nb_lane *l, char text[NB_ERROR_TEXT])
 {
-    unsigned replicas = atomic_load(&n->replicas);
+    unsigned replicas = atomic_load(&l->replicas);
     text[0] = '\0';
-    if (replicas != 0 && replicas < n->config->cluster_replicas)
+    if (replicas != 0 && replicas < l->nodes->config->cluster_replicas)
         (void)snprintf(text, NB_ERROR_TEXT,
                        "the stream '%s' is kept by %u NATS server%s, and [cluster] replicas is %u: "
                        "call bayesd --mend-stream, which may have been interrupted",
-                       n->config->cluster_stream, replicas, replicas == 1 ? "" : "s",
-                       (unsigned)n->config->cluster_replicas);
+                       l->name, replicas, replicas == 1 ? "" : "s",
+                       (unsigned)l->nodes->config->cluster_replicas);
 }
 
-static void note_copies(struct nb_nodes *n, const struct nb_stream_state *state)
+static void note_copies(struct nb_lane *l, const struct nb_stream_state *state)
 {
     char text[NB_ERROR_TEXT];
-    atomic_store(&n->copies, state->copies);
-    if (atomic_exchange(&n->replicas, state->replicas) == state->replicas)
+    atomic_store(&l->copies, state->copies);
+    if (atomic_exchange(&l->replicas, state->replicas) == state->replicas)
         return;
-    nb_place_warning(n, text);
+    nb_place_warning(l, text);
     if (text[0] != '\0')
         nb_log(NB_LOG_WARNING, "cluster: %s", text);
 }
 
-int nb_place_check(struct nb_nodes *n, const struct nb_stream_state *state, struct nb_error *error)
+int nb_place_check(struct nb_lane *l, const struct nb_stream_state *state, struct nb_error *error)
 {
-    uint64_t at = nb_replica_delivered(n->replica);
-    note_copies(n, state);
+    uint64_t at = nb_replica_delivered(l->replica);
+    note_copies(l, state);
     uint64_t needs = at == 0 ? 1 : at; /* also the last that it has: whether it is the same there */
-    if (state->created != n->created && at == 0) {
-        int rc = nb_replica_begin(n->replica, state->created, state->last, error);
+    if (state->created != l->created && at == 0) {
+        int rc = nb_replica_begin(l->replica, state->created, state->last, error);
         if (rc != 0)
             return rc;
-        n->created = state->created;
+        l->created = state->created;
     }
-    if (state->created != n->created)
+    if (state->created != l->created)
         return nb_error_set(error, NB_CONFLICT,
                             "the stream '%s' was made anew since this node has followed it",
-                            n->config->cluster_stream);
+                            l->name);
     if (state->last < at)
         return nb_error_set(error, NB_CONFLICT,
                             "this node has %llu changes of the stream '%s', which has only %llu "
                             "now: its NATS servers have lost some",
-                            (unsigned long long)at, n->config->cluster_stream,
-                            (unsigned long long)state->last);
+                            (unsigned long long)at, l->name, (unsigned long long)state->last);
     bool is_emptied = state->first > state->last && at == state->last;
     bool is_outrun = state->first > needs && !is_emptied;
-    atomic_store(&n->is_outrun, is_outrun);
+    atomic_store(&l->is_outrun, is_outrun);
     if (is_outrun)
-        return nb_error_set(
-            error, NB_CONFLICT, "the stream '%s' begins at %llu now, and this node needs %llu: %s",
-            n->config->cluster_stream, (unsigned long long)state->first, (unsigned long long)needs,
-            n->config->cluster_peers[0] != '\0'
-                ? "it takes the store of another node (peers)"
-                : "name other nodes in [cluster] peers, of which it takes the "
-                  "store, or call bayesd --join with an empty directory");
-    atomic_store(&n->last, state->last);
-    return at > 0 && at >= state->first ? check_last(n, at, error) : 0;
+        return nb_error_set(error, NB_CONFLICT,
+                            "the stream '%s' begins at %llu now, and this node needs %llu: %s",
+                            l->name, (unsigned long long)state->first, (unsigned long long)needs,
+                            l->nodes->config->cluster_peers[0] != '\0'
+                                ? "it takes the store of another node (peers)"
+                                : "name other nodes in [cluster] peers, of which it takes the "
+                                  "store, or call bayesd --join with an empty directory");
+    atomic_store(&l->last, state->last);
+    return at > 0 && at >= state->first ? check_last(l, at, error) : 0;
 }
 
-int nb_place_find(struct nb_nodes *n, struct nb_error *error)
+int nb_place_find(struct nb_lane *l, struct nb_error *error)
 {
     struct nb_stream_state state;
     struct nb_stream stream;
     int rc = 0;
-    if (n->stream.connection == NULL) {
-        rc = nb_stream_open(&stream, n->config, nb_publish_acknowledged, n, error);
+    if (l->stream.connection == NULL) {
+        rc = nb_stream_open(&stream, l->nodes->config, l->which, nb_publish_acknowledged, l, error);
         if (rc != 0)
             return rc;
-        pthread_rwlock_wrlock(&n->using);
-        n->stream = stream;
-        pthread_rwlock_unlock(&n->using);
+        pthread_rwlock_wrlock(&l->using);
+        l->stream = stream;
+        pthread_rwlock_unlock(&l->using);
     }
     /* Servers that have just started may not know the stream yet: who belongs to it does not make
      * another one in its place. */
-    if (n->engine->standing.is_known)
-        rc = nb_stream_find(&n->stream, n->config, NULL, &state, error);
+    if (l->nodes->engine->standing.places[l->which].created != 0)
+        rc = nb_stream_find(&l->stream, l->nodes->config, NULL, &state, error);
     if (rc == 0)
-        rc = nb_stream_find(&n->stream, n->config, n->identity, &state, error);
-    if (rc == 0 && n->replica == NULL)
-        rc = make_replica(n, &state, error);
+        rc = nb_stream_find(&l->stream, l->nodes->config, l->nodes->identity, &state, error);
+    if (rc == 0 && l->replica == NULL)
+        rc = make_replica(l, &state, error);
     if (rc == 0)
-        rc = nb_place_check(n, &state, error);
-    return rc == 0 ? nb_replica_verify(n->replica, error) : rc;
+        rc = nb_place_check(l, &state, error);
+    return rc == 0 ? nb_replica_verify(l->replica, error) : rc;
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the stream is the one of this node, and goes on where it is. On the node's thread. For
+ * Whether the stream is the one of this node, and goes on where it is. On the lane's thread. For
  * server/nodes alone, in a build with the library.
  */
 #ifndef NB_SERVER_NODES_PLACE_H
@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 
+struct nb_lane;
 struct nb_nodes;
 struct nb_stream_state;
 
@@ -15,12 +16,12 @@ struct nb_stream_state;
 void nb_place_identify(struct nb_nodes *nodes);
 /* Connects, unless it is connected, finds or makes the stream, and makes the engine its replica.
  * Returns 0, NB_STOPPING (a later try may succeed) or a code: this node must not follow. */
-int nb_place_find(struct nb_nodes *nodes, struct nb_error *error);
+int nb_place_find(struct nb_lane *lane, struct nb_error *error);
 /* Looks whether the stream goes on where this node is. Returns as nb_place_find. */
-int nb_place_check(struct nb_nodes *nodes, const struct nb_stream_state *state,
+int nb_place_check(struct nb_lane *lane, const struct nb_stream_state *state,
                    struct nb_error *error);
 
 /* Writes what an administrator should know of the stream, or "". Any thread. */
-void nb_place_warning(struct nb_nodes *nodes, char text[NB_ERROR_TEXT]);
+void nb_place_warning(struct nb_lane *lane, char text[NB_ERROR_TEXT]);
 
 #endif

@@ -12,7 +12,7 @@
 
 struct nb_witness;
 
-/* As `publish` of nb_replica_settings; `user` is the struct nb_nodes. */
+/* As `publish` of nb_replica_settings; `user` is the struct nb_lane. */
 int nb_publish(void *user, const char *id, const struct nb_witness *witness, struct nb_string bytes,
                struct nb_error *error);
 /* For nb_stream_open: a message was acknowledged, or not. On a thread of the library. */

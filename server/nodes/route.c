@@ -16,22 +16,53 @@
 int nb_route_digest(struct nb_request *request, struct nb_error *error)
 {
     struct nb_digest digest;
+    struct nb_server *server = request->server;
+    unsigned streams = server->nodes == NULL ? 1 : nb_nodes_lanes(server->nodes);
     uint64_t at = 0;
+    uint64_t which = 0;
     int rc = nb_request_query_count(request, "at", 0, UINT64_MAX, &at, error);
+    if (rc == 0)
+        rc = nb_request_query_count(request, "stream", 0, streams - 1, &which, error);
+    if (at > 0) /* it says which */
+        which = at % streams;
     if (rc == 0 && at > 0)
         do
             rc = nb_catch_up_look(request, at, error);
         while (rc == NB_WAIT); /* on a thread for long work */
     if (rc == 0)
-        rc = nb_digest(request->server->engine, at, &digest, error);
+        rc = nb_digest(server->engine, (unsigned)which, at, &digest, error);
     if (rc != 0)
         return rc;
     struct nb_emitter e = nb_emit_begin(&request->reply.body);
     nb_emit_open(&e, '{');
     nb_emit_member_u64(&e, "number", digest.number);
     nb_emit_member_text(&e, "digest", digest.digits);
+    if (streams > 1)
+        nb_emit_member_u64(&e, "stream", which);
     nb_emit_close(&e, '}');
     return nb_reply_written(request, nb_emit_end(&e), error);
+}
+
+/* Of several streams each. */
+static void emit_lanes(struct nb_emitter *e, struct nb_nodes *nodes)
+{
+    struct nb_lane_state one;
+    unsigned count = nb_nodes_lanes(nodes);
+    if (count == 1)
+        return;
+    nb_emit_key(e, "streams");
+    nb_emit_open(e, '[');
+    for (unsigned i = 0; i < count; i++) {
+        nb_nodes_lane(nodes, i, &one);
+        nb_emit_open(e, '{');
+        nb_emit_member_text(e, "stream", one.name);
+        nb_emit_key(e, "connected");
+        nb_emit_bool(e, one.connected);
+        nb_emit_member_u64(e, "applied", one.applied);
+        nb_emit_member_u64(e, "behind", one.behind);
+        nb_emit_close(e, '}');
+    }
+    nb_emit_close(e, ']');
 }
 
 void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes)
@@ -45,6 +76,7 @@ void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes)
     nb_emit_member_u64(e, "applied", state.applied);
     nb_emit_member_u64(e, "behind", state.behind);
     nb_emit_member_text(e, "stream", state.stream);
+    emit_lanes(e, nodes);
     if (state.copies > 0)
         nb_emit_member_u64(e, "copies", state.copies);
     if (state.warning[0] != '\0')
@@ -64,8 +96,9 @@ static void emit_member(struct nb_emitter *e, const struct nb_known_member *m, u
     nb_emit_flag(e, "self", m->is_self);
     if (said->url[0] != '\0')
         nb_emit_member_text(e, "url", said->url);
-    nb_emit_member_u64(e, "applied", said->applied);
-    nb_emit_member_u64(e, "behind", last > said->applied ? last - said->applied : 0);
+    uint64_t applied = nb_member_applied(said);
+    nb_emit_member_u64(e, "applied", applied);
+    nb_emit_member_u64(e, "behind", last > applied ? last - applied : 0);
     nb_emit_member_u64(e, "seconds", (uint64_t)(m->silence / 1000000000));
     if (m->agrees >= 0) {
         nb_emit_key(e, "agrees");

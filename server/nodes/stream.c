@@ -77,12 +77,21 @@ static natsStatus set_options(natsOptions *options, const struct nb_config *conf
     return s == NATS_OK ? set_tls(options, config) : s;
 }
 
-int nb_stream_open(struct nb_stream *stream, const struct nb_config *config, jsPubAckHandler on_ack,
-                   void *user, struct nb_error *error)
+/* Below one name, which is what the accounts of the NATS servers may use. */
+static void name_stream(struct nb_stream *stream, const struct nb_config *config, unsigned which)
+{
+    unsigned streams = (unsigned)config->cluster_streams;
+    nb_standing_name(config->cluster_stream, streams, which, stream->name);
+    (void)snprintf(stream->subject, sizeof stream->subject,
+                   streams > 1 ? "%s.changes.%u" : "%s.changes", config->cluster_stream, which);
+}
+
+int nb_stream_open(struct nb_stream *stream, const struct nb_config *config, unsigned which,
+                   jsPubAckHandler on_ack, void *user, struct nb_error *error)
 {
     jsOptions options;
     *stream = (struct nb_stream){.options = NULL};
-    (void)snprintf(stream->subject, sizeof stream->subject, "%s.changes", config->cluster_stream);
+    name_stream(stream, config, which);
     natsStatus s = natsOptions_Create(&stream->options);
     if (s == NATS_OK)
         s = set_options(stream->options, config);
@@ -145,7 +154,7 @@ static natsStatus make(struct nb_stream *stream, const struct nb_config *config,
     jsStreamConfig wanted;
     const char *subjects[] = {stream->subject};
     natsStatus s = jsStreamConfig_Init(&wanted);
-    wanted.Name = config->cluster_stream;
+    wanted.Name = stream->name;
     wanted.Description = identity;
     wanted.Subjects = subjects;
     wanted.SubjectsLen = 1;
@@ -174,11 +183,11 @@ int nb_stream_find(struct nb_stream *stream, const struct nb_config *config, con
                    struct nb_stream_state *state, struct nb_error *error)
 {
     jsStreamInfo *info = NULL;
-    natsStatus s = js_GetStreamInfo(&info, stream->context, config->cluster_stream, NULL, NULL);
+    natsStatus s = js_GetStreamInfo(&info, stream->context, stream->name, NULL, NULL);
     if (s == NATS_NOT_FOUND && identity != NULL) {
         s = make(stream, config, identity);
         if (s == NATS_OK) /* when it was made is what all nodes are told, not only this one */
-            s = js_GetStreamInfo(&info, stream->context, config->cluster_stream, NULL, NULL);
+            s = js_GetStreamInfo(&info, stream->context, stream->name, NULL, NULL);
     }
     if (s != NATS_OK)
         return nb_stream_error(s, "the stream does not answer", error);
@@ -188,7 +197,7 @@ int nb_stream_find(struct nb_stream *stream, const struct nb_config *config, con
         rc = nb_error_set(error, NB_CONFLICT,
                           "the stream '%s' is of nodes with other versions, another key or other "
                           "limits: it says \"%s\", and this node \"%s\"",
-                          config->cluster_stream, there, identity);
+                          stream->name, there, identity);
     *state = (struct nb_stream_state){.created = (uint64_t)info->Created,
                                       .first = info->State.FirstSeq,
                                       .last = info->State.LastSeq,
@@ -198,32 +207,31 @@ int nb_stream_find(struct nb_stream *stream, const struct nb_config *config, con
     return rc;
 }
 
-static int get(struct nb_stream *stream, const struct nb_config *config, uint64_t position,
-               natsMsg **message, struct nb_error *error)
+static int get(struct nb_stream *stream, uint64_t position, natsMsg **message,
+               struct nb_error *error)
 {
-    natsStatus s =
-        js_GetMsg(message, stream->context, config->cluster_stream, position, NULL, NULL);
+    natsStatus s = js_GetMsg(message, stream->context, stream->name, position, NULL, NULL);
     if (s == NATS_NOT_FOUND)
         return NB_NOT_FOUND;
     return s == NATS_OK ? 0 : nb_stream_error(s, "the stream does not answer", error);
 }
 
-int nb_stream_time(struct nb_stream *stream, const struct nb_config *config, uint64_t position,
-                   int64_t *time, struct nb_error *error)
+int nb_stream_time(struct nb_stream *stream, uint64_t position, int64_t *time,
+                   struct nb_error *error)
 {
     natsMsg *message = NULL;
-    int rc = get(stream, config, position, &message, error);
+    int rc = get(stream, position, &message, error);
     if (rc == 0)
         *time = natsMsg_GetTime(message);
     natsMsg_Destroy(message);
     return rc;
 }
 
-int nb_stream_hash(struct nb_stream *stream, const struct nb_config *config, uint64_t position,
-                   uint64_t *hash, struct nb_error *error)
+int nb_stream_hash(struct nb_stream *stream, uint64_t position, uint64_t *hash,
+                   struct nb_error *error)
 {
     natsMsg *message = NULL;
-    int rc = get(stream, config, position, &message, error);
+    int rc = get(stream, position, &message, error);
     if (rc != 0)
         return rc;
     *hash = nb_chain_hash(
@@ -233,12 +241,12 @@ int nb_stream_hash(struct nb_stream *stream, const struct nb_config *config, uin
     return 0;
 }
 
-int nb_stream_follow(struct nb_stream *stream, const struct nb_config *config, uint64_t from,
-                     natsSubscription **subscription, struct nb_error *error)
+int nb_stream_follow(struct nb_stream *stream, uint64_t from, natsSubscription **subscription,
+                     struct nb_error *error)
 {
     jsSubOptions options;
     natsStatus s = jsSubOptions_Init(&options);
-    options.Stream = config->cluster_stream;
+    options.Stream = stream->name;
     options.Ordered = true;
     options.Config.DeliverPolicy = js_DeliverByStartSequence;
     options.Config.OptStartSeq = from;

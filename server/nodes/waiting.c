@@ -27,17 +27,21 @@ int nb_nodes_queue_open(struct nb_nodes *n, struct nb_error *error)
     return 0;
 }
 
-void nb_nodes_queue_set(struct nb_nodes *n, enum nb_queue_stream stream)
+void nb_nodes_queue_set(struct nb_lane *l, enum nb_queue_stream stream)
 {
+    struct nb_nodes *n = l->nodes;
     struct nb_queue_state state;
     if (n->queue == NULL)
         return;
-    nb_queue_set(n->queue, stream);
+    nb_queue_set(n->queue, l->which, stream);
     nb_queue_state(n->queue, &state);
-    if (state.refused > n->refused)
+    pthread_mutex_lock(&n->lock);
+    uint64_t before = n->refused;
+    n->refused = state.refused > before ? state.refused : before;
+    pthread_mutex_unlock(&n->lock);
+    if (state.refused > before)
         nb_log(NB_LOG_WARNING, "cluster: %llu changes from the outbox were not made, the last: %s",
-               (unsigned long long)(state.refused - n->refused), state.reason);
-    n->refused = state.refused;
+               (unsigned long long)(state.refused - before), state.reason);
 }
 
 #endif

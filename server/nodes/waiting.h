@@ -8,11 +8,12 @@
 
 #include "core/replica/queue.h"
 
+struct nb_lane;
 struct nb_nodes;
 
 /* Opens it in the data directory. Returns 0 or a code. */
 int nb_nodes_queue_open(struct nb_nodes *nodes, struct nb_error *error);
-/* How the stream is now; and logs what was refused. The thread of the nodes. */
-void nb_nodes_queue_set(struct nb_nodes *nodes, enum nb_queue_stream stream);
+/* How the stream is now; and logs what was refused. The lane's thread. */
+void nb_nodes_queue_set(struct nb_lane *lane, enum nb_queue_stream stream);
 
 #endif

@@ -26,14 +26,14 @@ int nb_catch_up_look(const struct nb_request *request, uint64_t number, struct n
     uint64_t patience = server->startup->cluster_patience * UINT64_C(1000000000);
     if (server->nodes == NULL)
         return nb_error_set(error, NB_CONFLICT, "this bayesd is none of several ([cluster])");
-    uint64_t applied = nb_engine_applied(server->engine);
-    if (applied >= number)
+    uint64_t last;
+    if (nb_engine_has_applied(server->engine, number, &last))
         return 0;
     if (nb_clock_monotonic() - request->started > patience || atomic_load(&server->is_cutting))
         return nb_error_set(error, NB_STOPPING,
-                            "this node has applied %llu changes and not %llu yet: ask again later, "
-                            "or another node",
-                            (unsigned long long)applied, (unsigned long long)number);
+                            "this node has come to the change %llu, and not to %llu yet: ask again "
+                            "later, or another node",
+                            (unsigned long long)last, (unsigned long long)number);
     (void)nanosleep(&pause, NULL); /* it may wake early */
     return NB_WAIT;
 }

@@ -124,25 +124,30 @@ def status_of(event, chain):
 class Account:
     """Threads may note at once. `has_numbers`: receipts have them; otherwise one client's order is that of its replies.
     `besides`: models of which it keeps no account. `sweeps_see_all`: a sweep meets all documents that were acknowledged before
-    it was asked for; otherwise those alone that its node had applied then."""
+    it was asked for; otherwise those alone that its node had applied then. `is_one_order`: numbers are of one stream; otherwise those of a model."""
 
-    def __init__(self, has_numbers=True, besides=(), sweeps_see_all=True):
+    def __init__(self, has_numbers=True, besides=(), sweeps_see_all=True, is_one_order=True):
         self.lock, self.has_numbers, self.besides = threading.Lock(), has_numbers, besides
         self.sweeps_see_all = sweeps_see_all
         self.models = {}      # {name: {id: chain}}, as settled last; of a model that is not there: nothing
         self.sure, self.floating = {}, {}  # {name: [Event]}
-        self.highest, self.count, self.clock = 0, itertools.count(1), itertools.count(1)
+        self.is_one_order, self.highest = is_one_order, {}
+        self.count, self.clock = itertools.count(1), itertools.count(1)
         self.requests = {}    # {number: request}: a number is for one request alone
         self.acknowledged = 0
         self.closed = set()   # (model, id) and models of which something is in doubt
         self.faults = []
+
+    def order_of(self, event):
+        """What the numbers of events can be compared in."""
+        return "" if self.is_one_order else event.model
 
     # -- notes of clients
     def sent(self, *events):
         """Before it is sent: it comes after all that was acknowledged until now."""
         with self.lock:
             for event in events:
-                event.after, event.sent = self.highest, next(self.clock)
+                event.after, event.sent = self.highest.get(self.order_of(event), 0), next(self.clock)
         return events
 
     def is_open(self, model, ids=(None,)):
@@ -167,7 +172,8 @@ class Account:
             self.faults.append(f"{event}: {event.after} was acknowledged before it was sent")
         if self.requests.setdefault(event.number, event.source) != event.source:
             self.faults.append(f"{event}: its number is that of {self.requests[event.number]}")
-        self.highest = max(self.highest, event.number)
+        order = self.order_of(event)
+        self.highest[order] = max(self.highest.get(order, 0), event.number)
 
     def doubted(self, *events):
         with self.lock:
@@ -191,10 +197,16 @@ class Account:
 
     def bound(self):
         """What is certain was made before everything that was sent after its reply."""
-        later = sorted((event.sent, event.number) for events in self.sure.values() for event in events)
-        lowest = list(itertools.accumulate((number for _, number in reversed(later)), min))[::-1]
+        sent = {}
+        for event in itertools.chain.from_iterable(self.sure.values()):
+            sent.setdefault(self.order_of(event), []).append((event.sent, event.number))
+        for later in sent.values():
+            later.sort()
+        lowest_of = {order: list(itertools.accumulate((number for _, number in reversed(later)), min))[::-1]
+                     for order, later in sent.items()}
         for events in self.floating.values():
             for event in events:
+                later, lowest = sent.get(self.order_of(event), ()), lowest_of.get(self.order_of(event), ())
                 if event.answered:
                     at = bisect.bisect_right(later, (event.answered, NEVER))
                     event.before = min(lowest[at] if at < len(lowest) else NEVER,

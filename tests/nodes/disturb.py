@@ -2,8 +2,6 @@
 """What happens to the six processes while clients are at work. Each takes its time; Site.heal() ends what lasts."""
 import time
 
-from processes import STREAM
-
 
 def pause(rng, most=2.0):
     """A random moment is what is tested; nothing waits for anything."""
@@ -118,7 +116,7 @@ def another_leader(site, rng, _):
     for _ in range(2):
         with site.connect() as connection:
             try:
-                connection.api("STREAM.LEADER.STEPDOWN." + STREAM, seconds=5)
+                connection.api("STREAM.LEADER.STEPDOWN." + rng.choice(site.stream_names), seconds=5)
             except Exception:  # there is none at this moment; that is well, too
                 pass
         pause(rng, 1)
@@ -137,12 +135,14 @@ def empty_a_server(site, rng, load):
     """Its disk is lost. What a majority has promised is on one other server alone where that one was a part of the
     majority; a server without its disk does not remember its promises, so the others must have all before."""
     with load.paused():
-        site.wait_whole(STREAM)
+        for name in site.stream_names:
+            site.wait_whole(name)
         server = rng.choice(site.servers)
         server.kill()
         server.empty()
         server.start()
-        site.wait_whole(STREAM)
+        for name in site.stream_names:
+            site.wait_whole(name)
     return server
 
 

@@ -193,9 +193,15 @@ class Node(Member):
         """The number of the last change that is on its disk; -1 while it says that it must not follow."""
         return self.ready()[1].get("cluster", {}).get("applied", -1)
 
-    def digest(self):
+    def has(self, number):
+        """Whether it has applied the change of this number, which says in which stream it is."""
+        cluster = self.ready()[1].get("cluster", {})
+        lanes = cluster.get("streams", [cluster])
+        return lanes[number % len(lanes)].get("applied", -1) >= number // len(lanes)
+
+    def digest(self, stream=0):
         """{"number", "digest"} of what it has learned."""
-        return self.client.get("/v1/state/digest").ok().json
+        return self.client.get(f"/v1/state/digest?stream={stream}").ok().json
 
 
 class Site:
@@ -204,6 +210,9 @@ class Site:
 
     def __init__(self, folder, binary=None, nodes=3, clustered=True, linked=True, settings=None, servers=3):
         self.folder, self.is_clustered, self.settings = folder, clustered, settings or {}
+        self.streams = self.settings.get("cluster", {}).get("streams", 1)
+        self.stream_names = [STREAM] if self.streams == 1 else [f"{STREAM}_{which}" for which in range(self.streams)]
+        self.barriers = {}  # of test_nodes: a model of each stream
         self.network = Network()
         self.servers = [NatsServer(f"nats{i}", self.new_folder(f"nats{i}"), linked)
                         for i in range(1, servers + 1)] if clustered else []

@@ -16,7 +16,7 @@ from processes import STREAM
 from test_samples import PASSWORD, Sample
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-BESIDES = ("standing", "barrier", "dumped")
+BESIDES = ("standing", "barrier", "dumped", *(f"barrier{turn}" for turn in range(64)))
 STANDING = path_of(BESIDES[0])
 BARRIER = path_of(BESIDES[1])
 
@@ -42,29 +42,41 @@ def taken(node, path, id, *more):
     return wait_for(made, f"{node.name} takes {id}: {node.ready()}", 30, 0.1)
 
 
-def barrier(site):
+def barrier(site, path=BARRIER):
     """A change by each node, once all of them take changes: the highest number. What was sent before is done then."""
     def is_taken(node):
-        reply = node.client.post(BARRIER + "/train", {"id": node.name, "label": "a", "text": "a"})
+        reply = node.client.post(path + "/train", {"id": node.name, "label": "a", "text": "a"})
         holds(reply.status in (200, 503), reply.body)
         return reply.status == 200 and number_of(reply)
     return max(wait_for(lambda node=node: is_taken(node), f"{node.name} takes changes: {node.ready()}", 15, 0.1)
                for node in site.nodes)
 
 
-def digests_of(site):
+def barriers(site):
+    """The same of each stream."""
+    for turn in range(64):
+        if len(site.barriers) == site.streams:
+            break
+        path = BARRIER if site.streams == 1 else f"{BARRIER}{turn}"
+        site.barriers.setdefault(barrier(site, path) % site.streams, path)
+    equal(len(site.barriers), site.streams, "streams with a model")
+    return [barrier(site, path) for path in site.barriers.values()]
+
+
+def digests_of(site, stream):
     """Of all nodes at one number. They may go on by themselves: weights are fitted anew by changes, too."""
-    found = [node.digest() for node in site.nodes]
+    found = [node.digest(stream) for node in site.nodes]
     return found if len({one["number"] for one in found}) == 1 else None
 
 
 def assert_same(site):
     """All nodes have the same: by their digests at one number, and by what they show. The number of the last change."""
-    number = barrier(site)
-    for node in site.nodes:
-        wait_for(lambda node=node: node.applied() >= number, f"{node.name} has {number}: {node.ready()}", 60, 0.02)
-    found = wait_for(lambda: digests_of(site), "all nodes are at one number", 60, 0.05)
-    equal(len({one["digest"] for one in found}), 1, f"digests {found}")
+    for number in barriers(site):
+        for node in site.nodes:
+            wait_for(lambda node=node, number=number: node.has(number), f"{node.name} has {number}: {node.ready()}", 60, 0.02)
+    for stream in range(site.streams):
+        found = wait_for(lambda stream=stream: digests_of(site, stream), "all nodes are at one number", 60, 0.05)
+        equal(len({one["digest"] for one in found}), 1, f"digests {found}")
     wanted = all_seen(site.nodes[0].client)
     for node in site.nodes[1:]:
         equal(all_seen(node.client), wanted, f"{node.name} beside {site.nodes[0].name}")
@@ -190,12 +202,16 @@ def test_changes_of_models_in_one_order(nodes):
 # ---- disturbed ----------------------------------------------------------------------------------
 def test_mixed_load_and_disturbances(nodes):
     """Clients on all nodes while any of the six processes dies, stands still, loses its disk or is cut off."""
-    rng, site = nodes.random, nodes.site().start()
-    account, default = Account(besides=BESIDES), default_chain(site.nodes[0].client)
+    disturb_a_mixed_load(nodes, nodes.site().start())
+
+
+def disturb_a_mixed_load(nodes, site):
+    rng = nodes.random
+    account, default = Account(besides=BESIDES, is_one_order=site.streams == 1), default_chain(site.nodes[0].client)
     dump = dumped(site.nodes[0].client, BESIDES[2])
     number = number_of(trained(site.nodes[0], STANDING, "one").ok())
     for node in site.nodes:
-        wait_for(lambda node=node: node.applied() >= number, f"{node.name} has the standing model")
+        wait_for(lambda node=node: node.has(number), f"{node.name} has the standing model")
     for turn, disturbance in enumerate(disturb.plan(rng, nodes.rounds)):
         begin = time.monotonic()
         try:
@@ -225,7 +241,8 @@ def one_round(site, account, rng, known, turn, disturbance):
         if asker.is_alive():
             asker.stop()
     equal(asker.faults, [], "verdicts while that was so")
-    site.wait_whole(STREAM)
+    for name in site.stream_names:
+        site.wait_whole(name)
     assert_same_or_mended(site)
     account.settle(rng.choice(site.nodes).client)
     load.check_networks(rng.choice(site.nodes).client)

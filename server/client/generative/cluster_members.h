@@ -18,6 +18,7 @@ struct nb_cluster_node {
     bool is_asked;
     const json_t *member;   /* borrowed: what another node has heard of it; NULL: nothing */
     json_t *ready, *digest; /* owned; NULL: it has not said it */
+    json_t *digests;        /* owned, a list: of each stream; NULL: of none */
     struct nb_error why;
 };
 

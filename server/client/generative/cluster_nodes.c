@@ -55,16 +55,36 @@ static int get_all_ready(const struct nb_client *client, struct nb_cluster_node 
     return rc;
 }
 
-/* Of what the node knows when it has come to `number`; none if it is past that. */
-static int get_digest(const struct nb_client *client, struct nb_cluster_node *node, uint64_t number,
-                      struct nb_error *error)
+/* How many streams the changes of the nodes are spread over, as the first of them says. */
+static size_t streams_of(const struct nb_cluster_node *nodes, size_t count)
+{
+    size_t streams = 0;
+    for (size_t i = 0; streams == 0 && i < count; i++)
+        streams = json_array_size(json_object_get(standing_of(&nodes[i]), "streams"));
+    return streams == 0 ? 1 : streams;
+}
+
+/* The number of the last change of a stream that the node has applied. */
+static uint64_t applied_of(const struct nb_cluster_node *node, size_t stream)
+{
+    const json_t *cluster = standing_of(node);
+    const json_t *streams = json_object_get(cluster, "streams");
+    if (streams == NULL)
+        return nb_answer_number(cluster, "applied");
+    uint64_t applied = nb_answer_number(json_array_get(streams, stream), "applied");
+    return applied == 0 ? 0 : applied * json_array_size(streams) + stream;
+}
+
+/* Of what the node knows of a stream when it has come to `number`; none if it is past that. */
+static int get_digest(const struct nb_client *client, struct nb_cluster_node *node, size_t stream,
+                      uint64_t number, struct nb_error *error)
 {
     char path[64];
     json_decref(node->digest);
     node->digest = NULL;
-    (void)snprintf(path, sizeof path, "/v1/state/digest?at=%llu", (unsigned long long)number);
-    int rc = nb_cluster_ask(client, node->url, number > 0 ? path : "/v1/state/digest",
-                            &node->digest, &node->why);
+    (void)snprintf(path, sizeof path, "/v1/state/digest?%s=%llu", number > 0 ? "at" : "stream",
+                   number > 0 ? (unsigned long long)number : (unsigned long long)stream);
+    int rc = nb_cluster_ask(client, node->url, path, &node->digest, &node->why);
     return rc == 0 || rc == NB_CONFLICT
                ? 0
                : nb_error_set(error, rc, "%s: %s", node->url, node->why.text);
@@ -72,17 +92,17 @@ static int get_digest(const struct nb_client *client, struct nb_cluster_node *no
 
 /* The digests of all at the number of the one that is furthest. */
 static int get_digests(const struct nb_client *client, struct nb_cluster_node *nodes, size_t count,
-                       struct nb_error *error)
+                       size_t stream, struct nb_error *error)
 {
     uint64_t number = 0;
     for (size_t i = 0; i < count; i++) {
-        uint64_t applied = nb_answer_number(standing_of(&nodes[i]), "applied");
+        uint64_t applied = applied_of(&nodes[i], stream);
         number = applied > number ? applied : number;
     }
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++)
         if (nodes[i].ready != NULL)
-            rc = get_digest(client, &nodes[i], number, error);
+            rc = get_digest(client, &nodes[i], stream, number, error);
     return rc;
 }
 
@@ -105,24 +125,51 @@ static bool is_one_number(const struct nb_cluster_node *nodes, size_t count)
     return true;
 }
 
+/* The digest of one more stream. */
+static void keep_digests(struct nb_cluster_node *nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (nodes[i].digest == NULL)
+            continue;
+        if (nodes[i].digests == NULL)
+            nodes[i].digests = json_array();
+        (void)json_array_append_new(nodes[i].digests, nodes[i].digest);
+        nodes[i].digest = NULL;
+    }
+}
+
 /* A digest is of the number at which a node is: asked again while they go on. Of a node that does
  * not answer the code is returned, and the others have their digests. */
-static int get_equal_digests(const struct nb_client *client, struct nb_cluster_node *nodes,
-                             size_t count, struct nb_error *error)
+static int get_equal_digests_of(const struct nb_client *client, struct nb_cluster_node *nodes,
+                                size_t count, size_t stream, struct nb_error *error)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NANOSECONDS};
     for (int i = 0; i < DIGESTS_MOST; i++) {
         int missing = get_all_ready(client, nodes, count, error);
         struct nb_error why;
-        int rc = get_digests(client, nodes, count, &why);
+        int rc = get_digests(client, nodes, count, stream, &why);
         if (rc != 0)
             return nb_error_set(error, rc, "%s", why.text);
-        if (is_one_number(nodes, count))
+        if (is_one_number(nodes, count)) {
+            keep_digests(nodes, count);
             return missing;
+        }
         (void)nanosleep(&pause, NULL); /* it may wake early */
     }
     return nb_error_set(error, NB_CALL_BUSY,
                         "changes go on, and the nodes are never at one number");
+}
+
+static int get_equal_digests(const struct nb_client *client, struct nb_cluster_node *nodes,
+                             size_t count, struct nb_error *error)
+{
+    struct nb_error other;
+    int rc = get_equal_digests_of(client, nodes, count, 0, error);
+    for (size_t i = 1; rc != NB_CALL_BUSY && i < streams_of(nodes, count); i++) {
+        int one = get_equal_digests_of(client, nodes, count, i, rc == 0 ? error : &other);
+        rc = rc == 0 ? one : rc;
+    }
+    return rc;
 }
 
 /* ---- telling --------------------------------------------------------------------------------- */
@@ -131,8 +178,8 @@ static int compare(const struct nb_cluster_node *nodes, size_t count, struct nb_
 {
     size_t first = next_ready(nodes, count, 0);
     for (size_t i = first; i < count; i = next_ready(nodes, count, i + 1))
-        if (strcmp(nb_answer_text(nodes[i].digest, "digest"),
-                   nb_answer_text(nodes[first].digest, "digest")) != 0)
+        if (json_array_size(nodes[i].digests) == json_array_size(nodes[first].digests) &&
+            !json_equal(nodes[i].digests, nodes[first].digests) && nodes[i].digests != NULL)
             return nb_error_set(error, NB_CORRUPT, "%s and %s have not learned the same",
                                 nodes[first].url, nodes[i].url);
     return 0;
@@ -193,22 +240,34 @@ static void print_status(const struct nb_cluster_node *nodes, size_t count)
     nb_table_deinit(&table);
 }
 
+static void add_digest(struct nb_table *table, const struct nb_cluster_node *node, size_t stream)
+{
+    const json_t *said = json_array_get(node->digests, stream);
+    const char *digest = nb_answer_text(said, "digest");
+    nb_table_cell(table, "%s", nb_shown(name_of(node)).text);
+    add_number(table, said, "number");
+    nb_table_cell(table, "%s",
+                  digest[0] != '\0'   ? nb_shown(digest).text
+                  : node->url == NULL ? "it tells no URL"
+                                      : node->why.text);
+}
+
 static void print_digests(const struct nb_cluster_node *nodes, size_t count)
 {
     static const char *const HEAD[] = {"node", ">number", "digest"};
     struct nb_table table;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
-    for (size_t i = 0; i < count; i++) {
-        const char *digest = nb_answer_text(nodes[i].digest, "digest");
-        nb_table_cell(&table, "%s", nb_shown(name_of(&nodes[i])).text);
-        add_number(&table, nodes[i].digest, "number");
-        nb_table_cell(&table, "%s",
-                      digest[0] != '\0'      ? nb_shown(digest).text
-                      : nodes[i].url == NULL ? "it tells no URL"
-                                             : nodes[i].why.text);
-    }
+    for (size_t i = 0; i < streams_of(nodes, count); i++)
+        for (size_t k = 0; k < count; k++)
+            add_digest(&table, &nodes[k], i);
     nb_table_print(&table, stdout);
     nb_table_deinit(&table);
+}
+
+/* A list where there are several streams. */
+static json_t *digests_of(const struct nb_cluster_node *node)
+{
+    return json_array_size(node->digests) == 1 ? json_array_get(node->digests, 0) : node->digests;
 }
 
 static int print_json(const struct nb_cluster_node *nodes, size_t count, struct nb_error *error)
@@ -217,7 +276,7 @@ static int print_json(const struct nb_cluster_node *nodes, size_t count, struct 
     for (size_t i = 0; i < count; i++) {
         json_t *row =
             json_pack("{s:s*, s:O*, s:O*, s:O*}", "url", nodes[i].url, "member", nodes[i].member,
-                      "ready", nodes[i].ready, "digest", nodes[i].digest);
+                      "ready", nodes[i].ready, "digest", digests_of(&nodes[i]));
         if (row != NULL && nodes[i].why.code != 0)
             (void)json_object_set_new(row, "error", json_string(nodes[i].why.text));
         (void)json_array_append_new(rows, row);
@@ -253,7 +312,7 @@ static int look(const struct nb_client *client, bool checks, struct nb_cluster_n
     if (rc == 0)
         rc = printed;
     /* That two differ is worse than that a third one is away. */
-    if (checks && is_one_number(nodes, count) && compare(nodes, count, &other) != 0)
+    if (checks && compare(nodes, count, &other) != 0)
         return nb_error_set(error, other.code, "%s", other.text);
     return rc;
 }
@@ -288,6 +347,7 @@ int nb_cluster_nodes(const struct nb_client *client, char **arguments, size_t co
     for (size_t i = 0; nodes != NULL && i < size; i++) {
         json_decref(nodes[i].ready);
         json_decref(nodes[i].digest);
+        json_decref(nodes[i].digests);
     }
     json_decref(reply);
     free(nodes);

@@ -27,6 +27,7 @@
 
 enum {
     NODES = 3,
+    STREAMS = 4, /* at most */
     STEPS = 40,
     BATCHES = 4,
     CHANGES = 6,
@@ -111,6 +112,17 @@ static const char stray_message[] = "what a server has that was cut off";
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
+struct node;
+
+/* What a node follows of one stream. */
+struct lane {
+    struct node *node;
+    unsigned which;
+    struct stream *stream;
+    struct nb_replica *replica;
+    pthread_t follower;
+};
+
 struct node {
     uint64_t member;
     bool is_misled;        /* it is given what that one server has */
@@ -119,22 +131,28 @@ struct node {
     atomic_uint warnings;
     char directory[96];
     struct nb_engine *engine;
-    struct nb_replica *replica;
-    struct stream *stream;
-    pthread_t follower;
+    unsigned streams;      /* 0: one */
+    struct stream *stream; /* the first of them */
+    struct lane lanes[STREAMS];
     atomic_bool stops;
     unsigned lag; /* microseconds of a pause now and then */
 };
 
-static void deliver(struct node *n, uint64_t position)
+static unsigned streams_of(const struct node *n)
 {
-    struct message m = message_at(n->stream, position);
+    return n->streams == 0 ? 1 : n->streams;
+}
+
+static void deliver(struct lane *l, uint64_t position)
+{
+    struct node *n = l->node;
+    struct message m = message_at(l->stream, position);
     struct nb_error error = {0};
     struct nb_delivery d = {position, m.id, m.witness, nb_buffer_string(&m.bytes)};
-    if (n->is_misled && position == n->stream->replaced)
+    if (n->is_misled && position == l->stream->replaced)
         d = (struct nb_delivery){position, "", {0}, string_at(stray_message)};
-    int rc = nb_replica_deliver(n->replica, &d, &error);
-    if (rc == NB_CONFLICT && n->stream->replaced != 0) {
+    int rc = nb_replica_deliver(l->replica, &d, &error);
+    if (rc == NB_CONFLICT && l->stream->replaced != 0) {
         n->error = error;
         atomic_store(&n->is_astray, true);
         return;
@@ -145,23 +163,23 @@ static void deliver(struct node *n, uint64_t position)
 static int publish(void *user, const char *id, const struct nb_witness *witness,
                    struct nb_string message, struct nb_error *error)
 {
-    struct node *n = user;
-    ck_assert_uint_eq(witness->member, n->member);
-    int rc = put_message(n->stream, id, witness, message, error);
-    if (rc == 0 && !atomic_load(&n->stream->is_silent))
-        nb_replica_acknowledge(n->replica, id,
-                               position_of(n->stream, id) + atomic_load(&n->stream->displaced));
+    struct lane *l = user;
+    ck_assert_uint_eq(witness->member, l->node->member);
+    int rc = put_message(l->stream, id, witness, message, error);
+    if (rc == 0 && !atomic_load(&l->stream->is_silent))
+        nb_replica_acknowledge(l->replica, id,
+                               position_of(l->stream, id) + atomic_load(&l->stream->displaced));
     return rc;
 }
 
 static int hash_at(void *user, uint64_t position, uint64_t *hash, struct nb_error *error)
 {
-    struct node *n = user;
+    struct lane *l = user;
     (void)error;
-    if (position > length_of(n->stream))
+    if (position > length_of(l->stream))
         return NB_NOT_FOUND;
-    struct message m = message_at(n->stream, position);
-    *hash = atomic_load(&n->stream->leads) && position == n->stream->replaced
+    struct message m = message_at(l->stream, position);
+    *hash = atomic_load(&l->stream->leads) && position == l->stream->replaced
                 ? nb_chain_hash("", string_at(stray_message))
                 : nb_chain_hash(m.id, nb_buffer_string(&m.bytes));
     return 0;
@@ -169,27 +187,28 @@ static int hash_at(void *user, uint64_t position, uint64_t *hash, struct nb_erro
 
 static void warn(void *user, const struct nb_error *why)
 {
-    struct node *n = user;
+    struct lane *l = user;
     ck_assert_int_eq(why->code, NB_CONFLICT);
-    atomic_fetch_add(&n->warnings, 1);
+    atomic_fetch_add(&l->node->warnings, 1);
 }
 
 static void *follow(void *argument)
 {
-    struct node *n = argument;
-    uint64_t at = nb_replica_applied(n->replica) + 1;
+    struct lane *l = argument;
+    struct node *n = l->node;
+    uint64_t at = nb_replica_applied(l->replica) + 1;
     while (!atomic_load(&n->stops)) {
-        if (at > length_of(n->stream) || atomic_load(&n->is_astray)) {
-            nb_replica_tick(n->replica);
+        if (at > length_of(l->stream) || atomic_load(&n->is_astray)) {
+            nb_replica_tick(l->replica);
             usleep(200);
             continue;
         }
-        deliver(n, at);
+        deliver(l, at);
         if (at % 7 == 0 && at > 3)
-            deliver(n, at - 3); /* it came before */
+            deliver(l, at - 3); /* it came before */
         if (at % 32 == 0)       /* somebody else has published into the stream */
             ck_assert_int_eq(
-                put_message(n->stream, n->directory, &(struct nb_witness){0}, string_at("x"), NULL),
+                put_message(l->stream, n->directory, &(struct nb_witness){0}, string_at("x"), NULL),
                 0);
         if (at % 16 == 0)
             usleep(n->lag);
@@ -215,21 +234,29 @@ static void settings_of(struct nb_engine_settings *settings, const char *directo
     settings->map_size = (uint64_t)1 << 22;
 }
 
-/* Of the stream that was made at `created`. */
+/* Of streams that were made at `created`. */
 static int open_node(struct node *n, uint64_t created, struct nb_error *error)
 {
     struct nb_engine_settings settings;
-    const struct nb_replica_settings how = {.publish = publish,
-                                            .hash_at = hash_at,
-                                            .warn = warn,
-                                            .user = n,
-                                            .member = n->member,
-                                            .message_most = 1 << 20,
-                                            .patience = UINT64_C(20000000000)};
     settings_of(&settings, n->directory);
+    settings.streams = streams_of(n);
     ck_assert_msg(nb_engine_open(&settings, &n->engine, error) == 0, "%s", error->text);
-    return nb_replica_new(n->engine, &how, string_at("bayesd"), created, length_of(n->stream),
-                          &n->replica, error);
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < streams_of(n); i++) {
+        struct lane *l = &n->lanes[i];
+        const struct nb_replica_settings how = {.publish = publish,
+                                                .hash_at = hash_at,
+                                                .warn = warn,
+                                                .user = l,
+                                                .stream = i,
+                                                .member = n->member,
+                                                .message_most = 1 << 20,
+                                                .patience = UINT64_C(20000000000)};
+        *l = (struct lane){.node = n, .which = i, .stream = &n->stream[i]};
+        rc = nb_replica_new(n->engine, &how, string_at("bayesd"), created, length_of(l->stream),
+                            &l->replica, error);
+    }
+    return rc;
 }
 
 static void start(struct node *n)
@@ -238,27 +265,36 @@ static void start(struct node *n)
     int rc = open_node(n, 77, &error);
     ck_assert_msg(rc == 0, "%s", error.text);
     atomic_store(&n->stops, false);
-    ck_assert_int_eq(pthread_create(&n->follower, NULL, follow, n), 0);
+    for (unsigned i = 0; i < streams_of(n); i++)
+        ck_assert_int_eq(pthread_create(&n->lanes[i].follower, NULL, follow, &n->lanes[i]), 0);
 }
 
 static void stop(struct node *n)
 {
     atomic_store(&n->stops, true);
-    nb_replica_stop(n->replica);
-    ck_assert_int_eq(pthread_join(n->follower, NULL), 0);
-    nb_replica_free(&n->replica);
+    for (unsigned i = 0; i < streams_of(n); i++)
+        nb_replica_stop(n->lanes[i].replica);
+    for (unsigned i = 0; i < streams_of(n); i++)
+        ck_assert_int_eq(pthread_join(n->lanes[i].follower, NULL), 0);
+    for (unsigned i = 0; i < streams_of(n); i++)
+        nb_replica_free(&n->lanes[i].replica);
     nb_engine_close(&n->engine);
+}
+
+static void wait_until_lane(struct lane *l, uint64_t position)
+{
+    uint64_t until = nb_clock_monotonic() + UINT64_C(30000000000);
+    while (nb_replica_applied(l->replica) < position) {
+        ck_assert_msg(nb_clock_monotonic() < until, "applied %llu of %llu",
+                      (unsigned long long)nb_replica_applied(l->replica),
+                      (unsigned long long)position);
+        usleep(500);
+    }
 }
 
 static void wait_until_applied(struct node *n, uint64_t position)
 {
-    uint64_t until = nb_clock_monotonic() + UINT64_C(30000000000);
-    while (nb_replica_applied(n->replica) < position) {
-        ck_assert_msg(nb_clock_monotonic() < until, "applied %llu of %llu",
-                      (unsigned long long)nb_replica_applied(n->replica),
-                      (unsigned long long)position);
-        usleep(500);
-    }
+    wait_until_lane(&n->lanes[0], position);
 }
 
 /* ---- histories ------------------------------------------------------------------------------- */
@@ -279,7 +315,8 @@ static uint64_t mixed(uint64_t x)
 struct history {
     uint64_t random;
     char root[NB_TEST_FOLDER_SIZE];
-    struct stream stream;
+    struct stream streams[STREAMS];
+    unsigned stream_count;
     struct node nodes[NODES + 1]; /* the last reads all at once */
     uint64_t learned, dropped, copied;
 };
@@ -562,14 +599,24 @@ static void print_difference(void *user, const char *line)
     fprintf(stderr, "%s\n", line);
 }
 
+/* Of all streams. */
+static uint64_t total(struct history *h)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < h->stream_count; i++)
+        sum += length_of(&h->streams[i]);
+    return sum;
+}
+
 /* Waits until no node publishes by itself any more: what ageing takes out, refits. */
 static void wait_for_quiet(struct history *h)
 {
-    uint64_t before = 0;
-    for (uint64_t now = length_of(&h->stream); now != before; now = length_of(&h->stream)) {
+    uint64_t before = UINT64_MAX;
+    for (uint64_t now = total(h); now != before; now = total(h)) {
         before = now;
         for (size_t i = 0; i <= NODES; i++) {
-            wait_until_applied(&h->nodes[i], before);
+            for (unsigned k = 0; k < h->stream_count; k++)
+                wait_until_lane(&h->nodes[i].lanes[k], length_of(&h->streams[k]));
             settle(h->nodes[i].engine);
         }
         usleep(1200000); /* the writer looks once a second */
@@ -597,13 +644,14 @@ static void expect_same_verdicts(struct nb_engine *a, struct nb_engine *b, const
     }
 }
 
-static void expect_same_nodes(struct node *a, struct node *b)
+static void expect_same_digest(struct node *a, struct node *b, unsigned stream)
 {
     struct nb_digest one;
     struct nb_digest other;
     struct nb_error error = {0};
-    ck_assert_msg(nb_digest(a->engine, 0, &one, &error) == 0, "%s", error.text);
-    ck_assert_msg(nb_digest(b->engine, one.number, &other, &error) == 0, "%s", error.text);
+    ck_assert_msg(nb_digest(a->engine, stream, 0, &one, &error) == 0, "%s", error.text);
+    ck_assert_msg(nb_digest(b->engine, stream, one.number, &other, &error) == 0, "%s", error.text);
+    ck_assert_uint_eq(one.number % streams_of(a), one.number == 0 ? 0 : stream);
     if (strcmp(one.digits, other.digits) != 0) { /* what differs? */
         struct picture first = {.other_key = false};
         struct picture second = {.other_key = false};
@@ -612,7 +660,13 @@ static void expect_same_nodes(struct node *a, struct node *b)
         expect_same(&first, &second, b->directory);
     }
     ck_assert_str_eq(one.digits, other.digits);
-    for (size_t i = 0; i < sizeof model_names / sizeof *model_names; i++)
+}
+
+static void expect_same_nodes(struct node *a, struct node *b)
+{
+    for (unsigned i = 0; i < streams_of(a); i++)
+        expect_same_digest(a, b, i);
+    for (size_t i = 0; i < MODELS; i++)
         expect_same_verdicts(a->engine, b->engine, model_names[i]);
 }
 
@@ -633,7 +687,7 @@ static void leave_out_unlabelled(struct nb_engine *engine, const char *model)
 
 static void expect_same_everywhere(struct history *h)
 {
-    for (size_t i = 0; i < sizeof model_names / sizeof *model_names; i++)
+    for (size_t i = 0; i < MODELS; i++)
         leave_out_unlabelled(h->nodes[0].engine, model_names[i]);
     start(&h->nodes[NODES]);
     wait_for_quiet(h);
@@ -648,13 +702,16 @@ struct tally {
 
 static void run_history(uint64_t seed, struct tally *tally)
 {
-    struct history h = {.random = seed * 1000};
-    pthread_mutex_init(&h.stream.lock, NULL);
+    static struct history h;
+    h = (struct history){.random = seed * 1000, .stream_count = seed % 2 == 0 ? 1 : STREAMS};
+    for (unsigned i = 0; i < h.stream_count; i++)
+        pthread_mutex_init(&h.streams[i].lock, NULL);
     test_folder_make(h.root);
     for (size_t i = 0; i <= NODES; i++) {
         struct node *n = &h.nodes[i];
         snprintf(n->directory, sizeof n->directory, "%s/%zu", h.root, i);
-        n->stream = &h.stream;
+        n->stream = h.streams;
+        n->streams = h.stream_count;
         n->member = 100 + i;
         n->lag = (unsigned)below(&h, 3) * 2000;
         if (i < NODES)
@@ -669,10 +726,12 @@ static void run_history(uint64_t seed, struct tally *tally)
         struct nb_error error = {0};
         stop(&h.nodes[i]);
         settings_of(&settings, h.nodes[i].directory);
+        settings.streams = h.stream_count;
         int rc = nb_engine_verify(&settings, print_difference, NULL, &error);
         ck_assert_msg(rc == 0, "verify: %d %s", rc, error.text);
     }
-    stream_free(&h.stream);
+    for (unsigned i = 0; i < h.stream_count; i++)
+        stream_free(&h.streams[i]);
     test_folder_remove(h.root);
     tally->dropped += h.dropped;
     tally->copied += h.copied;
@@ -776,8 +835,8 @@ static void wait_until_agreed(struct astray *a, uint64_t position)
         ck_assert_msg(nb_clock_monotonic() < until, "they do not agree: %lu", agreed);
         usleep(500);
         for (size_t i = 1; i < NODES; i++)
-            if (i == 1 || a->nodes[i].replica->link.agreed < agreed)
-                agreed = a->nodes[i].replica->link.agreed;
+            if (i == 1 || a->nodes[i].lanes[0].replica->link.agreed < agreed)
+                agreed = a->nodes[i].lanes[0].replica->link.agreed;
     }
 }
 
@@ -816,18 +875,18 @@ START_TEST(a_misled_node_finds_out)
     ck_assert_uint_gt(train_one(&a.nodes[0], "five"), 0);
     wait_until_applied(&a.nodes[1], length_of(&a.stream));
     ck_assert(!atomic_load(&a.nodes[0].is_astray) && !atomic_load(&a.nodes[1].is_astray));
-    struct nb_chained told = nb_replica_told(n->replica);
+    struct nb_chained told = nb_replica_told(n->lanes[0].replica);
     ck_assert_uint_ge(told.position, 3);
-    ck_assert_int_eq(nb_replica_agrees(a.nodes[0].replica, told), 0);
-    told = nb_replica_told(a.nodes[1].replica);
-    ck_assert_int_eq(nb_replica_agrees(a.nodes[1].replica, told), 1);
+    ck_assert_int_eq(nb_replica_agrees(a.nodes[0].lanes[0].replica, told), 0);
+    told = nb_replica_told(a.nodes[1].lanes[0].replica);
+    ck_assert_int_eq(nb_replica_agrees(a.nodes[1].lanes[0].replica, told), 1);
     told.position += 1000; /* where nobody is yet */
-    ck_assert_int_eq(nb_replica_agrees(a.nodes[0].replica, told), -1);
+    ck_assert_int_eq(nb_replica_agrees(a.nodes[0].lanes[0].replica, told), -1);
     stop(n);
     atomic_store(&n->is_astray, false);
     struct nb_error error = {0};
     start(n);
-    ck_assert_int_eq(nb_replica_verify(n->replica, &error), NB_CONFLICT);
+    ck_assert_int_eq(nb_replica_verify(n->lanes[0].replica, &error), NB_CONFLICT);
     ck_assert_msg(strstr(error.text, "change at ") != NULL, "%s", error.text);
     end(&a);
 }
@@ -846,7 +905,7 @@ START_TEST(misled_nodes_that_agree_find_out_when_they_start)
         struct nb_error error = {0};
         n = &a.nodes[i];
         start(n);
-        ck_assert_int_eq(nb_replica_verify(n->replica, &error), NB_CONFLICT);
+        ck_assert_int_eq(nb_replica_verify(n->lanes[0].replica, &error), NB_CONFLICT);
         ck_assert_msg(strstr(error.text, "change at ") != NULL, "%s", error.text);
     }
     start(&a.nodes[0]);
@@ -894,7 +953,7 @@ START_TEST(a_receipt_waits_until_it_is_acknowledged)
     wait_until_applied(n, 1);
     usleep(20000);
     ck_assert_int_eq(atomic_load(&left), 1);
-    nb_replica_acknowledge(n->replica, message_at(&a.stream, 1).id, 1);
+    nb_replica_acknowledge(n->lanes[0].replica, message_at(&a.stream, 1).id, 1);
     ck_assert_int_eq(atomic_load(&left), 0);
     ck_assert_int_eq(nb_batch_receipt(batch, 0)->code, 0);
     ck_assert_uint_eq(nb_batch_receipt(batch, 0)->number, 1);
@@ -929,8 +988,8 @@ START_TEST(a_stream_is_made_twice)
     mislead(&a, UINT64_MAX);
     stop(n);
     ck_assert_int_eq(open_node(n, 78, &error), 0);
-    ck_assert_int_eq(nb_replica_begin(n->replica, 79, 0, &error), 0);
-    nb_replica_free(&n->replica);
+    ck_assert_int_eq(nb_replica_begin(n->lanes[0].replica, 79, 0, &error), 0);
+    nb_replica_free(&n->lanes[0].replica);
     nb_engine_close(&n->engine);
     start(n); /* of 77 again */
     ck_assert_uint_gt(train_one(n, "one"), 0);
@@ -1024,7 +1083,7 @@ static void repeat(struct node *n, uint64_t position, const char *id)
     const struct nb_witness none = {.member = n->member};
     struct message m = message_at(n->stream, position);
     size_t before = length_of(n->stream);
-    ck_assert_int_eq(publish(n, id, &none, nb_buffer_string(&m.bytes), NULL), 0);
+    ck_assert_int_eq(publish(&n->lanes[0], id, &none, nb_buffer_string(&m.bytes), NULL), 0);
     wait_until_applied(n, before + 1);
 }
 
@@ -1040,10 +1099,10 @@ START_TEST(what_was_queued_is_made_once)
 {
     struct history h = {.random = 1};
     struct node *n = &h.nodes[0];
-    pthread_mutex_init(&h.stream.lock, NULL);
+    pthread_mutex_init(&h.streams[0].lock, NULL);
     test_folder_make(h.root);
     snprintf(n->directory, sizeof n->directory, "%s/0", h.root);
-    n->stream = &h.stream;
+    n->stream = h.streams;
     start(n);
     train(n, "spam");
     train(n, "ham");
@@ -1062,7 +1121,7 @@ START_TEST(what_was_queued_is_made_once)
     repeat(n, 2, "q00000000000000aa-9"); /* some before it were never published */
     expect_label(n, "ham");
     stop(n);
-    stream_free(&h.stream);
+    stream_free(&h.streams[0]);
     test_folder_remove(h.root);
 }
 END_TEST

@@ -9,28 +9,32 @@
 
 START_TEST(reads_what_it_has_written)
 {
-    const struct nb_member told = {.applied = UINT64_MAX,
-                                   .tokenizer = 12,
-                                   .apply = UINT32_MAX,
-                                   .kinds = 5,
-                                   .url = "https://mail1:8764",
-                                   .version = "1.2.3",
-                                   .told = {7, UINT64_MAX}};
+    const struct nb_member told = {
+        .streams = 3,
+        .places = {{UINT64_MAX, {7, UINT64_MAX}}, {0, {0, 0}}, {9, {8, 1}}},
+        .tokenizer = 12,
+        .apply = UINT32_MAX,
+        .kinds = 5,
+        .url = "https://mail1:8764",
+        .version = "1.2.3"};
     const size_t of_older_nodes = 1 + 10 + 1 + 5 + 1;
+    const size_t of_one_stream = of_older_nodes + 1 + 18 + 1 + 5 + 1 + 8;
     struct nb_member read = {.heard = 7};
     struct nb_buffer written = {0};
     ck_assert_int_eq(nb_member_write(&told, &written), 0);
     ck_assert(nb_member_read(&read, nb_buffer_string(&written)));
-    ck_assert(read.applied == told.applied);
+    ck_assert_uint_eq(read.streams, 3);
+    ck_assert(nb_member_applied(&read) == UINT64_MAX + UINT64_C(9));
+    ck_assert(read.places[2].applied == 9 && read.places[2].told.position == 8);
     ck_assert_uint_eq(read.tokenizer, 12);
     ck_assert_uint_eq(read.apply, UINT32_MAX);
     ck_assert_uint_eq(read.kinds, 5);
     ck_assert(read.heard == 7);
     ck_assert_str_eq(read.url, told.url);
     ck_assert_str_eq(read.version, told.version);
-    ck_assert(read.told.position == 7 && read.told.chain == UINT64_MAX);
+    ck_assert(read.places[0].told.position == 7 && read.places[0].told.chain == UINT64_MAX);
     for (size_t i = 0; i < written.length; i++)
-        ck_assert((i == of_older_nodes) ==
+        ck_assert((i == of_older_nodes || i == of_one_stream) ==
                   nb_member_read(&read, (struct nb_string){written.bytes, i}));
     ck_assert_int_eq(nb_buffer_append(&written, "more", 4), 0); /* of a newer node */
     ck_assert(nb_member_read(&read, nb_buffer_string(&written)));
@@ -46,14 +50,14 @@ START_TEST(passes_over_addresses_that_are_none)
     static const char *const urls[] = {"ftp://x",         "javascript:alert(1)", "http://a b",
                                        "https://\x1b[0m", "https://\xC3\xA4",    ""};
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
-        struct nb_member told = {.applied = 3, .version = "a\nb", .told = {7, 8}}, read;
+        struct nb_member told = {.streams = 1, .places = {{3, {7, 8}}}, .version = "a\nb"}, read;
         struct nb_buffer written = {0};
         strcpy(told.url, urls[i]);
         ck_assert_int_eq(nb_member_write(&told, &written), 0);
         ck_assert(nb_member_read(&read, nb_buffer_string(&written)));
         ck_assert_str_eq(read.url, "");
         ck_assert_str_eq(read.version, "");
-        ck_assert(read.told.chain == 8);
+        ck_assert(read.streams == 1 && read.places[0].told.chain == 8);
         nb_buffer_deinit(&written);
     }
 }
@@ -74,7 +78,8 @@ END_TEST
 enum { NOW = 1000, KNOWN = 100, ALIVE = 10 };
 #define MEMBER(name_, applied_, kinds_, heard_)                                                    \
     {                                                                                              \
-        .name = name_, .applied = (applied_), .kinds = (kinds_), .heard = (heard_)                 \
+        .name = name_, .streams = 2, .places = {{7}, {(applied_)}}, .kinds = (kinds_),             \
+        .heard = (heard_)                                                                          \
     }
 
 static const struct {
@@ -98,7 +103,7 @@ static const struct {
 START_TEST(cuts_what_nobody_needs)
 {
     const struct nb_member_ages ages = {NOW, KNOWN, ALIVE};
-    ck_assert_msg(nb_members_cut(cuts[_i].members, cuts[_i].count, "a", &ages) == cuts[_i].cut,
+    ck_assert_msg(nb_members_cut(cuts[_i].members, cuts[_i].count, "a", &ages, 1) == cuts[_i].cut,
                   "case %d", _i);
 }
 END_TEST
