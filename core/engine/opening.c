@@ -211,8 +211,6 @@ static int read_store(struct nb_engine *engine, bool fresh, struct nb_error *err
     int numbers = rc == 0 ? nb_serials_load(&view, &engine->serials, error) : 0;
     if (rc == 0 && numbers == 0)
         numbers = nb_standing_read(engine, &view, error);
-    if (engine->standing.is_known && !engine->settings.shared)
-        nb_serials_leave(&engine->serials);
     nb_store_snapshot_end(&view);
     if (rc == NB_NOT_FOUND && fresh)
         return 0; /* the caller gives it its identity */

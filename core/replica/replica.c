@@ -180,11 +180,6 @@ static int check_cluster(const struct nb_engine *engine, const struct joining *j
                             "the store belongs to %u streams, and [cluster] streams is %u: their "
                             "number stays as it was when they were made",
                             s->streams, engine->settings.streams);
-    if (engine->serials.entry > NB_SERIALS_ALONE)
-        return nb_error_set(error, NB_CONFLICT,
-                            "the store was changed while this node was in no cluster: the other "
-                            "nodes do not have that; give it an empty store, or the backup of "
-                            "another node");
     return 0;
 }
 

@@ -11,7 +11,7 @@
  * place in its stream, not from how many entries the store has, and grows in each stream. A model's
  * changes are in one:
  *
- *     6 bits   which stream of the cluster, after a 0
+ *     6 bits   which stream of the cluster, after two that are 0
  *     40 bits  position in the stream: 34 years of 1,000 changes a second
  *     16 bits  which entry of the change, from 1 on
  *
@@ -29,8 +29,6 @@ enum {
     NB_SERIALS_POSITION_BITS = 40,
     NB_SERIALS_STREAM_BITS = 6,
 };
-/* Entries above it are of no stream, in a store that was in a cluster before. */
-static const uint64_t NB_SERIALS_ALONE = UINT64_C(1) << 63;
 
 struct nb_serials {
     uint64_t entry; /* the greatest that was given to an entry */
@@ -59,13 +57,6 @@ static inline void nb_serials_follow(struct nb_serials *serials, unsigned stream
     uint64_t change = (uint64_t)stream << NB_SERIALS_POSITION_BITS | position;
     if (serials->entry >> NB_SERIALS_ENTRY_BITS != change) /* it may have some already */
         serials->entry = change << NB_SERIALS_ENTRY_BITS;
-}
-
-/* The next entries are of no stream, though others before were. */
-static inline void nb_serials_leave(struct nb_serials *serials)
-{
-    if (serials->entry < NB_SERIALS_ALONE)
-        serials->entry = NB_SERIALS_ALONE;
 }
 
 /* The next number of an entry. The entry itself is what stores it. */

@@ -1002,38 +1002,6 @@ START_TEST(a_stream_is_made_twice)
 }
 END_TEST
 
-/* A node that is taken out of the cluster and changed alone does not come back. */
-START_TEST(a_node_leaves)
-{
-    static struct astray a;
-    a = (struct astray){.root = ""};
-    struct node *n = &a.nodes[0];
-    struct nb_engine_settings settings;
-    struct nb_error error = {0};
-    mislead(&a, UINT64_MAX);
-    ck_assert_uint_gt(train_one(n, "one"), 0);
-    stop(n);
-    start(n); /* only changes keep it from coming back */
-    stop(n);
-    settings_of(&settings, n->directory);
-    settings.shared = false;
-    for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(nb_engine_open(&settings, &n->engine, &error), 0);
-        train(n, i == 0 ? "spam" : "ham");
-        nb_engine_close(&n->engine);
-    }
-    ck_assert_int_eq(nb_engine_verify(&settings, print_difference, NULL, &error), 0);
-    ck_assert_int_eq(open_node(n, 77, &error), NB_CONFLICT);
-    ck_assert_msg(strstr(error.text, "in no cluster") != NULL, "%s", error.text);
-    nb_engine_close(&n->engine);
-    n->engine = NULL;
-    for (size_t i = 1; i < NODES; i++)
-        stop(&a.nodes[i]);
-    stream_free(&a.stream);
-    test_folder_remove(a.root);
-}
-END_TEST
-
 /* What it publishes before it has found out does not mislead the others. */
 START_TEST(a_misled_node_publishes)
 {
@@ -1133,7 +1101,6 @@ int main(void)
     suite_add_tcase(s, t);
     tcase_set_timeout(t, 0); /* whoever asks for more histories waits longer */
     tcase_add_test(t, a_stream_is_made_twice);
-    tcase_add_test(t, a_node_leaves);
     tcase_add_test(t, a_receipt_waits_until_it_is_acknowledged);
     tcase_add_test(t, a_receipt_has_the_place_that_is_acknowledged);
     tcase_add_test(t, a_misled_node_finds_out);

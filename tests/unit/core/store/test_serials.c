@@ -45,19 +45,6 @@ START_TEST(streams_do_not_meet)
                           entry_at(&(struct nb_serials){.entry = 1}, STREAMS - 1 - stream, 7));
         before = last + 1000;
     }
-    ck_assert_uint_lt(before, NB_SERIALS_ALONE);
-}
-END_TEST
-
-START_TEST(alone_they_are_above_all)
-{
-    struct nb_serials s = {.entry = 1};
-    uint64_t last = entry_at(&s, STREAMS - 1, POSITION_MOST);
-    nb_serials_leave(&s);
-    uint64_t first = nb_serials_entry(&s);
-    ck_assert_uint_gt(first, last);
-    nb_serials_leave(&s);
-    ck_assert_uint_eq(nb_serials_entry(&s), first + 1);
 }
 END_TEST
 
@@ -67,7 +54,6 @@ int main(void)
     TCase *t = tcase_create("serials");
     tcase_add_test(t, numbers_follow_from_the_place);
     tcase_add_test(t, streams_do_not_meet);
-    tcase_add_test(t, alone_they_are_above_all);
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
