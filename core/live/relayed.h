@@ -13,7 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/string.h"
-#include "core/live/trail.h"
+#include "core/chain/trail.h"
 
 struct nb_batch;
 
@@ -46,7 +46,7 @@ struct nb_errand {
 };
 
 /* What ties a position to those before it, so that two nodes find out whether they were told the
- * same (core/replica/chain.h). */
+ * same (core/chain/chain.h). */
 struct nb_link {
     uint64_t hash;   /* of the message there */
     uint64_t chain;  /* of all messages up to there */

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/string.h"
-#include "core/replica/chain.h"
+#include "core/chain/chain.h"
 
 struct nb_queue;
 

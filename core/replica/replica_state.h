@@ -8,10 +8,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/chain/chain.h"
 #include "core/live/relayed.h"
 #include "core/live/standing.h"
 #include "core/replica/awaited.h"
-#include "core/replica/chain.h"
 #include "core/replica/replica_settings.h"
 
 struct nb_carried;

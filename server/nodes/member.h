@@ -12,8 +12,8 @@
 
 #include "core/base/buffer.h"
 #include "core/base/string.h"
+#include "core/chain/chain.h"
 #include "core/live/relayed.h"
-#include "core/replica/chain.h"
 
 enum {
     NB_MEMBER_NAME_MOST = 64,
@@ -33,7 +33,7 @@ struct nb_member {
     unsigned streams;                         /* so many: */
     struct {
         uint64_t applied;       /* place that is on its disk */
-        struct nb_chained told; /* what it was given (core/replica/chain.h) */
+        struct nb_chained told; /* what it was given (core/chain/chain.h) */
     } places[NB_STREAMS_MOST];
 };
 /* The sum of its places. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "core/replica/chain.h"
+#include "core/chain/chain.h"
 
 enum {
     SERVERS_MOST = 64,

@@ -519,7 +519,7 @@ def agreeing(site):
 
 def copies_of(site):
     """The stream as each server has it, by its name: the one that leads answers, and each leads once."""
-    found, last = {}, site.stream(STREAM)["state"]["last_seq"]
+    found, last, faults = {}, site.stream(STREAM)["state"]["last_seq"], []
     def led():
         try:
             with site.connect() as connection:
@@ -528,10 +528,13 @@ def copies_of(site):
                 if site.leader(STREAM) is leader:
                     found[leader.name] = copy
                 connection.api("STREAM.LEADER.STEPDOWN." + STREAM)
-        except (AssertionError, AttributeError, OSError, Refused):
-            pass  # nobody leads just now
+        except (AssertionError, AttributeError, OSError, Refused) as error:
+            faults.append(repr(error))  # nobody leads just now
         return len(found) == 3
-    wait_for(led, f"each server has led: {found.keys()}", 60, 1)
+    try:
+        wait_for(led, "each server has led", 60, 1)
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {list(found)} of {last} messages, then {faults[-3:]}") from error
     return found
 
 

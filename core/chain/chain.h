@@ -6,15 +6,15 @@
  * goes that of its sender (struct nb_witness). Whoever has another one at the same position was
  * given something else, at that position or at any before it.
  */
-#ifndef NB_CORE_REPLICA_CHAIN_H
-#define NB_CORE_REPLICA_CHAIN_H
+#ifndef NB_CORE_CHAIN_CHAIN_H
+#define NB_CORE_CHAIN_CHAIN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/string.h"
-#include "core/live/trail.h"
+#include "core/chain/trail.h"
 
 /* Positions that a node remembers. A sender has at most some thousands under way, so that it is no
  * further behind when it sends. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/live/trail.h"
+#include "core/chain/trail.h"
 
 #include "core/base/pack.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/replica/chain.h"
+#include "core/chain/chain.h"
 
 #include <assert.h>
 #include <inttypes.h>

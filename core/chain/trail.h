@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a store remembers of the chain (core/replica/chain.h) behind its place in the stream: few
+ * What a store remembers of the chain (core/chain/chain.h) behind its place in the stream: few
  * positions, which lie further apart the older they are. A node that has started again can so read
  * the stream from some way back, and find out whether it was told the same. Pure functions on a
  * value; any thread.
@@ -10,8 +10,8 @@
  * positions back there is, for each distance d, one that is between d and 4d behind, unless the
  * stream has no position there.
  */
-#ifndef NB_CORE_LIVE_TRAIL_H
-#define NB_CORE_LIVE_TRAIL_H
+#ifndef NB_CORE_CHAIN_TRAIL_H
+#define NB_CORE_CHAIN_TRAIL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/pack.h"
-#include "core/live/trail.h"
+#include "core/chain/trail.h"
 
 static uint64_t chain_at(uint64_t position)
 {
