@@ -28,9 +28,10 @@ _Static_assert(sizeof(struct nb_packed_row) == 10, "what most of a model's memor
 
 /* What `code` says, by its two top bits. Of n, which is never below d, the difference is kept.
  *
- *     pair    00  labels 0 and 1, of which one may have nothing: from below, d of each 4 bits, n -
- * d of each 3 bits single  01  one other label 10 bits, n - d 2 bits, d - 1 2 bits wide    1   the
- * number of wide cells in the row's segment
+ *     00  a pair: labels 0 and 1, of which one may have nothing; from below d of each in 4 bits,
+ *         then n - d of each in 3 bits
+ *     01  a single: one other label in 10 bits, then n - d and d - 1 in 2 bits each
+ *     1   wide: the number of wide cells in the row's segment
  */
 enum {
     NB_CODE_SINGLE = 1 << 14,
