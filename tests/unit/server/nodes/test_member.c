@@ -78,8 +78,8 @@ END_TEST
 enum { NOW = 1000, KNOWN = 100, ALIVE = 10 };
 #define MEMBER(name_, applied_, kinds_, heard_)                                                    \
     {                                                                                              \
-        .name = name_, .streams = 2, .places = {{7}, {(applied_)}}, .kinds = (kinds_),             \
-        .heard = (heard_)                                                                          \
+        .name = name_, .streams = 2, .places = {{.applied = 7}, {.applied = (applied_)}},          \
+        .kinds = (kinds_), .heard = (heard_)                                                       \
     }
 
 static const struct {
