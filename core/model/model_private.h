@@ -68,13 +68,16 @@ static inline struct nb_packed_row *nb_model_packed(const struct nb_model *model
 static inline struct nb_row nb_model_row(const struct nb_model *model, uint32_t row)
 {
     const struct nb_packed_row *packed = nb_model_packed(model, row);
-    return (struct nb_row){packed->id, nb_wides_cells(model->wides.segments, row, packed->code)};
+    uint64_t cells = nb_wides_cells(model->wides.segments, row, packed->code);
+    return (struct nb_row){.id = packed->id, .cells = cells};
 }
 
 /* That of a feature which has none: no label has it. */
 static inline struct nb_row nb_model_row_or_none(const struct nb_model *model, uint32_t row)
 {
-    return row == NB_NO_ROW ? (struct nb_row){.cells = 0} : nb_model_row(model, row);
+    if (row == NB_NO_ROW)
+        return (struct nb_row){.cells = 0};
+    return nb_model_row(model, row);
 }
 
 /* Changes when a row gets another id, or none, that had one before or may have had one: what was

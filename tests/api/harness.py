@@ -73,14 +73,14 @@ def patience(seconds):
 
 
 def wait_for(condition, what, seconds=10.0, pause=0.005):
-    """Polls until the condition holds and returns its value."""
+    """Polls until the condition holds and returns its value. `what`: a text, or a function that makes it when it is needed."""
     deadline = time.monotonic() + patience(seconds)
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {patience(seconds):.0f} s in vain: {what}")
+            raise AssertionError(f"waited {patience(seconds):.0f} s in vain: {what() if callable(what) else what}")
         time.sleep(pause)
 
 

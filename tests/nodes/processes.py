@@ -183,7 +183,7 @@ class Node(Member):
         return reply.status, reply.json
 
     def wait_joined(self):
-        wait_for(self.has_joined, f"{self.name} follows the stream: {self.ready()}", 30, 0.02)
+        wait_for(self.has_joined, lambda: f"{self.name} follows the stream: {self.ready()}", 30, 0.02)
 
     def has_joined(self):
         status, said = self.ready()
