@@ -65,10 +65,11 @@ int nb_incoming_errand(struct nb_replica *r, const struct nb_operation *o,
 int nb_incoming_pass(struct nb_replica *r, const struct nb_relayed *here,
                      struct nb_awaited *awaited, const struct nb_error *why)
 {
+    struct nb_errand_done done; /* nothing is done */
     int rc = nb_carried_settle(r);
     if (rc == 0) {
         nb_relay_apply(here);
-        rc = run_errand(r, NULL, here, NULL, NULL);
+        rc = run_errand(r, NULL, here, &done, NULL);
         nb_relay_apply(NULL);
     }
     nb_answer_errand(r, awaited, NULL, why);
