@@ -71,8 +71,8 @@ def stays_out(daemon):
     equal(daemon.client.post(M + "/train", {"text": "win", "label": "spam"}).status, 503)
 
 
-def taught(daemon):
-    return daemon.client.post(M + "/train", {"text": "win cash", "label": "spam"}).ok().json["number"]
+def taught(daemon, model=M):
+    return daemon.client.post(model + "/train", {"text": "win cash", "label": "spam"}).ok().json["number"]
 
 
 def cluster_servers(api):
@@ -90,6 +90,15 @@ def cluster_stream(api):
     taught(one)
     wait_for(lambda: said(same)["applied"] == 1, "who shares the stream learns", 20, 0.05)
     equal([said(other)["applied"], said(other)["stream"]], [0, "other"])
+    nats.stop()
+
+
+def cluster_streams(api):
+    nats = Nats(api)
+    several = joined(node(api, nats.port, streams=3))
+    equal([one["stream"] for one in said(several)["streams"]], ["bayesd_0", "bayesd_1", "bayesd_2"])
+    equal(len({taught(several, f"/v1/models/m{i}") % 3 for i in range(20)}), 3, "streams that models of many names are in")
+    stays_out(node(api, nats.port, streams=2))
     nats.stop()
 
 
