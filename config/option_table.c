@@ -462,6 +462,12 @@ static const struct nb_option options[] = {
      "others, so that bayesc cluster status and check find all nodes by asking one. Empty: they "
      "do not find this one.",
      NB_RESTART},
+    {"cluster", "follow", NB_OPTION_STRING, AT(cluster_follow), 0, 511, NULL, "",
+     "Models that this node has, as patterns separated by commas, in which * stands for any bytes "
+     "and ? for one: user-a*,shared. It stays as it was when the store joined. Requests for other "
+     "models are answered with 421, and the addresses of nodes that have them (url). Empty: all "
+     "models.",
+     NB_RESTART},
     {"cluster", "peers", NB_OPTION_STRING, AT(cluster_peers), 0, LIST_BYTES, NULL, "",
      "Addresses of other nodes (http://HOST:PORT or https://), separated by commas. With them the "
      "stream is cut: changes that all known nodes have go, and a node that needs one of these "

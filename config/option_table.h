@@ -118,7 +118,8 @@ struct nb_config {
     char *cluster_key_file;                     /* path, as the next four */
     char *cluster_credentials, *cluster_tls_ca, *cluster_tls_certificate, *cluster_tls_key;
     char *cluster_name, *cluster_url;
-    char *cluster_peers; /* addresses of other nodes; none: nothing is cut */
+    char *cluster_follow; /* patterns of models; empty: all */
+    char *cluster_peers;  /* addresses of other nodes; none: nothing is cut */
     uint64_t cluster_keep_seconds, cluster_member_seconds; /* an hour, a day */
     char *cluster_peer_token_file;                         /* path */
     uint64_t cluster_patience;                             /* 15, in seconds */

@@ -21,6 +21,7 @@
 #include "core/replica/replica.h"
 #include "server/access/access.h"
 #include "server/access/limits.h"
+#include "server/access/models.h"
 #include "server/api/evaluations.h"
 #include "server/base/listen_unix.h"
 #include "server/base/log.h"
@@ -32,6 +33,7 @@
 #include "server/join.h"
 #include "server/mail/line_routes.h"
 #include "server/net/listen.h"
+#include "server/nodes/known.h"
 #include "server/nodes/mend.h"
 #include "server/nodes/nodes.h"
 #include "server/options.h"
@@ -87,6 +89,11 @@ static int share(const struct nb_config *config, unsigned char key[NB_KEY_BYTES]
     if (config->cluster_key_file[0] == '\0')
         return nb_error_set(error, NB_INVALID,
                             "[cluster] needs a cluster_key_file, the same on all nodes");
+    if (config->cluster_follow[0] != '\0' &&
+        !nb_models_are_patterns(nb_string_of(config->cluster_follow)))
+        return nb_error_set(error, NB_INVALID,
+                            "[cluster] follow: patterns of names of models, separated by commas, "
+                            "in which * stands for any bytes and ? for one: user-a*,shared");
     settings->shared = true;
     settings->streams = (unsigned)config->cluster_streams;
     settings->refit_units = UINT64_MAX;
@@ -98,6 +105,7 @@ static int share(const struct nb_config *config, unsigned char key[NB_KEY_BYTES]
 static int join(struct nb_server *server, struct nb_error *error)
 {
     const char *stream = nb_replica_stream(server->engine);
+    server->list_followers = nb_nodes_list_followers;
     if (server->startup->cluster_servers[0] != '\0')
         return nb_nodes_start(server->engine, server->startup, &server->nodes, error);
     if (stream == NULL)

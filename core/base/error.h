@@ -29,8 +29,9 @@ enum nb_code {
     NB_EXISTS = -14,     /* something of this name is already there */
     NB_UNKNOWN = -15,    /* the caller has no token, or one that is not known */
     NB_FORBIDDEN = -16,  /* the caller is known, but not allowed to do it */
-    NB_DAMAGED = -17, /* the stored bytes of a model are damaged; other models are not affected */
-    NB_BUSY = -18,    /* the caller asks for too much in a time; later it may go on */
+    NB_DAMAGED = -17,   /* the stored bytes of a model are damaged; other models are not affected */
+    NB_BUSY = -18,      /* the caller asks for too much in a time; later it may go on */
+    NB_ELSEWHERE = -19, /* this node does not have it, by its configuration; others may */
 };
 
 #define NB_ERROR_TEXT 320

@@ -175,9 +175,10 @@ int nb_copy_shared(struct nb_engine *engine, const struct nb_errand *errand, str
     return nb_import_shared_end(engine, errand, copy_here(engine, &copy, errand, error));
 }
 
-/* How many pieces have numbers for the entries of a copy, also if the model learns until then. */
-static int pieces_for(struct nb_engine *engine, struct nb_string model, uint64_t *pieces,
-                      struct nb_error *error)
+/* Takes the parent for the copy, and says how many pieces have numbers for its entries, also if the
+ * model learns until then. */
+static int prepare(struct nb_engine *engine, struct nb_string model, struct nb_sending *sending,
+                   uint64_t *pieces, struct nb_error *error)
 {
     struct nb_model_info info;
     int rc = nb_engine_model(engine, model, &info, error);
@@ -185,9 +186,10 @@ static int pieces_for(struct nb_engine *engine, struct nb_string model, uint64_t
         return rc;
     uint64_t entries = (info.documents + info.unlabelled) * 2 +
                        info.vocabulary / WORDS_AT_ONCE * 2 + OTHER_ENTRIES;
+    rc = nb_sending_parent(sending, info.settings.parent, error);
     nb_model_info_deinit(&info);
     *pieces = entries / NB_STAGED_ENTRIES + 1;
-    return 0;
+    return rc;
 }
 
 /* All nodes make the copy, each of what it has at that place in the stream. */
@@ -196,7 +198,7 @@ static int ask_for_copy(struct nb_engine *engine, const struct nb_copy *copy,
 {
     struct nb_sending sending;
     struct nb_errand_done done;
-    uint64_t pieces;
+    uint64_t pieces = 0;
     unsigned from = nb_relay_stream(copy->from, engine->settings.streams);
     unsigned to = nb_relay_stream(copy->to, engine->settings.streams);
     if (from != to)
@@ -206,10 +208,8 @@ static int ask_for_copy(struct nb_engine *engine, const struct nb_copy *copy,
                             "another name, or export the model and import it",
                             (int)copy->from.length, copy->from.bytes, from, (int)copy->to.length,
                             copy->to.bytes, to);
-    int rc = pieces_for(engine, copy->from, &pieces, error);
-    if (rc != 0)
-        return rc;
     nb_sending_init(&sending, engine, copy->to, copy->source);
+    int rc = prepare(engine, copy->from, &sending, &pieces, error);
     for (uint64_t i = 0; rc == 0 && i < pieces; i++)
         rc = nb_sending_empty(&sending, error);
     if (rc == 0)

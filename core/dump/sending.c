@@ -17,6 +17,7 @@ void nb_sending_init(struct nb_sending *s, struct nb_engine *engine, struct nb_s
 void nb_sending_deinit(struct nb_sending *s)
 {
     nb_buffer_deinit(&s->record);
+    nb_buffer_deinit(&s->parent);
 }
 
 static struct nb_errand errand_of(const struct nb_sending *s, enum nb_errand_kind kind)
@@ -58,10 +59,19 @@ static int written(struct nb_sending *s, int rc, struct nb_error *error)
     return rc != 0 ? nb_error_no_memory(error) : send(s, false, error);
 }
 
+int nb_sending_parent(struct nb_sending *s, const char *parent, struct nb_error *error)
+{
+    s->parent.length = 0;
+    if (parent != NULL && nb_buffer_append(&s->parent, parent, strlen(parent)) != 0)
+        return nb_error_no_memory(error);
+    return 0;
+}
+
 int nb_sending_header(struct nb_sending *s, const struct nb_dump_header *header,
                       struct nb_error *error)
 {
-    return written(s, nb_dump_write_header(header, &s->record), error);
+    int rc = nb_sending_parent(s, header->settings.parent, error);
+    return rc != 0 ? rc : written(s, nb_dump_write_header(header, &s->record), error);
 }
 
 int nb_sending_words(struct nb_sending *s, const struct nb_dump_words *words,
@@ -89,6 +99,7 @@ int nb_sending_end(struct nb_sending *s, const struct nb_dump_totals *totals, st
     int rc = send(s, true, error);
     struct nb_errand errand = errand_of(s, NB_ERRAND_IMPORT);
     errand.to = from;
+    errand.settings = nb_buffer_string(&s->parent);
     errand.only_new = only_new;
     return rc != 0 ? rc : nb_relay_ask(s->engine, &errand, done, error);
 }

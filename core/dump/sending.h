@@ -20,6 +20,7 @@ struct nb_sending {
     char id[NB_STAGED_ID + 1];
     uint64_t pieces;         /* that were sent */
     struct nb_buffer record; /* owned: bytes that are not sent yet */
+    struct nb_buffer parent; /* owned: the name of the one that the model gets; empty: none */
 };
 
 void nb_sending_init(struct nb_sending *sending, struct nb_engine *engine, struct nb_string model,
@@ -36,6 +37,9 @@ int nb_sending_document(struct nb_sending *sending, const struct nb_dump_documen
 
 /* Sends a piece without records, for its numbers alone. Returns as the records do. */
 int nb_sending_empty(struct nb_sending *sending, struct nb_error *error);
+
+/* The model gets a parent, NULL: none. A header says so itself. Returns 0 or NB_NO_MEMORY. */
+int nb_sending_parent(struct nb_sending *sending, const char *parent, struct nb_error *error);
 
 /* Sends the rest, and has all nodes make the import: of the records, which are to have these totals
  * (NULL: it is not known), or of the model `from` as it is then, if that is not empty. Returns as

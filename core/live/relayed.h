@@ -31,7 +31,8 @@ enum nb_errand_kind {
     NB_ERRAND_CLEAR,   /* the first changes of the model's quarantine (nb_quarantine_clear_some) */
     NB_ERRAND_STAGE,   /* piece `last` of the import `from`, `settings` (core/dump/staged.h) */
     NB_ERRAND_UNSTAGE, /* the import `from` is given up */
-    NB_ERRAND_IMPORT,  /* the import `from` of `last` pieces, or a copy of the model `to` */
+    NB_ERRAND_IMPORT, /* the import `from` of `last` pieces, or a copy of the model `to`; `settings`
+                         name the parent that the model gets, if any */
     NB_ERRANDS
 };
 
@@ -95,7 +96,10 @@ struct nb_relay {
 enum { NB_STREAMS_MOST = 64 };
 
 /* How far a store has come in a stream. */
-enum { NB_STREAM_NAME_MOST = 64 }; /* bytes, without the number of one of several */
+enum {
+    NB_STREAM_NAME_MOST = 64, /* bytes, without the number of one of several */
+    NB_FOLLOW_MOST = 511      /* bytes of patterns of names */
+};
 
 struct nb_place {
     uint64_t created;             /* of the stream: tells it from one that was made anew; 0: none */
@@ -109,8 +113,9 @@ struct nb_place {
 struct nb_standing {
     bool is_known; /* the store belongs to a cluster: */
     char stream[NB_STREAM_NAME_MOST + 1];
-    unsigned streams; /* so many of this name */
-    int64_t time;     /* of the change that is being made; 0: the clock says it */
+    unsigned streams;                /* so many of this name */
+    char follow[NB_FOLLOW_MOST + 1]; /* patterns of the models that it has; empty: all */
+    int64_t time;                    /* of the change that is being made; 0: the clock says it */
     struct nb_place places[NB_STREAMS_MOST];
     struct {
         uint64_t staged;

@@ -3,7 +3,9 @@
  * Stored form, in META under "cluster" for the first stream, with a byte of its number behind for
  * another: a byte for the format, 3; the streams' name, a string; how many there are; when this one
  * was created, and the position, varints; and of struct nb_link there the hash and the chain, 8
- * bytes each, `agreed`, a varint, and its chain, 8 bytes; and a trail (trail.h).
+ * bytes each, `agreed`, a varint, and its chain, 8 bytes; and a trail (trail.h). A store that
+ * follows a part of the models has the format 4, which older programs do not take for that of all
+ * models, and the patterns at the end, a string.
  */
 #include "core/live/standing.h"
 
@@ -16,7 +18,7 @@
 #include "core/live/state.h"
 #include "core/store/ledger.h"
 
-enum { FORMAT = 3, KEY_MOST = 8 };
+enum { FORMAT = 3, FORMAT_OF_A_PART = 4, KEY_MOST = 8 };
 
 static struct nb_string key_of(unsigned which, char key[KEY_MOST])
 {
@@ -40,7 +42,7 @@ static int read_place(struct nb_standing *s, struct nb_place *p, struct nb_strin
 {
     struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
     uint8_t format = nb_unpack_u8(&u);
-    if (format > FORMAT)
+    if (format > FORMAT_OF_A_PART)
         return nb_error_set(error, NB_VERSION,
                             "the store's place in the stream of its cluster is of a newer bayesd");
     struct nb_string stream = nb_unpack_string(&u);
@@ -52,11 +54,16 @@ static int read_place(struct nb_standing *s, struct nb_place *p, struct nb_strin
     p->link.agreed = nb_unpack_varint(&u);
     p->link.agreed_chain = nb_unpack_u64(&u);
     nb_trail_unpack(&p->trail, &u);
-    if (!nb_unpacker_done(&u) || format != FORMAT || stream.length > NB_STREAM_NAME_MOST ||
-        s->streams == 0 || p->link.agreed > p->written)
+    struct nb_string follow = {"", 0};
+    if (format == FORMAT_OF_A_PART)
+        follow = nb_unpack_string(&u);
+    if (!nb_unpacker_done(&u) || format < FORMAT || follow.length > NB_FOLLOW_MOST ||
+        stream.length > NB_STREAM_NAME_MOST || s->streams == 0 || p->link.agreed > p->written)
         return corrupt(error);
     memcpy(s->stream, stream.bytes, stream.length);
     s->stream[stream.length] = '\0';
+    memcpy(s->follow, follow.bytes, follow.length);
+    s->follow[follow.length] = '\0';
     atomic_store(&p->applied, p->written);
     return 0;
 }
@@ -84,7 +91,8 @@ static int write_place(const struct nb_standing *s, unsigned which, const struct
     struct nb_buffer stored = {0};
     struct nb_packer w = {.out = &stored};
     char key[KEY_MOST];
-    nb_pack_u8(&w, FORMAT);
+    bool is_of_all = s->follow[0] == '\0';
+    nb_pack_u8(&w, is_of_all ? FORMAT : FORMAT_OF_A_PART);
     nb_pack_string(&w, nb_string_of(s->stream));
     nb_pack_varint(&w, s->streams);
     nb_pack_varint(&w, p->created);
@@ -94,6 +102,8 @@ static int write_place(const struct nb_standing *s, unsigned which, const struct
     nb_pack_varint(&w, p->link.agreed);
     nb_pack_u64(&w, p->link.agreed_chain);
     nb_trail_pack(&p->trail, &w);
+    if (!is_of_all)
+        nb_pack_string(&w, nb_string_of(s->follow));
     int rc = w.code != 0 ? nb_error_no_memory(error)
                          : nb_store_put(view, NB_TABLE_META, key_of(which, key),
                                         nb_buffer_string(&stored), error);
@@ -139,15 +149,18 @@ void nb_standing_note(struct nb_engine *engine)
     }
 }
 
-void nb_standing_join(struct nb_engine *engine, struct nb_string stream, unsigned which,
-                      uint64_t created)
+void nb_standing_join(struct nb_engine *engine, struct nb_string stream, struct nb_string follow,
+                      unsigned which, uint64_t created)
 {
     struct nb_standing *s = &engine->standing;
     struct nb_place *p = &s->places[which];
-    assert(stream.length <= NB_STREAM_NAME_MOST && which < engine->settings.streams);
+    assert(stream.length <= NB_STREAM_NAME_MOST && follow.length <= NB_FOLLOW_MOST);
+    assert(which < engine->settings.streams);
     if (!s->is_known) {
         memcpy(s->stream, stream.bytes, stream.length);
         s->stream[stream.length] = '\0';
+        memcpy(s->follow, follow.bytes, follow.length);
+        s->follow[follow.length] = '\0';
         s->streams = engine->settings.streams;
         s->is_known = true;
     }

@@ -29,9 +29,10 @@ int nb_standing_copy(const struct nb_view *from, struct nb_view *to, struct nb_e
 void nb_standing_note(struct nb_engine *engine);
 
 /* Makes the store one of a cluster with streams of this name (settings `streams`), of which the one
- * with the number `which` was made at `created`: the next transaction writes it. */
-void nb_standing_join(struct nb_engine *engine, struct nb_string stream, unsigned which,
-                      uint64_t created);
+ * with the number `which` was made at `created`: the next transaction writes it. `follow`: patterns
+ * of the models that it takes of them, which are kept as a text; empty: of all. */
+void nb_standing_join(struct nb_engine *engine, struct nb_string stream, struct nb_string follow,
+                      unsigned which, uint64_t created);
 
 /* The name of one of the streams: NAME of the only one, NAME_0, NAME_1 ... of several. Any thread.
  */

@@ -10,6 +10,7 @@
 #include "core/live/state.h"
 #include "core/replica/answer.h"
 #include "core/replica/carry.h"
+#include "core/replica/part.h"
 #include "core/replica/queue.h"
 #include "core/replica/replica_state.h"
 
@@ -77,10 +78,26 @@ static void submit_one(struct nb_replica *r, struct nb_sent *sent, size_t index,
     nb_answer_end(ended);
 }
 
+/* None of the changes is made, and their receipts say why. */
+static void refuse_batch(struct nb_batch *batch, const struct nb_error *why)
+{
+    for (size_t i = 0; i < batch->size; i++) {
+        struct nb_receipt *receipt = &batch->changes[i].receipt;
+        receipt->code = why->code;
+        receipt->error = *why;
+    }
+}
+
 static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
                    void *done_user)
 {
     struct nb_replica *r = user;
+    struct nb_error why;
+    if (nb_part_check_model(r, nb_buffer_string(&batch->name), &why) != 0) {
+        refuse_batch(batch, &why);
+        done(batch, done_user);
+        return;
+    }
     if (nb_queue_takes(r->settings.queue, r->settings.stream)) {
         nb_queue_submit(r->settings.queue, batch, done, done_user);
         return;
@@ -88,8 +105,8 @@ static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_ba
     struct nb_sent *sent = malloc(sizeof *sent);
     int64_t now = nb_clock_now();
     if (sent == NULL) {
-        for (size_t i = 0; i < batch->size; i++)
-            batch->changes[i].receipt.code = nb_error_no_memory(&batch->changes[i].receipt.error);
+        (void)nb_error_no_memory(&why);
+        refuse_batch(batch, &why);
         done(batch, done_user);
         return;
     }
@@ -119,6 +136,9 @@ static int ask(void *user, const struct nb_errand *errand, struct nb_errand_done
     struct nb_asked asked = {.is_done = false};
     struct nb_error why = {0};
     char id[NB_MESSAGE_ID_MOST];
+    int rc = nb_part_check(r, errand, error);
+    if (rc != 0)
+        return rc;
     if (nb_queue_takes(r->settings.queue, r->settings.stream)) /* it would overtake them */
         return nb_error_set(error, NB_STOPPING,
                             "the cluster's stream is away, or changes are queued that were asked "

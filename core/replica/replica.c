@@ -17,6 +17,7 @@
 #include "core/replica/incoming.h"
 #include "core/replica/operation.h"
 #include "core/replica/outgoing.h"
+#include "core/replica/part.h"
 #include "core/replica/queue.h"
 #include "core/replica/replica_state.h"
 
@@ -58,6 +59,7 @@ static int pass_other(struct nb_replica *r, const struct nb_relayed *here)
     int rc = nb_incoming_pass(r, here, NULL, &why);
     if (rc != 0)
         return NB_STOPPING;
+    r->handed = here->position;
     note_delivered(r, here, true);
     return NB_CORRUPT;
 }
@@ -65,6 +67,7 @@ static int pass_other(struct nb_replica *r, const struct nb_relayed *here)
 static int apply(struct nb_replica *r, const struct nb_operation *o, const struct nb_relayed *here,
                  const struct nb_delivery *d)
 {
+    int rc;
     nb_carried_retry(r);
     nb_carried_wait(r);
     pthread_mutex_lock(&r->lock);
@@ -72,17 +75,20 @@ static int apply(struct nb_replica *r, const struct nb_operation *o, const struc
     if (awaited != NULL)
         nb_awaiting_hold(&r->awaiting, awaited);
     pthread_mutex_unlock(&r->lock);
-    return o->kind == NB_OPERATION_CHANGE ? nb_incoming_change(r, o, here, d->message, awaited)
-                                          : nb_incoming_errand(r, o, here, awaited);
+    rc = o->kind == NB_OPERATION_CHANGE ? nb_incoming_change(r, o, here, d->message, awaited)
+                                        : nb_incoming_errand(r, o, here, awaited);
+    if (rc == 0)
+        r->handed = here->position;
+    return rc;
 }
 
 int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct nb_error *error)
 {
     struct nb_operation o;
     struct nb_relayed here = {
-        .stream = r->settings.stream, .position = d->position, .after = atomic_load(&r->delivered)};
-    bool differs;
-    if (d->position <= here.after)
+        .stream = r->settings.stream, .position = d->position, .after = r->handed};
+    bool differs, passes_by;
+    if (d->position <= atomic_load(&r->delivered))
         return 0;
     int rc = verdict(r, error);
     if (rc == 0)
@@ -96,11 +102,14 @@ int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct
                           : nb_error_set(error, NB_CORRUPT, "it has no id");
     if (rc == NB_CORRUPT)
         return pass_other(r, &here);
+    if (rc == 0)
+        rc = nb_part_judge(r, &o, &passes_by, error);
     if (rc != 0)
         return rc;
     here.time = o.time;
-    nb_queue_read_id(d->id, &here);
-    rc = apply(r, &o, &here, d);
+    if (!passes_by)
+        nb_queue_read_id(d->id, &here);
+    rc = passes_by ? nb_part_pass(r, &here) : apply(r, &o, &here, d);
     if (rc != 0)
         return nb_error_set(error, rc, "the daemon is stopping");
     note_delivered(r, &here,
@@ -120,6 +129,7 @@ void nb_replica_tick(struct nb_replica *r)
                        "the cluster has not confirmed the change in time; it may still be made: "
                        "send it again later, a change that was made is unchanged then");
     nb_carried_retry(r);
+    (void)nb_part_store(r); /* what is not stored is passed again by the next start */
     if (atomic_exchange(&r->is_doubted, false) && nb_attest_doubt(r) == NB_STOPPING)
         atomic_store(&r->is_doubted, true);
     nb_answer_expire(r, atomic_load(&r->is_astray) ? UINT64_MAX : now, &why);
@@ -131,7 +141,8 @@ void nb_replica_tick(struct nb_replica *r)
 
 int nb_replica_settle(struct nb_replica *r)
 {
-    return nb_carried_settle(r);
+    int rc = nb_part_store(r);
+    return rc == 0 ? nb_carried_settle(r) : rc;
 }
 
 void nb_replica_acknowledge(struct nb_replica *r, const char *id, uint64_t position)
@@ -149,7 +160,7 @@ void nb_replica_refuse(struct nb_replica *r, const char *id, const struct nb_err
 
 /* A stream that a store may be of. */
 struct joining {
-    struct nb_string stream;
+    struct nb_string stream, follow;
     unsigned which;
     uint64_t created, last;
     char name[NB_STREAM_FULL_MOST + 1]; /* with which of several it is */
@@ -162,7 +173,7 @@ static int join(struct nb_engine *engine, const struct joining *j, struct nb_err
                             "the store has changes that the stream '%s' does not have: a node "
                             "joins with an empty store, or with the backup of another node",
                             j->name);
-    nb_standing_join(engine, j->stream, j->which, j->created);
+    nb_standing_join(engine, j->stream, j->follow, j->which, j->created);
     return nb_incoming_store(engine, NULL, error);
 }
 
@@ -180,6 +191,14 @@ static int check_cluster(const struct nb_engine *engine, const struct joining *j
                             "the store belongs to %u streams, and [cluster] streams is %u: their "
                             "number stays as it was when they were made",
                             s->streams, engine->settings.streams);
+    if (!nb_string_equals(j->follow, s->follow))
+        return nb_error_set(error, NB_CONFLICT,
+                            "the store has %s%.100s of its cluster, and [cluster] follow is "
+                            "'%.*s': what it did not follow it cannot get any more; begin with an "
+                            "empty data directory, or take the store of a node with the same "
+                            "follow",
+                            s->follow[0] == '\0' ? "all models" : "the models ", s->follow,
+                            j->follow.length < 100 ? (int)j->follow.length : 100, j->follow.bytes);
     return 0;
 }
 
@@ -212,7 +231,11 @@ static int check_task(struct nb_engine *engine, void *argument, struct nb_error 
 
 int nb_replica_begin(struct nb_replica *r, uint64_t created, uint64_t last, struct nb_error *error)
 {
-    struct joining j = {nb_string_of(r->base), r->settings.stream, created, last, ""};
+    struct joining j = {.stream = nb_string_of(r->base),
+                        .follow = nb_string_of(r->settings.follow),
+                        .which = r->settings.stream,
+                        .created = created,
+                        .last = last};
     assert(atomic_load(&r->delivered) == 0);
     memcpy(j.name, r->stream, sizeof j.name);
     return nb_writer_run(r->engine, check_task, &j, error);
@@ -222,7 +245,8 @@ int nb_replica_begin(struct nb_replica *r, uint64_t created, uint64_t last, stru
 static void take_place(struct nb_replica *r)
 {
     r->place = &r->engine->standing.places[r->settings.stream];
-    atomic_store(&r->delivered, atomic_load(&r->place->applied));
+    r->handed = atomic_load(&r->place->applied);
+    atomic_store(&r->delivered, r->handed);
     nb_attest_begin(r);
     r->tip = nb_chain_last(&r->chain);
 }
@@ -240,6 +264,7 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
         return nb_error_no_memory(error);
     r->engine = engine;
     r->settings = *settings;
+    r->settings.follow = settings->follow != NULL ? settings->follow : "";
     memcpy(r->base, stream.bytes, stream.length);
     nb_standing_name(r->base, engine->settings.streams, settings->stream, r->stream);
     int rc = nb_replica_begin(r, created, last, error);

@@ -27,8 +27,9 @@ struct nb_replica;
 
 /* Follows one of the engine's streams; the caller frees it after the last use of the engine, before
  * it is closed. `stream` is the name of all of them; this one was made at `created` and has `last`
- * messages so far. NB_CONFLICT: the store belongs to another cluster, is ahead of the stream, or
- * has changes that are in none. Other codes: of the store. */
+ * messages so far. NB_CONFLICT: the store belongs to another cluster, is ahead of the stream, has
+ * changes that are in none, or other models of it than the settings say (`follow`). Other codes: of
+ * the store. */
 int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *settings,
                    struct nb_string stream, uint64_t created, uint64_t last,
                    struct nb_replica **replica, struct nb_error *error);
@@ -68,10 +69,11 @@ struct nb_delivery {
 
 /* Takes the message at a position; one that was delivered before is passed over. Positions ascend;
  * some may be missing. Returns when the writer has it, not when it is applied. What is no operation
- * is passed over, by all nodes, and so is what has no id: NB_CORRUPT says so. NB_VERSION: this node
- * cannot apply it, so that it must not follow any further. NB_CONFLICT: neither must it, and from
- * now on, because it was given something else before than the stream has. NB_STOPPING: the node
- * stops, or the stream does not say who is right; the message is to be delivered again. */
+ * is passed over, by all nodes, and so is what has no id: NB_CORRUPT says so. What is about a model
+ * that this node does not have passes by. NB_VERSION: this node cannot apply it, so that it must
+ * not follow any further. NB_CONFLICT: neither must it, and from now on, because it was given
+ * something else before than the stream has. NB_STOPPING: the node stops, or the stream does not
+ * say who is right; the message is to be delivered again. */
 int nb_replica_deliver(struct nb_replica *replica, const struct nb_delivery *delivery,
                        struct nb_error *error);
 /* Whether it was given what the stream has, as far as that is known: before it begins to follow.

@@ -2,6 +2,7 @@
 #ifndef NB_CORE_REPLICA_REPLICA_SETTINGS_H
 #define NB_CORE_REPLICA_REPLICA_SETTINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,15 @@ struct nb_replica_settings {
     /* Something that who runs this should know. Follower. */
     void (*warn)(void *user, const struct nb_error *why);
     void *user;
+    /* Patterns of the models that this node has, at most NB_FOLLOW_MOST bytes; borrowed. NULL or
+     * empty: all. What is asked of the others passes by. */
+    const char *follow;
+    bool (*matches)(const char *follow, struct nb_string model);
+    /* Before a model of this node gets a parent, or becomes a copy of another one (is_copy), which
+     * this node has as well: 0, or why that is not asked for, because another node has the model
+     * alone, or the parent alone. NULL: it is. Any thread. */
+    int (*check_pair)(void *user, struct nb_string model, struct nb_string other, bool is_copy,
+                      struct nb_error *error);
     unsigned stream;        /* which of the engine's `streams` it follows */
     size_t message_most;    /* bytes of a message */
     uint64_t member;        /* of struct nb_witness */

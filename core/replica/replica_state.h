@@ -29,6 +29,10 @@ struct nb_replica {
     atomic_bool is_doubted; /* it was given something at another position than the stream says */
     atomic_bool is_astray;  /* it was given what the stream does not have: `astray` says so */
     /* The follower's (attest.h): */
+    uint64_t handed; /* the last position that the writer was given; those between it */
+    struct nb_relayed
+        passed;            /* ... and `delivered` passed by, of which this is the last (part.h) */
+    uint64_t passed_since; /* nanoseconds */
     struct nb_link link;   /* at `delivered` */
     struct nb_chain chain; /* added to with the lock held */
     struct nb_error astray;

@@ -173,7 +173,7 @@ static int begin_import(struct nb_request *request, struct nb_error *error)
 }
 
 /* A parent must be a model that the client may ask: its counts show in verdicts. */
-static int import_header(const struct nb_request *request, struct import *i,
+static int import_header(struct nb_request *request, struct import *i,
                          const struct nb_dump_header *header, struct nb_error *error)
 {
     const char *parent = header->settings.parent;
@@ -181,7 +181,7 @@ static int import_header(const struct nb_request *request, struct import *i,
     return rc != 0 ? rc : nb_import_header(i->import, header, error);
 }
 
-static int import_record(const struct nb_request *request, struct import *i,
+static int import_record(struct nb_request *request, struct import *i,
                          const struct nb_json_record *record, struct nb_error *error)
 {
     switch (record->kind) {

@@ -113,7 +113,7 @@ static void forget(struct question *q)
 }
 
 /* Each model needs a token that is for it, whether there is such a model or not. */
-static int check_models(const struct nb_request *request, const struct question *q,
+static int check_models(struct nb_request *request, const struct question *q,
                         struct nb_error *error)
 {
     int rc = 0;

@@ -224,7 +224,7 @@ int nb_route_refit(struct nb_request *request, struct nb_error *error)
 }
 
 /* The copy that is the prior is a model of its own, which a token for some models may not make. */
-static int check_prior(const struct nb_request *request, struct nb_error *error)
+static int check_prior(struct nb_request *request, struct nb_error *error)
 {
     struct nb_buffer name = {0};
     int rc = nb_buffer_printf(&name, "%.*s%s", (int)request->model.length, request->model.bytes,

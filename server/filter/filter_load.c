@@ -106,7 +106,7 @@ void nb_filter_learner(const struct nb_request *request, char user[NB_USER_NAME]
  */
 
 /* Whether learning will make the user's model, which is to have a parent. Sets *model. */
-static bool wants_parent(const struct nb_request *request, char model[NB_FILTER_MODEL])
+static bool wants_parent(struct nb_request *request, char model[NB_FILTER_MODEL])
 {
     const struct nb_config *config = request->config;
     struct nb_string source;
@@ -201,12 +201,32 @@ static int load(struct nb_request *request, struct nb_error *error)
     return 0;
 }
 
+/* A mail that is judged without its user's model, because that is on another node, would get
+ * another verdict. Who learns is checked when the model is known. */
+static int check_follows(struct nb_request *request, const struct nb_string *users, size_t count,
+                         struct nb_error *error)
+{
+    const struct nb_config *config = request->config;
+    int rc = 0;
+    if (request->route->role == NB_ROLE_TRAIN)
+        return 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        char model[NB_FILTER_MODEL];
+        name_model(config, users[i], model);
+        rc = nb_request_check_follows(request, nb_string_of(model), error);
+    }
+    return rc != 0 ? rc
+                   : nb_request_check_follows(request, nb_string_of(config->filter_model), error);
+}
+
 int nb_filter_prepare(struct nb_request *request, struct nb_error *error)
 {
     struct nb_string *users;
     size_t count;
     char model[NB_FILTER_MODEL];
     int rc = nb_filter_users(request, &users, &count, error);
+    if (rc == 0)
+        rc = check_follows(request, users, count, error);
     bool is_ready = rc == 0 && is_loaded(request, users, count) && !wants_parent(request, model);
     free(users);
     return rc != 0 || is_ready ? rc : nb_work_run(request, request->server->loads, load, error);

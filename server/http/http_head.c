@@ -181,6 +181,7 @@ static bool find_route(struct nb_http_call *call, const char *url, const char *m
     struct nb_request *request = &call->request;
     struct nb_match match;
     char detail[128];
+    request->target = url;
     request->path = strdup(url);
     if (request->path == NULL) {
         nb_reply_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");

@@ -160,6 +160,8 @@ static bool add_fields(struct MHD_Response *response, const struct nb_http_call 
         add_number(&to, call->request.number);
     if (reply->allow[0] != '\0')
         add_field(&to, MHD_HTTP_HEADER_ALLOW, reply->allow);
+    if (reply->location.length > 0)
+        add_field(&to, MHD_HTTP_HEADER_LOCATION, reply->location.bytes);
     if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE ||
         reply->status == MHD_HTTP_INSUFFICIENT_STORAGE ||
         reply->status == MHD_HTTP_TOO_MANY_REQUESTS)

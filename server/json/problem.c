@@ -10,7 +10,7 @@ int nb_json_status(int code)
         {NB_NOT_FOUND, 404}, {NB_CONFLICT, 409}, {NB_EXISTS, 409},    {NB_UNSUPPORTED, 415},
         {NB_NO_MEMORY, 503}, {NB_IO, 503},       {NB_DISK_FULL, 503}, {NB_CORRUPT, 503},
         {NB_DAMAGED, 503},   {NB_VERSION, 503},  {NB_LOCKED, 503},    {NB_STOPPING, 503},
-        {NB_BUSY, 429},      {NB_UNKNOWN, 401},  {NB_FORBIDDEN, 403},
+        {NB_BUSY, 429},      {NB_UNKNOWN, 401},  {NB_FORBIDDEN, 403}, {NB_ELSEWHERE, 421},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].code == code)
@@ -56,10 +56,9 @@ const char *nb_json_title(int status)
     return status < 500 ? "Bad Request" : "Internal Server Error";
 }
 
-static void emit_problem(struct nb_emitter *e, int status, const char *detail)
+void nb_emit_problem_members(struct nb_emitter *e, int status, const char *detail)
 {
     const char *title = nb_json_title(status);
-    nb_emit_open(e, '{');
     nb_emit_key(e, "type");
     nb_emit_text(e, "about:blank");
     nb_emit_key(e, "title");
@@ -68,6 +67,12 @@ static void emit_problem(struct nb_emitter *e, int status, const char *detail)
     nb_emit_i64(e, status);
     nb_emit_key(e, "detail");
     nb_emit_text(e, detail == NULL || *detail == '\0' ? title : detail);
+}
+
+static void emit_problem(struct nb_emitter *e, int status, const char *detail)
+{
+    nb_emit_open(e, '{');
+    nb_emit_problem_members(e, status, detail);
     nb_emit_close(e, '}');
 }
 

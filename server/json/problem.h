@@ -13,7 +13,7 @@
 
 /* The HTTP status of an engine's or codec's code (enum nb_code), the one place that says so:
  * 400 INVALID; 422 UNUSABLE; 413 TOO_LARGE; 404 NOT_FOUND; 409 CONFLICT and EXISTS;
- * 415 UNSUPPORTED; 401 UNKNOWN; 403 FORBIDDEN; 429 BUSY; 503 for IO, DISK_FULL,
+ * 415 UNSUPPORTED; 401 UNKNOWN; 403 FORBIDDEN; 421 ELSEWHERE; 429 BUSY; 503 for IO, DISK_FULL,
  * CORRUPT, VERSION, LOCKED, STOPPING, NO_MEMORY, DAMAGED. 0 gives 200; a code that is none of them
  * 500. */
 int nb_json_status(int code);
@@ -30,6 +30,8 @@ int nb_json_problem_of(struct nb_buffer *out, const struct nb_error *error);
 
 /* {"error": problem}: a failed document's place in a batch or NDJSON reply. */
 int nb_json_error(struct nb_buffer *out, const struct nb_error *error);
+/* The members of a problem, without braces, for one that has more. */
+void nb_emit_problem_members(struct nb_emitter *e, int status, const char *detail);
 /* The problem alone, and in such an object. */
 void nb_emit_problem(struct nb_emitter *e, const struct nb_error *error);
 void nb_emit_error(struct nb_emitter *e, const struct nb_error *error);

@@ -224,7 +224,7 @@ static int load_other(const struct nb_request *request, const struct nb_network 
     struct nb_string name = nb_string_of(q->other);
     struct nb_network *other = NULL;
     struct nb_named stored;
-    int rc = nb_request_check_model(request, name, error);
+    int rc = nb_request_check_name(request, name, error);
     if (rc == 0)
         rc = nb_network_load(request, name, &other, &stored, error);
     if (rc != 0)

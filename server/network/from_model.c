@@ -148,6 +148,8 @@ static int learn_from(struct nb_request *request, const json_t *const *values,
         rc = nb_error_set(error, NB_FORBIDDEN, "the token is not for model '%.*s'",
                           (int)model.length, model.bytes);
     if (rc == 0)
+        rc = nb_request_check_follows(request, model, error);
+    if (rc == 0)
         rc = nb_documents_begin(request->server->engine, model, fields, count, &documents, error);
     if (rc == 0)
         rc = fill_table(request, documents, &table, error);

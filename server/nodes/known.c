@@ -3,9 +3,70 @@
 
 #include <stdlib.h>
 
-#ifdef NB_HAS_NATS
-
 #include <string.h>
+
+#include "server/access/models.h"
+
+static bool has_model(const struct nb_member *m, struct nb_string model)
+{
+    return m->follow[0] == '\0' || nb_models_match(m->follow, model);
+}
+
+static int append_followers(const struct nb_known_member *list, size_t count,
+                            struct nb_string model, size_t most, struct nb_buffer *urls)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        const struct nb_member *m = &list[i].said;
+        size_t size = strlen(m->url) + 1;
+        if (!list[i].is_self && size > 1 && urls->length + size <= most && has_model(m, model))
+            rc = nb_buffer_append(urls, m->url, size);
+    }
+    return rc;
+}
+
+static int by_silence(const void *a, const void *b)
+{
+    int64_t x = ((const struct nb_known_member *)a)->silence;
+    int64_t y = ((const struct nb_known_member *)b)->silence;
+    return (x > y) - (x < y);
+}
+
+int nb_nodes_list_followers(struct nb_nodes *nodes, struct nb_string model, size_t most,
+                            struct nb_buffer *urls)
+{
+    struct nb_known_member *members = NULL;
+    size_t count = 0;
+    int rc = nb_nodes_members(nodes, &members, &count, NULL);
+    if (rc == 0)
+        qsort(members, count, sizeof *members, by_silence);
+    if (rc == 0)
+        rc = append_followers(members, count, model, most, urls);
+    free(members);
+    return rc;
+}
+
+int nb_nodes_check_pair(struct nb_nodes *nodes, struct nb_string model, struct nb_string other,
+                        bool is_copy, struct nb_error *error)
+{
+    struct nb_known_member *members = NULL;
+    size_t count = 0;
+    int rc = nb_nodes_members(nodes, &members, &count, error);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        const struct nb_member *m = &members[i].said;
+        bool has = has_model(m, model), has_other = has_model(m, other);
+        if (is_copy ? has && !has_other : has != has_other)
+            rc = nb_error_set(error, NB_CONFLICT,
+                              "the node '%s' follows one of '%.*s' and '%.*s' alone: a parent and "
+                              "its children, a copy and what it is of, are to be followed together",
+                              m->name, (int)model.length, model.bytes, (int)other.length,
+                              other.bytes);
+    }
+    free(members);
+    return rc;
+}
+
+#ifdef NB_HAS_NATS
 
 #include "core/base/clock.h"
 #include "core/live/state.h"

@@ -37,4 +37,13 @@ int nb_known_set(struct nb_known *known, struct nb_nodes *nodes, const struct nb
 int nb_nodes_members(struct nb_nodes *nodes, struct nb_known_member **members, size_t *count,
                      struct nb_error *error);
 
+/* For struct nb_server: those whose URL is known, and who were heard of a short time ago first. */
+int nb_nodes_list_followers(struct nb_nodes *nodes, struct nb_string model, size_t most,
+                            struct nb_buffer *urls);
+
+/* Whether each member that has the model has the other one; unless it is a copy of that also the
+ * reverse. 0, or NB_CONFLICT, which names one where it is not so. Or NB_NO_MEMORY. */
+int nb_nodes_check_pair(struct nb_nodes *nodes, struct nb_string model, struct nb_string other,
+                        bool is_copy, struct nb_error *error);
+
 #endif

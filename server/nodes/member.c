@@ -4,7 +4,8 @@
  * version of applying, kinds of operations. An older program ends here. Strings: the URL, the
  * program's version; what it was given: a varint, the place, and its chain, 8 bytes. With several
  * streams the first is meant; then a varint says how many there are besides, and of each there are
- * the place, and what it was given. What follows is passed over.
+ * the place, and what it was given. A node that follows a part of the models tells both in any
+ * case, and then its patterns, a string. What follows is passed over.
  */
 #include "server/nodes/member.h"
 
@@ -49,12 +50,15 @@ int nb_member_write(const struct nb_member *m, struct nb_buffer *out)
     nb_pack_string(&w, nb_string_of(m->url));
     nb_pack_string(&w, nb_string_of(m->version));
     pack_chained(&w, &m->places[0].told);
-    if (m->streams > 1)
+    bool is_of_all = m->follow[0] == '\0';
+    if (m->streams > 1 || !is_of_all)
         nb_pack_varint(&w, m->streams - 1);
     for (unsigned i = 1; i < m->streams; i++) {
         nb_pack_varint(&w, m->places[i].applied);
         pack_chained(&w, &m->places[i].told);
     }
+    if (!is_of_all)
+        nb_pack_string(&w, nb_string_of(m->follow));
     return w.code;
 }
 
@@ -86,6 +90,8 @@ static void read_more(struct nb_unpacker *u, struct nb_member *m)
         m->places[i].applied = nb_unpack_varint(u);
         unpack_chained(u, &m->places[i].told);
     }
+    if (!u->failed && !nb_unpacker_done(u))
+        read_text(u, m->follow, NB_FOLLOW_MOST);
 }
 
 bool nb_member_read(struct nb_member *m, struct nb_string written)
@@ -96,7 +102,7 @@ bool nb_member_read(struct nb_member *m, struct nb_string written)
     m->tokenizer = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
     m->apply = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
     m->kinds = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
-    m->url[0] = m->version[0] = '\0';
+    m->url[0] = m->version[0] = m->follow[0] = '\0';
     m->places[0].told = (struct nb_chained){.position = 0};
     m->streams = 1;
     if (!u.failed && !nb_unpacker_done(&u))

@@ -30,6 +30,7 @@ struct nb_member {
     /* Of an older program: empty, as of a node that has none. */
     char url[NB_MEMBER_URL_MOST + 1];
     char version[NB_MEMBER_VERSION_MOST + 1]; /* of its program */
+    char follow[NB_FOLLOW_MOST + 1];          /* patterns of the models that it has; empty: all */
     unsigned streams;                         /* so many: */
     struct {
         uint64_t applied;       /* place that is on its disk */

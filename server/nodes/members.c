@@ -104,7 +104,8 @@ static natsStatus announce(struct nb_members *m, jsCtx *context)
                              .kinds = NB_OPERATION_KINDS,
                              .version = NB_PROGRAM_VERSION};
     struct nb_buffer written = {0};
-    (void)snprintf(self.url, sizeof self.url, "%s", n->config->cluster_url); /* it fits */
+    (void)snprintf(self.url, sizeof self.url, "%s", n->config->cluster_url);          /* it fits */
+    (void)snprintf(self.follow, sizeof self.follow, "%s", n->config->cluster_follow); /* too */
     for (unsigned i = 0; i < self.streams; i++)
         add_place(&n->lanes[i], &self);
     natsStatus s = nb_member_write(&self, &written) == 0 ? NATS_OK : NATS_NO_MEMORY;

@@ -10,7 +10,9 @@
 #include "core/live/state.h"
 #include "core/replica/operation.h"
 #include "core/replica/replica.h"
+#include "server/access/models.h"
 #include "server/base/log.h"
+#include "server/nodes/known.h"
 #include "server/nodes/nodes_state.h"
 #include "server/nodes/publish.h"
 
@@ -32,6 +34,13 @@ static int hash_at(void *user, uint64_t position, uint64_t *hash, struct nb_erro
 {
     struct nb_lane *l = user;
     return nb_stream_hash(&l->stream, position, hash, error);
+}
+
+static int check_pair(void *user, struct nb_string model, struct nb_string other, bool is_copy,
+                      struct nb_error *error)
+{
+    const struct nb_lane *l = user;
+    return nb_nodes_check_pair(l->nodes, model, other, is_copy, error);
 }
 
 static void warn(void *user, const struct nb_error *why)
@@ -58,6 +67,9 @@ static int make_replica(struct nb_lane *l, const struct nb_stream_state *state,
         .hash_at = hash_at,
         .warn = warn,
         .user = l,
+        .follow = l->nodes->config->cluster_follow,
+        .matches = nb_models_match,
+        .check_pair = check_pair,
         .stream = l->which,
         .queue = l->nodes->queue,
         .message_most = most > HEADERS ? (size_t)most - HEADERS : 0,

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "config/config.h"
 #include "core/replica/digest.h"
 #include "server/json/emit.h"
 #include "server/nodes/known.h"
@@ -39,6 +40,8 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
     nb_emit_member_text(&e, "digest", digest.digits);
     if (streams > 1)
         nb_emit_member_u64(&e, "stream", which);
+    if (server->startup->cluster_follow[0] != '\0')
+        nb_emit_member_text(&e, "follow", server->startup->cluster_follow);
     nb_emit_close(&e, '}');
     return nb_reply_written(request, nb_emit_end(&e), error);
 }
@@ -96,6 +99,8 @@ static void emit_member(struct nb_emitter *e, const struct nb_known_member *m, u
     nb_emit_flag(e, "self", m->is_self);
     if (said->url[0] != '\0')
         nb_emit_member_text(e, "url", said->url);
+    if (said->follow[0] != '\0')
+        nb_emit_member_text(e, "follow", said->follow);
     uint64_t applied = nb_member_applied(said);
     nb_emit_member_u64(e, "applied", applied);
     nb_emit_member_u64(e, "behind", last > applied ? last - applied : 0);

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "config/config.h"
+#include "core/engine/engine.h"
 #include "server/access/limits.h"
 #include "server/access/models.h"
 #include "server/base/metrics.h"
@@ -147,6 +148,9 @@ int nb_request_count_document(struct nb_request *request, struct nb_error *error
     return take_place(request, false, error);
 }
 
+/* Bytes of URLs of nodes that a client is told; those of hundreds are of no use. */
+enum { URLS_MOST = 8192 };
+
 /* ---- role and models ----------------------------------------------------------------------------
  */
 
@@ -172,21 +176,52 @@ bool nb_request_is_for(const struct nb_request *request, struct nb_string model)
     return nb_models_match(request->grant.models, model);
 }
 
-int nb_request_check_model(const struct nb_request *request, struct nb_string model,
+int nb_request_check_name(const struct nb_request *request, struct nb_string name,
+                          struct nb_error *error)
+{
+    return nb_models_check(request->grant.models, name, error);
+}
+
+int nb_request_check_follows(struct nb_request *request, struct nb_string model,
+                             struct nb_error *error)
+{
+    const struct nb_server *server = request->server;
+    if (server->nodes == NULL || server->startup->cluster_follow[0] == '\0' ||
+        nb_models_match(server->startup->cluster_follow, model) ||
+        nb_check_model_name(model, NULL) != 0)
+        return 0;
+    request->urls.length = 0;
+    if (server->list_followers(server->nodes, model, URLS_MOST, &request->urls) != 0)
+        return nb_error_no_memory(error);
+    return nb_error_set(error, NB_ELSEWHERE, "this node does not follow the model '%.*s': ask %s",
+                        (int)model.length, model.bytes,
+                        request->urls.length > 0 ? request->urls.bytes
+                                                 : "another one (GET /v1/cluster names them)");
+}
+
+int nb_request_check_model(struct nb_request *request, struct nb_string model,
                            struct nb_error *error)
 {
-    return nb_models_check(request->grant.models, model, error);
+    int rc = nb_request_check_name(request, model, error);
+    return rc != 0 ? rc : nb_request_check_follows(request, model, error);
+}
+
+/* Networks have names, too. */
+static bool names_model(const struct nb_request *request)
+{
+    static const char below[] = "/v1/models/";
+    return strncmp(request->route->pattern, below, sizeof below - 1) == 0;
 }
 
 /* Whether the token is for the model of the path. A path without a model needs a token for all
  * models if its reply is about all of them, or if it changes the whole store. */
-static int check_models(const struct nb_request *request, struct nb_error *error)
+static int check_token(const struct nb_request *request, struct nb_error *error)
 {
     const struct nb_route *route = request->route;
     if (strcmp(request->grant.models, "*") == 0) /* most tokens; also the grant without a token */
         return 0;
     if (request->model.length > 0)
-        return nb_request_check_model(request, request->model, error);
+        return nb_request_check_name(request, request->model, error);
     bool is_of_all = route->is_of_all || route->role == NB_ROLE_ADMIN;
     if (!is_of_all || nb_models_are_all(request->grant.models))
         return 0;
@@ -195,8 +230,17 @@ static int check_models(const struct nb_request *request, struct nb_error *error
                         request->grant.models);
 }
 
+/* That, and whether this node has the model of the path. */
+static int check_models(struct nb_request *request, struct nb_error *error)
+{
+    int rc = check_token(request, error);
+    return rc == 0 && request->model.length > 0 && names_model(request)
+               ? nb_request_check_follows(request, request->model, error)
+               : rc;
+}
+
 /* The role and the models, by the grant. */
-static int check_grant(const struct nb_request *request, struct nb_error *error)
+static int check_grant(struct nb_request *request, struct nb_error *error)
 {
     enum nb_role needed = request->route->role;
     if (request->grant.role >= needed)

@@ -23,9 +23,16 @@ int nb_request_check_access(struct nb_request *request, const struct nb_sender *
 /* Whether the request's token is for a model; without a token it is for all. */
 bool nb_request_is_for(const struct nb_request *request, struct nb_string model);
 
-/* The same as an error code: 0 or NB_FORBIDDEN. Every route that names a model otherwise than by
- * {model} in its path must ask. */
-int nb_request_check_model(const struct nb_request *request, struct nb_string model,
+/* The same as an error code, 0 or NB_FORBIDDEN, of a name that may be another thing's. */
+int nb_request_check_name(const struct nb_request *request, struct nb_string name,
+                          struct nb_error *error);
+/* Whether this node of a cluster has the model ([cluster] follow): 0, also for what is no name of a
+ * model, or NB_ELSEWHERE: then the request has the URLs of nodes that have it. */
+int nb_request_check_follows(struct nb_request *request, struct nb_string model,
+                             struct nb_error *error);
+/* The same of a model; NB_ELSEWHERE: this node does not follow it. Every route that names a model
+ * otherwise than by {model} in its path must ask. */
+int nb_request_check_model(struct nb_request *request, struct nb_string model,
                            struct nb_error *error);
 
 /* Counts one more document of a request, behind the first one; NB_BUSY: it is too many. */

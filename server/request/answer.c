@@ -123,6 +123,7 @@ void nb_reply_hold(struct nb_request *request)
 void nb_reply_deinit(struct nb_reply *reply)
 {
     nb_buffer_deinit(&reply->body);
+    nb_buffer_deinit(&reply->location);
     if (reply->hold.size > 0)
         (void)nb_hold_set(&reply->hold, 0, NULL); /* giving back never fails */
     if (reply->has_spool)
@@ -155,11 +156,53 @@ void nb_reply_problem(struct nb_request *request, unsigned status, const char *d
     (void)nb_reply_with(request, status, type); /* always 0 */
 }
 
+static void emit_urls(struct nb_emitter *e, struct nb_string urls)
+{
+    nb_emit_key(e, "urls");
+    nb_emit_open(e, '[');
+    while (urls.length > 0) {
+        nb_emit_text(e, urls.bytes);
+        urls = nb_string_from(urls, strlen(urls.bytes) + 1);
+    }
+    nb_emit_close(e, ']');
+}
+
+/* The path as it came: a decoded one could not be told from another. */
+static int locate(struct nb_request *request)
+{
+    const char *url = request->urls.bytes;
+    size_t length = strlen(url);
+    while (length > 0 && url[length - 1] == '/')
+        length--;
+    return nb_buffer_printf(&request->reply.location, "%.*s%s", (int)length, url, request->target);
+}
+
+/* The model is on other nodes: the problem has their URLs, and Location is the path at the first of
+ * them. Without memory the reply is withheld. */
+static void reply_elsewhere(struct nb_request *request, const struct nb_error *error)
+{
+    int status = nb_json_status(error->code);
+    nb_reply_deinit(&request->reply);
+    struct nb_emitter e = nb_emit_begin(&request->reply.body);
+    nb_emit_open(&e, '{');
+    nb_emit_problem_members(&e, status, error->text);
+    emit_urls(&e, nb_buffer_string(&request->urls));
+    nb_emit_close(&e, '}');
+    bool has_url = request->urls.length > 0 && request->target != NULL;
+    if (nb_emit_end(&e) != 0 || (has_url && locate(request) != 0))
+        request->reply.is_withheld = true;
+    (void)nb_reply_with(request, (unsigned)status, "application/problem+json"); /* always 0 */
+}
+
 void nb_reply_error(struct nb_request *request, const struct nb_error *error)
 {
     const struct nb_route *route = request->route;
     if (request->has_changed && nb_json_status(error->code) >= 500)
         request->reply.is_withheld = true;
+    if (error->code == NB_ELSEWHERE && route != NULL && route->protocol == &nb_protocol_api) {
+        reply_elsewhere(request, error);
+        return;
+    }
     unsigned status = route != NULL && route->protocol->status_of != NULL
                           ? route->protocol->status_of(route, error->code)
                           : (unsigned)nb_json_status(error->code);
@@ -193,6 +236,7 @@ void nb_request_end(struct nb_request *request, const struct nb_request_figures 
     if (request->work != NULL)
         nb_work_end(request);
     nb_reply_deinit(&request->reply);
+    nb_buffer_deinit(&request->urls);
     free(request->query_text);
     free(request->path);
     nb_configuration_release(&request->configuration);

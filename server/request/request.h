@@ -48,6 +48,7 @@ struct nb_reply {
     const char *policy;
     char tag[NB_TAG_BYTES];     /* ETag, with its quotes; empty: none */
     char allow[NB_ALLOW_BYTES]; /* with 405 */
+    struct nb_buffer location;  /* with 421, as text; empty: none */
     unsigned retry_after;       /* seconds, with 429; 0: 1 */
     bool is_withheld;           /* the carrier ends the connection instead of sending it */
 };
@@ -75,8 +76,9 @@ struct nb_request {
     void *connection;             /* the carrier's */
     const struct nb_route *route; /* NULL: none was found */
     size_t route_index;
-    unsigned version; /* of a line protocol, as the client speaks it: major * 100 + minor */
-    char *path;       /* owned; decoded in place, the parameters lie in it */
+    unsigned version;   /* of a line protocol, as the client speaks it: major * 100 + minor */
+    char *path;         /* owned; decoded in place, the parameters lie in it */
+    const char *target; /* borrowed from the carrier: the path as it came; NULL: there is none */
     struct nb_string model, id;
     char *query_text; /* owned; the parameters' storage */
     struct nb_parameter query[NB_QUERY_MOST];
@@ -97,11 +99,13 @@ struct nb_request {
     void *state;                /* the route's own, from call to call ... */
     void (*state_free)(void *); /* ... and what frees it when the request ends */
 
-    bool has_caught_up;           /* it was awaited what it is to see (catch_up.h) */
-    bool is_prepared;             /* route->prepare was called */
-    bool has_changed;             /* a change that it asked for is in force (answer.h) */
-    uint64_t number;              /* the place in the stream of the last one; 0: it has none */
-    struct nb_work *work;         /* on a pool, or NULL; for work.c */
+    struct nb_buffer
+        urls;             /* of nodes that follow the model (admission.h), each with a NUL behind */
+    bool has_caught_up;   /* it was awaited what it is to see (catch_up.h) */
+    bool is_prepared;     /* route->prepare was called */
+    bool has_changed;     /* a change that it asked for is in force (answer.h) */
+    uint64_t number;      /* the place in the stream of the last one; 0: it has none */
+    struct nb_work *work; /* on a pool, or NULL; for work.c */
     struct nb_transfer *transfer; /* how far the body has come; for the carrier and transfer.c */
     uint64_t started;             /* nb_clock_monotonic */
 };

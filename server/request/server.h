@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/buffer.h"
+#include "core/base/string.h"
 #include "server/request/budget.h"
 
 struct nb_config;
@@ -33,6 +35,10 @@ struct nb_server {
     struct nb_engine *engine;
     struct nb_metrics *metrics;
     struct nb_nodes *nodes; /* that share what they learn; NULL: this one is alone */
+    /* Appends the URLs of those that follow a model, each with a NUL behind, up to `most` bytes.
+     * Returns 0 or NB_NO_MEMORY. */
+    int (*list_followers)(struct nb_nodes *nodes, struct nb_string model, size_t most,
+                          struct nb_buffer *urls);
     struct nb_limits *limits;
     struct nb_evaluations *evaluations;
     struct nb_scratch_pool *scratch;

@@ -223,6 +223,21 @@ def cluster_url(api):
     nats.stop()
 
 
+def cluster_follow(api):
+    """A node has the models that match, and says so of others; what is no pattern is refused."""
+    nats = Nats(api)
+    daemon = joined(node(api, nats.port, name="a", follow="user-a*,m?"))
+    for name, status in (("user-a1", 200), ("m1", 200), ("m", 421), ("user-b1", 421)):
+        reply = daemon.client.post(f"/v1/models/{name}/train", {"text": "win cash", "label": "spam"})
+        equal(reply.status, status, name)
+    refused(daemon.client.get(M), 421, "does not follow the model 'm'")
+    equal(daemon.client.get("/v1/networks/m").status, 404)
+    refusal = api.another(config={"cluster": {"servers": f"nats://127.0.0.1:{nats.port}", "follow": "a b",
+                                              "cluster_key_file": key_file(api)}}).spawn()
+    holds(refusal.wait() != 0 and "[cluster] follow: patterns" in refusal.output(), refusal.output())
+    nats.stop()
+
+
 class Watched(Nats):
     """A nats-server that says what its streams have."""
 

@@ -174,14 +174,30 @@ static int get_equal_digests(const struct nb_client *client, struct nb_cluster_n
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-static int compare(const struct nb_cluster_node *nodes, size_t count, struct nb_error *error)
+/* The patterns of the models that the node has; empty: all. */
+static const char *follow_of(const struct nb_cluster_node *node)
+{
+    return nb_answer_text(json_array_get(node->digests, 0), "follow");
+}
+
+/* The first that has the same models as node `i`, which may be that one. */
+static size_t first_like(const struct nb_cluster_node *nodes, size_t count, size_t i)
 {
     size_t first = next_ready(nodes, count, 0);
-    for (size_t i = first; i < count; i = next_ready(nodes, count, i + 1))
+    while (first < i && strcmp(follow_of(&nodes[first]), follow_of(&nodes[i])) != 0)
+        first = next_ready(nodes, count, first + 1);
+    return first;
+}
+
+static int compare(const struct nb_cluster_node *nodes, size_t count, struct nb_error *error)
+{
+    for (size_t i = next_ready(nodes, count, 0); i < count; i = next_ready(nodes, count, i + 1)) {
+        size_t first = first_like(nodes, count, i);
         if (json_array_size(nodes[i].digests) == json_array_size(nodes[first].digests) &&
             !json_equal(nodes[i].digests, nodes[first].digests) && nodes[i].digests != NULL)
             return nb_error_set(error, NB_CORRUPT, "%s and %s have not learned the same",
                                 nodes[first].url, nodes[i].url);
+    }
     return 0;
 }
 

@@ -37,7 +37,7 @@ static void setup(void)
     settings.directory = directory;
     settings.shared = true;
     open_engine();
-    nb_standing_join(engine, nb_string_of("stream"), 0, 1);
+    nb_standing_join(engine, nb_string_of("stream"), nb_string_of(""), 0, 1);
     here = (struct nb_relayed){.position = 0, .time = 1};
 }
 

@@ -135,8 +135,14 @@ struct node {
     struct stream *stream; /* the first of them */
     struct lane lanes[STREAMS];
     atomic_bool stops;
-    unsigned lag; /* microseconds of a pause now and then */
+    unsigned lag;       /* microseconds of a pause now and then */
+    const char *follow; /* names of the models that it has begin so; NULL: it has all */
 };
+
+static bool begins(const char *follow, struct nb_string model)
+{
+    return model.length >= strlen(follow) && memcmp(model.bytes, follow, strlen(follow)) == 0;
+}
 
 static unsigned streams_of(const struct node *n)
 {
@@ -152,7 +158,8 @@ static void deliver(struct lane *l, uint64_t position)
     if (n->is_misled && position == l->stream->replaced)
         d = (struct nb_delivery){position, "", {0}, string_at(stray_message)};
     int rc = nb_replica_deliver(l->replica, &d, &error);
-    if (rc == NB_CONFLICT && l->stream->replaced != 0) {
+    if ((rc == NB_CONFLICT && l->stream->replaced != 0) ||
+        (rc == NB_VERSION && n->follow != NULL)) {
         n->error = error;
         atomic_store(&n->is_astray, true);
         return;
@@ -249,6 +256,8 @@ static int open_node(struct node *n, uint64_t created, struct nb_error *error)
                                                 .warn = warn,
                                                 .user = l,
                                                 .stream = i,
+                                                .follow = n->follow,
+                                                .matches = begins,
                                                 .member = n->member,
                                                 .message_most = 1 << 20,
                                                 .patience = UINT64_C(20000000000)};
@@ -317,6 +326,7 @@ struct history {
     char root[NB_TEST_FOLDER_SIZE];
     struct stream streams[STREAMS];
     unsigned stream_count;
+    unsigned askers;              /* nodes that are asked */
     struct node nodes[NODES + 1]; /* the last reads all at once */
     uint64_t learned, dropped, copied;
 };
@@ -401,7 +411,7 @@ static void change_documents(struct history *h)
     atomic_int left;
     for (size_t b = 0; b < BATCHES; b++) {
         struct sent *s = &sent[b];
-        where[b] = &h->nodes[below(h, NODES)];
+        where[b] = &h->nodes[below(h, h->askers)];
         *s = (struct sent){.count = 0};
         const char *name = model_names[below(h, MODELS)];
         ck_assert_int_eq(
@@ -517,7 +527,7 @@ static int import_one(struct history *h, struct nb_engine *engine, struct nb_err
     bool created;
     uint64_t dropped;
     ck_assert_int_eq(nb_import_begin(engine, to, string_at("imported"), &i.import, error), 0);
-    int rc = nb_engine_export(h->nodes[below(h, NODES)].engine, from, &sink, error);
+    int rc = nb_engine_export(h->nodes[below(h, h->askers)].engine, from, &sink, error);
     uint64_t end = below(h, 4);
     i.totals.documents += end == 1;
     if (rc == 0 && end != 0) {
@@ -532,7 +542,7 @@ static int import_one(struct history *h, struct nb_engine *engine, struct nb_err
 
 static void administer(struct history *h)
 {
-    struct nb_engine *engine = h->nodes[below(h, NODES)].engine;
+    struct nb_engine *engine = h->nodes[below(h, h->askers)].engine;
     struct nb_string name = string_at(model_names[below(h, MODELS)]);
     struct nb_settings settings;
     struct nb_error error = {0};
@@ -700,39 +710,51 @@ struct tally {
     uint64_t dropped, copied;
 };
 
-static void run_history(uint64_t seed, struct tally *tally)
+static void begin_history(struct history *h, const char *follow)
 {
-    static struct history h;
-    h = (struct history){.random = seed * 1000, .stream_count = seed % 2 == 0 ? 1 : STREAMS};
-    for (unsigned i = 0; i < h.stream_count; i++)
-        pthread_mutex_init(&h.streams[i].lock, NULL);
-    test_folder_make(h.root);
+    for (unsigned i = 0; i < h->stream_count; i++)
+        pthread_mutex_init(&h->streams[i].lock, NULL);
+    test_folder_make(h->root);
     for (size_t i = 0; i <= NODES; i++) {
-        struct node *n = &h.nodes[i];
-        snprintf(n->directory, sizeof n->directory, "%s/%zu", h.root, i);
-        n->stream = h.streams;
-        n->streams = h.stream_count;
+        struct node *n = &h->nodes[i];
+        snprintf(n->directory, sizeof n->directory, "%s/%zu", h->root, i);
+        n->stream = h->streams;
+        n->streams = h->stream_count;
         n->member = 100 + i;
-        n->lag = (unsigned)below(&h, 3) * 2000;
+        n->follow = i > 0 && i < NODES ? follow : NULL;
+        n->lag = (unsigned)below(h, 3) * 2000;
         if (i < NODES)
             start(n);
     }
+}
+
+static void end_history(struct history *h)
+{
+    for (size_t i = 0; i <= NODES; i++) {
+        struct nb_engine_settings settings;
+        struct nb_error error = {0};
+        stop(&h->nodes[i]);
+        settings_of(&settings, h->nodes[i].directory);
+        settings.streams = h->stream_count;
+        int rc = nb_engine_verify(&settings, print_difference, NULL, &error);
+        ck_assert_msg(rc == 0, "verify: %d %s", rc, error.text);
+    }
+    for (unsigned i = 0; i < h->stream_count; i++)
+        stream_free(&h->streams[i]);
+    test_folder_remove(h->root);
+}
+
+static void run_history(uint64_t seed, struct tally *tally)
+{
+    static struct history h;
+    h = (struct history){
+        .random = seed * 1000, .stream_count = seed % 2 == 0 ? 1 : STREAMS, .askers = NODES};
+    begin_history(&h, NULL);
     for (uint64_t steps = 5 + below(&h, STEPS); steps > 0; steps--)
         step(&h);
     expect_same_everywhere(&h);
     ck_assert_uint_gt(h.learned, 0);
-    for (size_t i = 0; i <= NODES; i++) {
-        struct nb_engine_settings settings;
-        struct nb_error error = {0};
-        stop(&h.nodes[i]);
-        settings_of(&settings, h.nodes[i].directory);
-        settings.streams = h.stream_count;
-        int rc = nb_engine_verify(&settings, print_difference, NULL, &error);
-        ck_assert_msg(rc == 0, "verify: %d %s", rc, error.text);
-    }
-    for (unsigned i = 0; i < h.stream_count; i++)
-        stream_free(&h.streams[i]);
-    test_folder_remove(h.root);
+    end_history(&h);
     tally->dropped += h.dropped;
     tally->copied += h.copied;
 }
@@ -1094,6 +1116,148 @@ START_TEST(what_was_queued_is_made_once)
 }
 END_TEST
 
+/* ---- nodes that have a part of the models ---------------------------------------------------- */
+
+static bool has_model(struct node *n, const char *name)
+{
+    return nb_engine_has_model(n->engine, string_at(name));
+}
+
+/* What is asked of the node for another model is refused, and not published. */
+static void expect_elsewhere(struct node *n, const char *name)
+{
+    struct nb_batch *batch;
+    struct nb_error error = {0};
+    struct nb_document document = document_of(NB_DOCUMENT_TEXT, "some words");
+    ck_assert_int_eq(nb_batch_new(n->engine, string_at(name), true, &batch, NULL), 0);
+    ck_assert_int_eq(nb_batch_train(batch, &document, string_at("ham"), string_at("elsewhere"),
+                                    string_at(""), NULL),
+                     0);
+    nb_engine_apply(n->engine, batch);
+    ck_assert_int_eq(nb_batch_receipt(batch, 0)->code, NB_ELSEWHERE);
+    nb_batch_free(&batch);
+    int rc = nb_engine_delete_model(n->engine, string_at(name), string_at(""), &error);
+    ck_assert_msg(rc == NB_ELSEWHERE || rc == NB_NOT_FOUND, "%d %s", rc, error.text);
+}
+
+static void expect_part(struct history *h)
+{
+    for (unsigned k = 0; k < h->stream_count; k++)
+        expect_same_digest(&h->nodes[1], &h->nodes[2], k);
+    expect_same_nodes(&h->nodes[0], &h->nodes[NODES]);
+    expect_same_verdicts(h->nodes[0].engine, h->nodes[1].engine, "a");
+    ck_assert_int_eq(has_model(&h->nodes[0], "a"), has_model(&h->nodes[1], "a"));
+    for (size_t i = 1; i < MODELS; i++)
+        ck_assert(!has_model(&h->nodes[1], model_names[i]));
+}
+
+/* The rows of a model that all have are the same: its documents with the numbers of their entries,
+ * and its counts. */
+static void expect_same_model(struct node *a, struct node *b, const char *name)
+{
+    struct picture first = {.other_key = false};
+    struct picture second = {.other_key = false};
+    take_picture(&first, a->engine, name);
+    take_picture(&second, b->engine, name);
+    expect_same(&first, &second, name);
+}
+
+static void run_part(uint64_t seed)
+{
+    static struct history h;
+    h = (struct history){
+        .random = seed * 1000, .stream_count = seed % 2 == 0 ? 1 : STREAMS, .askers = 1};
+    begin_history(&h, "a");
+    for (uint64_t steps = 5 + below(&h, STEPS); steps > 0; steps--)
+        step(&h);
+    leave_out_unlabelled(h.nodes[0].engine, "a");
+    start(&h.nodes[NODES]);
+    wait_for_quiet(&h);
+    expect_part(&h);
+    if (has_model(&h.nodes[0], "a"))
+        expect_same_model(&h.nodes[0], &h.nodes[1], "a");
+    uint64_t before = total(&h);
+    expect_elsewhere(&h.nodes[1], "mail.x");
+    ck_assert_uint_eq(total(&h), before);
+    end_history(&h);
+}
+
+START_TEST(some_have_a_part)
+{
+    unsigned long first = number_from("SEED", 1);
+    unsigned long count = number_from("HISTORIES", 8);
+    for (unsigned long seed = first; seed < first + count; seed++) {
+        fprintf(stderr, "part %lu\n", seed);
+        run_part(seed);
+    }
+}
+END_TEST
+
+/* Neither more nor less. */
+START_TEST(the_part_stays)
+{
+    static const char *const others[] = {NULL, "", "m", "a,m"};
+    struct history h = {.random = 1};
+    struct node *n = &h.nodes[0];
+    pthread_mutex_init(&h.streams[0].lock, NULL);
+    test_folder_make(h.root);
+    snprintf(n->directory, sizeof n->directory, "%s/0", h.root);
+    n->stream = h.streams;
+    n->follow = "a";
+    start(n);
+    train(n, "spam");
+    stop(n);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct nb_error error = {0};
+        n->follow = others[i];
+        ck_assert_int_eq(open_node(n, 77, &error), NB_CONFLICT);
+        ck_assert_msg(strstr(error.text, "[cluster] follow") != NULL, "%s", error.text);
+        nb_engine_close(&n->engine);
+    }
+    n->follow = "a";
+    start(n);
+    expect_label(n, "spam");
+    stop(n);
+    stream_free(&h.streams[0]);
+    test_folder_remove(h.root);
+}
+END_TEST
+
+/* The node that has one of the two alone cannot know what the others make of it: it stops. */
+START_TEST(a_family_is_not_divided)
+{
+    static struct history h;
+    struct nb_settings settings;
+    struct nb_error error = {0};
+    bool created;
+    h = (struct history){.random = 1, .stream_count = 1, .askers = 1};
+    begin_history(&h, "a");
+    nb_settings_init(&settings, NB_PRESET_TEXT);
+    int rc = nb_engine_put_model(h.nodes[0].engine, string_at("parent"), &settings, false,
+                                 string_at(""), &created, &error);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    settings.parent = strdup("parent");
+    rc = nb_engine_put_model(h.nodes[1].engine, string_at("a-child"), &settings, false,
+                             string_at(""), &created, &error);
+    ck_assert_int_eq(rc, NB_ELSEWHERE);
+    rc = nb_engine_put_model(h.nodes[0].engine, string_at("a-child"), &settings, false,
+                             string_at(""), &created, &error);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    nb_settings_deinit(&settings);
+    for (uint64_t until = nb_clock_monotonic() + UINT64_C(30000000000);
+         !atomic_load(&h.nodes[1].is_astray);) {
+        ck_assert(nb_clock_monotonic() < until);
+        usleep(500);
+    }
+    ck_assert_int_eq(h.nodes[1].error.code, NB_VERSION);
+    ck_assert_msg(strstr(h.nodes[1].error.text, "'a-child' gets 'parent'") != NULL, "%s",
+                  h.nodes[1].error.text);
+    ck_assert(!has_model(&h.nodes[1], "a-child") && has_model(&h.nodes[0], "a-child"));
+    start(&h.nodes[NODES]);
+    end_history(&h);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("replica");
@@ -1109,6 +1273,9 @@ int main(void)
     tcase_add_test(t, a_misled_node_publishes);
     tcase_add_test(t, the_others_find_out);
     tcase_add_test(t, what_was_queued_is_made_once);
+    tcase_add_test(t, the_part_stays);
+    tcase_add_test(t, a_family_is_not_divided);
+    tcase_add_test(t, some_have_a_part);
     tcase_add_test(t, nodes_say_the_same);
     SRunner *runner = srunner_create(s);
     if (nb_tokenizer_setup(NULL) != 0)

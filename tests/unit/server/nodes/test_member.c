@@ -36,11 +36,32 @@ START_TEST(reads_what_it_has_written)
     for (size_t i = 0; i < written.length; i++)
         ck_assert((i == of_older_nodes || i == of_one_stream) ==
                   nb_member_read(&read, (struct nb_string){written.bytes, i}));
-    ck_assert_int_eq(nb_buffer_append(&written, "more", 4), 0); /* of a newer node */
+    /* Of a newer node, behind the patterns of its models, which are none. */
+    ck_assert_int_eq(nb_buffer_append(&written, "\0more", 5), 0);
     ck_assert(nb_member_read(&read, nb_buffer_string(&written)));
     written.bytes[0]++;
     ck_assert(!nb_member_read(&read, nb_buffer_string(&written)));
     nb_buffer_deinit(&written);
+}
+END_TEST
+
+/* A node of one stream tells that there are no more, so that older ones read the word as well. */
+START_TEST(tells_which_models_it_has)
+{
+    for (unsigned streams = 1; streams <= 3; streams++) {
+        const struct nb_member told = {
+            .streams = streams, .version = "1", .follow = "user-a*,shared"};
+        struct nb_member read = {.heard = 0};
+        struct nb_buffer written = {0};
+        ck_assert_int_eq(nb_member_write(&told, &written), 0);
+        ck_assert(nb_member_read(&read, nb_buffer_string(&written)));
+        ck_assert_uint_eq(read.streams, streams);
+        ck_assert_str_eq(read.follow, "user-a*,shared");
+        written.length -= 1 + strlen(told.follow);
+        ck_assert(nb_member_read(&read, nb_buffer_string(&written)));
+        ck_assert_str_eq(read.follow, "");
+        nb_buffer_deinit(&written);
+    }
 }
 END_TEST
 
@@ -135,6 +156,7 @@ int main(void)
     TCase *tcase = tcase_create("member");
     tcase_add_test(tcase, reads_what_it_has_written);
     tcase_add_test(tcase, passes_over_addresses_that_are_none);
+    tcase_add_test(tcase, tells_which_models_it_has);
     tcase_add_test(tcase, a_name_is_one_word_of_a_subject);
     tcase_add_loop_test(tcase, cuts_what_nobody_needs, 0, (int)(sizeof cuts / sizeof cuts[0]));
     tcase_add_test(tcase, finds_who_knows_the_least);
