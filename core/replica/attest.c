@@ -55,12 +55,13 @@ static int astray(struct nb_replica *r, uint64_t position, const char *whose,
 }
 
 /* From where on it is to be read: the last `reach` positions; and all since another node had the
- * same, unless that are more than `most`. */
+ * same, unless that was compared before or are more than `most`. */
 static struct nb_chained base_of(const struct nb_replica *r, uint64_t last, uint64_t reach,
                                  uint64_t most)
 {
     struct nb_chained base = nb_chain_before(&r->chain, last > reach ? last - reach : 0);
-    if (r->link.agreed < base.position && last - r->link.agreed <= most)
+    if (r->link.agreed < base.position && r->compared < base.position &&
+        last - r->link.agreed <= most)
         return (struct nb_chained){r->link.agreed, r->link.agreed_chain};
     return base;
 }
