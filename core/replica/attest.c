@@ -54,8 +54,8 @@ static int astray(struct nb_replica *r, uint64_t position, const char *whose,
     return NB_CONFLICT;
 }
 
-/* From where on it is to be read: the last `reach` positions; and all since another node had the
- * same, unless that was compared before or are more than `most`. */
+/* Where reading begins: before the last `reach` positions; or where another node had the same last,
+ * if that is earlier, was not compared with the leader yet, and is not more than `most` back. */
 static struct nb_chained base_of(const struct nb_replica *r, uint64_t last, uint64_t reach,
                                  uint64_t most)
 {
