@@ -64,6 +64,7 @@ static int take_known(struct nb_stage *s)
     if (nb_array_reserve(&rows->counts, &rows->room, nb_submitted_size(change),
                          sizeof *rows->counts) != 0)
         return NB_NO_MEMORY;
+    assert(change->known_count == 0 || rows->counts != NULL);
     if (change->known != NULL && change->known_count > 0)
         memcpy(rows->counts, change->known, change->known_count * sizeof *rows->counts);
     rows->size = change->known_count;
