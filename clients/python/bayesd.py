@@ -160,6 +160,9 @@ class Bayesd:
     url: http://HOST:PORT, https://HOST:PORT, or unix:/PATH for the daemon's Unix socket.
     token: the access token, or None. timeout: seconds without progress; None: none.
     tls: what to trust and show with https; None: the authorities of this machine.
+
+    after: of a daemon that is one of several, a place in their stream, which it is to have applied before it answers
+    (a Problem 503: it has not in time); None: it answers from what it has. Receipts have such places in `number`.
     """
 
     def __init__(self, url: str = "http://127.0.0.1:8763", *, token: Optional[str] = None,
@@ -171,6 +174,7 @@ class Bayesd:
         self._timeout, self._tls = timeout, tls
         self._headers = {} if token is None else {"Authorization": "Bearer " + token}
         self._connection: Optional[http.client.HTTPConnection] = None
+        self.after: Optional[int] = None
 
     @classmethod
     def from_environment(cls, *, timeout: Optional[float] = 60.0) -> "Bayesd":
@@ -216,6 +220,8 @@ class Bayesd:
               kind: Optional[str], headers: Mapping[str, str]) -> http.client.HTTPResponse:
         """The head of the reply; raises Problem."""
         sent = {**self._headers, **headers}
+        if self.after is not None:
+            sent["Bayesd-After"] = str(self.after)
         if kind is not None:
             sent["Content-Type"] = kind
         is_stream = body is not None and not isinstance(body, bytes)

@@ -3,15 +3,19 @@
 import json
 import os
 import subprocess
+import sys
 import time
 
 from acknowledged import path_of
 from harness import equal, holds, patience, refused
+from test_readme import TOP
+
+sys.path.append(os.path.join(TOP, "clients", "python"))
+
+from bayesd import Bayesd  # noqa: E402  (needs the path above)
 
 PATH = path_of("shared")
 NETWORK = {"nodes": [{"name": "a", "states": ["x", "y"], "table": [[0.5, 0.5]]}]}
-
-
 
 
 def number_of(reply):
@@ -147,3 +151,15 @@ def test_the_client_sends_a_number(nodes):
     done = subprocess.run([client, "models", "--json", "--after", str(number), "-u", f"http://127.0.0.1:{site.nodes[1].port}"],
                           capture_output=True, text=True, check=True)
     equal([one["name"] for one in json.loads(done.stdout)["models"]], ["shared"])
+
+
+def test_the_python_client_sends_a_number(nodes):
+    """What `after` of bayesd.py is set to goes with every request."""
+    site = nodes.site().start()
+    site.network.delay(site.nodes[1].name, 0.4)
+    here, there = (Bayesd(f"http://127.0.0.1:{node.port}", timeout=patience(30)) for node in site.nodes[:2])
+    with here, there:
+        there.after = here.train("shared", "w1 w2", "ham", id="one")["number"]
+        equal(there.document("shared", "one")["label"], "ham")
+        there.after = here.train("shared", "w1 w2", "spam", id="one")["number"]
+        holds(b"spam" in b"".join(there.export("shared")), "a reply that is a stream waits, too")
