@@ -84,6 +84,19 @@ static inline bool nb_code_is_wide(uint16_t code)
     return code >= NB_CODE_WIDE;
 }
 
+/* Of the cells of a code that is not wide: d of labels 0 and 1. */
+static inline uint32_t nb_code_pair_d(uint32_t code)
+{
+    enum { TO = NB_PAIR_D - NB_CODE_PAIR_D };
+    return (code & NB_CODE_PAIR_D_MOST) | (code << TO & (uint32_t)NB_CODE_PAIR_D_MOST << NB_PAIR_D);
+}
+
+/* Where cells have it: the form of a code that is not wide. */
+static inline uint64_t nb_code_form(uint64_t code)
+{
+    return (code & NB_CODE_SINGLE) << (NB_FORM_SHIFT - 14);
+}
+
 /* The cells of a code that is not wide. */
 static inline uint64_t nb_code_pair(uint64_t code)
 {
@@ -162,9 +175,7 @@ static inline bool nb_code_is_pair(uint16_t code, uint64_t wide)
 static inline uint32_t nb_code_pair_documents(uint16_t code, uint64_t wide)
 {
     uint32_t is_wide = -(uint32_t)(code >> NB_ROW_SEGMENT_BITS);
-    uint32_t one = code & NB_CODE_PAIR_D_MOST;
-    uint32_t other = code >> NB_CODE_PAIR_D & NB_CODE_PAIR_D_MOST;
-    return ((uint32_t)wide & is_wide) | ((one | other << NB_PAIR_D) & ~is_wide);
+    return ((uint32_t)wide & is_wide) | (nb_code_pair_d(code) & ~is_wide);
 }
 
 /* Begins to fetch a row: one in eight lies across two cache lines. */

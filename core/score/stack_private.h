@@ -168,9 +168,7 @@ int nb_stack_inputs_room(struct nb_stack_inputs *inputs, uint32_t labels);
 /* With two labels: a feature that some document has, the one that is left out not counted. */
 struct nb_stack_noted {
     uint32_t first, second; /* documents of each label */
-    uint32_t key;           /* as in struct nb_stack_term */
-    uint32_t field;
-    uint32_t place; /* in the bag, or among the rows */
+    uint64_t id;
 };
 
 /* What a feature that was noted says for the first label; for the second it is minus that, to the
@@ -178,7 +176,7 @@ struct nb_stack_noted {
 struct nb_stack_said {
     double e[NB_STACK_EXPERTS]; /* 0 of experts that are not in use */
     double r;                   /* of the last one in use */
-    uint64_t place;             /* as in struct nb_stack_noted */
+    uint64_t place;             /* in the bag */
 };
 
 struct nb_stack_pass {

@@ -49,7 +49,7 @@ static void keep_notes(const struct nb_stack_pass *p, const struct notes *notes)
 /* There must be room. Returns D_w with the document that is left out, of which the row has `out`,
  * and `first` of the first label. A row that no document has is overwritten by the next, so that
  * there is no branch. */
-static inline uint64_t note(struct notes *n, uint64_t id, uint32_t row, size_t place)
+static inline uint64_t note(struct notes *n, uint64_t id, uint32_t row)
 {
     struct nb_two_documents d = nb_counts_of_two(n->model, row, n->label);
     uint64_t left = nb_stack_less(d.all, n->out);
@@ -58,15 +58,22 @@ static inline uint64_t note(struct notes *n, uint64_t id, uint32_t row, size_t p
     assert(n->next != NULL);
     n->next->first = (uint32_t)own;
     n->next->second = (uint32_t)(left - own);
-    n->next->key = (uint32_t)id;
-    n->next->field = nb_feature_field(id);
-    n->next->place = (uint32_t)place;
+    n->next->id = id;
     n->next += left != 0;
     nb_slots_values_prefetch(&n->slots, (uint32_t)id);
     return d.all;
 }
 
-/* Notes the features of a bag. */
+/* The same of `both`: d of the first label and, above it, of the second. */
+static inline void put_note(struct notes *n, uint64_t id, uint32_t both)
+{
+    n->next->first = both & NB_PAIR_D_MOST;
+    n->next->second = both >> NB_PAIR_D;
+    n->next->id = id;
+    n->next += both != 0;
+}
+
+/* Notes the features of a bag, and where in it they are. */
 static void note_bag(const struct nb_stack_pass *p, const struct nb_feature *features, size_t size,
                      const uint32_t *known)
 {
@@ -84,10 +91,79 @@ static void note_bag(const struct nb_stack_pass *p, const struct nb_feature *fea
             continue;
         }
         p->inputs->features[field]++;
-        if (row != NB_NO_ROW)
-            (void)note(&notes, features[i].id, row, i);
+        if (row == NB_NO_ROW)
+            continue;
+        p->inputs->said[notes.next - p->inputs->noted].place = i;
+        (void)note(&notes, features[i].id, row);
     }
     keep_notes(p, &notes);
+}
+
+/* What a document that is left out has of d of labels 0 and 1, as nb_counts_pair reads them. */
+struct left_out {
+    uint32_t one;   /* 1 for its label; 0: none is left out */
+    uint32_t label; /* all bits of its label: not 0, unless the counts are older than it is */
+    uint32_t any;   /* what makes that no 0, if none is left out */
+    unsigned turn;  /* by so many bits, the first label's are the lowest */
+};
+
+/* Where the labels are others than 0 and 1, `label` finds nothing in any row. */
+static struct left_out left_out_of(const struct nb_stack_pass *p)
+{
+    const uint32_t *labels = p->view->labels;
+    struct left_out out = {.turn = labels[0] == 0 ? 0 : NB_PAIR_D};
+    if (labels[0] + labels[1] != 1)
+        return out;
+    out.label = out.any = UINT32_MAX;
+    if (p->without == NULL)
+        return out;
+    unsigned shift = p->without->label == 0 ? 0 : NB_PAIR_D;
+    out.one = UINT32_C(1) << shift;
+    out.label = (uint32_t)NB_PAIR_D_MOST << shift;
+    out.any = 0;
+    return out;
+}
+
+NB_PREFETCHING void prefetch_row(const struct nb_counts_rows *all, const struct nb_row_count *rows,
+                                 size_t size, size_t i)
+{
+    if (i < size)
+        nb_packed_row_prefetch(nb_row_at(all->table, rows[i].row));
+}
+
+/* Notes all rows of a document, and counts its features. Returns how many are of no field. */
+static size_t note_rows(const struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
+                        struct nb_stack_without *without)
+{
+    struct notes notes = notes_of(p);
+    struct nb_counts_rows all = nb_counts_rows(p->model);
+    struct left_out out = left_out_of(p);
+    uint32_t features[NB_FIELDS] = {0}, unique[NB_FIELDS] = {0};
+    size_t others = 0;
+    for (size_t i = 0; i < size; i++) {
+        uint64_t id;
+        uint32_t both;
+        prefetch_row(&all, rows, size, i + NB_MODEL_AHEAD);
+        bool is_pair = nb_counts_pair(&all, rows[i].row, &id, &both);
+        unsigned field = nb_feature_field(id);
+        if (field >= NB_FIELDS) {
+            others++;
+            continue;
+        }
+        features[field]++;
+        nb_slots_values_prefetch(&notes.slots, (uint32_t)id);
+        if (__builtin_expect(!is_pair || ((both | out.any) & out.label) == 0, 0)) {
+            unique[field] += note(&notes, id, rows[i].row) == 1;
+            continue;
+        }
+        both -= out.one;
+        unique[field] += both == 0;
+        put_note(&notes, id, both >> out.turn | both << (-out.turn & 31));
+    }
+    keep_notes(p, &notes);
+    memcpy(without->features, features, sizeof features);
+    memcpy(without->unique, unique, sizeof unique);
+    return others;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -129,8 +205,8 @@ static void keep_terms(const struct nb_stack_pass *p)
 {
     const struct nb_stack_inputs *in = p->inputs;
     for (size_t i = 0; i < in->noted_count; i++)
-        put_term(&p->twin->terms[p->twin->term_count++], in->said[i].r, in->noted[i].key,
-                 in->noted[i].field);
+        put_term(&p->twin->terms[p->twin->term_count++], in->said[i].r, (uint32_t)in->noted[i].id,
+                 nb_feature_field(in->noted[i].id));
     assert(p->twin->term_count <= p->twin->term_room);
 }
 
@@ -163,7 +239,7 @@ static inline __attribute__((always_inline)) struct pairs begin_pairs(const stru
 /* The gains of both experts. */
 static inline __m128d gains_of(const struct pairs *s, uint32_t first, uint32_t second)
 {
-    if (first >= s->least || second >= s->least)
+    if ((first | second) >= s->least) /* the bits of both: not below either of them */
         return _mm_sub_pd(_mm_set_pd(nb_stack_log(s->b, first), nb_stack_log(s->a, first)),
                           _mm_set_pd(nb_stack_log(s->b, second), nb_stack_log(s->a, second)));
     return _mm_sub_pd(_mm_set_pd(s->logs_b[first], s->logs_a[first]),
@@ -189,12 +265,18 @@ add_pair(struct pairs *s, uint32_t first, uint32_t second, unsigned field, uint3
     return r;
 }
 
+static inline __attribute__((always_inline)) __m128d
+add_noted(struct pairs *s, const struct nb_stack_noted *noted, __m128d *e)
+{
+    return add_pair(s, noted->first, noted->second, nb_feature_field(noted->id),
+                    (uint32_t)noted->id, e);
+}
+
 static inline __attribute__((always_inline)) void say(struct nb_stack_said *said, __m128d e,
-                                                      __m128d r, size_t place)
+                                                      __m128d r)
 {
     _mm_storeu_pd(said->e, e);
     _mm_storeh_pd(&said->r, r);
-    said->place = place;
 }
 
 static inline __attribute__((always_inline)) void end_pairs(const struct nb_stack_pass *p,
@@ -218,9 +300,8 @@ static void add_pairs(const struct nb_stack_pass *p)
     struct pairs pairs = begin_pairs(p);
     __m128d e;
     for (size_t i = 0, count = p->inputs->noted_count; i < count; i++) {
-        __m128d r =
-            add_pair(&pairs, noted[i].first, noted[i].second, noted[i].field, noted[i].key, &e);
-        say(&said[i], e, r, noted[i].place);
+        __m128d r = add_noted(&pairs, &noted[i], &e);
+        say(&said[i], e, r);
     }
     end_pairs(p, &pairs);
 }
@@ -234,10 +315,9 @@ static void add_pairs_of_rows(const struct nb_stack_pass *p)
     size_t count = p->inputs->noted_count;
     __m128d e;
     for (size_t i = 0; i < count; i++) {
-        __m128d r =
-            add_pair(&pairs, noted[i].first, noted[i].second, noted[i].field, noted[i].key, &e);
+        __m128d r = add_noted(&pairs, &noted[i], &e);
         if (terms != NULL)
-            put_term(&terms[i], last_of(r), noted[i].key, noted[i].field);
+            put_term(&terms[i], last_of(r), (uint32_t)noted[i].id, nb_feature_field(noted[i].id));
     }
     if (terms != NULL)
         p->twin->term_count = count;
@@ -275,46 +355,12 @@ static void read_pairs(const struct nb_stack_pass *p, const struct nb_feature *f
             continue;
         __m128d e;
         __m128d r = add_pair(&pairs, d.own, (uint32_t)(d.all - d.own), field, (uint32_t)id, &e);
-        say(said++, e, r, i);
+        said->place = i;
+        say(said++, e, r);
     }
     memcpy(p->inputs->features, counts, sizeof counts);
     p->inputs->said_count = said == NULL ? 0 : (size_t)(said - p->inputs->said);
     end_pairs(p, &pairs);
-}
-
-/* Rows with the usual bank, of which no document is left out: all is known when one is read. */
-static size_t read_rows(const struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
-                        uint32_t features[NB_FIELDS])
-{
-    const struct nb_model *model = p->model;
-    const uint32_t label = p->view->labels[0];
-    struct nb_stack_term *terms = keeps_terms(p) ? p->twin->terms : NULL;
-    struct pairs pairs = begin_pairs(p);
-    size_t others = 0, count = 0;
-    __m128d e;
-    for (size_t i = 0; i < size; i++) {
-        uint64_t id = nb_stack_id_of(p, rows, size, i);
-        unsigned field = nb_feature_field(id);
-        if (i + NB_STACK_AHEAD_OF_CELLS < size)
-            nb_slots_values_prefetch(
-                &pairs.twin.slots,
-                (uint32_t)nb_model_packed(model, rows[i + NB_STACK_AHEAD_OF_CELLS].row)->id);
-        if (field >= NB_FIELDS) {
-            others++;
-            continue;
-        }
-        features[field]++;
-        struct nb_two_documents d = nb_counts_of_two(model, rows[i].row, label);
-        if (d.all == 0)
-            continue;
-        __m128d r = add_pair(&pairs, d.own, (uint32_t)(d.all - d.own), field, (uint32_t)id, &e);
-        if (terms != NULL)
-            put_term(&terms[count++], last_of(r), (uint32_t)id, field);
-    }
-    if (terms != NULL)
-        p->twin->term_count = count;
-    end_pairs(p, &pairs);
-    return others;
 }
 #endif
 
@@ -326,16 +372,17 @@ static void add_each(const struct nb_stack_pass *p)
     for (size_t i = 0; i < in->noted_count; i++) {
         const struct nb_stack_noted *n = &in->noted[i];
         struct nb_stack_said *said = &in->said[i];
-        double *x = in->x + (size_t)n->field * 2;
-        *said = (struct nb_stack_said){.place = n->place};
+        unsigned field = nb_feature_field(n->id);
+        double *x = in->x + (size_t)field * 2;
+        memset(said->e, 0, sizeof said->e);
         for (unsigned e = 0; e < p->experts; e++, x += (size_t)NB_STACK_GROUPS * 2) {
             const struct nb_stack_reading *reading = &p->readings[e];
             said->r = nb_stack_log(reading, n->first) - nb_stack_log(reading, n->second) -
-                      p->offsets[e * NB_FIELDS + n->field];
+                      p->offsets[e * NB_FIELDS + field];
             said->e[e] = nb_stack_power(reading, said->r);
             *x += said->e[e];
         }
-        add_to_twin(&twin, n->field, n->key, said->r);
+        add_to_twin(&twin, field, (uint32_t)n->id, said->r);
     }
     if (p->twin != NULL)
         memcpy(p->twin->gains, twin.gains, sizeof twin.gains);
@@ -370,26 +417,8 @@ void nb_stack_two_add(struct nb_stack_pass *p, const struct nb_feature *features
 size_t nb_stack_two_survey(struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
                            struct nb_stack_without *without)
 {
-    size_t others = 0;
-#ifdef __SSE2__
-    p->is_summed = p->are_roots && p->without == NULL;
-    if (p->is_summed)
-        return read_rows(p, rows, size, without->features);
-#endif
     p->is_of_rows = true;
-    struct notes notes = notes_of(p);
-    for (size_t i = 0; i < size; i++) {
-        uint64_t id = nb_stack_id_of(p, rows, size, i);
-        unsigned field = nb_feature_field(id);
-        if (field >= NB_FIELDS) {
-            others++;
-            continue;
-        }
-        without->features[field]++;
-        without->unique[field] += note(&notes, id, rows[i].row, i) == 1;
-    }
-    keep_notes(p, &notes);
-    return others;
+    return note_rows(p, rows, size, without);
 }
 
 void nb_stack_two_finish(const struct nb_stack_pass *p)
