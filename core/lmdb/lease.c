@@ -2,12 +2,17 @@
 #include "core/lmdb/lease.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "core/base/clock.h"
 #include "core/lmdb/store_private.h"
 
-enum { ALONE_SECONDS = 10 }; /* the writer waits for snapshots to end */
+enum {
+    ALONE_SECONDS = 10, /* the writer waits for snapshots to end */
+    OPEN_SECONDS = 2,   /* a lease waits for the writer, as a snapshot does */
+};
 
 /* Everything is under the store's `lease_lock`, which nb_lease_enter holds until nb_lease_leave. */
 struct nb_lease {
@@ -28,35 +33,51 @@ static void note_deadline(struct nb_store *store)
     atomic_store(&store->lease_deadline, earliest);
 }
 
+/* Adds the lease, unless the writer wants to be alone: then it has no snapshot that the writer
+ * would have to wait for, and waits itself. Returns whether it was added, or `until` is not over
+ * yet. */
+static bool add(struct nb_store *store, struct nb_lease *lease, const struct timespec *until)
+{
+    bool in_time = true;
+    pthread_mutex_lock(&store->lease_lock);
+    if (!store->leases_closed) {
+        lease->next = store->leases;
+        store->leases = lease;
+        note_deadline(store);
+    } else {
+        nb_store_snapshot_end(&lease->view);
+        while (store->leases_closed && in_time)
+            in_time = pthread_cond_clockwait(&store->leases_opened, &store->lease_lock,
+                                             CLOCK_MONOTONIC, until) != ETIMEDOUT;
+    }
+    pthread_mutex_unlock(&store->lease_lock);
+    return in_time;
+}
+
 int nb_lease_take(struct nb_store *store, uint64_t seconds, struct nb_lease **out,
                   struct nb_error *error)
 {
     struct nb_lease *lease = calloc(1, sizeof *lease);
+    struct timespec until;
+    bool in_time = true;
+    int rc = 0;
     if (lease == NULL)
         return nb_error_no_memory(error);
     lease->store = store;
     lease->deadline = nb_clock_monotonic() + seconds * 1000000000u;
-    /* Before the lock: it may wait for the writer. */
-    int rc = nb_store_snapshot(store, &lease->view, error);
-    if (rc != 0) {
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += OPEN_SECONDS;
+    while (rc == 0 && in_time && lease->view.transaction == NULL) {
+        rc = nb_store_snapshot(store, &lease->view, error); /* before the lock: it may wait, too */
+        in_time = rc != 0 || add(store, lease, &until);
+    }
+    if (!in_time)
+        rc = nb_error_set(error, NB_IO, "the store is busy growing: try again");
+    if (rc != 0)
         free(lease);
-        return rc;
-    }
-    pthread_mutex_lock(&store->lease_lock);
-    bool refused = store->leases_closed;
-    if (!refused) {
-        lease->next = store->leases;
-        store->leases = lease;
-        note_deadline(store);
-    }
-    pthread_mutex_unlock(&store->lease_lock);
-    if (refused) {
-        nb_store_snapshot_end(&lease->view);
-        free(lease);
-        return nb_error_set(error, NB_IO, "the store is busy growing: try again");
-    }
-    *out = lease;
-    return 0;
+    else
+        *out = lease;
+    return rc;
 }
 
 int nb_lease_enter(struct nb_lease *lease, const struct nb_view **view, struct nb_error *error)
@@ -130,6 +151,7 @@ void nb_leases_open(struct nb_store *store)
 {
     pthread_mutex_lock(&store->lease_lock);
     store->leases_closed = false;
+    pthread_cond_broadcast(&store->leases_opened);
     pthread_mutex_unlock(&store->lease_lock);
 }
 

@@ -14,8 +14,8 @@
 struct nb_lease;
 
 /* Takes a snapshot of the last commit for at most `seconds`. After that the first transaction takes
- * it back: while nothing is written, an old snapshot does no harm. On success the caller owns
- * *lease. NB_IO: as nb_store_snapshot; NB_NO_MEMORY. */
+ * it back: while nothing is written, an old snapshot does no harm. Waits while the writer wants no
+ * readers. On success the caller owns *lease. NB_IO: as nb_store_snapshot; NB_NO_MEMORY. */
 int nb_lease_take(struct nb_store *store, uint64_t seconds, struct nb_lease **lease,
                   struct nb_error *error);
 /* Begins a read of some milliseconds at most: the writer may have to wait for nb_lease_leave.

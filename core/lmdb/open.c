@@ -148,6 +148,7 @@ static struct nb_store *new_store(uint64_t map_size)
     nb_gate_init(&store->gate);
     pthread_mutex_init(&store->failure_lock, NULL);
     pthread_mutex_init(&store->lease_lock, NULL);
+    pthread_cond_init(&store->leases_opened, NULL);
     pthread_mutex_init(&store->recent_lock, NULL);
     store->journal.file = -1;
     store->journal_most = NB_STORE_JOURNAL_BYTES;
@@ -159,6 +160,7 @@ static void free_store(struct nb_store *store)
 {
     assert(store->leases == NULL);
     pthread_mutex_destroy(&store->recent_lock);
+    pthread_cond_destroy(&store->leases_opened);
     pthread_mutex_destroy(&store->lease_lock);
     pthread_mutex_destroy(&store->failure_lock);
     nb_gate_deinit(&store->gate);

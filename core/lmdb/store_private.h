@@ -34,7 +34,8 @@ struct nb_store {
 
     pthread_mutex_t lease_lock;          /* held while a lease is read */
     struct nb_lease *leases;             /* under `lease_lock`; so is the next */
-    bool leases_closed;                  /* none is given */
+    bool leases_closed;                  /* none is given, ... */
+    pthread_cond_t leases_opened;        /* ... until this */
     atomic_uint_fast64_t lease_deadline; /* the earliest, nb_clock_monotonic; UINT64_MAX: none */
 
     /* Changes that LMDB does not have yet. Readers take a reference under `recent_lock`. */

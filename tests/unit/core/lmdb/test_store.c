@@ -20,6 +20,7 @@
 
 #include "core/lmdb/lease.h"
 #include "core/lmdb/store.h"
+#include "core/lmdb/store_private.h"
 #include "tests/unit/folder.h"
 
 static char directory[NB_TEST_FOLDER_SIZE];
@@ -830,6 +831,50 @@ START_TEST(a_lease_gives_way_to_growth)
 }
 END_TEST
 
+static void *take_and_read(void *argument)
+{
+    struct nb_lease *lease;
+    struct nb_error error = {.text = ""};
+    int rc = nb_lease_take(store, 1000, &lease, &error);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    ck_assert_int_eq(read_lease(lease, NULL), 0);
+    nb_lease_end(&lease);
+    atomic_store((atomic_bool *)argument, true);
+    return NULL;
+}
+
+/* The writer has taken all leases back, and the gate is not closed yet, or the map is moved: who
+ * wants a lease gets it when that is done. */
+START_TEST(a_lease_waits_for_growth)
+{
+    pthread_t reader;
+    atomic_bool is_done = false;
+    put("a", "1");
+    nb_leases_close(store);
+    ck_assert_int_eq(pthread_create(&reader, NULL, take_and_read, &is_done), 0);
+    usleep(20000);
+    ck_assert(!atomic_load(&is_done));
+    ck_assert(nb_gate_close(&store->gate, 10)); /* it holds no snapshot meanwhile */
+    nb_leases_open(store);
+    usleep(1000);
+    nb_gate_open(&store->gate);
+    ck_assert_int_eq(pthread_join(reader, NULL), 0);
+    ck_assert(atomic_load(&is_done));
+}
+END_TEST
+
+/* Not for ever. */
+START_TEST(a_lease_gives_up)
+{
+    struct nb_lease *lease;
+    struct nb_error error;
+    nb_leases_close(store);
+    ck_assert_int_eq(nb_lease_take(store, 1000, &lease, &error), NB_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "busy growing"));
+    nb_leases_open(store);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("store");
@@ -866,6 +911,8 @@ static Suite *suite(void)
     tcase_add_test(t, a_missing_table_is_damage);
     tcase_add_test(t, a_lease_ends_with_its_time);
     tcase_add_test(t, a_lease_gives_way_to_growth);
+    tcase_add_test(t, a_lease_waits_for_growth);
+    tcase_add_test(t, a_lease_gives_up);
     suite_add_tcase(s, t);
     return s;
 }
