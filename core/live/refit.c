@@ -194,7 +194,7 @@ static uint64_t cost_of(const struct nb_live *live, const struct nb_drawn *drawn
            (drawn->others != 0) * drawn->rows.size * (FEATURE_UNITS + LABEL_UNITS * labels);
 }
 
-/* ---- the sample ------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 enum { AT_ONCE = 32 }; /* documents that are read at once, at most */
 
@@ -206,7 +206,8 @@ struct reading {
 
 struct nb_refit_reader {
     struct nb_helpers *helpers;
-    const struct nb_live *live; /* of the slice under way */
+    const struct nb_live *live;          /* of the slice under way */
+    const struct nb_stack_weights *twin; /* of which the inputs are, too; NULL: of none */
     size_t size;
     struct reading readings[AT_ONCE];
 };
@@ -239,7 +240,7 @@ static void read_rest(void *user, size_t i)
     struct nb_refit_reader *reader = user;
     struct reading *reading = &reader->readings[i];
     if (reading->is_living && reading->code == 0)
-        reading->code = read_lesson(&reading->drawn, reader->live, NULL);
+        reading->code = read_lesson(&reading->drawn, reader->live, reader->twin);
 }
 
 /* About what cost_of will say of a document whose entry was read: a feature takes a byte or more in
@@ -250,16 +251,29 @@ static uint64_t expected_cost(const struct reading *reading, uint32_t labels)
     return READ_UNITS + features * (FEATURE_UNITS + LABEL_UNITS * (uint64_t)labels);
 }
 
-/* Reads the entries of the next documents of the sample, on the writer's thread, which the
- * transaction belongs to: as many as the slice will have time for. */
-static void read_entries(struct nb_refit_reader *reader, const struct nb_view *view, uint64_t most)
+/* The next document of the sample or, during the twin's pass, of that. False: there is none. */
+static bool next_number(const struct nb_live *live, uint64_t *number)
+{
+    struct nb_pass *pass = live->pass;
+    if (pass == NULL)
+        return nb_stack_fit_next(live->fit, number);
+    if (pass->next == pass->size)
+        return false;
+    *number = pass->numbers[pass->next++];
+    return true;
+}
+
+/* Reads the entries of the next documents, on the writer's thread, which the transaction belongs
+ * to: as many as the slice will have time for, and at most `count`. */
+static void read_entries(struct nb_refit_reader *reader, const struct nb_view *view, uint64_t most,
+                         size_t count)
 {
     const struct nb_live *live = reader->live;
     uint32_t labels = labels_with_documents(live->counts);
     uint64_t number;
     reader->size = 0;
-    for (uint64_t units = 0; units < most && reader->size < AT_ONCE;) {
-        if (!nb_stack_fit_next(live->fit, &number))
+    for (uint64_t units = 0; units < most && reader->size < count;) {
+        if (!next_number(live, &number))
             return;
         struct reading *reading = &reader->readings[reader->size++];
         reading->drawn.others = 0;
@@ -270,6 +284,8 @@ static void read_entries(struct nb_refit_reader *reader, const struct nb_view *v
         units += expected_cost(reading, labels);
     }
 }
+
+/* ---- the sample ------------------------------------------------------------------------------ */
 
 /* Adds what was read to the fit, until the units are used up; the rest is read again by the next
  * slice, from the counts that there are then. Returns as read_sample. */
@@ -300,8 +316,9 @@ static int read_sample(struct nb_live *live, const struct nb_view *view, uint64_
 {
     int rc = 0;
     reader->live = live;
+    reader->twin = NULL;
     do {
-        read_entries(reader, view, most - *units);
+        read_entries(reader, view, most - *units, AT_ONCE);
         nb_helpers_run(reader->helpers, reader->size, read_rest, reader);
         rc = add_readings(reader, most, units);
     } while (rc == 0 && reader->size > 0 && *units < most);
@@ -350,29 +367,60 @@ static int begin_pass(struct nb_live *live)
     return nb_order_begin_pass(order);
 }
 
-static int teach_twin(struct nb_live *live, const struct nb_view *view, struct nb_drawn *drawn,
-                      uint64_t number, uint64_t *units)
+/* How many documents are read at once for the twin. What it learned from one is part of the inputs
+ * of the next; with two labels that part alone is computed again. */
+static size_t read_for_twin(const struct nb_live *live)
 {
-    struct nb_stack_weights *weights = nb_stack_fit_weights(live->fit);
-    bool found;
-    if (!nb_living_has(live->living, number))
-        return 0;
-    int rc = nb_drawn_lesson(drawn, live, view, number, weights, &found);
-    if (rc == 0 && found)
-        rc = nb_drawn_teach_twin(live, weights, &drawn->inputs, &drawn->rows,
-                                 drawn->entry.change.label, 1);
-    *units += TWIN_TIMES * cost_of(live, drawn, found);
+    return labels_with_documents(live->counts) == 2 &&
+                   nb_drawn_keeps(live->counts, nb_stack_fit_weights(live->fit))
+               ? AT_ONCE
+               : 1;
+}
+
+/* Teaches the twin a document that was read when nothing had been learned yet from the `before`
+ * ones that were read with it. */
+static int teach_twin(const struct nb_live *live, struct reading *reading, size_t before)
+{
+    struct nb_drawn *drawn = &reading->drawn;
+    if (before > 0 && drawn->inputs.is_kept)
+        nb_stack_inputs_twin_again(&drawn->inputs);
+    return nb_drawn_teach_twin(live, nb_stack_fit_weights(live->fit), &drawn->inputs, &drawn->rows,
+                               drawn->entry.change.label, 1);
+}
+
+/* Teaches the twin what was read, until the units are used up; the rest is read again. */
+static int teach_readings(struct nb_refit_reader *reader, uint64_t most, uint64_t *units)
+{
+    const struct nb_live *live = reader->live;
+    size_t i = 0;
+    int rc = 0;
+    for (; rc == 0 && i < reader->size && *units < most; i++) {
+        struct reading *reading = &reader->readings[i];
+        bool found = reading->code == 0;
+        if (!reading->is_living)
+            continue;
+        rc = unless_missing(reading->code);
+        if (rc == 0 && found)
+            rc = teach_twin(live, reading, i);
+        *units += TWIN_TIMES * cost_of(live, &reading->drawn, found);
+    }
+    live->pass->next -= (uint32_t)(reader->size - i);
     return rc;
 }
 
 static int pass_slice(struct nb_live *live, const struct nb_view *view, uint64_t most,
-                      struct nb_drawn *drawn)
+                      struct nb_refit_reader *reader)
 {
-    struct nb_pass *pass = live->pass;
+    const struct nb_pass *pass = live->pass;
     uint64_t units = 0;
     int rc = 0;
-    while (rc == 0 && units < most && pass->next < pass->size)
-        rc = teach_twin(live, view, drawn, pass->numbers[pass->next++], &units);
+    reader->live = live;
+    reader->twin = nb_stack_fit_weights(live->fit);
+    while (rc == 0 && units < most && pass->next < pass->size) {
+        read_entries(reader, view, (most - units) / TWIN_TIMES + 1, read_for_twin(live));
+        nb_helpers_run(reader->helpers, reader->size, read_rest, reader);
+        rc = teach_readings(reader, most, &units);
+    }
     nb_stack_weights_commit(nb_stack_fit_weights(live->fit)); /* frees the undo list */
     return rc == 0 && pass->next == pass->size ? end(live) : rc;
 }
@@ -397,14 +445,13 @@ struct nb_stack_weights *nb_refit_weights(const struct nb_live *live)
 int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t most,
                    struct nb_refit_reader *reader)
 {
-    struct nb_drawn *drawn = &reader->readings[0].drawn;
     uint64_t units = 0;
     uint64_t cost;
     if (live->fit == NULL)
         return 0;
     int rc = nb_refit_list(live, view);
     if (rc == 0 && live->pass != NULL)
-        return pass_slice(live, view, most, drawn);
+        return pass_slice(live, view, most, reader);
     if (rc == 0)
         rc = read_sample(live, view, most, reader, &units);
     if (rc == NB_CONFLICT)
@@ -415,7 +462,7 @@ int nb_refit_slice(struct nb_live *live, const struct nb_view *view, uint64_t mo
         return rc;
     rc = close_stack(live);
     return rc == 0 && live->pass != NULL && units < most
-               ? pass_slice(live, view, most - units, drawn)
+               ? pass_slice(live, view, most - units, reader)
                : rc;
 }
 

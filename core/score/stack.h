@@ -168,6 +168,11 @@ int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model
                             const struct nb_row_count *rows, size_t size, uint32_t without,
                             struct nb_stack_inputs *inputs);
 
+/* Computes the twin's part of inputs again, from its weights as they are now; the other parts do
+ * not depend on weights. Of inputs of two labels that are kept (`is_kept`), on the thread that
+ * changes the weights: it is as if the inputs had been computed now, to the bit. */
+void nb_stack_inputs_twin_again(struct nb_stack_inputs *inputs);
+
 /* ---- weights --------------------------------------------------------------------------------- */
 
 /* The weights: one set for two labels, one for more, and a bias per label and expert; each with the

@@ -186,12 +186,18 @@ static void add_to_x(const struct nb_stack_pass *p, uint32_t place, unsigned e, 
         x[v] += nb_stack_power(&p->readings[e], r[p->view->labels[v]]);
 }
 
+/* The value's u, and its share in the twin. */
+static double weight_in_twin(const struct nb_stack_inputs *in, const struct nb_stack_value *value)
+{
+    return (double)nb_slots_at(in->evidence->slots, value->id) *
+           nb_stack_attribute_share(in, value->place);
+}
+
 /* The twin reads as the last expert does. Its column is that of the second of two labels. */
 static void add_to_twin(const struct nb_stack_pass *p, const struct nb_stack_value *value,
                         const double *r)
 {
-    double u = (double)nb_slots_at(p->twin->slots, value->id) *
-               nb_stack_attribute_share(p->inputs, value->place);
+    double u = weight_in_twin(p->inputs, value);
     double *t = p->inputs->t;
     if (p->view->columns == 1) {
         t[1] -= u * r[0];
@@ -285,6 +291,15 @@ double nb_stack_attribute_share(const struct nb_stack_inputs *inputs, uint32_t p
     for (unsigned field = 0; field < NB_FIELDS; field++)
         fields += inputs->features[field] != 0;
     return 1 / sqrt((double)inputs->attributes->present.list[place].features * fields);
+}
+
+void nb_stack_attributes_twin_again(const struct nb_stack_inputs *in)
+{
+    const struct nb_stack_attributes *a = in->attributes;
+    assert(in->size == 2 && in->is_kept);
+    for (size_t i = 0; a != NULL && i < a->size; i++)
+        if (a->values[i].says && !nb_feature_is_number(a->values[i].id))
+            in->t[1] -= weight_in_twin(in, &a->values[i]) * a->r[i];
 }
 
 double nb_stack_value_gradient(const struct nb_stack_inputs *inputs, size_t value)

@@ -53,6 +53,9 @@ void nb_stack_attributes_note(struct nb_stack_inputs *inputs, uint64_t id, uint3
 /* Computes what was noted, when the inputs of the fields and the twin's are there, to which it
  * adds. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_attributes_put(const struct nb_stack_pass *p);
+/* Adds to the twin's part what nb_stack_attributes_put did, of two labels' inputs that were kept,
+ * by the weights as they are now. */
+void nb_stack_attributes_twin_again(const struct nb_stack_inputs *inputs);
 /* Makes room for the inputs of `count` attributes, for readers of stored ones. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_stack_attributes_room(struct nb_stack_inputs *inputs, uint32_t count, unsigned experts);

@@ -145,18 +145,38 @@ static void put_total(const struct nb_stack_pass *p, double *x)
     }
 }
 
-static void finish_twin(const struct nb_stack_pass *p)
+/* With two labels, or one: what the fields add to t. */
+static void put_twin(const struct nb_stack_inputs *in)
 {
-    struct nb_stack_inputs *in = p->inputs;
     double shares[NB_FIELDS];
-    in->has_twin = true;
-    in->is_kept = p->twin->keeps;
-    if (in->size > 2)
-        return; /* nb_stack_many_finish did the rest */
     nb_stack_evidence_shares(in->features, nb_stack_attribute_count(in), shares);
     in->t[in->size - 1] = in->t[0] = 0;
     for (unsigned field = 0; field < NB_FIELDS; field++)
-        in->t[in->size - 1] += shares[field] * p->twin->gains[field];
+        in->t[in->size - 1] += shares[field] * in->evidence->gains[field];
+}
+
+static void finish_twin(const struct nb_stack_pass *p)
+{
+    struct nb_stack_inputs *in = p->inputs;
+    in->has_twin = true;
+    in->is_kept = p->twin->keeps;
+    if (in->size <= 2) /* else nb_stack_many_finish did it */
+        put_twin(in);
+}
+
+void nb_stack_inputs_twin_again(struct nb_stack_inputs *in)
+{
+    struct nb_stack_evidence *evidence = in->evidence;
+    assert(in->size == 2 && in->has_twin && in->is_kept);
+    struct nb_slots_values slots = nb_slots_values(evidence->slots);
+    double gains[NB_FIELDS] = {0};
+    for (size_t i = 0; i < evidence->term_count; i++) {
+        const struct nb_stack_term *term = &evidence->terms[i];
+        gains[term->field] += (double)slots.values[term->key & slots.mask] * term->gain;
+    }
+    memcpy(evidence->gains, gains, sizeof gains);
+    put_twin(in);
+    nb_stack_attributes_twin_again(in);
 }
 
 /* Sums become inputs. Returns 0 or NB_NO_MEMORY. */

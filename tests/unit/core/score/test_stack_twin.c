@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/random.h"
-#include "core/score/stack_private.h"
+#include "core/score/stack_attributes.h"
 
 enum { WORDS = 150, LABELS_MOST = 48, SIZE_MOST = 60 };
 
@@ -314,6 +314,52 @@ START_TEST(leave_one_out_teaches_as_without_the_document)
 }
 END_TEST
 
+/* Learns a document as it is counted, but with the wrong label: the twin has something to learn. */
+static void mislead(struct fixture *f, const struct document *d)
+{
+    struct nb_stack_inputs inputs;
+    nb_stack_inputs_init(&inputs);
+    nb_stack_inputs_twin(&inputs, f->weights, true);
+    ck_assert_int_eq(
+        nb_stack_inputs_of_rows(f->stack, f->model, d->rows, d->size, NB_STACK_NO_LABEL, &inputs),
+        0);
+    ck_assert_int_eq(nb_stack_twin_learn(f->weights, &inputs, 1 - d->label, 1), 0);
+    nb_stack_inputs_deinit(&inputs);
+}
+
+/* What the twin learned since inputs were computed comes in to the bit, with a value of an
+ * attribute, too. */
+START_TEST(the_part_of_the_twin_is_computed_again)
+{
+    struct fixture f;
+    struct document d;
+    uint32_t row;
+    fixture_start(&f, 2, 23);
+    ck_assert_int_eq(nb_model_append(f.model, nb_feature_value_id(2, 4711), &row), 0);
+    train(&f, 100);
+    for (int i = 0; i < 20; i++) {
+        make_document(&f, &d);
+        if (d.size == SIZE_MOST)
+            d.size--;
+        d.rows[d.size++] = (struct nb_row_count){row, 1};
+        count(f.model, &d);
+        nb_stack_inputs_twin(&f.inputs, f.weights, true);
+        ck_assert_int_eq(
+            nb_stack_inputs_of_rows(f.stack, f.model, d.rows, d.size, d.label, &f.inputs), 0);
+        double before = f.inputs.t[1];
+        mislead(&f, &d);
+        nb_stack_inputs_twin_again(&f.inputs);
+        double again = f.inputs.t[1];
+        ck_assert_int_eq(
+            nb_stack_inputs_of_rows(f.stack, f.model, d.rows, d.size, d.label, &f.inputs), 0);
+        ck_assert_mem_eq(&again, &f.inputs.t[1], sizeof again);
+        ck_assert(again > before || again < before);
+        ck_assert_uint_eq(i > 0, f.inputs.attributes->values[0].says);
+    }
+    fixture_deinit(&f);
+}
+END_TEST
+
 /* ---- one label against all others ------------------------------------------------------------ */
 
 /* With two labels it is one against the other; and the switch is that of the weights. */
@@ -523,6 +569,7 @@ int main(void)
     tcase_add_loop_test(t, evidence_may_come_later, 0, counts);
     tcase_add_test(t, evidence_is_kept_where_it_is_wanted);
     tcase_add_loop_test(t, leave_one_out_teaches_as_without_the_document, 0, counts);
+    tcase_add_test(t, the_part_of_the_twin_is_computed_again);
     tcase_add_loop_test(t, against_all_others_it_counts_too, 0, counts);
     tcase_add_loop_test(t, explanations_add_up, 0, counts);
     tcase_add_loop_test(t, sums_are_those_of_the_rows, 0, counts);
