@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which features are words, whether a row is wide, and which of the two labels have it, cannot be
- * foreseen. So none of it is a branch: features are listed first, then all rows are read as pairs,
- * those that are none once more, and then it is summed. A label that has nothing of a word adds 0,
+ * Which features are words, and which of the two labels have a word, cannot be foreseen. So none of
+ * it is a branch: features are listed first, then the cells of all are taken for pairs, those that
+ * are none are read once more, and then it is summed. A label that has nothing of a word adds 0,
  * which changes no bit of its sum.
  */
 #include "core/estimate/two_labels.h"
@@ -20,11 +20,11 @@
 /* The words of a step. */
 struct words {
     uint32_t size;
-    uint8_t place[NB_MODEL_STEP + 3]; /* in the step; three may be written behind the last */
-    uint32_t count[NB_MODEL_STEP];    /* in the document; 0: no label has it */
-    uint64_t cells[NB_MODEL_STEP];    /* of the row */
-    uint64_t n[NB_MODEL_STEP];        /* occurrences in label 0, and above these in label 1 */
-    uint64_t bits;                    /* of all these occurrences: none of them is above it */
+    uint8_t place[NB_MODEL_STEP + 3];  /* in the step; three may be written behind the last */
+    uint32_t count[NB_MODEL_STEP + 1]; /* in the document; one may be written behind the last */
+    uint64_t n[NB_MODEL_STEP + 1];     /* occurrences in label 0, and above these in label 1 */
+    uint64_t bits;                     /* of all these occurrences: none of them is above it */
+    uint64_t forms;                    /* bits of all cells */
 };
 _Static_assert(NB_MODEL_STEP <= UINT8_MAX + 1, "places have a byte");
 
@@ -127,18 +127,6 @@ static void list_words(struct words *words, struct listing *listing,
     list_rest(words, listing, features, next, step, rows);
 }
 
-/* Copies what is read of rows and features to where it lies side by side. */
-static void gather(struct words *words, const struct nb_model *model,
-                   const struct nb_feature *features, const uint32_t *rows)
-{
-    for (uint32_t i = 0; i < words->size; i++) {
-        /* The analyzer does not see the stores of four places at once.
-         * NOLINTNEXTLINE(clang-analyzer-core.uninitialized.ArraySubscript) */
-        words->cells[i] = nb_model_row(model, rows[words->place[i]]).cells;
-        words->count[i] = features[words->place[i]].count;
-    }
-}
-
 /* Two rows at once. */
 typedef uint64_t two_rows __attribute__((vector_size(16), aligned(8), may_alias));
 
@@ -148,25 +136,32 @@ static inline two_rows occurrences_of_pairs(two_rows cells, unsigned label)
     return d + (cells >> (NB_PAIR_MORES + label * NB_PAIR_MORE) & NB_PAIR_MORE_MOST);
 }
 
-/* Reads all rows as pairs. */
-static void read_pairs(struct words *words)
+/* Reads all words as pairs. */
+static void read_pairs(struct words *words, const struct nb_feature *features,
+                       const uint64_t *cells)
 {
-    two_rows bits = {0, 0};
-    for (uint32_t i = words->size; i % 2 != 0; i++)
-        words->cells[i] = 0;
+    two_rows bits = {0, 0}, forms = {0, 0};
+    if (words->size > 0)
+        words->place[words->size] = words->place[0]; /* beside the last one of an odd number */
     for (uint32_t i = 0; i < words->size; i += 2) {
-        two_rows cells = *(const two_rows *)(words->cells + i);
-        two_rows n = occurrences_of_pairs(cells, 0) | occurrences_of_pairs(cells, 1) << 32;
+        /* The analyzer does not see the stores of four places at once.
+         * NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
+        uint32_t one = words->place[i], other = words->place[i + 1];
+        two_rows both = {cells[one], cells[other]};
+        two_rows n = occurrences_of_pairs(both, 0) | occurrences_of_pairs(both, 1) << 32;
         *(two_rows *)(words->n + i) = n;
+        words->count[i] = features[one].count;
+        words->count[i + 1] = features[other].count;
         bits |= n;
+        forms |= both;
     }
     words->bits = bits[0] | bits[1];
+    words->forms = forms[0] | forms[1];
 }
 
-/* What the labels have of a row that is no pair, or that no label has. */
-static void read_other(struct words *words, uint32_t at, const struct nb_model *model)
+/* What the labels have of a row that is no pair. */
+static uint64_t read_other(struct nb_row row, const struct nb_model *model)
 {
-    struct nb_row row = {.cells = words->cells[at]};
     uint32_t n[2] = {0, 0};
     if (nb_row_is_spilled(row)) {
         const struct nb_spill *run = nb_row_run(&model->pool, row);
@@ -178,31 +173,19 @@ static void read_other(struct words *words, uint32_t at, const struct nb_model *
         uint32_t size = nb_row_unpack(row, cells);
         for (uint32_t i = 0; i < size; i++)
             n[cells[i].label & 1] = cells[i].occurrences;
-        words->count[at] &= -(uint32_t)nb_counts_any(row);
     }
-    words->n[at] = (uint64_t)n[1] << 32 | n[0];
-    words->bits |= words->n[at];
+    return (uint64_t)n[1] << 32 | n[0];
 }
 
-/* Lists the rows that are no pairs. Returns how many they are. */
-static uint32_t list_others(const struct words *words, uint8_t others[NB_MODEL_STEP])
+/* Reads those that are no pairs. */
+static void read_others(struct words *words, const struct nb_model *model, const uint64_t *cells)
 {
-    uint32_t count = 0;
     for (uint32_t i = 0; i < words->size; i++) {
-        others[count] = (uint8_t)i;
-        count += words->cells[i] - 1 >= NB_FORM_SINGLE - 1; /* above, or 0 */
-    }
-    return count;
-}
-
-static void read_others(struct words *words, const struct nb_model *model)
-{
-    uint8_t others[NB_MODEL_STEP];
-    uint32_t count = list_others(words, others);
-    for (uint32_t i = 0; i < count; i++) {
-        /* So many are set; the analyzer takes the count for any number.
-         * NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
-        read_other(words, others[i], model);
+        struct nb_row row = {.cells = cells[words->place[i]]};
+        if (nb_row_is_pair(row))
+            continue;
+        words->n[i] = read_other(row, model);
+        words->bits |= words->n[i];
     }
 }
 
@@ -224,7 +207,7 @@ static inline __attribute__((always_inline)) void add_words(struct nb_two_labels
         pair both = {is_in_table ? logs.logs[n0] : nb_log_table_at(&logs, n0),
                      is_in_table ? logs.logs[n1] : nb_log_table_at(&logs, n1)};
         sums += (double)words->count[i] * (both - none);
-        known += words->count[i];
+        known += n0 + (uint64_t)n1 == 0 ? 0 : words->count[i];
     }
     two->sums[0] = sums[0];
     two->sums[1] = sums[1];
@@ -233,17 +216,17 @@ static inline __attribute__((always_inline)) void add_words(struct nb_two_labels
 
 bool nb_two_labels_add(struct nb_two_labels *two, const struct nb_log_table *logs,
                        const struct nb_model *model, const struct nb_feature *features, size_t step,
-                       const uint32_t *rows)
+                       const struct nb_found *found)
 {
     struct words words;
     struct listing listing;
     assert(step <= NB_MODEL_STEP && nb_model_label_count(model) == 2);
-    list_words(&words, &listing, features, step, rows);
+    list_words(&words, &listing, features, step, found->rows);
     if (listing.has_values)
         return false;
-    gather(&words, model, features, rows);
-    read_pairs(&words);
-    read_others(&words, model);
+    read_pairs(&words, features, found->cells);
+    if (words.forms >= NB_FORM_SINGLE)
+        read_others(&words, model, found->cells);
     if (((words.bits | words.bits >> 32) & UINT32_MAX) < logs->size)
         add_words(two, logs, &words, true);
     else

@@ -20,11 +20,12 @@ struct nb_two_labels {
     uint64_t known; /* those of words that labels have */
 };
 
-/* Adds `step` features, at most NB_MODEL_STEP, whose rows are known. The model has two labels, both
- * with documents. Returns false, and adds nothing, when there are values of attributes among them.
+/* Adds `step` features, at most NB_MODEL_STEP, whose rows are found, and their cells read. The
+ * model has two labels, both with documents. Returns false, and adds nothing, when there are values
+ * of attributes among them.
  */
 bool nb_two_labels_add(struct nb_two_labels *two, const struct nb_log_table *logs,
                        const struct nb_model *model, const struct nb_feature *features, size_t step,
-                       const uint32_t *rows);
+                       const struct nb_found *found);
 
 #endif

@@ -42,8 +42,9 @@ static int score_own(struct nb_pooled *pooled, const struct nb_family *family,
     if (nb_array_reserve(&pooled->found, &pooled->found_room, size, sizeof *pooled->found) != 0)
         return NB_NO_MEMORY;
     nb_model_find_all(family->live[0]->counts, features, size, pooled->found);
+    struct nb_found found = {.rows = pooled->found};
     int rc = nb_stack_inputs_found(published->stack, family->live[0]->counts, features, size,
-                                   pooled->found, &pooled->inputs, NULL);
+                                   &found, &pooled->inputs, NULL);
     return rc != 0 ? rc : nb_stack_score(published->weights, &pooled->inputs, &pooled->own);
 }
 

@@ -124,7 +124,8 @@ static int score(struct nb_learner *l, const struct nb_published *published,
         return nb_score(published->scorer, counts, features, size, &l->scores, NULL);
     if (take_features(l, counts, rows) != 0)
         return NB_NO_MEMORY;
-    return nb_score_found(published->scorer, counts, l->features, size, l->rows, &l->scores, NULL);
+    struct nb_found found = {.rows = l->rows};
+    return nb_score_found(published->scorer, counts, l->features, size, &found, &l->scores, NULL);
 }
 
 /* Scores `rows`, or `features` if `rows` is NULL, and appends the score to `record`. */

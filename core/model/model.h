@@ -136,6 +136,20 @@ int nb_model_end_loading(struct nb_model *model);
  * large model. `rows` has room for `size`. */
 void nb_model_find_all(const struct nb_model *model, const struct nb_feature *features, size_t size,
                        uint32_t *rows);
+/* Rows that were found for features, and what was read of them; all under one hold of the lock. */
+struct nb_found {
+    const uint32_t *rows; /* borrowed; NB_NO_ROW: the feature has none */
+    const uint64_t
+        *cells; /* borrowed; as nb_model_find_cells reads them. NULL: they are not read */
+};
+/* As nb_model_find_all, and reads their cells, in the form of struct nb_row (core/model/cells.h), 0
+ * of those that have none: what several formulas read of a document's rows is read once. `cells`
+ * has room for `size`, too. */
+void nb_model_find_cells(const struct nb_model *model, const struct nb_feature *features,
+                         size_t size, uint32_t *rows, uint64_t *cells);
+/* The same of rows that are known. */
+void nb_model_read_cells(const struct nb_model *model, const uint32_t *rows, size_t size,
+                         uint64_t *cells);
 /* As nb_model_find_all, where rows[i] is the row that the feature had before, or NB_NO_ROW: it is
  * looked up only if it has another one now, or had none. */
 void nb_model_find_again(const struct nb_model *model, const struct nb_feature *features,

@@ -107,6 +107,25 @@ static inline const uint32_t *nb_model_step(const struct nb_model *model,
     return found;
 }
 
+/* The same with their cells, which are those that are known, or read. */
+struct nb_step {
+    uint32_t rows[NB_MODEL_STEP];
+    uint64_t cells[NB_MODEL_STEP];
+};
+static inline struct nb_found nb_model_step_cells(const struct nb_model *model,
+                                                  const struct nb_feature *features, size_t start,
+                                                  size_t step, const struct nb_found *known,
+                                                  struct nb_step *own)
+{
+    if (known != NULL && known->cells != NULL)
+        return (struct nb_found){known->rows + start, known->cells + start};
+    if (known == NULL)
+        nb_model_find_cells(model, features + start, step, own->rows, own->cells);
+    else
+        nb_model_read_cells(model, known->rows + start, step, own->cells);
+    return (struct nb_found){known == NULL ? own->rows : known->rows + start, own->cells};
+}
+
 /* Both for the writer; nb_model_unlock unlocks. A change of counts or labels ends with a new
  * generation, before the lock is given back. */
 void nb_model_write_lock(struct nb_model *model);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows: found by the ids of features, many at once; dropped, and taken again.
+ * Rows: taken back, dropped, and taken again. They are found in core/model/model_find.c.
  */
 #include "core/model/model.h"
 
@@ -20,123 +20,6 @@ uint64_t nb_model_row_id(const struct nb_model *model, uint32_t row)
 {
     assert(row < nb_model_rows(model));
     return nb_model_packed(model, row)->id;
-}
-
-uint32_t nb_model_find(const struct nb_model *model, uint64_t id)
-{
-    const struct nb_index *index = &model->index;
-    uint64_t where = nb_index_where(index, id);
-    uint32_t tag = nb_index_tag(index, where);
-    uint64_t bucket = where >> 32;
-    for (uint64_t nth = 0; nth <= index->bucket_count; nth++) {
-        const struct nb_bucket *b = &index->buckets[bucket];
-        unsigned places = nb_bucket_places(b, index->row_bits, tag);
-        for (; places != 0; places &= places - 1) {
-            uint32_t row = nb_bucket_row(b, index->row_bits, places);
-            if (nb_model_packed(model, row)->id == id)
-                return row;
-        }
-        if (!nb_bucket_is_passed(b, tag))
-            return NB_NO_ROW;
-        bucket = nb_index_further(index, bucket, tag, nth);
-    }
-    return NB_NO_ROW;
-}
-
-/* Between NB_NO_ROW and the highest row there can be: the feature's own bucket does not have it,
- * but some rows passed that bucket by. */
-#define LOOK_FURTHER (NB_NO_ROW - 1)
-
-/* The row that a bucket names first for a tag, or NB_NO_ROW, or LOOK_FURTHER. Prefetches what is
- * needed next. */
-static inline uint32_t guess(const struct nb_index *index, uint64_t bucket, uint32_t tag,
-                             unsigned char *const *table)
-{
-    const struct nb_bucket *b = &index->buckets[bucket];
-    unsigned places = nb_bucket_places(b, index->row_bits, tag);
-    if (places == 0) {
-        if (!nb_bucket_is_passed(b, tag))
-            return NB_NO_ROW;
-        __builtin_prefetch(&index->buckets[nb_index_further(index, bucket, tag, 0)]);
-        return LOOK_FURTHER;
-    }
-    uint32_t row = nb_bucket_row(b, index->row_bits, places);
-    nb_packed_row_prefetch(nb_row_at(table, row));
-    return row;
-}
-
-static inline uint32_t guess_first(const struct nb_index *index, unsigned char *const *table,
-                                   uint64_t id)
-{
-    uint64_t where = nb_index_where(index, id);
-    return guess(index, where >> 32, nb_index_tag(index, where), table);
-}
-
-/* A second guess, at the bucket where rows go on: one row in fourteen lies there. */
-static inline uint32_t guess_again(const struct nb_index *index, unsigned char *const *table,
-                                   uint64_t id)
-{
-    uint64_t where = nb_index_where(index, id);
-    uint32_t tag = nb_index_tag(index, where);
-    return guess(index, nb_index_further(index, where >> 32, tag, 0), tag, table);
-}
-
-static inline uint32_t confirm(const struct nb_model *model, unsigned char *const *table,
-                               uint64_t id, uint32_t row)
-{
-    if (row == NB_NO_ROW)
-        return row;
-    if (row == LOOK_FURTHER || nb_row_at(table, row)->id != id)
-        row = nb_model_find(model, id);
-    if (row != NB_NO_ROW)
-        __builtin_prefetch(nb_wides_at(model->wides.segments, row, nb_row_at(table, row)->code));
-    return row;
-}
-
-void nb_model_find_all(const struct nb_model *model, const struct nb_feature *features, size_t size,
-                       uint32_t *rows)
-{
-    /* Copies, which no store to `rows` can change. */
-    const struct nb_index index = model->index;
-    unsigned char *const *table = model->rows.table;
-    for (size_t i = 0; i < size + (size_t)3 * NB_MODEL_AHEAD; i++) {
-        if (i < size)
-            __builtin_prefetch(&index.buckets[nb_index_home(&index, features[i].id)]);
-        size_t j = i - NB_MODEL_AHEAD; /* below 0: a very large number, as in the next two */
-        if (j < size)
-            rows[j] = guess_first(&index, table, features[j].id);
-        j -= NB_MODEL_AHEAD;
-        if (j < size && rows[j] == LOOK_FURTHER)
-            rows[j] = guess_again(&index, table, features[j].id);
-        j -= NB_MODEL_AHEAD;
-        if (j < size)
-            rows[j] = confirm(model, table, features[j].id, rows[j]);
-    }
-}
-
-/* Looks up, in one call, the feature at `start` and those after it that had no row. Returns the
- * index of the next. */
-static size_t find_run(const struct nb_model *model, const struct nb_feature *features, size_t size,
-                       size_t start, uint32_t *rows)
-{
-    size_t end = start + 1;
-    while (end < size && rows[end] == NB_NO_ROW)
-        end++;
-    nb_model_find_all(model, features + start, end - start, rows + start);
-    return end;
-}
-
-void nb_model_find_again(const struct nb_model *model, const struct nb_feature *features,
-                         size_t size, uint32_t *rows)
-{
-    uint32_t count = nb_model_rows(model);
-    unsigned char *const *table = model->rows.table;
-    for (size_t i = 0; i < size;) {
-        if (rows[i] < count && nb_row_at(table, rows[i])->id == features[i].id)
-            i++;
-        else
-            i = find_run(model, features, size, i, rows);
-    }
 }
 
 uint64_t nb_model_lost_rows(const struct nb_model *model)

@@ -34,7 +34,8 @@ _Static_assert(sizeof(struct nb_packed_row) == 10, "what most of a model's memor
  *     1   wide: the number of wide cells in the row's segment
  */
 enum {
-    NB_CODE_SINGLE = 1 << 14,
+    NB_CODE_FORM_SHIFT = 14,
+    NB_CODE_SINGLE = 1 << NB_CODE_FORM_SHIFT,
     NB_CODE_WIDE = 1 << 15,
     NB_CODE_PAIR_D = 4,
     NB_CODE_PAIR_MORE = 3,

@@ -48,11 +48,10 @@ static inline __attribute__((always_inline)) void add_cell(void *user, struct nb
 }
 
 /* Of a scorer without factors. `event` is a constant where this is called, and is inlined. */
-static inline __attribute__((always_inline)) void add_row(struct pass *p, uint32_t number,
+static inline __attribute__((always_inline)) void add_row(struct pass *p, struct nb_row row,
                                                           uint32_t count, enum nb_event_model event)
 {
     const struct nb_scorer *s = p->scorer;
-    struct nb_row row = nb_model_row(p->model, number);
     bool complement = event == NB_EVENT_COMPLEMENT;
     if (!nb_counts_any(row))
         return;
@@ -75,14 +74,16 @@ static inline __attribute__((always_inline)) void add_row(struct pass *p, uint32
     nb_counts_each(p->model, row, add_cell, &word);
 }
 
-static void add_multinomial(struct pass *p, uint32_t number, uint32_t count)
+static void add_multinomial(struct pass *p, uint32_t number, struct nb_row row, uint32_t count)
 {
-    add_row(p, number, count, NB_EVENT_MULTINOMIAL);
+    (void)number;
+    add_row(p, row, count, NB_EVENT_MULTINOMIAL);
 }
 
-static void add_other(struct pass *p, uint32_t number, uint32_t count)
+static void add_other(struct pass *p, uint32_t number, struct nb_row row, uint32_t count)
 {
-    add_row(p, number, count, (enum nb_event_model)p->scorer->settings.event_model);
+    (void)number;
+    add_row(p, row, count, (enum nb_event_model)p->scorer->settings.event_model);
 }
 
 /* What a feature of an attribute brings to the label at a position. */
@@ -121,9 +122,10 @@ static void add_value(struct pass *p, const struct nb_feature *feature, uint32_t
 }
 
 /* The same of a scorer with factors. */
-static void add_factor_row(struct pass *p, uint32_t number, uint32_t count)
+static void add_factor_row(struct pass *p, uint32_t number, struct nb_row row, uint32_t count)
 {
     const struct nb_scorer *s = p->scorer;
+    (void)row;
     uint32_t weight = nb_weight_of(s, count);
     if (!nb_score_uses(s, p->model, p->view, number))
         return;
@@ -134,52 +136,52 @@ static void add_factor_row(struct pass *p, uint32_t number, uint32_t count)
         nb_log_product_add(&p->products[i], nb_factor_of(s, p->model, p->view, i, &word));
 }
 
-typedef void add_each(struct pass *p, uint32_t number, uint32_t count);
+/* Adds a feature of the row `number`, which is `row`. */
+typedef void add_each(struct pass *p, uint32_t number, struct nb_row row, uint32_t count);
 
 /* The features of a step. `add` is a constant where this is called, and is inlined. */
-static inline __attribute__((always_inline)) void add_step(struct pass *p,
-                                                           const struct nb_feature *features,
-                                                           size_t step, const uint32_t *rows,
-                                                           add_each *add)
+static inline __attribute__((always_inline)) void
+add_step(struct pass *p, const struct nb_feature *features, size_t step,
+         const struct nb_found *found, add_each *add)
 {
     for (size_t i = 0; i < step; i++) {
         const struct nb_feature *f = &features[i];
         if (!nb_field_is_token(nb_feature_field(f->id))) {
             if (nb_feature_field(f->id) == NB_FIELD_VALUE)
-                add_value(p, f, rows[i]);
+                add_value(p, f, found->rows[i]);
             continue;
         }
         p->total += f->count;
-        if (rows[i] != NB_NO_ROW)
-            add(p, rows[i], f->count);
+        if (found->rows[i] != NB_NO_ROW)
+            add(p, found->rows[i], (struct nb_row){f->id, found->cells[i]}, f->count);
     }
 }
 
 static void add_multinomial_step(struct pass *p, const struct nb_feature *features, size_t step,
-                                 const uint32_t *rows)
+                                 const struct nb_found *found)
 {
-    add_step(p, features, step, rows, add_multinomial);
+    add_step(p, features, step, found, add_multinomial);
 }
 
 static void add_other_step(struct pass *p, const struct nb_feature *features, size_t step,
-                           const uint32_t *rows)
+                           const struct nb_found *found)
 {
-    add_step(p, features, step, rows, add_other);
+    add_step(p, features, step, found, add_other);
 }
 
 static void add_factor_step(struct pass *p, const struct nb_feature *features, size_t step,
-                            const uint32_t *rows)
+                            const struct nb_found *found)
 {
-    add_step(p, features, step, rows, add_factor_row);
+    add_step(p, features, step, found, add_factor_row);
 }
 
 static void add_step_of_two(struct pass *p, const struct nb_feature *features, size_t step,
-                            const uint32_t *rows)
+                            const struct nb_found *found)
 {
     const uint32_t *position = p->view->position;
     struct nb_two_labels two = {.sums = {p->sums[position[0]], p->sums[position[1]]}};
-    if (!nb_two_labels_add(&two, &p->scorer->logs, p->model, features, step, rows)) {
-        add_multinomial_step(p, features, step, rows);
+    if (!nb_two_labels_add(&two, &p->scorer->logs, p->model, features, step, found)) {
+        add_multinomial_step(p, features, step, found);
         return;
     }
     p->sums[position[0]] = two.sums[0];
@@ -190,7 +192,7 @@ static void add_step_of_two(struct pass *p, const struct nb_feature *features, s
 }
 
 typedef void add_each_step(struct pass *p, const struct nb_feature *features, size_t step,
-                           const uint32_t *rows);
+                           const struct nb_found *found);
 
 static add_each_step *way_of(const struct pass *p)
 {
@@ -203,14 +205,14 @@ static add_each_step *way_of(const struct pass *p)
 }
 
 static void add_features(struct pass *p, const struct nb_feature *features, size_t size,
-                         const uint32_t *known)
+                         const struct nb_found *known)
 {
-    uint32_t found[NB_MODEL_STEP];
+    struct nb_step own;
     add_each_step *add = way_of(p);
     for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
         size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
-        add(p, features + start, step,
-            nb_model_step(p->model, features, start, step, known, found));
+        struct nb_found found = nb_model_step_cells(p->model, features, start, step, known, &own);
+        add(p, features + start, step, &found);
     }
 }
 
@@ -266,7 +268,7 @@ int nb_score(struct nb_scorer *scorer, const struct nb_model *model,
 }
 
 int nb_score_found(struct nb_scorer *scorer, const struct nb_model *model,
-                   const struct nb_feature *features, size_t size, const uint32_t *rows,
+                   const struct nb_feature *features, size_t size, const struct nb_found *found,
                    struct nb_scores *scores, struct nb_error *error)
 {
     const struct nb_score_view *view;
@@ -288,7 +290,7 @@ int nb_score_found(struct nb_scorer *scorer, const struct nb_model *model,
     }
     if (begin_products(&pass) != 0)
         return nb_error_no_memory(error);
-    add_features(&pass, features, size, rows);
+    add_features(&pass, features, size, found);
     end_products(&pass);
     finish(&pass, scores);
     nb_scores_rank(scores);

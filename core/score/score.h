@@ -22,7 +22,7 @@ int nb_score(struct nb_scorer *scorer, const struct nb_model *model,
 /* The same of features whose rows are known: nb_model_find_all found them under the same lock.
  * NULL: they are looked up. */
 int nb_score_found(struct nb_scorer *scorer, const struct nb_model *model,
-                   const struct nb_feature *features, size_t size, const uint32_t *rows,
+                   const struct nb_feature *features, size_t size, const struct nb_found *found,
                    struct nb_scores *scores, struct nb_error *error);
 
 #endif

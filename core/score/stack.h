@@ -152,8 +152,9 @@ int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
 /* The same of features whose rows are known: nb_model_find_all found them under the same lock.
  * NULL: they are looked up. */
 int nb_stack_inputs_found(struct nb_stack *stack, const struct nb_model *model,
-                          const struct nb_feature *features, size_t size, const uint32_t *rows,
-                          struct nb_stack_inputs *inputs, struct nb_error *error);
+                          const struct nb_feature *features, size_t size,
+                          const struct nb_found *found, struct nb_stack_inputs *inputs,
+                          struct nb_error *error);
 
 #define NB_STACK_NO_LABEL UINT32_MAX
 /* The same for a document whose rows are known, all of them in the model, in the order of `rows`.

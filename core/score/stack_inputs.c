@@ -76,35 +76,42 @@ static void add_row(const struct nb_stack_pass *p, unsigned field, struct nb_row
         nb_stack_many_add(p, field, row, all);
 }
 
-static void add_found(const struct nb_stack_pass *p, const struct nb_feature *feature, uint32_t row)
+static void add_found(const struct nb_stack_pass *p, uint32_t number, struct nb_row row)
 {
-    unsigned field = nb_feature_field(feature->id);
+    unsigned field = nb_feature_field(row.id);
     if (field >= NB_FIELDS) {
-        nb_stack_attributes_note(p->inputs, feature->id, row, false);
+        nb_stack_attributes_note(p->inputs, row.id, number, false);
         return;
     }
     p->inputs->features[field]++;
-    if (row != NB_NO_ROW && p->view->columns > 1)
-        add_row(p, field, nb_model_row(p->model, row));
+    if (nb_row_is_used(row) && p->view->columns > 1)
+        add_row(p, field, row);
+}
+
+/* A feature of a step, whose cells were read. */
+static inline struct nb_row row_of(const struct nb_feature *features, const struct nb_found *found,
+                                   size_t i)
+{
+    return (struct nb_row){.id = features[i].id, .cells = found->cells[i]};
 }
 
 /* Of a bag, if there are not two labels. */
 static void add_features(const struct nb_stack_pass *p, const struct nb_feature *features,
-                         size_t size, const uint32_t *known)
+                         size_t size, const struct nb_found *known)
 {
-    uint32_t found[NB_MODEL_STEP];
+    const bool has_many = p->view->columns > 1;
+    struct nb_step own;
     for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
+        const struct nb_feature *at = features + start;
         size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
-        const uint32_t *rows = nb_model_step(p->model, features, start, step, known, found);
+        struct nb_found found = nb_model_step_cells(p->model, features, start, step, known, &own);
         for (size_t i = 0; i < step; i++) {
             size_t ahead = i + NB_STACK_AHEAD_OF_CELLS;
-            if (p->view->columns > 1 && ahead < step && rows[ahead] != NB_NO_ROW)
-                prefetch_row(p, nb_model_row(p->model, rows[ahead]));
-            if (p->view->columns > 1 && i + NB_STACK_AHEAD_OF_REST < step &&
-                rows[i + NB_STACK_AHEAD_OF_REST] != NB_NO_ROW)
-                nb_counts_prefetch_rest(p->model,
-                                        nb_model_row(p->model, rows[i + NB_STACK_AHEAD_OF_REST]));
-            add_found(p, &features[start + i], rows[i]);
+            if (has_many && ahead < step && found.rows[ahead] != NB_NO_ROW)
+                prefetch_row(p, row_of(at, &found, ahead));
+            if (has_many && i + NB_STACK_AHEAD_OF_REST < step)
+                nb_counts_prefetch_rest(p->model, row_of(at, &found, i + NB_STACK_AHEAD_OF_REST));
+            add_found(p, found.rows[i], row_of(at, &found, i));
         }
     }
 }
@@ -268,8 +275,9 @@ int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
 }
 
 int nb_stack_inputs_found(struct nb_stack *stack, const struct nb_model *model,
-                          const struct nb_feature *features, size_t size, const uint32_t *rows,
-                          struct nb_stack_inputs *inputs, struct nb_error *error)
+                          const struct nb_feature *features, size_t size,
+                          const struct nb_found *found, struct nb_stack_inputs *inputs,
+                          struct nb_error *error)
 {
     struct nb_stack_pass pass;
     int rc = begin(&pass, stack, model, size, inputs);
@@ -278,9 +286,9 @@ int nb_stack_inputs_found(struct nb_stack *stack, const struct nb_model *model,
     if (rc != 0 || (inputs->size > 2 && nb_stack_many_start(&pass, size) != 0))
         return nb_error_no_memory(error);
     if (pass.view->columns == 1)
-        nb_stack_two_add(&pass, features, size, rows);
+        nb_stack_two_add(&pass, features, size, found);
     else
-        add_features(&pass, features, size, rows);
+        add_features(&pass, features, size, found);
     return finish(&pass, &stack->settings) != 0 ? nb_error_no_memory(error) : 0;
 }
 

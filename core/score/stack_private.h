@@ -219,9 +219,9 @@ static inline struct nb_row nb_stack_row_of(const struct nb_stack_pass *p,
 
 /* Begins with a document of `size` features. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_two_start(struct nb_stack_pass *p, size_t size);
-/* Adds up what the features of a bag say, or notes it; `known` as in nb_model_step. */
+/* Adds up what the features of a bag say, or notes it; `known` as in nb_model_step_cells. */
 void nb_stack_two_add(struct nb_stack_pass *p, const struct nb_feature *features, size_t size,
-                      const uint32_t *known);
+                      const struct nb_found *known);
 /* Adds up what all rows of a document say, or notes it, and counts its features into `without`.
  * Returns how many rows are of no field. */
 size_t nb_stack_two_survey(struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,

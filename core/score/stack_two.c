@@ -75,7 +75,7 @@ static inline void put_note(struct notes *n, uint64_t id, uint32_t both)
 
 /* Notes the features of a bag, and where in it they are. */
 static void note_bag(const struct nb_stack_pass *p, const struct nb_feature *features, size_t size,
-                     const uint32_t *known)
+                     const struct nb_found *known)
 {
     struct notes notes = notes_of(p);
     uint32_t found[NB_MODEL_STEP];
@@ -84,7 +84,8 @@ static void note_bag(const struct nb_stack_pass *p, const struct nb_feature *fea
         unsigned field = nb_feature_field(features[i].id);
         if (i % NB_MODEL_STEP == 0)
             rows = nb_model_step(p->model, features, i,
-                                 size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, known, found);
+                                 size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP,
+                                 known == NULL ? NULL : known->rows, found);
         uint32_t row = rows[i % NB_MODEL_STEP];
         if (field >= NB_FIELDS) {
             nb_stack_attributes_note(p->inputs, features[i].id, row, false);
@@ -182,7 +183,7 @@ static struct twin_sums twin_sums_of(const struct nb_stack_pass *p)
 /* `r` is that of the first label; that of the second is minus it. */
 static inline void add_to_twin(struct twin_sums *sums, unsigned field, uint32_t key, double r)
 {
-    sums->gains[field] += (double)sums->slots.values[key & sums->slots.mask] * -r;
+    sums->gains[field] -= (double)sums->slots.values[key & sums->slots.mask] * r;
 }
 
 /* What the twin learns from. Number by number: a copy of a whole term would wait for its parts. */
@@ -324,43 +325,75 @@ static void add_pairs_of_rows(const struct nb_stack_pass *p)
     end_pairs(p, &pairs);
 }
 
-/* A bag with the usual bank: all is known when a row is read, and nothing need be noted. */
-static void read_pairs(const struct nb_stack_pass *p, const struct nb_feature *features,
-                       size_t size, const uint32_t *known)
+/* Where a bag is read: what a loop over a step of it needs and changes. */
+struct reading {
+    struct pairs pairs;
+    struct nb_stack_said *said; /* the next one */
+    uint32_t features[NB_FIELDS];
+    unsigned
+        turn; /* by so many bits documents of a pair are turned: the first label's come first */
+};
+
+/* Documents of the first label, and above these of the second, of cells that are not 0. `turn`
+ * turns those of a pair. */
+static inline __attribute__((always_inline)) uint64_t documents_of(const struct nb_stack_pass *p,
+                                                                   struct nb_row row, unsigned turn)
 {
-    const struct nb_model *model = p->model;
-    const uint32_t label = p->view->labels[0];
-    struct nb_stack_said *said = p->inputs->said;
-    struct pairs pairs = begin_pairs(p);
-    uint32_t found[NB_MODEL_STEP], counts[NB_FIELDS] = {0};
-    const uint32_t *rows = NULL;
-    for (size_t i = 0; i < size; i++) {
-        uint64_t id = features[i].id;
+    if (__builtin_expect(!nb_row_is_pair(row), 0)) {
+        struct nb_two_documents d = nb_counts_of_two_else(p->model, row, p->view->labels[0]);
+        return (d.all - d.own) << 32 | d.own;
+    }
+    uint32_t both = (uint32_t)row.cells;
+    both = both << turn | both >> (-turn & 31);
+    return (uint64_t)(both >> NB_PAIR_D) << 32 | (both & NB_PAIR_D_MOST);
+}
+
+static inline __attribute__((always_inline)) void
+read_step(const struct nb_stack_pass *p, struct reading *reading, const struct nb_feature *features,
+          size_t start, size_t step, size_t size, const struct nb_found *found)
+{
+    const unsigned turn = reading->turn;
+    struct nb_stack_said *said = reading->said;
+    for (size_t i = 0; i < step; i++) {
+        uint64_t id = features[start + i].id;
+        struct nb_row row = {id, found->cells[i]};
         unsigned field = nb_feature_field(id);
-        if (i % NB_MODEL_STEP == 0)
-            rows = nb_model_step(model, features, i,
-                                 size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, known, found);
-        if (i + NB_MODEL_AHEAD < size)
-            nb_slots_values_prefetch(&pairs.twin.slots, (uint32_t)features[i + NB_MODEL_AHEAD].id);
-        uint32_t row = rows[i % NB_MODEL_STEP];
+        if (start + i + NB_MODEL_AHEAD < size)
+            nb_slots_values_prefetch(&reading->pairs.twin.slots,
+                                     (uint32_t)features[start + i + NB_MODEL_AHEAD].id);
         if (field >= NB_FIELDS) {
-            nb_stack_attributes_note(p->inputs, id, row, false);
+            nb_stack_attributes_note(p->inputs, id, found->rows[i], false);
             continue;
         }
-        counts[field]++;
-        if (row == NB_NO_ROW)
+        reading->features[field]++;
+        if (!nb_row_is_used(row))
             continue;
-        struct nb_two_documents d = nb_counts_of_two(model, row, label);
-        if (d.all == 0)
-            continue;
+        uint64_t d = documents_of(p, row, turn);
         __m128d e;
-        __m128d r = add_pair(&pairs, d.own, (uint32_t)(d.all - d.own), field, (uint32_t)id, &e);
-        said->place = i;
+        __m128d r =
+            add_pair(&reading->pairs, (uint32_t)d, (uint32_t)(d >> 32), field, (uint32_t)id, &e);
+        said->place = start + i;
         say(said++, e, r);
     }
-    memcpy(p->inputs->features, counts, sizeof counts);
-    p->inputs->said_count = said == NULL ? 0 : (size_t)(said - p->inputs->said);
-    end_pairs(p, &pairs);
+    reading->said = said;
+}
+
+/* A bag with the usual bank: all is known when a row is read, and nothing need be noted. */
+static void read_pairs(const struct nb_stack_pass *p, const struct nb_feature *features,
+                       size_t size, const struct nb_found *known)
+{
+    struct nb_step own;
+    struct reading reading = {
+        .pairs = begin_pairs(p), .said = p->inputs->said, .turn = p->view->labels[0] * NB_PAIR_D};
+    assert(p->view->labels[0] < 2);
+    for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
+        size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
+        struct nb_found found = nb_model_step_cells(p->model, features, start, step, known, &own);
+        read_step(p, &reading, features, start, step, size, &found);
+    }
+    memcpy(p->inputs->features, reading.features, sizeof reading.features);
+    p->inputs->said_count = reading.said == NULL ? 0 : (size_t)(reading.said - p->inputs->said);
+    end_pairs(p, &reading.pairs);
 }
 #endif
 
@@ -402,10 +435,10 @@ int nb_stack_two_start(struct nb_stack_pass *p, size_t size)
 }
 
 void nb_stack_two_add(struct nb_stack_pass *p, const struct nb_feature *features, size_t size,
-                      const uint32_t *known)
+                      const struct nb_found *known)
 {
 #ifdef __SSE2__
-    p->is_summed = p->are_roots && (p->twin == NULL || !p->twin->keeps);
+    p->is_summed = p->are_roots && (p->twin == NULL || !p->twin->keeps) && p->view->labels[0] < 2;
     if (p->is_summed) {
         read_pairs(p, features, size, known);
         return;

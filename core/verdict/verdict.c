@@ -24,6 +24,7 @@ void nb_verdict_deinit(struct nb_verdict *verdict)
         nb_stack_inputs_deinit(&p->inputs);
         nb_scores_deinit(&p->stacked);
         free(p->rows);
+        free(p->cells);
         nb_pooled_deinit(&p->pooled);
         free(p->evidence);
         free(p->calibrated);

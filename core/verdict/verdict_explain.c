@@ -71,11 +71,8 @@ static void put_counts(struct nb_verdict *verdict, const struct nb_evidence *e,
         e->feature == NB_NO_FEATURE)
         return;
     const struct nb_model *counts = p->judge->counts;
-    uint32_t number = p->rows[e->feature];
-    x->has_counts = number != NB_NO_ROW;
-    if (number == NB_NO_ROW)
-        return;
-    struct nb_row row = nb_model_row(counts, number);
+    struct nb_row row = {p->bag.features[e->feature].id, p->cells[e->feature]};
+    x->has_counts = p->rows[e->feature] != NB_NO_ROW;
     x->counts[0] = nb_counts_occurrences_of(counts, row, p->scores.labels[verdict->best]);
     x->counts[1] = nb_counts_occurrences_of(counts, row, p->scores.labels[verdict->second]);
 }

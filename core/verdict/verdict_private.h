@@ -20,7 +20,8 @@ struct nb_verdict_private {
     struct nb_published *published;   /* borrowed; settings and formulas that decide */
     const struct nb_refined *refined; /* borrowed; expected counts, or NULL */
     struct nb_bag bag;
-    uint32_t *rows; /* owned; rows of the bag's features in the judge's counts */
+    uint32_t *rows;  /* owned; rows of the bag's features in the judge's counts ... */
+    uint64_t *cells; /* owned; ... and their cells */
     /* How the bag was made. */
     bool has_bag;
     struct nb_tokenizer_settings seen_by;
@@ -35,7 +36,7 @@ struct nb_verdict_private {
     struct nb_evidence *evidence;
     struct nb_levels levels;
     struct nb_features_coder *coder; /* owned; NULL until something is kept */
-    size_t row_room, label_room, document_room, evidence_room, explanation_room;
+    size_t row_room, cell_room, label_room, document_room, evidence_room, explanation_room;
 };
 
 /* Prepares a verdict for another document: releases what it holds of the last one, and keeps the

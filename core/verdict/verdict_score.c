@@ -16,20 +16,28 @@ static void leave_room_for_another(struct nb_verdict *verdict)
     verdict->unseen_probability = 1 - verdict->probabilities[0];
 }
 
+static struct nb_found found_of(const struct nb_verdict_private *p)
+{
+    return (struct nb_found){.rows = p->rows, .cells = p->cells};
+}
+
 static int score_stacked(struct nb_verdict_private *p)
 {
+    struct nb_found found = found_of(p);
     nb_stack_inputs_twin(&p->inputs, p->published->weights, false);
     int rc = nb_stack_inputs_found(p->published->stack, p->judge->counts, p->bag.features,
-                                   p->bag.size, p->rows, &p->inputs, NULL);
+                                   p->bag.size, &found, &p->inputs, NULL);
     return rc != 0 ? rc : nb_stack_score(p->published->weights, &p->inputs, &p->stacked);
 }
 
-/* The rows are looked up once and used for the score and the explanation. */
+/* The rows are looked up and read once, and used for both scores and the explanation. */
 static int find_rows(struct nb_verdict_private *p)
 {
-    if (nb_array_reserve(&p->rows, &p->row_room, p->bag.size, sizeof *p->rows) != 0)
+    size_t size = p->bag.size;
+    if (nb_array_reserve(&p->rows, &p->row_room, size, sizeof *p->rows) != 0 ||
+        nb_array_reserve(&p->cells, &p->cell_room, size, sizeof *p->cells) != 0)
         return NB_NO_MEMORY;
-    nb_model_find_all(p->judge->counts, p->bag.features, p->bag.size, p->rows);
+    nb_model_find_cells(p->judge->counts, p->bag.features, size, p->rows, p->cells);
     return 0;
 }
 
@@ -48,9 +56,10 @@ static int score_beside(struct nb_verdict_private *p)
 static int score_alone(struct nb_verdict_private *p, struct nb_error *error)
 {
     int rc = find_rows(p);
+    struct nb_found found = found_of(p);
     if (rc == 0)
         rc = nb_score_found(nb_verdict_scorer(p), p->judge->counts, p->bag.features, p->bag.size,
-                            p->rows, &p->scores, error);
+                            &found, &p->scores, error);
     if (rc != 0 || !nb_published_is_stacked(p->published))
         return rc;
     return p->refined != NULL ? score_beside(p) : score_stacked(p);

@@ -896,6 +896,52 @@ START_TEST(counts_change_across_all_forms)
 }
 END_TEST
 
+/* Cells of all forms in one document, with features that have none, or no row: as they are read one
+ * by one. */
+START_TEST(cells_are_read_where_rows_are_found)
+{
+    static const struct nb_cell cells[][3] = {
+        {{0, 22, 15}, {1, 22, 15}}, {{0, 3, 2}, {0}},
+        {{1, 9, 2}, {0}},           {{0, 98302, 65535}, {1, 98302, 65535}},
+        {{2, 7, 4}, {0}},           {{2, 8, 4}, {0}},
+        {{0, 9, 9}, {4, 1, 1}},     {{0, 1, 1}, {1, 2, 2}, {2, 3, 3}},
+    };
+    enum { KINDS = sizeof cells / sizeof *cells, MOST = 400 };
+    struct nb_feature features[MOST];
+    uint32_t rows[MOST];
+    uint64_t read[MOST], again[MOST];
+    random_seed(37);
+    for (unsigned kinds = 0; kinds <= KINDS; kinds += kinds < 4 ? 4 : 1) {
+        struct nb_model *m = model_of(5);
+        for (uint32_t row = 0; row < WORDS; row++) {
+            const struct nb_cell *c = kinds == 0 ? NULL : cells[random_below(kinds)];
+            size_t size = c == NULL ? 0 : c[2].occurrences > 0 ? 3 : c[1].occurrences > 0 ? 2 : 1;
+            ck_assert_int_eq(nb_model_set_cells(m, row, c, size), 0);
+        }
+        for (size_t size = 0; size <= MOST; size += size < 140 ? 1 : 65) {
+            for (size_t i = 0; i < size; i++) {
+                uint32_t w = random_below(WORDS * 5 / 4);
+                features[i] = (struct nb_feature){word_id(word_field(w), w), 1};
+            }
+            nb_model_find_cells(m, features, size, rows, read);
+            nb_model_read_cells(m, rows, size, again);
+            for (size_t i = 0; i < size; i++) {
+                ck_assert_uint_eq(rows[i], nb_model_find(m, features[i].id));
+                ck_assert_uint_eq(read[i], nb_model_row_or_none(m, rows[i]).cells);
+                ck_assert_uint_eq(again[i], read[i]);
+            }
+        }
+        nb_model_free(&m);
+    }
+    struct nb_model *empty = nb_model_new();
+    features[0] = (struct nb_feature){word_id(0, 1), 1};
+    nb_model_find_cells(empty, features, 1, rows, read);
+    ck_assert_uint_eq(rows[0], NB_NO_ROW);
+    ck_assert_uint_eq(read[0], 0);
+    nb_model_free(&empty);
+}
+END_TEST
+
 /* Every row of two segments is wide, some no more, and wide again: nothing is lost, and nothing is
  * taken twice. */
 START_TEST(all_rows_of_a_segment_may_be_wide)
@@ -1161,6 +1207,7 @@ int main(void)
     tcase_add_test(counts, a_count_that_would_wrap_is_refused_whole);
     tcase_add_test(counts, large_sums_of_documents_are_exact);
     tcase_add_test(counts, cells_have_the_smallest_form_that_fits);
+    tcase_add_test(counts, cells_are_read_where_rows_are_found);
     tcase_add_test(counts, all_rows_of_a_segment_may_be_wide);
     tcase_add_test(counts, counts_change_across_all_forms);
     tcase_add_test(counts, unused_rows_are_told);

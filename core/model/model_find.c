@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows found by the ids of features, many at once, and what they have. Formulas and explanations of
+ * a document read the same rows, and how a row has its cells takes as many instructions as what is
+ * made of them, so they are read where rows are found: where each lies is known there, and of four
+ * rows together, because the bits of all have the same places.
+ */
+#include <assert.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "core/base/prefetch.h"
+#include "core/model/model_private.h"
+
+uint32_t nb_model_find(const struct nb_model *model, uint64_t id)
+{
+    const struct nb_index *index = &model->index;
+    uint64_t where = nb_index_where(index, id);
+    uint32_t tag = nb_index_tag(index, where);
+    uint64_t bucket = where >> 32;
+    for (uint64_t nth = 0; nth <= index->bucket_count; nth++) {
+        const struct nb_bucket *b = &index->buckets[bucket];
+        unsigned places = nb_bucket_places(b, index->row_bits, tag);
+        for (; places != 0; places &= places - 1) {
+            uint32_t row = nb_bucket_row(b, index->row_bits, places);
+            if (nb_model_packed(model, row)->id == id)
+                return row;
+        }
+        if (!nb_bucket_is_passed(b, tag))
+            return NB_NO_ROW;
+        bucket = nb_index_further(index, bucket, tag, nth);
+    }
+    return NB_NO_ROW;
+}
+
+/* Between NB_NO_ROW and the highest row there can be: the feature's own bucket does not have it,
+ * but some rows passed that bucket by. */
+#define LOOK_FURTHER (NB_NO_ROW - 1)
+
+/* The row that a bucket names first for a tag, or NB_NO_ROW, or LOOK_FURTHER. Prefetches what is
+ * needed next. */
+static inline uint32_t guess(const struct nb_index *index, uint64_t bucket, uint32_t tag,
+                             unsigned char *const *table)
+{
+    const struct nb_bucket *b = &index->buckets[bucket];
+    unsigned places = nb_bucket_places(b, index->row_bits, tag);
+    if (places == 0) {
+        if (!nb_bucket_is_passed(b, tag))
+            return NB_NO_ROW;
+        __builtin_prefetch(&index->buckets[nb_index_further(index, bucket, tag, 0)]);
+        return LOOK_FURTHER;
+    }
+    uint32_t row = nb_bucket_row(b, index->row_bits, places);
+    nb_packed_row_prefetch(nb_row_at(table, row));
+    return row;
+}
+
+static inline uint32_t guess_first(const struct nb_index *index, unsigned char *const *table,
+                                   uint64_t id)
+{
+    uint64_t where = nb_index_where(index, id);
+    return guess(index, where >> 32, nb_index_tag(index, where), table);
+}
+
+/* A second guess, at the bucket where rows go on: one row in fourteen lies there. */
+static inline uint32_t guess_again(const struct nb_index *index, unsigned char *const *table,
+                                   uint64_t id)
+{
+    uint64_t where = nb_index_where(index, id);
+    uint32_t tag = nb_index_tag(index, where);
+    return guess(index, nb_index_further(index, where >> 32, tag, 0), tag, table);
+}
+
+/* ---- many at once ---------------------------------------------------------------------------- */
+
+/* Between finding a row and reading its cells are NB_MODEL_AHEAD others; four are read together. */
+enum { WAITING = 2 * NB_MODEL_AHEAD, TOGETHER = 4 };
+_Static_assert(WAITING >= NB_MODEL_AHEAD + TOGETHER && NB_MODEL_AHEAD % TOGETHER == 0,
+               "there is room");
+
+/* A look-up: copies, which no store to `rows` or `cells` can change. */
+struct look_up {
+    const struct nb_model *model;
+    const struct nb_index index;
+    unsigned char *const *table;
+    const struct nb_wide_segment *segments;
+    const struct nb_feature *features;
+    size_t size;
+    uint32_t *rows;
+    uint64_t *cells; /* NULL: nobody wants them */
+};
+
+/* What is known of the rows that wait. */
+struct waiting {
+    uint32_t codes[WAITING];
+    const uint64_t *wides[WAITING]; /* where wide cells are; of rows that are not wide, others */
+};
+
+/* What a feature without a row has. */
+static const uint64_t no_cells = 0;
+
+/* Says what the row of the feature at `j` is, and asks for its wide cells. */
+static inline __attribute__((always_inline)) void confirm(const struct look_up *l,
+                                                          struct waiting *waiting, size_t j)
+{
+    uint32_t row = l->rows[j];
+    uint64_t id = l->features[j].id;
+    if (row >= LOOK_FURTHER || nb_row_at(l->table, row)->id != id) {
+        if (row != NB_NO_ROW)
+            l->rows[j] = row = nb_model_find(l->model, id);
+        if (row == NB_NO_ROW) {
+            waiting->codes[j % WAITING] = 0;
+            waiting->wides[j % WAITING] = &no_cells;
+            return;
+        }
+    }
+    uint16_t code = nb_row_at(l->table, row)->code;
+    const uint64_t *wide = nb_wides_at(l->segments, row, code);
+    __builtin_prefetch(wide);
+    waiting->codes[j % WAITING] = code;
+    waiting->wides[j % WAITING] = wide;
+}
+
+#ifdef __SSE2__
+/* Of four codes, as nb_code_pair: the lower halves of the cells, d of both labels. */
+static inline __m128i documents_of(__m128i codes)
+{
+    const __m128i both = _mm_set1_epi32(NB_CODE_PAIR_D_MOST << NB_PAIR_D | NB_CODE_PAIR_D_MOST);
+    return _mm_and_si128(_mm_or_si128(codes, _mm_slli_epi32(codes, NB_PAIR_D - NB_CODE_PAIR_D)),
+                         both);
+}
+
+/* The upper halves: n - d of both labels. */
+static inline __m128i mores_of(__m128i codes)
+{
+    enum { SHIFT = (int)NB_PAIR_MORE - (int)NB_CODE_PAIR_MORES - (int)NB_CODE_PAIR_MORE };
+    const __m128i both =
+        _mm_set1_epi32(NB_CODE_PAIR_MORE_MOST << NB_PAIR_MORE | NB_CODE_PAIR_MORE_MOST);
+    _Static_assert((int)NB_PAIR_MORES == 32 && (int)SHIFT >= (int)NB_CODE_PAIR_MORE,
+                   "they do not meet");
+    return _mm_and_si128(
+        _mm_or_si128(_mm_srli_epi32(codes, NB_CODE_PAIR_MORES), _mm_slli_epi32(codes, SHIFT)),
+        both);
+}
+
+/* Two rows: what they have if they are not wide, and where it is if they are. */
+static inline __m128i two_cells(__m128i pairs, __m128i are_wide, const uint64_t *const wides[2])
+{
+    __m128d cells = _mm_loadh_pd(_mm_load_sd((const double *)(const void *)wides[0]),
+                                 (const double *)(const void *)wides[1]);
+    return _mm_or_si128(pairs, _mm_and_si128(_mm_castpd_si128(cells), are_wide));
+}
+
+/* Reads the cells of four rows. Returns whether one has a single cell, and then they are of no use.
+ */
+static inline bool put_four(const uint32_t codes[4], const uint64_t *const wides[4],
+                            uint64_t *cells)
+{
+    __m128i four = _mm_loadu_si128((const __m128i *)codes);
+    __m128i form = _mm_srli_epi32(four, NB_CODE_FORM_SHIFT);
+    __m128i are_wide = _mm_cmpgt_epi32(four, _mm_set1_epi32(NB_CODE_WIDE - 1));
+    __m128i low = _mm_andnot_si128(are_wide, documents_of(four));
+    __m128i high = _mm_andnot_si128(are_wide, mores_of(four));
+    _mm_storeu_si128((__m128i *)cells, two_cells(_mm_unpacklo_epi32(low, high),
+                                                 _mm_unpacklo_epi32(are_wide, are_wide), wides));
+    _mm_storeu_si128((__m128i *)(cells + 2),
+                     two_cells(_mm_unpackhi_epi32(low, high),
+                               _mm_unpackhi_epi32(are_wide, are_wide), wides + 2));
+    return _mm_movemask_epi8(_mm_cmpeq_epi32(form, _mm_set1_epi32(1))) != 0;
+}
+#else
+static inline bool put_four(const uint32_t codes[4], const uint64_t *const wides[4],
+                            uint64_t *cells)
+{
+    (void)codes, (void)wides, (void)cells;
+    return true;
+}
+#endif
+
+static inline __attribute__((always_inline)) void read_four(const struct look_up *l,
+                                                            const struct waiting *waiting, size_t j)
+{
+    size_t at = j % WAITING;
+    if (__builtin_expect(put_four(waiting->codes + at, waiting->wides + at, l->cells + j), 0))
+        nb_model_read_cells(l->model, l->rows + j, TOGETHER, l->cells + j);
+}
+
+/* What is done when it is the turn of the four features from `i` on: each stage is NB_MODEL_AHEAD
+ * features behind the one before it, so that what it reads has come. Constants where this is called
+ * are `is_inside`: all stages are at features of the document; and `reads`: cells are wanted. */
+static inline __attribute__((always_inline)) void
+look(const struct look_up *l, struct waiting *waiting, size_t i, bool is_inside, bool reads)
+{
+    const struct nb_feature *features = l->features;
+    const size_t size = l->size, stop = i + TOGETHER;
+#pragma GCC unroll 4 /* where a loop of four ends is mispredicted among the other branches */
+    for (; i < stop; i++) {
+        if (is_inside || i < size)
+            __builtin_prefetch(&l->index.buckets[nb_index_home(&l->index, features[i].id)]);
+        size_t j = i - NB_MODEL_AHEAD; /* below 0: a very large number, as in the next ones */
+        if (is_inside || j < size)
+            l->rows[j] = guess_first(&l->index, l->table, features[j].id);
+        j -= NB_MODEL_AHEAD;
+        if ((is_inside || j < size) && l->rows[j] == LOOK_FURTHER)
+            l->rows[j] = guess_again(&l->index, l->table, features[j].id);
+        j -= NB_MODEL_AHEAD;
+        if (is_inside || j < size)
+            confirm(l, waiting, j);
+    }
+    size_t j = stop - TOGETHER - (size_t)4 * NB_MODEL_AHEAD;
+    if (reads && (is_inside || j < size / TOGETHER * TOGETHER))
+        read_four(l, waiting, j);
+}
+
+/* `reads` is a constant where this is called. */
+static inline __attribute__((always_inline)) void look_up(const struct look_up *l, bool reads)
+{
+    const size_t stages = (reads ? 4 : 3) * (size_t)NB_MODEL_AHEAD;
+    struct waiting waiting;
+    size_t i = 0;
+    for (; i < stages; i += TOGETHER)
+        look(l, &waiting, i, false, reads);
+    for (; i + TOGETHER <= l->size; i += TOGETHER)
+        look(l, &waiting, i, true, reads);
+    for (; i < l->size + stages; i += TOGETHER)
+        look(l, &waiting, i, false, reads);
+}
+
+void nb_model_find_all(const struct nb_model *model, const struct nb_feature *features, size_t size,
+                       uint32_t *rows)
+{
+    const struct look_up l = {.model = model,
+                              .index = model->index,
+                              .table = model->rows.table,
+                              .segments = model->wides.segments,
+                              .features = features,
+                              .size = size,
+                              .rows = rows};
+    look_up(&l, false);
+}
+
+void nb_model_find_cells(const struct nb_model *model, const struct nb_feature *features,
+                         size_t size, uint32_t *rows, uint64_t *cells)
+{
+    const struct look_up l = {.model = model,
+                              .index = model->index,
+                              .table = model->rows.table,
+                              .segments = model->wides.segments,
+                              .features = features,
+                              .size = size,
+                              .rows = rows,
+                              .cells = cells};
+    const size_t four = size / TOGETHER * TOGETHER;
+    look_up(&l, true);
+    nb_model_read_cells(model, rows + four, size - four, cells + four);
+}
+
+void nb_model_read_cells(const struct nb_model *model, const uint32_t *rows, size_t size,
+                         uint64_t *cells)
+{
+    for (size_t i = 0; i < size; i++)
+        cells[i] = nb_model_row_or_none(model, rows[i]).cells;
+}
+
+/* ---- those that have moved ------------------------------------------------------------------- */
+
+/* Looks up, in one call, the feature at `start` and those after it that had no row. Returns the
+ * index of the next. */
+static size_t find_run(const struct nb_model *model, const struct nb_feature *features, size_t size,
+                       size_t start, uint32_t *rows)
+{
+    size_t end = start + 1;
+    while (end < size && rows[end] == NB_NO_ROW)
+        end++;
+    nb_model_find_all(model, features + start, end - start, rows + start);
+    return end;
+}
+
+void nb_model_find_again(const struct nb_model *model, const struct nb_feature *features,
+                         size_t size, uint32_t *rows)
+{
+    uint32_t count = nb_model_rows(model);
+    unsigned char *const *table = model->rows.table;
+    for (size_t i = 0; i < size;) {
+        if (rows[i] < count && nb_row_at(table, rows[i])->id == features[i].id)
+            i++;
+        else
+            i = find_run(model, features, size, i, rows);
+    }
+}
