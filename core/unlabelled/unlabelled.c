@@ -329,6 +329,7 @@ static int run_in_turn(struct run *r, bool again, struct nb_error *error)
     if (rc != 0)
         return rc;
     rc = run_and_publish(r, again, error);
+    atomic_store(&r->live->refining, atomic_load(&r->live->refinings)); /* it lets others begin */
     end_turn(r->engine);
     return rc;
 }
