@@ -33,25 +33,35 @@ static void note_deadline(struct nb_store *store)
     atomic_store(&store->lease_deadline, earliest);
 }
 
-/* Adds the lease, unless the writer wants to be alone: then it has no snapshot that the writer
- * would have to wait for, and waits itself. Returns whether it was added, or `until` is not over
- * yet. */
-static bool add(struct nb_store *store, struct nb_lease *lease, const struct timespec *until)
+/* Adds the lease, which the writer may take back at once. Unless the writer wants to be alone: then
+ * the lease loses its snapshot, which the writer would have to wait for. Returns whether it was
+ * added. */
+static bool add(struct nb_store *store, struct nb_lease *lease)
 {
-    bool in_time = true;
     pthread_mutex_lock(&store->lease_lock);
-    if (!store->leases_closed) {
+    bool may = !store->leases_closed;
+    if (may) {
         lease->next = store->leases;
         store->leases = lease;
         note_deadline(store);
     } else {
         nb_store_snapshot_end(&lease->view);
-        while (store->leases_closed && in_time)
-            in_time = pthread_cond_clockwait(&store->leases_opened, &store->lease_lock,
-                                             CLOCK_MONOTONIC, until) != ETIMEDOUT;
     }
     pthread_mutex_unlock(&store->lease_lock);
-    return in_time;
+    return may;
+}
+
+/* Waits until leases are given again; false: in vain. */
+static bool wait_until_open(struct nb_store *store, const struct timespec *until)
+{
+    int rc = 0;
+    pthread_mutex_lock(&store->lease_lock);
+    while (store->leases_closed && rc != ETIMEDOUT)
+        rc = pthread_cond_clockwait(&store->leases_opened, &store->lease_lock, CLOCK_MONOTONIC,
+                                    until);
+    bool is_open = !store->leases_closed;
+    pthread_mutex_unlock(&store->lease_lock);
+    return is_open;
 }
 
 int nb_lease_take(struct nb_store *store, uint64_t seconds, struct nb_lease **out,
@@ -59,20 +69,18 @@ int nb_lease_take(struct nb_store *store, uint64_t seconds, struct nb_lease **ou
 {
     struct nb_lease *lease = calloc(1, sizeof *lease);
     struct timespec until;
-    bool in_time = true;
-    int rc = 0;
     if (lease == NULL)
         return nb_error_no_memory(error);
     lease->store = store;
     lease->deadline = nb_clock_monotonic() + seconds * 1000000000u;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += OPEN_SECONDS;
-    while (rc == 0 && in_time && lease->view.transaction == NULL) {
-        rc = nb_store_snapshot(store, &lease->view, error); /* before the lock: it may wait, too */
-        in_time = rc != 0 || add(store, lease, &until);
-    }
-    if (!in_time)
-        rc = nb_error_set(error, NB_IO, "the store is busy growing: try again");
+    /* Before the lock is taken: a snapshot may wait for the writer, too. */
+    int rc = nb_store_snapshot(store, &lease->view, error);
+    while (rc == 0 && !add(store, lease))
+        rc = wait_until_open(store, &until)
+                 ? nb_store_snapshot(store, &lease->view, error)
+                 : nb_error_set(error, NB_IO, "the store is busy growing: try again");
     if (rc != 0)
         free(lease);
     else

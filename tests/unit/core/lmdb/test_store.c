@@ -875,6 +875,36 @@ START_TEST(a_lease_gives_up)
 }
 END_TEST
 
+static void *take_many(void *argument)
+{
+    const atomic_bool *stops = argument;
+    while (!atomic_load(stops)) {
+        struct nb_lease *leases[3] = {NULL};
+        for (size_t i = 0; i < 3; i++)
+            ck_assert_int_eq(nb_lease_take(store, 1000, &leases[i], NULL), 0);
+        for (size_t i = 0; i < 3; i++)
+            nb_lease_end(&leases[i]);
+    }
+    return NULL;
+}
+
+/* The writer takes leases back at any moment, also when they were just given. */
+START_TEST(leases_are_taken_and_taken_back)
+{
+    pthread_t takers[3];
+    atomic_bool stops = false;
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_int_eq(pthread_create(&takers[i], NULL, take_many, &stops), 0);
+    for (int i = 0; i < 3000; i++) {
+        ck_assert_int_eq(nb_store_enter_alone(store, NULL), 0);
+        nb_gate_open(&store->gate);
+    }
+    atomic_store(&stops, true);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_int_eq(pthread_join(takers[i], NULL), 0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("store");
@@ -913,6 +943,7 @@ static Suite *suite(void)
     tcase_add_test(t, a_lease_gives_way_to_growth);
     tcase_add_test(t, a_lease_waits_for_growth);
     tcase_add_test(t, a_lease_gives_up);
+    tcase_add_test(t, leases_are_taken_and_taken_back);
     suite_add_tcase(s, t);
     return s;
 }
