@@ -334,18 +334,20 @@ struct reading {
         turn; /* by so many bits documents of a pair are turned: the first label's come first */
 };
 
-/* Documents of the first label, and above these of the second, of cells that are not 0. `turn`
- * turns those of a pair. */
-static inline __attribute__((always_inline)) uint64_t documents_of(const struct nb_stack_pass *p,
-                                                                   struct nb_row row, unsigned turn)
+/* Documents of both labels, of a row that some label has. `turn` turns those of a pair. */
+static inline __attribute__((always_inline)) void put_documents(const struct nb_stack_pass *p,
+                                                                struct nb_row row, unsigned turn,
+                                                                uint32_t *first, uint32_t *second)
 {
-    if (__builtin_expect(!nb_row_is_pair(row), 0)) {
-        struct nb_two_documents d = nb_counts_of_two_else(p->model, row, p->view->labels[0]);
-        return (d.all - d.own) << 32 | d.own;
-    }
     uint32_t both = (uint32_t)row.cells;
     both = both << turn | both >> (-turn & 31);
-    return (uint64_t)(both >> NB_PAIR_D) << 32 | (both & NB_PAIR_D_MOST);
+    *first = both & NB_PAIR_D_MOST;
+    *second = both >> NB_PAIR_D;
+    if (__builtin_expect(nb_row_is_pair(row), 1))
+        return;
+    struct nb_two_documents d = nb_counts_of_two_else(p->model, row, p->view->labels[0]);
+    *first = d.own;
+    *second = (uint32_t)(d.all - d.own);
 }
 
 static inline __attribute__((always_inline)) void
@@ -368,10 +370,10 @@ read_step(const struct nb_stack_pass *p, struct reading *reading, const struct n
         reading->features[field]++;
         if (!nb_row_is_used(row))
             continue;
-        uint64_t d = documents_of(p, row, turn);
+        uint32_t first, second;
         __m128d e;
-        __m128d r =
-            add_pair(&reading->pairs, (uint32_t)d, (uint32_t)(d >> 32), field, (uint32_t)id, &e);
+        put_documents(p, row, turn, &first, &second);
+        __m128d r = add_pair(&reading->pairs, first, second, field, (uint32_t)id, &e);
         said->place = start + i;
         say(said++, e, r);
     }
