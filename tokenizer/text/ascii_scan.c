@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The features of a window are found and hashed in one loop, counted where the bag has them in a
- * second, and entered where they are new in a third. Whether a feature is new cannot be foreseen:
- * in one loop for all, every third feature would be mispredicted, and the hashes of the next ones
- * would begin only then.
+ * The features of a window are found and hashed in one loop, and counted in another. Whether a
+ * feature is new cannot be foreseen: in one loop for both, every third feature would be
+ * mispredicted, and the hashes of the next ones would begin only then. Of words from which nothing
+ * is derived more is known (ascii_words.c).
  */
 #include "tokenizer/text/ascii_scan.h"
 
 #include <limits.h>
 
 #include "tokenizer/text/ascii_window.h"
+#include "tokenizer/text/ascii_words.h"
 #include "tokenizer/text/derived.h"
 
 static const char CASE[] = "case:", PAIR[] = "pair:";
@@ -89,10 +90,9 @@ static inline void note_pair(const struct nb_key *key, struct found *f, struct p
 }
 
 /* Finds the tokens of a window that are whole, but no further than a long one. Returns where the
- * rest begins. Inlined, for each `is_derived`. */
-__attribute__((always_inline)) static inline unsigned find(const struct nb_text_run *run,
-                                                           const struct nb_ascii_window *w,
-                                                           struct found *f, bool is_derived)
+ * rest begins. */
+static unsigned find(const struct nb_text_run *run, const struct nb_ascii_window *w,
+                     struct found *f)
 {
     const struct nb_key *key = run->t->key;
     uint64_t capitals = nb_tokenizing_wants(run->t, NB_FIELD_CASE) ? w->capitals : 0;
@@ -106,16 +106,12 @@ __attribute__((always_inline)) static inline unsigned find(const struct nb_text_
         if (end > w->safe || length > NB_TOKEN_CHARACTERS)
             return begin < w->size ? begin : w->size;
         struct piece token = {(unsigned char)begin, (unsigned char)length};
-        bool has_prefix = run->prefix_length != 0;
-        uint64_t hash = 0;
-        if (is_derived || !has_prefix)
-            hash = nb_feature_hash_padded(key, (const char *)w->lower + begin, length);
-        uint64_t whole = has_prefix ? hash_behind(key, nb_text_prefix(run), lower(w, token)) : hash;
+        uint64_t hash = nb_feature_hash_padded(key, (const char *)w->lower + begin, length);
+        uint64_t whole =
+            run->prefix_length != 0 ? hash_behind(key, nb_text_prefix(run), lower(w, token)) : hash;
         f->id[f->features] = run->space | (whole & run->hashed);
         f->source[f->features++] = (struct source){.token = token};
         f->tokens++;
-        if (!is_derived)
-            continue;
         if ((capitals >> begin & ((UINT64_C(1) << length) - 1)) != 0)
             note_case(key, f, token);
         bool is_word = (w->words >> begin & 1) != 0;
@@ -173,20 +169,6 @@ static int count_features(struct nb_text_run *run, const struct found *f, size_t
     return rc;
 }
 
-/* The same of words alone: half of them are known. */
-static int count_words(struct nb_text_run *run, const struct found *f, size_t count)
-{
-    unsigned char rest[FEATURES_MOST + 1];
-    struct nb_bag *bag = run->t->bag;
-    size_t unknown = nb_bag_count_known(bag, f->id, count, rest);
-    struct nb_bag_cursor c = nb_bag_cursor(bag);
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < unknown; i++)
-        rc = count_feature(run, f, rest[i], &c);
-    nb_bag_leave(bag, &c);
-    return rc;
-}
-
 /* The number of tokens among the first `count` features. */
 static size_t count_tokens(const struct found *f, size_t count)
 {
@@ -202,7 +184,7 @@ static int count(struct nb_text_run *run, const struct found *f)
     struct nb_tokenizing *t = run->t;
     bool is_short = f->features > t->tokens_left;
     size_t most = is_short ? t->tokens_left : f->features;
-    int rc = run->derived == NULL ? count_words(run, f, most) : count_features(run, f, most);
+    int rc = count_features(run, f, most);
     t->tokens_left -= most;
     t->bag->positions += run->step * (is_short ? count_tokens(f, most) : f->tokens);
     if (rc != 0 || !is_short)
@@ -213,23 +195,22 @@ static int count(struct nb_text_run *run, const struct found *f)
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-/* Counts the tokens of a window that are whole, but no further than a long one. Adds their bytes to
- * *at. */
-static int scan_window(struct nb_text_run *run, const struct nb_ascii_window *w,
-                       const unsigned char **at)
+/* As nb_ascii_words, of one window of a run from which features are derived. */
+static int scan_window(struct nb_text_run *run, const unsigned char **at, const unsigned char *end,
+                       bool *is_stuck)
 {
+    struct nb_ascii_window w;
     struct found f;
     struct nb_derived *derived = run->derived;
-    if (derived == NULL) {
-        *at += find(run, w, &f, false);
-        return count(run, &f);
-    }
+    nb_ascii_read(&w, *at, (size_t)(end - *at));
     f.last = (struct piece){BEFORE_WINDOW, (unsigned char)derived->word.length};
     f.last_hash = derived->hash;
-    *at += find(run, w, &f, true);
+    unsigned size = find(run, &w, &f);
+    *at += size;
+    *is_stuck = size == 0;
     int rc = count(run, &f);
     if (f.last.from != BEFORE_WINDOW)
-        nb_derived_keep(derived, lower(w, f.last), f.last_hash);
+        nb_derived_keep(derived, lower(&w, f.last), f.last_hash);
     return rc;
 }
 
@@ -263,13 +244,13 @@ static int count_long(struct nb_text_run *run, const unsigned char **at, const u
 
 int nb_ascii_scan(struct nb_text_run *run, const unsigned char **at, const unsigned char *end)
 {
-    struct nb_ascii_window w;
     int rc = 0;
     while (rc == 0 && *at < end) {
-        const unsigned char *from = *at;
-        nb_ascii_read(&w, from, (size_t)(end - from));
-        rc = scan_window(run, &w, at);
-        if (rc == 0 && *at == from) {
+        bool is_stuck;
+        rc = run->derived == NULL ? nb_ascii_words(run, at, end, &is_stuck)
+                                  : scan_window(run, at, end, &is_stuck);
+        if (rc == 0 && is_stuck) {
+            const unsigned char *from = *at;
             rc = count_long(run, at, end);
             if (*at == from)
                 break;
