@@ -38,7 +38,9 @@ struct nb_lane {
     pthread_rwlock_t using; /* held while `stream` and `replica` are used by other threads */
     struct nb_stream stream;
     struct nb_replica *replica;
-    uint64_t created; /* of the stream; the thread's */
+    /* The thread's: */
+    uint64_t created;     /* of the stream */
+    uint64_t short_since; /* when it was found to have less than this node; 0: it has all */
 };
 
 struct nb_nodes {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "core/base/clock.h"
 #include "core/live/state.h"
 #include "core/replica/operation.h"
 #include "core/replica/replica.h"
@@ -15,6 +16,11 @@
 #include "server/nodes/known.h"
 #include "server/nodes/nodes_state.h"
 #include "server/nodes/publish.h"
+
+/* A server that leads tells the others what is to be stored before it has stored it: for a moment
+ * it may have less than a node was given by another server. Nanoseconds, after which it has lost
+ * it. */
+static const uint64_t SHORT_MOST = UINT64_C(3000000000);
 
 /* All that decides what applying does. */
 void nb_place_identify(struct nb_nodes *n)
@@ -55,6 +61,35 @@ static uint64_t member_of(const struct nb_config *config)
     char host[256] = "";
     (void)gethostname(host, sizeof host - 1); /* "" is a name, too */
     return nb_chain_hash(host, nb_string_of(config->data));
+}
+
+/* 0 also while it is not known whether the stream has lost its end. */
+static int check_length(struct nb_lane *l, uint64_t last, uint64_t at, struct nb_error *error)
+{
+    uint64_t now = nb_clock_monotonic();
+    if (last >= at)
+        l->short_since = 0;
+    else if (l->short_since == 0)
+        l->short_since = now;
+    if (l->short_since == 0 || now - l->short_since <= SHORT_MOST)
+        return 0;
+    return nb_error_set(error, NB_CONFLICT,
+                        "this node has %llu changes of the stream '%s', which has only %llu "
+                        "now: its NATS servers have lost some",
+                        (unsigned long long)at, l->name, (unsigned long long)last);
+}
+
+/* Before there is a replica, which takes the stream as it is. */
+static int await_length(struct nb_lane *l, const struct nb_stream_state *state,
+                        struct nb_error *error)
+{
+    const struct nb_place *p = &l->nodes->engine->standing.places[l->which];
+    if (p->created != state->created) /* another one */
+        return 0;
+    int rc = check_length(l, state->last, atomic_load(&p->applied), error);
+    if (rc != 0 || l->short_since == 0)
+        return rc;
+    return nb_error_set(error, NB_STOPPING, "the stream '%s' has less than this node", l->name);
 }
 
 static int make_replica(struct nb_lane *l, const struct nb_stream_state *state,
@@ -134,20 +169,18 @@ int nb_place_check(struct nb_lane *l, const struct nb_stream_state *state, struc
     note_copies(l, state);
     uint64_t needs = at == 0 ? 1 : at; /* also the last that it has: whether it is the same there */
     if (state->created != l->created && at == 0) {
-        int rc = nb_replica_begin(l->replica, state->created, state->last, error);
-        if (rc != 0)
-            return rc;
+        int begun = nb_replica_begin(l->replica, state->created, state->last, error);
+        if (begun != 0)
+            return begun;
         l->created = state->created;
     }
     if (state->created != l->created)
         return nb_error_set(error, NB_CONFLICT,
                             "the stream '%s' was made anew since this node has followed it",
                             l->name);
-    if (state->last < at)
-        return nb_error_set(error, NB_CONFLICT,
-                            "this node has %llu changes of the stream '%s', which has only %llu "
-                            "now: its NATS servers have lost some",
-                            (unsigned long long)at, l->name, (unsigned long long)state->last);
+    int rc = check_length(l, state->last, at, error);
+    if (rc != 0)
+        return rc;
     bool is_emptied = state->first > state->last && at == state->last;
     bool is_outrun = state->first > needs && !is_emptied;
     atomic_store(&l->is_outrun, is_outrun);
@@ -182,6 +215,8 @@ int nb_place_find(struct nb_lane *l, struct nb_error *error)
         rc = nb_stream_find(&l->stream, l->nodes->config, NULL, &state, error);
     if (rc == 0)
         rc = nb_stream_find(&l->stream, l->nodes->config, l->nodes->identity, &state, error);
+    if (rc == 0 && l->replica == NULL)
+        rc = await_length(l, &state, error);
     if (rc == 0 && l->replica == NULL)
         rc = make_replica(l, &state, error);
     if (rc == 0)

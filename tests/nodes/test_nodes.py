@@ -12,6 +12,7 @@ from acknowledged import models_of, path_of
 from clients import Asker, Load, dumped, number_of
 from harness import clean_environment, equal, holds, near, patience, wait_for
 from jetstream import Refused
+from links import Frames
 from processes import STREAM
 from test_samples import PASSWORD, Sample
 
@@ -433,6 +434,54 @@ def test_a_stream_that_has_lost_its_end_and_goes_on(nodes):
     else:
         holds("stream" in json.dumps(absent.ready()[1]), absent.ready())
         equal(absent.client.get(path + "/documents/late%204").status, 200, "an acknowledged document is gone")
+
+
+class Behind(Frames):
+    """The stream says that it has one change less than it has, `left[0]` times."""
+    LAST = re.compile(rb'"last_seq":(\d+)')
+
+    def __init__(self, left):
+        super().__init__()
+        self.left = left
+
+    def changed(self, frame):
+        if b"stream_info_response" not in frame or b'"name":"%s"' % STREAM.encode() not in frame or self.left[0] <= 0:
+            return frame
+        self.left[0] -= 1
+        return self.LAST.sub(lambda found: b'"last_seq":%d' % (int(found[1]) - 1), frame)
+
+    def of(self, data):
+        out, self.rest = [], self.rest + data
+        while found := self.frame():
+            out.append(found[0] if found[1] else self.changed(found[0]))
+        return b"".join(out)
+
+
+def test_a_leader_that_is_a_moment_behind(nodes):
+    """It has told others what it has not stored itself yet: a node that has that already refuses nothing. It does when the
+    stream does not get what the node has, also when it starts; and goes on when the stream has it."""
+    site = nodes.site().start()
+    path, node = path_of("shared"), site.nodes[0]
+    for turn in range(12):  # numbers of two digits, now and one less
+        trained(node, path, f"d{turn}").ok()
+    assert_same(site)
+    left = [4]
+    site.network.give(node.name, lambda: Behind(left))
+    def is_over():
+        status, said = node.ready()
+        holds("lost some" not in json.dumps(said), said)
+        return left[0] == 0 and status == 200
+    wait_for(is_over, "it asks for the stream", 30, 0.01)
+    assert_same(site)
+    left[0] = 10 ** 6
+    wait_for(lambda: "lost some" in json.dumps(node.ready()[1]), lambda: f"it finds out: {node.ready()}", 30, 0.1)
+    equal(trained(node, path, "refused").status, 503)
+    node.kill()
+    node.start()
+    wait_for(lambda: "lost some" in json.dumps(node.ready()[1]), lambda: f"it finds out again: {node.ready()}", 30, 0.1)
+    site.network.give(node.name, None)
+    node.wait_joined()
+    assert_same(site)
 
 
 def says_what_it_is(node, path):
