@@ -260,8 +260,8 @@ def test_address_space_that_is_refused(api):
     text = " ".join(f"word{i}" for i in range(90000))
     many = {"documents": [{"text": text, "label": "x", "id": str(i)} for i in range(12)]}
     daemon.client.put(PATH, {"preset": "book"}).ok(201)
-    # The model's rows need some, too: they are mapped by blocks of 2 MB.
-    resource.prlimit(daemon.pid, resource.RLIMIT_AS, (address_space(daemon) + (4 << 20), resource.RLIM_INFINITY))
+    # The bags of the documents and the model's rows need some, too: these are mapped by blocks of 2 MB.
+    resource.prlimit(daemon.pid, resource.RLIMIT_AS, (address_space(daemon) + (24 << 20), resource.RLIM_INFINITY))
     for _ in range(3):
         refused(daemon.client.post(PATH + "/train", many), 503, "address space")
         refused(daemon.client.get("/readyz"), 503, "address space")
