@@ -7,6 +7,7 @@
 #include <assert.h>
 
 #include "core/base/prefetch.h"
+#include "core/model/counts.h"
 #include "core/model/model_pairs.h"
 #include "core/model/model_private.h"
 
@@ -34,22 +35,18 @@ static inline void add_vocabulary(struct nb_model *model, uint64_t id, uint64_t 
                               : &model->vocabulary[field]) += change;
 }
 
-/* Counts a document in the row as it is stored, where nothing has to move. False: nothing was done.
- */
-static bool count_packed(struct nb_model *model, struct nb_packed_row *row, struct nb_row_count c,
-                         uint32_t label)
-{
-    if (!nb_code_is_wide(row->code))
-        return nb_code_count(&row->code, label, c.count);
-    return nb_cells_count(&model->pool, nb_wides_at(model->wides.segments, c.row, row->code), label,
-                          c.count);
-}
-
-/* One document more in a cell of the row, which is made if it is not there. */
-static int row_add(struct nb_model *model, uint32_t number, uint32_t label, uint32_t count)
+/* One document more in a cell of the row, which is made if it is not there. Apart from the loop
+ * that seldom needs it, whose registers it would take. */
+static __attribute__((noinline)) int row_add(struct nb_model *model, uint32_t number,
+                                             uint32_t label, uint32_t count)
 {
     struct nb_row row = nb_model_row(model, number);
+    uint16_t code = nb_model_packed(model, number)->code;
     bool there;
+    if (nb_code_is_wide(code) &&
+        nb_cells_count(&model->pool, nb_wides_at(model->wides.segments, number, code), label,
+                       count))
+        return 0;
     uint32_t place = nb_row_find(&model->pool, row, label, &there);
     struct nb_cell cell = {.label = label};
     if (there)
@@ -67,18 +64,54 @@ static int row_add(struct nb_model *model, uint32_t number, uint32_t label, uint
     return rc;
 }
 
-static int cell_add(struct nb_model *model, uint32_t label, struct nb_row_count c, size_t *fresh)
+/* What a document adds to the sums of fields. */
+struct gains {
+    uint64_t occurrences[NB_FIELDS], presences[NB_FIELDS], vocabulary[NB_FIELDS];
+    size_t fresh_values; /* of attributes, which are in their sums already */
+};
+
+/* Adds them. Returns how many rows were outside the vocabulary. */
+static size_t add_gains(struct nb_model *model, uint32_t label, const struct gains *gains)
 {
-    struct nb_packed_row *row = nb_model_packed(model, c.row);
+    struct nb_label *l = model->labels[label];
+    size_t fresh = gains->fresh_values;
+    for (unsigned field = 0; field < NB_FIELDS; field++) {
+        l->occurrences[field] += gains->occurrences[field];
+        l->presences[field] += gains->presences[field];
+        model->vocabulary[field] += gains->vocabulary[field];
+        if (nb_field_is_token((enum nb_field)field))
+            fresh += gains->vocabulary[field];
+    }
+    return fresh;
+}
+
+/* What the loop over a document's rows needs, which no store to them can change. */
+struct adding {
+    struct nb_model *model;
+    struct nb_counts_rows rows;
+    const struct nb_pair_place *places; /* of the label */
+    uint32_t label;
+};
+
+static inline int cell_add(const struct adding *a, struct nb_row_count c, struct gains *gains)
+{
+    struct nb_packed_row *row = nb_row_at(a->rows.table, c.row);
     bool empty = !nb_code_is_used(row->code);
-    if (!count_packed(model, row, c, label)) {
-        int rc = row_add(model, c.row, label, c.count);
+    if (!nb_pair_count(a->places, row, nb_wides_at(a->rows.segments, c.row, row->code), c.count)) {
+        int rc = row_add(a->model, c.row, a->label, c.count);
         if (rc != 0)
             return rc;
     }
-    add_vocabulary(model, row->id, empty);
-    *fresh += empty && nb_feature_is_token(row->id);
-    add_sums(model, row->id, label, c.count, 1, 1);
+    unsigned field = nb_feature_field(row->id);
+    if (field >= NB_FIELDS) {
+        add_vocabulary(a->model, row->id, empty);
+        add_sums(a->model, row->id, a->label, c.count, 1, 1);
+        gains->fresh_values += empty && nb_feature_is_token(row->id);
+        return 0;
+    }
+    gains->occurrences[field] += c.count;
+    gains->presences[field]++;
+    gains->vocabulary[field] += empty;
     return 0;
 }
 
@@ -115,16 +148,22 @@ NB_PREFETCHING void prefetch_row(const struct nb_model *model, const struct nb_r
 static int add_all(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
                    size_t size, size_t *fresh)
 {
-    for (size_t i = 0; i < size; i++) {
-        prefetch_row(model, counts, size, i + NB_MODEL_AHEAD);
-        int rc = cell_add(model, label, counts[i], fresh);
-        if (rc != 0) {
-            while (i > 0)
-                cell_take(model, label, counts[--i]);
-            return rc;
-        }
+    const struct adding a = {model, nb_counts_rows(model), nb_pair_places(label), label};
+    struct gains gains = {0};
+    size_t done = 0;
+    int rc = 0;
+    for (; done < size; done++) {
+        if (done + NB_MODEL_AHEAD < size)
+            nb_packed_row_prefetch_to_write(
+                nb_row_at(a.rows.table, counts[done + NB_MODEL_AHEAD].row));
+        rc = cell_add(&a, counts[done], &gains);
+        if (rc != 0)
+            break;
     }
-    return 0;
+    *fresh = add_gains(model, label, &gains);
+    while (rc != 0 && done > 0)
+        cell_take(model, label, counts[--done]);
+    return rc;
 }
 
 int nb_model_add(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,

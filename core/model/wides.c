@@ -12,6 +12,34 @@
  * and less to waste. */
 enum { FIRST_SEGMENTS = 1, FIRST_CELLS = 1, LEAST_STEP = 8, STEP_SHARE = 8 };
 
+/* ---- places ---------------------------------------------------------------------------------- */
+
+#define BIT(shift) (UINT64_C(1) << (shift))
+
+const struct nb_pair_place *nb_pair_places(uint32_t label)
+{
+    enum {
+        ONE = NB_CODE_PAIR_D, /* where d of label 1 is; n - d of it, and what is above: */
+        ONE_MORE = NB_CODE_PAIR_MORES + NB_CODE_PAIR_MORE,
+        ABOVE = ONE_MORE + NB_CODE_PAIR_MORE,
+        WIDE_ONE = NB_PAIR_D,
+        WIDE_ONE_MORE = NB_PAIR_MORES + NB_PAIR_MORE,
+        WIDE_ABOVE = WIDE_ONE_MORE + NB_PAIR_MORE
+    };
+    static const struct nb_pair_place places[][2] = {
+        {{1, BIT(ONE) | BIT(ONE_MORE), NB_CODE_SINGLE, NB_CODE_PAIR_MORE_MOST, NB_CODE_PAIR_MORES},
+         {1, BIT(WIDE_ONE) | BIT(WIDE_ONE_MORE), NB_FORM_SPILLED, NB_PAIR_MORE_MOST,
+          NB_PAIR_MORES}},
+        {{BIT(ONE), BIT(NB_CODE_PAIR_MORES) | BIT(ABOVE), NB_CODE_SINGLE, NB_CODE_PAIR_MORE_MOST,
+          ONE_MORE},
+         {BIT(WIDE_ONE), BIT(NB_PAIR_MORES) | BIT(WIDE_ABOVE), NB_FORM_SPILLED, NB_PAIR_MORE_MOST,
+          WIDE_ONE_MORE}},
+        {{.most = -1}, {.most = -1}}};
+    return places[label < 2 ? label : 2];
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
 void nb_wides_deinit(struct nb_wides *wides)
 {
     for (uint32_t i = 0; i < wides->count; i++)

@@ -132,16 +132,33 @@ static inline bool nb_code_of_pair(const struct nb_cell *cells, size_t size, uin
     return true;
 }
 
-/* Counts a document that has the feature `count` times in a code that is not wide, if it has room
- * for that. False: nothing was done. */
-static inline bool nb_code_count(uint16_t *code, uint32_t label, uint32_t count)
+/* How a document is counted in a pair, in a code or in wide cells. */
+struct nb_pair_place {
+    uint64_t one;   /* of d */
+    uint64_t guard; /* the bits above d and above n - d: what is carried there has no room */
+    uint64_t form;  /* the bits that are not 0 in other forms */
+    int32_t most;   /* of what can be added to n - d; -1: the label has no such place */
+    uint32_t shift; /* of n - d */
+};
+
+/* The places of a label: in a code, and in wide cells. Two, forever. */
+const struct nb_pair_place *nb_pair_places(uint32_t label);
+
+/* Counts a document that has the feature `count` times, where the form of the cells stays. False:
+ * nothing was done. Whether a row is wide cannot be foreseen, so a code and wide cells, which are
+ * those of another row if this one is not wide, are both written. */
+static inline bool nb_pair_count(const struct nb_pair_place *places, struct nb_packed_row *packed,
+                                 uint64_t *wide, uint32_t count)
 {
-    uint32_t more = count - 1, mores = NB_CODE_PAIR_MORES + label * NB_CODE_PAIR_MORE;
-    if (*code >= NB_CODE_SINGLE || label > 1 ||
-        (*code >> label * NB_CODE_PAIR_D & NB_CODE_PAIR_D_MOST) == NB_CODE_PAIR_D_MOST ||
-        more > NB_CODE_PAIR_MORE_MOST - (*code >> mores & NB_CODE_PAIR_MORE_MOST))
+    uint64_t code = packed->code, is_wide = -(code >> NB_ROW_SEGMENT_BITS);
+    const struct nb_pair_place *place = &places[code >> NB_ROW_SEGMENT_BITS];
+    uint64_t cells = ((*wide ^ code) & is_wide) ^ code, more = count - 1;
+    uint64_t added = place->one + (more << place->shift);
+    uint64_t carried = cells ^ added ^ (cells + added);
+    if (((carried & place->guard) | (cells & place->form)) != 0 || (int64_t)more > place->most)
         return false;
-    *code = (uint16_t)(*code + (1u << label * NB_CODE_PAIR_D) + (more << mores));
+    *wide += added & is_wide;
+    packed->code = (uint16_t)(code + (added & ~is_wide));
     return true;
 }
 
