@@ -77,6 +77,7 @@ static struct nb_engine *engine_new(const struct nb_engine_settings *settings)
     engine->learner = nb_learner_new(engine->settings.refit_units);
     engine->remembering = nb_remembering_new();
     engine->purge = true;
+    atomic_init(&engine->foresees, true);
     nb_engine_keep_superseded(engine, settings->superseded_seconds);
     pthread_rwlock_init(&engine->registry, NULL);
     pthread_mutex_init(&engine->queue_lock, NULL);
