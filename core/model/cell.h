@@ -5,9 +5,16 @@
 #ifndef NB_CORE_MODEL_CELL_H
 #define NB_CORE_MODEL_CELL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NB_NO_ROW UINT32_MAX
+/* The id of a dropped row; of no feature, because there are not so many fields. */
+#define NB_DROPPED_ID UINT64_MAX
+static inline bool nb_model_is_dropped(uint64_t id)
+{
+    return id == NB_DROPPED_ID;
+}
 #define NB_LABELS_MOST 65535u
 
 /* One cell of a row: what label `label` has of the feature. */

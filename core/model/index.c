@@ -29,12 +29,21 @@ static void ask_for_huge_pages(struct nb_bucket *buckets, size_t size)
         (void)madvise((unsigned char *)buckets + before, size - before, MADV_HUGEPAGE);
 }
 
-int nb_index_init(struct nb_index *index, uint64_t rows)
+static uint64_t buckets_for(uint64_t rows)
 {
     uint64_t count = rows * 100 / ((uint64_t)LOAD_PERCENT * BUCKET_ROWS) + 1;
+    return count < LEAST_BUCKETS ? LEAST_BUCKETS : count;
+}
+
+size_t nb_index_bytes(uint64_t rows)
+{
+    return buckets_for(rows) * sizeof(struct nb_bucket);
+}
+
+int nb_index_init(struct nb_index *index, uint64_t rows)
+{
+    uint64_t count = buckets_for(rows);
     assert(rows <= NB_INDEX_ROWS_MOST);
-    if (count < LEAST_BUCKETS)
-        count = LEAST_BUCKETS;
     uint64_t room = count * BUCKET_ROWS * LOAD_PERCENT / 100;
     if (room > NB_INDEX_ROWS_MOST)
         room = NB_INDEX_ROWS_MOST;

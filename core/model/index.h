@@ -53,6 +53,8 @@ struct nb_index {
  * Returns 0 or NB_NO_MEMORY. */
 int nb_index_init(struct nb_index *index, uint64_t rows);
 void nb_index_deinit(struct nb_index *index);
+/* Bytes of an index that is made for so many rows. */
+size_t nb_index_bytes(uint64_t rows);
 
 size_t nb_index_memory(const struct nb_index *index);
 

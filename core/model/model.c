@@ -102,6 +102,7 @@ void nb_model_free(struct nb_model **model)
     free(m->sorted);
     nb_parts_free(&m->parts);
     nb_pairs_free(&m->pairs);
+    nb_growth_drop(&m->growth);
     nb_index_deinit(&m->index);
     nb_segments_deinit(&m->rows);
     nb_wides_deinit(&m->wides);

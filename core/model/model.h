@@ -30,9 +30,6 @@
 
 struct nb_model;
 
-/* The id of a dropped row; of no feature, because there are not so many fields. */
-#define NB_DROPPED_ID UINT64_MAX
-
 /* n occurrences of the feature in row `row`. */
 struct nb_row_count {
     uint32_t row;
@@ -89,10 +86,6 @@ int nb_model_add_row(struct nb_model *model, uint64_t id, uint32_t *row);
 void nb_model_expect(const struct nb_model *model, uint64_t id);
 /* Drops a row without counts: its feature is found no more. Returns 0 or NB_NO_MEMORY. */
 int nb_model_drop_row(struct nb_model *model, uint32_t row);
-static inline bool nb_model_is_dropped(uint64_t id)
-{
-    return id == NB_DROPPED_ID;
-}
 /* Gives the row that was dropped last its id again, and sets *row. */
 void nb_model_undrop_row(struct nb_model *model, uint64_t id, uint32_t *row);
 /* Sorts the dropped rows by the runs that they make, after some were dropped. Not while rows may

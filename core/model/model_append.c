@@ -18,31 +18,82 @@ uint32_t nb_model_rows(const struct nb_model *model)
  * new feature after a start would have all rows put into another one. */
 enum { SPARE_SHARE = 64 };
 
+/* ---- the index ------------------------------------------------------------------------------- */
+
+/* How many rows an index of `count` grows by. All are put in anew: a fifth makes each row move five
+ * times while a model grows, a half twice. The index of a small model takes little memory, and a
+ * model is small when it learns most that is new. */
+static uint64_t index_step(uint64_t count)
+{
+    enum { SMALL = 1 << 20 };
+    return (count < SMALL ? count / 2 : count / 5) + (uint64_t)1;
+}
+
+/* A larger index of the first *rows rows: that which another thread has made, if there is one, or
+ * an empty one. */
+static int make_larger(struct nb_model *model, uint64_t room, struct nb_index *larger,
+                       uint32_t *rows)
+{
+    *rows = 0;
+    atomic_fetch_sub(&model->other_bytes, nb_growth_memory(model->growth));
+    if (model->growth != NULL && nb_growth_end(&model->growth, larger, rows) == 0) {
+        if (larger->room >= room)
+            return 0;
+        nb_index_deinit(larger);
+        *rows = 0;
+    }
+    return nb_index_init(larger, room);
+}
+
+/* From how many rows on another thread makes the next index, an eighth before it is needed; 0: a
+ * small one is not worth a thread. */
+static uint64_t growth_from(uint64_t room)
+{
+    enum { LEAST = 2 << NB_ROW_SEGMENT_BITS }; /* no row moves then */
+    return room < LEAST ? 0 : room - room / 8;
+}
+
 /* A larger index beside the one in use, which readers go on using until the swap. */
 static int index_grow(struct nb_model *model, uint64_t rows)
 {
     struct nb_index larger;
-    int rc = nb_index_init(&larger, rows < NB_INDEX_ROWS_MOST ? rows : NB_INDEX_ROWS_MOST);
+    uint32_t done;
+    int rc =
+        make_larger(model, rows < NB_INDEX_ROWS_MOST ? rows : NB_INDEX_ROWS_MOST, &larger, &done);
     if (rc != 0)
         return rc;
-    uint32_t count = nb_model_rows(model);
-    for (uint32_t i = 0; i < count + NB_MODEL_AHEAD; i++) {
-        if (i < count)
-            __builtin_prefetch(
-                &larger.buckets[nb_index_home(&larger, nb_model_packed(model, i)->id)], 1);
-        if (i >= NB_MODEL_AHEAD &&
-            !nb_model_is_dropped(nb_model_packed(model, i - NB_MODEL_AHEAD)->id))
-            nb_index_insert(&larger, nb_model_packed(model, i - NB_MODEL_AHEAD)->id,
-                            i - NB_MODEL_AHEAD);
-    }
+    nb_index_put_rows(&larger, model->rows.table, done, nb_model_rows(model));
     struct nb_index old = model->index;
     nb_model_write_lock(model);
     model->index = larger;
     nb_model_unlock(model);
+    model->growth_from = 0;
     atomic_fetch_add(&model->other_bytes, nb_index_memory(&larger) - nb_index_memory(&old));
     nb_index_deinit(&old);
     return 0;
 }
+
+/* Has another thread make the next index, if it will soon be needed. */
+static void expect_growth(struct nb_model *model)
+{
+    uint32_t rows = nb_model_rows(model);
+    uint64_t room = model->index.room + index_step(model->index.room);
+    if (rows != model->growth_from || model->growth != NULL || room > NB_INDEX_ROWS_MOST)
+        return;
+    assert(model->rows.segment_count > 1);
+    model->growth = nb_growth_begin(model->rows.table, rows, room);
+    atomic_fetch_add(&model->other_bytes, nb_growth_memory(model->growth));
+}
+
+void nb_model_spare_growth(struct nb_model *model, uint32_t row)
+{
+    size_t bytes = nb_growth_memory(model->growth);
+    nb_growth_spare(&model->growth, row);
+    if (model->growth == NULL)
+        atomic_fetch_sub(&model->other_bytes, bytes);
+}
+
+/* ---- one by one ------------------------------------------------------------------------------ */
 
 /* Room in the segments, which takes the write lock where readers would notice. */
 static int reserve_segments(struct nb_model *model, uint64_t rows)
@@ -57,15 +108,6 @@ int nb_model_reserve(struct nb_model *model, uint32_t rows)
     return rc != 0 || rows <= model->index.room ? rc : index_grow(model, rows + rows / SPARE_SHARE);
 }
 
-/* How many rows an index of `count` grows by. All are put in anew: a fifth makes each row move five
- * times while a model grows, a half twice. The index of a small model takes little memory, and a
- * model is small when it learns most that is new. */
-static uint64_t index_step(uint32_t count)
-{
-    enum { SMALL = 1 << 20 };
-    return (count < SMALL ? count / 2 : count / 5) + (uint64_t)1;
-}
-
 /* Room for `more` rows behind the `count` that there are. */
 static int reserve_rows(struct nb_model *model, uint32_t count, uint32_t more)
 {
@@ -77,6 +119,9 @@ static int reserve_rows(struct nb_model *model, uint32_t count, uint32_t more)
         rc = reserve_segments(model, rows);
     if (rc == 0 && rows > model->index.room)
         rc = index_grow(model, rows - 1 + index_step(count));
+    else
+        return rc;
+    model->growth_from = growth_from(model->index.room);
     return rc;
 }
 
@@ -105,6 +150,7 @@ int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row)
     *nb_model_packed(model, count) = (struct nb_packed_row){.id = id};
     atomic_store_explicit(&model->row_count, count + 1, memory_order_release);
     nb_index_insert(&model->index, id, count);
+    expect_growth(model);
     *row = count;
     return 0;
 }

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "core/model/growth.h"
 #include "core/model/index.h"
 #include "core/model/model.h"
 #include "core/model/pairs.h"
@@ -28,6 +29,8 @@ struct nb_model {
     pthread_rwlock_t lock_storage;
     struct nb_index index;
     struct nb_indexing *indexing; /* owned; NULL: no other thread fills the index */
+    struct nb_growth *growth;     /* owned; NULL: no thread makes a larger index */
+    uint64_t growth_from;         /* with so many rows one begins; 0: none does */
     struct nb_segments rows;      /* struct nb_packed_row */
     struct nb_wides wides;        /* their cells, where the rows have no room for them */
     atomic_uint row_count;
@@ -50,13 +53,6 @@ struct nb_model {
     uint64_t generation;
     atomic_size_t other_bytes; /* memory but that of rows and cells */
 };
-
-/* nb_segments_at with sizes that the compiler knows: half of what a look-up does is this. */
-static inline struct nb_packed_row *nb_row_at(unsigned char *const *table, uint32_t row)
-{
-    void *segment = table[row >> NB_ROW_SEGMENT_BITS];
-    return (struct nb_packed_row *)segment + (row & ((1u << NB_ROW_SEGMENT_BITS) - 1));
-}
 
 /* A row as it is stored. */
 static inline struct nb_packed_row *nb_model_packed(const struct nb_model *model, uint32_t row)
@@ -125,6 +121,10 @@ static inline struct nb_found nb_model_step_cells(const struct nb_model *model,
         nb_model_read_cells(model, known->rows + start, step, own->cells);
     return (struct nb_found){known == NULL ? own->rows : known->rows + start, own->cells};
 }
+
+/* The id of a row, or of those from it on, is about to change: a thread that reads it to make a
+ * larger index is given up. For the writer. */
+void nb_model_spare_growth(struct nb_model *model, uint32_t row);
 
 /* Both for the writer; nb_model_unlock unlocks. A change of counts or labels ends with a new
  * generation, before the lock is given back. */

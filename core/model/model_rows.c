@@ -29,6 +29,7 @@ uint64_t nb_model_lost_rows(const struct nb_model *model)
 
 void nb_model_truncate(struct nb_model *model, uint32_t rows)
 {
+    nb_model_spare_growth(model, rows);
     nb_model_write_lock(model);
     for (uint32_t count = nb_model_rows(model); count > rows; count--) {
         const struct nb_packed_row *last = nb_model_packed(model, count - 1);
@@ -99,6 +100,7 @@ int nb_model_drop_row(struct nb_model *model, uint32_t row)
     assert(row < nb_model_rows(model));
     if (reserve_dropped(model, (size_t)model->dropped_count + 1) != 0)
         return NB_NO_MEMORY;
+    nb_model_spare_growth(model, row);
     nb_model_write_lock(model);
     forget_id(model, row);
     nb_model_unlock(model);
@@ -111,6 +113,7 @@ int nb_model_name_row(struct nb_model *model, uint32_t row, uint64_t id)
     assert(nb_feature_has_field(id));
     if (nb_model_reserve_part(model, id) != 0)
         return NB_NO_MEMORY;
+    nb_model_spare_growth(model, row);
     nb_model_write_lock(model);
     struct nb_packed_row *r = nb_model_packed(model, row);
     assert(!nb_code_is_used(r->code) && nb_model_is_dropped(r->id));
@@ -144,6 +147,8 @@ int nb_model_add_row(struct nb_model *model, uint64_t id, uint32_t *row)
 void nb_model_return_rows(struct nb_model *model, uint32_t dropped)
 {
     assert(dropped >= model->dropped_count && dropped <= model->dropped_room);
+    for (uint32_t i = model->dropped_count; i < dropped; i++)
+        nb_model_spare_growth(model, model->dropped[i]);
     nb_model_write_lock(model);
     while (model->dropped_count < dropped)
         forget_id(model, model->dropped[model->dropped_count++]);

@@ -196,6 +196,13 @@ static inline uint32_t nb_code_pair_documents(uint16_t code, uint64_t wide)
     return ((uint32_t)wide & is_wide) | (nb_code_pair_d(code) & ~is_wide);
 }
 
+/* nb_segments_at with sizes that the compiler knows: half of what a look-up does is this. */
+static inline struct nb_packed_row *nb_row_at(unsigned char *const *table, uint32_t row)
+{
+    void *segment = table[row >> NB_ROW_SEGMENT_BITS];
+    return (struct nb_packed_row *)segment + (row & ((1u << NB_ROW_SEGMENT_BITS) - 1));
+}
+
 /* Begins to fetch a row: one in eight lies across two cache lines. */
 NB_PREFETCHING void nb_packed_row_prefetch(const struct nb_packed_row *row)
 {

@@ -342,6 +342,73 @@ START_TEST(an_id_without_a_field_is_not_appended)
 }
 END_TEST
 
+/* Appends rows until another thread makes the next index, and some more. Returns how many there
+ * are. */
+static uint32_t append_until_growth(struct nb_model *m)
+{
+    enum { MOST = 1 << 18, BEHIND = 100 };
+    uint32_t rows = 0;
+    while (m->growth == NULL && rows < MOST) {
+        append(m, word_id(0, rows + 1));
+        rows++;
+    }
+    ck_assert_ptr_nonnull(m->growth);
+    for (unsigned i = 0; i < BEHIND; i++, rows++)
+        append(m, word_id(0, rows + 1));
+    return rows;
+}
+
+static void expect_found(const struct nb_model *m, uint32_t rows)
+{
+    for (uint32_t i = 0; i < rows; i++)
+        ck_assert_uint_eq(nb_model_find(m, word_id(0, i + 1)), i);
+}
+
+/* The next index is made by another thread, and has all rows, also those that came meanwhile. */
+START_TEST(an_index_is_made_ahead)
+{
+    struct nb_model *m = nb_model_new();
+    uint32_t rows = append_until_growth(m);
+    size_t before = m->index.room;
+    size_t ahead = nb_growth_memory(m->growth);
+    ck_assert_uint_gt(ahead, nb_index_memory(&m->index));
+    expect_found(m, rows);
+    for (; m->index.room == before; rows++)
+        append(m, word_id(0, rows + 1));
+    ck_assert_ptr_null(m->growth);
+    ck_assert_uint_eq(nb_index_memory(&m->index), ahead);
+    expect_found(m, rows);
+    nb_model_free(&m);
+}
+END_TEST
+
+/* Rows that other threads read are left alone. */
+START_TEST(an_index_that_is_made_ahead_is_given_up)
+{
+    struct nb_model *m = nb_model_new();
+    uint32_t rows = append_until_growth(m);
+    size_t memory = nb_model_memory(m) - nb_growth_memory(m->growth);
+    nb_model_truncate(m, rows - 10); /* has come after it began */
+    ck_assert_ptr_nonnull(m->growth);
+    rows -= 10;
+    if (_i == 0) {
+        nb_model_truncate(m, rows - 200);
+        rows -= 200;
+    } else if (_i == 1) {
+        ck_assert_int_eq(nb_model_drop_row(m, 0), 0);
+        nb_model_undrop_row(m, word_id(0, 1), &(uint32_t){0});
+    }
+    ck_assert_uint_eq(m->growth == NULL, _i < 2);
+    if (_i < 2)
+        ck_assert_uint_le(nb_model_memory(m), memory + 4096);
+    size_t before = m->index.room;
+    for (; _i < 2 && m->index.room == before; rows++)
+        append(m, word_id(0, rows + 1));
+    expect_found(m, rows);
+    nb_model_free(&m);
+}
+END_TEST
+
 /* ---- loading -----------------------------------------------------------------------------------
  */
 
@@ -1185,6 +1252,8 @@ int main(void)
     tcase_add_test(rows, dropped_rows_are_taken_again);
     tcase_add_test(rows, rows_of_long_runs_are_taken_first);
     tcase_add_test(rows, a_reserved_index_does_not_grow);
+    tcase_add_test(rows, an_index_is_made_ahead);
+    tcase_add_loop_test(rows, an_index_that_is_made_ahead_is_given_up, 0, 3);
     tcase_add_test(rows, rows_are_appended_many_at_once);
     tcase_add_test(rows, an_id_that_is_appended_twice);
     tcase_add_test(rows, an_id_without_a_field_is_not_appended);
