@@ -86,7 +86,7 @@ static inline uint64_t nb_index_home(const struct nb_index *index, uint64_t id)
 static inline uint32_t nb_index_tag(const struct nb_index *index, uint64_t where)
 {
     uint32_t tag = (uint32_t)where >> index->row_bits;
-    return tag == 0 ? 1 : tag; /* that of an empty place is 0 */
+    return tag + (tag == 0); /* that of an empty place is 0 */
 }
 
 /* Where a row goes on that finds its `nth` bucket full, 0 being its home: to one of the 256 behind

@@ -46,7 +46,7 @@ static inline uint32_t guess(const struct nb_index *index, uint64_t bucket, uint
 {
     const struct nb_bucket *b = &index->buckets[bucket];
     unsigned places = nb_bucket_places(b, index->row_bits, tag);
-    if (places == 0) {
+    if (__builtin_expect(places == 0, 0)) { /* features of a document are mostly known */
         if (!nb_bucket_is_passed(b, tag))
             return NB_NO_ROW;
         __builtin_prefetch(&index->buckets[nb_index_further(index, bucket, tag, 0)]);
