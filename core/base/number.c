@@ -53,6 +53,18 @@ bool nb_number_read(struct nb_string text, double *value)
     return true;
 }
 
+size_t nb_number_put(char *to, uint64_t value)
+{
+    char digits[NB_NUMBER_DIGITS];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    memcpy(to, digits + at, sizeof digits - at);
+    return sizeof digits - at;
+}
+
 int nb_number_print(double value, struct nb_buffer *out)
 {
     enum { ENOUGH_DIGITS = 17 }; /* of every double */

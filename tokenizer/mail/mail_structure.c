@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/mail/mail_structure.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "core/base/number.h"
 #include "tokenizer/bag/feature_text.h"
 #include "tokenizer/text/text.h"
 #include "tokenizer/text/url.h"
@@ -149,12 +149,12 @@ int nb_mail_structure_hidden(struct nb_tokenizing *t)
 
 int nb_mail_structure_whole(struct nb_tokenizing *t, size_t parts, size_t bytes)
 {
-    char number[24];
+    char number[NB_NUMBER_DIGITS + 1];
     size_t logarithm = 0;
     while (bytes >> logarithm > 1)
         logarithm++;
-    snprintf(number, sizeof number, "%zu", parts);
+    number[nb_number_put(number, parts)] = '\0';
     int rc = count_named(t, "mime:parts=", number);
-    snprintf(number, sizeof number, "%zu", logarithm);
+    number[nb_number_put(number, logarithm)] = '\0';
     return rc != 0 ? rc : count_named(t, "mime:size=", number);
 }

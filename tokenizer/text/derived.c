@@ -2,10 +2,11 @@
 #include "tokenizer/text/derived.h"
 
 #include <assert.h>
-#include <stdio.h>
+#include <string.h>
 #include <utf8proc.h>
 
 #include "core/base/ascii.h"
+#include "core/base/number.h"
 #include "tokenizer/text/character.h"
 #include "tokenizer/text/link_mark.h"
 #include "tokenizer/text/ngrams.h"
@@ -185,6 +186,17 @@ static int count_urls(struct nb_tokenizing *t, const unsigned char *begin, const
 
 /* ---- the shape of a Subject ------------------------------------------------------------------ */
 
+static const char UPPER[] = "shape:upper=", EXCLAMATIONS[] = "shape:!=";
+
+/* Counts a name of those above, with a number behind it. */
+static int count_shape_number(struct nb_tokenizing *t, struct nb_string name, size_t number)
+{
+    char text[sizeof UPPER + NB_NUMBER_DIGITS];
+    memcpy(text, name.bytes, name.length);
+    size_t digits = nb_number_put(text + name.length, number);
+    return nb_tokenize_feature(t, NB_FIELD_STRUCTURE, text, name.length + digits);
+}
+
 /* Counts "shape:upper=3", the quarters of the letters that are capitals, and "shape:!=2", the
  * number of exclamation marks. */
 static int count_shape(struct nb_tokenizing *t, const unsigned char *at, const unsigned char *end)
@@ -198,19 +210,16 @@ static int count_shape(struct nb_tokenizing *t, const unsigned char *at, const u
         capitals += is_capital(packed);
         letters += nb_packed_class(nb_character(packed)) == NB_CLASS_LETTER;
     }
-    char text[32];
     int rc = 0;
-    if (letters != 0) {
-        int n = snprintf(text, sizeof text, "shape:upper=%zu",
-                         capitals >= letters ? 4 : capitals * 4 / letters);
-        rc = nb_tokenize_feature(t, NB_FIELD_STRUCTURE, text, (size_t)n);
-    }
+    if (letters != 0)
+        rc = count_shape_number(t, (struct nb_string){UPPER, sizeof UPPER - 1},
+                                capitals >= letters ? 4 : capitals * 4 / letters);
     if (rc != 0 || exclamations == 0)
         return rc;
     if (exclamations > NB_SHAPE_EXCLAMATIONS)
         exclamations = NB_SHAPE_EXCLAMATIONS;
-    int n = snprintf(text, sizeof text, "shape:!=%zu", exclamations);
-    return nb_tokenize_feature(t, NB_FIELD_STRUCTURE, text, (size_t)n);
+    return count_shape_number(t, (struct nb_string){EXCLAMATIONS, sizeof EXCLAMATIONS - 1},
+                              exclamations);
 }
 
 int nb_derived_text(struct nb_tokenizing *t, enum nb_field field, const char *text, size_t length)

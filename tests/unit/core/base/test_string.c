@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -204,6 +205,19 @@ START_TEST(whole_numbers_are_read)
 }
 END_TEST
 
+START_TEST(numbers_are_put_as_digits)
+{
+    static const uint64_t numbers[] = {
+        0, 1, 9, 10, 100, 1234, UINT32_MAX, UINT64_C(10000000000000000000), UINT64_MAX};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        char want[NB_NUMBER_DIGITS + 1], got[NB_NUMBER_DIGITS + 1] = {0};
+        snprintf(want, sizeof want, "%llu", (unsigned long long)numbers[i]);
+        ck_assert_uint_eq(nb_number_put(got, numbers[i]), strlen(want));
+        ck_assert_str_eq(got, want);
+    }
+}
+END_TEST
+
 /* ---- UTF-8 -------------------------------------------------------------------------------------
  */
 
@@ -315,6 +329,7 @@ int main(void)
     tcase_add_test(all, hexadecimal_digits_have_values);
     tcase_add_test(all, hexadecimal_numbers_are_read);
     tcase_add_test(all, whole_numbers_are_read);
+    tcase_add_test(all, numbers_are_put_as_digits);
     tcase_add_test(all, every_character_is_written_and_recognised);
     tcase_add_test(all, nothing_else_is_well_formed);
     tcase_add_test(all, a_text_is_valid_or_not);
