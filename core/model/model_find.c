@@ -75,10 +75,16 @@ static inline uint32_t guess_again(const struct nb_index *index, unsigned char *
 
 /* ---- many at once ---------------------------------------------------------------------------- */
 
-/* Between finding a row and reading its cells are NB_MODEL_AHEAD others; four are read together. */
-enum { WAITING = 2 * NB_MODEL_AHEAD, TOGETHER = 4 };
-_Static_assert(WAITING >= NB_MODEL_AHEAD + TOGETHER && NB_MODEL_AHEAD % TOGETHER == 0,
-               "there is room");
+/* A feature has its turn in each of four stages: its bucket is asked for; NB_MODEL_AHEAD features
+ * later a row is guessed; half as many later once more, if it lies further on; then it is
+ * confirmed; then its cells are read, of four together. */
+enum {
+    ROWS_AHEAD = NB_MODEL_AHEAD / 2,
+    STAGES = NB_MODEL_AHEAD + 3 * ROWS_AHEAD,
+    WAITING = 2 * ROWS_AHEAD, /* between being confirmed and being read */
+    TOGETHER = 4
+};
+_Static_assert(WAITING >= ROWS_AHEAD + TOGETHER && ROWS_AHEAD % TOGETHER == 0, "there is room");
 
 /* A look-up: copies, which no store to `rows` or `cells` can change. */
 struct look_up {
@@ -187,9 +193,9 @@ static inline __attribute__((always_inline)) void read_four(const struct look_up
         nb_model_read_cells(l->model, l->rows + j, TOGETHER, l->cells + j);
 }
 
-/* What is done when it is the turn of the four features from `i` on: each stage is NB_MODEL_AHEAD
- * features behind the one before it, so that what it reads has come. Constants where this is called
- * are `is_inside`: all stages are at features of the document; and `reads`: cells are wanted. */
+/* What is done when it is the turn of the four features from `i` on, and of those that are in later
+ * stages then, so that what these read has come. Constants where this is called are `is_inside`:
+ * all stages are at features of the document; and `reads`: cells are wanted. */
 static inline __attribute__((always_inline)) void
 look(const struct look_up *l, struct waiting *waiting, size_t i, bool is_inside, bool reads)
 {
@@ -202,14 +208,14 @@ look(const struct look_up *l, struct waiting *waiting, size_t i, bool is_inside,
         size_t j = i - NB_MODEL_AHEAD; /* below 0: a very large number, as in the next ones */
         if (is_inside || j < size)
             l->rows[j] = guess_first(&l->index, l->table, features[j].id);
-        j -= NB_MODEL_AHEAD;
+        j -= ROWS_AHEAD;
         if ((is_inside || j < size) && l->rows[j] == LOOK_FURTHER)
             l->rows[j] = guess_again(&l->index, l->table, features[j].id);
-        j -= NB_MODEL_AHEAD;
+        j -= ROWS_AHEAD;
         if (is_inside || j < size)
             confirm(l, waiting, j);
     }
-    size_t j = stop - TOGETHER - (size_t)4 * NB_MODEL_AHEAD;
+    size_t j = stop - TOGETHER - STAGES;
     if (reads && (is_inside || j < size / TOGETHER * TOGETHER))
         read_four(l, waiting, j);
 }
@@ -217,7 +223,7 @@ look(const struct look_up *l, struct waiting *waiting, size_t i, bool is_inside,
 /* `reads` is a constant where this is called. */
 static inline __attribute__((always_inline)) void look_up(const struct look_up *l, bool reads)
 {
-    const size_t stages = (reads ? 4 : 3) * (size_t)NB_MODEL_AHEAD;
+    const size_t stages = reads ? STAGES : STAGES - ROWS_AHEAD;
     struct waiting waiting;
     size_t i = 0;
     for (; i < stages; i += TOGETHER)
