@@ -122,11 +122,12 @@ struct lane {
     struct stream *stream;
     struct nb_replica *replica;
     pthread_t follower;
+    atomic_uint_fast64_t agreed; /* position that another node agrees about */
 };
 
 struct node {
     uint64_t member;
-    bool is_misled;        /* it is given what that one server has */
+    atomic_bool is_misled; /* it is given what that one server has */
     atomic_bool is_astray; /* and has found out; `error` is of then */
     struct nb_error error;
     atomic_uint warnings;
@@ -156,7 +157,7 @@ static void deliver(struct lane *l, uint64_t position)
     struct message m = message_at(l->stream, position);
     struct nb_error error = {0};
     struct nb_delivery d = {position, m.id, m.witness, nb_buffer_string(&m.bytes)};
-    if (n->is_misled && position == l->stream->replaced)
+    if (atomic_load(&n->is_misled) && position == l->stream->replaced)
         d = (struct nb_delivery){position, "", {0}, string_at(stray_message)};
     int rc = nb_replica_deliver(l->replica, &d, &error);
     if ((rc == NB_CONFLICT && l->stream->replaced != 0) ||
@@ -206,6 +207,7 @@ static void *follow(void *argument)
     struct node *n = l->node;
     uint64_t at = nb_replica_applied(l->replica) + 1;
     while (!atomic_load(&n->stops)) {
+        atomic_store(&l->agreed, l->replica->link.agreed);
         if (at > length_of(l->stream) || atomic_load(&n->is_astray)) {
             nb_replica_tick(l->replica);
             usleep(200);
@@ -916,7 +918,7 @@ static void mislead(struct astray *a, uint64_t position)
         snprintf(n->directory, sizeof n->directory, "%s/%zu", a->root, i);
         n->stream = &a->stream;
         n->member = 100 + i;
-        n->is_misled = i == NODES - 1;
+        atomic_store(&n->is_misled, i == NODES - 1);
         start(n);
     }
 }
@@ -939,9 +941,10 @@ static void wait_until_agreed(struct astray *a, uint64_t position)
     for (uint64_t agreed = 0; agreed < position;) {
         ck_assert_msg(nb_clock_monotonic() < until, "they do not agree: %lu", agreed);
         usleep(500);
-        for (size_t i = 1; i < NODES; i++)
-            if (i == 1 || a->nodes[i].lanes[0].replica->link.agreed < agreed)
-                agreed = a->nodes[i].lanes[0].replica->link.agreed;
+        for (size_t i = 1; i < NODES; i++) {
+            uint64_t one = atomic_load(&a->nodes[i].lanes[0].agreed);
+            agreed = i == 1 || one < agreed ? one : agreed;
+        }
     }
 }
 
@@ -950,7 +953,7 @@ static void mislead_all_but_one(struct astray *a)
 {
     mislead(a, 3);
     for (size_t i = 1; i < NODES; i++)
-        a->nodes[i].is_misled = true;
+        atomic_store(&a->nodes[i].is_misled, true);
     for (size_t i = 0; length_of(&a->stream) < 3; i++)
         (void)train_one(&a->nodes[0], (const char *[]){"one", "two", "three"}[i % 3]);
     stop(&a->nodes[0]);
