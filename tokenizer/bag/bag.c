@@ -210,6 +210,14 @@ int nb_bag_grow(struct nb_bag *bag)
     return in->room > in->room_end ? next_chunk(in, FIRST_CHUNK) : 0;
 }
 
+/* The numbers below `count`. Returns how many they are. */
+static size_t put_all(size_t count, unsigned char *rest)
+{
+    for (size_t i = 0; i < count; i++)
+        rest[i] = (unsigned char)i;
+    return count;
+}
+
 size_t nb_bag_count_known(struct nb_bag *bag, const uint64_t *ids, size_t count,
                           unsigned char *rest)
 {
@@ -218,10 +226,13 @@ size_t nb_bag_count_known(struct nb_bag *bag, const uint64_t *ids, size_t count,
     size_t mask = bag->private_->mask;
     size_t unknown = 0;
     assert(count <= NB_BAG_KNOWN_MOST);
+    if (bag->size == 0) /* there is no first feature */
+        return put_all(count, rest);
     for (size_t i = 0; i < count; i++) {
+        /* The first feature stands for none: it is not this one, or it would have this slot. */
         uint32_t slot = slots[(size_t)ids[i] & mask];
-        struct nb_feature *feature = &features[slot - (slot != 0)];
-        unsigned is_known = (unsigned)(slot != 0) & (unsigned)(feature->id == ids[i]);
+        struct nb_feature *feature = &features[slot - 1 + (slot == 0)];
+        unsigned is_known = feature->id == ids[i];
         feature->count += is_known;
         rest[unknown] = (unsigned char)i;
         unknown += 1 - is_known;
