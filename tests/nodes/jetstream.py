@@ -23,6 +23,7 @@ import time
 LINE_MOST = 64 * 1024
 PAYLOAD_MOST = 16 * 1024 * 1024
 WAITING_MOST = 100000  # messages of subscriptions that came while a reply was awaited
+RETRIES_MOST, RETRY_SECONDS = 8, 0.25  # of a message that nobody took
 HEADER_LINE = b"NATS/1.0"
 
 
@@ -32,6 +33,10 @@ class Refused(Exception):
     def __init__(self, found):
         super().__init__(found.get("description", str(found)))
         self.code, self.error = found.get("code"), found.get("err_code")
+
+
+class NobodyAnswers(ConnectionError):
+    """The server knows nobody who takes the subject."""
 
 
 class Message:
@@ -173,7 +178,7 @@ class Connection:
                 self.waiting.append(found)
             elif found.subject == reply:
                 if found.status == "503":
-                    raise ConnectionError(f"nobody answers to {subject}")
+                    raise NobodyAnswers(f"nobody answers to {subject}")
                 return found
 
     # -- JetStream
@@ -189,7 +194,14 @@ class Connection:
         headers = dict(headers or {})
         if id is not None:
             headers["Nats-Msg-Id"] = id
-        found = json.loads(self.request(subject, data, headers, seconds).data)
+        for tried in range(RETRIES_MOST + 1):
+            try:
+                found = json.loads(self.request(subject, data, headers, seconds).data)
+                break
+            except NobodyAnswers:  # a server that has not heard yet who takes the subject; no message was taken
+                if tried == RETRIES_MOST:
+                    raise
+                time.sleep(RETRY_SECONDS)
         if "error" in found:
             raise Refused(found["error"])
         return found
