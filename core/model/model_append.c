@@ -45,12 +45,13 @@ static int make_larger(struct nb_model *model, uint64_t room, struct nb_index *l
     return nb_index_init(larger, room);
 }
 
-/* From how many rows on another thread makes the next index, an eighth before it is needed; 0: a
- * small one is not worth a thread. */
+/* From how many rows on another thread makes the next index; 0: a small one is not worth a thread.
+ * It takes memory from then on, so that is not long before it is needed, though the writer may have
+ * to wait for the rest. */
 static uint64_t growth_from(uint64_t room)
 {
-    enum { LEAST = 2 << NB_ROW_SEGMENT_BITS }; /* no row moves then */
-    return room < LEAST ? 0 : room - room / 8;
+    enum { LEAST = 2 << NB_ROW_SEGMENT_BITS, /* no row moves then */ LAST_SHARE = 64 };
+    return room < LEAST ? 0 : room - room / LAST_SHARE;
 }
 
 /* A larger index beside the one in use, which readers go on using until the swap. */

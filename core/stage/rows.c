@@ -74,13 +74,12 @@ static int take_known(struct nb_stage *s)
 static int new_row(struct nb_stage *s, const struct nb_pending *p, uint32_t *row)
 {
     struct nb_staging *m = s->memory;
-    int rc = nb_array_reserve(&m->fresh, &m->new_room, m->new_count + 1, sizeof *m->fresh);
-    if (rc == 0)
-        rc = nb_model_add_row(s->live->counts, p->id, row);
+    int rc = nb_model_add_row(s->live->counts, p->id, row);
     if (rc == NB_TOO_LARGE)
         return nb_stage_refuse(s, rc, "the model has 4 billion features and takes no new ones");
     if (rc != 0)
         return rc;
+    assert(m->new_count < m->new_room);
     m->foreseen_count += p->is_foreseen;
     m->fresh[m->new_count++] =
         (struct nb_fresh){.row = *row,
@@ -157,21 +156,33 @@ static bool is_behind_known(const struct nb_stage *s, uint32_t row)
     return known == 0 || s->change->delta.add.counts[known - 1].row < row;
 }
 
-/* Those that have rows by now. They are sorted apart: in the bag the group keeps until its commit
+/* Where the places of those of the others are listed that get rows. */
+static uint32_t *new_places(const struct nb_stage *s)
+{
+    return s->memory->rows + s->change->other_count * 2;
+}
+
+/* Those that have rows by now; the places of those that do not are listed, *fresh of them: which
+ * are which cannot be foreseen. They are sorted apart: in the bag the group keeps until its commit
  * there need be no room for that. */
-static int take_found(struct nb_stage *s)
+static int take_found(struct nb_stage *s, size_t *fresh)
 {
     const struct nb_submitted *change = s->change;
     struct nb_staging *m = s->memory;
     size_t count = 0;
+    *fresh = 0;
     if (change->other_count == 0)
         return 0;
     if (nb_array_reserve(&m->found, &m->found_room, change->other_count * 2, sizeof *m->found) != 0)
         return NB_NO_MEMORY;
+    uint32_t *places = new_places(s);
     for (size_t i = 0; i < change->other_count; i++) {
+        bool is_found = m->rows[i] != NB_NO_ROW;
         m->found[count] =
             (struct nb_row_count){.row = m->rows[i], .count = change->others[i].count};
-        count += m->rows[i] != NB_NO_ROW;
+        places[*fresh] = (uint32_t)i;
+        count += is_found;
+        *fresh += !is_found;
     }
     nb_row_counts_sort(m->found, count, m->found + change->other_count);
     if (count > 0 && !is_behind_known(s, m->found[0].row) && put_aside(s) != 0)
@@ -180,30 +191,25 @@ static int take_found(struct nb_stage *s)
     return 0;
 }
 
-/* Asks for what the row of one of the others will need, if it is to be new. */
-static void expect(const struct nb_stage *s, size_t i)
+/* The others, `count` of them, get rows: mostly behind all that there were, and so in order. */
+static int take_new(struct nb_stage *s, size_t count)
 {
-    if (i < s->change->other_count && s->memory->rows[i] == NB_NO_ROW)
-        nb_model_expect(s->live->counts, s->change->others[i].id);
-}
-
-/* The others get rows: mostly behind all that there were, and so in order. */
-static int take_new(struct nb_stage *s)
-{
-    const struct nb_submitted *change = s->change;
     enum { AHEAD = 16 };
+    const struct nb_pending *others = s->change->others;
+    const uint32_t *places = new_places(s);
+    struct nb_staging *m = s->memory;
     uint32_t row = 0;
-    int rc = 0;
-    for (size_t i = 0; i < change->other_count; i++) {
-        expect(s, i + AHEAD);
-        if (s->memory->rows[i] != NB_NO_ROW)
-            continue;
-        rc = new_row(s, &change->others[i], &row);
+    if (nb_array_reserve(&m->fresh, &m->new_room, m->new_count + count, sizeof *m->fresh) != 0)
+        return NB_NO_MEMORY;
+    for (size_t k = 0; k < count; k++) {
+        if (k + AHEAD < count)
+            nb_model_expect(s->live->counts, others[places[k + AHEAD]].id);
+        int rc = new_row(s, &others[places[k]], &row);
         if (rc != 0 || s->refused)
             return rc;
-        add(s, row, change->others[i].count);
+        add(s, row, others[places[k]].count);
     }
-    if (s->memory->new_count == 0 || s->memory->fresh[0].row >= s->rows_before)
+    if (m->new_count == 0 || m->fresh[0].row >= s->rows_before)
         return 0;
     if (put_aside(s) != 0)
         return NB_NO_MEMORY;
@@ -222,14 +228,15 @@ static int encode_bag(struct nb_stage *s)
 
 int nb_stage_find_rows(struct nb_stage *s)
 {
+    size_t fresh;
     int rc = take_known(s);
     if (rc == 0 && !s->refused)
         rc = look_up_others(s);
     if (rc != 0 || s->refused)
         return rc;
-    rc = take_found(s);
+    rc = take_found(s, &fresh);
     if (rc == 0)
-        rc = take_new(s);
+        rc = take_new(s, fresh);
     s->item->batch->naming.names = nb_names_of(s->live->counts);
     return rc != 0 || s->refused ? rc : encode_bag(s);
 }
