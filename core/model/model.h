@@ -150,6 +150,10 @@ void nb_model_find_again(const struct nb_model *model, const struct nb_feature *
 /* How many rows have lost their features so far, because they were dropped or taken back: where it
  * is the same as when a row was found, the row is still that of its feature. */
 uint64_t nb_model_lost_rows(const struct nb_model *model);
+/* Grows with every row that gets an id, after look-ups find it. It is to be read before a look-up:
+ * as long as it is the same, and no rows are lost, no feature has got a row that the look-up did
+ * not see, though rows are given while others look up. Needs no lock. */
+uint64_t nb_model_named_rows(const struct nb_model *model);
 /* Takes back the rows from `rows` on, newest first; they must have no counts. */
 void nb_model_truncate(struct nb_model *model, uint32_t rows);
 

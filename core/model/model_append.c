@@ -151,6 +151,7 @@ int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row)
     *nb_model_packed(model, count) = (struct nb_packed_row){.id = id};
     atomic_store_explicit(&model->row_count, count + 1, memory_order_release);
     nb_index_insert(&model->index, id, count);
+    nb_model_note_named(model);
     expect_growth(model);
     *row = count;
     return 0;

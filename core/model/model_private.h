@@ -37,9 +37,10 @@ struct nb_model {
     struct nb_cell_pool pool;
     uint32_t *dropped; /* owned: a stack of rows; those that were taken stay above its top */
     uint32_t dropped_count;
-    uint64_t renames;       /* see nb_model_renames */
-    uint64_t lost_rows;     /* see nb_model_lost_rows */
-    uint32_t dropped_short; /* so many at the bottom are in short runs */
+    uint64_t renames;                /* see nb_model_renames */
+    uint64_t lost_rows;              /* see nb_model_lost_rows */
+    atomic_uint_fast64_t named_rows; /* see nb_model_named_rows */
+    uint32_t dropped_short;          /* so many at the bottom are in short runs */
     size_t dropped_room;
     struct nb_label **labels; /* owned, by number */
     uint32_t *sorted;         /* owned; the numbers by name */
@@ -120,6 +121,12 @@ static inline struct nb_found nb_model_step_cells(const struct nb_model *model,
     else
         nb_model_read_cells(model, known->rows + start, step, own->cells);
     return (struct nb_found){known == NULL ? own->rows : known->rows + start, own->cells};
+}
+
+/* A row has got an id, and is in the index. */
+static inline void nb_model_note_named(struct nb_model *model)
+{
+    atomic_store_explicit(&model->named_rows, model->named_rows + 1, memory_order_release);
 }
 
 /* The id of a row, or of those from it on, is about to change: a thread that reads it to make a

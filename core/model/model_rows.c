@@ -27,6 +27,11 @@ uint64_t nb_model_lost_rows(const struct nb_model *model)
     return model->lost_rows;
 }
 
+uint64_t nb_model_named_rows(const struct nb_model *model)
+{
+    return atomic_load_explicit(&model->named_rows, memory_order_acquire);
+}
+
 void nb_model_truncate(struct nb_model *model, uint32_t rows)
 {
     nb_model_spare_growth(model, rows);
@@ -120,6 +125,7 @@ int nb_model_name_row(struct nb_model *model, uint32_t row, uint64_t id)
     model->renames++;
     r->id = id;
     nb_index_insert(&model->index, id, row);
+    nb_model_note_named(model);
     nb_model_unlock(model);
     return 0;
 }

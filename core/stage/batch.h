@@ -52,7 +52,7 @@ struct nb_submitted {
     size_t known_count;
     struct nb_bag_beginning known_bag; /* as the bag begins, if no row is lost */
     uint64_t lost_rows;
-    uint64_t names;            /* nb_names_of the model at that time */
+    uint64_t names;            /* nb_model_named_rows before that time */
     struct nb_pending *others; /* owned */
     size_t other_count;
     struct nb_buffer texts;
@@ -107,7 +107,7 @@ struct nb_job {
 struct nb_naming {
     bool has_begun;
     bool is_mixed;   /* others have, or rows were lost */
-    uint64_t before; /* nb_names_of the model when the changes were looked up, and ... */
+    uint64_t before; /* nb_model_named_rows when the changes were looked up, and ... */
     uint64_t names;  /* ... after the last of them */
 };
 
@@ -129,12 +129,6 @@ struct nb_batch {
     struct nb_naming naming;  /* the writer's */
     struct nb_batch *carried; /* owned, a list: batches that its receipts borrow from */
 };
-
-/* How many features have rows. Unless rows are lost, it grows with each that gets one. */
-static inline uint64_t nb_names_of(const struct nb_model *model)
-{
-    return (uint64_t)nb_model_rows(model) - nb_model_dropped_rows(model);
-}
 
 /* How many features the document of a change has. */
 static inline size_t nb_submitted_size(const struct nb_submitted *change)

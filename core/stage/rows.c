@@ -97,7 +97,7 @@ static bool is_alone(const struct nb_stage *s)
     if (!naming->has_begun)
         *naming = (struct nb_naming){true, false, change->names, change->names};
     naming->is_mixed = naming->is_mixed || change->names != naming->before ||
-                       nb_names_of(s->live->counts) != naming->names ||
+                       nb_model_named_rows(s->live->counts) != naming->names ||
                        nb_model_lost_rows(s->live->counts) != change->lost_rows;
     return !naming->is_mixed;
 }
@@ -237,7 +237,7 @@ int nb_stage_find_rows(struct nb_stage *s)
     rc = take_found(s, &fresh);
     if (rc == 0)
         rc = take_new(s, fresh);
-    s->item->batch->naming.names = nb_names_of(s->live->counts);
+    s->item->batch->naming.names = nb_model_named_rows(s->live->counts);
     return rc != 0 || s->refused ? rc : encode_bag(s);
 }
 

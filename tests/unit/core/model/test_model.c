@@ -148,6 +148,25 @@ START_TEST(dropped_rows_have_no_features)
 }
 END_TEST
 
+START_TEST(rows_that_get_ids_are_counted)
+{
+    struct nb_model *m = nb_model_new();
+    uint32_t row;
+    ck_assert_uint_eq(nb_model_named_rows(m), 0);
+    append(m, word_id(0, 1));
+    append(m, word_id(0, 2));
+    ck_assert_uint_eq(nb_model_named_rows(m), 2);
+    ck_assert_int_eq(nb_model_drop_row(m, 0), 0);
+    ck_assert_uint_eq(nb_model_named_rows(m), 2);
+    ck_assert_int_eq(nb_model_add_row(m, word_id(0, 3), &row), 0);
+    ck_assert_uint_eq(nb_model_named_rows(m), 3);
+    nb_model_truncate(m, 1);
+    append(m, word_id(0, 4)); /* as many rows as before, and others */
+    ck_assert_uint_eq(nb_model_named_rows(m), 4);
+    nb_model_free(&m);
+}
+END_TEST
+
 START_TEST(truncated_rows_are_gone_and_come_back)
 {
     random_seed(5);
@@ -1251,6 +1270,7 @@ int main(void)
     tcase_add_test(rows, truncated_rows_are_gone_and_come_back);
     tcase_add_test(rows, dropped_rows_are_taken_again);
     tcase_add_test(rows, rows_of_long_runs_are_taken_first);
+    tcase_add_test(rows, rows_that_get_ids_are_counted);
     tcase_add_test(rows, a_reserved_index_does_not_grow);
     tcase_add_test(rows, an_index_is_made_ahead);
     tcase_add_loop_test(rows, an_index_that_is_made_ahead_is_given_up, 0, 3);
