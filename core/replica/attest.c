@@ -5,6 +5,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/key.h"
+#include "core/base/random.h"
 #include "core/live/state.h"
 #include "core/replica/operation.h"
 #include "core/replica/replica_state.h"
@@ -14,11 +15,20 @@ enum {
     WINDOW = 1024,         /* and that are read at least: the leader may have changed */
     AT_START = 4 * WINDOW, /* that are read at most before a node begins to follow */
 };
-/* Nanoseconds: before others are told; most, before that is tried again; and for how long it is
- * known who is right, since one that is not may have sent many messages. */
+/* Nanoseconds: before others are told, to which a turn below as much is added; the longest turn of
+ * the second one; most, before that is tried again; and for how long it is known who is right,
+ * since one that is not may have sent many messages. */
 static const uint64_t QUIET = UINT64_C(500000000);
+static const uint64_t SECOND_TURN = UINT64_C(200000000);
 static const uint64_t AGAIN_MOST = UINT64_C(8000000000);
 static const uint64_t VERIFIED_FOR = UINT64_C(5000000000);
+
+/* Below `most`, another one for each node and place: who comes first speaks for the others. */
+static uint64_t turn_of(const struct nb_replica *r, uint64_t most)
+{
+    struct nb_random random = nb_random_of(r->settings.member, r->news);
+    return nb_random_below(&random, most);
+}
 
 void nb_attest_begin(struct nb_replica *r)
 {
@@ -143,7 +153,7 @@ static void agree(struct nb_replica *r, const struct nb_witness *w)
         (r->attested == 1 && r->attested_by[0] == w->member))
         return;
     r->attested_by[r->attested++] = w->member;
-    r->attest_at = nb_clock_monotonic(); /* the second one follows the first at once */
+    r->attest_at = nb_clock_monotonic() + turn_of(r, SECOND_TURN);
 }
 
 /* Says that a sender is wrong, once. */
@@ -196,14 +206,18 @@ void nb_attest_note(struct nb_replica *r, uint64_t position, bool news)
     r->news = position;
     r->attested = 0;
     r->attest_wait = QUIET;
-    r->attest_at = nb_clock_monotonic() + QUIET;
+    r->attest_at = nb_clock_monotonic() + QUIET + turn_of(r, QUIET);
 }
 
-/* All nodes that were given the same make the same id, so that one of their messages is taken. */
-static void make_id(const struct nb_replica *r, const struct nb_witness *w,
+/* Each message has an id of its own, also one that is sent again. With the same id for all nodes
+ * the stream would take one of them. But a node that comes to the same place minutes later would
+ * use an id that some NATS servers know for a duplicate and others, which forget it at another
+ * time, do not: then their copies differ. */
+static void make_id(const struct nb_replica *r, const struct nb_witness *w, uint64_t now,
                     char id[NB_CONTENT_ID_LENGTH + 1])
 {
-    const uint64_t all[] = {htole64(w->position), htole64(w->chain), htole64(r->attested)};
+    const uint64_t all[] = {htole64(w->position), htole64(w->chain), htole64(w->member),
+                            htole64(now)};
     nb_key_content_id(&r->engine->key, 0xFD, (const char *)all, sizeof all, id);
 }
 
@@ -220,7 +234,7 @@ void nb_attest_tick(struct nb_replica *r, uint64_t now)
         atomic_load(&r->is_astray) || !nb_chain_at(&r->chain, w.position, &w.chain))
         return;
     char id[NB_CONTENT_ID_LENGTH + 1];
-    make_id(r, &w, id);
+    make_id(r, &w, now, id);
     if (nb_operation_write(&o, &message) == 0)
         (void)r->settings.publish(r->settings.user, id, &w, nb_buffer_string(&message), NULL);
     nb_buffer_deinit(&message);

@@ -3,8 +3,8 @@
  * Whether this node was given what the others were (chain.h). What comes from another node is
  * compared before it is applied; where the chains differ, the leader of the stream says who is
  * right: who is not must not follow any further. While nobody publishes, nodes tell their chains by
- * messages that change nothing, two for all that was changed before, however many nodes there are.
- * On the follower's thread.
+ * messages that change nothing, two for all that was changed before, or some more: each node waits
+ * for a time of its own, unless others have told theirs. On the follower's thread.
  */
 #ifndef NB_CORE_REPLICA_ATTEST_H
 #define NB_CORE_REPLICA_ATTEST_H

@@ -52,6 +52,7 @@ struct stream {
     atomic_bool leads;     /* that one does */
     atomic_bool is_silent; /* it takes messages and acknowledges none */
     atomic_uint displaced; /* so many positions further on than it has them */
+    atomic_uint known;     /* messages that came with an id that it has */
 };
 
 static int put_message(struct stream *s, const char *id, const struct nb_witness *witness,
@@ -63,6 +64,7 @@ static int put_message(struct stream *s, const char *id, const struct nb_witness
     bool is_known = false;
     for (size_t i = s->count > 200 ? s->count - 200 : 0; i < s->count; i++)
         is_known |= strcmp(s->messages[i].id, id) == 0;
+    atomic_fetch_add(&s->known, is_known);
     if (!is_known) {
         must(nb_array_reserve(&s->messages, &s->room, s->count + 1, sizeof *s->messages) == 0);
         struct message *m = &s->messages[s->count++];
@@ -128,6 +130,7 @@ struct lane {
 struct node {
     uint64_t member;
     atomic_bool is_misled; /* it is given what that one server has */
+    atomic_uint sees;      /* it is given so many messages, and no more yet; 0: all */
     atomic_bool is_astray; /* and has found out; `error` is of then */
     struct nb_error error;
     atomic_uint warnings;
@@ -201,6 +204,12 @@ static void warn(void *user, const struct nb_error *why)
     atomic_fetch_add(&l->node->warnings, 1);
 }
 
+static uint64_t end_of(const struct lane *l)
+{
+    uint64_t length = length_of(l->stream), sees = atomic_load(&l->node->sees);
+    return sees > 0 && sees < length ? sees : length;
+}
+
 static void *follow(void *argument)
 {
     struct lane *l = argument;
@@ -208,7 +217,7 @@ static void *follow(void *argument)
     uint64_t at = nb_replica_applied(l->replica) + 1;
     while (!atomic_load(&n->stops)) {
         atomic_store(&l->agreed, l->replica->link.agreed);
-        if (at > length_of(l->stream) || atomic_load(&n->is_astray)) {
+        if (at > end_of(l) || atomic_load(&n->is_astray)) {
             nb_replica_tick(l->replica);
             usleep(200);
             continue;
@@ -1110,6 +1119,31 @@ START_TEST(a_stream_is_made_twice)
 }
 END_TEST
 
+/* Servers of the stream may not agree which ids they know: no node uses one that was used before,
+ * also when it comes to the same place later, with an empty store. */
+START_TEST(what_nodes_tell_has_ids_of_its_own)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    struct node *n = &a.nodes[NODES - 1];
+    mislead(&a, UINT64_MAX);
+    ck_assert_uint_gt(train_one(&a.nodes[0], "one"), 0);
+    wait_until_agreed(&a, 1);
+    usleep(1500000); /* all have had their turn */
+    stop(n);
+    test_folder_remove(n->directory);
+    atomic_store(&n->sees, 1);
+    size_t before = length_of(&a.stream);
+    ck_assert_uint_ge(before, 3);
+    start(n);
+    while (length_of(&a.stream) == before && atomic_load(&a.stream.known) == 0)
+        usleep(500);
+    atomic_store(&n->sees, 0);
+    ck_assert_uint_eq(atomic_load(&a.stream.known), 0);
+    end(&a);
+}
+END_TEST
+
 /* What it publishes before it has found out does not mislead the others. */
 START_TEST(a_misled_node_publishes)
 {
@@ -1361,6 +1395,7 @@ int main(void)
     tcase_add_test(t, misled_nodes_that_agree_find_out_when_they_start);
     tcase_add_test(t, misled_nodes_that_agree_find_out_late);
     tcase_add_test(t, a_misled_node_publishes);
+    tcase_add_test(t, what_nodes_tell_has_ids_of_its_own);
     tcase_add_test(t, the_others_find_out);
     tcase_add_test(t, what_was_queued_is_made_once);
     tcase_add_test(t, the_part_stays);
