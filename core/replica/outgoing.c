@@ -169,7 +169,7 @@ static int ask(void *user, const struct nb_errand *errand, struct nb_errand_done
 
 /* ---- what the writer finds due --------------------------------------------------------------- */
 
-/* The id of what all nodes find: made from what it is. */
+/* The id of what all nodes find: made from what it is, and when. */
 static int propose_message(struct nb_replica *r, struct nb_string name, uint64_t what, uint64_t of,
                            const struct nb_buffer *message)
 {
@@ -179,6 +179,7 @@ static int propose_message(struct nb_replica *r, struct nb_string name, uint64_t
     nb_pack_string(&w, name);
     nb_pack_varint(&w, what);
     nb_pack_varint(&w, of);
+    nb_pack_varint(&w, (uint64_t)(nb_clock_now() / r->settings.same_for));
     if (w.code == 0) {
         nb_key_content_id(&r->engine->key, 0xFF, content.bytes, content.length, id);
         w.code = nb_outgoing_publish(r, id, message, NULL);

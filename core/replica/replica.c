@@ -255,7 +255,7 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
                    struct nb_string stream, uint64_t created, uint64_t last,
                    struct nb_replica **replica, struct nb_error *error)
 {
-    assert(settings->stream < engine->settings.streams);
+    assert(settings->stream < engine->settings.streams && settings->same_for > 0);
     if (stream.length == 0 || stream.length > NB_STREAM_NAME_MOST)
         return nb_error_set(error, NB_UNUSABLE, "[cluster] stream: 1 to %d bytes",
                             NB_STREAM_NAME_MOST);

@@ -39,6 +39,9 @@ struct nb_replica_settings {
     uint64_t member;        /* of struct nb_witness */
     struct nb_queue *queue; /* borrowed; NULL: what cannot be published is refused */
     uint64_t patience;      /* nanoseconds that a client waits for its change to come back */
+    /* Milliseconds, above 0, in which nodes that find the same publish it with the same id: much
+     * less than the stream knows ids, since its servers forget them at different times. */
+    int64_t same_for;
 };
 
 #endif

@@ -96,7 +96,7 @@ static int make_replica(struct nb_lane *l, const struct nb_stream_state *state,
                         struct nb_error *error)
 {
     int64_t most = natsConnection_GetMaxPayload(l->stream.connection);
-    enum { HEADERS = 512 };
+    enum { HEADERS = 512, SAME_MILLISECONDS = 30000 };
     const struct nb_replica_settings settings = {
         .publish = nb_publish,
         .hash_at = hash_at,
@@ -109,7 +109,8 @@ static int make_replica(struct nb_lane *l, const struct nb_stream_state *state,
         .queue = l->nodes->queue,
         .message_most = most > HEADERS ? (size_t)most - HEADERS : 0,
         .member = member_of(l->nodes->config),
-        .patience = l->nodes->config->cluster_patience * UINT64_C(1000000000)};
+        .patience = l->nodes->config->cluster_patience * UINT64_C(1000000000),
+        .same_for = SAME_MILLISECONDS};
     struct nb_replica *replica = NULL;
     int rc =
         nb_replica_new(l->nodes->engine, &settings, nb_string_of(l->nodes->config->cluster_stream),

@@ -32,6 +32,7 @@ enum {
     STEPS = 40,
     BATCHES = 4,
     CHANGES = 6,
+    LOST_IDS = 32,
     HISTORIES_DEFAULT = 25,
 };
 
@@ -52,8 +53,19 @@ struct stream {
     atomic_bool leads;     /* that one does */
     atomic_bool is_silent; /* it takes messages and acknowledges none */
     atomic_uint displaced; /* so many positions further on than it has them */
-    atomic_uint known;     /* messages that came with an id that it has */
+    atomic_uint known;     /* messages that came with an id that it has, or has lost */
+    atomic_bool loses;     /* what nodes publish by themselves */
+    size_t lost;           /* so many ids, of which the last are: */
+    char lost_ids[LOST_IDS][64];
 };
+
+/* With the lock held. */
+static void lose(struct stream *s, const char *id)
+{
+    for (size_t i = 0; i < s->lost && i < LOST_IDS; i++)
+        atomic_fetch_add(&s->known, strcmp(s->lost_ids[i], id) == 0);
+    snprintf(s->lost_ids[s->lost++ % LOST_IDS], sizeof s->lost_ids[0], "%s", id);
+}
 
 static int put_message(struct stream *s, const char *id, const struct nb_witness *witness,
                        struct nb_string message, struct nb_error *error)
@@ -61,11 +73,14 @@ static int put_message(struct stream *s, const char *id, const struct nb_witness
     if (atomic_load(&s->is_away))
         return nb_error_set(error, NB_STOPPING, "the stream is away");
     pthread_mutex_lock(&s->lock);
+    bool is_lost = atomic_load(&s->loses) && strchr(id, '-') == NULL;
+    if (is_lost)
+        lose(s, id);
     bool is_known = false;
     for (size_t i = s->count > 200 ? s->count - 200 : 0; i < s->count; i++)
         is_known |= strcmp(s->messages[i].id, id) == 0;
     atomic_fetch_add(&s->known, is_known);
-    if (!is_known) {
+    if (!is_known && !is_lost) {
         must(nb_array_reserve(&s->messages, &s->room, s->count + 1, sizeof *s->messages) == 0);
         struct message *m = &s->messages[s->count++];
         *m = (struct message){.id = "", .witness = *witness};
@@ -272,7 +287,8 @@ static int open_node(struct node *n, uint64_t created, struct nb_error *error)
                                                 .matches = begins,
                                                 .member = n->member,
                                                 .message_most = 1 << 20,
-                                                .patience = UINT64_C(20000000000)};
+                                                .patience = UINT64_C(20000000000),
+                                                .same_for = 200};
         *l = (struct lane){.node = n, .which = i, .stream = &n->stream[i]};
         rc = nb_replica_new(n->engine, &how, string_at("bayesd"), created, length_of(l->stream),
                             &l->replica, error);
@@ -1144,6 +1160,45 @@ START_TEST(what_nodes_tell_has_ids_of_its_own)
 }
 END_TEST
 
+/* What they find is published by all of them, and again while it does not come back. */
+START_TEST(what_nodes_find_has_ids_of_its_time)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    struct node *n = &a.nodes[0];
+    struct nb_settings settings;
+    bool created;
+    mislead(&a, UINT64_MAX);
+    for (size_t i = 1; i < NODES; i++)
+        stop(&a.nodes[i]);
+    nb_settings_init(&settings, NB_PRESET_TEXT);
+    settings.max_documents = 2;
+    ck_assert_int_eq(nb_engine_put_model(n->engine, string_at("a"), &settings, false, string_at(""),
+                                         &created, NULL),
+                     0);
+    nb_settings_deinit(&settings);
+    atomic_store(&a.stream.loses, true);
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_uint_gt(train_one(n, (const char *[]){"one", "two", "three", "four"}[i]), 0);
+    usleep(300000); /* from now on the writer looks once a second */
+    pthread_mutex_lock(&a.stream.lock);
+    a.stream.lost = 0;
+    atomic_store(&a.stream.known, 0);
+    pthread_mutex_unlock(&a.stream.lock);
+    for (size_t lost = 0; lost < 12;) {
+        usleep(10000);
+        pthread_mutex_lock(&a.stream.lock);
+        lost = a.stream.lost;
+        pthread_mutex_unlock(&a.stream.lock);
+    }
+    ck_assert_uint_eq(atomic_load(&a.stream.known), 0);
+    atomic_store(&a.stream.loses, false);
+    for (size_t i = 1; i < NODES; i++)
+        start(&a.nodes[i]);
+    end(&a);
+}
+END_TEST
+
 /* What it publishes before it has found out does not mislead the others. */
 START_TEST(a_misled_node_publishes)
 {
@@ -1396,6 +1451,7 @@ int main(void)
     tcase_add_test(t, misled_nodes_that_agree_find_out_late);
     tcase_add_test(t, a_misled_node_publishes);
     tcase_add_test(t, what_nodes_tell_has_ids_of_its_own);
+    tcase_add_test(t, what_nodes_find_has_ids_of_its_time);
     tcase_add_test(t, the_others_find_out);
     tcase_add_test(t, what_was_queued_is_made_once);
     tcase_add_test(t, the_part_stays);
