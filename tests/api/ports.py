@@ -3,7 +3,8 @@
 
 The kernel gives ports of net.ipv4.ip_local_port_range to outgoing connections and to whoever asks for any: one that is
 free now may be taken a moment later, and one whose server restarts may be taken meanwhile. The ports of here lie outside
-of that range. Each is this program's until it ends, so that test programs that run side by side get different ones.
+of that range. Each is this program's until it ends, or gives all of them back, so that test programs that run side by
+side get different ones.
 """
 import errno
 import random
@@ -48,6 +49,12 @@ def free_port():
         if _is_ours(port) and not _is_taken(port):
             return port
     raise AssertionError("no port is free")
+
+
+def give_back():
+    """For a program that has stopped all its servers: a port costs it a descriptor."""
+    while _kept:
+        _kept.pop().close()
 
 
 if __name__ == "__main__":

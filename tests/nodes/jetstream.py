@@ -101,10 +101,15 @@ class Connection:
         self.socket.settimeout(self.seconds)
         self.socket.sendall(data)
 
+    def _is_readable(self, seconds):
+        readable = select.poll()
+        readable.register(self.socket, select.POLLIN)
+        return bool(readable.poll(seconds * 1000))
+
     def _fill(self, deadline):
         left = deadline - time.monotonic()
         has_some = isinstance(self.socket, ssl.SSLSocket) and self.socket.pending()
-        if left <= 0 or not has_some and not select.select([self.socket], [], [], left)[0]:
+        if left <= 0 or not has_some and not self._is_readable(left):
             raise TimeoutError("nothing from nats-server")
         data = self.socket.recv(1 << 18)
         if not data:

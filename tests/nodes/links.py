@@ -238,6 +238,9 @@ class Network(threading.Thread):
         self.over = True
         self.wake()
         self.join(10)
+        if not self.is_alive():
+            os.close(self.wake_read)
+            os.close(self.wake_write)
 
     def wake(self):
         os.write(self.wake_write, b"x")
