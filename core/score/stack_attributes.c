@@ -187,17 +187,17 @@ static void add_to_x(const struct nb_stack_pass *p, uint32_t place, unsigned e, 
 }
 
 /* The value's u, and its share in the twin. */
-static double weight_in_twin(const struct nb_stack_inputs *in, const struct nb_stack_value *value)
+static double weight_in_twin(const struct nb_stack_inputs *in, const struct nb_slots *slots,
+                             const struct nb_stack_value *value)
 {
-    return (double)nb_slots_at(in->evidence->slots, value->id) *
-           nb_stack_attribute_share(in, value->place);
+    return (double)nb_slots_at(slots, value->id) * nb_stack_attribute_share(in, value->place);
 }
 
 /* The twin reads as the last expert does. Its column is that of the second of two labels. */
 static void add_to_twin(const struct nb_stack_pass *p, const struct nb_stack_value *value,
                         const double *r)
 {
-    double u = weight_in_twin(p->inputs, value);
+    double u = weight_in_twin(p->inputs, p->twin->slots, value);
     double *t = p->inputs->t;
     if (p->view->columns == 1) {
         t[1] -= u * r[0];
@@ -299,7 +299,7 @@ void nb_stack_attributes_twin_again(const struct nb_stack_inputs *in)
     assert(in->size == 2 && in->is_kept);
     for (size_t i = 0; a != NULL && i < a->size; i++)
         if (a->values[i].says && !nb_feature_is_number(a->values[i].id))
-            in->t[1] -= weight_in_twin(in, &a->values[i]) * a->r[i];
+            in->t[1] -= weight_in_twin(in, in->evidence->slots, &a->values[i]) * a->r[i];
 }
 
 double nb_stack_value_gradient(const struct nb_stack_inputs *inputs, size_t value)

@@ -314,6 +314,19 @@ START_TEST(leave_one_out_teaches_as_without_the_document)
 }
 END_TEST
 
+#define VALUE nb_feature_value_id(2, 4711)
+
+/* A value of an attribute, which one document of each label has. */
+static void add_value(struct fixture *f)
+{
+    struct nb_row_count value = {.count = 1};
+    ck_assert_int_eq(nb_model_append(f->model, VALUE, &value.row), 0);
+    for (uint32_t label = 0; label < 2; label++) {
+        ck_assert_int_eq(nb_model_add(f->model, label, &value, 1, 1, NULL), 0);
+        nb_model_add_documents(f->model, label, 1);
+    }
+}
+
 /* Learns a document as it is counted, but with the wrong label: the twin has something to learn. */
 static void mislead(struct fixture *f, const struct document *d)
 {
@@ -335,7 +348,7 @@ START_TEST(the_part_of_the_twin_is_computed_again)
     struct document d;
     uint32_t row;
     fixture_start(&f, 2, 23);
-    ck_assert_int_eq(nb_model_append(f.model, nb_feature_value_id(2, 4711), &row), 0);
+    ck_assert_int_eq(nb_model_append(f.model, VALUE, &row), 0);
     train(&f, 100);
     for (int i = 0; i < 20; i++) {
         make_document(&f, &d);
@@ -369,9 +382,12 @@ START_TEST(against_all_others_it_counts_too)
     struct document d;
     fixture_start(&f, label_counts[_i], 78);
     train(&f, 200);
+    add_value(&f);
     for (int i = 0; i < 20; i++) {
         double with = 0, without = 0;
         make_document(&f, &d);
+        if (i % 2 == 0 && d.size < SIZE_MOST)
+            d.bag[d.size++] = (struct nb_feature){VALUE, 1};
         score(&f, &d);
         for (int twin = 0; twin < 2; twin++) {
             f.weights->settings.twin = twin;
