@@ -125,6 +125,7 @@ class Node(Member):
     def __init__(self, name, binary, folder, site):
         super().__init__(name)
         self.port, self.site, self.peers, self.more = ports.free_port(), site, (), {}
+        self.is_stopping = False
         self.key = os.path.join(folder, "cluster.key")
         with open(self.key, "w", encoding="ascii", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write(CLUSTER_KEY + "\n")
@@ -165,7 +166,11 @@ class Node(Member):
         self.daemon.kill()
 
     def stop(self):
-        self.daemon.stop(seconds=30)
+        self.is_stopping = True
+        try:
+            self.daemon.stop(seconds=30)
+        finally:
+            self.is_stopping = False
 
     def empty(self):
         shutil.rmtree(self.daemon.data, ignore_errors=True)
