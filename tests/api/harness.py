@@ -332,6 +332,8 @@ class Daemon:
         return self.process.pid
 
     def output(self):
+        if self.process is not None and not self.running():
+            self._reader.join(patience(5))  # it may not have read yet what was said last
         return "\n".join(self.lines[-200:])
 
     def running(self):

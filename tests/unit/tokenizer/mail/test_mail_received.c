@@ -18,7 +18,8 @@ static void listing(struct nb_string value, struct nb_buffer *out)
     struct nb_tokenizing t = {&key, &settings, &limits, &bag, .tokens_left = limits.tokens};
     char *copy = malloc(value.length + 1);
     ck_assert_ptr_nonnull(copy);
-    memcpy(copy + 1, value.bytes, value.length);
+    if (value.length > 0)
+        memcpy(copy + 1, value.bytes, value.length);
     nb_bag_reset(&bag);
     ck_assert_int_eq(nb_mail_received(&t, (struct nb_string){copy + 1, value.length}), 0);
     free(copy);
