@@ -16,6 +16,7 @@
 
 /* Before the oldest is published again though nobody has said what became of it. */
 static const uint64_t AGAIN_AFTER = UINT64_C(10000000000);
+enum { DIGITS_MOST = 16 /* of an entry in an id */ };
 
 struct nb_queue {
     struct nb_engine *engine;
@@ -113,10 +114,15 @@ void nb_queue_submit(struct nb_queue *q, struct nb_batch *batch,
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
-static void write_id(const struct nb_queue *q, uint64_t entry, char id[NB_MESSAGE_ID_MOST])
+/* The id says which entry it is. How many zeros it has says when it was published: an entry that
+ * has waited for long must not have an id that some servers of the stream still know and others do
+ * not any more (same_for in replica_settings.h). */
+static void write_id(const struct nb_queue *q, uint64_t entry, int64_t same_for,
+                     char id[NB_MESSAGE_ID_MOST])
 {
-    (void)snprintf(id, NB_MESSAGE_ID_MOST, "q%016" PRIx64 "-%" PRIx64,
-                   nb_outbox_identity(q->outbox), entry);
+    int digits = 1 + (int)(nb_clock_now() / same_for % DIGITS_MOST);
+    (void)snprintf(id, NB_MESSAGE_ID_MOST, "q%016" PRIx64 "-%0*" PRIx64,
+                   nb_outbox_identity(q->outbox), digits, entry);
 }
 
 void nb_queue_read_id(const char *id, struct nb_relayed *relayed)
@@ -157,7 +163,7 @@ static unsigned stream_of(const struct nb_queue *q, const struct nb_buffer *mess
     return nb_relay_stream(model, q->engine->settings.streams);
 }
 
-void nb_queue_go_on(struct nb_queue *q, unsigned which, nb_queue_publish *publish,
+void nb_queue_go_on(struct nb_queue *q, unsigned which, int64_t same_for, nb_queue_publish *publish,
                     struct nb_replica *replica)
 {
     struct nb_buffer message = {0};
@@ -169,7 +175,7 @@ void nb_queue_go_on(struct nb_queue *q, unsigned which, nb_queue_publish *publis
         return;
     int rc = nb_outbox_first(q->outbox, &entry, &message, &why);
     if (rc == 0 && entry != 0 && stream_of(q, &message) == which && takes_turn(q, entry)) {
-        write_id(q, entry, id);
+        write_id(q, entry, same_for, id);
         rc = publish(replica, id, &message, &why);
         if (rc != 0)
             forget_turn(q);

@@ -61,12 +61,13 @@ void nb_queue_submit(struct nb_queue *queue, struct nb_batch *batch,
 void nb_queue_read_id(const char *id, struct nb_relayed *relayed);
 /* A message was delivered: if it is this node's it waits no longer. */
 void nb_queue_delivered(struct nb_queue *queue, const struct nb_relayed *relayed);
-/* Publishes the oldest, if it is for this stream, unless it is on its way. The stream's follower's
+/* Publishes the oldest, if it is for this stream, unless it is on its way; with the id that it had
+ * before if it was published less than about `same_for` milliseconds ago. The stream's follower's
  * thread. */
 typedef int nb_queue_publish(struct nb_replica *replica, const char *id,
                              const struct nb_buffer *message, struct nb_error *error);
-void nb_queue_go_on(struct nb_queue *queue, unsigned which, nb_queue_publish *publish,
-                    struct nb_replica *replica);
+void nb_queue_go_on(struct nb_queue *queue, unsigned which, int64_t same_for,
+                    nb_queue_publish *publish, struct nb_replica *replica);
 /* The message of this id was not taken: it is published again. */
 void nb_queue_refused(struct nb_queue *queue, const char *id);
 /* The change was not made: why. */

@@ -117,7 +117,8 @@ int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct
     if (differs) /* who sent it is to find out, also when the stream does not get quiet */
         nb_attest_answer(r);
     nb_queue_delivered(r->settings.queue, &here);
-    nb_queue_go_on(r->settings.queue, r->settings.stream, nb_outgoing_publish, r);
+    nb_queue_go_on(r->settings.queue, r->settings.stream, r->settings.same_for, nb_outgoing_publish,
+                   r);
     return 0;
 }
 
@@ -134,7 +135,8 @@ void nb_replica_tick(struct nb_replica *r)
         atomic_store(&r->is_doubted, true);
     nb_answer_expire(r, atomic_load(&r->is_astray) ? UINT64_MAX : now, &why);
     nb_attest_tick(r, now);
-    nb_queue_go_on(r->settings.queue, r->settings.stream, nb_outgoing_publish, r);
+    nb_queue_go_on(r->settings.queue, r->settings.stream, r->settings.same_for, nb_outgoing_publish,
+                   r);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
