@@ -76,6 +76,15 @@ export class Tab {
     await button.evaluate((one) => one.click());
   }
 
+  // What is found is clicked at once: a page that is being drawn anew may replace it.
+  async click(selector) {
+    await this.page.waitForFunction((one) => {
+      const found = document.querySelector(one);
+      found?.click();
+      return Boolean(found);
+    }, {}, selector);
+  }
+
   // Drags these files over the middle of an element, and drops them there unless `isOnlyOver`.
   async drag(selector, files, isOnlyOver = false) {
     const {x, y} = await this.page.$eval(selector, (element) => {

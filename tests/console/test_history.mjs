@@ -45,7 +45,7 @@ export async function verdicts_are_filtered_and_opened(api) {
   await tab.press("Show");
   await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
   equal(await rows(tab), ["Hello"], "filtered");
-  await tab.page.click('button[aria-label="Why: Hello"]');
+  await tab.click('button[aria-label="Why: Hello"]');
   await tab.sees("h2", "Why: Hello");
   await tab.sees(".bars", "Words");
   await tab.looksRight("history-why");
@@ -59,10 +59,10 @@ export async function one_click_puts_it_right(api) {
   const tab = await api.tab(daemon);
   await tab.go("history/sample");
   await tab.page.waitForSelector('button[aria-label="ham: Hello"]');
-  await tab.page.click('button[aria-label="ham: Hello"]');
+  await tab.click('button[aria-label="ham: Hello"]');
   await tab.sees(".notice.good", "Hello is ham now. Documents: ham 48, spam 47.");
   equal((await daemon.call("GET", "v1/models/sample/documents/mail-0")).label, "ham", "learned");
-  await tab.page.click('button[aria-label="spam: Hello"]');
+  await tab.click('button[aria-label="spam: Hello"]');
   await tab.sees(".notice.good", "spam 48");
   equal((await daemon.call("GET", "v1/models/sample/documents/mail-0")).label, "spam", "relabelled");
   const selects = await tab.page.$$eval("main select", (all) => all.map((one) => one.id));

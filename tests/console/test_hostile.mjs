@@ -129,7 +129,7 @@ export async function a_model_that_was_deleted_is_not_made_anew(api) {
   for (const [view, act] of [["model/sample/settings", async () => {
     await tab.write("#setting-min_count", "2");
     await tab.press("Save");
-  }], ["history/sample", () => tab.press("Keep the last 10,000")], ["model/sample/labels", () => tab.page.click('button[aria-label="Words of spam"]')],
+  }], ["history/sample", () => tab.press("Keep the last 10,000")], ["model/sample/labels", () => tab.click('button[aria-label="Words of spam"]')],
   ["model/sample/sample", () => tab.press("Draw")], ["model/sample/copies", () => tab.press("Export")]]) {
     await daemon.trainSample("sample");
     await tab.go("overview");

@@ -14,19 +14,19 @@ async function opened(api, part, options) {
 
 export async function labels_are_renamed_and_forgotten(api) {
   const {tab, labels} = await opened(api, "labels");
-  await tab.page.click('button[aria-label="Words of spam"]');
+  await tab.click('button[aria-label="Words of spam"]');
   await tab.sees("caption", "Most telling words for spam");
   await tab.looksRight("model");
-  await tab.page.click('button[aria-label="Rename spam"]');
+  await tab.click('button[aria-label="Rename spam"]');
   await tab.write(".field:last-of-type input, form.row input", "junk & <b>");
   await tab.press("Save the name");
   await tab.sees(".notice.good", "spam is junk & <b> now.");
   equal(Object.keys(await labels()).sort(), ["ham", "junk & <b>"], "labels");
-  await tab.page.click('button[aria-label="Forget junk & <b>"]');
+  await tab.click('button[aria-label="Forget junk & <b>"]');
   await tab.looksRight("model-question");
   await tab.press("Leave it", "dialog");
   equal((await labels())["junk & <b>"].documents, 47, "left as it is");
-  await tab.page.click('button[aria-label="Forget junk & <b>"]');
+  await tab.click('button[aria-label="Forget junk & <b>"]');
   await tab.sees("dialog p", "Forget all 47 documents");
   await tab.press("Forget junk & <b>", "dialog");
   await tab.sees(".notice.good", "are forgotten");
@@ -38,7 +38,7 @@ export async function a_label_is_merged_into_another(api) {
   await daemon.call("POST", "v1/models/sample/train?label=spma", "a mistyped label", {"Content-Type": "text/plain"});
   await tab.go("overview");
   await tab.go("model/sample/labels");
-  await tab.page.click('button[aria-label="Merge spma"]');
+  await tab.click('button[aria-label="Merge spma"]');
   const select = await tab.page.$$eval("form.row select", (all) => all.map((one) => one.id)[0]);
   await tab.page.select(`#${select}`, "spam");
   await tab.press("Merge them");
@@ -48,7 +48,7 @@ export async function a_label_is_merged_into_another(api) {
 
 export async function words_are_those_of_the_api(api) {
   const {daemon, tab} = await opened(api, "labels");
-  await tab.page.click('button[aria-label="Words of ham"]');
+  await tab.click('button[aria-label="Words of ham"]');
   await tab.sees("caption", "Most telling words for ham");
   const {tokens} = await daemon.call("GET", "v1/models/sample/vocabulary?label=ham&limit=40");
   const shown = await tab.page.$$eval(".scroll:last-of-type tbody th", (all) => all.map((one) => one.textContent));
@@ -130,7 +130,7 @@ export async function what_a_source_taught_is_taken_back(api) {
   await tab.go("overview");
   await tab.go("model/sample/sources");
   await tab.sees("tbody tr:nth-child(2) th", "<b>");
-  await tab.page.click('button[aria-label="Take back what mallory taught"]');
+  await tab.click('button[aria-label="Take back what mallory taught"]');
   await tab.sees("main", "1 document would be taken back");
   await tab.write("form.panel .field input", "mallory");
   await tab.press("See what it would do");
@@ -143,7 +143,7 @@ export async function what_a_source_taught_is_taken_back(api) {
   await tab.sees(".notice.good", "1 document taken back");
   await tab.sees("tbody", "source mallory");
   equal((await labels()).spam.documents, 48, "taken back");
-  await tab.page.click('button[aria-label="Take back what <b> taught"]');
+  await tab.click('button[aria-label="Take back what <b> taught"]');
   await tab.sees("main", "1 document would be taken back");
 }
 
@@ -162,10 +162,10 @@ export async function what_waits_is_learned_or_dropped(api) {
   await tab.sees("h2", "What waits for you");
   await tab.sees("tbody", "users");
   await tab.looksRight("model-quarantine");
-  await tab.page.click('button[aria-label="Learn them: users"]');
+  await tab.click('button[aria-label="Learn them: users"]');
   await tab.press("Learn them", "dialog");
   await tab.page.waitForFunction(() => document.querySelector('button[aria-label="Learn them: users"]') === null);
-  await tab.page.click('button[aria-label="Drop them: others"]');
+  await tab.click('button[aria-label="Drop them: others"]');
   await tab.press("Drop them", "dialog");
   await tab.page.waitForFunction(() => ![...document.querySelectorAll("h2")].some((one) => one.textContent === "What waits for you"));
   equal((await daemon.call("GET", "v1/models/sample")).labels.ham.documents, 48, "learned");

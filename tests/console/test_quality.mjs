@@ -85,7 +85,7 @@ export async function a_picture_is_saved_with_its_styles(api) {
       return old.call(URL, blob);
     };
   });
-  await tab.page.click('button[aria-label="Save as SVG: sample-roc"]');
+  await tab.click('button[aria-label="Save as SVG: sample-roc"]');
   await tab.page.waitForFunction(() => window.saved.length > 0);
   const svg = await tab.page.evaluate(() => window.saved[0]);
   holds(svg.startsWith("<svg ") && svg.includes("xmlns=") && svg.includes('fill="none"') && !svg.includes("class="), svg.slice(0, 300));

@@ -32,7 +32,7 @@ export async function it_is_kept_for_the_tab_on_request(api) {
   const tab = await api.tab(daemon, {awaited: [401]});
   await tab.go("overview");
   await tab.sees("main h1", "Sign in");
-  await tab.page.click("#keep");
+  await tab.click("#keep");
   await fill(tab, ADMIN);
   await tab.sees("main h1", "Overview");
   await tab.page.reload();
