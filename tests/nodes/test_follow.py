@@ -179,6 +179,7 @@ def test_nodes_that_are_killed(nodes):
         shown = [node.client.get(path).ok().json for node in having]
         holds(all(one["documents"] == shown[0]["documents"] for one in shown), shown)
     equal(sum(whole.client.get(path).ok().json["documents"] for path in (A, B, SHARED, OTHER)), known + 1)
+    wait_for(lambda: "agrees" in members_of(whole)["node1"], "it tells of a place that the others remember", 60, 0.2)
     equal(members_of(whole)["node1"]["agrees"], True)
     assert_stores(site)
 
