@@ -105,6 +105,7 @@ struct nb_place {
     uint64_t created;             /* of the stream: tells it from one that was made anew; 0: none */
     uint64_t staged;              /* what the next transaction writes */
     uint64_t written;             /* what is in the store */
+    bool is_due;                  /* to be written, although the position is */
     struct nb_link link;          /* of what was staged last */
     struct nb_trail trail;        /* up to that */
     atomic_uint_fast64_t applied; /* as `written`, for any thread */

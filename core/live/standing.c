@@ -111,12 +111,17 @@ static int write_place(const struct nb_standing *s, unsigned which, const struct
     return rc;
 }
 
+static bool is_due(const struct nb_place *p)
+{
+    return p->staged != p->written || p->is_due;
+}
+
 int nb_standing_write(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error)
 {
     const struct nb_standing *s = &engine->standing;
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < s->streams; i++)
-        if (s->places[i].staged != s->places[i].written)
+        if (is_due(&s->places[i]))
             rc = write_place(s, i, view, error);
     return rc;
 }
@@ -142,8 +147,9 @@ void nb_standing_note(struct nb_engine *engine)
     struct nb_standing *s = &engine->standing;
     for (unsigned i = 0; i < s->streams; i++) {
         struct nb_place *p = &s->places[i];
-        if (p->staged == p->written)
+        if (!is_due(p))
             continue;
+        p->is_due = false;
         p->written = p->staged;
         atomic_store(&p->applied, p->written);
     }
@@ -165,10 +171,18 @@ void nb_standing_join(struct nb_engine *engine, struct nb_string stream, struct 
         s->is_known = true;
     }
     p->created = created;
-    p->staged = 0;
+    p->staged = p->written = 0;
     p->link = (struct nb_link){.hash = 0};
     p->trail = (struct nb_trail){.first = {{0}}};
-    p->written = UINT64_MAX; /* nothing of this stream is in the store yet */
+    p->is_due = true;
+}
+
+void nb_standing_renew(struct nb_engine *engine, unsigned which, uint64_t created)
+{
+    struct nb_place *p = &engine->standing.places[which];
+    assert(which < engine->settings.streams);
+    p->created = created;
+    p->is_due = true;
 }
 
 void nb_standing_name(const char *stream, unsigned streams, unsigned which,

@@ -34,6 +34,10 @@ void nb_standing_note(struct nb_engine *engine);
 void nb_standing_join(struct nb_engine *engine, struct nb_string stream, struct nb_string follow,
                       unsigned which, uint64_t created);
 
+/* The stream that the store follows says another time at which it was made: the next transaction
+ * writes it. */
+void nb_standing_renew(struct nb_engine *engine, unsigned which, uint64_t created);
+
 /* The name of one of the streams: NAME of the only one, NAME_0, NAME_1 ... of several. Any thread.
  */
 enum { NB_STREAM_FULL_MOST = NB_STREAM_NAME_MOST + 3 };

@@ -9,12 +9,13 @@
 #include "core/base/key.h"
 #include "core/engine/engine.h"
 #include "core/engine/unjoined.h"
-#include "core/engine/writer.h"
 #include "core/live/standing.h"
+#include "core/live/state.h"
 #include "core/replica/answer.h"
 #include "core/replica/attest.h"
 #include "core/replica/carried.h"
 #include "core/replica/incoming.h"
+#include "core/replica/joining.h"
 #include "core/replica/operation.h"
 #include "core/replica/outgoing.h"
 #include "core/replica/part.h"
@@ -160,93 +161,19 @@ void nb_replica_refuse(struct nb_replica *r, const char *id, const struct nb_err
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* A stream that a store may be of. */
-struct joining {
-    struct nb_string stream, follow;
-    unsigned which;
-    uint64_t created, last;
-    char name[NB_STREAM_FULL_MOST + 1]; /* with which of several it is */
-};
-
-static int join(struct nb_engine *engine, const struct joining *j, struct nb_error *error)
-{
-    if (!engine->standing.is_known && engine->serials.entry > 1) /* the one that made the store */
-        return nb_error_set(error, NB_CONFLICT,
-                            "the store has changes that the stream '%s' does not have: a node "
-                            "joins with an empty store, or with the backup of another node",
-                            j->name);
-    nb_standing_join(engine, j->stream, j->follow, j->which, j->created);
-    return nb_incoming_store(engine, NULL, error);
-}
-
-/* The store belongs to a cluster already. */
-static int check_cluster(const struct nb_engine *engine, const struct joining *j,
-                         struct nb_error *error)
-{
-    const struct nb_standing *s = &engine->standing;
-    if (!nb_string_equals(j->stream, s->stream))
-        return nb_error_set(error, NB_CONFLICT,
-                            "the store belongs to the stream '%s', and [cluster] stream is '%.*s'",
-                            s->stream, (int)j->stream.length, j->stream.bytes);
-    if (s->streams != engine->settings.streams)
-        return nb_error_set(error, NB_CONFLICT,
-                            "the store belongs to %u streams, and [cluster] streams is %u: their "
-                            "number stays as it was when they were made",
-                            s->streams, engine->settings.streams);
-    if (!nb_string_equals(j->follow, s->follow))
-        return nb_error_set(error, NB_CONFLICT,
-                            "the store has %s%.100s of its cluster, and [cluster] follow is "
-                            "'%.*s': what it did not follow it cannot get any more; begin with an "
-                            "empty data directory, or take the store of a node with the same "
-                            "follow",
-                            s->follow[0] == '\0' ? "all models" : "the models ", s->follow,
-                            j->follow.length < 100 ? (int)j->follow.length : 100, j->follow.bytes);
-    return 0;
-}
-
-static int check_place(const struct nb_place *p, const struct joining *j, struct nb_error *error)
-{
-    if (p->created != j->created)
-        return nb_error_set(error, NB_CONFLICT,
-                            "the stream '%s' was made anew since the store has followed it: what "
-                            "the store knows is not in it",
-                            j->name);
-    if (p->written > j->last)
-        return nb_error_set(error, NB_CONFLICT,
-                            "the store has applied %llu changes of the stream '%s', which has "
-                            "only %llu now: its NATS servers have lost some",
-                            (unsigned long long)p->written, j->name, (unsigned long long)j->last);
-    return 0;
-}
-
-/* The writer has what is common to all streams. */
-static int check_task(struct nb_engine *engine, void *argument, struct nb_error *error)
-{
-    const struct joining *j = argument;
-    const struct nb_place *p = &engine->standing.places[j->which];
-    int rc = engine->standing.is_known ? check_cluster(engine, j, error) : 0;
-    if (rc != 0)
-        return rc;
-    return p->written == 0 && p->created != j->created ? join(engine, j, error)
-                                                       : check_place(p, j, error);
-}
-
 int nb_replica_begin(struct nb_replica *r, uint64_t created, uint64_t last, struct nb_error *error)
 {
-    struct joining j = {.stream = nb_string_of(r->base),
-                        .follow = nb_string_of(r->settings.follow),
-                        .which = r->settings.stream,
-                        .created = created,
-                        .last = last};
-    assert(atomic_load(&r->delivered) == 0);
-    memcpy(j.name, r->stream, sizeof j.name);
-    return nb_writer_run(r->engine, check_task, &j, error);
+    int rc = nb_replica_settle(r);
+    if (rc != 0)
+        return nb_error_set(error, rc, "the daemon is stopping");
+    rc = nb_joining_begin(r, created, last, error);
+    r->is_verified = false;
+    return rc == 0 ? nb_replica_verify(r, error) : rc;
 }
 
 /* From where on it follows. */
 static void take_place(struct nb_replica *r)
 {
-    r->place = &r->engine->standing.places[r->settings.stream];
     r->handed = atomic_load(&r->place->applied);
     atomic_store(&r->delivered, r->handed);
     nb_attest_begin(r);
@@ -269,7 +196,8 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
     r->settings.follow = settings->follow != NULL ? settings->follow : "";
     memcpy(r->base, stream.bytes, stream.length);
     nb_standing_name(r->base, engine->settings.streams, settings->stream, r->stream);
-    int rc = nb_replica_begin(r, created, last, error);
+    r->place = &engine->standing.places[settings->stream];
+    int rc = nb_joining_begin(r, created, last, error);
     if (rc != 0) {
         free(r);
         return rc;

@@ -27,15 +27,17 @@ struct nb_replica;
 
 /* Follows one of the engine's streams; the caller frees it after the last use of the engine, before
  * it is closed. `stream` is the name of all of them; this one was made at `created` and has `last`
- * messages so far. NB_CONFLICT: the store belongs to another cluster, is ahead of the stream, has
- * changes that are in none, or other models of it than the settings say (`follow`). Other codes: of
- * the store. */
+ * messages so far. NB_CONFLICT: the store belongs to another cluster, or to another stream of that
+ * name (joining.h), is ahead of the stream, has changes that are in none, or other models of it
+ * than the settings say (`follow`). NB_STOPPING: the stream does not say what it has. Other codes:
+ * of the store. */
 int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *settings,
                    struct nb_string stream, uint64_t created, uint64_t last,
                    struct nb_replica **replica, struct nb_error *error);
-/* The stream is another one than before, and this node has nothing of either: nodes that start
- * together for the first time may make it twice. Follower, before the first nb_replica_deliver.
- * Errors as of nb_replica_new. */
+/* The stream says that it was made at another time than before. If this node has nothing of it, or
+ * the stream has what was delivered, the store takes over the time; for the recent messages that is
+ * compared. Follower. Returns 0; NB_CONFLICT: it is another stream, or a server of it has other
+ * messages; NB_STOPPING: the stream does not answer, or the node stops. */
 int nb_replica_begin(struct nb_replica *replica, uint64_t created, uint64_t last,
                      struct nb_error *error);
 /* Waits for the writer to finish what was delivered; who still waits for an answer is told that the

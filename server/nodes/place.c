@@ -79,17 +79,25 @@ static int check_length(struct nb_lane *l, uint64_t last, uint64_t at, struct nb
                         (unsigned long long)at, l->name, (unsigned long long)last);
 }
 
+/* Before the stream is taken for that of this node: until it is as long as it will be. Of another
+ * one, made at another time than `created`, the replica says what it is. */
+static int await_length(struct nb_lane *l, const struct nb_stream_state *state, uint64_t created,
+                        uint64_t at, struct nb_error *error)
+{
+    int rc = check_length(l, state->last, at, error);
+    if (rc != 0)
+        return created != state->created ? 0 : rc; /* the replica refuses it */
+    if (l->short_since == 0)
+        return 0;
+    return nb_error_set(error, NB_STOPPING, "the stream '%s' has less than this node", l->name);
+}
+
 /* Before there is a replica, which takes the stream as it is. */
-static int await_length(struct nb_lane *l, const struct nb_stream_state *state,
+static int await_stream(struct nb_lane *l, const struct nb_stream_state *state,
                         struct nb_error *error)
 {
     const struct nb_place *p = &l->nodes->engine->standing.places[l->which];
-    if (p->created != state->created) /* another one */
-        return 0;
-    int rc = check_length(l, state->last, atomic_load(&p->applied), error);
-    if (rc != 0 || l->short_since == 0)
-        return rc;
-    return nb_error_set(error, NB_STOPPING, "the stream '%s' has less than this node", l->name);
+    return await_length(l, state, p->created, atomic_load(&p->applied), error);
 }
 
 static int make_replica(struct nb_lane *l, const struct nb_stream_state *state,
@@ -164,22 +172,32 @@ static void note_copies(struct nb_lane *l, const struct nb_stream_state *state)
         nb_log(NB_LOG_WARNING, "cluster: %s", text);
 }
 
+/* The stream says that it was made at another time. */
+static int take_time(struct nb_lane *l, const struct nb_stream_state *state, uint64_t at,
+                     struct nb_error *error)
+{
+    int rc = await_length(l, state, l->created, at, error);
+    if (rc == 0)
+        rc = nb_replica_begin(l->replica, state->created, state->last, error);
+    if (rc != 0)
+        return rc;
+    l->created = state->created;
+    if (at > 0)
+        nb_log(NB_LOG_INFO,
+               "cluster: the stream '%s' says another time at which it was made; it "
+               "has what this node has",
+               l->name);
+    return 0;
+}
+
 int nb_place_check(struct nb_lane *l, const struct nb_stream_state *state, struct nb_error *error)
 {
     uint64_t at = nb_replica_delivered(l->replica);
     note_copies(l, state);
     uint64_t needs = at == 0 ? 1 : at; /* also the last that it has: whether it is the same there */
-    if (state->created != l->created && at == 0) {
-        int begun = nb_replica_begin(l->replica, state->created, state->last, error);
-        if (begun != 0)
-            return begun;
-        l->created = state->created;
-    }
-    if (state->created != l->created)
-        return nb_error_set(error, NB_CONFLICT,
-                            "the stream '%s' was made anew since this node has followed it",
-                            l->name);
-    int rc = check_length(l, state->last, at, error);
+    int rc = state->created == l->created ? 0 : take_time(l, state, at, error);
+    if (rc == 0)
+        rc = check_length(l, state->last, at, error);
     if (rc != 0)
         return rc;
     bool is_emptied = state->first > state->last && at == state->last;
@@ -217,7 +235,7 @@ int nb_place_find(struct nb_lane *l, struct nb_error *error)
     if (rc == 0)
         rc = nb_stream_find(&l->stream, l->nodes->config, l->nodes->identity, &state, error);
     if (rc == 0 && l->replica == NULL)
-        rc = await_length(l, &state, error);
+        rc = await_stream(l, &state, error);
     if (rc == 0 && l->replica == NULL)
         rc = make_replica(l, &state, error);
     if (rc == 0)

@@ -16,6 +16,7 @@
 #include "core/dump/export.h"
 #include "core/dump/import.h"
 #include "core/engine/engine.h"
+#include "core/live/state.h"
 #include "core/merge/rename.h"
 #include "core/named/named.h"
 #include "core/quarantine/quarantine.h"
@@ -51,6 +52,8 @@ struct stream {
     atomic_bool is_away;
     uint64_t replaced;     /* position where one server of it has another message; 0: nowhere */
     atomic_bool leads;     /* that one does */
+    uint64_t gone;         /* what is up to there cannot be read any more */
+    atomic_bool is_mute;   /* nothing can be read */
     atomic_bool is_silent; /* it takes messages and acknowledges none */
     atomic_uint displaced; /* so many positions further on than it has them */
     atomic_uint known;     /* messages that came with an id that it has, or has lost */
@@ -202,8 +205,9 @@ static int publish(void *user, const char *id, const struct nb_witness *witness,
 static int hash_at(void *user, uint64_t position, uint64_t *hash, struct nb_error *error)
 {
     struct lane *l = user;
-    (void)error;
-    if (position > length_of(l->stream))
+    if (atomic_load(&l->stream->is_mute))
+        return nb_error_set(error, NB_STOPPING, "the stream is away");
+    if (position > length_of(l->stream) || position <= l->stream->gone)
         return NB_NOT_FOUND;
     struct message m = message_at(l->stream, position);
     *hash = atomic_load(&l->stream->leads) && position == l->stream->replaced
@@ -1126,12 +1130,147 @@ START_TEST(a_stream_is_made_twice)
     nb_engine_close(&n->engine);
     start(n); /* of 77 again */
     ck_assert_uint_gt(train_one(n, "one"), 0);
-    stop(n);
-    ck_assert_int_eq(open_node(n, 78, &error), NB_CONFLICT);
-    ck_assert_msg(strstr(error.text, "was made anew") != NULL, "%s", error.text);
-    nb_engine_close(&n->engine);
-    start(n);
     end(&a);
+}
+END_TEST
+
+static void close_node(struct node *n)
+{
+    nb_replica_free(&n->lanes[0].replica);
+    nb_engine_close(&n->engine);
+}
+
+/* What the store of a node that is stopped says. */
+static uint64_t created_of(struct node *n)
+{
+    struct nb_engine_settings settings;
+    struct nb_error error = {0};
+    settings_of(&settings, n->directory);
+    ck_assert_msg(nb_engine_open(&settings, &n->engine, &error) == 0, "%s", error.text);
+    uint64_t created = n->engine->standing.places[0].created;
+    nb_engine_close(&n->engine);
+    return created;
+}
+
+/* A node that has something, and is stopped; the others are, too. */
+static struct node *one_with_changes(struct astray *a)
+{
+    mislead(a, UINT64_MAX);
+    ck_assert_uint_gt(train_one(&a->nodes[0], "one"), 0);
+    ck_assert_uint_gt(train_one(&a->nodes[0], "two"), 0);
+    for (size_t i = 0; i < NODES; i++)
+        stop(&a->nodes[i]);
+    return &a->nodes[0];
+}
+
+static void end_stopped(struct astray *a)
+{
+    stream_free(&a->stream);
+    test_folder_remove(a->root);
+}
+
+/* Servers that have started again say another time of a stream that was made twice. What this node
+ * has made last is in it. */
+START_TEST(a_stream_says_another_time)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    struct nb_error error = {0};
+    struct node *n = one_with_changes(&a);
+    ck_assert_uint_eq(created_of(n), 77);
+    ck_assert_msg(open_node(n, 78, &error) == 0, "%s", error.text);
+    ck_assert_int_eq(nb_replica_verify(n->lanes[0].replica, &error), 0);
+    close_node(n);
+    ck_assert_uint_eq(created_of(n), 78);
+    ck_assert_int_eq(open_node(n, 78, &error), 0);
+    uint64_t length = length_of(&a.stream), at = nb_replica_applied(n->lanes[0].replica);
+    ck_assert_int_eq(nb_replica_begin(n->lanes[0].replica, 79, length, &error), 0);
+    ck_assert_uint_eq(nb_replica_applied(n->lanes[0].replica), at);
+    close_node(n);
+    ck_assert_uint_eq(created_of(n), 79);
+    start(n);
+    ck_assert_uint_gt(train_one(n, "three"), at);
+    stop(n);
+    end_stopped(&a);
+}
+END_TEST
+
+/* Refused, at the start and while it follows; the store stays what it was. */
+static void expect_anew(struct astray *a, const char *what)
+{
+    struct nb_error error = {0};
+    struct node *n = &a->nodes[0];
+    uint64_t length = length_of(&a->stream);
+    ck_assert_msg(open_node(n, 78, &error) == NB_CONFLICT, "%s", what);
+    ck_assert_msg(strstr(error.text, "was made anew") != NULL, "%s: %s", what, error.text);
+    nb_engine_close(&n->engine);
+    ck_assert_msg(open_node(n, 77, &error) == 0, "%s: %s", what, error.text);
+    ck_assert_int_eq(nb_replica_begin(n->lanes[0].replica, 78, length, &error), NB_CONFLICT);
+    ck_assert_msg(strstr(error.text, "was made anew") != NULL, "%s: %s", what, error.text);
+    close_node(n);
+    ck_assert_uint_eq(created_of(n), 77);
+}
+
+START_TEST(a_stream_is_made_anew)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    struct nb_error error = {0};
+    struct node *n = one_with_changes(&a);
+    ck_assert_int_eq(open_node(n, 77, &error), 0);
+    uint64_t at = nb_replica_applied(n->lanes[0].replica);
+    close_node(n);
+    ck_assert_uint_ge(at, 2);
+    a.stream.replaced = at;
+    atomic_store(&a.stream.leads, true);
+    expect_anew(&a, "another message there");
+    atomic_store(&a.stream.leads, false);
+    a.stream.gone = at;
+    expect_anew(&a, "cut");
+    a.stream.gone = UINT64_MAX;
+    expect_anew(&a, "empty");
+    a.stream.gone = 0;
+    end_stopped(&a);
+}
+END_TEST
+
+/* The last message is the same, and one before it is not. */
+START_TEST(a_stream_that_says_another_time_is_compared)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    struct nb_error error = {0};
+    struct node *n = one_with_changes(&a);
+    ck_assert_int_eq(open_node(n, 77, &error), 0);
+    a.stream.replaced = nb_replica_applied(n->lanes[0].replica) - 1;
+    uint64_t length = length_of(&a.stream);
+    ck_assert_int_eq(nb_replica_verify(n->lanes[0].replica, &error), 0);
+    atomic_store(&a.stream.leads, true);
+    ck_assert_int_eq(nb_replica_begin(n->lanes[0].replica, 78, length, &error), NB_CONFLICT);
+    ck_assert_msg(strstr(error.text, "another change at") != NULL, "%s", error.text);
+    close_node(n);
+    end_stopped(&a);
+}
+END_TEST
+
+/* Nobody knows yet. */
+START_TEST(a_stream_says_another_time_and_no_more)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    struct nb_error error = {0};
+    struct node *n = one_with_changes(&a);
+    uint64_t length = length_of(&a.stream);
+    atomic_store(&a.stream.is_mute, true);
+    ck_assert_int_eq(open_node(n, 78, &error), NB_STOPPING);
+    nb_engine_close(&n->engine);
+    ck_assert_int_eq(open_node(n, 77, &error), 0);
+    ck_assert_int_eq(nb_replica_begin(n->lanes[0].replica, 78, length, &error), NB_STOPPING);
+    atomic_store(&a.stream.is_mute, false);
+    ck_assert_int_eq(nb_replica_begin(n->lanes[0].replica, 78, length, &error), 0);
+    close_node(n);
+    ck_assert_uint_eq(created_of(n), 78);
+    end_stopped(&a);
 }
 END_TEST
 
@@ -1444,6 +1583,10 @@ int main(void)
     suite_add_tcase(s, t);
     tcase_set_timeout(t, 0); /* whoever asks for more histories waits longer */
     tcase_add_test(t, a_stream_is_made_twice);
+    tcase_add_test(t, a_stream_says_another_time);
+    tcase_add_test(t, a_stream_is_made_anew);
+    tcase_add_test(t, a_stream_that_says_another_time_is_compared);
+    tcase_add_test(t, a_stream_says_another_time_and_no_more);
     tcase_add_test(t, a_receipt_waits_until_it_is_acknowledged);
     tcase_add_test(t, a_receipt_has_the_place_that_is_acknowledged);
     tcase_add_test(t, a_misled_node_finds_out);
