@@ -109,9 +109,6 @@ int nb_model_collect_dropped(struct nb_model *model);
 /* Whether all of the rows have features: none is dropped. */
 bool nb_model_have_features(const struct nb_model *model, const struct nb_row_count *counts,
                             size_t size);
-/* Says of each of these rows, among them NB_NO_ROW, whether no document has its feature. */
-void nb_model_look_unused(const struct nb_model *model, const uint32_t *rows, size_t size,
-                          bool *unused);
 /* Whether no document has the feature of the row. */
 bool nb_model_row_is_unused(const struct nb_model *model, uint32_t row);
 
@@ -129,6 +126,10 @@ int nb_model_end_loading(struct nb_model *model);
  * large model. `rows` has room for `size`. */
 void nb_model_find_all(const struct nb_model *model, const struct nb_feature *features, size_t size,
                        uint32_t *rows);
+/* The same, and says of each feature whether no document has it: it has no row, or its row no
+ * counts. `unused` has room for `size`, too. */
+void nb_model_find_use(const struct nb_model *model, const struct nb_feature *features, size_t size,
+                       uint32_t *rows, bool *unused);
 /* Rows that were found for features, and what was read of them; all under one hold of the lock. */
 struct nb_found {
     const uint32_t *rows; /* borrowed; NB_NO_ROW: the feature has none */

@@ -75,6 +75,9 @@ static inline uint32_t guess_again(const struct nb_index *index, unsigned char *
 
 /* ---- many at once ---------------------------------------------------------------------------- */
 
+/* What is wanted of rows: where they are, or whether they are unused as well, or their cells. */
+enum wanted { ROWS, USE, CELLS };
+
 /* A feature has its turn in each of four stages: its bucket is asked for; NB_MODEL_AHEAD features
  * later a row is guessed; half as many later once more, if it lies further on; then it is
  * confirmed; then its cells are read, of four together. */
@@ -89,13 +92,14 @@ _Static_assert(WAITING >= ROWS_AHEAD + TOGETHER && ROWS_AHEAD % TOGETHER == 0, "
 /* A look-up: copies, which no store to `rows` or `cells` can change. */
 struct look_up {
     const struct nb_model *model;
-    const struct nb_index index;
+    struct nb_index index;
     unsigned char *const *table;
     const struct nb_wide_segment *segments;
     const struct nb_feature *features;
     size_t size;
     uint32_t *rows;
-    uint64_t *cells; /* NULL: nobody wants them */
+    bool *unused;    /* if USE is wanted */
+    uint64_t *cells; /* if CELLS are wanted */
 };
 
 /* What is known of the rows that wait. */
@@ -107,23 +111,30 @@ struct waiting {
 /* What a feature without a row has. */
 static const uint64_t no_cells = 0;
 
-/* Says what the row of the feature at `j` is, and asks for its wide cells. */
-static inline __attribute__((always_inline)) void confirm(const struct look_up *l,
-                                                          struct waiting *waiting, size_t j)
+/* The row of the feature at `j`, or NB_NO_ROW: the one that was guessed, or another one. */
+static inline __attribute__((always_inline)) uint32_t confirmed(const struct look_up *l, size_t j)
 {
     uint32_t row = l->rows[j];
     uint64_t id = l->features[j].id;
     if (row >= LOOK_FURTHER || nb_row_at(l->table, row)->id != id) {
         if (row != NB_NO_ROW)
             l->rows[j] = row = nb_model_find(l->model, id);
-        if (row == NB_NO_ROW) {
-            waiting->codes[j % WAITING] = 0;
-            waiting->wides[j % WAITING] = &no_cells;
-            return;
-        }
     }
-    uint16_t code = nb_row_at(l->table, row)->code;
-    const uint64_t *wide = nb_wides_at(l->segments, row, code);
+    return row;
+}
+
+/* Says what the row of the feature at `j` is, and notes what is wanted of it. */
+static inline __attribute__((always_inline)) void
+confirm(const struct look_up *l, struct waiting *waiting, size_t j, enum wanted wanted)
+{
+    uint32_t row = confirmed(l, j);
+    bool is_row = row != NB_NO_ROW;
+    if (wanted == USE)
+        l->unused[j] = !is_row || !nb_code_is_used(nb_row_at(l->table, row)->code);
+    if (wanted != CELLS)
+        return;
+    uint16_t code = is_row ? nb_row_at(l->table, row)->code : 0;
+    const uint64_t *wide = is_row ? nb_wides_at(l->segments, row, code) : &no_cells;
     __builtin_prefetch(wide);
     waiting->codes[j % WAITING] = code;
     waiting->wides[j % WAITING] = wide;
@@ -195,9 +206,9 @@ static inline __attribute__((always_inline)) void read_four(const struct look_up
 
 /* What is done when it is the turn of the four features from `i` on, and of those that are in later
  * stages then, so that what these read has come. Constants where this is called are `is_inside`:
- * all stages are at features of the document; and `reads`: cells are wanted. */
+ * all stages are at features of the document; and `wanted`. */
 static inline __attribute__((always_inline)) void
-look(const struct look_up *l, struct waiting *waiting, size_t i, bool is_inside, bool reads)
+look(const struct look_up *l, struct waiting *waiting, size_t i, bool is_inside, enum wanted wanted)
 {
     const struct nb_feature *features = l->features;
     const size_t size = l->size, stop = i + TOGETHER;
@@ -213,53 +224,62 @@ look(const struct look_up *l, struct waiting *waiting, size_t i, bool is_inside,
             l->rows[j] = guess_again(&l->index, l->table, features[j].id);
         j -= ROWS_AHEAD;
         if (is_inside || j < size)
-            confirm(l, waiting, j);
+            confirm(l, waiting, j, wanted);
     }
     size_t j = stop - TOGETHER - STAGES;
-    if (reads && (is_inside || j < size / TOGETHER * TOGETHER))
+    if (wanted == CELLS && (is_inside || j < size / TOGETHER * TOGETHER))
         read_four(l, waiting, j);
 }
 
-/* `reads` is a constant where this is called. */
-static inline __attribute__((always_inline)) void look_up(const struct look_up *l, bool reads)
+/* `wanted` is a constant where this is called. */
+static inline __attribute__((always_inline)) void look_up(const struct look_up *l,
+                                                          enum wanted wanted)
 {
-    const size_t stages = reads ? STAGES : STAGES - ROWS_AHEAD;
+    const size_t stages = wanted == CELLS ? STAGES : STAGES - ROWS_AHEAD;
     struct waiting waiting;
     size_t i = 0;
     for (; i < stages; i += TOGETHER)
-        look(l, &waiting, i, false, reads);
+        look(l, &waiting, i, false, wanted);
     for (; i + TOGETHER <= l->size; i += TOGETHER)
-        look(l, &waiting, i, true, reads);
+        look(l, &waiting, i, true, wanted);
     for (; i < l->size + stages; i += TOGETHER)
-        look(l, &waiting, i, false, reads);
+        look(l, &waiting, i, false, wanted);
+}
+
+static struct look_up look_up_of(const struct nb_model *model, const struct nb_feature *features,
+                                 size_t size, uint32_t *rows)
+{
+    return (struct look_up){.model = model,
+                            .index = model->index,
+                            .table = model->rows.table,
+                            .segments = model->wides.segments,
+                            .features = features,
+                            .size = size,
+                            .rows = rows};
 }
 
 void nb_model_find_all(const struct nb_model *model, const struct nb_feature *features, size_t size,
                        uint32_t *rows)
 {
-    const struct look_up l = {.model = model,
-                              .index = model->index,
-                              .table = model->rows.table,
-                              .segments = model->wides.segments,
-                              .features = features,
-                              .size = size,
-                              .rows = rows};
-    look_up(&l, false);
+    const struct look_up l = look_up_of(model, features, size, rows);
+    look_up(&l, ROWS);
+}
+
+void nb_model_find_use(const struct nb_model *model, const struct nb_feature *features, size_t size,
+                       uint32_t *rows, bool *unused)
+{
+    struct look_up l = look_up_of(model, features, size, rows);
+    l.unused = unused;
+    look_up(&l, USE);
 }
 
 void nb_model_find_cells(const struct nb_model *model, const struct nb_feature *features,
                          size_t size, uint32_t *rows, uint64_t *cells)
 {
-    const struct look_up l = {.model = model,
-                              .index = model->index,
-                              .table = model->rows.table,
-                              .segments = model->wides.segments,
-                              .features = features,
-                              .size = size,
-                              .rows = rows,
-                              .cells = cells};
+    struct look_up l = look_up_of(model, features, size, rows);
     const size_t four = size / TOGETHER * TOGETHER;
-    look_up(&l, true);
+    l.cells = cells;
+    look_up(&l, CELLS);
     nb_model_read_cells(model, rows + four, size - four, cells + four);
 }
 

@@ -54,14 +54,6 @@ bool nb_model_row_is_unused(const struct nb_model *model, uint32_t row)
     return !nb_code_is_used(nb_model_packed(model, row)->code);
 }
 
-void nb_model_look_unused(const struct nb_model *model, const uint32_t *rows, size_t size,
-                          bool *unused)
-{
-    unsigned char *const *table = model->rows.table;
-    for (size_t i = 0; i < size; i++)
-        unused[i] = rows[i] == NB_NO_ROW || !nb_code_is_used(nb_row_at(table, rows[i])->code);
-}
-
 bool nb_model_have_features(const struct nb_model *model, const struct nb_row_count *counts,
                             size_t size)
 {

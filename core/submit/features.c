@@ -55,8 +55,7 @@ static void find_rows(const struct nb_model *model, const struct nb_bag *bag,
     }
     nb_model_read_lock(model);
     change->names = nb_model_named_rows(model); /* before: rows are given meanwhile */
-    nb_model_find_all(model, bag->features, bag->size, r->rows);
-    nb_model_look_unused(model, r->rows, bag->size, r->unused);
+    nb_model_find_use(model, bag->features, bag->size, r->rows, r->unused);
     change->lost_rows = nb_model_lost_rows(model);
     nb_model_unlock(model);
 }

@@ -1061,17 +1061,31 @@ END_TEST
 
 START_TEST(unused_rows_are_told)
 {
-    static const uint32_t rows[] = {2, NB_NO_ROW, 0, 1};
-    static const bool want[] = {true, true, true, false};
-    struct nb_row_count counts = {1, 3};
-    struct nb_model *m = model_of(1);
-    bool unused[4];
-    nb_model_add_documents(m, 0, 1);
-    ck_assert_int_eq(nb_model_add(m, 0, &counts, 1, 1, NULL), 0);
-    nb_model_look_unused(m, rows, 4, unused);
-    for (size_t i = 0; i < 4; i++) {
-        ck_assert_int_eq(unused[i], want[i]);
-        ck_assert(rows[i] == NB_NO_ROW || nb_model_row_is_unused(m, rows[i]) == want[i]);
+    enum { SIZE = 300, ROWS = 5000 };
+    random_seed(31);
+    struct nb_model *m = nb_model_new();
+    uint32_t label;
+    ck_assert_int_eq(nb_model_label(m, str("a"), &label), 0);
+    nb_model_add_documents(m, label, 20);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        struct nb_row_count counts = {append(m, word_id(i % NB_FIELDS, i)), 1 + i % 5};
+        for (uint32_t d = i % 3 == 0 ? 0 : 1 + i % 20; d > 0; d--)
+            ck_assert_int_eq(nb_model_add(m, label, &counts, 1, 1, NULL), 0);
+    }
+    for (size_t size = 0; size < SIZE; size += size < 60 ? 1 : 37) {
+        struct nb_feature features[SIZE];
+        uint32_t rows[SIZE];
+        bool unused[SIZE];
+        for (size_t i = 0; i < size; i++) {
+            uint32_t word = random_below(2 * ROWS);
+            features[i] = (struct nb_feature){word_id(word % NB_FIELDS, word), 1};
+        }
+        nb_model_find_use(m, features, size, rows, unused);
+        for (size_t i = 0; i < size; i++) {
+            ck_assert_uint_eq(rows[i], nb_model_find(m, features[i].id));
+            ck_assert_int_eq(unused[i], rows[i] == NB_NO_ROW || nb_model_row_is_unused(m, rows[i]));
+            ck_assert_int_eq(unused[i], rows[i] == NB_NO_ROW || rows[i] % 3 == 0);
+        }
     }
     nb_model_free(&m);
 }
