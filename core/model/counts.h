@@ -102,24 +102,6 @@ static inline struct nb_counts_rows nb_counts_rows(const struct nb_model *model)
     return (struct nb_counts_rows){model->rows.table, model->wides.segments};
 }
 
-/* Reads the id of a row, and d of labels 0 and 1 as in the cells of a pair. False: the row is no
- * pair, and nb_counts_of_two has to read it. Whether it is wide cannot be foreseen, so both forms
- * are read. */
-static inline bool nb_counts_pair(const struct nb_counts_rows *rows, uint32_t row, uint64_t *id,
-                                  uint32_t *both)
-{
-    const struct nb_packed_row *packed = nb_row_at(rows->table, row);
-    uint64_t code = packed->code;
-    uint64_t is_wide = (uint64_t)((int16_t)packed->code >> NB_ROW_SEGMENT_BITS);
-    const struct nb_wide_segment *segment = &rows->segments[row >> NB_ROW_SEGMENT_BITS];
-    uint64_t wide = segment->cells[code & is_wide & (NB_CODE_WIDE - 1)];
-    uint64_t narrow = nb_code_form(code) | nb_code_pair_d((uint32_t)code);
-    uint64_t cells = ((wide ^ narrow) & is_wide) ^ narrow;
-    *id = packed->id;
-    *both = (uint32_t)cells;
-    return cells >> NB_FORM_SHIFT == 0;
-}
-
 /* n_wv of a label. */
 static inline uint64_t nb_counts_occurrences_of(const struct nb_model *model, struct nb_row row,
                                                 uint32_t label)
