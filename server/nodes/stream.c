@@ -22,7 +22,10 @@ static const int64_t DUPLICATES_LEAST = INT64_C(120000000000); /* nanoseconds */
 
 int nb_stream_error(natsStatus status, const char *what, struct nb_error *error)
 {
-    return nb_error_set(error, NB_STOPPING, "%s: %s", what, natsStatus_GetText(status));
+    /* What is sent while there is no connection would have to be kept (set_options). */
+    const char *why = status == NATS_INSUFFICIENT_BUFFER ? "no NATS server is reached"
+                                                         : natsStatus_GetText(status);
+    return nb_error_set(error, NB_STOPPING, "%s: %s", what, why);
 }
 
 /* ---- connecting ------------------------------------------------------------------------------ */
@@ -168,10 +171,12 @@ static natsStatus make(struct nb_stream *stream, const struct nb_config *config,
     return s;
 }
 
-/* Of the leader, and of each other server that has all. */
+/* Of the leader, and of each other server that has all. While there is no leader the list is of
+ * all of them. */
 static unsigned copies_of(const jsStreamInfo *info)
 {
-    unsigned count = 1;
+    const char *leader = info->Cluster == NULL ? "itself" : info->Cluster->Leader;
+    unsigned count = leader != NULL && leader[0] != '\0';
     for (int i = 0; info->Cluster != NULL && i < info->Cluster->ReplicasLen; i++) {
         const jsPeerInfo *one = info->Cluster->Replicas[i];
         count += one->Current && !one->Offline;

@@ -64,6 +64,24 @@ def test_how_long_publishing_takes(nodes):
     holds(0 < metric(node, "publish_seconds_sum") < 60, "and timed")
 
 
+def test_copies_while_nobody_leads(nodes):
+    """Servers that choose a leader name all copies, and none of them twice; without a server a node says what is missing."""
+    site = nodes.site().start()
+    for _ in range(3):
+        site.leader(STREAM).kill()
+        for turn in range(180):
+            holds(site.nodes[turn % 3].ready()[1].get("cluster", {}).get("copies", 0) <= 3, f"{site.nodes[turn % 3].ready()}")
+            time.sleep(0.02)
+        for server in site.servers:
+            if not server.running():
+                server.start()
+        site.wait_whole(STREAM)
+    for server in site.servers:
+        server.kill()
+    wait_for(lambda: "no NATS server is reached" in site.nodes[0].ready()[1]["cluster"].get("reason", ""),
+             lambda: f"it says what is missing: {site.nodes[0].ready()}", 30, 0.1)
+
+
 def test_copies_of_the_stream(nodes):
     """A stream that is kept by fewer servers than it should be is told, until it is mended."""
     site = nodes.site().start()
