@@ -8,7 +8,7 @@ import time
 
 import ports
 from authority import Authority
-from harness import _die_with_parent, clean_environment, equal, holds, wait_for
+from harness import Daemon, _die_with_parent, clean_environment, equal, holds, wait_for
 from jetstream import Connection
 
 SAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "config", "cluster")
@@ -112,6 +112,50 @@ def test_the_servers_of_a_site(nodes):
 
 def test_the_servers_of_the_compose_file(nodes):
     works(nodes, "nats-server-compose.conf")
+
+
+def environments(ports_of_servers, ports_of_nodes, key):
+    """What compose.yaml gives each node, with the addresses of this machine."""
+    with open(os.path.join(SAMPLES, "compose.yaml"), encoding="utf-8") as file:
+        text = file.read().replace("${NATS_PASSWORD}", PASSWORD).replace("/run/secrets/cluster_key", key)
+    for kind, listed in (("nats", ports_of_servers), ("node", ports_of_nodes)):
+        text = re.sub(kind + r"(\d):(?:4222|8763)", lambda found: f"127.0.0.1:{listed[int(found[1]) - 1]}", text)
+    common, *each = (dict(re.findall(r'(BAYESD_\w+): "?([^"}\n]*[^"}\n,])', part))
+                     for part in re.split(r"environment: {<<: \*environment, ", text))
+    return [{**common, **one} for one in each]
+
+
+def test_the_nodes_of_the_compose_file(nodes):
+    """Started together with a key that all may read, as the page says; each names itself and is found by the others."""
+    sample, key = Sample(nodes, "nats-server-compose.conf"), os.path.join(nodes.new_folder(), "cluster.key")
+    with open(key, "w", encoding="ascii", opener=lambda path, flags: os.open(path, flags, 0o444)) as file:
+        file.write("0f" * 32 + "\n")
+    listed = [ports.free_port() for _ in range(3)]
+    found = environments(sample.clients, listed, key)
+    equal([one["BAYESD_CLUSTER_NAME"] for one in found], ["node1", "node2", "node3"])
+    daemons = [Daemon(nodes.binary, nodes.new_folder(), environment=one, listen=f"127.0.0.1:{port}")
+               for one, port in zip(found, listed)]
+    try:
+        for number in range(3):
+            sample.start(number)
+        for daemon in daemons:
+            daemon.spawn()
+        for daemon in daemons:
+            daemon.wait_ready(30)
+        for daemon in daemons:
+            wait_for(lambda daemon=daemon: daemon.client.get("/readyz").json["cluster"]["connected"], "it follows", 40, 0.1)
+        number = daemons[0].client.post("/v1/models/m/train", {"label": "a", "text": "b"}).ok().json["number"]
+        for daemon in daemons:
+            equal(daemon.client.get(f"/v1/models/m?after={number}").ok().json["documents"], 1)
+        def named():
+            members = daemons[0].client.get("/v1/cluster").ok().json["members"]
+            return {one["name"]: one["url"] for one in members}
+        wanted = {f"node{i + 1}": f"http://127.0.0.1:{port}" for i, port in enumerate(listed)}
+        wait_for(lambda: named() == wanted, lambda: f"they know each other: {named()}", 30, 0.2)
+    finally:
+        for daemon in daemons:
+            daemon.kill()
+        sample.stop()
 
 
 def test_without_tls_nobody_is_let_in(nodes):
