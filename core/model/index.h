@@ -124,7 +124,7 @@ static inline unsigned nb_bucket_places(const struct nb_bucket *b, unsigned row_
 /* The row of the first of these places, of which there is one, and which was not empty. */
 static inline uint32_t nb_bucket_row(const struct nb_bucket *b, unsigned row_bits, unsigned places)
 {
-    const _Atomic uint32_t *place = &b->places[__builtin_ctz(places)];
+    const _Atomic uint32_t *place = &b->places[(unsigned)__builtin_ctz(places)];
     return (atomic_load_explicit(place, memory_order_acquire) & ((1u << row_bits) - 1)) - 1;
 }
 

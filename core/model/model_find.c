@@ -39,38 +39,36 @@ uint32_t nb_model_find(const struct nb_model *model, uint64_t id)
  * but some rows passed that bucket by. */
 #define LOOK_FURTHER (NB_NO_ROW - 1)
 
-/* The row that a bucket names first for a tag, or NB_NO_ROW, or LOOK_FURTHER. Prefetches what is
- * needed next. */
+/* What a feature without a row has. */
+static const struct nb_packed_row no_row = {.id = NB_DROPPED_ID};
+static const uint64_t no_cells = 0;
+
+/* A row that is not that of the feature, whatever its id is. */
+static inline const struct nb_packed_row *another_row(uint64_t id)
+{
+    static const struct nb_packed_row zero = {.id = 0};
+    return nb_model_is_dropped(id) ? &zero : &no_row;
+}
+
+/* The row that a bucket names first for an id of a tag, or NB_NO_ROW, or LOOK_FURTHER; `*at` is
+ * where it lies, or another row. Prefetches what is needed next. */
 static inline uint32_t guess(const struct nb_index *index, uint64_t bucket, uint32_t tag,
-                             unsigned char *const *table)
+                             unsigned char *const *table, uint64_t id,
+                             const struct nb_packed_row **at)
 {
     const struct nb_bucket *b = &index->buckets[bucket];
     unsigned places = nb_bucket_places(b, index->row_bits, tag);
     if (__builtin_expect(places == 0, 0)) { /* features of a document are mostly known */
+        *at = another_row(id);
         if (!nb_bucket_is_passed(b, tag))
             return NB_NO_ROW;
         __builtin_prefetch(&index->buckets[nb_index_further(index, bucket, tag, 0)]);
         return LOOK_FURTHER;
     }
     uint32_t row = nb_bucket_row(b, index->row_bits, places);
-    nb_packed_row_prefetch(nb_row_at(table, row));
+    *at = nb_row_at(table, row);
+    nb_packed_row_prefetch(*at);
     return row;
-}
-
-static inline uint32_t guess_first(const struct nb_index *index, unsigned char *const *table,
-                                   uint64_t id)
-{
-    uint64_t where = nb_index_where(index, id);
-    return guess(index, where >> 32, nb_index_tag(index, where), table);
-}
-
-/* A second guess, at the bucket where rows go on: one row in fourteen lies there. */
-static inline uint32_t guess_again(const struct nb_index *index, unsigned char *const *table,
-                                   uint64_t id)
-{
-    uint64_t where = nb_index_where(index, id);
-    uint32_t tag = nb_index_tag(index, where);
-    return guess(index, nb_index_further(index, where >> 32, tag, 0), tag, table);
 }
 
 /* ---- many at once ---------------------------------------------------------------------------- */
@@ -83,11 +81,13 @@ enum wanted { ROWS, USE, CELLS };
  * confirmed; then its cells are read, of four together. */
 enum {
     ROWS_AHEAD = NB_MODEL_AHEAD / 2,
-    STAGES = NB_MODEL_AHEAD + 3 * ROWS_AHEAD,
-    WAITING = 2 * ROWS_AHEAD, /* between being confirmed and being read */
+    CONFIRMED = NB_MODEL_AHEAD + 2 * ROWS_AHEAD,
+    STAGES = CONFIRMED + ROWS_AHEAD,
+    WAITING = NB_MODEL_AHEAD, /* in each of the arrays below */
     TOGETHER = 4
 };
-_Static_assert(WAITING >= ROWS_AHEAD + TOGETHER && ROWS_AHEAD % TOGETHER == 0, "there is room");
+_Static_assert(WAITING == 2 * ROWS_AHEAD && ROWS_AHEAD % TOGETHER == 0,
+               "a feature takes the place of the one that leaves it");
 
 /* A look-up: copies, which no store to `rows` or `cells` can change. */
 struct look_up {
@@ -102,42 +102,58 @@ struct look_up {
     uint64_t *cells; /* if CELLS are wanted */
 };
 
-/* What is known of the rows that wait. */
+/* What is known of the features that wait, by their numbers modulo WAITING: where in the index they
+ * are, until a row is guessed; where this lies, until it is confirmed; then its code, and where its
+ * wide cells are, or others if it is not wide. */
 struct waiting {
+    uint64_t places[WAITING];
+    const struct nb_packed_row *rows[WAITING];
     uint32_t codes[WAITING];
-    const uint64_t *wides[WAITING]; /* where wide cells are; of rows that are not wide, others */
+    const uint64_t *wides[WAITING];
 };
 
-/* What a feature without a row has. */
-static const uint64_t no_cells = 0;
-
-/* The row of the feature at `j`, or NB_NO_ROW: the one that was guessed, or another one. */
-static inline __attribute__((always_inline)) uint32_t confirmed(const struct look_up *l, size_t j)
+/* The second guess of the feature at `j`, at the bucket where rows go on: one row in fourteen lies
+ * there. */
+static inline void guess_again(const struct look_up *l, struct waiting *waiting, size_t j)
 {
-    uint32_t row = l->rows[j];
     uint64_t id = l->features[j].id;
-    if (row >= LOOK_FURTHER || nb_row_at(l->table, row)->id != id) {
-        if (row != NB_NO_ROW)
-            l->rows[j] = row = nb_model_find(l->model, id);
-    }
-    return row;
+    uint64_t place = nb_index_where(&l->index, id);
+    uint32_t tag = nb_index_tag(&l->index, place);
+    l->rows[j] = guess(&l->index, nb_index_further(&l->index, place >> 32, tag, 0), tag, l->table,
+                       id, &waiting->rows[j % WAITING]);
 }
 
-/* Says what the row of the feature at `j` is, and notes what is wanted of it. */
-static inline __attribute__((always_inline)) void
-confirm(const struct look_up *l, struct waiting *waiting, size_t j, enum wanted wanted)
+/* Where the row of the feature at `j` is that was not where it was guessed, or no_row. */
+static inline const struct nb_packed_row *search(const struct look_up *l, size_t j)
 {
-    uint32_t row = confirmed(l, j);
-    bool is_row = row != NB_NO_ROW;
+    if (l->rows[j] != NB_NO_ROW)
+        l->rows[j] = nb_model_find(l->model, l->features[j].id);
+    return l->rows[j] == NB_NO_ROW ? &no_row : nb_row_at(l->table, l->rows[j]);
+}
+
+/* Says what the row of the feature at `j` is, and notes what is wanted of it. `slot` is j modulo
+ * WAITING. */
+static inline __attribute__((always_inline)) void
+confirm(const struct look_up *l, struct waiting *waiting, size_t j, size_t slot, enum wanted wanted)
+{
+    const struct nb_packed_row *row = waiting->rows[slot];
+    if (row->id != l->features[j].id) {
+        row = search(l, j);
+        if (wanted == CELLS && row == &no_row) {
+            waiting->codes[slot] = 0;
+            waiting->wides[slot] = &no_cells;
+            return;
+        }
+    }
+    uint16_t code = row->code;
     if (wanted == USE)
-        l->unused[j] = !is_row || !nb_code_is_used(nb_row_at(l->table, row)->code);
+        l->unused[j] = !nb_code_is_used(code);
     if (wanted != CELLS)
         return;
-    uint16_t code = is_row ? nb_row_at(l->table, row)->code : 0;
-    const uint64_t *wide = is_row ? nb_wides_at(l->segments, row, code) : &no_cells;
+    const uint64_t *wide = nb_wides_at(l->segments, l->rows[j], code);
     __builtin_prefetch(wide);
-    waiting->codes[j % WAITING] = code;
-    waiting->wides[j % WAITING] = wide;
+    waiting->codes[slot] = code;
+    waiting->wides[slot] = wide;
 }
 
 #ifdef __SSE2__
@@ -205,30 +221,38 @@ static inline __attribute__((always_inline)) void read_four(const struct look_up
 }
 
 /* What is done when it is the turn of the four features from `i` on, and of those that are in later
- * stages then, so that what these read has come. Constants where this is called are `is_inside`:
- * all stages are at features of the document; and `wanted`. */
+ * stages then, so that what these read has come; theirs is done first, because the others take
+ * their places. Constants where this is called are `is_inside`: all stages are at features of the
+ * document; and `wanted`. */
 static inline __attribute__((always_inline)) void
 look(const struct look_up *l, struct waiting *waiting, size_t i, bool is_inside, enum wanted wanted)
 {
     const struct nb_feature *features = l->features;
-    const size_t size = l->size, stop = i + TOGETHER;
-#pragma GCC unroll 4 /* where a loop of four ends is mispredicted among the other branches */
-    for (; i < stop; i++) {
-        if (is_inside || i < size)
-            __builtin_prefetch(&l->index.buckets[nb_index_home(&l->index, features[i].id)]);
-        size_t j = i - NB_MODEL_AHEAD; /* below 0: a very large number, as in the next ones */
-        if (is_inside || j < size)
-            l->rows[j] = guess_first(&l->index, l->table, features[j].id);
-        j -= ROWS_AHEAD;
-        if ((is_inside || j < size) && l->rows[j] == LOOK_FURTHER)
-            l->rows[j] = guess_again(&l->index, l->table, features[j].id);
-        j -= ROWS_AHEAD;
-        if (is_inside || j < size)
-            confirm(l, waiting, j, wanted);
-    }
-    size_t j = stop - TOGETHER - STAGES;
+    const size_t size = l->size, first = i, slot = i % WAITING;
+    size_t j = i - STAGES; /* below 0: a very large number, as in the next ones */
     if (wanted == CELLS && (is_inside || j < size / TOGETHER * TOGETHER))
         read_four(l, waiting, j);
+#pragma GCC unroll 4 /* where a loop of four ends is mispredicted among the other branches */
+    for (size_t k = 0; k < TOGETHER; k++) {
+        i = first + k;
+        j = i - CONFIRMED;
+        if (is_inside || j < size)
+            confirm(l, waiting, j, slot + k, wanted);
+        j += ROWS_AHEAD;
+        if ((is_inside || j < size) && l->rows[j] == LOOK_FURTHER)
+            guess_again(l, waiting, j);
+        j += ROWS_AHEAD;
+        if (is_inside || j < size) {
+            uint64_t place = waiting->places[slot + k];
+            l->rows[j] = guess(&l->index, place >> 32, nb_index_tag(&l->index, place), l->table,
+                               features[j].id, &waiting->rows[slot + k]);
+        }
+        if (is_inside || i < size) {
+            uint64_t place = nb_index_where(&l->index, features[i].id);
+            __builtin_prefetch(&l->index.buckets[place >> 32]);
+            waiting->places[slot + k] = place;
+        }
+    }
 }
 
 /* `wanted` is a constant where this is called. */

@@ -166,7 +166,8 @@ static inline bool nb_pair_count(const struct nb_pair_place *places, struct nb_p
 static inline uint64_t *nb_wides_at(const struct nb_wide_segment *segments, uint32_t row,
                                     uint16_t code)
 {
-    uint32_t number = code & (NB_CODE_WIDE - 1) & -(uint32_t)(code >> NB_ROW_SEGMENT_BITS);
+    int32_t number = code - NB_CODE_WIDE; /* below 0: not wide */
+    number = number < 0 ? 0 : number;
     return &segments[row >> NB_ROW_SEGMENT_BITS].cells[number];
 }
 
