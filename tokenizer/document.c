@@ -105,7 +105,7 @@ int nb_document_tokenize(const struct nb_document *document, const struct nb_key
     if (is_mail && read > limits->mail_bytes)
         read = limits->mail_bytes;
     read += bytes_of_values(document->values);
-    if (nb_bag_begin(bag, expected_features(settings, read)) != 0)
+    if (nb_bag_begin(bag, expected_features(settings, read), !settings->without_texts) != 0)
         return NB_NO_MEMORY;
     struct nb_tokenizing t = {.key = key,
                               .settings = settings,

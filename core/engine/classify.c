@@ -15,40 +15,56 @@
 #include "core/verdict/verdict_private.h"
 
 static int tokenize(struct nb_engine *engine, const struct nb_live *live,
-                    const struct nb_published *published, const struct nb_document *document,
-                    struct nb_bag *bag, struct nb_error *error)
+                    const struct nb_tokenizer_settings *settings,
+                    const struct nb_document *document, struct nb_bag *bag, struct nb_error *error)
 {
-    struct nb_tokenizer_settings settings = nb_published_tokenizer(published);
-    int rc = nb_values_check(document->values, settings.attributes, error);
+    int rc = nb_values_check(document->values, settings->attributes, error);
     if (rc != 0)
         return rc;
-    rc = nb_document_tokenize(document, live->key, &settings, &engine->settings.tokenizer, bag);
+    rc = nb_document_tokenize(document, live->key, settings, &engine->settings.tokenizer, bag);
     return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+/* Texts of features are read only by an explanation of at most `most` tokens, and to remember the
+ * document. */
+static struct nb_tokenizer_settings tokenizer_for(const struct nb_published *published, size_t most)
+{
+    struct nb_tokenizer_settings settings = nb_published_tokenizer(published);
+    settings.without_texts = most == 0 && published->settings.history == 0;
+    return settings;
 }
 
 /* Whether the model sees what is in the bag already. Models share the key of the store, except
  * those that were imported from another one; attributes are each model's own. */
 static bool sees_the_same(const struct nb_verdict_private *p, const struct nb_document *document,
-                          const struct nb_published *published)
+                          const struct nb_tokenizer_settings *settings)
 {
-    struct nb_tokenizer_settings settings = nb_published_tokenizer(published);
     return p->has_bag && document->values.count == 0 && p->seen_by.mail_server == NULL &&
-           settings.mail_server == NULL && p->seen_by.fields == settings.fields &&
-           p->seen_by.max_count == settings.max_count &&
+           settings->mail_server == NULL && p->seen_by.fields == settings->fields &&
+           p->seen_by.max_count == settings->max_count &&
+           (settings->without_texts || !p->seen_by.without_texts) &&
            memcmp(p->key, p->live->key->bytes, sizeof p->key) == 0;
 }
 
-static int fill_bag(struct nb_verdict_private *p, const struct nb_published *published,
+static int fill_bag(struct nb_verdict_private *p, const struct nb_tokenizer_settings *settings,
                     const struct nb_document *document, struct nb_error *error)
 {
     p->has_bag = false;
-    int rc = tokenize(p->engine, p->live, published, document, &p->bag, error);
+    int rc = tokenize(p->engine, p->live, settings, document, &p->bag, error);
     if (rc != 0)
         return rc;
     p->has_bag = true;
-    p->seen_by = nb_published_tokenizer(published);
+    p->seen_by = *settings;
     memcpy(p->key, p->live->key->bytes, sizeof p->key);
     return 0;
+}
+
+/* Makes the bag of a document, unless it is there. */
+static int see(struct nb_verdict_private *p, const struct nb_document *document, size_t most,
+               struct nb_error *error)
+{
+    struct nb_tokenizer_settings settings = tokenizer_for(p->family.published[0], most);
+    return sees_the_same(p, document, &settings) ? 0 : fill_bag(p, &settings, document, error);
 }
 
 /* Two threads may make one at once: one of them is kept. */
@@ -88,8 +104,8 @@ static int classify(struct nb_engine *engine, struct nb_string model,
     if (rc != 0)
         return rc;
     rc = nb_family_begin(&p->family, engine, p->live, error);
-    if (rc == 0 && !sees_the_same(p, document, p->family.published[0]))
-        rc = fill_bag(p, p->family.published[0], document, error);
+    if (rc == 0)
+        rc = see(p, document, most, error);
     if (rc == 0)
         rc = nb_verdict_score(verdict, most, error);
     if (rc == 0)
@@ -216,7 +232,8 @@ int nb_engine_tokenize(struct nb_engine *engine, struct nb_string model,
     if (rc != 0)
         return rc;
     struct nb_published *published = nb_live_settings(live);
-    rc = tokenize(engine, live, published, document, bag, error);
+    struct nb_tokenizer_settings settings = nb_published_tokenizer(published);
+    rc = tokenize(engine, live, &settings, document, bag, error);
     nb_published_release(&published);
     nb_registry_release(engine, &live);
     return rc;

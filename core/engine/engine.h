@@ -79,7 +79,7 @@ int nb_engine_classify(struct nb_engine *engine, struct nb_string model,
 
 /* The same about the document that `verdict` was asked about last, by another model: it is
  * tokenized again only if this model sees documents otherwise, by its settings or by a key of its
- * own. */
+ * own, or is the first that explains or keeps a history, for which texts of features are kept. */
 int nb_engine_classify_again(struct nb_engine *engine, struct nb_string model,
                              const struct nb_document *document, size_t explain,
                              struct nb_verdict *verdict, struct nb_error *error);

@@ -47,9 +47,10 @@ static void use_slots(struct nb_bag_private *in, size_t count)
 
 /* Its first slots and its first chunk are used again, even if the last document was large: the cost
  * of a reset must not depend on the largest document so far. */
-static void empty(struct nb_bag *bag, size_t slots)
+static void empty(struct nb_bag *bag, size_t slots, bool keeps_texts)
 {
     bag->size = 0;
+    bag->texts = NULL;
     bag->positions = 0;
     bag->truncated = false;
     if (bag->private_ == NULL)
@@ -57,11 +58,13 @@ static void empty(struct nb_bag *bag, size_t slots)
     assert(slots <= bag->private_->slot_capacity);
     use_slots(bag->private_, slots);
     use_chunk(bag->private_, bag->private_->first);
+    if (keeps_texts)
+        bag->texts = bag->private_->texts;
 }
 
 void nb_bag_reset(struct nb_bag *bag)
 {
-    empty(bag, FIRST_SLOTS);
+    empty(bag, FIRST_SLOTS, true);
 }
 
 void nb_bag_deinit(struct nb_bag *bag)
@@ -73,10 +76,10 @@ void nb_bag_deinit(struct nb_bag *bag)
             free(chunk);
         }
         free(bag->private_->slots);
+        free(bag->private_->texts);
         free(bag->private_);
     }
     free(bag->features);
-    free(bag->texts);
     nb_bag_init(bag);
 }
 
@@ -117,12 +120,15 @@ static int next_chunk(struct nb_bag_private *in, size_t bytes)
 /* Makes features[] and texts[] hold `count` entries. */
 static int reserve_features(struct nb_bag *bag, size_t count)
 {
-    if (count <= bag->private_->feature_capacity)
+    struct nb_bag_private *in = bag->private_;
+    if (count <= in->feature_capacity)
         return 0;
     if (nb_array_resize(&bag->features, count, sizeof *bag->features) != 0 ||
-        nb_array_resize(&bag->texts, count, sizeof *bag->texts) != 0)
+        nb_array_resize(&in->texts, count, sizeof *in->texts) != 0)
         return NB_NO_MEMORY;
-    bag->private_->feature_capacity = count;
+    if (bag->texts != NULL)
+        bag->texts = in->texts;
+    in->feature_capacity = count;
     return 0;
 }
 
@@ -183,7 +189,7 @@ int nb_bag_allocate(struct nb_bag *bag)
     return prepare(bag, FIRST_SLOTS);
 }
 
-int nb_bag_begin(struct nb_bag *bag, size_t features)
+int nb_bag_begin(struct nb_bag *bag, size_t features, bool keeps_texts)
 {
     size_t slots = FIRST_SLOTS;
     while (slots < EXPECTED_SLOTS && slots / SLOTS_PER_FEATURE < features)
@@ -194,7 +200,7 @@ int nb_bag_begin(struct nb_bag *bag, size_t features)
         nb_bag_deinit(bag);
         return NB_NO_MEMORY;
     }
-    empty(bag, slots);
+    empty(bag, slots, keeps_texts);
     return 0;
 }
 
@@ -248,6 +254,8 @@ int nb_bag_add_id(struct nb_bag *bag, uint64_t id, const char *text, size_t leng
     struct nb_bag_private *in = bag->private_;
     /* A text that does not fit wastes the rest of its chunk. That is rare: the tokenizer builds no
      * text longer than NB_BAG_ROOM. */
+    if (bag->texts == NULL)
+        length = 0;
     if (length > (size_t)(in->room_end - in->room) + NB_BAG_ROOM) {
         rc = next_chunk(in, length + NB_BAG_ROOM);
         if (rc != 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The bag of a document: its distinct features in order of first appearance, each with its count
- * and its text. A bag belongs to one thread at a time; it is reused from document to document.
+ * and, unless nobody wants it, its text. A bag belongs to one thread at a time; it is reused from
+ * document to document.
  */
 #ifndef NB_TOKENIZER_BAG_BAG_H
 #define NB_TOKENIZER_BAG_BAG_H
@@ -15,9 +16,9 @@
 #include "core/base/key.h"
 
 struct nb_bag {
-    struct nb_feature *features; /* `size` of them, owned */
-    struct nb_string *texts;     /* texts[i] names features[i], prefix included ("subject:free");
-                                    bytes owned by the bag, stable until reset */
+    struct nb_feature *features;   /* `size` of them, owned */
+    const struct nb_string *texts; /* texts[i] names features[i], prefix included ("subject:free");
+                                      owned with the bytes, stable until reset. NULL: not kept */
     size_t size;
     uint64_t positions; /* occurrences of token fields (nb_field_is_token), the document's length */
     bool truncated;     /* a limit of the tokenizer was hit: the rest was not counted */
@@ -27,18 +28,20 @@ struct nb_bag {
 /* Makes an empty bag, as `struct nb_bag b = {0}` does. Allocates nothing. */
 void nb_bag_init(struct nb_bag *bag);
 
-/* Empties the bag and keeps its memory for the next document. */
+/* Empties the bag and keeps its memory for the next document, whose texts will be kept. */
 void nb_bag_reset(struct nb_bag *bag);
 
 /* The same, with room for some `features` features, as far as it is worth having it at once; with
- * more or less of them nothing but the time is another. Returns 0 or NB_NO_MEMORY. */
-int nb_bag_begin(struct nb_bag *bag, size_t features);
+ * more or less of them nothing but the time is another. Unless `keeps_texts`, the bag has no texts
+ * until it is emptied. Returns 0 or NB_NO_MEMORY. */
+int nb_bag_begin(struct nb_bag *bag, size_t features, bool keeps_texts);
 
 /* Frees everything; the bag is empty and usable again. */
 void nb_bag_deinit(struct nb_bag *bag);
 
 /* Counts one occurrence of the feature with this text, which includes the prefix of its field
- * ("subject:free"). `key` hashes the text to the feature's id. A text that is new is copied.
+ * ("subject:free"). `key` hashes the text to the feature's id. A text that is new is copied, if
+ * texts are kept.
  * Returns 0 or NB_NO_MEMORY, in which case nothing was counted. */
 int nb_bag_add(struct nb_bag *bag, const struct nb_key *key, enum nb_field field, const char *text,
                size_t length);

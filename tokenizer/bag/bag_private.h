@@ -4,7 +4,8 @@
  * A bag belongs to one thread at a time.
  *
  * A token is written to `room`, behind the texts of the features so far: the place where its text
- * is kept if it is new. Only a new feature moves `room` on, so a known word is never copied.
+ * is kept if it is new. Only a new feature moves `room` on, so a known word is never copied; where
+ * no texts are kept nothing does.
  */
 #ifndef NB_TOKENIZER_BAG_BAG_PRIVATE_H
 #define NB_TOKENIZER_BAG_BAG_PRIVATE_H
@@ -36,8 +37,9 @@ static inline void nb_bag_copy(char *to, const char *from, size_t length)
 struct nb_bag_chunk; /* a piece of text storage */
 
 struct nb_bag_private {
-    char *room;      /* NB_BAG_ROOM bytes at least are free here, after nb_bag_prepare */
-    char *room_end;  /* when `room` is past it, the next text goes to another chunk */
+    struct nb_string *texts; /* owned; those of the bag, if it keeps them */
+    char *room;              /* NB_BAG_ROOM bytes at least are free here, after nb_bag_prepare */
+    char *room_end;          /* when `room` is past it, the next text goes to another chunk */
     uint32_t *slots; /* hash table, open addressing: index of a feature plus one, 0 is free */
     size_t mask;     /* slots in use minus one: a power of two minus one */
     size_t most;     /* features that fit into these slots */
@@ -72,7 +74,7 @@ size_t nb_bag_count_known(struct nb_bag *bag, const uint64_t *ids, size_t count,
  * nb_bag_leave the bag is looked at through the cursor alone. */
 struct nb_bag_cursor {
     struct nb_feature *features;
-    struct nb_string *texts;
+    struct nb_string *texts; /* NULL: not kept */
     uint32_t *slots;
     char *room;
     char *room_end;
@@ -86,7 +88,7 @@ static inline struct nb_bag_cursor nb_bag_cursor(const struct nb_bag *bag)
 {
     const struct nb_bag_private *in = bag->private_;
     return (struct nb_bag_cursor){.features = bag->features,
-                                  .texts = bag->texts,
+                                  .texts = bag->texts == NULL ? NULL : in->texts,
                                   .slots = in->slots,
                                   .room = in->room,
                                   .room_end = in->room_end,
@@ -117,13 +119,15 @@ static inline void nb_bag_again(const struct nb_bag_cursor *c, const uint32_t *s
     c->features[*slot - 1].count++;
 }
 
-/* Counts the first occurrence of the feature `id`, whose text is the `length` bytes at the room, at
- * the free slot where it belongs; it is the last of the bag then. Returns 0 or NB_NO_MEMORY, in
- * which case nothing was counted. */
+/* Counts the first occurrence of the feature `id`, whose text is the `length` bytes at the room, if
+ * texts are kept, at the free slot where it belongs; it is the last of the bag then. Returns 0 or
+ * NB_NO_MEMORY, in which case nothing was counted. */
 static inline int nb_bag_enter(struct nb_bag *bag, struct nb_bag_cursor *c, uint32_t *slot,
                                uint64_t id, size_t length)
 {
     struct nb_string text = {c->room, length};
+    if (c->texts == NULL)
+        length = 0;
     c->room += length;
     if (__builtin_expect(c->size == c->most || c->room > c->room_end, 0)) {
         nb_bag_leave(bag, c);
@@ -136,7 +140,8 @@ static inline int nb_bag_enter(struct nb_bag *bag, struct nb_bag_cursor *c, uint
         *c = nb_bag_cursor(bag);
         slot = nb_bag_slot(c, id); /* growing moves the slots */
     }
-    c->texts[c->size] = text;
+    if (c->texts != NULL)
+        c->texts[c->size] = text;
     c->features[c->size] = (struct nb_feature){.id = id, .count = 1};
     *slot = (uint32_t)++c->size;
     return 0;

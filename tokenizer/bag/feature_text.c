@@ -70,7 +70,8 @@ int nb_feature_count(struct nb_tokenizing *t, enum nb_field field, const struct 
     if (*slot != 0) {
         nb_bag_again(&c, slot);
     } else {
-        nb_bag_copy(c.room, f->bytes, f->length);
+        if (c.texts != NULL)
+            nb_bag_copy(c.room, f->bytes, f->length);
         int rc = nb_bag_enter(t->bag, &c, slot, id, f->length);
         if (rc != 0)
             return rc;

@@ -20,6 +20,7 @@ struct nb_tokenizer_settings {
     uint32_t max_count;              /* occurrences of one feature that count; 0: all */
     struct nb_attributes attributes; /* of values; borrowed */
     const char *mail_server;         /* whose fields of mails are values; borrowed. NULL: none */
+    bool without_texts;              /* the bag keeps ids and counts alone */
 };
 
 /* Limits, each a setting of the configuration ([tokenizer]). What exceeds a limit is left out, and

@@ -153,7 +153,7 @@ static inline int count_feature(struct nb_text_run *run, const struct found *f, 
         nb_bag_again(c, slot);
         return 0;
     }
-    char *end = put_feature(run, f, &f->source[at], c->room);
+    char *end = c->texts == NULL ? c->room : put_feature(run, f, &f->source[at], c->room);
     return nb_bag_enter(run->t->bag, c, slot, id, (size_t)(end - c->room));
 }
 

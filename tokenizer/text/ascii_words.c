@@ -63,6 +63,14 @@ __attribute__((always_inline)) static inline unsigned find(const struct nb_text_
     return rest;
 }
 
+/* Writes the text of a word to the room of the bag. Returns its end. */
+static inline char *put_word(const struct nb_text_run *run, const struct words *words, size_t at,
+                             char *room)
+{
+    char *end = run->prefix_length == 0 ? room : put(room, nb_text_prefix(run));
+    return put(end, (struct nb_string){(const char *)words->text[at], words->length[at]});
+}
+
 static inline int count_word(struct nb_text_run *run, const struct words *words, size_t at,
                              struct nb_bag_cursor *c)
 {
@@ -72,8 +80,7 @@ static inline int count_word(struct nb_text_run *run, const struct words *words,
         nb_bag_again(c, slot);
         return 0;
     }
-    char *end = run->prefix_length == 0 ? c->room : put(c->room, nb_text_prefix(run));
-    end = put(end, (struct nb_string){(const char *)words->text[at], words->length[at]});
+    char *end = c->texts == NULL ? c->room : put_word(run, words, at, c->room);
     return nb_bag_enter(run->t->bag, c, slot, id, (size_t)(end - c->room));
 }
 

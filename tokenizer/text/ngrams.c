@@ -178,6 +178,12 @@ static inline struct nb_feature_block pack(const unsigned char *at)
     return (struct nb_feature_block){prefix | ngram << 48, ngram >> 16};
 }
 
+static inline void put_text(char *room, struct nb_feature_block packed)
+{
+    uint64_t text[2] = {htole64(packed.low), htole64(packed.high)};
+    memcpy(room, text, sizeof text);
+}
+
 static void hash_block(const struct nb_key *key, const unsigned char *block, size_t count,
                        uint64_t *ids)
 {
@@ -202,9 +208,8 @@ static int count_block(struct nb_tokenizing *t, const unsigned char *block, size
             nb_bag_again(&cursor, slot);
             continue;
         }
-        struct nb_feature_block packed = pack(block + i);
-        uint64_t text[2] = {htole64(packed.low), htole64(packed.high)};
-        memcpy(cursor.room, text, sizeof text);
+        if (cursor.texts != NULL)
+            put_text(cursor.room, pack(block + i));
         rc = nb_bag_enter(t->bag, &cursor, slot, ids[i], PACKED_BYTES);
     }
     nb_bag_leave(t->bag, &cursor);

@@ -992,11 +992,13 @@ START_TEST(a_document_is_tokenized_once_for_several_models)
                 0);
         }
     }
-    ck_assert_int_eq(nb_engine_classify_again(engine, str("m"), &first, 0, &verdict, &error), 0);
+    ck_assert_int_eq(nb_engine_classify_again(engine, str("m"), &first, 1, &verdict, &error), 0);
     ck_assert_uint_eq(verdict.total, 3);
     ck_assert_int_eq(nb_engine_classify_again(engine, str("n"), &second, 5, &verdict, &error), 0);
     ck_assert_uint_eq(verdict.total, 3);
     ck_assert_uint_eq(verdict.explanation[0].count, 3);
+    ck_assert_int_eq(nb_engine_classify_again(engine, str("m"), &second, 0, &verdict, &error), 0);
+    ck_assert_uint_eq(verdict.total, 3);
     /* This one sees documents otherwise, and so does the one after it. */
     ck_assert_int_eq(nb_engine_classify_again(engine, str("once"), &second, 0, &verdict, &error),
                      0);
@@ -1004,6 +1006,12 @@ START_TEST(a_document_is_tokenized_once_for_several_models)
     ck_assert_str_eq(verdict.labels[verdict.best], "b");
     ck_assert_int_eq(nb_engine_classify_again(engine, str("m"), &first, 0, &verdict, &error), 0);
     ck_assert_uint_eq(verdict.total, 3);
+    /* Its texts were not kept, so it is tokenized again for whoever explains. */
+    ck_assert_int_eq(nb_engine_classify_again(engine, str("m"), &second, 5, &verdict, &error), 0);
+    ck_assert_uint_eq(verdict.total, 1);
+    ck_assert_uint_eq(verdict.explanation[0].token.length, 2);
+    ck_assert_mem_eq(verdict.explanation[0].token.bytes, "w2", 2);
+    ck_assert_int_eq(nb_engine_classify(engine, str("m"), &first, 0, &verdict, &error), 0);
     /* A failure in between changes nothing; another document begins anew. */
     ck_assert_int_eq(nb_engine_classify_again(engine, str("none"), &second, 0, &verdict, &error),
                      NB_NOT_FOUND);

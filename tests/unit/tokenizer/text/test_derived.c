@@ -217,7 +217,7 @@ START_TEST(ngrams_are_five_characters_wherever_they_lie)
         ck_assert_int_eq(nb_bag_add(&want, &key, NB_FIELD_NGRAM, ngram.bytes, ngram.length), 0);
     }
     struct nb_tokenizing t = begin(&bag, &settings);
-    ck_assert_int_eq(nb_bag_begin(&bag, 0), 0);
+    ck_assert_int_eq(nb_bag_begin(&bag, 0, true), 0);
     ck_assert_int_eq(nb_derived_text(&t, NB_FIELD_BODY, text.bytes, text.length), 0);
     ck_assert_uint_eq(bag.size, want.size);
     ck_assert_uint_gt(bag.size, 300);
