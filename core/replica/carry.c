@@ -12,42 +12,86 @@
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
+/* Where a feature of a change is: among those with rows, or behind them the others. */
+struct place {
+    uint64_t id;
+    size_t at;
+};
+
 static int by_id(const void *a, const void *b)
 {
-    uint64_t x = ((const struct nb_operation_feature *)a)->id;
-    uint64_t y = ((const struct nb_operation_feature *)b)->id;
+    uint64_t x = ((const struct place *)a)->id;
+    uint64_t y = ((const struct place *)b)->id;
     return (x > y) - (x < y);
 }
 
-/* A feature that no document has here may be new to the others, too, so it carries its text. */
-static size_t list_features(const struct nb_submitted *change, struct nb_operation_feature *list)
+static void list_places(const struct nb_submitted *change, struct place *places)
 {
     size_t size = 0;
-    for (size_t i = 0; i < change->known_count; i++)
-        list[size++] = (struct nb_operation_feature){.id = change->known_ids[i],
-                                                     .count = change->known[i].count};
-    for (size_t i = 0; i < change->other_count; i++) {
-        const struct nb_pending *p = &change->others[i];
-        list[size++] = (struct nb_operation_feature){
-            .id = p->id,
-            .count = p->count,
-            .has_text = true,
-            .text = {change->texts.bytes + p->text_offset, p->text_length}};
+    for (size_t i = 0; i < change->known_count; i++, size++)
+        places[size] = (struct place){change->known_ids[i], size};
+    for (size_t i = 0; i < change->other_count; i++, size++)
+        places[size] = (struct place){change->others[i].id, size};
+}
+
+/* Ids are hashes below a field, so by their first bits nearly all are in order: the others, of
+ * which numbers of attributes can be many, are sorted among themselves. Returns `places` or
+ * `scratch`. */
+static struct place *sort_places(struct place *places, struct place *scratch, size_t size)
+{
+    enum { DIGIT = 8, VALUES = 1 << DIGIT, FIRST_BITS = 24, END = 64 };
+    for (unsigned shift = END - FIRST_BITS; shift < END; shift += DIGIT) {
+        size_t starts[VALUES] = {0};
+        for (size_t i = 0; i < size; i++)
+            starts[places[i].id >> shift & (VALUES - 1)]++;
+        for (size_t v = 0, sum = 0; v < VALUES; v++) {
+            size_t count = starts[v];
+            starts[v] = sum;
+            sum += count;
+        }
+        for (size_t i = 0; i < size; i++)
+            scratch[starts[places[i].id >> shift & (VALUES - 1)]++] = places[i];
+        struct place *swap = places;
+        places = scratch;
+        scratch = swap;
     }
-    return size;
+    for (size_t i = 0, end = 0; i < size; i = end) {
+        while (end < size && (places[end].id ^ places[i].id) >> (END - FIRST_BITS) == 0)
+            end++;
+        if (end - i > 1)
+            qsort(places + i, end - i, sizeof *places, by_id);
+    }
+    return places;
+}
+
+/* A feature that no document has here may be new to the others, too, so it carries its text. */
+static struct nb_operation_feature feature_at(const struct nb_submitted *change, size_t at)
+{
+    if (at < change->known_count)
+        return (struct nb_operation_feature){.id = change->known_ids[at],
+                                             .count = change->known[at].count};
+    const struct nb_pending *p = &change->others[at - change->known_count];
+    return (struct nb_operation_feature){
+        .id = p->id,
+        .count = p->count,
+        .has_text = true,
+        .text = {change->texts.bytes + p->text_offset, p->text_length}};
 }
 
 static int write_features(const struct nb_submitted *change, struct nb_buffer *out)
 {
-    struct nb_operation_feature *list = malloc((nb_submitted_size(change) + 1) * sizeof *list);
-    if (list == NULL)
+    size_t size = nb_submitted_size(change);
+    struct place *room = malloc((2 * size + 1) * sizeof *room);
+    if (room == NULL)
         return NB_NO_MEMORY;
-    size_t size = list_features(change, list);
-    qsort(list, size, sizeof *list, by_id);
+    list_places(change, room);
+    const struct place *places = sort_places(room, room + size, size);
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < size; i++)
-        rc = nb_operation_feature_write(&list[i], out);
-    free(list);
+    for (size_t i = 0; rc == 0 && i < size; i++) {
+        struct nb_operation_feature f = feature_at(change, places[i].at);
+        rc = nb_operation_feature_write(&f, out);
+    }
+    free(room);
     return rc;
 }
 
