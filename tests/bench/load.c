@@ -31,7 +31,7 @@
 enum {
     CONNECTIONS_MOST = 1024,
     SECONDS_MOST = 3600,
-    PATHS_MOST = 8,
+    PATHS_MOST = 64,
     HEADER_MOST = 8192, /* of a reply */
     BUCKETS = 1000000,  /* of the latency histogram, a microsecond each; the last takes all
                            that took longer */

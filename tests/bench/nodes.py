@@ -10,6 +10,7 @@ cores, so that figures of more nodes are higher where each has a machine of its 
     n  the stream alone: messages/s in, messages/s out to one reader, processor time of the nats-servers for each; and for
        what nodes ask by themselves: the state of the stream, and the words of 100 members
     a  trainings/s of single documents and of batches, with one node alone and with 1, 2 and 3 nodes
+    s  trainings/s of 3 nodes in many models, which one stream has, or 4, or 16
     b  verdicts/s with 1, 2 and 3 nodes, and processor time for a verdict
     c  how long it takes until an acknowledged training is in force on all nodes, when nothing else is learned and when much is
     d  how long an empty node takes to catch up: with the mails of the corpus, and with N small changes; each from the stream,
@@ -48,9 +49,10 @@ def cpu(process):
 class Measured:
     """A site that is closed at the end; `nodes` 0: one daemon without a cluster."""
 
-    def __init__(self, bench, nodes):
+    def __init__(self, bench, nodes, **cluster):
         self.folder = tempfile.mkdtemp(dir=PASSING)
-        self.site = Site(self.folder, os.path.join(bench.build, "bayesd"), nodes or 1, nodes > 0, linked=False)
+        self.site = Site(self.folder, os.path.join(bench.build, "bayesd"), nodes or 1, nodes > 0, linked=False,
+                         settings={"cluster": cluster} if cluster else None)
 
     def __enter__(self):
         self.site.start()
@@ -65,15 +67,16 @@ def named(nodes):
     return "a node alone, without a cluster" if nodes == 0 else "1 node" if nodes == 1 else f"{nodes} nodes"
 
 
-def by_the_book(site):
-    site.nodes[0].client.put(PATH, {"preset": "book"}).ok(201)
+def by_the_book(site, path=PATH):
+    site.nodes[0].client.put(path, {"preset": "book"}).ok(201)
     for node in site.nodes:
-        wait_for(lambda node=node: node.client.get(PATH).status == 200, "the model is on all nodes")
+        wait_for(lambda node=node: node.client.get(path).status == 200, "the model is on all nodes")
 
 
 def loaded(bench, site, bodies, paths, kind="text/plain", seconds=5.0, connections=16):
     """All nodes at once, each with bodies of its own: (replies/s, microseconds of the nodes' and of the nats-servers'
-    processors for each, the highest 99 % of milliseconds)."""
+    processors for each, the highest 99 % of milliseconds, microseconds of the busiest thread of a node and its name)."""
+    threads = threads_of(site)
     before = [sum(cpu(p) for p in group) for group in processes_of(site)]
     commands = [[bench.tool("load"), "--port", str(node.port), "--type", kind, "--connections", str(connections),
                  "--seconds", str(seconds), *[word for path in paths for word in ("--path", path)], "--once", body]
@@ -82,12 +85,26 @@ def loaded(bench, site, bodies, paths, kind="text/plain", seconds=5.0, connectio
     results = [json.loads(program.communicate(timeout=seconds + 300)[0].splitlines()[-1]) for program in programs]
     requests = sum(result["requests"] for result in results)
     spent = [sum(cpu(p) for p in group) - was for group, was in zip(processes_of(site), before)]
+    busiest, name = max((1e6 * (now - threads.get(thread, 0)) / requests, thread[1]) for thread, now in threads_of(site).items())
     return (sum(result["requests"] / result["seconds"] for result in results), *(1e6 * s / requests for s in spent),
-            max(result["p99_us"] for result in results) / 1e3)
+            max(result["p99_us"] for result in results) / 1e3, busiest, name)
 
 
 def processes_of(site):
     return [node.daemon.process for node in site.nodes], [server.process for server in site.servers]
+
+
+def threads_of(site):
+    """{(thread, its name): seconds of a processor} of all nodes; the system counts them in hundredths."""
+    found = {}
+    for node in site.nodes:
+        folder = f"/proc/{node.daemon.pid}/task"
+        for thread in os.listdir(folder):
+            with open(f"{folder}/{thread}/stat", encoding="ascii") as file:
+                name, fields = file.read().split("(", 1)[1].rsplit(")", 1)
+            fields = fields.split()
+            found[thread, name] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return found
 
 
 # ---- the parts ----------------------------------------------------------------------------------
@@ -154,23 +171,47 @@ def measured(site, function):
     return time.monotonic() - begin, sum(cpu(server.process) for server in site.servers) - before
 
 
+# What is asked at once: (name, type, documents of a request, clients of each node).
+ASKED = (("single", "text/plain", 1, 16), ("batches of 500", "application/json", 500, 2))
+
+
+def bodies_of(bench, count):
+    """Of three nodes, for each of ASKED."""
+    return ([bench.generated("text", count, TEXT_BYTES, seed) for seed in (3, 4, 5)],
+            [bench.generated("batch", count, TEXT_BYTES, seed, 500) for seed in (6, 7, 8)])
+
+
+def taught(bench, site, letter, models, bodies, seconds, title):
+    for (what, kind, size, clients), bodies_of_it in zip(ASKED, bodies):
+        labels = ("?label=ham", "?label=spam") if size == 1 else ("",)
+        paths = [f"{path}/train{label}" for label in labels for path in models]
+        rate, node_us, nats_us, p99, busiest, name = loaded(bench, site, bodies_of_it, paths, kind, seconds, clients)
+        what = f"train, {what}, {title}"
+        bench.figures.add(letter, what, rate * size, "documents/s")
+        bench.figures.add(letter, what + ", of all nodes", node_us / size, "us/document")
+        if site.servers:
+            bench.figures.add(letter, what + ", of nats-servers", nats_us / size, "us/document")
+        bench.figures.add(letter, f"{what}, of the busiest thread of a node ({name})", busiest / size, "us/document")
+        bench.figures.add(letter, what + ", 99 % within", p99, "ms")
+
+
 def part_a(bench):
     count, seconds = (4000, 3.0) if bench.quick else (20000, 8.0)
-    texts = [bench.generated("text", count, TEXT_BYTES, seed) for seed in (3, 4, 5)]
-    batches = [bench.generated("batch", count, TEXT_BYTES, seed, 500) for seed in (6, 7, 8)]
+    bodies = bodies_of(bench, count)
     for nodes in (0, 1, 2, 3):
         with Measured(bench, nodes) as site:
             by_the_book(site)
-            for what, bodies, kind, size, clients in (("single", texts, "text/plain", 1, 16),
-                                                      ("batches of 500", batches, "application/json", 500, 2)):
-                paths = (PATH + "/train?label=ham", PATH + "/train?label=spam") if size == 1 else (PATH + "/train",)
-                rate, node_us, nats_us, p99 = loaded(bench, site, bodies, paths, kind, seconds, clients)
-                what = f"train, {what}, {named(nodes)}"
-                bench.figures.add("a", what, rate * size, "documents/s")
-                bench.figures.add("a", what + ", of all nodes", node_us / size, "us/document")
-                if nodes:
-                    bench.figures.add("a", what + ", of nats-servers", nats_us / size, "us/document")
-                bench.figures.add("a", what + ", 99 % within", p99, "ms")
+            taught(bench, site, "a", [PATH], bodies, seconds, named(nodes))
+
+
+def part_s(bench):
+    count, seconds = (4000, 3.0) if bench.quick else (20000, 8.0)
+    bodies, models = bodies_of(bench, count), [path_of(f"user-{number}") for number in range(32)]
+    for streams in (1, 4, 16):
+        with Measured(bench, 3, streams=streams) as site:
+            for path in models:
+                by_the_book(site, path)
+            taught(bench, site, "s", models, bodies, seconds, "1 stream" if streams == 1 else f"{streams} streams")
 
 
 def part_b(bench):
@@ -184,7 +225,7 @@ def part_b(bench):
             by_the_book(site)
             site.nodes[0].client.post(PATH + "/train", lines, "application/x-ndjson").ok()
             wait_for(lambda: all(n.client.get(PATH).ok().json["documents"] == 2000 for n in site.nodes), "all have it", 60)
-            rate, node_us, _, p99 = loaded(bench, site, [texts] * 3, (PATH + "/classify",), seconds=seconds)
+            rate, node_us, _, p99, *_ = loaded(bench, site, [texts] * 3, (PATH + "/classify",), seconds=seconds)
             bench.figures.add("b", f"classify, {named(nodes)}", rate, "requests/s")
             bench.figures.add("b", f"classify, {named(nodes)}, processor time", node_us, "us/request")
             bench.figures.add("b", f"classify, {named(nodes)}, 99 % within", p99, "ms")
@@ -309,7 +350,7 @@ def judged(bench, mails, nodes):
     return verdicts
 
 
-PARTS = {"n": part_n, "a": part_a, "b": part_b, "c": part_c, "d": part_d, "e": part_e}
+PARTS = {"n": part_n, "a": part_a, "s": part_s, "b": part_b, "c": part_c, "d": part_d, "e": part_e}
 
 
 def main():
