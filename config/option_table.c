@@ -480,6 +480,12 @@ static const struct nb_option options[] = {
      "86400",
      "Seconds without a word of a node after which the others do not wait for it any more.",
      NB_RESTART},
+    {"cluster", "digest_seconds", NB_OPTION_COUNT, AT(cluster_digest_seconds), 0, 2592000, NULL,
+     "86400",
+     "Seconds after which nodes compare what they have learned. Each reads its store for it and "
+     "makes no changes meanwhile: for a second at 30 million features of documents, and for two at "
+     "most, after which it leaves it. 0: never.",
+     NB_RESTART},
     {"cluster", "peer_token_file", NB_OPTION_STRING, AT(cluster_peer_token_file), 0, PATH_BYTES,
      NULL, "",
      "File whose first line is an access token of the role admin at the other nodes: this one asks "

@@ -121,6 +121,7 @@ struct nb_config {
     char *cluster_follow; /* patterns of models; empty: all */
     char *cluster_peers;  /* addresses of other nodes; none: nothing is cut */
     uint64_t cluster_keep_seconds, cluster_member_seconds; /* an hour, a day */
+    uint64_t cluster_digest_seconds;                       /* a day; 0: never */
     char *cluster_peer_token_file;                         /* path */
     uint64_t cluster_patience;                             /* 15, in seconds */
     bool cluster_queue;

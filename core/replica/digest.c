@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
+#include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "core/base/wide.h"
 #include "core/dump/staged.h"
@@ -21,7 +22,7 @@
 #include "core/store/ledger.h"
 #include "core/store/rows.h"
 
-enum { NAMES_AT_ONCE = 64 };
+enum { NAMES_AT_ONCE = 64, ITEMS_UNTIMED = 1024 };
 
 /* What a hash is of. */
 enum kind {
@@ -40,6 +41,8 @@ struct summing {
     struct nb_digest *digest;
     unsigned stream;
     uint64_t want;
+    uint64_t most, until; /* nanoseconds that it may take; when they are over */
+    uint64_t items;
     nb_uint128 sum;
     struct nb_live *live; /* of what follows */
     uint64_t born;        /* its first entry */
@@ -61,8 +64,16 @@ static struct nb_packer begin(struct summing *s, enum kind kind)
     return w;
 }
 
+static bool is_late(const struct summing *s)
+{
+    return nb_clock_monotonic() > s->until;
+}
+
+/* Fails when it is late, too, which digest_task tells from memory that is short. */
 static int add(struct summing *s, const struct nb_packer *w)
 {
+    if (++s->items % ITEMS_UNTIMED == 0 && is_late(s))
+        return NB_NO_MEMORY;
     XXH128_hash_t hash = XXH3_128bits(s->bytes.bytes, s->bytes.length);
     if (w->code == 0)
         s->sum += (nb_uint128)hash.high64 << 64 | hash.low64;
@@ -269,6 +280,8 @@ static int digest_task(struct nb_engine *engine, void *argument, struct nb_error
     struct nb_buffer after = {0};
     bool more = true;
     uint64_t position = engine->standing.places[s->stream].written;
+    uint64_t now = nb_clock_monotonic();
+    s->until = now + (s->most < UINT64_MAX - now ? s->most : UINT64_MAX - now);
     s->digest->number = position == 0 ? 0 : nb_relay_number(engine, s->stream, position);
     if (s->want != 0 && s->want != s->digest->number)
         return nb_error_set(error, NB_CONFLICT,
@@ -285,13 +298,25 @@ static int digest_task(struct nb_engine *engine, void *argument, struct nb_error
         rc = add_others(s, &view, error);
     nb_store_snapshot_end(&view);
     nb_buffer_deinit(&after);
+    if (rc == NB_NO_MEMORY && is_late(s))
+        rc = nb_error_set(error, NB_TOO_LARGE,
+                          "the store is too large to be compared with those of other nodes: that "
+                          "would take more than %" PRIu64 " ms",
+                          s->most / 1000000);
     return rc;
 }
 
 int nb_digest(struct nb_engine *engine, unsigned stream, uint64_t want, struct nb_digest *digest,
               struct nb_error *error)
 {
-    struct summing s = {.engine = engine, .digest = digest, .stream = stream, .want = want};
+    return nb_digest_within(engine, stream, want, UINT64_MAX, digest, error);
+}
+
+int nb_digest_within(struct nb_engine *engine, unsigned stream, uint64_t want, uint64_t most,
+                     struct nb_digest *digest, struct nb_error *error)
+{
+    struct summing s = {
+        .engine = engine, .digest = digest, .stream = stream, .want = want, .most = most};
     int rc = nb_writer_run(engine, digest_task, &s, error);
     if (rc == 0)
         (void)snprintf(digest->digits, sizeof digest->digits, "%016" PRIx64 "%016" PRIx64,

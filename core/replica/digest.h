@@ -31,5 +31,8 @@ struct nb_digest {
  * NB_CONFLICT, NB_DAMAGED (a model), NB_IO or NB_NO_MEMORY. */
 int nb_digest(struct nb_engine *engine, unsigned stream, uint64_t want, struct nb_digest *digest,
               struct nb_error *error);
+/* The same in so many nanoseconds; NB_TOO_LARGE: it would take longer. */
+int nb_digest_within(struct nb_engine *engine, unsigned stream, uint64_t want, uint64_t most,
+                     struct nb_digest *digest, struct nb_error *error);
 
 #endif

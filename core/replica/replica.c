@@ -14,6 +14,7 @@
 #include "core/replica/answer.h"
 #include "core/replica/attest.h"
 #include "core/replica/carried.h"
+#include "core/replica/compare.h"
 #include "core/replica/incoming.h"
 #include "core/replica/joining.h"
 #include "core/replica/operation.h"
@@ -113,6 +114,8 @@ int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct
     rc = passes_by ? nb_part_pass(r, &here) : apply(r, &o, &here, d);
     if (rc != 0)
         return nb_error_set(error, rc, "the daemon is stopping");
+    if (!passes_by)
+        nb_compare_note(r, &o, d->position);
     note_delivered(r, &here,
                    differs || o.kind != NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_BARRIER);
     if (differs) /* who sent it is to find out, also when the stream does not get quiet */
@@ -136,6 +139,7 @@ void nb_replica_tick(struct nb_replica *r)
         atomic_store(&r->is_doubted, true);
     nb_answer_expire(r, atomic_load(&r->is_astray) ? UINT64_MAX : now, &why);
     nb_attest_tick(r, now);
+    nb_compare_tick(r, now);
     nb_queue_go_on(r->settings.queue, r->settings.stream, r->settings.same_for, nb_outgoing_publish,
                    r);
 }
@@ -177,6 +181,7 @@ static void take_place(struct nb_replica *r)
     r->handed = atomic_load(&r->place->applied);
     atomic_store(&r->delivered, r->handed);
     nb_attest_begin(r);
+    nb_compare_begin(r);
     r->tip = nb_chain_last(&r->chain);
 }
 
@@ -270,4 +275,12 @@ int nb_replica_agrees(struct nb_replica *r, struct nb_chained told)
     bool is_known = nb_chain_at(&r->chain, told.position, &own);
     pthread_mutex_unlock(&r->lock);
     return is_known ? own == told.chain : -1;
+}
+
+struct nb_chained nb_replica_digested(struct nb_replica *r)
+{
+    pthread_mutex_lock(&r->lock);
+    struct nb_chained digested = r->digested;
+    pthread_mutex_unlock(&r->lock);
+    return digested;
 }

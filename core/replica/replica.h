@@ -62,6 +62,10 @@ uint64_t nb_replica_delivered_hash(const struct nb_replica *replica);
 struct nb_chained nb_replica_told(struct nb_replica *replica);
 int nb_replica_agrees(struct nb_replica *replica, struct nb_chained told);
 
+/* Half of the digest that its store had last when the nodes compared them, and where; 0: nowhere.
+ * Nodes with the same patterns have the same at one position, if they have learned the same. */
+struct nb_chained nb_replica_digested(struct nb_replica *replica);
+
 struct nb_delivery {
     uint64_t position;
     const char *id;

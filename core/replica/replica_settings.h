@@ -42,6 +42,9 @@ struct nb_replica_settings {
     /* Milliseconds, above 0, in which nodes that find the same publish it with the same id: much
      * less than the stream knows ids, since its servers forget them at different times. */
     int64_t same_for;
+    /* Nanoseconds after which the nodes compare what they have learned (compare.h); 0: they do
+     * not. */
+    uint64_t compare_every;
 };
 
 #endif

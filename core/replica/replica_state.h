@@ -43,10 +43,13 @@ struct nb_replica {
     uint64_t verified, answered;     /* when; 0: never */
     uint64_t compared;               /* so far with the stream's leader, when a node had differed */
     uint64_t warned_of;              /* a member */
+    uint64_t compare_at;             /* when it asks for digests (compare.h), */
+    uint64_t compared_last;          /* and when it has had one; 0: never */
     bool is_verified;                /* since the start, or that is not possible */
     pthread_mutex_t lock; /* of what follows; taken last, and not while the engine is called */
     pthread_cond_t changed;
-    struct nb_chained tip; /* of the chain */
+    struct nb_chained tip;      /* of the chain */
+    struct nb_chained digested; /* half of the digest at a position; 0: none */
     struct nb_awaiting awaiting;
     size_t carried, carried_bytes;
     struct nb_carried *failed, **failed_end; /* in the order of the stream */

@@ -68,9 +68,11 @@ int nb_nodes_check_pair(struct nb_nodes *nodes, struct nb_string model, struct n
 
 #ifdef NB_HAS_NATS
 
+#include "config/config.h"
 #include "core/base/clock.h"
 #include "core/live/state.h"
 #include "core/replica/replica.h"
+#include "server/base/log.h"
 #include "server/nodes/nodes_state.h"
 
 struct nb_known {
@@ -118,23 +120,61 @@ static int agrees(struct nb_nodes *n, const struct nb_member *m)
     return all;
 }
 
-/* A member that is ahead of this node cannot be compared yet: what was found before holds. */
-static int agreed_before(const struct nb_known_member *list, size_t count, const char *name)
+/* Where the digests of both are of the same position; -1 where one of them has none. -2: they are
+ * of different ones. */
+static int same_in(struct nb_lane *l, const struct nb_member *m)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(list[i].said.name, name) == 0)
-            return list[i].agrees;
-    return -1;
+    struct nb_chained its = m->places[l->which].digested, own = {.position = 0};
+    pthread_rwlock_rdlock(&l->using);
+    if (l->replica != NULL)
+        own = nb_replica_digested(l->replica);
+    pthread_rwlock_unlock(&l->using);
+    if (own.position == 0 || its.position == 0)
+        return -1;
+    return own.position != its.position ? -2 : own.chain == its.chain;
 }
 
-static struct nb_known_member known_of(struct nb_nodes *n, const struct nb_known *before,
+/* Whether the member has learned the same: `before`, while one of both has not come to the place
+ * that the other one tells. */
+static int same(struct nb_nodes *n, const struct nb_member *m, int before)
+{
+    int all = -1;
+    if (strcmp(m->follow, n->config->cluster_follow) != 0)
+        return -1;
+    for (unsigned i = 0; i < n->lane_count && i < m->streams; i++) {
+        int one = same_in(&n->lanes[i], m);
+        one = one == -2 ? before : one;
+        all = all == 0 || one < 0 ? all : one;
+    }
+    if (all == 0 && before != 0)
+        nb_log(NB_LOG_ERROR,
+               "cluster: the node '%s' has learned something else than this node from the same "
+               "changes: keep both stores, start one of both with an empty one, and report it",
+               m->name);
+    return all;
+}
+
+/* A member that is ahead of this node cannot be compared yet: what was found before holds. */
+static struct nb_known_member before_of(const struct nb_known *known, const char *name)
+{
+    for (size_t i = 0; i < known->count; i++)
+        if (strcmp(known->list[i].said.name, name) == 0)
+            return known->list[i];
+    return (struct nb_known_member){.agrees = -1, .same = -1};
+}
+
+static struct nb_known_member known_of(struct nb_nodes *n, const struct nb_known *known,
                                        const struct nb_member *m, const char *self)
 {
-    struct nb_known_member found = {.said = *m, .is_self = strcmp(m->name, self) == 0, .agrees = 1};
-    if (!found.is_self)
-        found.agrees = agrees(n, m);
+    struct nb_known_member found = {
+        .said = *m, .is_self = strcmp(m->name, self) == 0, .agrees = 1, .same = 1};
+    if (found.is_self)
+        return found;
+    const struct nb_known_member before = before_of(known, m->name);
+    found.agrees = agrees(n, m);
     if (found.agrees < 0)
-        found.agrees = agreed_before(before->list, before->count, m->name);
+        found.agrees = before.agrees;
+    found.same = same(n, m, before.same);
     return found;
 }
 

@@ -20,6 +20,7 @@ struct nb_known_member {
     struct nb_member said;
     bool is_self;
     int agrees;      /* nb_replica_agrees; of this node itself 1, unless it is astray */
+    int same;        /* it has learned the same, as of the digests compared last: as `agrees` */
     int64_t silence; /* nanoseconds since its last word */
 };
 

@@ -5,7 +5,9 @@
  * program's version; what it was given: a varint, the place, and its chain, 8 bytes. With several
  * streams the first is meant; then a varint says how many there are besides, and of each there are
  * the place, and what it was given. A node that follows a part of the models tells both in any
- * case, and then its patterns, a string. What follows is passed over.
+ * case, and then its patterns, a string. So does one that knows the digest of its store, with
+ * patterns that may be empty, and then of each stream the place of the digest, a varint, and half
+ * of it, 8 bytes. What follows is passed over.
  */
 #include "server/nodes/member.h"
 
@@ -39,6 +41,14 @@ static void unpack_chained(struct nb_unpacker *u, struct nb_chained *at)
     at->chain = nb_unpack_u64(u);
 }
 
+static bool has_digests(const struct nb_member *m)
+{
+    for (unsigned i = 0; i < m->streams; i++)
+        if (m->places[i].digested.position != 0)
+            return true;
+    return false;
+}
+
 int nb_member_write(const struct nb_member *m, struct nb_buffer *out)
 {
     struct nb_packer w = {.out = out};
@@ -50,7 +60,7 @@ int nb_member_write(const struct nb_member *m, struct nb_buffer *out)
     nb_pack_string(&w, nb_string_of(m->url));
     nb_pack_string(&w, nb_string_of(m->version));
     pack_chained(&w, &m->places[0].told);
-    bool is_of_all = m->follow[0] == '\0';
+    bool compares = has_digests(m), is_of_all = m->follow[0] == '\0' && !compares;
     if (m->streams > 1 || !is_of_all)
         nb_pack_varint(&w, m->streams - 1);
     for (unsigned i = 1; i < m->streams; i++) {
@@ -59,6 +69,8 @@ int nb_member_write(const struct nb_member *m, struct nb_buffer *out)
     }
     if (!is_of_all)
         nb_pack_string(&w, nb_string_of(m->follow));
+    for (unsigned i = 0; compares && i < m->streams; i++)
+        pack_chained(&w, &m->places[i].digested);
     return w.code;
 }
 
@@ -76,6 +88,16 @@ static void read_text(struct nb_unpacker *u, char *to, size_t most)
     to[text.length] = '\0';
 }
 
+/* They are not there, or something else is: then there are none. */
+static void read_digests(struct nb_unpacker *u, struct nb_member *m)
+{
+    struct nb_unpacker here = *u;
+    for (unsigned i = 0; i < m->streams; i++)
+        unpack_chained(&here, &m->places[i].digested);
+    for (unsigned i = 0; here.failed && i < m->streams; i++)
+        m->places[i].digested = (struct nb_chained){.position = 0};
+}
+
 static void read_more(struct nb_unpacker *u, struct nb_member *m)
 {
     read_text(u, m->url, NB_MEMBER_URL_MOST);
@@ -90,8 +112,10 @@ static void read_more(struct nb_unpacker *u, struct nb_member *m)
         m->places[i].applied = nb_unpack_varint(u);
         unpack_chained(u, &m->places[i].told);
     }
-    if (!u->failed && !nb_unpacker_done(u))
-        read_text(u, m->follow, NB_FOLLOW_MOST);
+    if (u->failed || nb_unpacker_done(u))
+        return;
+    read_text(u, m->follow, NB_FOLLOW_MOST);
+    read_digests(u, m);
 }
 
 bool nb_member_read(struct nb_member *m, struct nb_string written)
@@ -104,6 +128,8 @@ bool nb_member_read(struct nb_member *m, struct nb_string written)
     m->kinds = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
     m->url[0] = m->version[0] = m->follow[0] = '\0';
     m->places[0].told = (struct nb_chained){.position = 0};
+    for (unsigned i = 0; i < NB_STREAMS_MOST; i++)
+        m->places[i].digested = (struct nb_chained){.position = 0};
     m->streams = 1;
     if (!u.failed && !nb_unpacker_done(&u))
         read_more(&u, m);

@@ -33,8 +33,9 @@ struct nb_member {
     char follow[NB_FOLLOW_MOST + 1];          /* patterns of the models that it has; empty: all */
     unsigned streams;                         /* so many: */
     struct {
-        uint64_t applied;       /* place that is on its disk */
-        struct nb_chained told; /* what it was given (core/chain/chain.h) */
+        uint64_t applied;           /* place that is on its disk */
+        struct nb_chained told;     /* what it was given (core/chain/chain.h) */
+        struct nb_chained digested; /* what it has learned; 0: unknown (core/replica/compare.h) */
     } places[NB_STREAMS_MOST];
 };
 /* The sum of its places. */

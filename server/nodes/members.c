@@ -90,8 +90,10 @@ static void add_place(struct nb_lane *l, struct nb_member *self)
     self->places[l->which].applied =
         atomic_load(&l->nodes->engine->standing.places[l->which].applied);
     pthread_rwlock_rdlock(&l->using);
-    if (l->replica != NULL)
+    if (l->replica != NULL) {
         self->places[l->which].told = nb_replica_told(l->replica);
+        self->places[l->which].digested = nb_replica_digested(l->replica);
+    }
     pthread_rwlock_unlock(&l->using);
 }
 

@@ -69,6 +69,13 @@ static int write_members(struct nb_nodes *nodes, struct nb_buffer *out)
     for (k = 0; rc == 0 && k < count; k++)
         if (list[k].agrees >= 0)
             rc = write_member(&list[k], "agrees", list[k].agrees, out);
+    if (rc == 0)
+        rc = nb_buffer_puts(out, "# HELP bayesd_cluster_member_same Whether the node has learned "
+                                 "the same as this one: their digests were compared.\n"
+                                 "# TYPE bayesd_cluster_member_same gauge\n");
+    for (k = 0; rc == 0 && k < count; k++)
+        if (list[k].same >= 0)
+            rc = write_member(&list[k], "same", list[k].same, out);
     free(list);
     return rc;
 }

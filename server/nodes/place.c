@@ -118,7 +118,8 @@ static int make_replica(struct nb_lane *l, const struct nb_stream_state *state,
         .message_most = most > HEADERS ? (size_t)most - HEADERS : 0,
         .member = member_of(l->nodes->config),
         .patience = l->nodes->config->cluster_patience * UINT64_C(1000000000),
-        .same_for = SAME_MILLISECONDS};
+        .same_for = SAME_MILLISECONDS,
+        .compare_every = l->nodes->config->cluster_digest_seconds * UINT64_C(1000000000)};
     struct nb_replica *replica = NULL;
     int rc =
         nb_replica_new(l->nodes->engine, &settings, nb_string_of(l->nodes->config->cluster_stream),

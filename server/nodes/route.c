@@ -109,6 +109,10 @@ static void emit_member(struct nb_emitter *e, const struct nb_known_member *m, u
         nb_emit_key(e, "agrees");
         nb_emit_bool(e, m->agrees != 0);
     }
+    if (m->same >= 0) {
+        nb_emit_key(e, "same");
+        nb_emit_bool(e, m->same != 0);
+    }
     if (said->version[0] != '\0')
         nb_emit_member_text(e, "version", said->version);
     nb_emit_member_u64(e, "tokenizer", said->tokenizer);

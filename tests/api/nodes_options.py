@@ -290,6 +290,22 @@ def cluster_member_seconds(api):
     equal([cut(api, absent=True, member_seconds=6), cut(api, absent=True, member_seconds=3600)], [True, False])
 
 
+def cluster_digest_seconds(api):
+    """Two nodes find that they have learned the same; others do not look."""
+    pairs = []
+    for seconds in (8, 0):
+        nats = Nats(api)
+        pair = [joined(node(api, nats.port, name=name, digest_seconds=seconds)) for name in "ab"]
+        pair[0].client.post(M + "/train", {"text": "win cash", "label": "spam"}).ok()
+        pairs.append((nats, pair[0]))
+    def same(daemon):
+        return {one["name"]: one.get("same") for one in daemon.client.get("/v1/cluster").ok().json["members"]}.get("b")
+    wait_for(lambda: same(pairs[0][1]), "they have compared what they know", 60, 0.2)
+    equal(same(pairs[1][1]), None)
+    for nats, _ in pairs:
+        nats.stop()
+
+
 def cluster_peer_token_file(api):
     """A peer that wants a token gives its store to who has one."""
     nats, token = Nats(api), "a-token-of-the-nodes-of-this-test"

@@ -14,10 +14,11 @@ import test_next
 import test_quarantine
 import test_undo
 from harness import equal, holds, patience, problem, refused, slow, wait_for
-from nodes_options import (cluster_cluster_key_file, cluster_credentials, cluster_follow, cluster_keep_seconds, cluster_member_seconds,
-                           cluster_name, cluster_patience, cluster_peer_token_file, cluster_peers, cluster_queue, cluster_queue_bytes,
-                           cluster_queue_entries, cluster_replicas, cluster_servers, cluster_stream, cluster_streams, cluster_tls_ca,
-                           cluster_tls_certificate, cluster_tls_key, cluster_url)
+from nodes_options import (cluster_cluster_key_file, cluster_credentials, cluster_digest_seconds, cluster_follow,
+                           cluster_keep_seconds, cluster_member_seconds, cluster_name, cluster_patience, cluster_peer_token_file,
+                           cluster_peers, cluster_queue, cluster_queue_bytes, cluster_queue_entries, cluster_replicas,
+                           cluster_servers, cluster_stream, cluster_streams, cluster_tls_ca, cluster_tls_certificate,
+                           cluster_tls_key, cluster_url)
 from prometheus import parse
 from test_command_line import printed
 from test_tls import tls_certificate, tls_client_ca, tls_client_role, tls_key, tls_listen, tls_only, tls_priorities

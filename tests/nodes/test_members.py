@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes know of each other: names, addresses, how far each has come, and whether all were given the same."""
+import base64
 import json
 import os
 import subprocess
@@ -125,6 +126,31 @@ def test_a_member_that_was_given_something_else(nodes):
     equal(metric(node, "member_agrees", member="other"), 0)
     status, _, said = bayesc(site, "status", url_of(node))
     holds(status == 69 and "https://other:1" in said, f"{status} {said}")
+
+
+def test_a_member_that_has_learned_something_else(nodes):
+    """Nodes compare what they have learned now and then; one that tells another digest at the same place is named."""
+    site = told(nodes.site(settings={"cluster": {"digest_seconds": 8}}))
+    node = site.nodes[0]
+    trained(node, PATH, "one").ok()
+    assert_same(site)
+    names = [one.name for one in site.nodes]
+    def all_same():
+        found = members_of(node)
+        return all(found.get(name, {}).get("same") for name in names)
+    wait_for(all_same, lambda: f"all have learned the same: {members_of(node)}", 60, 0.2)
+    for name in names:
+        equal(metric(node, "member_same", member=name), 1, name)
+    def is_named():
+        with site.connect() as connection:
+            word = connection.api("STREAM.MSG.GET.bayesd_members", {"last_by_subj": f"bayesd.members.{names[1]}"})["message"]["data"]
+            word = base64.b64decode(word)  # half of the digest is its end
+            connection.publish("bayesd.members.liar", word[:-1] + bytes([word[-1] ^ 1]))
+        return members_of(node).get("liar", {}).get("same") is False
+    wait_for(is_named, lambda: f"it is named: {members_of(node)}", 60, 0.5)
+    equal(metric(node, "member_same", member="liar"), 0)
+    holds("'liar' has learned something else" in "".join(node.daemon.heard()), "the log")
+    holds(all_same(), members_of(node))
 
 
 def test_who_may_ask(nodes):

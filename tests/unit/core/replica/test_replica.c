@@ -20,8 +20,10 @@
 #include "core/merge/rename.h"
 #include "core/named/named.h"
 #include "core/quarantine/quarantine.h"
+#include "core/registry/registry.h"
 #include "core/repair/repair.h"
 #include "core/replica/digest.h"
+#include "core/replica/operation.h"
 #include "core/replica/replica.h"
 #include "core/replica/replica_state.h"
 #include "tests/unit/core/engine/picture.h"
@@ -159,6 +161,7 @@ struct node {
     struct lane lanes[STREAMS];
     atomic_bool stops;
     unsigned lag;       /* microseconds of a pause now and then */
+    uint64_t compares;  /* every so many nanoseconds; 0: never */
     const char *follow; /* names of the models that it has begin so; NULL: it has all */
 };
 
@@ -219,7 +222,7 @@ static int hash_at(void *user, uint64_t position, uint64_t *hash, struct nb_erro
 static void warn(void *user, const struct nb_error *why)
 {
     struct lane *l = user;
-    ck_assert_int_eq(why->code, NB_CONFLICT);
+    ck_assert(why->code == NB_CONFLICT || why->code == NB_TOO_LARGE);
     atomic_fetch_add(&l->node->warnings, 1);
 }
 
@@ -292,7 +295,8 @@ static int open_node(struct node *n, uint64_t created, struct nb_error *error)
                                                 .member = n->member,
                                                 .message_most = 1 << 20,
                                                 .patience = UINT64_C(20000000000),
-                                                .same_for = 200};
+                                                .same_for = 200,
+                                                .compare_every = n->compares};
         *l = (struct lane){.node = n, .which = i, .stream = &n->stream[i]};
         rc = nb_replica_new(n->engine, &how, string_at("bayesd"), created, length_of(l->stream),
                             &l->replica, error);
@@ -1274,6 +1278,125 @@ START_TEST(a_stream_says_another_time_and_no_more)
 }
 END_TEST
 
+/* ---- digests that are compared --------------------------------------------------------------- */
+
+static const uint64_t SOON = UINT64_C(300000000);
+
+/* A digest at a later position than that, of the first node, and of another one there. */
+static bool digests_after(struct astray *a, uint64_t position, size_t other, bool *same)
+{
+    struct nb_chained one = nb_replica_digested(a->nodes[0].lanes[0].replica);
+    struct nb_chained two = nb_replica_digested(a->nodes[other].lanes[0].replica);
+    *same = one.chain == two.chain;
+    return one.position > position && one.position == two.position;
+}
+
+static bool wait_until_compared(struct astray *a, uint64_t position, size_t other)
+{
+    uint64_t until = nb_clock_monotonic() + UINT64_C(60000000000);
+    bool same;
+    while (!digests_after(a, position, other, &same)) {
+        ck_assert_msg(nb_clock_monotonic() < until, "digests are not compared");
+        usleep(500);
+    }
+    return same;
+}
+
+static void compare_soon(struct astray *a)
+{
+    for (size_t i = 0; i < NODES; i++)
+        a->nodes[i].compares = SOON;
+    mislead(a, UINT64_MAX);
+}
+
+/* They have the same at one position, until one of them has learned something else of the same. */
+START_TEST(nodes_compare_what_they_have_learned)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    struct nb_live *live;
+    compare_soon(&a);
+    uint64_t position = train_one(&a.nodes[0], "one");
+    ck_assert_uint_gt(position, 0);
+    for (size_t i = 1; i < NODES; i++)
+        ck_assert(wait_until_compared(&a, position, i));
+    stop(&a.nodes[1]);
+    start(&a.nodes[1]);
+    ck_assert_uint_eq(nb_replica_digested(a.nodes[1].lanes[0].replica).position, 0);
+    ck_assert(wait_until_compared(&a, train_one(&a.nodes[0], "two"), 1));
+    ck_assert_int_eq(nb_registry_acquire(a.nodes[1].engine, string_at("a"), false, &live, NULL), 0);
+    live->checkpoint.last += 1000; /* until its next change */
+    position = length_of(&a.stream);
+    ck_assert(!wait_until_compared(&a, position, 1));
+    ck_assert(wait_until_compared(&a, position, 2));
+    nb_registry_release(a.nodes[1].engine, &live);
+    end(&a);
+}
+END_TEST
+
+/* Whoever may publish makes the nodes read their stores now and then, and not all the time. */
+START_TEST(nodes_do_not_compare_all_the_time)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    const struct nb_operation ask = {
+        .kind = NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_BARRIER,
+        .time = 1,
+        .errand = {.kind = NB_ERRAND_BARRIER, .model = nb_string_of("digest")}};
+    struct nb_buffer message = {0};
+    for (size_t i = 0; i < NODES; i++)
+        a.nodes[i].compares = i == NODES - 1 ? 0 : UINT64_C(3600000000000);
+    mislead(&a, UINT64_MAX);
+    ck_assert_uint_gt(train_one(&a.nodes[0], "one"), 0);
+    ck_assert_int_eq(nb_operation_write(&ask, &message), 0);
+    for (int i = 0; i < 20; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "ask %d", i);
+        ck_assert_int_eq(
+            put_message(&a.stream, id, &(struct nb_witness){0}, nb_buffer_string(&message), NULL),
+            0);
+    }
+    nb_buffer_deinit(&message);
+    uint64_t position = train_one(&a.nodes[0], "two");
+    for (size_t i = 0; i < NODES; i++)
+        wait_until_applied(&a.nodes[i], position);
+    uint64_t first = nb_replica_digested(a.nodes[0].lanes[0].replica).position;
+    ck_assert_msg(first > 0 && first + 20 <= position + 1, "%lu of %lu", first, position);
+    ck_assert_uint_eq(nb_replica_digested(a.nodes[1].lanes[0].replica).position, first);
+    ck_assert_uint_eq(nb_replica_digested(a.nodes[2].lanes[0].replica).position, 0);
+    end(&a);
+}
+END_TEST
+
+/* It makes no changes while it reads, so that it gives up. */
+START_TEST(a_digest_takes_so_long_and_no_longer)
+{
+    static struct astray a;
+    a = (struct astray){.root = ""};
+    struct nb_digest digest, again;
+    struct nb_error error = {0};
+    struct nb_engine *engine;
+    mislead(&a, UINT64_MAX);
+    engine = a.nodes[0].engine;
+    for (int i = 0; i < 1500; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "d%d", i);
+        ck_assert_uint_gt(train_one(&a.nodes[0], id), 0);
+    }
+    ck_assert_int_eq(nb_digest_within(engine, 0, 0, 0, &digest, &error), NB_TOO_LARGE);
+    ck_assert_msg(strstr(error.text, "too large to be compared") != NULL, "%s", error.text);
+    stop(&a.nodes[0]);
+    ck_assert_int_eq(open_node(&a.nodes[0], 77, &error), 0);
+    engine = a.nodes[0].engine;
+    ck_assert_int_eq(nb_digest_within(engine, 0, 0, UINT64_MAX, &digest, &error), 0);
+    ck_assert_int_eq(nb_digest(engine, 0, 0, &again, &error), 0);
+    ck_assert_str_eq(digest.digits, again.digits);
+    close_node(&a.nodes[0]);
+    start(&a.nodes[0]);
+    end(&a);
+}
+END_TEST
+
 /* Servers of the stream may not agree which ids they know: no node uses one that was used before,
  * also when it comes to the same place later, with an empty store. */
 START_TEST(what_nodes_tell_has_ids_of_its_own)
@@ -1585,6 +1708,9 @@ int main(void)
     tcase_add_test(t, a_stream_is_made_twice);
     tcase_add_test(t, a_stream_says_another_time);
     tcase_add_test(t, a_stream_is_made_anew);
+    tcase_add_test(t, nodes_compare_what_they_have_learned);
+    tcase_add_test(t, nodes_do_not_compare_all_the_time);
+    tcase_add_test(t, a_digest_takes_so_long_and_no_longer);
     tcase_add_test(t, a_stream_that_says_another_time_is_compared);
     tcase_add_test(t, a_stream_says_another_time_and_no_more);
     tcase_add_test(t, a_receipt_waits_until_it_is_acknowledged);

@@ -11,7 +11,7 @@ START_TEST(reads_what_it_has_written)
 {
     const struct nb_member told = {
         .streams = 3,
-        .places = {{UINT64_MAX, {7, UINT64_MAX}}, {0, {0, 0}}, {9, {8, 1}}},
+        .places = {{UINT64_MAX, {7, UINT64_MAX}, {0, 0}}, {0, {0, 0}, {0, 0}}, {9, {8, 1}, {0, 0}}},
         .tokenizer = 12,
         .apply = UINT32_MAX,
         .kinds = 5,
@@ -65,13 +65,37 @@ START_TEST(tells_which_models_it_has)
 }
 END_TEST
 
+/* What it has learned stands behind all else; of a word that ends before it is unknown. */
+START_TEST(tells_digests)
+{
+    for (unsigned streams = 1; streams <= 2; streams++) {
+        struct nb_member told = {.streams = streams, .version = "1"};
+        struct nb_member read = {.heard = 0};
+        struct nb_buffer written = {0};
+        told.places[streams - 1].digested = (struct nb_chained){300, UINT64_MAX - 1};
+        ck_assert_int_eq(nb_member_write(&told, &written), 0);
+        ck_assert(nb_member_read(&read, nb_buffer_string(&written)));
+        ck_assert_uint_eq(read.streams, streams);
+        ck_assert_str_eq(read.follow, "");
+        ck_assert_uint_eq(read.places[streams - 1].digested.position, 300);
+        ck_assert(read.places[streams - 1].digested.chain == UINT64_MAX - 1);
+        ck_assert(read.places[0].digested.position == (streams == 1 ? 300 : 0));
+        written.length--;
+        ck_assert(nb_member_read(&read, nb_buffer_string(&written)));
+        ck_assert_uint_eq(read.places[streams - 1].digested.position, 0);
+        nb_buffer_deinit(&written);
+    }
+}
+END_TEST
+
 /* What others write is shown: of an address that is none, nothing is. */
 START_TEST(passes_over_addresses_that_are_none)
 {
     static const char *const urls[] = {"ftp://x",         "javascript:alert(1)", "http://a b",
                                        "https://\x1b[0m", "https://\xC3\xA4",    ""};
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
-        struct nb_member told = {.streams = 1, .places = {{3, {7, 8}}}, .version = "a\nb"}, read;
+        struct nb_member told = {.streams = 1, .places = {{3, {7, 8}, {0, 0}}}, .version = "a\nb"},
+                         read;
         struct nb_buffer written = {0};
         strcpy(told.url, urls[i]);
         ck_assert_int_eq(nb_member_write(&told, &written), 0);
@@ -157,6 +181,7 @@ int main(void)
     tcase_add_test(tcase, reads_what_it_has_written);
     tcase_add_test(tcase, passes_over_addresses_that_are_none);
     tcase_add_test(tcase, tells_which_models_it_has);
+    tcase_add_test(tcase, tells_digests);
     tcase_add_test(tcase, a_name_is_one_word_of_a_subject);
     tcase_add_loop_test(tcase, cuts_what_nobody_needs, 0, (int)(sizeof cuts / sizeof cuts[0]));
     tcase_add_test(tcase, finds_who_knows_the_least);
