@@ -126,13 +126,19 @@ static inline __attribute__((always_inline)) void learn_slot(struct nb_slots *sl
 
 static void learn_features(const struct step *s)
 {
+    enum { AHEAD = 16 }; /* slots lie anywhere */
     const struct nb_stack_evidence *evidence = s->inputs->evidence;
+    const struct nb_slots *slots = &s->weights->slots;
     double shares[NB_FIELDS], by_field[NB_FIELDS], sum;
     size_t cell = 0;
     nb_stack_evidence_shares(s->inputs->features, nb_stack_attribute_count(s->inputs), shares);
     sum_errors(s, &sum, by_field);
+    for (size_t i = 0; i < AHEAD && i < evidence->term_count; i++)
+        nb_slots_expect(slots, evidence->terms[i].key);
     for (size_t i = 0; i < evidence->term_count; i++) {
         const struct nb_stack_term *term = &evidence->terms[i];
+        if (i + AHEAD < evidence->term_count)
+            nb_slots_expect(slots, term[AHEAD].key);
         double gradient = sum * term->gain - by_field[term->field];
         if (cell < term->end)
             gradient += nb_stack_evidence_gradient(evidence, term, cell);

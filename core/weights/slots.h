@@ -105,6 +105,13 @@ NB_PREFETCHING void nb_slots_prefetch(const struct nb_slots *s, uint64_t id)
         __builtin_prefetch(&s->table.values[nb_slots_of(s, id)]);
 }
 
+/* Begins to fetch a slot that is changed next. There must be slots. */
+NB_PREFETCHING void nb_slots_expect(const struct nb_slots *s, uint64_t id)
+{
+    nb_prefetch_to_write(&s->table.squares[nb_slots_of(s, id)]);
+    nb_prefetch_to_write(&s->table.values[nb_slots_of(s, id)]);
+}
+
 /* Gives the table as many slots as `features` ask for: as many at least, within the bounds above.
  * It never gets fewer. Takes `lock` (may be NULL) for writing while it exchanges the table. Returns
  * 0 or NB_NO_MEMORY, and then nothing was changed. */
