@@ -45,3 +45,20 @@ int nb_array_grow(void *array, size_t *room, size_t wanted, size_t size)
         *room = more;
     return rc;
 }
+
+int nb_array_renew(void *array, size_t *room, size_t wanted, size_t size)
+{
+    void *items;
+    size_t more = nb_array_room(*room, wanted, size);
+    if (wanted <= *room)
+        return 0;
+    memcpy(&items, array, sizeof items);
+    free(items);
+    items = NULL;
+    memcpy(array, &items, sizeof items);
+    *room = 0;
+    int rc = nb_array_resize(array, more, size);
+    if (rc == 0)
+        *room = more;
+    return rc;
+}

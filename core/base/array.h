@@ -27,6 +27,10 @@ static inline int nb_array_reserve(void *array, size_t *room, size_t wanted, siz
     return wanted <= *room ? 0 : nb_array_grow(array, room, wanted, size);
 }
 
+/* As nb_array_reserve, but what was in the array is lost if it grows: nothing is copied. On failure
+ * it is NULL and has no room. */
+int nb_array_renew(void *array, size_t *room, size_t wanted, size_t size);
+
 /* The room to which an array of `room` elements of `size` bytes grows for `wanted`; for arrays
  * that grow together. */
 size_t nb_array_room(size_t room, size_t wanted, size_t size);

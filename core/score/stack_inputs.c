@@ -237,7 +237,7 @@ static int begin_twin(struct nb_stack_pass *pass, size_t size)
 
 /* Fills in the pass, and empties the inputs. Returns 0, NB_CONFLICT or NB_NO_MEMORY. */
 static int begin(struct nb_stack_pass *pass, struct nb_stack *stack, const struct nb_model *model,
-                 size_t size, struct nb_stack_inputs *inputs)
+                 size_t size, bool is_of_rows, struct nb_stack_inputs *inputs)
 {
     const struct nb_stack_view *view;
     int rc = nb_stack_view(stack, model, &view);
@@ -253,6 +253,7 @@ static int begin(struct nb_stack_pass *pass, struct nb_stack *stack, const struc
         .view = view,
         .readings = nb_stack_readings(stack, view->size),
         .experts = nb_stack_bank(&stack->settings, view->size)->size,
+        .is_of_rows = is_of_rows,
         .inputs = inputs,
         .offsets = view->offsets,
     };
@@ -280,7 +281,7 @@ int nb_stack_inputs_found(struct nb_stack *stack, const struct nb_model *model,
                           struct nb_error *error)
 {
     struct nb_stack_pass pass;
-    int rc = begin(&pass, stack, model, size, inputs);
+    int rc = begin(&pass, stack, model, size, false, inputs);
     if (rc == NB_CONFLICT)
         return nb_error_set(error, rc, "the model has not learned a document yet");
     if (rc != 0 || (inputs->size > 2 && nb_stack_many_start(&pass, size) != 0))
@@ -389,7 +390,7 @@ int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model
     double offsets[NB_STACK_EXPERTS * NB_FIELDS] = {0};
     if (without != NB_STACK_NO_LABEL && nb_model_documents(model, without) < 2)
         return NB_CONFLICT;
-    int rc = begin(&pass, stack, model, size, inputs);
+    int rc = begin(&pass, stack, model, size, true, inputs);
     if (rc != 0)
         return rc;
     pass.without = without != NB_STACK_NO_LABEL ? &out : NULL;

@@ -574,6 +574,17 @@ static size_t sum_rows(const struct nb_stack_pass *p, const struct nb_row_count 
 
 /* ---- the pass -------------------------------------------------------------------------------- */
 
+/* Whether nobody asks what each row says. */
+static bool is_silent(const struct nb_stack_pass *p)
+{
+#ifdef __SSE2__
+    return p->are_roots && p->is_of_rows;
+#else
+    (void)p;
+    return false;
+#endif
+}
+
 int nb_stack_two_start(struct nb_stack_pass *p, size_t size)
 {
     struct nb_stack_inputs *in = p->inputs;
@@ -581,8 +592,10 @@ int nb_stack_two_start(struct nb_stack_pass *p, size_t size)
                    p->readings[1].kind == NB_POWER_1_5;
     p->is_summed = false;
     in->noted_count = in->said_count = 0;
-    int rc = nb_array_reserve(&in->noted, &in->noted_room, size, sizeof *in->noted);
-    return rc != 0 ? rc : nb_array_reserve(&in->said, &in->said_room, size, sizeof *in->said);
+    int rc = nb_array_renew(&in->noted, &in->noted_room, size, sizeof *in->noted);
+    return rc != 0 || is_silent(p)
+               ? rc
+               : nb_array_renew(&in->said, &in->said_room, size, sizeof *in->said);
 }
 
 void nb_stack_two_add(struct nb_stack_pass *p, const struct nb_feature *features, size_t size,
@@ -601,7 +614,7 @@ void nb_stack_two_add(struct nb_stack_pass *p, const struct nb_feature *features
 size_t nb_stack_two_survey(struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
                            struct nb_stack_without *without)
 {
-    p->is_of_rows = true;
+    assert(p->is_of_rows);
 #ifdef __SSE2__
     const uint32_t *labels = p->view->labels;
     p->is_summed =
@@ -617,7 +630,7 @@ void nb_stack_two_finish(const struct nb_stack_pass *p)
     if (p->is_summed)
         return;
 #ifdef __SSE2__
-    if (p->are_roots && p->is_of_rows) {
+    if (is_silent(p)) {
         add_pairs_of_rows(p);
         return;
     }

@@ -51,7 +51,7 @@ int nb_stack_evidence_start(struct nb_stack_evidence *e, const struct nb_slots *
     memset(e->gains, 0, sizeof e->gains);
     if (columns > 0 && sums_room(e, columns) != 0)
         return NB_NO_MEMORY;
-    return keeps ? nb_array_reserve(&e->terms, &e->term_room, size, sizeof *e->terms) : 0;
+    return keeps ? nb_array_renew(&e->terms, &e->term_room, size, sizeof *e->terms) : 0;
 }
 
 int nb_stack_evidence_room(struct nb_stack_evidence *e, size_t count)

@@ -69,6 +69,24 @@ START_TEST(an_array_that_cannot_grow_is_as_before)
 }
 END_TEST
 
+START_TEST(an_array_is_renewed_only_if_it_must_grow)
+{
+    uint64_t *numbers = NULL;
+    size_t room = 0;
+    ck_assert_int_eq(nb_array_renew(&numbers, &room, 100, sizeof *numbers), 0);
+    ck_assert_uint_eq(room, 100);
+    numbers[99] = 7;
+    ck_assert_int_eq(nb_array_renew(&numbers, &room, 100, sizeof *numbers), 0);
+    ck_assert_uint_eq(numbers[99], 7);
+    ck_assert_int_eq(nb_array_renew(&numbers, &room, 101, sizeof *numbers), 0);
+    ck_assert_uint_eq(room, 200);
+    numbers[199] = 7;
+    ck_assert_int_eq(nb_array_renew(&numbers, &room, SIZE_MAX / 4, sizeof *numbers), NB_NO_MEMORY);
+    ck_assert_ptr_null(numbers);
+    ck_assert_uint_eq(room, 0);
+}
+END_TEST
+
 START_TEST(an_array_can_shrink_to_nothing)
 {
     char *bytes = NULL;
@@ -150,6 +168,7 @@ int main(void)
     tcase_add_test(all, an_array_grows_by_one_and_keeps);
     tcase_add_test(all, room_is_as_much_as_wanted_or_twice_as_much);
     tcase_add_test(all, an_array_that_cannot_grow_is_as_before);
+    tcase_add_test(all, an_array_is_renewed_only_if_it_must_grow);
     tcase_add_test(all, an_array_can_shrink_to_nothing);
     tcase_add_test(all, a_heap_keeps_the_best);
     suite_add_tcase(suite, all);
