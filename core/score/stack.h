@@ -123,6 +123,7 @@ struct nb_stack_inputs {
     double *t;     /* of the twin: t[v] - d_v; two labels: the second has the column; owned */
     bool has_twin; /* `t` is that of the document */
     bool is_kept;  /* and so is `evidence` */
+    bool is_brief; /* set by the caller: nobody asks nb_stack_explain about them */
     const struct nb_stack_weights *twin;    /* private: nb_stack_inputs_twin; borrowed */
     bool keeps;                             /* private */
     struct nb_stack_evidence *evidence;     /* private; owned */

@@ -226,7 +226,7 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
     int rc = nb_stack_view(stack, model, &c.view);
     if (rc != 0)
         return rc;
-    assert(inputs->size == c.view->size && scores->size == inputs->size);
+    assert(inputs->size == c.view->size && scores->size == inputs->size && !inputs->is_brief);
     assert(scores->best < scores->size && scores->second < scores->size);
     put_twin(&c, weights, inputs);
     put_worth(&c, weights, inputs);

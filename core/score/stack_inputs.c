@@ -43,7 +43,8 @@ int nb_stack_inputs_room(struct nb_stack_inputs *inputs, uint32_t labels)
 {
     if (labels <= inputs->room)
         return 0;
-    struct nb_stack_inputs larger = {.room = labels, .twin = inputs->twin, .keeps = inputs->keeps};
+    struct nb_stack_inputs larger = {
+        .room = labels, .twin = inputs->twin, .keeps = inputs->keeps, .is_brief = inputs->is_brief};
     larger.labels = malloc(labels * sizeof *larger.labels);
     larger.x = malloc((size_t)labels * NB_STACK_INPUTS * sizeof *larger.x);
     larger.t = malloc(labels * sizeof *larger.t);

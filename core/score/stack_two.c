@@ -296,9 +296,11 @@ static inline __attribute__((always_inline)) void put_documents(const struct nb_
     *second = (uint32_t)(d.all - d.own);
 }
 
+/* `says` is a constant where this is called: what each feature says is kept. Of a mail that is as
+ * much memory as the first-level cache has. */
 static inline __attribute__((always_inline)) void
 read_step(const struct nb_stack_pass *p, struct reading *reading, const struct nb_feature *features,
-          size_t start, size_t step, size_t size, const struct nb_found *found)
+          size_t start, size_t step, size_t size, const struct nb_found *found, bool says)
 {
     const unsigned turn = reading->turn;
     struct nb_stack_said *said = reading->said;
@@ -320,6 +322,8 @@ read_step(const struct nb_stack_pass *p, struct reading *reading, const struct n
         __m128d e;
         put_documents(p, row, turn, &first, &second);
         __m128d r = add_pair(&reading->pairs, first, second, field, (uint32_t)id, &e);
+        if (!says)
+            continue;
         said->place = start + i;
         say(said++, e, r);
     }
@@ -337,7 +341,10 @@ static void read_pairs(const struct nb_stack_pass *p, const struct nb_feature *f
     for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
         size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
         struct nb_found found = nb_model_step_cells(p->model, features, start, step, known, &own);
-        read_step(p, &reading, features, start, step, size, &found);
+        if (p->inputs->is_brief)
+            read_step(p, &reading, features, start, step, size, &found, false);
+        else
+            read_step(p, &reading, features, start, step, size, &found, true);
     }
     memcpy(p->inputs->features, reading.features, sizeof reading.features);
     p->inputs->said_count = reading.said == NULL ? 0 : (size_t)(reading.said - p->inputs->said);

@@ -91,6 +91,7 @@ int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *e
 {
     struct nb_verdict_private *p = verdict->private_;
     const struct nb_settings *settings = &p->family.published[0]->settings;
+    p->inputs.is_brief = most == 0;
     nb_family_lock(&p->family);
     choose_judge(p);
     int rc = p->judge != NULL ? score_alone(p, error) : score_together(p);
