@@ -23,24 +23,17 @@ char *nb_string_copy(struct nb_string s)
     return copy;
 }
 
-/* Not strchr: it finds the NUL byte in every set. */
-static bool is_in(char c, const char *set, size_t size)
-{
-    return memchr(set, c, size) != NULL;
-}
-
 struct nb_string nb_string_trim_start(struct nb_string s, const char *set)
 {
-    size_t size = strlen(set), count = 0;
-    while (count < s.length && is_in(s.bytes[count], set, size))
+    size_t count = 0;
+    while (count < s.length && nb_string_is_one_of(s.bytes[count], set))
         count++;
     return nb_string_from(s, count);
 }
 
 struct nb_string nb_string_trim_end(struct nb_string s, const char *set)
 {
-    size_t size = strlen(set);
-    while (s.length > 0 && is_in(s.bytes[s.length - 1], set, size))
+    while (s.length > 0 && nb_string_is_one_of(s.bytes[s.length - 1], set))
         s.length--;
     return s;
 }

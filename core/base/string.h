@@ -41,9 +41,17 @@ static inline bool nb_string_equals(struct nb_string s, const char *text)
     return nb_string_same(s, nb_string_of(text));
 }
 
+/* Whether `length` bytes are the first ones of `text`, which has as many, in any case. Most are not
+ * from the first byte on, and then nothing is called. */
+static inline bool nb_string_has_nocase(const char *bytes, const char *text, size_t length)
+{
+    return length == 0 ||
+           (((bytes[0] ^ text[0]) & ~0x20) == 0 && strncasecmp(bytes, text, length) == 0);
+}
+
 static inline bool nb_string_equals_nocase(struct nb_string s, const char *text)
 {
-    return s.length == strlen(text) && (s.length == 0 || strncasecmp(s.bytes, text, s.length) == 0);
+    return s.length == strlen(text) && nb_string_has_nocase(s.bytes, text, s.length);
 }
 
 static inline bool nb_string_starts(struct nb_string s, const char *prefix)
@@ -55,7 +63,17 @@ static inline bool nb_string_starts(struct nb_string s, const char *prefix)
 static inline bool nb_string_starts_nocase(struct nb_string s, const char *prefix)
 {
     size_t length = strlen(prefix);
-    return s.length >= length && (length == 0 || strncasecmp(s.bytes, prefix, length) == 0);
+    return s.length >= length && nb_string_has_nocase(s.bytes, prefix, length);
+}
+
+/* Whether a character is in `set` (a C string); NUL is in none. A literal of some characters takes
+ * a comparison each, and no call. */
+static inline bool nb_string_is_one_of(char c, const char *set)
+{
+    for (; *set != '\0'; set++)
+        if (c == *set)
+            return true;
+    return false;
 }
 
 /* Order of two texts by their bytes, a prefix before the longer text: negative, 0 or positive. */

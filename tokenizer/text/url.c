@@ -125,10 +125,11 @@ static struct nb_string decode(const char *url, size_t length, char out[URL_BYTE
     return (struct nb_string){out, used};
 }
 
-static size_t span(struct nb_string s, const char *stops)
+/* How many bytes come before the first one of `stops`, a literal. */
+static inline size_t span(struct nb_string s, const char *stops)
 {
     size_t i = 0;
-    while (i < s.length && (s.bytes[i] == '\0' || strchr(stops, s.bytes[i]) == NULL))
+    while (i < s.length && !nb_string_is_one_of(s.bytes[i], stops))
         i++;
     return i;
 }
