@@ -197,15 +197,17 @@ static int finish(const struct nb_stack_pass *p, const struct nb_stack_settings 
         nb_stack_two_finish(p);
     for (unsigned field = 0; field < NB_FIELDS; field++)
         in->features[NB_STACK_TOTAL] += field == NB_FIELD_NGRAM ? 0 : in->features[field];
+    double shares[NB_STACK_GROUPS];
+    for (unsigned g = 0; g < NB_STACK_GROUPS; g++)
+        shares[g] = nb_stack_share(settings, in->features[g]);
     for (unsigned e = 0; e < p->experts; e++) {
         double *x = in->x + (size_t)e * NB_STACK_GROUPS * in->size;
         put_total(p, x);
         for (unsigned g = 0; g < NB_STACK_GROUPS; g++) {
             if (in->features[g] == 0)
                 continue;
-            double share = nb_stack_share(settings, in->features[g]);
             for (uint32_t v = 0; v < in->size; v++)
-                x[(size_t)g * in->size + v] *= share;
+                x[(size_t)g * in->size + v] *= shares[g];
             if (in->size == 2)
                 x[(size_t)g * 2 + 1] = -x[(size_t)g * 2];
         }
