@@ -62,6 +62,16 @@ static uint64_t rank_of(const char name[NAME_ROOM])
     return be64toh(bytes);
 }
 
+/* As two numbers: memcmp is a call for more than one. */
+static bool is_name(const char name[NAME_ROOM], const char word[NAME_ROOM])
+{
+    uint64_t a[2], b[2];
+    _Static_assert(sizeof a == NAME_ROOM, "all of a name");
+    memcpy(a, name, sizeof a);
+    memcpy(b, word, sizeof b);
+    return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0;
+}
+
 /* Whether a name is in a sorted table. The last word that is not behind the name is found without a
  * branch that depends on the name: a page has thousands of them. */
 static bool is_in(const char name[NAME_ROOM], const char (*words)[NAME_ROOM], size_t count)
@@ -72,7 +82,7 @@ static bool is_in(const char name[NAME_ROOM], const char (*words)[NAME_ROOM], si
         words += rank_of(words[half]) <= rank ? half : 0;
         count -= half;
     }
-    return memcmp(name, *words, NAME_ROOM) == 0;
+    return is_name(name, *words);
 }
 
 #define IS_IN(name, words) is_in(name, words, sizeof(words) / sizeof *(words))
@@ -149,6 +159,7 @@ static int write_attributes(struct walk *walk, const struct nb_html_token *tag)
 
 static int start_tag(struct walk *walk, const struct nb_html_token *tag)
 {
+    static const char img[NAME_ROOM] = "img", area[NAME_ROOM] = "area";
     char name[NAME_ROOM];
     lower_name(tag->name, name);
     bool separates = IS_IN(name, separating);
@@ -157,7 +168,7 @@ static int start_tag(struct walk *walk, const struct nb_html_token *tag)
         rc = open_element(walk, name, tag);
     if (rc == 0 && separates)
         rc = separate(current(walk));
-    if (rc == 0 && (strcmp(name, "img") == 0 || strcmp(name, "area") == 0))
+    if (rc == 0 && (is_name(name, img) || is_name(name, area)))
         rc = write_attributes(walk, tag);
     return rc;
 }

@@ -87,13 +87,13 @@ static bool matches(struct nb_string name, const char *pattern)
     return name.length == length && strncasecmp(name.bytes, pattern, length) == 0;
 }
 
-/* Four bytes of a name or pattern, letters in lower case: of most names nothing more is compared,
- * because mails have dozens of fields, and the tables are long. */
+/* Four bytes of a name or pattern: of most names nothing more is compared, because mails have
+ * dozens of fields, and the tables are long. */
 static uint32_t first_four(const char *bytes)
 {
     uint32_t four;
     memcpy(&four, bytes, sizeof four);
-    return four | (four & UINT32_C(0x40404040)) >> 1;
+    return four;
 }
 
 static bool is_in(struct nb_string name, const char (*patterns)[PATTERN], size_t count)
@@ -101,6 +101,7 @@ static bool is_in(struct nb_string name, const char (*patterns)[PATTERN], size_t
     char begin[4] = {0};
     memcpy(begin, name.bytes, name.length < sizeof begin ? name.length : sizeof begin);
     uint32_t four = first_four(begin);
+    four |= (four & UINT32_C(0x40404040)) >> 1; /* letters in lower case, as in all patterns */
     for (size_t i = 0; i < count; i++) {
         if (first_four(patterns[i]) == four && matches(name, patterns[i]))
             return true;
@@ -155,12 +156,14 @@ static bool is_address_byte(char c)
     }
 }
 
+/* Counts a prefix of at most PREFIX bytes, a mark, unless it is '\0', and a text. */
 static int count_parts(struct nb_tokenizing *t, enum nb_field field, struct nb_string prefix,
-                       const char *middle, struct nb_string s)
+                       char mark, struct nb_string s)
 {
     struct nb_feature_text f;
     nb_feature_begin_string(&f, prefix);
-    nb_feature_puts(&f, middle);
+    f.bytes[f.length] = mark;
+    f.length += mark != '\0';
     nb_feature_put_string(&f, s);
     return nb_feature_count(t, field, &f);
 }
@@ -169,18 +172,18 @@ static int count_parts(struct nb_tokenizing *t, enum nb_field field, struct nb_s
 static int count_domain(struct nb_tokenizing *t, enum nb_field field, struct nb_string prefix,
                         struct nb_string host)
 {
-    int rc = count_parts(t, field, prefix, "@", host);
+    int rc = count_parts(t, field, prefix, '@', host);
     size_t labels = 1;
     for (size_t i = host.length; rc == 0 && i > 0 && labels <= ADDRESS_SUFFIX; i--) {
         if (host.bytes[i - 1] != '.')
             continue;
         if (labels >= 2)
-            rc = count_parts(t, field, prefix, ".",
+            rc = count_parts(t, field, prefix, '.',
                              (struct nb_string){host.bytes + i, host.length - i});
         labels++;
     }
     if (rc == 0 && labels >= 2 && labels <= ADDRESS_SUFFIX) /* the host has 2 or 3 labels */
-        rc = count_parts(t, field, prefix, ".", host);
+        rc = count_parts(t, field, prefix, '.', host);
     return rc;
 }
 
@@ -203,7 +206,7 @@ static int count_addresses(struct nb_tokenizing *t, struct nb_string prefix, str
         free_from = to;
         if (from == at || to == at + 1)
             continue;
-        rc = count_parts(t, NB_FIELD_ADDRESS, prefix, "",
+        rc = count_parts(t, NB_FIELD_ADDRESS, prefix, '\0',
                          (struct nb_string){from, (size_t)(to - from)});
         if (rc == 0)
             rc = count_domain(t, NB_FIELD_ADDRESS, prefix,
@@ -266,14 +269,14 @@ static int date_field(struct nb_tokenizing *t, struct nb_string value)
         char sign = value.bytes[i];
         if ((sign != '+' && sign != '-') || i == 0 || value.bytes[i - 1] != ' ')
             continue;
-        return count_parts(t, NB_FIELD_HEADER, date, "", (struct nb_string){value.bytes + i, 5});
+        return count_parts(t, NB_FIELD_HEADER, date, '\0', (struct nb_string){value.bytes + i, 5});
     }
     size_t word = value.length;
     while (word > 0 && nb_ascii_is_letter(value.bytes[word - 1]))
         word--;
     if (word == value.length || value.length - word > 5)
-        return count_parts(t, NB_FIELD_HEADER, date, "none", (struct nb_string){"", 0});
-    return count_parts(t, NB_FIELD_HEADER, date, "", nb_string_from(value, word));
+        return count_parts(t, NB_FIELD_HEADER, date, '\0', (struct nb_string){"none", 4});
+    return count_parts(t, NB_FIELD_HEADER, date, '\0', nb_string_from(value, word));
 }
 
 static int other_field(struct nb_tokenizing *t, struct nb_string prefix, struct nb_string value,
@@ -312,10 +315,10 @@ int nb_mail_header(struct nb_tokenizing *t, struct nb_string name, struct nb_str
     if (IS_IN(name, addresses)) {
         char bytes[PREFIX + 1];
         int rc = address_field(t, make_prefix(name, bytes), value, charset, scratch);
-        return rc != 0 ? rc : count_parts(t, NB_FIELD_HEADER, header, "", name);
+        return rc != 0 ? rc : count_parts(t, NB_FIELD_HEADER, header, '\0', name);
     }
     if (!nb_tokenizing_wants(t, NB_FIELD_HEADER))
         return 0;
-    int rc = count_parts(t, NB_FIELD_HEADER, header, "", name);
+    int rc = count_parts(t, NB_FIELD_HEADER, header, '\0', name);
     return rc != 0 ? rc : header_value(t, name, value, charset, scratch);
 }

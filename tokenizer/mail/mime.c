@@ -5,19 +5,42 @@
 #include <string.h>
 
 #include "core/base/lines.h"
+#include "tokenizer/text/ascii_window.h"
 
 static struct nb_string between(const char *from, const char *to)
 {
     return (struct nb_string){from, (size_t)(to - from)};
 }
 
+static bool is_of_name(char c)
+{
+    return c > ' ' && c < 0x7f && c != ':';
+}
+
+/* The first byte from `at` on that no name has; `end` if there is none. A loop over single bytes is
+ * mispredicted at its end, once for each line. */
+static const char *name_end(const char *at, const char *end)
+{
+#ifdef __SSE2__
+    for (; end - at >= 16; at += 16) {
+        __m128i text = _mm_loadu_si128((const __m128i *)(const void *)at);
+        __m128i visible = nb_ascii_between(text, '!', '~');
+        __m128i name = _mm_andnot_si128(_mm_cmpeq_epi8(text, _mm_set1_epi8(':')), visible);
+        unsigned ends = ~(unsigned)_mm_movemask_epi8(name) & 0xFFFF;
+        if (ends != 0)
+            return at + __builtin_ctz(ends);
+    }
+#endif
+    while (at < end && is_of_name(*at))
+        at++;
+    return at;
+}
+
 /* The length of the name of the field that begins at `at`; 0 if none does. A name is printable
  * ASCII before a colon (RFC 5322, 2.2); old mail has blanks before the colon. */
 static size_t field_name(const char *at, const char *end)
 {
-    const char *c = at;
-    while (c < end && c - at<NB_MIME_FIELD_NAME && * c> ' ' && *c < 0x7f && *c != ':')
-        c++;
+    const char *c = name_end(at, end - at < NB_MIME_FIELD_NAME ? end : at + NB_MIME_FIELD_NAME);
     size_t length = (size_t)(c - at);
     while (c < end && c - at < NB_MIME_FIELD_NAME && (*c == ' ' || *c == '\t'))
         c++;
@@ -40,6 +63,7 @@ static bool is_mbox_line(const char *at, const char *end)
 void nb_mime_scan(struct nb_mime_scanner *scanner, const char *bytes, size_t length)
 {
     static const char nothing[] = "";
+    assert(bytes != NULL || length == 0);
     scanner->at = bytes != NULL ? bytes : nothing;
     scanner->end = scanner->at + length;
     scanner->open = 0;
