@@ -140,6 +140,54 @@ START_TEST(test_host_features)
 }
 END_TEST
 
+/* One byte of any value at any place of a host that is looked at in blocks of sixteen. */
+START_TEST(every_byte_of_a_long_host_counts)
+{
+    enum { LENGTH = 37 };
+    static const char host[LENGTH + 1] = "mail.example-of-some-host.example.com";
+    for (size_t at = 1; at + 1 < LENGTH; at++) {
+        for (unsigned byte = 0; byte < 256; byte++) {
+            char changed[LENGTH];
+            memcpy(changed, host, LENGTH);
+            changed[at] = (char)byte;
+            bool is_letter = (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z' && byte < 0x80;
+            bool is_digit = byte >= '0' && byte <= '9';
+            bool is_point = byte == '.';
+            bool fits =
+                is_letter || is_digit || is_point || byte == '-' || byte == '_' || byte >= 0x80;
+            if (is_point)
+                fits = host[at - 1] != '.' && host[at + 1] != '.';
+            if (is_digit && at == LENGTH - 3) /* the first byte behind the last point */
+                fits = false;
+            ck_assert_msg(nb_is_host((struct nb_string){changed, LENGTH}) == fits, "byte %u at %zu",
+                          byte, at);
+        }
+    }
+}
+END_TEST
+
+/* A byte that is left out, and one that is decoded, at any place of a URL of any length. */
+START_TEST(urls_are_decoded_wherever_they_are_encoded)
+{
+    enum { MOST = 60 };
+    for (size_t length = 12; length <= MOST; length++) {
+        for (size_t at = 7; at + 3 < length; at++) {
+            char url[MOST + 1] = "http://", expected[MOST + 8] = "url:";
+            memset(url + 7, 'h', length - 7);
+            memcpy(url + at, at % 2 == 0 ? "%79" : "\t\r\n", 3);
+            memset(expected + 4, 'h', length - 7 - 3);
+            if (at % 2 == 0) {
+                memset(expected + 4, 'h', length - 7 - 2);
+                expected[4 + at - 7] = 'y';
+            }
+            struct nb_tokenizing t = tokenizing(1u << NB_FIELD_URL);
+            ck_assert_int_eq(nb_tokenize_url(&t, url, length), 0);
+            assert_bag(at, expected);
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("url");
@@ -148,6 +196,8 @@ int main(void)
     tcase_add_test(tcase, test_path_words_are_bounded);
     tcase_add_test(tcase, test_kinds_of_hosts);
     tcase_add_test(tcase, test_host_features);
+    tcase_add_test(tcase, every_byte_of_a_long_host_counts);
+    tcase_add_test(tcase, urls_are_decoded_wherever_they_are_encoded);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
