@@ -29,46 +29,87 @@ static int by_row(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Two long digits are enough for 4 million rows; their counts take longer than those of short ones,
- * so they are for MANY rows. */
-enum { SHORT_DIGIT = 8, LONG_DIGIT = 11, MANY = 512 };
+/* Two digits of eleven bits are enough for 4 million rows; adding up so many counts takes longer
+ * than another pass over few rows, so these have digits of eight bits at most. */
+enum { SHORT_DIGIT = 8, LONG_DIGIT = 11, MANY = 512, DIGITS_MOST = 4 };
+_Static_assert(DIGITS_MOST *SHORT_DIGIT >= 32, "a row number has no more digits");
 
-/* Scatters by the digit of `bits` bits from bit `shift` on; keeps the order of the passes before.
- * False if all rows have the same digit: then nothing is done. */
-static bool scatter(const struct nb_row_count *from, size_t size, unsigned shift, unsigned bits,
+struct digits {
+    unsigned bits, count;
+    uint32_t starts[DIGITS_MOST][1 << LONG_DIGIT];
+};
+
+static inline uint32_t digit_of(uint32_t row, unsigned shift, unsigned bits)
+{
+    return row >> shift & ((1u << bits) - 1);
+}
+
+/* As many digits as `all`, the bits of all rows, ask for, all of the same width. */
+static void choose_digits(struct digits *d, size_t size, uint32_t all)
+{
+    const unsigned bits = 32 - (unsigned)__builtin_clz(all | 1);
+    const unsigned most = size < MANY ? SHORT_DIGIT : LONG_DIGIT;
+    d->count = (bits + most - 1) / most;
+    d->bits = (bits + d->count - 1) / d->count;
+    assert(d->count <= DIGITS_MOST && d->bits <= LONG_DIGIT);
+}
+
+/* Counts all digits in one pass. `count`, how many there are, is a constant where this is called.
+ */
+static inline __attribute__((always_inline)) void
+count_digits(struct digits *d, const struct nb_row_count *rows, size_t size, unsigned count)
+{
+    const unsigned bits = d->bits;
+    for (unsigned k = 0; k < count; k++)
+        memset(d->starts[k], 0, sizeof *d->starts[k] << bits);
+    for (size_t i = 0; i < size; i++)
+        for (unsigned k = 0; k < count; k++)
+            d->starts[k][digit_of(rows[i].row, k * bits, bits)]++;
+}
+
+static void count_all(struct digits *d, const struct nb_row_count *rows, size_t size)
+{
+    if (d->count == 1)
+        count_digits(d, rows, size, 1);
+    else if (d->count == 2)
+        count_digits(d, rows, size, 2);
+    else
+        count_digits(d, rows, size, d->count);
+}
+
+/* Scatters by a digit; keeps the order of the passes before. */
+static void scatter(struct digits *d, unsigned k, const struct nb_row_count *from, size_t size,
                     struct nb_row_count *to)
 {
-    uint32_t starts[1 << LONG_DIGIT];
-    const uint32_t values = 1u << bits;
-    memset(starts, 0, values * sizeof *starts);
-    for (size_t i = 0; i < size; i++)
-        starts[from[i].row >> shift & (values - 1)]++;
-    if (starts[from[0].row >> shift & (values - 1)] == size)
-        return false;
-    for (uint32_t v = 0, sum = 0; v < values; v++) {
+    const unsigned bits = d->bits, shift = k * bits;
+    uint32_t *starts = d->starts[k];
+    uint32_t sum = 0;
+    for (uint32_t v = 0; v < 1u << bits; v++) {
         uint32_t count = starts[v];
         starts[v] = sum;
         sum += count;
     }
     for (size_t i = 0; i < size; i++)
-        to[starts[from[i].row >> shift & (values - 1)]++] = from[i];
-    return true;
+        to[starts[digit_of(from[i].row, shift, bits)]++] = from[i];
 }
 
 /* From the lowest digit to the highest one that is needed (Knuth, The Art of Computer Programming
  * 3, 5.2.5). */
 void nb_row_counts_sort(struct nb_row_count *counts, size_t size, struct nb_row_count *scratch)
 {
-    const unsigned bits = size < MANY ? SHORT_DIGIT : LONG_DIGIT;
+    struct digits digits;
     struct nb_row_count *from = counts;
     struct nb_row_count *to = scratch;
-    uint64_t all = 0;
+    uint32_t all = 0;
     assert(size <= UINT32_MAX);
+    if (size < 2)
+        return;
     for (size_t i = 0; i < size; i++)
         all |= counts[i].row;
-    for (unsigned shift = 0; all >> shift != 0; shift += bits) {
-        if (!scatter(from, size, shift, bits, to))
-            continue;
+    choose_digits(&digits, size, all);
+    count_all(&digits, counts, size);
+    for (unsigned k = 0; k < digits.count; k++) {
+        scatter(&digits, k, from, size, to);
         struct nb_row_count *swap = from;
         from = to;
         to = swap;
