@@ -7,6 +7,7 @@
 #include <assert.h>
 
 #include "core/base/prefetch.h"
+#include "core/model/count_four.h"
 #include "core/model/counts.h"
 #include "core/model/model_pairs.h"
 #include "core/model/model_private.h"
@@ -93,6 +94,29 @@ struct adding {
     uint32_t label;
 };
 
+/* What a document adds to sums by a value of an attribute. */
+static __attribute__((noinline)) void add_value(const struct adding *a, uint64_t id, uint32_t count,
+                                                bool empty, struct gains *gains)
+{
+    add_vocabulary(a->model, id, empty);
+    add_sums(a->model, id, a->label, count, 1, 1);
+    gains->fresh_values += empty && nb_feature_is_token(id);
+}
+
+/* What it adds by any row, which has been counted. */
+static inline void add_gain(const struct adding *a, uint64_t id, uint32_t count, bool empty,
+                            struct gains *gains)
+{
+    unsigned field = nb_feature_field(id);
+    if (__builtin_expect(field >= NB_FIELDS, 0)) {
+        add_value(a, id, count, empty, gains);
+        return;
+    }
+    gains->occurrences[field] += count;
+    gains->presences[field]++;
+    gains->vocabulary[field] += empty;
+}
+
 static inline int cell_add(const struct adding *a, struct nb_row_count c, struct gains *gains)
 {
     struct nb_packed_row *row = nb_row_at(a->rows.table, c.row);
@@ -102,18 +126,62 @@ static inline int cell_add(const struct adding *a, struct nb_row_count c, struct
         if (rc != 0)
             return rc;
     }
-    unsigned field = nb_feature_field(row->id);
-    if (field >= NB_FIELDS) {
-        add_vocabulary(a->model, row->id, empty);
-        add_sums(a->model, row->id, a->label, c.count, 1, 1);
-        gains->fresh_values += empty && nb_feature_is_token(row->id);
-        return 0;
-    }
-    gains->occurrences[field] += c.count;
-    gains->presences[field]++;
-    gains->vocabulary[field] += empty;
+    add_gain(a, row->id, c.count, empty, gains);
     return 0;
 }
+
+/* Any rows from *done to `end`. Sets *done to how many were added before one that does not fit. */
+static __attribute__((noinline)) int add_each(const struct adding *a,
+                                              const struct nb_row_count *counts, size_t end,
+                                              size_t *done, struct gains *gains)
+{
+    int rc = 0;
+    for (; rc == 0 && *done < end; *done += rc == 0) {
+        if (*done + NB_MODEL_AHEAD < end)
+            nb_packed_row_prefetch_to_write(
+                nb_row_at(a->rows.table, counts[*done + NB_MODEL_AHEAD].row));
+        rc = cell_add(a, counts[*done], gains);
+    }
+    return rc;
+}
+
+#ifdef __SSE2__
+/* Most rows, four at once, of a label that pairs have; the last ones, up to three, are left. As
+ * add_each. */
+static int add_fours(const struct adding *a, const struct nb_row_count *counts, size_t size,
+                     size_t *done, struct gains *gains)
+{
+    if (a->places[0].most < 0)
+        return 0;
+    const struct nb_count_places places = nb_count_places(a->places);
+    struct nb_four_places at;
+    size_t i = *done;
+    int rc = 0;
+    for (; rc == 0 && i + NB_COUNT_FOUR <= size; i += NB_COUNT_FOUR) {
+        for (size_t k = i + NB_MODEL_AHEAD; k < i + NB_MODEL_AHEAD + NB_COUNT_FOUR; k++)
+            if (k < size)
+                nb_packed_row_prefetch_to_write(nb_row_at(a->rows.table, counts[k].row));
+        if (__builtin_expect(!nb_count_four(&a->rows, &places, counts + i, &at), 0)) {
+            *done = i;
+            rc = add_each(a, counts, i + NB_COUNT_FOUR, done, gains);
+            continue;
+        }
+#pragma GCC unroll 4
+        for (unsigned k = 0; k < NB_COUNT_FOUR; k++)
+            add_gain(a, at.rows[k]->id, counts[i + k].count, at.are_empty[k] != 0, gains);
+    }
+    if (rc == 0)
+        *done = i;
+    return rc;
+}
+#else
+static int add_fours(const struct adding *a, const struct nb_row_count *counts, size_t size,
+                     size_t *done, struct gains *gains)
+{
+    (void)a, (void)counts, (void)size, (void)done, (void)gains;
+    return 0;
+}
+#endif
 
 static void cell_take(struct nb_model *model, uint32_t label, struct nb_row_count c)
 {
@@ -151,15 +219,9 @@ static int add_all(struct nb_model *model, uint32_t label, const struct nb_row_c
     const struct adding a = {model, nb_counts_rows(model), nb_pair_places(label), label};
     struct gains gains = {0};
     size_t done = 0;
-    int rc = 0;
-    for (; done < size; done++) {
-        if (done + NB_MODEL_AHEAD < size)
-            nb_packed_row_prefetch_to_write(
-                nb_row_at(a.rows.table, counts[done + NB_MODEL_AHEAD].row));
-        rc = cell_add(&a, counts[done], &gains);
-        if (rc != 0)
-            break;
-    }
+    int rc = add_fours(&a, counts, size, &done, &gains);
+    if (rc == 0)
+        rc = add_each(&a, counts, size, &done, &gains);
     *fresh = add_gains(model, label, &gains);
     while (rc != 0 && done > 0)
         cell_take(model, label, counts[--done]);

@@ -110,8 +110,8 @@ static inline const uint64_t *nb_reader_ids(const struct nb_row_reader *r, size_
 /* The wide cells of two rows. */
 static inline __m128 nb_reader_two(const uint64_t *const wides[2])
 {
-    return _mm_castpd_ps(_mm_loadh_pd(_mm_load_sd((const double *)(const void *)wides[0]),
-                                      (const double *)(const void *)wides[1]));
+    __m128 low = _mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)(const void *)wides[0]));
+    return _mm_loadh_pi(low, (const __m64 *)(const void *)wides[1]);
 }
 
 /* Reads the documents of the four rows from `i` on, which were looked at. False: one of them is of
