@@ -316,15 +316,14 @@ static int survey_values(const struct nb_stack_pass *p, const struct nb_row_coun
 }
 
 /* Looks at all rows of a document with another number of labels than two; returns how many are of
- * no field. */
+ * no field. One label has no evidence against it, so nobody asks who else has its features. */
 static size_t survey_fields(const struct nb_stack_pass *p, const struct nb_row_count *rows,
                             size_t size, struct nb_stack_without *without)
 {
-    bool asks_cells = p->without != NULL; /* who else has the feature */
+    bool asks_cells = p->without != NULL && p->view->size > 1;
     size_t others = 0;
     for (size_t i = 0; i < size; i++) {
-        struct nb_row row = nb_stack_row_of(p, rows, size, i);
-        unsigned field = nb_feature_field(row.id);
+        unsigned field = nb_feature_field(nb_stack_id_of(p, rows, size, i));
         if (asks_cells && i + NB_STACK_AHEAD_OF_CELLS < size)
             nb_counts_prefetch(p->model,
                                nb_model_row(p->model, rows[i + NB_STACK_AHEAD_OF_CELLS].row));
@@ -333,7 +332,9 @@ static size_t survey_fields(const struct nb_stack_pass *p, const struct nb_row_c
             continue;
         }
         without->features[field]++;
-        without->unique[field] += asks_cells && nb_counts_documents(p->model, row) == 1;
+        if (asks_cells)
+            without->unique[field] +=
+                nb_counts_documents(p->model, nb_model_row(p->model, rows[i].row)) == 1;
     }
     return others;
 }
