@@ -25,7 +25,7 @@ struct piece {
 };
 enum { BEFORE_WINDOW = UCHAR_MAX }; /* `from` of the last word before the window */
 
-/* What a feature is made of. */
+/* What the text of a feature is made of: known where texts are kept. */
 struct source {
     struct piece token;
     struct piece before; /* a pair: the word before; of no length: no pair */
@@ -70,29 +70,34 @@ static uint64_t hash_behind(const struct nb_key *key, struct nb_string prefix,
 }
 
 /* Notes a word that has capitals as it stands in the text. */
-static void note_case(const struct nb_key *key, struct found *f, struct piece word)
+static void note_case(const struct nb_key *key, struct found *f, struct piece word,
+                      bool keeps_texts)
 {
     static const char prefix[NB_BAG_BLOCK] = "case:";
     uint64_t hash = hash_behind(key, (struct nb_string){prefix, CASE_BYTES}, raw(f->window, word));
     f->id[f->features] = nb_feature_id(NB_FIELD_CASE, hash);
-    f->source[f->features++] = (struct source){.token = word, .is_case = true};
+    if (keeps_texts)
+        f->source[f->features] = (struct source){.token = word, .is_case = true};
+    f->features++;
 }
 
 /* Notes the pair of the last word and this one, if `is_pair`. Its id is computed in any case: no
  * branch depends on what the token is. */
 static inline void note_pair(const struct nb_key *key, struct found *f, struct piece word,
-                             uint64_t hash, bool is_pair)
+                             uint64_t hash, bool is_pair, bool keeps_texts)
 {
     f->id[f->features] =
         nb_feature_id(NB_FIELD_PAIR, nb_feature_hash_pair(key, f->last_hash, hash));
-    f->source[f->features] = (struct source){.token = word, .before = f->last};
+    if (keeps_texts)
+        f->source[f->features] = (struct source){.token = word, .before = f->last};
     f->features += is_pair;
 }
 
 /* Finds the tokens of a window that are whole, but no further than a long one. Returns where the
- * rest begins. */
-static unsigned find(const struct nb_text_run *run, const struct nb_ascii_window *w,
-                     struct found *f)
+ * rest begins. `keeps_texts` is a constant where this is called. */
+static inline __attribute__((always_inline)) unsigned find(const struct nb_text_run *run,
+                                                           const struct nb_ascii_window *w,
+                                                           struct found *f, bool keeps_texts)
 {
     const struct nb_key *key = run->t->key;
     uint64_t capitals = nb_tokenizing_wants(run->t, NB_FIELD_CASE) ? w->capitals : 0;
@@ -110,12 +115,15 @@ static unsigned find(const struct nb_text_run *run, const struct nb_ascii_window
         uint64_t whole =
             run->prefix_length != 0 ? hash_behind(key, nb_text_prefix(run), lower(w, token)) : hash;
         f->id[f->features] = run->space | (whole & run->hashed);
-        f->source[f->features++] = (struct source){.token = token};
+        if (keeps_texts)
+            f->source[f->features] = (struct source){.token = token};
+        f->features++;
         f->tokens++;
         if ((capitals >> begin & ((UINT64_C(1) << length) - 1)) != 0)
-            note_case(key, f, token);
+            note_case(key, f, token, keeps_texts);
         bool is_word = (w->words >> begin & 1) != 0;
-        note_pair(key, f, token, hash, (pairs >> begin & 1) != 0 && f->last.length != 0);
+        note_pair(key, f, token, hash, (pairs >> begin & 1) != 0 && f->last.length != 0,
+                  keeps_texts);
         f->last = is_word ? token : f->last;
         f->last_hash = is_word ? hash : f->last_hash;
     }
@@ -169,12 +177,15 @@ static int count_features(struct nb_text_run *run, const struct found *f, size_t
     return rc;
 }
 
-/* The number of tokens among the first `count` features. */
+/* The number of tokens among the first `count` features: the others are of fields that no token
+ * has. */
 static size_t count_tokens(const struct found *f, size_t count)
 {
     size_t tokens = 0;
-    for (size_t i = 0; i < count; i++)
-        tokens += !f->source[i].is_case && f->source[i].before.length == 0;
+    for (size_t i = 0; i < count; i++) {
+        unsigned field = nb_feature_field(f->id[i]);
+        tokens += field != NB_FIELD_CASE && field != NB_FIELD_PAIR;
+    }
     return tokens;
 }
 
@@ -205,7 +216,7 @@ static int scan_window(struct nb_text_run *run, const unsigned char **at, const 
     nb_ascii_read(&w, *at, (size_t)(end - *at));
     f.last = (struct piece){BEFORE_WINDOW, (unsigned char)derived->word.length};
     f.last_hash = derived->hash;
-    unsigned size = find(run, &w, &f);
+    unsigned size = run->t->bag->texts == NULL ? find(run, &w, &f, false) : find(run, &w, &f, true);
     *at += size;
     *is_stuck = size == 0;
     int rc = count(run, &f);
