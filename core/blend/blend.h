@@ -19,7 +19,7 @@
  * setting `estimate` adds to counts (core/estimate/estimate.h), and may be 0. Without documents of
  * its own the model's estimates are its parent's. K grows to 1 as the model learns: the parent's
  * smoothing, scaled down, would make what only the user's documents have too sharp. V is the
- * largest vocabulary of a source. The formulas are those of core/score/score.h and stack.h, whose
+ * largest vocabulary of a source. The formulas are those of core/book/score.h and stack.h, whose
  * weights enter as the weighted means above; labels are the same where they have the same name.
  *
  * By the book the parent may be the prior in another way, with the smoothing {"m", "p": "parent"}:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The usual case of core/score/score.c: what words add to the scores of two labels, by the
+ * The usual case of core/book/score.c: what words add to the scores of two labels, by the
  * multinomial model without words that are left out. The sums are the same to the bit. Any thread,
  * under the model's read lock.
  */

@@ -2,7 +2,7 @@
  *
  * Stacked scores of a model where documents without a label come in: those of its own counts, and
  * its parents', and those with what EM expects beside them, as a linear opinion pool
- * (core/score/scores.h) whose share and temperature were fitted on documents that were left out
+ * (core/book/scores.h) whose share and temperature were fitted on documents that were left out
  * (core/unlabelled/guard.h).
  *
  * The stack's weights were fitted to own counts. With expected counts its scores are right more
@@ -15,9 +15,9 @@
 #ifndef NB_CORE_FAMILY_POOLED_H
 #define NB_CORE_FAMILY_POOLED_H
 
+#include "core/book/explain.h"
+#include "core/book/scores.h"
 #include "core/family/family.h"
-#include "core/score/explain.h"
-#include "core/score/scores.h"
 #include "core/score/stack.h"
 
 /* Zero-initialize it, and use it for one document after another. */

@@ -2,7 +2,7 @@
  *
  * The other direction: a model says not what label a document has, but what documents of a label
  * are like. Documents drawn from P(X | Y), and the estimates P(w | v) and P(v) with intervals, by
- * the book's multinomial model of the counts as they are (core/score/explain.h: nb_word_law). Any
+ * the book's multinomial model of the counts as they are (core/book/explain.h: nb_word_law). Any
  * thread; the callers wait for the disk.
  *
  * A walk over all rows takes the read lock for a step of rows at a time, so that the writer never

@@ -7,8 +7,8 @@
 #define NB_CORE_GENERATE_LABEL_WALK_H
 
 #include "core/attribute/attribute_law.h"
+#include "core/book/explain.h"
 #include "core/live/live.h"
-#include "core/score/explain.h"
 
 struct nb_label_walk {
     struct nb_engine *engine;

@@ -16,8 +16,8 @@
 #include <stdatomic.h>
 
 #include "core/base/key.h"
+#include "core/book/score.h"
 #include "core/model/model.h"
-#include "core/score/score.h"
 #include "core/score/stack_fit.h"
 #include "core/settings/settings.h"
 #include "core/store/record.h"

@@ -11,8 +11,8 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "core/book/score.h"
 #include "core/evaluate/evaluate.h"
-#include "core/score/score.h"
 
 /* Appends the score of a document of this label. Of many labels only the 16 most probable are kept;
  * if the true one is not among them, it replaces the least probable. Returns 0 or NB_NO_MEMORY. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/score/score.h"
+#include "core/book/score.h"
 #include "core/store/living.h"
 
 enum {

@@ -8,9 +8,9 @@
 #ifndef NB_CORE_RECALIBRATE_BOOK_SCORES_H
 #define NB_CORE_RECALIBRATE_BOOK_SCORES_H
 
+#include "core/book/scorer.h"
 #include "core/calibrate/calibration.h"
 #include "core/live/state.h"
-#include "core/score/scorer.h"
 #include "core/store/ledger.h"
 #include "core/store/rows.h"
 

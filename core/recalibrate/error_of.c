@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/book/scores.h"
 #include "core/evaluate/evaluate.h"
-#include "core/score/scores.h"
 
 /* Some of the documents; its lists are owned. */
 struct half {

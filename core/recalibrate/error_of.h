@@ -6,8 +6,8 @@
 #ifndef NB_CORE_RECALIBRATE_ERROR_OF_H
 #define NB_CORE_RECALIBRATE_ERROR_OF_H
 
+#include "core/book/scores.h"
 #include "core/calibrate/calibration.h"
-#include "core/score/scores.h"
 
 /* Of a document with this label: what is said of it; borrowed. Not 0: no more are wanted. */
 typedef int nb_calibration_visit(void *user, const struct nb_scores *said, uint32_t label);

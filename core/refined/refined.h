@@ -6,8 +6,8 @@
 #ifndef NB_CORE_REFINED_REFINED_H
 #define NB_CORE_REFINED_REFINED_H
 
+#include "core/book/scorer.h"
 #include "core/expected/expected.h"
-#include "core/score/scorer.h"
 
 /* How well a model predicts the documents of a sample that it has not learned. */
 struct nb_refined_loss {

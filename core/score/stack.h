@@ -52,8 +52,8 @@
 #define NB_CORE_SCORE_STACK_H
 
 #include "core/base/pack.h"
+#include "core/book/explain.h"
 #include "core/model/model.h"
-#include "core/score/explain.h"
 #include "core/weights/slots.h"
 #include "core/weights/weights.h"
 
@@ -296,7 +296,7 @@ int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 
-/* What each feature adds to ln(P(best)/P(second)), as nb_explain of core/score/explain.h does; the
+/* What each feature adds to ln(P(best)/P(second)), as nb_explain of core/book/explain.h does; the
  * last row is the difference of the biases. Under the same locks as nb_stack_inputs and
  * nb_stack_score, all rows sum to log_scores[best] - log_scores[second]. `found` as there; `rows`
  * has room for size + 1. With `sums` (may be NULL) as nb_evidence_sum would multiply and add them

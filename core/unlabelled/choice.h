@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which words remain after min_count and skip_top, counted over documents with and without a label
- * together. A scorer that has the counts of both chooses the same words (core/score/scorer.h). For
+ * together. A scorer that has the counts of both chooses the same words (core/book/scorer.h). For
  * core/unlabelled alone.
  */
 #ifndef NB_CORE_UNLABELLED_CHOICE_H

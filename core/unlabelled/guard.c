@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/blend/blend.h"
-#include "core/score/score.h"
+#include "core/book/score.h"
 #include "core/unlabelled/losses.h"
 #include "core/unlabelled/pool.h"
 

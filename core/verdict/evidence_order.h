@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "core/score/explain.h"
+#include "core/book/explain.h"
 
 /* Sorts the `most` strongest rows (by magnitude, ties by feature) to the front; what is behind them
  * is lost, and `room`, which is for as many rows. No magnitude may be NaN, and there must be fewer

@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "core/base/clock.h"
-#include "core/score/score.h"
+#include "core/book/score.h"
 #include "core/score/stack.h"
 
 enum { DOCUMENTS = 600, ROUNDS = 10, BAG_MOST = 2000, ROWS = 1700000 };

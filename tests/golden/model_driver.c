@@ -28,8 +28,8 @@
 #include <string.h>
 
 #include "core/blend/blend.h"
+#include "core/book/score.h"
 #include "core/model/model_pairs.h"
-#include "core/score/score.h"
 #include "core/score/stack.h"
 #include "tests/golden/lines.h"
 

@@ -10,7 +10,7 @@
 
 #include "core/base/random.h"
 #include "core/blend/blend.h"
-#include "core/score/score.h"
+#include "core/book/score.h"
 
 #define ck_assert_close(got, want)                                                                 \
     do {                                                                                           \

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "core/blend/blend.h"
-#include "core/score/score.h"
+#include "core/book/score.h"
 #include "core/score/stack_private.h"
 
 static uint64_t random_state;

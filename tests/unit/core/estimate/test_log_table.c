@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/book/score.h"
 #include "core/estimate/log_table.h"
-#include "core/score/score.h"
 #include "core/score/stack.h"
 
 /* Whatever the table holds, the bits are those of log(). */

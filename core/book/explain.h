@@ -3,13 +3,13 @@
  * What each feature of a document adds to a verdict, and how telling a feature is for a label. Any
  * thread; the caller holds the model's read lock.
  */
-#ifndef NB_CORE_SCORE_EXPLAIN_H
-#define NB_CORE_SCORE_EXPLAIN_H
+#ifndef NB_CORE_BOOK_EXPLAIN_H
+#define NB_CORE_BOOK_EXPLAIN_H
 
 #include <stdbool.h>
 
-#include "core/score/scorer.h"
-#include "core/score/scores.h"
+#include "core/book/scorer.h"
+#include "core/book/scores.h"
 
 /* What one feature adds to ln(P(best)/P(second)). A mail has thousands of them. */
 struct nb_evidence {

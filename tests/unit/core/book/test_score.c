@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/score/explain.h"
-#include "core/score/score.h"
+#include "core/book/explain.h"
+#include "core/book/score.h"
 
 static uint64_t random_state;
 static uint32_t random_below(uint32_t n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/score/scores.h"
+#include "core/book/scores.h"
 
 #include <assert.h>
 #include <math.h>

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/score/score.h"
-#include "core/score/scorer_private.h"
+#include "core/book/score.h"
+#include "core/book/scorer_private.h"
 
 /* A third label without documents changes no score, but keeps a model from the way of two labels:
  * so both ways can be compared, bit by bit. */

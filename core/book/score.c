@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/score/score.h"
+#include "core/book/score.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/book/scorer_private.h"
 #include "core/estimate/two_labels.h"
-#include "core/score/scorer_private.h"
 
 /* The sums of one document while its features are read. */
 struct pass {

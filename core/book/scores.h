@@ -3,8 +3,8 @@
  * The scores of a document: for every label a log score and a probability. Any thread; one struct
  * belongs to one thread, and is used for one document after another.
  */
-#ifndef NB_CORE_SCORE_SCORES_H
-#define NB_CORE_SCORE_SCORES_H
+#ifndef NB_CORE_BOOK_SCORES_H
+#define NB_CORE_BOOK_SCORES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/score/explain.h"
+#include "core/book/explain.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/score/scorer_private.h"
+#include "core/book/scorer_private.h"
 
 void nb_evidence_sum(const struct nb_feature *features, struct nb_evidence *rows, size_t count,
                      struct nb_evidence_sums *sums)

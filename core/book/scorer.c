@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/score/scorer.h"
+#include "core/book/scorer.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/heap.h"
-#include "core/score/scorer_private.h"
+#include "core/book/scorer_private.h"
 
 /* ---- the settings' part ---------------------------------------------------------------------- */
 

@@ -8,11 +8,11 @@
  * correction per non-zero count. Everything is summed in the order of the bag and, within a
  * feature, per label, so that the same document under the same counts gives the same bits.
  */
-#ifndef NB_CORE_SCORE_SCORE_H
-#define NB_CORE_SCORE_SCORE_H
+#ifndef NB_CORE_BOOK_SCORE_H
+#define NB_CORE_BOOK_SCORE_H
 
-#include "core/score/scorer.h"
-#include "core/score/scores.h"
+#include "core/book/scorer.h"
+#include "core/book/scores.h"
 
 /* Scores a bag (features of fields that are not tokens are passed over). Returns 0, NB_CONFLICT (no
  * label has a document) or NB_NO_MEMORY. */

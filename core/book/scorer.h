@@ -3,8 +3,8 @@
  * What the formulas need beside the counts, for one model under one set of settings. Any thread,
  * any number at once; the caller of what takes a model holds the model's read lock.
  */
-#ifndef NB_CORE_SCORE_SCORER_H
-#define NB_CORE_SCORE_SCORER_H
+#ifndef NB_CORE_BOOK_SCORER_H
+#define NB_CORE_BOOK_SCORER_H
 
 #include "core/expected/beside.h"
 #include "core/model/model.h"

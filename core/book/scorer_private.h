@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The view of a model under settings, and what one feature adds to one label's score. For
- * core/score/scorer.c, score.c and explain.c; thread rules as in core/score/scorer.h.
+ * core/book/scorer.c, score.c and explain.c; thread rules as in core/book/scorer.h.
  */
-#ifndef NB_CORE_SCORE_SCORER_PRIVATE_H
-#define NB_CORE_SCORE_SCORER_PRIVATE_H
+#ifndef NB_CORE_BOOK_SCORER_PRIVATE_H
+#define NB_CORE_BOOK_SCORER_PRIVATE_H
 
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "core/attribute/attribute_scores.h"
+#include "core/book/scorer.h"
 #include "core/estimate/estimate.h"
 #include "core/estimate/log_table.h"
 #include "core/estimate/rising.h"
 #include "core/model/counts.h"
 #include "core/model/word_rank.h"
-#include "core/score/scorer.h"
 
 /* A label that has documents, under the settings and the counts of one generation. */
 struct nb_score_label {
