@@ -229,8 +229,7 @@ size_t nb_stack_two_survey(struct nb_stack_pass *p, const struct nb_row_count *r
 /* Puts the sums into the inputs, and those of the twin into its evidence. */
 void nb_stack_two_finish(const struct nb_stack_pass *p);
 
-/* ---- more than two labels: core/score/stack_many.c
- * ------------------------------------------------- */
+/* ---- more than two labels: core/score/stack_many.c ------------------------------------------- */
 
 void nb_stack_scratch_free(struct nb_stack_scratch **scratch);
 /* Makes room for a document of `size` features; if a document is left out, computes the offsets
@@ -241,7 +240,7 @@ int nb_stack_many_start(const struct nb_stack_pass *p, size_t size);
 void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, struct nb_row row,
                        uint64_t all);
 /* Adds what the noted features add to every label when all their cells are 0, and puts the sums
- * into the inputs. */
+ * into the inputs (core/score/stack_many_groups.c). */
 void nb_stack_many_finish(const struct nb_stack_pass *p);
 
 /* 1 / n^length times scale; 0 for no features. */
