@@ -50,7 +50,7 @@ def test_models_are_spread(nodes):
 
 def test_a_mixed_load_over_streams(nodes):
     """All kinds of changes of several models, and all that can happen to the six processes."""
-    disturb_a_mixed_load(nodes, nodes.site(settings=SPREAD).start())
+    disturb_a_mixed_load(nodes, nodes.site(settings={"cluster": {**SPREAD["cluster"], "digest_seconds": 10}}).start())
 
 
 class Teacher(threading.Thread):
