@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/book/scorer_private.h"
+#include "core/book/score_view.h"
 
 void nb_evidence_sum(const struct nb_feature *features, struct nb_evidence *rows, size_t count,
                      struct nb_evidence_sums *sums)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/book/scorer_private.h"
+#include "core/book/score_view.h"
 #include "core/estimate/two_labels.h"
 
 /* The sums of one document while its features are read. */

@@ -26,4 +26,10 @@ void nb_scorer_free(struct nb_scorer **scorer);
 /* Memory of the view; that of logarithms is shared by all models: nb_log_tables_memory. */
 size_t nb_scorer_memory(const struct nb_scorer *scorer);
 
+struct nb_score_view;
+/* For core/book: the view of the model's counts as they are, owned by the scorer; good while the
+ * model's read lock is held. Returns 0 or NB_NO_MEMORY. */
+int nb_scorer_view(struct nb_scorer *scorer, const struct nb_model *model,
+                   const struct nb_score_view **view);
+
 #endif

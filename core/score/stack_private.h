@@ -45,7 +45,7 @@ struct nb_stack_view {
 struct nb_stack {
     struct nb_stack_settings settings;
     struct nb_stack_reading *two, *many; /* owned; as many as the banks' sizes */
-    /* As in core/book/scorer_private.h: the view changes under the mutex, and only when no reader
+    /* As in core/book/score_view.h: the view changes under the mutex, and only when no reader
      * uses it, because the generation only changes when no reader has the model's lock. */
     pthread_mutex_t mutex;
     _Atomic uint64_t generation;

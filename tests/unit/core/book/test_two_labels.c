@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/book/score.h"
-#include "core/book/scorer_private.h"
+#include "core/book/score_view.h"
 
 /* A third label without documents changes no score, but keeps a model from the way of two labels:
  * so both ways can be compared, bit by bit. */

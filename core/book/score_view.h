@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The view of a model under settings, and what one feature adds to one label's score. For
- * core/book/scorer.c, score.c and explain.c; thread rules as in core/book/scorer.h.
+ * core/book alone; thread rules as in core/book/scorer.h.
  */
-#ifndef NB_CORE_BOOK_SCORER_PRIVATE_H
-#define NB_CORE_BOOK_SCORER_PRIVATE_H
+#ifndef NB_CORE_BOOK_SCORE_VIEW_H
+#define NB_CORE_BOOK_SCORE_VIEW_H
 
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "core/attribute/attribute_scores.h"
-#include "core/book/scorer.h"
 #include "core/estimate/estimate.h"
 #include "core/estimate/log_table.h"
 #include "core/estimate/rising.h"
+#include "core/expected/beside.h"
 #include "core/model/counts.h"
 #include "core/model/word_rank.h"
 
@@ -73,10 +73,6 @@ static inline double nb_log_of(const struct nb_scorer *s, uint64_t count)
 {
     return nb_log_table_at(&s->logs, count);
 }
-
-/* The view of the model's counts as they are. Returns 0 or NB_NO_MEMORY. */
-int nb_scorer_view(struct nb_scorer *scorer, const struct nb_model *model,
-                   const struct nb_score_view **view);
 
 /* Whether the settings leave a row of the vocabulary in, given its occurrences in all labels. */
 static inline bool nb_score_view_uses(const struct nb_scorer *s, const struct nb_score_view *view,
