@@ -131,3 +131,4 @@ def test_a_stream_that_is_made_anew(nodes):
             equal(node.client.get(path).ok().json["documents"], 3, node.name)
             equal(node.client.post(path + "/train", {"id": "late", "label": "a", "text": "b"}).status, 503)
             equal(node.client.post(path + "/classify", {"text": "some words"}).status, 200)
+            holds(len(node.client.get(path + "/export").ok().body) > 100, "what it has learned can be saved")
