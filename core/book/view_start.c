@@ -35,8 +35,7 @@ void nb_view_put_terms(const struct nb_scorer *s, const struct nb_model *model,
         nb_view_for_used(s, model, view, add_absent);
 }
 
-/* ---- factors: Bernoulli, a document without words ----------------------------------------------
- */
+/* ---- factors --------------------------------------------------------------------------------- */
 
 /* A used word that a document lacks. `absent`: documents of the label without it, and what is added
  * to them. */
