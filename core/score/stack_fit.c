@@ -5,21 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/array.h"
 #include "core/base/lock.h"
 #include "core/score/stack_attributes.h"
 #include "core/score/stack_private.h"
-
-/* A document: the values of those groups that it has, [group][expert][column], and behind them
- * those of its attributes, likewise. With two labels the second column is minus the first, and is
- * left out. */
-struct sample {
-    size_t first; /* of its values */
-    uint32_t label;
-    uint32_t groups;        /* 1u << group */
-    size_t first_attribute; /* of the numbers of its attributes */
-    uint32_t attributes;    /* how many it has */
-};
+#include "core/score/stack_samples.h"
 
 struct nb_stack_fit {
     struct nb_stack_settings settings;
@@ -27,22 +16,12 @@ struct nb_stack_fit {
     uint64_t *numbers; /* owned; of the documents that are wanted */
     uint32_t wanted, next;
     struct nb_stack_weights *weights; /* owned; that learn */
-    struct nb_stack_inputs inputs;    /* of the sample at hand; its labels are those of all */
-    uint32_t *places;       /* owned; of its labels among those of the inputs that are taken over */
-    struct sample *samples; /* owned */
-    size_t size, room;
-    double *values; /* owned; of all samples */
-    size_t value_count, value_room;
-    uint8_t *attributes; /* owned; of all samples: numbers */
-    size_t attribute_count, attribute_room;
+    struct nb_stack_samples samples;
     struct nb_random random;
     uint32_t *turns; /* owned; the samples, in the order of the pass under way */
     uint32_t at;     /* in the pass */
     unsigned pass;
 };
-
-_Static_assert((int)NB_STACK_GROUPS <= 32, "a bit for each group");
-_Static_assert((int)NB_ATTRIBUTES_MOST <= UINT8_MAX + 1, "a byte for the number of an attribute");
 
 struct nb_stack_fit *nb_stack_fit_new(const struct nb_stack *stack, struct nb_random random,
                                       const uint64_t *numbers, uint32_t size)
@@ -54,7 +33,7 @@ struct nb_stack_fit *nb_stack_fit_new(const struct nb_stack *stack, struct nb_ra
     fit->fingerprint = nb_stack_fingerprint(stack, stack->settings.twin);
     fit->random = random;
     fit->wanted = size;
-    nb_stack_inputs_init(&fit->inputs);
+    nb_stack_samples_init(&fit->samples);
     fit->weights = nb_stack_weights_new(&stack->settings);
     fit->numbers = calloc(size + (size_t)1, sizeof *fit->numbers);
     fit->turns = calloc(size + (size_t)1, sizeof *fit->turns);
@@ -74,13 +53,9 @@ void nb_stack_fit_free(struct nb_stack_fit **fit)
     if (f == NULL)
         return;
     nb_stack_weights_free(&f->weights);
-    nb_stack_inputs_deinit(&f->inputs);
-    free(f->samples);
-    free(f->values);
-    free(f->attributes);
+    nb_stack_samples_deinit(&f->samples);
     free(f->numbers);
     free(f->turns);
-    free(f->places);
     free(f);
 }
 
@@ -88,22 +63,11 @@ size_t nb_stack_fit_memory(const struct nb_stack_fit *f)
 {
     if (f == NULL)
         return 0;
-    return sizeof *f + nb_stack_weights_memory(f->weights) + f->room * sizeof *f->samples +
-           f->value_room * sizeof *f->values + f->attribute_room +
+    return sizeof *f + nb_stack_weights_memory(f->weights) + nb_stack_samples_memory(&f->samples) +
            (f->wanted + (size_t)1) * (sizeof *f->numbers + sizeof *f->turns);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
-
-static unsigned experts_of(const struct nb_stack_fit *fit)
-{
-    return fit->inputs.count / NB_STACK_GROUPS;
-}
-
-static uint32_t columns_of(const struct nb_stack_fit *fit)
-{
-    return fit->inputs.size == 2 ? 1 : fit->inputs.size;
-}
 
 bool nb_stack_fit_next(struct nb_stack_fit *fit, uint64_t *number)
 {
@@ -115,144 +79,13 @@ bool nb_stack_fit_next(struct nb_stack_fit *fit, uint64_t *number)
 
 void nb_stack_fit_return(struct nb_stack_fit *fit, size_t count)
 {
-    assert(count <= fit->next - fit->size);
+    assert(count <= fit->next - fit->samples.size);
     fit->next -= (uint32_t)count;
-}
-
-static int begin_labels(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs)
-{
-    struct nb_stack_inputs *own = &fit->inputs;
-    if (nb_stack_inputs_room(own, inputs->size) != 0 ||
-        nb_array_resize(&fit->places, inputs->size, sizeof *fit->places) != 0)
-        return NB_NO_MEMORY;
-    own->size = inputs->size;
-    own->count = inputs->count;
-    memcpy(own->labels, inputs->labels, own->size * sizeof *own->labels);
-    for (uint32_t v = 0; v < own->size; v++)
-        fit->places[v] = v;
-    return 0;
-}
-
-/* The first document says what labels there are. Among more than two others may come later: of
- * those the fit knows nothing, and it goes on with its own. */
-static int take_labels(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs)
-{
-    const struct nb_stack_inputs *own = &fit->inputs;
-    uint32_t at = 0;
-    if (fit->size == 0)
-        return begin_labels(fit, inputs);
-    if (own->count != inputs->count || (own->size <= 2 && inputs->size != own->size))
-        return NB_CONFLICT;
-    for (uint32_t v = 0; v < own->size; v++) {
-        while (at < inputs->size && inputs->labels[at] != own->labels[v])
-            at++;
-        if (at == inputs->size)
-            return NB_CONFLICT;
-        fit->places[v] = at++;
-    }
-    return 0;
-}
-
-/* Adds an input to the values: that of the fit's labels. */
-static void put_input(struct nb_stack_fit *fit, const double *x)
-{
-    uint32_t columns = columns_of(fit);
-    double *to = fit->values + fit->value_count;
-    for (uint32_t v = 0; v < columns; v++)
-        to[v] = x[fit->places[v]];
-    fit->value_count += columns;
-}
-
-static void put_attributes(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs,
-                           struct sample *sample)
-{
-    sample->first_attribute = fit->attribute_count;
-    sample->attributes = nb_stack_attribute_count(inputs);
-    for (uint32_t place = 0; place < sample->attributes; place++) {
-        uint32_t number = inputs->attributes->present.list[place].number;
-        fit->attributes[fit->attribute_count++] = (uint8_t)number;
-        for (unsigned e = 0; e < experts_of(fit); e++)
-            put_input(fit, nb_stack_attribute_x(inputs, place, e));
-    }
-}
-
-static void put_values(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs,
-                       struct sample *sample)
-{
-    for (uint32_t g = 0; g < NB_STACK_GROUPS; g++) {
-        if (inputs->features[g] == 0)
-            continue;
-        sample->groups |= 1u << g;
-        for (unsigned e = 0; e < experts_of(fit); e++)
-            put_input(fit, inputs->x + (size_t)(e * NB_STACK_GROUPS + g) * inputs->size);
-    }
-    put_attributes(fit, inputs, sample);
-    assert(fit->value_count <= fit->value_room);
 }
 
 int nb_stack_fit_add(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs, uint32_t label)
 {
-    int rc = take_labels(fit, inputs);
-    if (rc != 0)
-        return rc;
-    uint32_t attributes = nb_stack_attribute_count(inputs);
-    size_t each = (size_t)columns_of(fit) * experts_of(fit);
-    size_t most = fit->value_count + each * (NB_STACK_GROUPS + attributes);
-    if (nb_array_reserve(&fit->attributes, &fit->attribute_room, fit->attribute_count + attributes,
-                         sizeof *fit->attributes) != 0 ||
-        nb_array_reserve(&fit->samples, &fit->room, fit->size + 1, sizeof *fit->samples) != 0 ||
-        nb_array_reserve(&fit->values, &fit->value_room, most, sizeof *fit->values) != 0)
-        return NB_NO_MEMORY;
-    struct sample *sample = &fit->samples[fit->size++];
-    *sample = (struct sample){.first = fit->value_count, .label = label};
-    put_values(fit, inputs, sample);
-    return 0;
-}
-
-/* Those of the fit's inputs, of which the values begin at `from`. */
-static int take_attributes(struct nb_stack_fit *fit, const struct sample *sample,
-                           const double *from)
-{
-    struct nb_stack_inputs *in = &fit->inputs;
-    uint32_t columns = columns_of(fit);
-    nb_stack_attributes_empty(in);
-    if (nb_stack_attributes_room(in, sample->attributes, experts_of(fit)) != 0)
-        return NB_NO_MEMORY;
-    for (uint32_t place = 0; place < sample->attributes; place++) {
-        uint32_t number = fit->attributes[sample->first_attribute + place];
-        in->attributes->present.list[in->attributes->present.count++] =
-            (struct nb_present_attribute){.number = number, .features = 1};
-        for (unsigned e = 0; e < experts_of(fit); e++, from += columns) {
-            double *x = nb_stack_attribute_x(in, place, e);
-            memcpy(x, from, columns * sizeof *x);
-            if (in->size == 2)
-                x[1] = -x[0];
-        }
-    }
-    return 0;
-}
-
-/* Puts a sample into fit->inputs. Returns 0 or NB_NO_MEMORY. */
-static int take_values(struct nb_stack_fit *fit, const struct sample *sample)
-{
-    struct nb_stack_inputs *in = &fit->inputs;
-    const double *from = fit->values + sample->first;
-    uint32_t columns = columns_of(fit);
-    for (uint32_t g = 0; g < NB_STACK_GROUPS; g++) {
-        in->features[g] = sample->groups >> g & 1u;
-        for (unsigned e = 0; e < experts_of(fit); e++) {
-            double *x = in->x + (size_t)(e * NB_STACK_GROUPS + g) * in->size;
-            if (in->features[g] == 0) {
-                memset(x, 0, in->size * sizeof *x);
-                continue;
-            }
-            memcpy(x, from, columns * sizeof *x);
-            from += columns;
-            if (in->size == 2)
-                x[1] = -x[0];
-        }
-    }
-    return take_attributes(fit, sample, from);
+    return nb_stack_samples_add(&fit->samples, inputs, label);
 }
 
 /* ---- learning -------------------------------------------------------------------------------- */
@@ -260,7 +93,7 @@ static int take_values(struct nb_stack_fit *fit, const struct sample *sample)
 /* Fisher and Yates. */
 static void shuffle(struct nb_stack_fit *fit)
 {
-    uint32_t size = (uint32_t)fit->size;
+    uint32_t size = (uint32_t)fit->samples.size;
     for (uint32_t i = 0; i < size; i++)
         fit->turns[i] = i;
     for (uint32_t i = size; i > 1; i--) {
@@ -280,30 +113,31 @@ static void begin_pass(struct nb_stack_fit *fit)
         fit->weights->shared.values[nb_stack_place(set, NB_STACK_LOSS)] = 0;
 }
 
-static uint64_t step_cost(const struct nb_stack_fit *fit, const struct sample *sample)
+static uint64_t step_cost(const struct nb_stack_fit *fit, const struct nb_stack_sample *sample)
 {
     enum { BASE = 300, PER_INPUT = 8, PER_VALUE = 2 };
-    uint64_t inputs = fit->inputs.count + sample->attributes * (uint64_t)experts_of(fit);
-    return BASE + inputs * (PER_INPUT + (uint64_t)PER_VALUE * fit->inputs.size);
+    uint64_t inputs = fit->samples.inputs.count +
+                      sample->attributes * (uint64_t)nb_stack_samples_experts(&fit->samples);
+    return BASE + inputs * (PER_INPUT + (uint64_t)PER_VALUE * fit->samples.inputs.size);
 }
 
 int nb_stack_fit_step(struct nb_stack_fit *fit, uint64_t *cost)
 {
     int rc = 0;
-    assert(fit->next == fit->wanted && fit->size <= fit->wanted);
+    assert(fit->next == fit->wanted && fit->samples.size <= fit->wanted);
     *cost = 0;
     if (nb_stack_fit_is_done(fit))
         return 0;
     if (fit->at == 0)
         begin_pass(fit);
-    if (fit->at < fit->size) {
-        const struct sample *sample = &fit->samples[fit->turns[fit->at++]];
-        rc = take_values(fit, sample);
+    if (fit->at < fit->samples.size) {
+        const struct nb_stack_sample *sample = &fit->samples.list[fit->turns[fit->at++]];
+        rc = nb_stack_samples_take(&fit->samples, sample);
         if (rc == 0)
-            rc = nb_stack_learn(fit->weights, &fit->inputs, sample->label, 1);
+            rc = nb_stack_learn(fit->weights, &fit->samples.inputs, sample->label, 1);
         *cost = step_cost(fit, sample);
     }
-    if (fit->at == fit->size) {
+    if (fit->at == fit->samples.size) {
         fit->at = 0;
         fit->pass++;
     }
@@ -330,22 +164,11 @@ static void divide_squares(struct nb_weights *w, size_t first, size_t end)
         w->values[place + 1] /= NB_STACK_FIT_PASSES;
 }
 
-static void free_samples(struct nb_stack_fit *fit)
-{
-    free(fit->samples);
-    free(fit->values);
-    free(fit->attributes);
-    fit->samples = NULL;
-    fit->values = NULL;
-    fit->attributes = NULL;
-    fit->room = fit->value_count = fit->value_room = 0;
-    fit->attribute_count = fit->attribute_room = 0;
-}
-
 void nb_stack_fit_close(struct nb_stack_fit *fit, uint64_t documents)
 {
-    double foretold = faded_sum(&fit->settings, (double)fit->size);
-    double more = fit->size == 0 ? 0 : faded_sum(&fit->settings, (double)documents) / foretold;
+    double foretold = faded_sum(&fit->settings, (double)fit->samples.size);
+    double more =
+        fit->samples.size == 0 ? 0 : faded_sum(&fit->settings, (double)documents) / foretold;
     struct nb_stack_weights *w = fit->weights;
     assert(nb_stack_fit_is_done(fit));
     for (unsigned set = 0; set < NB_STACK_SETS; set++) {
@@ -357,7 +180,7 @@ void nb_stack_fit_close(struct nb_stack_fit *fit, uint64_t documents)
         divide_squares(&w->biases[e], 0, nb_weights_places(&w->biases[e]));
     divide_squares(&w->attributes, 0, nb_weights_places(&w->attributes));
     nb_stack_weights_commit(w);
-    free_samples(fit);
+    nb_stack_samples_drop(&fit->samples);
 }
 
 struct nb_stack_weights *nb_stack_fit_weights(struct nb_stack_fit *fit)
@@ -371,9 +194,10 @@ struct nb_stack_weights *nb_stack_fit_weights(struct nb_stack_fit *fit)
  * values. */
 static bool has_learned(const struct nb_stack_fit *fit, unsigned set)
 {
-    uint32_t labels = fit->inputs.size;
-    return fit->size == 0 ||
-           (set >= nb_stack_set(labels, 0) && set < nb_stack_set(labels, experts_of(fit)));
+    uint32_t labels = fit->samples.inputs.size;
+    return fit->samples.size == 0 ||
+           (set >= nb_stack_set(labels, 0) &&
+            set < nb_stack_set(labels, nb_stack_samples_experts(&fit->samples)));
 }
 
 static int make_attributes_room(const struct nb_stack_fit *fit, struct nb_stack_weights *weights)
@@ -418,7 +242,7 @@ static void put_stack(const struct nb_stack_fit *fit, struct nb_stack_weights *w
         if (has_learned(fit, set))
             put_set(fit, weights, set);
     for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-        if (fit->size == 0 || e < experts_of(fit))
+        if (fit->samples.size == 0 || e < nb_stack_samples_experts(&fit->samples))
             put(&weights->biases[e], &fit->weights->biases[e], 0,
                 nb_weights_places(&weights->biases[e]));
 }
