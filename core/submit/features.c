@@ -39,14 +39,24 @@ static int make_room(struct nb_bag_rows *r, size_t size)
     return 0;
 }
 
+/* A change in the quarantine keeps the texts of all its features, because the model may drop any of
+ * them before the change is applied. So does one to a model that is not stored yet, where nodes
+ * share their changes: what others have brought may be seen here before it is committed, and be
+ * deleted with the model before this change comes, which then makes the model anew. (Once it is
+ * stored the change says which one of this name it is for.) */
+static bool keeps_all_texts(const struct nb_batch *batch, const struct nb_submitted *change)
+{
+    return change->quarantined ||
+           (batch->engine->settings.shared && !atomic_load(&batch->live->persisted));
+}
+
 /* Finds the rows of the features. A row that is in use now is still valid when the writer applies
- * the change, because the batch has pinned it, unless a commit fails meanwhile. A change in the
- * quarantine keeps the texts of all its features, because the model may drop any of them before the
- * change is applied. */
-static void find_rows(const struct nb_model *model, const struct nb_bag *bag,
+ * the change, because the batch has pinned it, unless a commit fails meanwhile. */
+static void find_rows(const struct nb_batch *batch, const struct nb_bag *bag,
                       const struct nb_bag_rows *r, struct nb_submitted *change)
 {
-    if (change->quarantined) {
+    const struct nb_model *model = batch->live->counts;
+    if (keeps_all_texts(batch, change)) {
         for (size_t i = 0; i < bag->size; i++) {
             r->unused[i] = true;
             r->rows[i] = NB_NO_ROW;
@@ -120,7 +130,7 @@ int nb_submitted_features(struct nb_batch *batch, struct nb_submitted *change)
     struct nb_bag_rows *r = &batch->scratch_rows;
     int rc = make_room(r, bag->size);
     if (rc == 0) {
-        find_rows(batch->live->counts, bag, r, change);
+        find_rows(batch, bag, r, change);
         rc = take_known(bag, r, change);
     }
     if (rc == 0)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/feature_hash.h"
 #include "core/copy/copy.h"
 #include "core/dump/export.h"
 #include "core/dump/import.h"
@@ -22,6 +23,7 @@
 #include "core/quarantine/quarantine.h"
 #include "core/registry/registry.h"
 #include "core/repair/repair.h"
+#include "core/replica/carry.h"
 #include "core/replica/digest.h"
 #include "core/replica/operation.h"
 #include "core/replica/replica.h"
@@ -1075,6 +1077,55 @@ START_TEST(misled_nodes_that_agree_find_out_late)
 }
 END_TEST
 
+/* Gives the model a word as a change does that is not committed yet. */
+static void put_word(struct nb_live *live, const char *word)
+{
+    uint64_t hash = nb_feature_hash(live->key, word, strlen(word));
+    struct nb_row_count counts = {.count = 1};
+    uint32_t label;
+    ck_assert_int_eq(nb_model_label(live->counts, string_at("ham"), &label), 0);
+    ck_assert_int_eq(nb_model_append(live->counts, nb_feature_id(NB_FIELD_BODY, hash), &counts.row),
+                     0);
+    nb_model_add_documents(live->counts, label, 1);
+    ck_assert_int_eq(nb_model_add(live->counts, label, &counts, 1, 1, NULL), 0);
+}
+
+/* A model may be deleted and made anew between such a change and this one, which then brings the
+ * words. */
+START_TEST(a_model_that_is_not_stored_yet_gives_no_words)
+{
+    static struct astray a;
+    struct nb_batch *batch;
+    struct nb_live *live;
+    struct nb_operation o;
+    struct nb_buffer out = {0};
+    struct nb_document document = document_of(NB_DOCUMENT_TEXT, "some words");
+    a = (struct astray){.root = ""};
+    mislead(&a, UINT64_MAX);
+    struct nb_engine *engine = a.nodes[0].engine;
+    ck_assert_int_eq(nb_batch_new(engine, string_at("new"), false, &batch, NULL), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(nb_batch_train(batch, &document, string_at("ham"),
+                                        string_at(i == 0 ? "c" : "d"), string_at(""), NULL),
+                         0);
+        ck_assert_int_eq(nb_registry_find(engine, string_at("new"), true, &live, NULL), 0);
+        if (i == 0)
+            put_word(live, "some");
+        nb_registry_release(engine, &live);
+    }
+    ck_assert_int_eq(nb_carry_write(batch, 1, 1, 0, &out, NULL), 0);
+    ck_assert_int_eq(nb_operation_read(&o, nb_buffer_string(&out), NULL), 0);
+    ck_assert_uint_eq(o.born, 0);
+    ck_assert_uint_gt(o.feature_count, 2);
+    struct nb_unpacker u = nb_unpacker_of(o.features.bytes, o.features.length);
+    for (size_t i = 0; i < o.feature_count; i++)
+        ck_assert(nb_operation_next(&u).has_text);
+    nb_buffer_deinit(&out);
+    nb_batch_free(&batch);
+    end(&a);
+}
+END_TEST
+
 /* What came back is not promised before the stream says that a majority of its servers have it. */
 START_TEST(a_receipt_waits_until_it_is_acknowledged)
 {
@@ -1713,6 +1764,7 @@ int main(void)
     tcase_add_test(t, a_digest_takes_so_long_and_no_longer);
     tcase_add_test(t, a_stream_that_says_another_time_is_compared);
     tcase_add_test(t, a_stream_says_another_time_and_no_more);
+    tcase_add_test(t, a_model_that_is_not_stored_yet_gives_no_words);
     tcase_add_test(t, a_receipt_waits_until_it_is_acknowledged);
     tcase_add_test(t, a_receipt_has_the_place_that_is_acknowledged);
     tcase_add_test(t, a_misled_node_finds_out);
