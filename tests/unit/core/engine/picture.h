@@ -320,7 +320,7 @@ static void take_picture(struct picture *p, struct nb_engine *engine, const char
 }
 
 /* Waits until no weights are being fitted anew, of any model. */
-static void settle(struct nb_engine *engine)
+static inline void settle(struct nb_engine *engine)
 {
     struct nb_engine_statistics statistics;
     struct picture first = {.other_key = false};
@@ -351,7 +351,7 @@ static bool is_same_picture(const struct picture *a, const struct picture *b,
     return false;
 }
 
-static void expect_same(const struct picture *a, const struct picture *b, const char *what)
+static inline void expect_same(const struct picture *a, const struct picture *b, const char *what)
 {
     char difference[PICTURE_DIFFERENCE];
     if (!is_same_picture(a, b, difference))
@@ -400,8 +400,8 @@ static int copy_end(void *user, const struct nb_dump_totals *totals)
 /* Copies a model, from one engine into the same or another. With `records` >= 0 the copy breaks off
  * after so many records, if the dump has that many, and is left to the caller to be aborted:
  * returned. NULL: the copy is complete. */
-static struct nb_import *copy_model(struct nb_engine *from, const char *model, struct nb_engine *to,
-                                    const char *name, int records)
+static inline struct nb_import *copy_model(struct nb_engine *from, const char *model,
+                                           struct nb_engine *to, const char *name, int records)
 {
     struct copying c = {.records_left = records};
     const struct nb_dump_sink sink = {copy_header, copy_words, copy_document, copy_end, &c};

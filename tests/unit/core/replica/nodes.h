@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A stream in memory and nodes that follow it: several engines in one process. For tests of what
+ * nodes make of a stream; each test has one thread of its own beside those of the nodes.
+ */
+#ifndef NB_TESTS_UNIT_CORE_REPLICA_NODES_H
+#define NB_TESTS_UNIT_CORE_REPLICA_NODES_H
+
+#include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/engine/engine.h"
+#include "core/live/state.h"
+#include "core/replica/replica.h"
+#include "core/replica/replica_state.h"
+#include "tests/unit/core/engine/picture.h"
+#include "tests/unit/folder.h"
+
+enum {
+    NODES = 3,
+    STREAMS = 4, /* at most */
+    LOST_IDS = 32,
+};
+
+/* ---- a stream in memory ---------------------------------------------------------------------- */
+
+struct message {
+    char id[64];
+    struct nb_witness witness;
+    struct nb_buffer bytes;
+};
+
+struct stream {
+    pthread_mutex_t lock;
+    struct message *messages; /* the first has the position 1 */
+    size_t count, room;
+    atomic_bool is_away;
+    uint64_t replaced;     /* position where one server of it has another message; 0: nowhere */
+    atomic_bool leads;     /* that one does */
+    uint64_t gone;         /* what is up to there cannot be read any more */
+    atomic_bool is_mute;   /* nothing can be read */
+    atomic_bool is_silent; /* it takes messages and acknowledges none */
+    atomic_uint displaced; /* so many positions further on than it has them */
+    atomic_uint known;     /* messages that came with an id that it has, or has lost */
+    atomic_bool loses;     /* what nodes publish by themselves */
+    size_t lost;           /* so many ids, of which the last are: */
+    char lost_ids[LOST_IDS][64];
+};
+
+/* With the lock held. */
+static inline void lose(struct stream *s, const char *id)
+{
+    for (size_t i = 0; i < s->lost && i < LOST_IDS; i++)
+        atomic_fetch_add(&s->known, strcmp(s->lost_ids[i], id) == 0);
+    snprintf(s->lost_ids[s->lost++ % LOST_IDS], sizeof s->lost_ids[0], "%s", id);
+}
+
+static inline int put_message(struct stream *s, const char *id, const struct nb_witness *witness,
+                              struct nb_string message, struct nb_error *error)
+{
+    if (atomic_load(&s->is_away))
+        return nb_error_set(error, NB_STOPPING, "the stream is away");
+    pthread_mutex_lock(&s->lock);
+    bool is_lost = atomic_load(&s->loses) && strchr(id, '-') == NULL;
+    if (is_lost)
+        lose(s, id);
+    bool is_known = false;
+    for (size_t i = s->count > 200 ? s->count - 200 : 0; i < s->count; i++)
+        is_known |= strcmp(s->messages[i].id, id) == 0;
+    atomic_fetch_add(&s->known, is_known);
+    if (!is_known && !is_lost) {
+        must(nb_array_reserve(&s->messages, &s->room, s->count + 1, sizeof *s->messages) == 0);
+        struct message *m = &s->messages[s->count++];
+        *m = (struct message){.id = "", .witness = *witness};
+        snprintf(m->id, sizeof m->id, "%s", id);
+        must(nb_buffer_append(&m->bytes, message.bytes, message.length) == 0);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return 0;
+}
+
+static inline size_t length_of(struct stream *s)
+{
+    pthread_mutex_lock(&s->lock);
+    size_t count = s->count;
+    pthread_mutex_unlock(&s->lock);
+    return count;
+}
+
+/* Of the newest message of the id. */
+static inline uint64_t position_of(struct stream *s, const char *id)
+{
+    pthread_mutex_lock(&s->lock);
+    size_t position = s->count;
+    while (position > 0 && strcmp(s->messages[position - 1].id, id) != 0)
+        position--;
+    pthread_mutex_unlock(&s->lock);
+    return position;
+}
+
+/* Messages stay where they are in memory but for their array. */
+static inline struct message message_at(struct stream *s, uint64_t position)
+{
+    pthread_mutex_lock(&s->lock);
+    struct message m = s->messages[position - 1];
+    pthread_mutex_unlock(&s->lock);
+    return m;
+}
+
+static inline void stream_free(struct stream *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        nb_buffer_deinit(&s->messages[i].bytes);
+    free(s->messages);
+}
+
+static const char stray_message[] = "what a server has that was cut off";
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+struct node;
+
+/* What a node follows of one stream. */
+struct lane {
+    struct node *node;
+    unsigned which;
+    struct stream *stream;
+    struct nb_replica *replica;
+    pthread_t follower;
+    atomic_uint_fast64_t agreed; /* position that another node agrees about */
+};
+
+struct node {
+    uint64_t member;
+    atomic_bool is_misled; /* it is given what that one server has */
+    atomic_uint sees;      /* it is given so many messages, and no more yet; 0: all */
+    atomic_bool is_astray; /* and has found out; `error` is of then */
+    struct nb_error error;
+    atomic_uint warnings;
+    char directory[96];
+    struct nb_engine *engine;
+    unsigned streams;      /* 0: one */
+    struct stream *stream; /* the first of them */
+    struct lane lanes[STREAMS];
+    atomic_bool stops;
+    unsigned lag;       /* microseconds of a pause now and then */
+    uint64_t compares;  /* every so many nanoseconds; 0: never */
+    const char *follow; /* names of the models that it has begin so; NULL: it has all */
+};
+
+static inline bool begins(const char *follow, struct nb_string model)
+{
+    return model.length >= strlen(follow) && memcmp(model.bytes, follow, strlen(follow)) == 0;
+}
+
+static inline unsigned streams_of(const struct node *n)
+{
+    return n->streams == 0 ? 1 : n->streams;
+}
+
+static inline void deliver(struct lane *l, uint64_t position)
+{
+    struct node *n = l->node;
+    struct message m = message_at(l->stream, position);
+    struct nb_error error = {0};
+    struct nb_delivery d = {position, m.id, m.witness, nb_buffer_string(&m.bytes)};
+    if (atomic_load(&n->is_misled) && position == l->stream->replaced)
+        d = (struct nb_delivery){position, "", {0}, string_at(stray_message)};
+    int rc = nb_replica_deliver(l->replica, &d, &error);
+    if ((rc == NB_CONFLICT && l->stream->replaced != 0) ||
+        (rc == NB_VERSION && n->follow != NULL)) {
+        n->error = error;
+        atomic_store(&n->is_astray, true);
+        return;
+    }
+    ck_assert_msg(rc == 0 || rc == NB_STOPPING || rc == NB_CORRUPT, "%d %s", rc, error.text);
+}
+
+static inline int publish(void *user, const char *id, const struct nb_witness *witness,
+                          struct nb_string message, struct nb_error *error)
+{
+    struct lane *l = user;
+    ck_assert_uint_eq(witness->member, l->node->member);
+    int rc = put_message(l->stream, id, witness, message, error);
+    if (rc == 0 && !atomic_load(&l->stream->is_silent))
+        nb_replica_acknowledge(l->replica, id,
+                               position_of(l->stream, id) + atomic_load(&l->stream->displaced));
+    return rc;
+}
+
+static inline int hash_at(void *user, uint64_t position, uint64_t *hash, struct nb_error *error)
+{
+    struct lane *l = user;
+    if (atomic_load(&l->stream->is_mute))
+        return nb_error_set(error, NB_STOPPING, "the stream is away");
+    if (position > length_of(l->stream) || position <= l->stream->gone)
+        return NB_NOT_FOUND;
+    struct message m = message_at(l->stream, position);
+    *hash = atomic_load(&l->stream->leads) && position == l->stream->replaced
+                ? nb_chain_hash("", string_at(stray_message))
+                : nb_chain_hash(m.id, nb_buffer_string(&m.bytes));
+    return 0;
+}
+
+static inline void warn(void *user, const struct nb_error *why)
+{
+    struct lane *l = user;
+    ck_assert(why->code == NB_CONFLICT || why->code == NB_TOO_LARGE);
+    atomic_fetch_add(&l->node->warnings, 1);
+}
+
+static inline uint64_t end_of(const struct lane *l)
+{
+    uint64_t length = length_of(l->stream), sees = atomic_load(&l->node->sees);
+    return sees > 0 && sees < length ? sees : length;
+}
+
+static inline void *follow(void *argument)
+{
+    struct lane *l = argument;
+    struct node *n = l->node;
+    uint64_t at = nb_replica_applied(l->replica) + 1;
+    while (!atomic_load(&n->stops)) {
+        atomic_store(&l->agreed, l->replica->link.agreed);
+        if (at > end_of(l) || atomic_load(&n->is_astray)) {
+            nb_replica_tick(l->replica);
+            usleep(200);
+            continue;
+        }
+        deliver(l, at);
+        if (at % 7 == 0 && at > 3)
+            deliver(l, at - 3); /* it came before */
+        if (at % 32 == 0)       /* somebody else has published into the stream */
+            ck_assert_int_eq(
+                put_message(l->stream, n->directory, &(struct nb_witness){0}, string_at("x"), NULL),
+                0);
+        if (at % 16 == 0)
+            usleep(n->lag);
+        at++;
+    }
+    return NULL;
+}
+
+static const unsigned char cluster_key[NB_KEY_BYTES] = "a key that all nodes have";
+
+static inline void settings_of(struct nb_engine_settings *settings, const char *directory)
+{
+    nb_engine_settings_init(settings);
+    settings->directory = directory;
+    settings->key = cluster_key;
+    settings->shared = true;
+    settings->group_documents = 5;
+    settings->replay_features = 500;
+    settings->superseded_seconds = 0;
+    settings->unused_rows = 3;
+    settings->labels = 5;
+    settings->refit_units = UINT64_MAX;
+    settings->map_size = (uint64_t)1 << 22;
+}
+
+/* Of streams that were made at `created`. */
+static inline int open_node(struct node *n, uint64_t created, struct nb_error *error)
+{
+    struct nb_engine_settings settings;
+    settings_of(&settings, n->directory);
+    settings.streams = streams_of(n);
+    ck_assert_msg(nb_engine_open(&settings, &n->engine, error) == 0, "%s", error->text);
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < streams_of(n); i++) {
+        struct lane *l = &n->lanes[i];
+        const struct nb_replica_settings how = {.publish = publish,
+                                                .hash_at = hash_at,
+                                                .warn = warn,
+                                                .user = l,
+                                                .stream = i,
+                                                .follow = n->follow,
+                                                .matches = begins,
+                                                .member = n->member,
+                                                .message_most = 1 << 20,
+                                                .patience = UINT64_C(20000000000),
+                                                .same_for = 200,
+                                                .compare_every = n->compares};
+        *l = (struct lane){.node = n, .which = i, .stream = &n->stream[i]};
+        rc = nb_replica_new(n->engine, &how, string_at("bayesd"), created, length_of(l->stream),
+                            &l->replica, error);
+    }
+    return rc;
+}
+
+static inline void start(struct node *n)
+{
+    struct nb_error error = {0};
+    int rc = open_node(n, 77, &error);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    atomic_store(&n->stops, false);
+    for (unsigned i = 0; i < streams_of(n); i++)
+        ck_assert_int_eq(pthread_create(&n->lanes[i].follower, NULL, follow, &n->lanes[i]), 0);
+}
+
+static inline void stop(struct node *n)
+{
+    atomic_store(&n->stops, true);
+    for (unsigned i = 0; i < streams_of(n); i++)
+        nb_replica_stop(n->lanes[i].replica);
+    for (unsigned i = 0; i < streams_of(n); i++)
+        ck_assert_int_eq(pthread_join(n->lanes[i].follower, NULL), 0);
+    for (unsigned i = 0; i < streams_of(n); i++)
+        nb_replica_free(&n->lanes[i].replica);
+    nb_engine_close(&n->engine);
+}
+
+/* However long that takes, as long as it goes on. */
+static inline void wait_until_lane(struct lane *l, uint64_t position)
+{
+    uint64_t until = 0, before = UINT64_MAX;
+    for (uint64_t applied = 0; (applied = nb_replica_applied(l->replica)) < position;) {
+        uint64_t now = nb_clock_monotonic();
+        if (applied != before)
+            until = now + UINT64_C(60000000000);
+        before = applied;
+        ck_assert_msg(now < until, "applied %llu of %llu", (unsigned long long)applied,
+                      (unsigned long long)position);
+        usleep(500);
+    }
+}
+
+static inline void wait_until_applied(struct node *n, uint64_t position)
+{
+    wait_until_lane(&n->lanes[0], position);
+}
+
+static inline struct nb_document document_of(enum nb_document_kind kind, const char *bytes)
+{
+    return (struct nb_document){.kind = kind, .bytes = bytes, .length = strlen(bytes)};
+}
+
+static inline void count_down(struct nb_batch *batch, void *user)
+{
+    (void)batch;
+    atomic_fetch_sub((atomic_int *)user, 1);
+}
+
+static inline void train(struct node *n, const char *label)
+{
+    struct nb_batch *batch;
+    struct nb_document document = document_of(NB_DOCUMENT_TEXT, "a prize");
+    ck_assert_int_eq(nb_batch_new(n->engine, string_at("a"), true, &batch, NULL), 0);
+    ck_assert_int_eq(
+        nb_batch_train(batch, &document, string_at(label), string_at("d"), string_at(""), NULL), 0);
+    nb_engine_apply(n->engine, batch);
+    ck_assert_int_eq(nb_batch_receipt(batch, 0)->code, 0);
+    nb_batch_free(&batch);
+}
+
+#endif
