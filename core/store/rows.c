@@ -4,6 +4,9 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "core/base/array.h"
 #include "core/base/pack.h"
@@ -150,34 +153,45 @@ void nb_rows_sort(struct nb_rows *rows)
         qsort(rows->counts + sorted, size, sizeof *rows->counts, by_row);
 }
 
-/* ---- stored bags ----------------------------------------------------------------------------- */
+/* ---- stored bags: writing ------------------------------------------------------------------- */
 
-/* The two lowest bits of a number say how long a run is, or how large a count, if it is small
- * (core/store/rows.h). */
+/* The two lowest bits of an item say how long a run is, or how large a count, if it is small; what
+ * does not fit is in the tail (core/store/rows.h). */
 enum {
     SMALL_BITS = 2,
-    LONG = (1 << SMALL_BITS) - 1, /* neither: how much more follows */
-    LONG_RUN = LONG + 1,
-    LARGE_COUNT = LONG + 2,
+    LONG = (1 << SMALL_BITS) - 1,
+    SKIPPED_BITS = 16 - SMALL_BITS,
+    SKIPPED_MOST = (1 << SKIPPED_BITS) - 1,
+    LEAST_RUN = 1,
+    LEAST_COUNT = 2,
+    PER_BYTE = 8 /* items, whose bits fill a byte */
 };
 
-/* As nb_put_varint, but whether the number has one byte or two, which cannot be foreseen, is no
- * branch. There is room for a byte more. */
-static inline char *put_short(char *at, uint64_t value)
-{
-    if (value >= 1 << 14)
-        return nb_put_varint(at, value);
-    bool two = value >= 0x80;
-    at[0] = (char)(value | (unsigned)two << 7);
-    at[1] = (char)(value >> 7);
-    return at + 1 + two;
-}
+/* Where the items of a list are written, each part of them in a place of its own until their number
+ * is known. */
+struct items {
+    char *low, *high, *wide, *tail; /* the next of each */
+};
 
-static inline char *put_item(char *at, uint64_t skipped, uint64_t small, uint64_t size)
+/* Most bytes of the tail for an item, and of an item in all parts. */
+enum { TAIL_MOST = NB_VARINT_32_MOST + 3, ITEM_MOST = 3 + TAIL_MOST };
+
+/* Whether an item has a second byte cannot be foreseen, and is no branch. */
+static inline void put_item(struct items *items, uint64_t skipped, uint64_t more)
 {
-    bool is_long = size - small >= LONG;
-    at = put_short(at, skipped << SMALL_BITS | (is_long ? LONG : size - small));
-    return is_long ? put_short(at, size - small - LONG) : at;
+    bool is_long = more >= LONG || skipped > SKIPPED_MOST;
+    unsigned item =
+        (unsigned)(skipped & SKIPPED_MOST) << SMALL_BITS | (is_long ? LONG : (unsigned)more);
+    bool is_wide = item > UINT8_MAX;
+    *items->low++ = (char)item;
+    *items->high = (char)(item >> 8); /* there is room for one more than is needed */
+    items->high += is_wide;
+    *items->wide++ = (char)is_wide;
+    if (!is_long)
+        return;
+    items->tail = nb_put_varint(items->tail, more << 1 | (skipped > SKIPPED_MOST));
+    if (skipped > SKIPPED_MOST)
+        items->tail = nb_put_varint(items->tail, skipped >> SKIPPED_BITS);
 }
 
 /* Where runs begin, and which counts are above 1, cannot be foreseen either: so the places are
@@ -210,55 +224,94 @@ static size_t step_end(size_t size, size_t i)
     return size - i < STEP ? size : i + STEP;
 }
 
-/* Where the writing of runs stands: `begin` is the first row of the run that may go on, `next` the
- * row behind the run before it. */
-struct run_state {
-    size_t begin;
-    uint32_t next;
-    size_t runs; /* that were written */
-};
-
-/* Writes the runs that end before the rows from `i` to `size`, or among them. */
-static char *put_runs(const struct nb_row_count *c, size_t i, size_t size, struct run_state *state,
-                      char *at)
+/* Lists the runs of rows, of which there is one at least; none is below `next`. */
+static void put_runs(const struct nb_row_count *c, size_t size, uint32_t next, struct items *out)
 {
     size_t places[STEP];
-    size_t begin = state->begin;
-    uint32_t next = state->next;
-    for (; i < size; i = step_end(size, i)) {
+    struct items items = *out;
+    size_t begin = 0;
+    for (size_t i = 1; i < size; i = step_end(size, i)) {
         size_t count = list_starts(c, i, step_end(size, i), places);
-        state->runs += count;
         for (size_t k = 0; k < count; begin = places[k++]) {
             assert(c[begin].row >= next);
-            at = put_item(at, c[begin].row - next, 1, places[k] - begin);
+            put_item(&items, c[begin].row - next, places[k] - begin - LEAST_RUN);
             next = c[begin].row + (uint32_t)(places[k] - begin);
         }
     }
-    state->begin = begin;
-    state->next = next;
-    return at;
+    put_item(&items, c[begin].row - next, size - begin - LEAST_RUN);
+    *out = items;
 }
 
-/* Writes the counts of the rows from `i` to `size`. *next is the place behind the last one that was
- * written. */
-static char *put_counts(const struct nb_row_count *c, size_t i, size_t size, size_t *next, char *at)
+static void put_counts(const struct nb_row_count *c, size_t size, struct items *out)
 {
     size_t places[STEP];
-    for (; i < size; i = step_end(size, i)) {
+    struct items items = *out;
+    size_t next = 0;
+    for (size_t i = 0; i < size; i = step_end(size, i)) {
         size_t count = list_counts(c, i, step_end(size, i), places);
         for (size_t k = 0; k < count; k++) {
-            assert(c[places[k]].count > 1);
-            at = put_item(at, places[k] - *next, 2, c[places[k]].count);
-            *next = places[k] + 1;
+            assert(c[places[k]].count >= LEAST_COUNT);
+            put_item(&items, places[k] - next, c[places[k]].count - LEAST_COUNT);
+            next = places[k] + 1;
         }
+    }
+    *out = items;
+}
+
+static char *copy_bytes(char *at, const char *from, const char *end)
+{
+    memcpy(at, from, (size_t)(end - from));
+    return at + (end - from);
+}
+
+/* One bit for each byte, of which each is 0 or 1; there are zeros behind the last one. */
+static char *put_bits(char *at, const char *bytes, const char *end)
+{
+    for (; bytes < end; bytes += PER_BYTE) {
+        uint64_t eight;
+        memcpy(&eight, bytes, sizeof eight);
+        *at++ = (char)(le64toh(eight) * UINT64_C(0x0102040810204080) >> 56);
     }
     return at;
 }
 
-/* Most bytes of a bag of so many rows. put_short may write one behind. */
-static size_t most_bytes(size_t rows)
+/* Writes the items between `from` and `end`. */
+static char *put_list(char *at, const struct items *from, const struct items *end)
 {
-    return NB_VARINT_MOST + rows * 4 * NB_VARINT_32_MOST + 1;
+    memset(end->wide, 0, PER_BYTE);
+    at = nb_put_varint(at, (uint64_t)(end->low - from->low));
+    at = nb_put_varint(at, (uint64_t)(end->high - from->high));
+    at = put_bits(at, from->wide, end->wide);
+    at = copy_bytes(at, from->high, end->high);
+    at = copy_bytes(at, from->low, end->low);
+    return copy_bytes(at, from->tail, end->tail);
+}
+
+/* Most bytes of a list of so many items, with the one that is written behind. */
+static size_t list_most(size_t items)
+{
+    return items * ITEM_MOST + 2 * NB_VARINT_32_MOST + PER_BYTE;
+}
+
+/* Appends a part of a bag: rows that are sorted and distinct, and not below `next`. What it is made
+ * of lies behind it while it is written. */
+static int put_part(const struct nb_row_count *c, size_t size, uint32_t next, struct nb_buffer *out)
+{
+    if (nb_buffer_reserve(out, 2 * list_most(size) + list_most(size)) != 0)
+        return NB_NO_MEMORY;
+    char *start = out->bytes + out->length, *parts = start + 2 * list_most(size);
+    const struct items empty = {.low = parts,
+                                .high = parts + size,
+                                .wide = parts + 2 * size + 1,
+                                .tail = parts + 3 * size + 1 + PER_BYTE};
+    struct items end = empty;
+    put_runs(c, size, next, &end);
+    char *at = put_list(start, &empty, &end);
+    end = empty;
+    put_counts(c, size, &end);
+    at = put_list(at, &empty, &end);
+    out->length = (size_t)(at - out->bytes);
+    return 0;
 }
 
 void nb_bag_beginning_deinit(struct nb_bag_beginning *beginning)
@@ -270,60 +323,24 @@ void nb_bag_beginning_deinit(struct nb_bag_beginning *beginning)
 int nb_bag_begin_encoding(const struct nb_row_count *counts, size_t size, struct nb_buffer *scratch,
                           struct nb_bag_beginning *beginning)
 {
-    struct run_state state = {0};
     scratch->length = 0;
     if (size == 0)
         return 0;
-    if (nb_buffer_reserve(scratch, most_bytes(size)) != 0)
+    if (put_part(counts, size, 0, scratch) != 0)
         return NB_NO_MEMORY;
-    char *start = scratch->bytes;
-    char *middle = put_runs(counts, 1, size, &state, start);
-    char *end = put_counts(counts, 0, size, &beginning->next_count, middle);
-    beginning->runs_length = (size_t)(middle - start);
     beginning->size = size;
-    beginning->runs = state.runs;
-    beginning->begin = state.begin;
-    beginning->next = state.next;
-    return nb_buffer_append(&beginning->bytes, start, (size_t)(end - start));
-}
-
-/* The end of a run is written with what comes behind it, and of a bag's last one here. */
-static char *put_last_run(const struct nb_rows *rows, struct run_state *state, char *at)
-{
-    const struct nb_row_count *c = rows->counts;
-    state->runs++;
-    return put_item(at, c[state->begin].row - state->next, 1, rows->size - state->begin);
-}
-
-static char *copy_bytes(char *at, const char *from, size_t length)
-{
-    if (length > 0)
-        memcpy(at, from, length);
-    return at + length;
+    return nb_buffer_append(&beginning->bytes, scratch->bytes, scratch->length);
 }
 
 int nb_bag_end_encoding(const struct nb_bag_beginning *b, const struct nb_rows *rows,
                         struct nb_buffer *out)
 {
-    struct run_state state = {.begin = b->begin, .next = b->next, .runs = b->runs};
-    size_t next_count = b->next_count;
     assert(b->size <= rows->size);
-    if (rows->size == 0)
-        return 0;
-    if (nb_buffer_reserve(out, most_bytes(rows->size)) != 0)
-        return NB_NO_MEMORY;
-    char *start = out->bytes + out->length;
-    char *items = start + NB_VARINT_MOST;
-    char *at = copy_bytes(items, b->bytes.bytes, b->runs_length);
-    at = put_runs(rows->counts, b->size == 0 ? 1 : b->size, rows->size, &state, at);
-    at = put_last_run(rows, &state, at);
-    at = copy_bytes(at, nb_buffer_string(&b->bytes).bytes + b->runs_length,
-                    b->bytes.length - b->runs_length);
-    at = put_counts(rows->counts, b->size, rows->size, &next_count, at);
-    char *behind = nb_put_varint(start, state.runs);
-    memmove(behind, items, (size_t)(at - items));
-    out->length += (size_t)(behind - start) + (size_t)(at - items);
-    return 0;
+    uint32_t next = b->size == 0 ? 0 : rows->counts[b->size - 1].row + 1;
+    int rc = b->size == 0 ? 0 : nb_buffer_append(out, b->bytes.bytes, b->bytes.length);
+    return rc != 0 || b->size == rows->size
+               ? rc
+               : put_part(rows->counts + b->size, rows->size - b->size, next, out);
 }
 
 int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out)
@@ -332,42 +349,56 @@ int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out)
     return nb_bag_end_encoding(&none, rows, out);
 }
 
-/* Any varint; returns where it ends, or NULL. */
-static const unsigned char *read_long(const unsigned char *at, const unsigned char *end,
-                                      uint64_t *value)
+/* ---- stored bags: reading ------------------------------------------------------------------- */
+
+/* A list of items. How many of them were read is counted by whoever reads them. */
+struct list {
+    uint64_t size;
+    const unsigned char *bits, *high, *low;
+    unsigned eight; /* the bits of the next ones */
+};
+
+/* The bytes of all items are there, whatever their bits say: as many of `high` are read as there
+ * are items at most, and those of `low` lie behind. */
+static struct list begin_list(struct nb_unpacker *r)
 {
-    struct nb_unpacker r = {.at = at, .end = end};
-    *value = nb_unpack_varint(&r);
-    return r.failed ? NULL : r.at;
+    struct list list = {.size = nb_unpack_bounded(r, (uint64_t)(r->end - r->at))};
+    uint64_t wide = nb_unpack_bounded(r, list.size);
+    uint64_t bits = (list.size + PER_BYTE - 1) / PER_BYTE;
+    list.bits = r->at;
+    nb_unpack_bytes(r, (size_t)(bits + wide + list.size));
+    if (r->failed)
+        return (struct list){0};
+    list.high = list.bits + bits;
+    list.low = list.high + wide;
+    return list;
 }
 
-/* A varint, of which nearly all have one byte or two; which of these is no branch. The place is a
- * value and not behind a pointer, so that it stays in a register: a refit reads thousands of bags.
- */
-static inline const unsigned char *read_varint(const unsigned char *at, const unsigned char *end,
-                                               uint64_t *value)
+/* The item with this number, which is the next one. */
+static inline uint64_t next_item(struct list *list, uint64_t number)
 {
-    uint64_t slow;
-    if (end - at >= 2 && (at[0] & at[1] & 0x80) == 0) {
-        unsigned two = at[0] >> 7;
-        *value = (at[0] & 0x7Fu) | (at[1] & -two) << 7;
-        return at + 1 + two;
-    }
-    at = read_long(at, end, &slow);
-    *value = slow;
-    return at;
+    if (number % PER_BYTE == 0)
+        list->eight = *list->bits++;
+    unsigned is_wide = list->eight & 1;
+    unsigned item = list->low[number] | (unsigned)(*list->high & -is_wide) << 8;
+    list->high += is_wide;
+    list->eight >>= 1;
+    return item;
 }
 
-/* Adds to *size, of an item whose size is not small, what follows. Returns where it ends, or NULL.
- */
-static const unsigned char *read_size(const unsigned char *at, const unsigned char *end,
-                                      uint64_t *size)
+/* What the tail has of an item that is long: how much its size is above the least one. Adds to
+ * *skipped. */
+static uint64_t read_tail(struct nb_unpacker *r, uint64_t *skipped)
 {
-    uint64_t more;
-    at = read_varint(at, end, &more);
-    *size += more;
-    return at != NULL && more <= UINT32_MAX ? at : NULL;
+    uint64_t more = nb_unpack_bounded(r, (uint64_t)UINT32_MAX << 1 | 1);
+    if ((more & 1) != 0)
+        *skipped += nb_unpack_bounded(r, UINT32_MAX >> SKIPPED_BITS) << SKIPPED_BITS;
+    return more >> 1;
 }
+
+/* Rows that are written at once: more than a short run has. */
+enum { FOUR = 4 };
+_Static_assert(LEAST_RUN + LONG <= FOUR, "a short run is written at once");
 
 /* Makes room for `size` rows and, of each of `runs` runs behind them, for a short one, whatever its
  * length is. A damaged run asks for no more memory than the longest bag. */
@@ -375,81 +406,82 @@ static int make_room(struct nb_rows *rows, uint64_t size, uint64_t runs)
 {
     if (size > NB_BAG_MOST)
         return NB_CORRUPT;
-    return nb_array_reserve(&rows->counts, &rows->room, (size_t)(size + (runs + 1) * LONG),
+    return nb_array_reserve(&rows->counts, &rows->room, (size_t)(size + (runs + 1) * FOUR),
                             sizeof *rows->counts);
 }
 
-static inline void fill_run(struct nb_row_count *to, uint64_t row, uint64_t length)
+/* Four rows, with one occurrence of each. */
+static inline void fill_four(struct nb_row_count *to, uint32_t row)
 {
-    for (uint32_t i = 0; i < LONG; i++)
-        to[i] = (struct nb_row_count){.row = (uint32_t)row + i, .count = 1};
-    for (uint32_t i = LONG; i < length; i++)
-        to[i] = (struct nb_row_count){.row = (uint32_t)row + i, .count = 1};
+#ifdef __SSE2__
+    __m128i rows = _mm_set1_epi64x((int64_t)(UINT64_C(1) << 32 | row));
+    _mm_storeu_si128((__m128i *)(void *)to, _mm_add_epi32(rows, _mm_set_epi32(0, 1, 0, 0)));
+    _mm_storeu_si128((__m128i *)(void *)(to + 2), _mm_add_epi32(rows, _mm_set_epi32(0, 3, 0, 2)));
+#else
+    for (uint32_t i = 0; i < FOUR; i++)
+        to[i] = (struct nb_row_count){.row = row + i, .count = 1};
+#endif
 }
 
-/* Reads `runs` runs, with one occurrence of each row. As many rows as a short run can have are
- * always written: how long it is cannot be foreseen. Sets *from to where they end. */
-static int read_runs(const unsigned char **from, const unsigned char *end, uint64_t runs,
-                     uint32_t limit, struct nb_rows *rows)
+/* Appends the rows of a list of runs, with one occurrence of each. Four rows are written of a
+ * short one: how long it is cannot be foreseen. *next is the row behind the last. */
+static int read_runs(struct nb_unpacker *r, uint32_t limit, struct nb_rows *rows, uint64_t *next)
 {
-    const unsigned char *at = *from;
-    uint64_t next = 0;
-    size_t size = 0;
-    int rc = runs > (uint64_t)(end - at) ? NB_CORRUPT : make_room(rows, 0, runs);
-    for (; rc == 0 && runs > 0; runs--) {
-        uint64_t head;
-        at = read_varint(at, end, &head);
-        uint64_t row = next + (head >> SMALL_BITS);
-        uint64_t length = 1 + (head & LONG);
-        if (at != NULL && length == LONG_RUN) {
-            at = read_size(at, end, &length);
-            rc = make_room(rows, size + length, runs);
+    struct list list = begin_list(r);
+    uint64_t row = *next;
+    size_t size = rows->size;
+    int rc = make_room(rows, size, list.size);
+    for (uint64_t i = 0; rc == 0 && i < list.size; i++) {
+        uint64_t item = next_item(&list, i);
+        uint64_t length = LEAST_RUN + (item & LONG);
+        row += item >> SMALL_BITS;
+        if (length == LEAST_RUN + LONG) {
+            length = LEAST_RUN + read_tail(r, &row);
+            rc = make_room(rows, size + length, list.size - i);
+            if (rc != 0)
+                break;
         }
-        if (at == NULL || row > limit || length > limit - row)
-            return NB_CORRUPT;
-        if (rc != 0)
-            return rc;
-        fill_run(rows->counts + size, row, length);
+        for (uint64_t k = 0; k < length; k += FOUR)
+            fill_four(rows->counts + size + k, (uint32_t)(row + k));
         size += length;
-        next = row + length;
+        row += length;
     }
-    *from = at;
+    *next = row;
     rows->size = size;
-    return rc;
+    return rc == 0 && (r->failed || row > limit) ? NB_CORRUPT : rc;
 }
 
-static int read_counts(const unsigned char *at, const unsigned char *end, struct nb_rows *rows)
+/* Reads the counts of the rows from `first` on. */
+static int read_counts(struct nb_unpacker *r, size_t first, struct nb_rows *rows)
 {
-    uint64_t next = 0;
-    while (at != end) {
-        uint64_t head;
-        at = read_varint(at, end, &head);
-        if (at == NULL || next + (head >> SMALL_BITS) >= rows->size)
-            return NB_CORRUPT;
-        next += head >> SMALL_BITS;
-        uint64_t count = 2 + (head & LONG);
-        if (count == LARGE_COUNT)
-            at = read_size(at, end, &count);
-        if (at == NULL || count > UINT32_MAX)
+    struct list list = begin_list(r);
+    uint64_t next = first;
+    for (uint64_t i = 0; i < list.size; i++) {
+        uint64_t item = next_item(&list, i);
+        uint64_t count = LEAST_COUNT + (item & LONG);
+        next += item >> SMALL_BITS;
+        if (count == LEAST_COUNT + LONG)
+            count = LEAST_COUNT + read_tail(r, &next);
+        if (next >= rows->size || count > UINT32_MAX)
             return NB_CORRUPT;
         rows->counts[next++].count = (uint32_t)count;
     }
-    return 0;
+    return r->failed ? NB_CORRUPT : 0;
 }
 
 int nb_bag_decode(struct nb_string bag, uint32_t limit, struct nb_rows *rows,
                   struct nb_error *error)
 {
-    const unsigned char *at = (const unsigned char *)bag.bytes;
-    const unsigned char *end = bag.length == 0 ? at : at + bag.length;
-    uint64_t runs;
+    struct nb_unpacker r = nb_unpacker_of(bag.bytes, bag.length);
+    uint64_t next = 0;
+    int rc = 0;
     rows->size = 0;
-    if (bag.length == 0)
-        return 0;
-    at = read_varint(at, end, &runs);
-    int rc = at == NULL ? NB_CORRUPT : read_runs(&at, end, runs, limit, rows);
-    if (rc == 0)
-        rc = read_counts(at, end, rows);
+    while (rc == 0 && r.at != r.end) {
+        size_t first = rows->size;
+        rc = read_runs(&r, limit, rows, &next);
+        if (rc == 0)
+            rc = read_counts(&r, first, rows);
+    }
     if (rc == 0)
         return 0;
     rows->size = 0;

@@ -4,17 +4,24 @@
  * neighbours (above all, the features that are new with a document are one), and the counts above
  * one; 1.2 bytes a feature. Pure functions; any thread.
  *
- * Stored form: nothing, if the bag is empty; else a varint with the number of runs, for each run
+ * Stored form: nothing, if the bag is empty; else one part, or two: the rows that were known before
+ * it was learned, and those behind them. A part is a list of its runs and one of its counts above
+ * one. An item of a list says how many rows are skipped (before the first run of a bag: those below
+ * it; else those since the run before; and features of the part since the count before), and the
+ * length of the run less 1, or the count less 2. It is a number of 16 bits: four times what is
+ * skipped, of which it has the lowest 14 bits, plus the other number, if that is below 3 and
+ * nothing is lacking, else 3. Of a list are stored
  *
- *     varint   four times the number of rows that are skipped since the run before (the first: its
- *              first row), plus its length less 1, if that is below 3, else 3
- *     varint   its length less 4; only if it is that long
+ *     varint   how many items there are
+ *     varint   how many of them are above 255
+ *     bits     for each item, from the lowest bit of a byte on: whether it is
+ *     bytes    the high byte of each that is
+ *     bytes    the low byte of each
+ *     varints  the tail; for each item that says 3: twice the other number, plus 1 if 14 bits were
+ *              not enough; then comes what was skipped, divided by 2^14
  *
- * and for each count above one
- *
- *     varint   four times the number of features that are skipped since the count before, plus the
- *              count less 2, if that is below 3, else 3
- *     varint   the count less 5; only if it is that large
+ * So where an item is does not depend on the bytes of those before it, which a reader would have to
+ * wait for: a refit reads thousands of bags.
  */
 #ifndef NB_CORE_STORE_ROWS_H
 #define NB_CORE_STORE_ROWS_H
@@ -45,22 +52,19 @@ enum { NB_BAG_MOST = 1 << 27 };
 /* Appends the stored form of rows that are sorted and distinct. Returns 0 or NB_NO_MEMORY. */
 int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out);
 
-/* The stored form of the first rows of a bag, for whoever knows these before the others. The last
- * run may go on with the others, and is not written. `{0}` is of no rows. */
+/* The stored form of the first rows of a bag, for whoever knows these before the others. `{0}` is
+ * of no rows. */
 struct nb_bag_beginning {
-    struct nb_buffer bytes; /* runs, and behind them counts */
-    size_t size;            /* rows */
-    size_t runs, runs_length;
-    size_t begin;      /* of the run that may go on: its first row's place, */
-    uint32_t next;     /* and the row behind the run before it */
-    size_t next_count; /* place behind the last count that is written */
+    struct nb_buffer bytes;
+    size_t size; /* rows */
 };
 void nb_bag_beginning_deinit(struct nb_bag_beginning *beginning);
 /* Of rows that are sorted and distinct; `beginning` is empty. `scratch` is emptied and used, and
  * has many times the bytes. Returns 0 or NB_NO_MEMORY. */
 int nb_bag_begin_encoding(const struct nb_row_count *counts, size_t size, struct nb_buffer *scratch,
                           struct nb_bag_beginning *beginning);
-/* As nb_bag_encode, of rows that begin with those of `beginning`. */
+/* Appends the stored form of rows that begin with those of `beginning`: as nb_bag_encode, but in
+ * two parts. */
 int nb_bag_end_encoding(const struct nb_bag_beginning *beginning, const struct nb_rows *rows,
                         struct nb_buffer *out);
 

@@ -162,13 +162,15 @@ START_TEST(bags)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         ck_assert_int_eq(nb_rows_add(&rows, counts[i].row, counts[i].count), 0);
     ck_assert_int_eq(nb_bag_encode(&rows, &out), 0);
-    expect_hex(&out, "04" /* runs */
+    expect_hex(&out, "0401" /* runs: one of two bytes, */
+                     "04"   /* the third */
+                     "03"   /* its high byte */
+                     "00090f04"
+                     "06"   /* it is longer by 3 than the shortest */
+                     "0200" /* counts */
                      "00"
-                     "09"
-                     "8f0600"
-                     "04"
-                     "04" /* counts */
-                     "07a702");
+                     "0407"
+                     "d404");
     ck_assert_int_eq(nb_bag_decode(string_of(&out), 206, &back, NULL), 0);
     ck_assert_uint_eq(back.size, rows.size);
     for (size_t i = 0; i < rows.size; i++)
@@ -187,21 +189,27 @@ START_TEST(damaged_bags)
         size_t length;
         uint32_t limit; /* of a bag that would be sound with one row more */
     } cases[] = {
-        {"\x01\x24", 2, 9},                                              /* the row is too high */
-        {"\x01\x1d", 2, 8},                                              /* the end of its run */
-        {"\x01\x03\x01", 3, 4},                                          /* of a long one */
-        {"\x02\x00", 2, 9},                                              /* a run is missing */
-        {"\x01\x03", 2, 9},                                              /* its length is missing */
-        {"\x01\x80", 2, 9},                                              /* a varint has no end */
-        {"\x81", 1, 9},                                                  /* nor the first */
-        {"\x01\x00\x04", 3, 9},                                          /* a count of no row */
-        {"\x01\x00\x03", 3, 9},                                          /* the count is missing */
-        {"\x01\x00\x03\xfb\xff\xff\xff\x0f", 8, 9},                      /* 2^32 occurrences */
-        {"\x01\x00\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 13, 9}, /* 2^64 and more */
-        {"\x01\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12, 9},     /* rows */
-        {"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, 9},         /* rows skipped */
-        {"\x01\x03\xfd\xff\xff\x3f", 6, UINT32_MAX},                     /* more than a bag has */
-        {"\x02\x01\x03\xfb\xff\xff\x3f", 7, UINT32_MAX},                 /* with those before */
+        {"\x01\0\0\x24\0\0", 6, 9},                            /* the row is too high */
+        {"\x01\0\0\x1d\0\0", 6, 8},                            /* the end of its run */
+        {"\x01\0\0\x03\x08\0\0", 7, 4},                        /* of a long one */
+        {"\x01\0\0\0", 4, 9},                                  /* there are no counts */
+        {"\x01\0\0\0\0", 5, 9},                                /* there is half of them */
+        {"\x02\0\0\0", 4, 9},                                  /* a run is missing */
+        {"\x01\x01\x01\0", 4, 9},                              /* its low byte is */
+        {"\x01\x02\0\0\0\0\0\0", 8, 9},                        /* more high bytes than runs */
+        {"\x01\0\0\x03", 4, 9},                                /* its length is missing */
+        {"\x01\0\0\x03\x80", 5, 9},                            /* a varint has no end */
+        {"\x81", 1, 9},                                        /* nor the first */
+        {"\x01\0\0\0\x01\0\0\x04", 8, 9},                      /* a count of no row */
+        {"\x01\0\0\0\x01\0\0\x03", 8, 9},                      /* the count is missing */
+        {"\x01\0\0\0\x01\0\0\x03\xfc\xff\xff\xff\x1f", 13, 9}, /* 2^32 occurrences */
+        {"\x01\0\0\0\x01\0\0\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 18, 9}, /* 2^64 */
+        {"\x01\0\0\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\0\0", 16, 9},       /* rows */
+        {"\x01\0\0\x03\x01\xff\xff\xff\xff\x01\0\0", 12, 9},      /* rows skipped */
+        {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\0", 11, 9},    /* runs */
+        {"\x01\0\0\x03\x80\x80\x80\x80\x01\0\0", 11, UINT32_MAX}, /* more than a bag has */
+        {"\x02\0\0\x01\x03\xfe\xff\xff\x7f\0\0", 11, UINT32_MAX}, /* with those before */
+        {"\x01\0\0\x20\0\0\x01\0\0\0\0\0", 12, 9}, /* the second part begins behind the limit */
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct nb_rows back = {0};
@@ -302,31 +310,37 @@ START_TEST(long_bags)
 }
 END_TEST
 
-static void check_in_two_parts(const struct nb_rows *rows, size_t first, struct nb_string whole)
+static void check_in_two_parts(const struct nb_rows *rows, size_t first)
 {
     struct nb_bag_beginning beginning = {0};
     struct nb_buffer scratch = {0};
     struct nb_buffer out = {0};
+    struct nb_rows back = {0};
+    uint32_t limit = rows->size == 0 ? 0 : rows->counts[rows->size - 1].row + 1;
     ck_assert_int_eq(nb_buffer_append(&out, "before", 6), 0);
     ck_assert_int_eq(nb_bag_begin_encoding(rows->counts, first, &scratch, &beginning), 0);
     ck_assert_int_eq(nb_bag_end_encoding(&beginning, rows, &out), 0);
-    ck_assert_uint_eq(out.length, whole.length + 6);
     ck_assert_mem_eq(out.bytes, "before", 6);
-    if (whole.length > 0)
-        ck_assert_mem_eq(out.bytes + 6, whole.bytes, whole.length);
+    struct nb_string bag = {out.bytes + 6, out.length - 6};
+    ck_assert_int_eq(nb_bag_decode(bag, limit, &back, NULL), 0);
+    ck_assert_uint_eq(back.size, rows->size);
+    for (size_t i = 0; i < rows->size; i++)
+        ck_assert(back.counts[i].row == rows->counts[i].row &&
+                  back.counts[i].count == rows->counts[i].count);
     nb_bag_beginning_deinit(&beginning);
     nb_buffer_deinit(&scratch);
     nb_buffer_deinit(&out);
+    nb_rows_deinit(&back);
 }
 
-/* Runs end before, at and behind the place where the parts meet, and so do the steps. */
-START_TEST(bags_in_two_parts_are_those_in_one)
+/* Runs end before, at and behind the place where the parts meet, and so do the steps and the bytes
+ * of bits. Rows and counts of all sizes. */
+START_TEST(bags_in_two_parts_have_all_rows)
 {
     static const size_t sizes[] = {0, 1, 2, 3, 9, 40, 255, 256, 257, 258, 511, 512, 513, 600};
     struct nb_random random = {.state = 1};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         struct nb_rows rows = {0};
-        struct nb_buffer out = {0};
         uint32_t row = 0;
         for (size_t i = 0; i < sizes[s]; i++) {
             row += nb_random_below(&random, 3) == 0 ? (uint32_t)nb_random_below(&random, 20000) : 0;
@@ -334,12 +348,33 @@ START_TEST(bags_in_two_parts_are_those_in_one)
             uint32_t count = once ? 1 : 1 + (uint32_t)nb_random_below(&random, 300);
             ck_assert_int_eq(nb_rows_add(&rows, row++, count), 0);
         }
-        ck_assert_int_eq(nb_bag_encode(&rows, &out), 0);
         for (size_t first = 0; first <= sizes[s]; first++)
-            check_in_two_parts(&rows, first, string_of(&out));
+            check_in_two_parts(&rows, first);
         nb_rows_deinit(&rows);
-        nb_buffer_deinit(&out);
     }
+}
+END_TEST
+
+/* A list whose bytes are cut off anywhere does not read back, and nothing behind it is read. */
+START_TEST(bags_cut_short)
+{
+    struct nb_rows rows = {0};
+    struct nb_rows back = {0};
+    struct nb_buffer out = {0};
+    for (uint32_t i = 0; i < 100; i++)
+        ck_assert_int_eq(nb_rows_add(&rows, i * i * 90 + i % 5, 1 + i % 7), 0);
+    ck_assert_int_eq(nb_bag_encode(&rows, &out), 0);
+    for (size_t length = 1; length < out.length; length++) {
+        char *cut = malloc(length); /* a sanitizer sees what is read behind it */
+        ck_assert_ptr_nonnull(cut);
+        memcpy(cut, out.bytes, length);
+        ck_assert_int_eq(nb_bag_decode((struct nb_string){cut, length}, UINT32_MAX, &back, NULL),
+                         NB_CORRUPT);
+        free(cut);
+    }
+    nb_rows_deinit(&rows);
+    nb_rows_deinit(&back);
+    nb_buffer_deinit(&out);
 }
 END_TEST
 
@@ -691,7 +726,8 @@ int main(void)
     tcase_add_test(t, bags_with_runs);
     tcase_add_test(t, bags_are_sorted);
     tcase_add_test(t, long_bags);
-    tcase_add_test(t, bags_in_two_parts_are_those_in_one);
+    tcase_add_test(t, bags_in_two_parts_have_all_rows);
+    tcase_add_test(t, bags_cut_short);
     tcase_add_test(t, ranges);
     tcase_add_test(t, ranges_with_all_counts);
     tcase_add_test(t, features_with_and_without_texts);
