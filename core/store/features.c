@@ -9,20 +9,27 @@
 #include "core/base/feature.h"
 #include "core/base/feature_hash.h"
 #include "core/base/pack.h"
+#include "core/letters/text_code.h"
 
-enum { CODED_IDS = 0, CODED_TEXTS = 1, CODED_COMPRESSED = 2 };
+enum { CODED_IDS = 0, CODED_TEXTS = 1, CODED_COMPRESSED = 2, CODED_SHORT = 3 };
 
 enum {
     LEVEL = 1,  /* level 3 takes a fifth longer and saves 4 % */
     LEAST = 64, /* fewer bytes are not compressed */
+    SHORT_MOST =
+        8192, /* more bytes repeat each other so much that zstd makes a third less of them */
     RAW_MOST =
         256 << 20 /* of one entry's texts, which the limits of the tokenizer keep far below */
 };
 
-/* Added to the field of a feature: what its text is stored without. */
-enum { WITHOUT_NAME = 32, WITHOUT_TAIL = 64, FIELD = WITHOUT_NAME - 1 };
+/* Added to the field of a feature: what its text is stored without, and whether a mark ends it. */
+enum { WITHOUT_NAME = 32, MARKED = 128, FIELD = WITHOUT_NAME - 1 };
 _Static_assert((int)NB_FIELD_VALUE < (int)WITHOUT_NAME && (int)NB_FIELDS <= (int)NB_FIELD_VALUE,
                "a field leaves room for what is added to it");
+
+/* What is behind a text: another feature; or what follows the text's tail in the next text, which
+ * is of the same field. */
+enum { MARK_END = 0, MARK_GOES_ON = 1 };
 
 /* In front of the text of a value of an attribute: its part, the low byte first. */
 enum { PART_BYTES = 2, IS_NUMBER = 0x8000 };
@@ -32,6 +39,7 @@ _Static_assert((int)NB_PARTS_MOST <= (int)IS_NUMBER, "a part has a bit to spare"
 enum { TAIL_MOST = 255 };
 
 struct nb_features_coder {
+    struct nb_text_code *code;
     ZSTD_CCtx *compressor;
     ZSTD_DCtx *decompressor;
     struct nb_string names[NB_FIELDS]; /* of the fields; the same for all coders */
@@ -56,6 +64,7 @@ void nb_features_coder_free(struct nb_features_coder **coder)
     *coder = NULL;
     if (c == NULL)
         return;
+    nb_text_code_free(&c->code);
     ZSTD_freeCCtx(c->compressor);
     ZSTD_freeDCtx(c->decompressor);
     nb_buffer_deinit(&c->raw);
@@ -130,60 +139,156 @@ static int put_value(struct nb_buffer *raw, unsigned part, struct nb_string text
     return 0;
 }
 
-static int put_text(struct nb_buffer *raw, unsigned head, struct nb_string text)
+/* A text as it is, with its length. */
+static int put_long(struct nb_buffer *raw, unsigned head, struct nb_string text)
 {
-    if (nb_buffer_reserve(raw, 1 + NB_VARINT_MOST + text.length) != 0)
+    struct nb_packer w = {.out = raw};
+    nb_pack_u8(&w, (uint8_t)head);
+    nb_pack_string(&w, text);
+    return w.code;
+}
+
+/* Appends the text and a mark; before it the head, unless the text `goes_on` from the one before,
+ * whose mark says so then. */
+static int put_marked(struct nb_buffer *raw, bool goes_on, unsigned head, struct nb_string text)
+{
+    if (nb_buffer_reserve(raw, 2 + text.length) != 0)
         return NB_NO_MEMORY;
     char *at = raw->bytes + raw->length;
-    *at++ = (char)head;
-    at = nb_put_varint(at, text.length);
+    if (goes_on)
+        at[-1] = MARK_GOES_ON;
+    else
+        *at++ = (char)(head | MARKED);
     if (text.length > 0)
         memcpy(at, text.bytes, text.length);
-    raw->length = (size_t)(at - raw->bytes) + text.length;
+    at[text.length] = MARK_END;
+    raw->length = (size_t)(at - raw->bytes) + text.length + 1;
     return 0;
+}
+
+/* Bytes up to MARK_GOES_ON, eight at a time. */
+static size_t count_marks(const char *bytes, size_t length)
+{
+    const uint64_t ones = UINT64_MAX / 0xFF;
+    size_t count = 0;
+    size_t i = 0;
+    for (; i + 8 <= length; i += 8) {
+        uint64_t eight;
+        memcpy(&eight, bytes + i, sizeof eight);
+        uint64_t above = ((eight & ones * 0x7F) + ones * (0x7F - MARK_GOES_ON)) | eight;
+        count += (~above >> 7 & ones) * ones >> 56;
+    }
+    for (; i < length; i++)
+        count += (unsigned char)bytes[i] <= MARK_GOES_ON;
+    return count;
+}
+
+/* Texts with marks, behind each other in `raw`. */
+struct marked {
+    size_t start, count;
+    unsigned before;       /* the head of the text before; NB_FIELDS: there is none */
+    struct nb_string tail; /* of that text */
+};
+
+/* Whether there are no more marks than those that end texts: a text that has the byte of one would
+ * be read as two. */
+static bool are_marks_right(const struct nb_buffer *raw, const struct marked *m)
+{
+    return count_marks(raw->bytes + m->start, raw->length - m->start) == m->count;
+}
+
+static int put_next(struct nb_features_coder *c, unsigned field, struct nb_string text,
+                    struct marked *m)
+{
+    size_t name = name_length(c->names[field], text);
+    unsigned head = field + (name > 0 ? WITHOUT_NAME : 0);
+    text = nb_string_from(text, name);
+    bool shares = head == m->before && goes_on(text, m->tail);
+    struct nb_string rest = shares ? nb_string_from(text, m->tail.length) : text;
+    m->before = head;
+    m->tail = tail_of(field, text);
+    m->count++;
+    return put_marked(&c->raw, shares, head, rest);
+}
+
+/* Returns 0, NB_NO_MEMORY, or NB_INVALID if a text has the byte of a mark. */
+static int collect_marked(struct nb_features_coder *c, const uint64_t *ids,
+                          const struct nb_string *texts, size_t count)
+{
+    struct marked m = {.before = NB_FIELDS};
+    int rc = 0;
+    c->raw.length = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        unsigned field = nb_feature_field(ids[i]);
+        if (field != NB_FIELD_VALUE) {
+            rc = put_next(c, field, texts[i], &m);
+            continue;
+        }
+        if (!are_marks_right(&c->raw, &m))
+            return NB_INVALID;
+        rc = put_value(&c->raw, stored_part(ids[i]), texts[i]);
+        m = (struct marked){.start = c->raw.length, .before = NB_FIELDS};
+    }
+    return rc != 0 || are_marks_right(&c->raw, &m) ? rc : NB_INVALID;
+}
+
+/* Each text as it is: hardly any has the byte of a mark. */
+static int collect_long(struct nb_features_coder *c, const uint64_t *ids,
+                        const struct nb_string *texts, size_t count)
+{
+    int rc = 0;
+    c->raw.length = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        unsigned field = nb_feature_field(ids[i]);
+        rc = field == NB_FIELD_VALUE ? put_value(&c->raw, stored_part(ids[i]), texts[i])
+                                     : put_long(&c->raw, field, texts[i]);
+    }
+    return rc;
 }
 
 static int collect_texts(struct nb_features_coder *c, const uint64_t *ids,
                          const struct nb_string *texts, size_t count)
 {
-    struct nb_string tail = {"", 0};
-    unsigned before = NB_FIELDS;
-    int rc = 0;
-    c->raw.length = 0;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        unsigned field = nb_feature_field(ids[i]);
-        if (field == NB_FIELD_VALUE) {
-            rc = put_value(&c->raw, stored_part(ids[i]), texts[i]);
-            before = NB_FIELDS;
-            continue;
-        }
-        size_t name = name_length(c->names[field], texts[i]);
-        unsigned head = field + (name > 0 ? WITHOUT_NAME : 0);
-        struct nb_string text = nb_string_from(texts[i], name);
-        bool shares = field == before && goes_on(text, tail);
-        rc = shares ? put_text(&c->raw, head + WITHOUT_TAIL, nb_string_from(text, tail.length))
-                    : put_text(&c->raw, head, text);
-        tail = tail_of(field, text);
-        before = field;
-    }
-    return rc;
+    int rc = collect_marked(c, ids, texts, count);
+    return rc == NB_INVALID ? collect_long(c, ids, texts, count) : rc;
 }
 
-/* Appends the compressed texts; *worth says whether they are shorter than as they are. */
+/* Appends the texts in the code of short ones; *worth says whether that makes them a quarter
+ * shorter. Texts in other scripts than the Latin one it makes longer. */
+static int shorten(struct nb_features_coder *c, struct nb_buffer *out, bool *worth)
+{
+    struct nb_packer w = {.out = out};
+    size_t start = out->length;
+    if (c->code == NULL)
+        c->code = nb_text_code_new();
+    if (c->code == NULL)
+        return NB_NO_MEMORY;
+    nb_pack_u8(&w, CODED_SHORT);
+    nb_pack_varint(&w, c->raw.length);
+    if (w.code != 0 || nb_text_code_write(c->code, nb_buffer_string(&c->raw), out) != 0)
+        return NB_NO_MEMORY;
+    *worth = out->length - start <= c->raw.length / 4 * 3;
+    return 0;
+}
+
+/* Appends the texts as zstd compresses them; *worth says whether they are shorter then. */
 static int compress(struct nb_features_coder *c, struct nb_buffer *out, bool *worth)
 {
+    struct nb_packer w = {.out = out};
+    size_t start = out->length;
     size_t bound = ZSTD_compressBound(c->raw.length);
     if (c->compressor == NULL)
         c->compressor = ZSTD_createCCtx();
-    if (c->compressor == NULL || nb_buffer_reserve(out, bound) != 0)
+    nb_pack_u8(&w, CODED_COMPRESSED);
+    nb_pack_varint(&w, c->raw.length);
+    if (c->compressor == NULL || w.code != 0 || nb_buffer_reserve(out, bound) != 0)
         return NB_NO_MEMORY;
     size_t size = ZSTD_compressCCtx(c->compressor, out->bytes + out->length, bound, c->raw.bytes,
                                     c->raw.length, LEVEL);
     if (ZSTD_isError(size))
         return NB_NO_MEMORY;
-    *worth = size < c->raw.length;
-    if (*worth)
-        out->length += size;
+    out->length += size;
+    *worth = out->length - start <= c->raw.length;
     return 0;
 }
 
@@ -196,16 +301,15 @@ int nb_features_encode(struct nb_features_coder *coder, const uint64_t *ids,
     assert(count > 0);
     if (texts == NULL)
         return write_ids(ids, count, out);
-    if (collect_texts(coder, ids, texts, count) != 0)
-        return NB_NO_MEMORY;
-    if (coder->raw.length >= LEAST) {
-        nb_pack_u8(&w, CODED_COMPRESSED);
-        nb_pack_varint(&w, coder->raw.length);
-        if (w.code != 0 || compress(coder, out, &worth) != 0)
-            return NB_NO_MEMORY;
+    int rc = collect_texts(coder, ids, texts, count);
+    if (rc == 0 && coder->raw.length <= SHORT_MOST)
+        rc = shorten(coder, out, &worth);
+    if (rc == 0 && !worth && coder->raw.length >= LEAST) {
+        out->length = start;
+        rc = compress(coder, out, &worth);
     }
-    if (worth)
-        return 0;
+    if (rc != 0 || worth)
+        return rc;
     out->length = start;
     nb_pack_u8(&w, CODED_TEXTS);
     nb_pack_bytes(&w, coder->raw.bytes, coder->raw.length);
@@ -249,6 +353,23 @@ static int decompress(struct nb_features_coder *c, struct nb_unpacker *r, struct
     return 0;
 }
 
+/* The texts as they are, from the code of short ones; likewise. */
+static int lengthen(struct nb_features_coder *c, struct nb_unpacker *r, struct nb_error *error)
+{
+    struct nb_string stored;
+    size_t length = (size_t)nb_unpack_bounded(r, SHORT_MOST);
+    c->raw.length = 0;
+    if (c->code == NULL)
+        c->code = nb_text_code_new();
+    if (c->code == NULL || nb_buffer_reserve(&c->raw, length + 1) != 0)
+        return nb_error_no_memory(error);
+    stored = (struct nb_string){(const char *)r->at, (size_t)(r->end - r->at)};
+    if (!nb_text_code_read(c->code, stored, c->raw.bytes, length))
+        return corrupt(error);
+    *r = nb_unpacker_of(c->raw.bytes, length);
+    return 0;
+}
+
 static bool read_ids(struct nb_features_coder *c, struct nb_unpacker *r, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -259,11 +380,12 @@ static bool read_ids(struct nb_features_coder *c, struct nb_unpacker *r, size_t 
 /* A text as it is stored: its name (with a colon) and its tail are left out where they are not
  * empty. */
 struct part {
-    unsigned field;
+    unsigned head, field;
     unsigned part; /* of a value of an attribute; as it is stored */
     struct nb_string name;
     size_t tail_length; /* of the text before, at the end of c->whole */
     struct nb_string rest;
+    bool goes_on; /* the next text begins with this one's tail */
 };
 
 /* part->rest begins with its part. */
@@ -277,23 +399,37 @@ static bool unpack_value(const struct nb_unpacker *r, struct part *part)
     return (part->part & ~(unsigned)IS_NUMBER) < NB_PARTS_MOST;
 }
 
-/* `before`: the field of the text before, and the length of its tail. */
+static struct nb_string unpack_marked(struct nb_unpacker *r, bool *goes_on)
+{
+    const unsigned char *start = r->at;
+    const unsigned char *at = start;
+    while (at != r->end && *at > MARK_GOES_ON)
+        at++;
+    if (r->failed || at == r->end) {
+        r->failed = true;
+        return (struct nb_string){"", 0};
+    }
+    *goes_on = *at == MARK_GOES_ON;
+    r->at = at + 1;
+    return (struct nb_string){(const char *)start, (size_t)(at - start)};
+}
+
+/* `before`: the text before, with the length of its tail. */
 static bool unpack_part(const struct nb_features_coder *c, struct nb_unpacker *r,
                         const struct part *before, struct part *part)
 {
-    unsigned head = nb_unpack_u8(r);
-    bool shares = (head & WITHOUT_TAIL) != 0;
-    *part = (struct part){.field = head & FIELD, .name = {"", 0}, .rest = nb_unpack_string(r)};
-    if (part->field == NB_FIELD_VALUE && head == NB_FIELD_VALUE)
+    unsigned head = before->goes_on ? before->head : nb_unpack_u8(r);
+    *part = (struct part){.head = head, .field = head & FIELD, .name = {"", 0}};
+    part->rest = (head & MARKED) != 0 ? unpack_marked(r, &part->goes_on) : nb_unpack_string(r);
+    if (head == NB_FIELD_VALUE)
         return unpack_value(r, part);
-    if (part->field >= NB_FIELDS)
+    if (part->field >= NB_FIELDS || (head & ~(unsigned)(FIELD | WITHOUT_NAME | MARKED)) != 0)
         return false;
     if ((head & WITHOUT_NAME) != 0)
         part->name = c->names[part->field];
-    if (shares)
+    if (before->goes_on)
         part->tail_length = before->tail_length;
-    return !r->failed && head <= (FIELD | WITHOUT_NAME | WITHOUT_TAIL) &&
-           (!shares || (part->field == before->field && before->tail_length > 0));
+    return !r->failed && (!before->goes_on || before->tail_length > 0);
 }
 
 static char *put(char *at, const char *bytes, size_t length)
@@ -369,7 +505,7 @@ static int read_texts(struct nb_features_coder *c, struct nb_unpacker *r, size_t
         before = part;
     }
     point_to_texts(c, count);
-    return nb_unpacker_done(r) ? 0 : NB_CORRUPT;
+    return nb_unpacker_done(r) && !before.goes_on ? 0 : NB_CORRUPT;
 }
 
 int nb_features_decode(struct nb_features_coder *coder, struct nb_string stored, size_t count,
@@ -378,10 +514,12 @@ int nb_features_decode(struct nb_features_coder *coder, struct nb_string stored,
 {
     struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
     unsigned coding = nb_unpack_u8(&r);
-    /* Every feature takes two bytes at least, so that a damaged count asks for no memory. */
-    int rc = coding > CODED_COMPRESSED ? corrupt(error) : 0;
+    /* Every feature takes a byte at least, so that a damaged count asks for no memory. */
+    int rc = coding > CODED_SHORT ? corrupt(error) : 0;
     if (rc == 0 && coding == CODED_COMPRESSED)
         rc = decompress(coder, &r, error);
+    if (rc == 0 && coding == CODED_SHORT)
+        rc = lengthen(coder, &r, error);
     if (rc == 0 && count > (size_t)(r.end - r.at))
         rc = corrupt(error);
     if (rc == 0 && make_room(coder, count) != 0)

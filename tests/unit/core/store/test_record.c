@@ -586,36 +586,36 @@ START_TEST(texts_are_stored_without_what_they_share)
         {{NB_FIELD_PAIR, NB_FIELD_PAIR, NB_FIELD_PAIR, NB_FIELD_PAIR},
          {"pair:a bc", "pair:bc d", "pair:x d", "pair:d"},
          "01"
-         "2904"
-         "61206263" /* a bc */
-         "6902"
-         "2064" /* after bc: a blank and d */
-         "2903"
-         "782064"
-         "6900"},
+         "a961206263" /* a bc */
+         "01206400"   /* after bc: a blank and d */
+         "a9782064"
+         "0100"},
         {{NB_FIELD_NGRAM, NB_FIELD_NGRAM, NB_FIELD_NGRAM, NB_FIELD_NGRAM},
          {"ngram:\xC3\xA4"
           "bc",
           "ngram:bcd", "bcd", "ngram:dx"},
          "01"
-         "2a04"
-         "c3a46263"
-         "6a01"
-         "64" /* after bc */
-         "0a03"
-         "626364" /* without a name, after cd */
-         "2a02"
-         "6478"},
+         "aac3a46263"
+         "016400"     /* after bc */
+         "8a62636400" /* without a name */
+         "aa647800"},
         {{NB_FIELD_URL, NB_FIELD_BODY, NB_FIELD_CASE, NB_FIELD_PAIR},
          {"url:a", "body:", "case", "pair:case b"},
          "01"
-         "2601"
-         "61"
-         "2000"
-         "0804"
-         "63617365"
-         "2906"
-         "636173652062"},
+         "a66100"
+         "a000"
+         "886361736500"
+         "a963617365206200"},
+        {{NB_FIELD_PAIR, NB_FIELD_PAIR, NB_FIELD_URL, NB_FIELD_BODY},
+         {"pair:a b", "pair:b c", "url:a\x01", "d"}, /* the byte of a mark: all have lengths */
+         "01"
+         "0908706169723a612062"
+         "0908706169723a622063"
+         "060675726c3a6101"
+         "000164"},
+        {{NB_FIELD_BODY, NB_FIELD_VALUE, NB_FIELD_PAIR, NB_FIELD_PAIR},
+         {"a\x01", "v", "pair:a b", "pair:b c"},
+         NULL},
         {{NB_FIELD_BODY, NB_FIELD_PAIR, NB_FIELD_VALUE, NB_FIELD_PAIR},
          {"a", "pair:a b", "", "pair:b c"},
          NULL}, /* the bytes of the part are those of a hash */
@@ -677,14 +677,16 @@ START_TEST(impossible_texts_are_found)
         const char *bytes;
         size_t length;
     } cases[] = {
-        {"\x01\x69\x01x", 4},           /* goes on after no text */
-        {"\x01\x0A\x02xy\x69\x01x", 8}, /* after one of another field */
-        {"\x01\x0A\x01x\x6A\x01x", 7},  /* after one without a tail */
-        {"\x01\x00\x02xy\x40\x01x", 8}, /* the field's texts have no tails */
-        {"\x01\x8A\x01x", 4},           /* a bit without a meaning */
-        {"\x01\x0B\x01x", 4},           /* no field */
+        {"\x01\x80x\x01", 4},       /* nothing goes on */
+        {"\x01\x8Ax\x01x\x00", 6},  /* after one without a tail */
+        {"\x01\x80xy\x01x\x00", 7}, /* the field's texts have no tails */
+        {"\x01\x80xy", 4},          /* without a mark */
+        {"\x01\x4A\x01x", 4},       /* a bit without a meaning */
+        {"\x01\x0B\x01x", 4},       /* no field */
         {"\x01\x2B\x01x", 4},
-        {"\x03\x00\x01x", 4},           /* no form */
+        {"\x01\x8Bx\x00", 4},
+        {"\x01\x9E\x02\x02x\x00", 6},   /* a value with a mark */
+        {"\x04\x00\x01x", 4},           /* no form */
         {"\x01\x1E\x01x", 4},           /* a value without a part */
         {"\x01\x1E\x03\x00\x02x", 6},   /* of a part that there is not */
         {"\x01\x3E\x03\x00\x00x", 6},   /* without a name */
