@@ -170,22 +170,22 @@ enum {
 /* Where the items of a list are written, each part of them in a place of its own until their number
  * is known. */
 struct items {
-    char *low, *high, *wide, *tail; /* the next of each */
+    char *bytes, *wide, *tail; /* the next of each */
 };
 
 /* Most bytes of the tail for an item, and of an item in all parts. */
 enum { TAIL_MOST = NB_VARINT_32_MOST + 3, ITEM_MOST = 3 + TAIL_MOST };
 
-/* Whether an item has a second byte cannot be foreseen, and is no branch. */
+/* Whether an item has a second byte cannot be foreseen, and is no branch: there is room for one. */
 static inline void put_item(struct items *items, uint64_t skipped, uint64_t more)
 {
     bool is_long = more >= LONG || skipped > SKIPPED_MOST;
     unsigned item =
         (unsigned)(skipped & SKIPPED_MOST) << SMALL_BITS | (is_long ? LONG : (unsigned)more);
     bool is_wide = item > UINT8_MAX;
-    *items->low++ = (char)item;
-    *items->high = (char)(item >> 8); /* there is room for one more than is needed */
-    items->high += is_wide;
+    items->bytes[0] = (char)item;
+    items->bytes[1] = (char)(item >> 8);
+    items->bytes += 1 + is_wide;
     *items->wide++ = (char)is_wide;
     if (!is_long)
         return;
@@ -278,12 +278,12 @@ static char *put_bits(char *at, const char *bytes, const char *end)
 /* Writes the items between `from` and `end`. */
 static char *put_list(char *at, const struct items *from, const struct items *end)
 {
+    uint64_t size = (uint64_t)(end->wide - from->wide);
     memset(end->wide, 0, PER_BYTE);
-    at = nb_put_varint(at, (uint64_t)(end->low - from->low));
-    at = nb_put_varint(at, (uint64_t)(end->high - from->high));
+    at = nb_put_varint(at, size);
+    at = nb_put_varint(at, (uint64_t)(end->bytes - from->bytes) - size);
+    at = copy_bytes(at, from->bytes, end->bytes);
     at = put_bits(at, from->wide, end->wide);
-    at = copy_bytes(at, from->high, end->high);
-    at = copy_bytes(at, from->low, end->low);
     return copy_bytes(at, from->tail, end->tail);
 }
 
@@ -300,10 +300,8 @@ static int put_part(const struct nb_row_count *c, size_t size, uint32_t next, st
     if (nb_buffer_reserve(out, 2 * list_most(size) + list_most(size)) != 0)
         return NB_NO_MEMORY;
     char *start = out->bytes + out->length, *parts = start + 2 * list_most(size);
-    const struct items empty = {.low = parts,
-                                .high = parts + size,
-                                .wide = parts + 2 * size + 1,
-                                .tail = parts + 3 * size + 1 + PER_BYTE};
+    const struct items empty = {
+        .bytes = parts, .wide = parts + 2 * size + 1, .tail = parts + 3 * size + 1 + PER_BYTE};
     struct items end = empty;
     put_runs(c, size, next, &end);
     char *at = put_list(start, &empty, &end);
@@ -354,36 +352,50 @@ int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out)
 /* A list of items. How many of them were read is counted by whoever reads them. */
 struct list {
     uint64_t size;
-    const unsigned char *bits, *high, *low;
+    const unsigned char *at, *bits;
     unsigned eight; /* the bits of the next ones */
 };
 
-/* The bytes of all items are there, whatever their bits say: as many of `high` are read as there
- * are items at most, and those of `low` lie behind. */
+static uint64_t count_bits(const unsigned char *bytes, uint64_t length)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < length; i++) {
+        unsigned pairs = bytes[i] - (bytes[i] >> 1 & 0x55u);
+        unsigned fours = (pairs & 0x33u) + (pairs >> 2 & 0x33u);
+        count += (fours + (fours >> 4)) & 0x0Fu;
+    }
+    return count;
+}
+
+/* All bits are there, and as many bytes as they say that the items have: who reads these need not
+ * look whether there is a next one. */
 static struct list begin_list(struct nb_unpacker *r)
 {
     struct list list = {.size = nb_unpack_bounded(r, (uint64_t)(r->end - r->at))};
     uint64_t wide = nb_unpack_bounded(r, list.size);
     uint64_t bits = (list.size + PER_BYTE - 1) / PER_BYTE;
-    list.bits = r->at;
-    nb_unpack_bytes(r, (size_t)(bits + wide + list.size));
+    list.at = r->at;
+    nb_unpack_bytes(r, (size_t)(list.size + wide + bits));
     if (r->failed)
         return (struct list){0};
-    list.high = list.bits + bits;
-    list.low = list.high + wide;
-    return list;
+    list.bits = list.at + list.size + wide;
+    r->failed = count_bits(list.bits, bits) != wide;
+    return r->failed ? (struct list){0} : list;
 }
 
-/* The item with this number, which is the next one. */
+/* The item with this number, which is the next one. Two bytes are read of any: bits lie behind the
+ * last one. */
 static inline uint64_t next_item(struct list *list, uint64_t number)
 {
+    static const uint32_t masks[] = {UINT8_MAX, UINT16_MAX};
+    uint16_t two;
     if (number % PER_BYTE == 0)
         list->eight = *list->bits++;
     unsigned is_wide = list->eight & 1;
-    unsigned item = list->low[number] | (unsigned)(*list->high & -is_wide) << 8;
-    list->high += is_wide;
+    memcpy(&two, list->at, sizeof two);
+    list->at += 1 + is_wide;
     list->eight >>= 1;
-    return item;
+    return le16toh(two) & masks[is_wide];
 }
 
 /* What the tail has of an item that is long: how much its size is above the least one. Adds to
@@ -423,6 +435,13 @@ static inline void fill_four(struct nb_row_count *to, uint32_t row)
 #endif
 }
 
+/* The rest of a long run, behind its first four rows. */
+static void fill_rest(struct nb_row_count *to, uint64_t row, uint64_t length)
+{
+    for (uint64_t k = FOUR; k < length; k += FOUR)
+        fill_four(to + k, (uint32_t)(row + k));
+}
+
 /* Appends the rows of a list of runs, with one occurrence of each. Four rows are written of a
  * short one: how long it is cannot be foreseen. *next is the row behind the last. */
 static int read_runs(struct nb_unpacker *r, uint32_t limit, struct nb_rows *rows, uint64_t *next)
@@ -440,9 +459,9 @@ static int read_runs(struct nb_unpacker *r, uint32_t limit, struct nb_rows *rows
             rc = make_room(rows, size + length, list.size - i);
             if (rc != 0)
                 break;
+            fill_rest(rows->counts + size, row, length);
         }
-        for (uint64_t k = 0; k < length; k += FOUR)
-            fill_four(rows->counts + size + k, (uint32_t)(row + k));
+        fill_four(rows->counts + size, (uint32_t)row);
         size += length;
         row += length;
     }

@@ -14,9 +14,8 @@
  *
  *     varint   how many items there are
  *     varint   how many of them are above 255
+ *     bytes    each item: its low byte, and the high one of those that are
  *     bits     for each item, from the lowest bit of a byte on: whether it is
- *     bytes    the high byte of each that is
- *     bytes    the low byte of each
  *     varints  the tail; for each item that says 3: twice the other number, plus 1 if 14 bits were
  *              not enough; then comes what was skipped, divided by 2^14
  *

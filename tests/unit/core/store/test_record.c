@@ -163,13 +163,12 @@ START_TEST(bags)
         ck_assert_int_eq(nb_rows_add(&rows, counts[i].row, counts[i].count), 0);
     ck_assert_int_eq(nb_bag_encode(&rows, &out), 0);
     expect_hex(&out, "0401" /* runs: one of two bytes, */
-                     "04"   /* the third */
-                     "03"   /* its high byte */
-                     "00090f04"
+                     "00090f0304"
+                     "04"   /* the third; */
                      "06"   /* it is longer by 3 than the shortest */
                      "0200" /* counts */
-                     "00"
                      "0407"
+                     "00"
                      "d404");
     ck_assert_int_eq(nb_bag_decode(string_of(&out), 206, &back, NULL), 0);
     ck_assert_uint_eq(back.size, rows.size);
@@ -189,27 +188,29 @@ START_TEST(damaged_bags)
         size_t length;
         uint32_t limit; /* of a bag that would be sound with one row more */
     } cases[] = {
-        {"\x01\0\0\x24\0\0", 6, 9},                            /* the row is too high */
-        {"\x01\0\0\x1d\0\0", 6, 8},                            /* the end of its run */
-        {"\x01\0\0\x03\x08\0\0", 7, 4},                        /* of a long one */
+        {"\x01\0\x24\0\0\0", 6, 9},                            /* the row is too high */
+        {"\x01\0\x1d\0\0\0", 6, 8},                            /* the end of its run */
+        {"\x01\0\x03\0\x08\0\0", 7, 4},                        /* of a long one */
         {"\x01\0\0\0", 4, 9},                                  /* there are no counts */
         {"\x01\0\0\0\0", 5, 9},                                /* there is half of them */
         {"\x02\0\0\0", 4, 9},                                  /* a run is missing */
         {"\x01\x01\x01\0", 4, 9},                              /* its low byte is */
         {"\x01\x02\0\0\0\0\0\0", 8, 9},                        /* more high bytes than runs */
-        {"\x01\0\0\x03", 4, 9},                                /* its length is missing */
-        {"\x01\0\0\x03\x80", 5, 9},                            /* a varint has no end */
+        {"\x01\0\0\x01\0\0", 6, 9},                            /* and than it says */
+        {"\x01\0\0\x02\0\0", 6, 9},                            /* the bit of no run */
+        {"\x01\0\x03\0", 4, 9},                                /* its length is missing */
+        {"\x01\0\x03\0\x80", 5, 9},                            /* a varint has no end */
         {"\x81", 1, 9},                                        /* nor the first */
-        {"\x01\0\0\0\x01\0\0\x04", 8, 9},                      /* a count of no row */
-        {"\x01\0\0\0\x01\0\0\x03", 8, 9},                      /* the count is missing */
-        {"\x01\0\0\0\x01\0\0\x03\xfc\xff\xff\xff\x1f", 13, 9}, /* 2^32 occurrences */
-        {"\x01\0\0\0\x01\0\0\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 18, 9}, /* 2^64 */
-        {"\x01\0\0\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\0\0", 16, 9},       /* rows */
-        {"\x01\0\0\x03\x01\xff\xff\xff\xff\x01\0\0", 12, 9},      /* rows skipped */
+        {"\x01\0\0\0\x01\0\x04\0", 8, 9},                      /* a count of no row */
+        {"\x01\0\0\0\x01\0\x03\0", 8, 9},                      /* the count is missing */
+        {"\x01\0\0\0\x01\0\x03\0\xfc\xff\xff\xff\x1f", 13, 9}, /* 2^32 occurrences */
+        {"\x01\0\0\0\x01\0\x03\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 18, 9}, /* 2^64 */
+        {"\x01\0\x03\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\0\0", 16, 9},       /* rows */
+        {"\x01\0\x03\0\x01\xff\xff\xff\xff\x01\0\0", 12, 9},      /* rows skipped */
         {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\0", 11, 9},    /* runs */
-        {"\x01\0\0\x03\x80\x80\x80\x80\x01\0\0", 11, UINT32_MAX}, /* more than a bag has */
-        {"\x02\0\0\x01\x03\xfe\xff\xff\x7f\0\0", 11, UINT32_MAX}, /* with those before */
-        {"\x01\0\0\x20\0\0\x01\0\0\0\0\0", 12, 9}, /* the second part begins behind the limit */
+        {"\x01\0\x03\0\x80\x80\x80\x80\x01\0\0", 11, UINT32_MAX}, /* more than a bag has */
+        {"\x02\0\x01\x03\0\xfe\xff\xff\x7f\0\0", 11, UINT32_MAX}, /* with those before */
+        {"\x01\0\x20\0\0\0\x01\0\0\0\0\0", 12, 9}, /* the second part begins behind the limit */
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct nb_rows back = {0};
