@@ -25,6 +25,7 @@
 #include "core/registry/roster.h"
 #include "core/remember/remember.h"
 #include "core/store/ledger.h"
+#include "core/submit/foresee.h"
 #include "core/unlabelled/worker.h"
 
 enum {
@@ -370,6 +371,8 @@ void nb_engine_close(struct nb_engine **out)
     nb_features_coder_free(&engine->coder);
     struct nb_features_coder *spare = atomic_exchange(&engine->spare_coder, NULL);
     nb_features_coder_free(&spare);
+    struct nb_foreseen *foreseen = atomic_exchange(&engine->spare_foreseen, NULL);
+    nb_foreseen_free(&foreseen);
     pthread_cond_destroy(&engine->task_finished);
     pthread_cond_destroy(&engine->queue_filled);
     pthread_cond_destroy(&engine->refining_filled);

@@ -16,6 +16,7 @@
 #include "core/store/serials.h"
 
 struct nb_ageing;
+struct nb_foreseen;
 struct nb_job;
 struct nb_importing;
 struct nb_learner;
@@ -95,6 +96,7 @@ struct nb_engine {
     /* For core/submit/foresee.h: a coder for whoever takes it first, or NULL; and whether the
      * features that were new with the last change were those that were foreseen. */
     _Atomic(struct nb_features_coder *) spare_coder;
+    _Atomic(struct nb_foreseen *) spare_foreseen; /* an empty one, or NULL */
     atomic_bool foresees;
     atomic_uint_fast64_t memory; /* sum of the models' `bytes`, if `memory` is set */
     atomic_uint_fast64_t tail;   /* sum of the models' `tail` */

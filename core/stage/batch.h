@@ -124,10 +124,10 @@ struct nb_batch {
     size_t memory;
     struct nb_bag scratch;
     struct nb_bag_rows scratch_rows;
-    struct nb_foreseen foreseen;
-    size_t written;           /* the writer's: changes that are done */
-    struct nb_naming naming;  /* the writer's */
-    struct nb_batch *carried; /* owned, a list: batches that its receipts borrow from */
+    struct nb_foreseen *foreseen; /* owned; NULL until a feature is new */
+    size_t written;               /* the writer's: changes that are done */
+    struct nb_naming naming;      /* the writer's */
+    struct nb_batch *carried;     /* owned, a list: batches that its receipts borrow from */
 };
 
 /* How many features the document of a change has. */

@@ -58,7 +58,7 @@ void nb_batch_free(struct nb_batch **batch)
     nb_registry_release(b->engine, &b->live);
     nb_bag_deinit(&b->scratch);
     nb_bag_rows_deinit(&b->scratch_rows);
-    nb_foreseen_deinit(&b->foreseen);
+    nb_foreseen_put_back(b->engine, &b->foreseen);
     nb_buffer_deinit(&b->name);
     free(b);
 }
@@ -75,7 +75,7 @@ size_t nb_batch_size(const struct nb_batch *batch)
 
 size_t nb_batch_memory(const struct nb_batch *batch)
 {
-    return batch->memory + batch->foreseen.room * sizeof *batch->foreseen.slots;
+    return batch->memory + nb_foreseen_memory(batch->foreseen);
 }
 
 const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t index)

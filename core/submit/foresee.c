@@ -3,22 +3,56 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/array.h"
 #include "core/base/prefetch.h"
 #include "core/remember/note.h"
 
-void nb_foreseen_deinit(struct nb_foreseen *foreseen)
+enum { LEAST_SLOTS = 1024, KEPT_SLOTS = 1 << 18, AHEAD = 16 };
+
+void nb_foreseen_free(struct nb_foreseen **foreseen)
 {
-    free(foreseen->slots);
-    free(foreseen->ids);
-    free(foreseen->texts);
-    *foreseen = (struct nb_foreseen){0};
+    struct nb_foreseen *f = *foreseen;
+    *foreseen = NULL;
+    if (f == NULL)
+        return;
+    free(f->slots);
+    free(f->ids);
+    free(f->texts);
+    free(f);
+}
+
+/* To clear slots of which few were used takes longer than to ask for others. */
+void nb_foreseen_put_back(struct nb_engine *engine, struct nb_foreseen **foreseen)
+{
+    enum { SLOTS_A_FEATURE = 16 };
+    struct nb_foreseen *f = *foreseen;
+    *foreseen = NULL;
+    if (f != NULL && f->room <= KEPT_SLOTS && f->room / SLOTS_A_FEATURE <= f->count) {
+        if (f->room > 0)
+            memset(f->slots, 0, f->room * sizeof *f->slots);
+        f->count = 0;
+        f = atomic_exchange(&engine->spare_foreseen, f);
+    }
+    nb_foreseen_free(&f);
+}
+
+size_t nb_foreseen_memory(const struct nb_foreseen *foreseen)
+{
+    return foreseen == NULL ? 0 : foreseen->count * 4 * sizeof *foreseen->slots;
+}
+
+static int take(struct nb_batch *batch)
+{
+    if (batch->foreseen == NULL)
+        batch->foreseen = atomic_exchange(&batch->engine->spare_foreseen, NULL);
+    if (batch->foreseen == NULL)
+        batch->foreseen = calloc(1, sizeof *batch->foreseen);
+    return batch->foreseen == NULL ? NB_NO_MEMORY : 0;
 }
 
 /* ---- ids of the batch ------------------------------------------------------------------------ */
-
-enum { LEAST_SLOTS = 1024, AHEAD = 16 };
 
 /* Half of an id takes half of the cache. Two features that share it, of one mail in two hundred in
  * a batch of 500, are one: then what is foreseen is wrong. */
@@ -79,17 +113,24 @@ static int make_room(struct nb_foreseen *f, size_t count)
     return 0;
 }
 
+/* Lists what is foreseen, too: whether a feature is cannot be foreseen itself, so all are written,
+ * each over the one before unless that is. There is room for it. */
+static void mark(struct nb_foreseen *f, struct nb_submitted *change, struct nb_pending *p,
+                 bool is_foreseen)
+{
+    size_t at = change->foreseen_count;
+    p->is_foreseen = is_foreseen;
+    f->ids[at] = p->id;
+    f->texts[at] = (struct nb_string){change->texts.bytes + p->text_offset, p->text_length};
+    change->foreseen_count += is_foreseen;
+}
+
 /* The features of the first change of a batch that has mostly no other: they are not kept, so of
  * changes that follow nothing is foreseen. */
-static int mark_all(const struct nb_batch *batch, struct nb_submitted *change)
+static void mark_all(struct nb_foreseen *f, struct nb_submitted *change)
 {
-    if (batch->size > 0)
-        return 0;
-    for (size_t i = 0; i < change->other_count; i++) {
-        change->others[i].is_foreseen = !change->others[i].has_row;
-        change->foreseen_count += change->others[i].is_foreseen;
-    }
-    return 0;
+    for (size_t i = 0; i < change->other_count; i++)
+        mark(f, change, &change->others[i], !change->others[i].has_row);
 }
 
 static int mark_new(struct nb_foreseen *f, struct nb_submitted *change)
@@ -100,11 +141,29 @@ static int mark_new(struct nb_foreseen *f, struct nb_submitted *change)
         prefetch_slot(f, others, i, change->other_count);
     for (size_t i = 0; rc == 0 && i < change->other_count; i++) {
         prefetch_slot(f, others, i + AHEAD, change->other_count);
-        others[i].is_foreseen =
-            !others[i].has_row && is_hash(others[i].id) && insert(f, half_of(others[i].id));
-        change->foreseen_count += others[i].is_foreseen;
+        mark(f, change, &others[i],
+             !others[i].has_row && is_hash(others[i].id) && insert(f, half_of(others[i].id)));
     }
     return rc;
+}
+
+/* Marks and lists the features of the change that are likely to be new. */
+static int mark_features(struct nb_batch *batch, struct nb_submitted *change)
+{
+    if (change->quarantined || change->other_count == 0 || (batch->single && batch->size > 0))
+        return 0;
+    int rc = take(batch);
+    struct nb_foreseen *f = batch->foreseen;
+    if (rc == 0)
+        rc = nb_array_reserve(&f->ids, &f->ids_room, change->other_count, sizeof *f->ids);
+    if (rc == 0)
+        rc = nb_array_reserve(&f->texts, &f->texts_room, change->other_count, sizeof *f->texts);
+    if (rc != 0)
+        return rc;
+    if (!batch->single)
+        return mark_new(f, change);
+    mark_all(f, change);
+    return 0;
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
@@ -125,32 +184,11 @@ static int encode(struct nb_engine *engine, const struct nb_foreseen *f,
     return rc;
 }
 
-static int list_new(struct nb_foreseen *f, const struct nb_submitted *change)
-{
-    size_t count = change->foreseen_count;
-    size_t at = 0;
-    if (nb_array_reserve(&f->ids, &f->ids_room, count, sizeof *f->ids) != 0 ||
-        nb_array_reserve(&f->texts, &f->texts_room, count, sizeof *f->texts) != 0)
-        return NB_NO_MEMORY;
-    for (size_t i = 0; i < change->other_count; i++) {
-        const struct nb_pending *p = &change->others[i];
-        if (!p->is_foreseen)
-            continue;
-        f->ids[at] = p->id;
-        f->texts[at++] = (struct nb_string){change->texts.bytes + p->text_offset, p->text_length};
-    }
-    assert(at == count);
-    return 0;
-}
-
 int nb_foresee(struct nb_batch *batch, struct nb_submitted *change)
 {
-    int rc = change->quarantined ? 0
-             : batch->single     ? mark_all(batch, change)
-                                 : mark_new(&batch->foreseen, change);
+    int rc = mark_features(batch, change);
     if (rc != 0 || change->foreseen_count == 0 || !atomic_load(&batch->engine->foresees) ||
         !nb_remember_keeps_texts(batch->engine, batch->live))
         return rc;
-    rc = list_new(&batch->foreseen, change);
-    return rc != 0 ? rc : encode(batch->engine, &batch->foreseen, change);
+    return encode(batch->engine, batch->foreseen, change);
 }

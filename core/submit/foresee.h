@@ -16,6 +16,11 @@
  * NB_NO_MEMORY. */
 int nb_foresee(struct nb_batch *batch, struct nb_submitted *change);
 
-void nb_foreseen_deinit(struct nb_foreseen *foreseen);
+/* Empties what a batch has foreseen and keeps its memory for the next batch, unless that is large
+ * or was hardly used: then it is freed. NULL is accepted. */
+void nb_foreseen_put_back(struct nb_engine *engine, struct nb_foreseen **foreseen);
+void nb_foreseen_free(struct nb_foreseen **foreseen);
+/* How many bytes so many features take; NULL takes none. */
+size_t nb_foreseen_memory(const struct nb_foreseen *foreseen);
 
 #endif
