@@ -70,12 +70,11 @@ static struct nb_operation_feature feature_at(const struct nb_submitted *change,
     if (at < change->known_count)
         return (struct nb_operation_feature){.id = change->known_ids[at],
                                              .count = change->known[at].count};
-    const struct nb_pending *p = &change->others[at - change->known_count];
-    return (struct nb_operation_feature){
-        .id = p->id,
-        .count = p->count,
-        .has_text = true,
-        .text = {change->texts.bytes + p->text_offset, p->text_length}};
+    size_t other = at - change->known_count;
+    return (struct nb_operation_feature){.id = change->others[other].id,
+                                         .count = change->others[other].count,
+                                         .has_text = true,
+                                         .text = nb_submitted_text(change, other)};
 }
 
 static int write_features(const struct nb_submitted *change, struct nb_buffer *out)
@@ -184,9 +183,7 @@ static int read_features(const struct nb_operation *o, struct nb_submitted *chan
         return NB_NO_MEMORY;
     for (size_t i = 0; i < o->feature_count; i++) {
         struct nb_operation_feature f = nb_operation_next(&u);
-        struct nb_pending *p = &change->others[change->other_count++];
-        *p = (struct nb_pending){.id = f.id, .count = f.count};
-        if (nb_submitted_text(change, p, f.text) != 0)
+        if (nb_submitted_add(change, f.id, f.count, f.text) != 0)
             return NB_NO_MEMORY;
     }
     assert(nb_unpacker_done(&u));

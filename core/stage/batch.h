@@ -12,15 +12,17 @@
 #include "core/stage/receipt.h"
 #include "tokenizer/bag/bag.h"
 
-/* A feature that no document had when it was looked up, on its way into the counts. */
+/* A feature that no document had when it was looked up, on its way into the counts. A batch has a
+ * hundred thousand of them, so they are small. */
 struct nb_pending {
     uint64_t id;
     uint32_t count;
-    uint32_t text_offset; /* into the document's texts */
-    uint32_t text_length;
-    bool has_row;     /* it had one, though no document had the feature */
-    bool is_foreseen; /* it had none, and no change before this one in the batch brings it */
+    uint32_t text_offset : 30; /* into the document's texts, to where that of the next begins */
+    uint32_t has_row : 1;      /* it had one, though no document had the feature */
+    uint32_t
+        is_foreseen : 1; /* it had none, and no change before this one in the batch brings it */
 };
+_Static_assert(sizeof(struct nb_pending) == 16, "four to a line of the cache");
 
 /* A change of a document as it was submitted: no numbers are given yet. */
 struct nb_submitted {
@@ -129,6 +131,15 @@ struct nb_batch {
     struct nb_naming naming;      /* the writer's */
     struct nb_batch *carried;     /* owned, a list: batches that its receipts borrow from */
 };
+
+/* The text of one of the other features, by its place. */
+static inline struct nb_string nb_submitted_text(const struct nb_submitted *change, size_t i)
+{
+    size_t from = change->others[i].text_offset;
+    size_t end =
+        i + 1 < change->other_count ? change->others[i + 1].text_offset : change->texts.length;
+    return (struct nb_string){change->texts.bytes + from, end - from};
+}
 
 /* How many features the document of a change has. */
 static inline size_t nb_submitted_size(const struct nb_submitted *change)

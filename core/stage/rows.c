@@ -71,9 +71,10 @@ static int take_known(struct nb_stage *s)
     return change->lost_rows == nb_model_lost_rows(s->live->counts) ? 0 : find_again(s);
 }
 
-static int new_row(struct nb_stage *s, const struct nb_pending *p, uint32_t *row)
+static int new_row(struct nb_stage *s, size_t place, uint32_t *row)
 {
     struct nb_staging *m = s->memory;
+    const struct nb_pending *p = &s->change->others[place];
     int rc = nb_model_add_row(s->live->counts, p->id, row);
     if (rc == NB_TOO_LARGE)
         return nb_stage_refuse(s, rc, "the model has 4 billion features and takes no new ones");
@@ -82,9 +83,7 @@ static int new_row(struct nb_stage *s, const struct nb_pending *p, uint32_t *row
     assert(m->new_count < m->new_room);
     m->foreseen_count += p->is_foreseen;
     m->fresh[m->new_count++] =
-        (struct nb_fresh){.row = *row,
-                          .id = p->id,
-                          .text = {s->change->texts.bytes + p->text_offset, p->text_length}};
+        (struct nb_fresh){.row = *row, .id = p->id, .text = nb_submitted_text(s->change, place)};
     return 0;
 }
 
@@ -204,7 +203,7 @@ static int take_new(struct nb_stage *s, size_t count)
     for (size_t k = 0; k < count; k++) {
         if (k + AHEAD < count)
             nb_model_expect(s->live->counts, others[places[k + AHEAD]].id);
-        int rc = new_row(s, &others[places[k]], &row);
+        int rc = new_row(s, places[k], &row);
         if (rc != 0 || s->refused)
             return rc;
         add(s, row, others[places[k]].count);

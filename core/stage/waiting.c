@@ -14,9 +14,8 @@ static int write_quarantined(struct nb_stage *s)
     int rc = 0;
     assert(submitted->known_count == 0);
     for (size_t i = 0; rc == 0 && i < submitted->other_count; i++) {
-        const struct nb_pending *p = &submitted->others[i];
-        struct nb_quarantined_feature f = {
-            p->id, p->count, {submitted->texts.bytes + p->text_offset, p->text_length}};
+        struct nb_quarantined_feature f = {submitted->others[i].id, submitted->others[i].count,
+                                           nb_submitted_text(submitted, i)};
         rc = nb_quarantined_add(features, &f);
     }
     struct nb_quarantined q = {.untrain = submitted->untrain,

@@ -6,10 +6,15 @@
 
 #include "core/submit/foresee.h"
 
-int nb_submitted_text(struct nb_submitted *change, struct nb_pending *p, struct nb_string text)
+enum { OFFSET_MOST = (1 << 30) - 1 }; /* of a text: the limits of the tokenizer are far below */
+
+int nb_submitted_add(struct nb_submitted *change, uint64_t id, uint32_t count,
+                     struct nb_string text)
 {
-    p->text_offset = (uint32_t)change->texts.length;
-    p->text_length = (uint32_t)text.length;
+    if (change->texts.length > OFFSET_MOST)
+        return NB_NO_MEMORY;
+    change->others[change->other_count++] = (struct nb_pending){
+        .id = id, .count = count, .text_offset = (uint32_t)change->texts.length & OFFSET_MOST};
     return nb_buffer_append(&change->texts, text.bytes, text.length);
 }
 
@@ -117,9 +122,9 @@ static int take_others(const struct nb_bag *bag, const struct nb_bag_rows *r,
     for (size_t k = 0; rc == 0 && k < count; k++) {
         struct nb_row_count place = r->spare[bag->size - 1 - k];
         const struct nb_feature *f = &bag->features[place.count];
-        struct nb_pending *p = &change->others[change->other_count++];
-        *p = (struct nb_pending){.id = f->id, .count = f->count, .has_row = place.row != NB_NO_ROW};
-        rc = nb_submitted_text(change, p, bag->texts[place.count]);
+        rc = nb_submitted_add(change, f->id, f->count, bag->texts[place.count]);
+        if (rc == 0)
+            change->others[k].has_row = place.row != NB_NO_ROW;
     }
     return rc;
 }

@@ -14,9 +14,9 @@
 int nb_submitted_features(struct nb_batch *batch, struct nb_submitted *change);
 void nb_bag_rows_deinit(struct nb_bag_rows *rows);
 
-/* Copies the text of one of the change's other features into the change. Returns 0 or NB_NO_MEMORY.
- */
-int nb_submitted_text(struct nb_submitted *change, struct nb_pending *feature,
-                      struct nb_string text);
+/* Appends a feature to the change's others, with its text. There is room for it, not for the text.
+ * Returns 0 or NB_NO_MEMORY. */
+int nb_submitted_add(struct nb_submitted *change, uint64_t id, uint32_t count,
+                     struct nb_string text);
 
 #endif

@@ -115,13 +115,12 @@ static int make_room(struct nb_foreseen *f, size_t count)
 
 /* Lists what is foreseen, too: whether a feature is cannot be foreseen itself, so all are written,
  * each over the one before unless that is. There is room for it. */
-static void mark(struct nb_foreseen *f, struct nb_submitted *change, struct nb_pending *p,
-                 bool is_foreseen)
+static void mark(struct nb_foreseen *f, struct nb_submitted *change, size_t i, bool is_foreseen)
 {
     size_t at = change->foreseen_count;
-    p->is_foreseen = is_foreseen;
-    f->ids[at] = p->id;
-    f->texts[at] = (struct nb_string){change->texts.bytes + p->text_offset, p->text_length};
+    change->others[i].is_foreseen = is_foreseen;
+    f->ids[at] = change->others[i].id;
+    f->texts[at] = nb_submitted_text(change, i);
     change->foreseen_count += is_foreseen;
 }
 
@@ -130,7 +129,7 @@ static void mark(struct nb_foreseen *f, struct nb_submitted *change, struct nb_p
 static void mark_all(struct nb_foreseen *f, struct nb_submitted *change)
 {
     for (size_t i = 0; i < change->other_count; i++)
-        mark(f, change, &change->others[i], !change->others[i].has_row);
+        mark(f, change, i, !change->others[i].has_row);
 }
 
 static int mark_new(struct nb_foreseen *f, struct nb_submitted *change)
@@ -141,7 +140,7 @@ static int mark_new(struct nb_foreseen *f, struct nb_submitted *change)
         prefetch_slot(f, others, i, change->other_count);
     for (size_t i = 0; rc == 0 && i < change->other_count; i++) {
         prefetch_slot(f, others, i + AHEAD, change->other_count);
-        mark(f, change, &others[i],
+        mark(f, change, i,
              !others[i].has_row && is_hash(others[i].id) && insert(f, half_of(others[i].id)));
     }
     return rc;

@@ -22,12 +22,10 @@ static int unpack_features(const struct nb_quarantined *q, struct nb_submitted *
         return NB_NO_MEMORY;
     for (size_t i = 0; i < q->feature_count; i++) {
         struct nb_quarantined_feature f = nb_quarantined_next(&u);
-        change->others[i] = (struct nb_pending){.id = f.id, .count = f.count};
-        if (nb_submitted_text(change, &change->others[i], f.text) != 0)
+        if (nb_submitted_add(change, f.id, f.count, f.text) != 0)
             return NB_NO_MEMORY;
     }
     assert(nb_unpacker_done(&u));
-    change->other_count = q->feature_count;
     return 0;
 }
 
