@@ -58,15 +58,25 @@ static inline double nb_stack_last_of(__m128d pair)
 }
 
 /* A feature that so many documents of each label have: adds r sqrt|r| of both experts, two square
- * roots for the time of one, and the same bits. Returns r of both; *e is what was added. */
+ * roots for the time of one, and the same bits; nothing to the twin. Returns r of both; *e is what
+ * was added. */
 static inline __attribute__((always_inline)) __m128d
-nb_stack_add_pair(struct nb_stack_pairs *s, uint32_t first, uint32_t second, unsigned field,
-                  uint32_t key, __m128d *e)
+nb_stack_add_to_experts(struct nb_stack_pairs *s, uint32_t first, uint32_t second, unsigned field,
+                        __m128d *e)
 {
     const __m128d magnitude = _mm_castsi128_pd(_mm_set1_epi64x(INT64_MAX));
     __m128d r = _mm_sub_pd(nb_stack_gains_of(s, first, second), s->offsets[field]);
     *e = _mm_mul_pd(r, _mm_sqrt_pd(_mm_and_pd(r, magnitude)));
     s->sums[field] = _mm_add_pd(s->sums[field], *e);
+    return r;
+}
+
+/* And to the twin. */
+static inline __attribute__((always_inline)) __m128d
+nb_stack_add_pair(struct nb_stack_pairs *s, uint32_t first, uint32_t second, unsigned field,
+                  uint32_t key, __m128d *e)
+{
+    __m128d r = nb_stack_add_to_experts(s, first, second, field, e);
     nb_stack_add_to_twin(&s->twin, field, key, nb_stack_last_of(r));
     return r;
 }

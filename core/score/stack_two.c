@@ -49,7 +49,20 @@ static void add_pairs(const struct nb_stack_pass *p)
     nb_stack_end_pairs(p, &pairs);
 }
 
-/* The same of rows, which nobody explains. */
+/* The same of rows, which nobody explains; without a twin, as most documents of a refit are read,
+ */
+static void add_pairs_alone(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_noted *noted = p->inputs->noted;
+    struct nb_stack_pairs pairs = nb_stack_begin_pairs(p);
+    __m128d e;
+    for (size_t i = 0, count = p->inputs->noted_count; i < count; i++)
+        (void)nb_stack_add_to_experts(&pairs, noted[i].first, noted[i].second,
+                                      nb_feature_field(noted[i].id), &e);
+    nb_stack_end_pairs(p, &pairs);
+}
+
+/* and with one. */
 static void add_pairs_of_rows(const struct nb_stack_pass *p)
 {
     const struct nb_stack_noted *noted = p->inputs->noted;
@@ -152,7 +165,7 @@ void nb_stack_two_finish(const struct nb_stack_pass *p)
         return;
 #ifdef __SSE2__
     if (is_silent(p)) {
-        add_pairs_of_rows(p);
+        (p->twin == NULL ? add_pairs_alone : add_pairs_of_rows)(p);
         return;
     }
     if (p->are_roots)
