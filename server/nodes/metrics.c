@@ -37,48 +37,69 @@ static int write_queue(const struct nb_nodes_state *state, struct nb_buffer *out
                                       (unsigned long long)state->queue_refused);
 }
 
-static int write_member(const struct nb_known_member *m, const char *name, double value,
-                        struct nb_buffer *out)
+/* ---- members --------------------------------------------------------------------------------- */
+
+static double applied_of(const struct nb_known_member *m)
 {
-    return nb_buffer_printf(out, "bayesd_cluster_member_%s{member=\"%s\"} %.17g\n", name,
-                            m->said.name, value);
+    return (double)nb_member_applied(&m->said);
 }
 
-/* Of each member as this node has heard of it. */
-static int write_members(struct nb_nodes *nodes, struct nb_buffer *out)
+static double silence_of(const struct nb_known_member *m)
 {
-    struct nb_known_member *list = NULL;
-    size_t count, k;
-    int rc = nb_nodes_members(nodes, &list, &count, NULL);
-    if (rc == 0)
-        rc = nb_buffer_puts(out, "# HELP bayesd_cluster_member_applied Place in the stream that "
-                                 "the node has told last.\n"
-                                 "# TYPE bayesd_cluster_member_applied gauge\n");
-    for (k = 0; rc == 0 && k < count; k++)
-        rc = write_member(&list[k], "applied", (double)nb_member_applied(&list[k].said), out);
-    if (rc == 0)
-        rc = nb_buffer_puts(out, "# HELP bayesd_cluster_member_silent_seconds Time since the "
-                                 "node's last word.\n"
-                                 "# TYPE bayesd_cluster_member_silent_seconds gauge\n");
-    for (k = 0; rc == 0 && k < count; k++)
-        rc = write_member(&list[k], "silent_seconds", (double)list[k].silence / 1e9, out);
-    if (rc == 0)
-        rc = nb_buffer_puts(out, "# HELP bayesd_cluster_member_agrees Whether the node was given "
-                                 "the same by the stream as this one.\n"
-                                 "# TYPE bayesd_cluster_member_agrees gauge\n");
-    for (k = 0; rc == 0 && k < count; k++)
-        if (list[k].agrees >= 0)
-            rc = write_member(&list[k], "agrees", list[k].agrees, out);
-    if (rc == 0)
-        rc = nb_buffer_puts(out, "# HELP bayesd_cluster_member_same Whether the node has learned "
-                                 "the same as this one: their digests were compared.\n"
-                                 "# TYPE bayesd_cluster_member_same gauge\n");
-    for (k = 0; rc == 0 && k < count; k++)
-        if (list[k].same >= 0)
-            rc = write_member(&list[k], "same", list[k].same, out);
-    free(list);
+    return (double)m->silence / 1e9;
+}
+
+static double agreement_of(const struct nb_known_member *m)
+{
+    return m->agrees;
+}
+
+static double sameness_of(const struct nb_known_member *m)
+{
+    return m->same;
+}
+
+/* What this node has heard of each member. */
+static const struct member_gauge {
+    const char *name, *help;
+    double (*value)(const struct nb_known_member *member); /* below 0: not known, left out */
+} member_gauges[] = {
+    {"applied", "Place in the stream that the node has told last.", applied_of},
+    {"silent_seconds", "Time since the node's last word.", silence_of},
+    {"agrees", "Whether the node was given the same by the stream as this one.", agreement_of},
+    {"same", "Whether the node has learned the same as this one: their digests were compared.",
+     sameness_of},
+};
+
+static int write_member_gauge(const struct member_gauge *gauge,
+                              const struct nb_known_member *members, size_t count,
+                              struct nb_buffer *out)
+{
+    int rc = nb_buffer_printf(out,
+                              "# HELP bayesd_cluster_member_%s %s\n"
+                              "# TYPE bayesd_cluster_member_%s gauge\n",
+                              gauge->name, gauge->help, gauge->name);
+    for (size_t k = 0; rc == 0 && k < count; k++) {
+        double value = gauge->value(&members[k]);
+        if (value >= 0)
+            rc = nb_buffer_printf(out, "bayesd_cluster_member_%s{member=\"%s\"} %.17g\n",
+                                  gauge->name, members[k].said.name, value);
+    }
     return rc;
 }
+
+static int write_members(struct nb_nodes *nodes, struct nb_buffer *out)
+{
+    struct nb_known_member *members = NULL;
+    size_t count;
+    int rc = nb_nodes_members(nodes, &members, &count, NULL);
+    for (size_t i = 0; rc == 0 && i < sizeof member_gauges / sizeof *member_gauges; i++)
+        rc = write_member_gauge(&member_gauges[i], members, count, out);
+    free(members);
+    return rc;
+}
+
+/* ---- the node -------------------------------------------------------------------------------- */
 
 int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out)
 {
