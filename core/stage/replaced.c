@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/stage/staging.h"
 
+#include <string.h>
+
 #include "core/live/stored_score.h"
 #include "core/store/twins.h"
 
@@ -16,6 +18,24 @@ int nb_stage_find_old(struct nb_stage *s, bool *found)
     if (rc == NB_CORRUPT)
         return nb_stage_refuse_damaged(s, &why);
     return rc == NB_NOT_FOUND ? 0 : rc;
+}
+
+int nb_stage_keep_bag(struct nb_stage *s)
+{
+    struct nb_string old = s->memory->old.change.bag;
+    struct nb_buffer *bag = &s->memory->bag;
+    const struct nb_rows *add = &s->change->delta.add;
+    struct nb_rows *take = &s->change->delta.take;
+    if (nb_string_same(nb_buffer_string(bag), old))
+        return 0;
+    int rc = nb_bag_decode(old, nb_model_rows(s->live->counts), take, NULL);
+    bool same = rc == 0 && take->size == add->size && add->size > 0 &&
+                memcmp(take->counts, add->counts, add->size * sizeof *add->counts) == 0;
+    take->size = 0;
+    if (!same)
+        return rc == NB_CORRUPT ? 0 : rc; /* whoever takes the old content out says so */
+    bag->length = 0;
+    return nb_buffer_append(bag, old.bytes, old.length);
 }
 
 uint64_t nb_stage_first_of(const struct nb_entry *old)

@@ -65,6 +65,10 @@ int nb_stage_touch_label(struct nb_stage *s, uint32_t label);
 /* *found says whether the document is learned; memory->old is its living entry then. Returns 0 or a
  * code of nb_ledger_find. */
 int nb_stage_find_old(struct nb_stage *s, bool *found);
+/* One content may be stored as bags of other bytes, because the features that the model knew come
+ * first in them. If the old content is the new one, memory->bag becomes the old bag. Returns 0 or
+ * NB_NO_MEMORY. */
+int nb_stage_keep_bag(struct nb_stage *s);
 /* The entry that learned the document first: its place in the order of arrival. */
 uint64_t nb_stage_first_of(const struct nb_entry *old);
 /* Whether the change gives the document its first label: it counts as learned from then on. */

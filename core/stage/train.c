@@ -83,6 +83,8 @@ static int prepare_train(struct nb_stage *s, bool *found, struct nb_error *error
         rc = nb_stage_check_room(s);
     if (rc == 0 && !s->refused && !s->change->is_label)
         rc = nb_stage_find_old(s, found);
+    if (rc == 0 && *found && !s->refused && !s->change->is_label && nb_stage_keep_bag(s) != 0)
+        rc = nb_error_no_memory(error);
     return rc;
 }
 

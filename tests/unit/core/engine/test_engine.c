@@ -142,6 +142,9 @@ START_TEST(statuses)
     expect_status("1", "spam", "free money", NB_UNCHANGED);
     expect_status("1", "ham", "free money", NB_RELABELLED);
     expect_status("1", "ham", "free lunch", NB_UPDATED);
+    expect_status("2", "ham", "new words of a lunch", NB_LEARNED); /* some are known */
+    expect_status("2", "ham", "new words of a lunch", NB_UNCHANGED);
+    expect_status("2", NULL, NULL, NB_FORGOTTEN);
     expect_status("1", NULL, NULL, NB_FORGOTTEN);
     ck_assert_int_eq(change("m", "1", NULL, NULL, NULL), NB_NOT_FOUND);
     verify();
