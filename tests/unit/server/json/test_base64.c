@@ -86,9 +86,13 @@ END_TEST
 
 START_TEST(nothing_is_written_behind_the_room)
 {
-    const char *text = "QUJDREVGR0hJSktM"; /* twelve bytes */
-    for (size_t room = 0; room <= 13; room++)
+    /* twelve bytes, and three times as many, which are decoded sixteen digits at once */
+    const char *text = "QUJDREVGR0hJSktM";
+    const char *longer = "QUJDREVGR0hJSktMQUJDREVGR0hJSktMQUJDREVGR0hJSktM";
+    for (size_t room = 0; room <= 40; room++) {
         ck_assert_int_eq(decodes_alike(nb_string_of(text), room), room >= 12);
+        ck_assert_int_eq(decodes_alike(nb_string_of(longer), room), room >= 36);
+    }
 }
 END_TEST
 
