@@ -63,7 +63,7 @@ void nb_bag_beginning_deinit(struct nb_bag_beginning *beginning);
 int nb_bag_begin_encoding(const struct nb_row_count *counts, size_t size, struct nb_buffer *scratch,
                           struct nb_bag_beginning *beginning);
 /* Appends the stored form of rows that begin with those of `beginning`: as nb_bag_encode, but in
- * two parts. */
+ * two parts. So the same rows may have other bytes: whoever compares bags compares rows. */
 int nb_bag_end_encoding(const struct nb_bag_beginning *beginning, const struct nb_rows *rows,
                         struct nb_buffer *out);
 
