@@ -45,7 +45,7 @@
 #include "core/base/error.h"
 
 /* Raised whenever stored bytes change their meaning. */
-enum { NB_STORE_FORMAT = 7 };
+enum { NB_STORE_FORMAT = 8 };
 
 /* Keys begin with the model's number (4 bytes, big-endian), except in META, MODELS and LEDGER. */
 enum nb_table {
