@@ -9,15 +9,15 @@
 #include "core/base/array.h"
 #include "core/base/buffer.h"
 #include "core/base/key.h"
+#include "core/coding/features.h"
+#include "core/coding/rows.h"
 #include "core/dump/dump.h"
 #include "core/dump/sending.h"
 #include "core/dump/staged.h"
 #include "core/engine/importing.h"
 #include "core/live/live.h"
 #include "core/store/change.h"
-#include "core/store/features.h"
 #include "core/store/ledger.h"
-#include "core/store/rows.h"
 #include "core/weights/slots.h"
 
 struct nb_import {

@@ -7,13 +7,13 @@
 #ifndef NB_CORE_DUMP_EXPORTING_H
 #define NB_CORE_DUMP_EXPORTING_H
 
+#include "core/coding/features.h"
+#include "core/coding/rows.h"
 #include "core/dump/dump.h"
 #include "core/live/state.h"
 #include "core/lmdb/lease.h"
-#include "core/store/features.h"
 #include "core/store/ledger.h"
 #include "core/store/record.h"
-#include "core/store/rows.h"
 
 /* A living document: the number of its entry, and of the entry that learned it first. */
 struct nb_arrival {

@@ -12,9 +12,9 @@
 #define NB_CORE_FAMILY_FAMILY_H
 
 #include "core/blend/blend.h"
+#include "core/coding/rows.h"
 #include "core/live/live.h"
 #include "core/refined/refined.h"
-#include "core/store/rows.h"
 #include "tokenizer/bag/bag.h"
 
 struct nb_engine;

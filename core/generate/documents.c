@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/coding/bag.h"
+#include "core/coding/rows.h"
 #include "core/registry/registry.h"
 #include "core/store/ledger.h"
 #include "core/store/row_texts.h"
-#include "core/store/rows.h"
 
 /* Documents of one snapshot. */
 enum { STEP = 512, STEP_ENDED = 1, NO_FIELD = 0xffff };

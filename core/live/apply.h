@@ -7,10 +7,10 @@
 #ifndef NB_CORE_LIVE_APPLY_H
 #define NB_CORE_LIVE_APPLY_H
 
+#include "core/coding/features.h"
+#include "core/coding/rows.h"
 #include "core/live/live.h"
 #include "core/store/change.h"
-#include "core/store/features.h"
-#include "core/store/rows.h"
 
 struct nb_learner;
 

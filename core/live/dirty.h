@@ -6,8 +6,8 @@
 #ifndef NB_CORE_LIVE_DIRTY_H
 #define NB_CORE_LIVE_DIRTY_H
 
+#include "core/coding/rows.h"
 #include "core/live/live.h"
-#include "core/store/rows.h"
 
 /* Allocates marks for `ranges` ranges. Returns 0 or NB_NO_MEMORY. */
 int nb_dirty_reserve(struct nb_checkpoint *checkpoint, size_t ranges);

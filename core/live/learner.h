@@ -12,8 +12,8 @@
 #ifndef NB_CORE_LIVE_LEARNER_H
 #define NB_CORE_LIVE_LEARNER_H
 
+#include "core/coding/rows.h"
 #include "core/live/live.h"
-#include "core/store/rows.h"
 
 struct nb_learner;
 /* `refit_units`: work of one slice of a refit (NB_REFIT_UNITS). A replay must use the same number

@@ -22,10 +22,10 @@
 #ifndef NB_CORE_LIVE_REFIT_H
 #define NB_CORE_LIVE_REFIT_H
 
+#include "core/coding/rows.h"
 #include "core/live/live.h"
 #include "core/live/order.h"
 #include "core/store/ledger.h"
-#include "core/store/rows.h"
 
 /* A document of the ledger that the weights learn from. `{0}` is empty; reused. */
 struct nb_drawn {

@@ -9,10 +9,10 @@
 #ifndef NB_CORE_LIVE_STATE_H
 #define NB_CORE_LIVE_STATE_H
 
+#include "core/coding/features.h"
 #include "core/live/engine_settings.h"
 #include "core/live/live.h"
 #include "core/live/relayed.h"
-#include "core/store/features.h"
 #include "core/store/serials.h"
 
 struct nb_ageing;

@@ -10,9 +10,9 @@
 
 #include "core/book/scorer.h"
 #include "core/calibrate/calibration.h"
+#include "core/coding/rows.h"
 #include "core/live/state.h"
 #include "core/store/ledger.h"
-#include "core/store/rows.h"
 
 /* Zero-initialize it. */
 struct nb_book_scores {

@@ -10,8 +10,8 @@
  * Stored form: a byte, 1 if the document was truncated; the time in milliseconds since 1970 (8
  * bytes); id, Message-ID, Subject, source and verdict (strings); the probability (a double); the
  * tokenizer's fields, the positions and the number of features (varints); these (a string,
- * core/store/features.h); and of each that came more than once how many places it is behind the one
- * before it, or from the first at 1, and its count less one (varints).
+ * core/coding/features.h); and of each that came more than once how many places it is behind the
+ * one before it, or from the first at 1, and its count less one (varints).
  */
 #ifndef NB_CORE_REMEMBER_HISTORY_H
 #define NB_CORE_REMEMBER_HISTORY_H

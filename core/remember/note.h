@@ -5,8 +5,8 @@
 #ifndef NB_CORE_REMEMBER_NOTE_H
 #define NB_CORE_REMEMBER_NOTE_H
 
+#include "core/coding/features.h"
 #include "core/remember/remember.h"
-#include "core/store/features.h"
 #include "tokenizer/bag/bag.h"
 
 /* What is noted beside the bag; all borrowed. What is too long is cut. */

@@ -13,6 +13,8 @@
 #include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "core/base/wide.h"
+#include "core/coding/bag.h"
+#include "core/coding/rows.h"
 #include "core/dump/staged.h"
 #include "core/engine/writer.h"
 #include "core/live/relay.h"
@@ -20,7 +22,6 @@
 #include "core/named/named.h"
 #include "core/registry/registry.h"
 #include "core/store/ledger.h"
-#include "core/store/rows.h"
 
 enum { NAMES_AT_ONCE = 64, ITEMS_UNTIMED = 1024 };
 

@@ -30,10 +30,10 @@
  *     string   score          with flag 16 (core/live/stored_score.h)
  *     varint   first_row      with flag 4
  *     varint   new_count      with flag 4; above 0
- *     string   features       with flag 4 (core/store/features.h)
- *     string   new_rows       with flag 32: a bag (core/store/rows.h) without counts, new_count
+ *     string   features       with flag 4 (core/coding/features.h)
+ *     string   new_rows       with flag 32: a bag (core/coding/bag.h) without counts, new_count
  * rows of which the first is first_row. Without it the rows are first_row, first_row + 1 ... rest
- * bag            (core/store/rows.h); empty in UNTRAIN and FEATURES
+ * bag            (core/coding/bag.h); empty in UNTRAIN and FEATURES
  *
  * RENAME_LABEL goes on with
  *
@@ -60,7 +60,8 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/store/rows.h"
+#include "core/coding/bag.h"
+#include "core/coding/rows.h"
 
 /* Raised when the stored form of a change is another one. Format 2 is that of changes with
  * `new_rows`; all others are written in format 1, as before. */

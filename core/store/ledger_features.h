@@ -7,7 +7,7 @@
 #ifndef NB_CORE_STORE_LEDGER_FEATURES_H
 #define NB_CORE_STORE_LEDGER_FEATURES_H
 
-#include "core/store/features.h"
+#include "core/coding/features.h"
 #include "core/store/ledger.h"
 
 /* Reads the entry that brought the feature of a row, and sets *index to the feature's place among

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/store/ledger_pairs.h"
 
+#include "core/coding/bag.h"
+#include "core/coding/rows.h"
 #include "core/store/ledger.h"
-#include "core/store/rows.h"
 
 struct counting {
     const struct nb_model *model;

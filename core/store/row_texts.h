@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/store/features.h"
+#include "core/coding/features.h"
 #include "core/store/ledger.h"
 
 enum { NB_ROW_TEXTS_ID_DIGITS = 17 };

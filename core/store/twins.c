@@ -7,8 +7,9 @@
 
 #include "core/base/array.h"
 #include "core/base/search.h"
+#include "core/coding/bag.h"
+#include "core/coding/rows.h"
 #include "core/store/ledger.h"
-#include "core/store/rows.h"
 
 enum {
     LIVING = 1,             /* the byte of a living entry in ENTRIES (core/store/ledger.h) */

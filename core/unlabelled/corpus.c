@@ -8,10 +8,11 @@
 
 #include "core/base/array.h"
 #include "core/base/heap.h"
+#include "core/coding/bag.h"
+#include "core/coding/rows.h"
 #include "core/live/state.h"
 #include "core/model/counts.h"
 #include "core/store/ledger.h"
-#include "core/store/rows.h"
 #include "core/unlabelled/choice.h"
 
 enum { SLICE_DOCUMENTS = 500, SLICE_ROWS = 4096, ENDED = 1 };

@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/coding/bag.h"
+#include "core/coding/features.h"
+#include "core/coding/rows.h"
 #include "core/live/stored_score.h"
 #include "core/store/change.h"
-#include "core/store/features.h"
 #include "core/store/quarantine.h"
 #include "core/store/range.h"
 #include "core/store/record.h"
-#include "core/store/rows.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

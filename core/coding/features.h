@@ -9,7 +9,7 @@
  *     1   for each feature one byte, its field, and a string, its text (core/base/pack.h)
  *     2   a varint, the length of what form 1 would have after its first byte; then these bytes,
  *         compressed by zstd
- *     3   the same, but in the code of core/letters/text_code.h: most entries. At most 32 KB
+ *     3   the same, but in the code of core/coding/text_code.h: most entries. At most 32 KB
  *
  * Texts repeat each other, so if the byte of the field has 128 added, as all but values of
  * attributes mostly have, of a text only this is stored:
@@ -30,8 +30,8 @@
  * and 1,130 in form 3, or form 2 if there are more than 32,768. Form 2 of all would be 990, and
  * take 9 us more.
  */
-#ifndef NB_CORE_STORE_FEATURES_H
-#define NB_CORE_STORE_FEATURES_H
+#ifndef NB_CORE_CODING_FEATURES_H
+#define NB_CORE_CODING_FEATURES_H
 
 #include <stdbool.h>
 #include <stdint.h>

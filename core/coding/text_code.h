@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A code for the short texts of features (core/store/features.h): each byte becomes 1 to 12 bits.
+ * A code for the short texts of features (core/coding/features.h): each byte becomes 1 to 12 bits.
  * How many depends on the byte and on what kind of byte is before it, and is the same for all
  * texts. So there is no table to be made and stored for each of them, which takes most of the time
  * of zstd for 1 KB.
@@ -9,8 +9,8 @@
  * given in the order of their lengths, and of bytes of the same length (Huffman's code in canonical
  * form, Salomon, Data Compression, 2.8.5). Behind the last code are zeros.
  */
-#ifndef NB_CORE_LETTERS_TEXT_CODE_H
-#define NB_CORE_LETTERS_TEXT_CODE_H
+#ifndef NB_CORE_CODING_TEXT_CODE_H
+#define NB_CORE_CODING_TEXT_CODE_H
 
 #include <stdbool.h>
 

@@ -22,28 +22,15 @@
  * So where an item is does not depend on the bytes of those before it, which a reader would have to
  * wait for: a refit reads thousands of bags.
  */
-#ifndef NB_CORE_STORE_ROWS_H
-#define NB_CORE_STORE_ROWS_H
+#ifndef NB_CORE_CODING_BAG_H
+#define NB_CORE_CODING_BAG_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/model/model.h"
-
-/* A growable list of row counts; `struct nb_rows r = {0}` is an empty one. */
-struct nb_rows {
-    struct nb_row_count *counts; /* owned */
-    size_t size, room;
-};
-void nb_rows_deinit(struct nb_rows *rows);
-/* Returns 0 or NB_NO_MEMORY. */
-int nb_rows_add(struct nb_rows *rows, uint32_t row, uint32_t count);
-/* Sorts by row number. */
-void nb_rows_sort(struct nb_rows *rows);
-/* Radix sort by row number, in a third of the time; `scratch` holds `size` elements. */
-void nb_row_counts_sort(struct nb_row_count *counts, size_t size, struct nb_row_count *scratch);
+#include "core/coding/rows.h"
 
 /* Most rows of a bag that is read: more than the texts of an entry can be of. */
 enum { NB_BAG_MOST = 1 << 27 };

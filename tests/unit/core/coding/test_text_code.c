@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/letters/text_code.h"
+#include "core/coding/text_code.h"
 
 static struct nb_text_code *code;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/letters/text_code.h"
+#include "core/coding/text_code.h"
 
 #include <assert.h>
 #include <endian.h>
