@@ -314,7 +314,7 @@ static int read_runs(struct nb_unpacker *r, uint32_t limit, struct nb_rows *rows
         row += item >> SMALL_BITS;
         if (length == LEAST_RUN + LONG) {
             length = LEAST_RUN + read_tail(r, &row);
-            rc = make_room(rows, size + length, list.size - i);
+            rc = row + length > limit ? NB_CORRUPT : make_room(rows, size + length, list.size - i);
             if (rc != 0)
                 break;
             fill_rest(rows->counts + size, row, length);

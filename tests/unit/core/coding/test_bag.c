@@ -63,6 +63,7 @@ START_TEST(damaged_bags)
         {"\x01\0\x24\0\0\0", 6, 9},                            /* the row is too high */
         {"\x01\0\x1d\0\0\0", 6, 8},                            /* the end of its run */
         {"\x01\0\x03\0\x08\0\0", 7, 4},                        /* of a long one */
+        {"\x01\0\x03\0\x80\x80\x80\x10\0\0", 10, 9},           /* of 2^24 rows */
         {"\x01\0\0\0", 4, 9},                                  /* there are no counts */
         {"\x01\0\0\0\0", 5, 9},                                /* there is half of them */
         {"\x02\0\0\0", 4, 9},                                  /* a run is missing */
@@ -90,6 +91,7 @@ START_TEST(damaged_bags)
         int rc = nb_bag_decode((struct nb_string){cases[c].bytes, cases[c].length}, cases[c].limit,
                                &back, &error);
         ck_assert_msg(rc == NB_CORRUPT, "case %zu: %d", c, rc);
+        ck_assert_uint_lt(back.room, 100); /* damage takes no memory */
         nb_rows_deinit(&back);
     }
 }
