@@ -160,7 +160,7 @@ static size_t list_most(size_t items)
  * of lies behind it while it is written. */
 static int put_part(const struct nb_row_count *c, size_t size, uint32_t next, struct nb_buffer *out)
 {
-    if (nb_buffer_reserve(out, 2 * list_most(size) + list_most(size)) != 0)
+    if (nb_buffer_reserve(out, 3 * list_most(size)) != 0)
         return NB_NO_MEMORY;
     char *start = out->bytes + out->length, *parts = start + 2 * list_most(size);
     const struct items empty = {

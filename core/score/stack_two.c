@@ -49,7 +49,7 @@ static void add_pairs(const struct nb_stack_pass *p)
     nb_stack_end_pairs(p, &pairs);
 }
 
-/* The same of rows, which nobody explains; without a twin, as most documents of a refit are read,
+/* The same of rows, which nobody explains, without a twin: so most documents of a refit are read.
  */
 static void add_pairs_alone(const struct nb_stack_pass *p)
 {
@@ -62,7 +62,7 @@ static void add_pairs_alone(const struct nb_stack_pass *p)
     nb_stack_end_pairs(p, &pairs);
 }
 
-/* and with one. */
+/* The same with a twin. */
 static void add_pairs_of_rows(const struct nb_stack_pass *p)
 {
     const struct nb_stack_noted *noted = p->inputs->noted;

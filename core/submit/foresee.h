@@ -20,7 +20,7 @@ int nb_foresee(struct nb_batch *batch, struct nb_submitted *change);
  * or was hardly used: then it is freed. NULL is accepted. */
 void nb_foreseen_put_back(struct nb_engine *engine, struct nb_foreseen **foreseen);
 void nb_foreseen_free(struct nb_foreseen **foreseen);
-/* How many bytes so many features take; NULL takes none. */
+/* About how many bytes the slots of what was foreseen take; NULL: 0. */
 size_t nb_foreseen_memory(const struct nb_foreseen *foreseen);
 
 #endif

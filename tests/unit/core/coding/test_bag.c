@@ -3,26 +3,12 @@
  * Bags as they are stored, to the byte; damaged ones are found.
  */
 #include <check.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/random.h"
 #include "core/coding/bag.h"
-
-static struct nb_string string_of(const struct nb_buffer *b)
-{
-    return (struct nb_string){b->bytes, b->length};
-}
-
-static void expect_hex(const struct nb_buffer *out, const char *want)
-{
-    char hex[512] = "";
-    ck_assert_uint_lt(out->length, sizeof hex / 2);
-    for (size_t i = 0; i < out->length; i++)
-        snprintf(hex + 2 * i, 3, "%02x", (unsigned char)out->bytes[i]);
-    ck_assert_str_eq(hex, want);
-}
+#include "tests/unit/hex.h"
 
 START_TEST(bags)
 {
@@ -42,11 +28,11 @@ START_TEST(bags)
                      "0407"
                      "00"
                      "d404");
-    ck_assert_int_eq(nb_bag_decode(string_of(&out), 206, &back, NULL), 0);
+    ck_assert_int_eq(nb_bag_decode(nb_buffer_string(&out), 206, &back, NULL), 0);
     ck_assert_uint_eq(back.size, rows.size);
     for (size_t i = 0; i < rows.size; i++)
         ck_assert(back.counts[i].row == counts[i].row && back.counts[i].count == counts[i].count);
-    ck_assert_int_eq(nb_bag_decode(string_of(&out), 205, &back, NULL), NB_CORRUPT);
+    ck_assert_int_eq(nb_bag_decode(nb_buffer_string(&out), 205, &back, NULL), NB_CORRUPT);
     nb_rows_deinit(&rows);
     nb_rows_deinit(&back);
     nb_buffer_deinit(&out);
@@ -111,7 +97,7 @@ START_TEST(bags_with_runs)
     }
     ck_assert_int_eq(nb_bag_encode(&rows, &out), 0);
     ck_assert_uint_lt(out.length, 199 * 8);
-    ck_assert_int_eq(nb_bag_decode(string_of(&out), row, &back, NULL), 0);
+    ck_assert_int_eq(nb_bag_decode(nb_buffer_string(&out), row, &back, NULL), 0);
     ck_assert_uint_eq(back.size, rows.size);
     for (size_t i = 0; i < rows.size; i++)
         ck_assert(back.counts[i].row == rows.counts[i].row &&
@@ -174,7 +160,7 @@ START_TEST(long_bags)
         ck_assert_int_eq(nb_rows_add(&rows, i * i * 400 + i, i % 3 == 0 ? UINT32_MAX - i : i % 3),
                          0);
     ck_assert_int_eq(nb_bag_encode(&rows, &out), 0);
-    ck_assert_int_eq(nb_bag_decode(string_of(&out), UINT32_MAX, &back, NULL), 0);
+    ck_assert_int_eq(nb_bag_decode(nb_buffer_string(&out), UINT32_MAX, &back, NULL), 0);
     ck_assert_uint_eq(back.size, rows.size);
     for (size_t i = 0; i < rows.size; i++)
         ck_assert(back.counts[i].row == rows.counts[i].row &&

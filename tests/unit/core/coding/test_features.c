@@ -10,20 +10,7 @@
 #include "core/base/feature.h"
 #include "core/base/feature_hash.h"
 #include "core/coding/features.h"
-
-static struct nb_string string_of(const struct nb_buffer *b)
-{
-    return (struct nb_string){b->bytes, b->length};
-}
-
-static void expect_hex(const struct nb_buffer *out, const char *want)
-{
-    char hex[512] = "";
-    ck_assert_uint_lt(out->length, sizeof hex / 2);
-    for (size_t i = 0; i < out->length; i++)
-        snprintf(hex + 2 * i, 3, "%02x", (unsigned char)out->bytes[i]);
-    ck_assert_str_eq(hex, want);
-}
+#include "tests/unit/hex.h"
 
 START_TEST(features_with_and_without_texts)
 {
@@ -43,8 +30,9 @@ START_TEST(features_with_and_without_texts)
     for (int with = 0; with < 2; with++) {
         out.length = 0;
         ck_assert_int_eq(nb_features_encode(coder, want, with ? texts : NULL, 3, &out), 0);
-        ck_assert(nb_features_have_texts(string_of(&out)) == (with == 1));
-        ck_assert_int_eq(nb_features_decode(coder, string_of(&out), 3, key, &ids, &back, NULL), 0);
+        ck_assert(nb_features_have_texts(nb_buffer_string(&out)) == (with == 1));
+        ck_assert_int_eq(
+            nb_features_decode(coder, nb_buffer_string(&out), 3, key, &ids, &back, NULL), 0);
         ck_assert((back != NULL) == (with == 1));
         for (unsigned i = 0; i < 3; i++)
             ck_assert_uint_eq(ids[i], want[i]);
@@ -55,8 +43,9 @@ START_TEST(features_with_and_without_texts)
             ck_assert_int_eq(nb_features_decode(coder, (struct nb_string){out.bytes, length}, 3,
                                                 key, &ids, &back, NULL),
                              NB_CORRUPT);
-        ck_assert_int_eq(nb_features_decode(coder, string_of(&out), 4, key, &ids, &back, NULL),
-                         NB_CORRUPT);
+        ck_assert_int_eq(
+            nb_features_decode(coder, nb_buffer_string(&out), 4, key, &ids, &back, NULL),
+            NB_CORRUPT);
     }
     nb_features_coder_free(&coder);
     free(key);
@@ -93,7 +82,8 @@ static void expect_back(const unsigned *fields, const struct nb_string *texts, s
     }
     out->length = 0;
     ck_assert_int_eq(nb_features_encode(coder, want, texts, count, out), 0);
-    ck_assert_int_eq(nb_features_decode(coder, string_of(out), count, key, &ids, &back, NULL), 0);
+    ck_assert_int_eq(
+        nb_features_decode(coder, nb_buffer_string(out), count, key, &ids, &back, NULL), 0);
     for (size_t i = 0; i < count; i++) {
         ck_assert_msg(ids[i] == want[i], "feature %zu of %zu", i, count);
         ck_assert(nb_string_same(back[i], texts[i]));

@@ -4,26 +4,12 @@
  * is an error.
  */
 #include <check.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/store/range.h"
 #include "core/store/record.h"
-
-static struct nb_string string_of(const struct nb_buffer *b)
-{
-    return (struct nb_string){b->bytes, b->length};
-}
-
-static void expect_hex(const struct nb_buffer *out, const char *want)
-{
-    char hex[512] = "";
-    ck_assert_uint_lt(out->length, sizeof hex / 2);
-    for (size_t i = 0; i < out->length; i++)
-        snprintf(hex + 2 * i, 3, "%02x", (unsigned char)out->bytes[i]);
-    ck_assert_str_eq(hex, want);
-}
+#include "tests/unit/hex.h"
 
 typedef int reader(struct nb_string stored, struct nb_error *error);
 
@@ -68,7 +54,7 @@ START_TEST(states)
                      "0b"
                      "070801090a"
                      "0c0d0e0f");
-    ck_assert_int_eq(nb_state_read(&back, string_of(&out), NULL), 0);
+    ck_assert_int_eq(nb_state_read(&back, nb_buffer_string(&out), NULL), 0);
     ck_assert_uint_eq(back.last, 300);
     ck_assert_uint_eq(back.rows, 5);
     ck_assert_uint_eq(back.weights, 11);
@@ -113,13 +99,13 @@ START_TEST(keys)
     struct nb_buffer out = {0};
     ck_assert_int_eq(nb_own_key_write(&key, &out), 0);
     ck_assert_uint_eq(out.length, 0);
-    ck_assert_int_eq(nb_own_key_read(&back, string_of(&out), NULL), 0);
+    ck_assert_int_eq(nb_own_key_read(&back, nb_buffer_string(&out), NULL), 0);
     ck_assert(!back.present);
     key.present = key.hashes_features = true;
     memset(key.bytes, 7, sizeof key.bytes);
     ck_assert_int_eq(nb_own_key_write(&key, &out), 0);
     ck_assert_uint_eq(out.length, 1 + NB_KEY_BYTES);
-    ck_assert_int_eq(nb_own_key_read(&back, string_of(&out), NULL), 0);
+    ck_assert_int_eq(nb_own_key_read(&back, nb_buffer_string(&out), NULL), 0);
     ck_assert(back.present && back.hashes_features);
     ck_assert_int_eq(memcmp(back.bytes, key.bytes, sizeof key.bytes), 0);
     expect_cuts_found(&out, read_key, 1); /* no bytes are no key */
@@ -143,7 +129,7 @@ START_TEST(models)
                      "016b");
     expect_cuts_found(&out, read_model, 0);
     out.bytes[0] = 0; /* no model has the number 0 */
-    ck_assert_int_eq(read_model(string_of(&out), NULL), NB_CORRUPT);
+    ck_assert_int_eq(read_model(nb_buffer_string(&out), NULL), NB_CORRUPT);
     nb_buffer_deinit(&out);
 }
 END_TEST
@@ -217,7 +203,7 @@ START_TEST(ranges)
                      "130307" /* two documents of label 0; one of label 1, seven more */
                      "0600000000000000"
                      "080102020301"); /* two cells: label 1; label 2, one more */
-    ck_assert_int_eq(nb_range_read(back, 0, string_of(&out), &mark, NULL), 0);
+    ck_assert_int_eq(nb_range_read(back, 0, nb_buffer_string(&out), &mark, NULL), 0);
     ck_assert_uint_eq(mark, 300);
     ck_assert_uint_eq(nb_model_rows(back), 6);
     expect_cell(back, 0, 0, 1, 1, 0);
@@ -228,7 +214,7 @@ START_TEST(ranges)
     expect_cell(back, 4, 1, 1, 1, 7);
     expect_cell(back, 5, 0, 1, 1, 0);
     expect_cell(back, 5, 1, 2, 1, 1);
-    ck_assert_int_eq(nb_range_read(back, 0, string_of(&out), &mark, NULL), NB_CORRUPT);
+    ck_assert_int_eq(nb_range_read(back, 0, nb_buffer_string(&out), &mark, NULL), NB_CORRUPT);
     expect_cuts_found(&out, read_range, 0);
     nb_model_free(&model);
     nb_model_free(&back);
@@ -252,7 +238,7 @@ START_TEST(ranges_with_all_counts)
             add_documents(model, 1, row, MORE, documents);
     }
     ck_assert_int_eq(nb_range_write(model, 0, ROWS, 1, &out), 0);
-    ck_assert_int_eq(nb_range_read(back, 0, string_of(&out), &mark, NULL), 0);
+    ck_assert_int_eq(nb_range_read(back, 0, nb_buffer_string(&out), &mark, NULL), 0);
     for (uint32_t row = 0; row < ROWS; row++) {
         struct nb_cell cells[3];
         size_t size = nb_model_cells(model, row, cells, 3);
