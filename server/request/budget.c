@@ -7,7 +7,7 @@
 #include "config/config.h"
 
 enum {
-    FRESH_BYTES = 1024 * 1024,  /* a larger buffer lies in pages of its own (see main.c) */
+    FRESH_BYTES = 1024 * 1024,  /* a larger buffer lies in pages of its own (see server/main.c) */
     AROUND_BODY_BYTES = 1 << 20 /* what a body of the full size takes beside itself: its head, a
                                    piece that is read ahead, what its decoder needs */
 };

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/daemon.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "core/base/clock.h"
+#include "core/engine/engine.h"
+#include "core/replica/replica.h"
+#include "server/access/access.h"
+#include "server/access/limits.h"
+#include "server/addresses.h"
+#include "server/api/evaluations.h"
+#include "server/base/log.h"
+#include "server/base/metrics.h"
+#include "server/base/notify.h"
+#include "server/base/version.h"
+#include "server/configure.h"
+#include "server/engine_settings.h"
+#include "server/filter/filter.h"
+#include "server/mail/line_routes.h"
+#include "server/nodes/known.h"
+#include "server/nodes/nodes.h"
+#include "server/options.h"
+#include "server/rejoin.h"
+#include "server/request/configuration.h"
+#include "server/request/server.h"
+#include "server/request/spool.h"
+#include "server/request/verdict.h"
+#include "server/routes.h"
+#include "server/serve.h"
+
+enum { ROUTES_MOST = 128 };
+
+/* A store of a cluster that is changed without it is never the same as the others again. */
+static int join(struct nb_server *server, struct nb_error *error)
+{
+    const char *stream = nb_replica_stream(server->engine);
+    server->list_followers = nb_nodes_list_followers;
+    if (server->startup->cluster_servers[0] != '\0')
+        return nb_nodes_start(server->engine, server->startup, &server->nodes, error);
+    if (stream == NULL)
+        return 0;
+    return nb_error_set(error, NB_CONFLICT,
+                        "the store belongs to the cluster of the stream '%s', and the "
+                        "configuration has no [cluster] servers",
+                        stream);
+}
+
+static struct nb_metrics *make_metrics(const struct nb_server *server)
+{
+    static const char *methods[ROUTES_MOST], *patterns[ROUTES_MOST]; /* of both tables */
+    size_t line_count;
+    const struct nb_line_route *line_routes = nb_line_route_table(&line_count);
+    size_t count = server->route_count + line_count;
+    assert(count <= ROUTES_MOST);
+    for (size_t i = 0; i < count; i++) {
+        const struct nb_route *route = i < server->route_count
+                                           ? &server->routes[i]
+                                           : &line_routes[i - server->route_count].route;
+        methods[i] = route->method;
+        patterns[i] = route->pattern;
+    }
+    struct nb_metrics *metrics = nb_metrics_new(methods, patterns, count, NB_PROGRAM_VERSION);
+    if (metrics != NULL)
+        nb_metrics_name_actions(metrics, nb_filter_action_names, NB_FILTER_ACTIONS);
+    return metrics;
+}
+
+/* What the main thread waits for: a stop, or to read the configuration again. */
+static void awaited_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGHUP);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+}
+
+static void notify_end(bool is_last)
+{
+    char state[64]; /* sd_notify(3) wants the time with it */
+    (void)snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%llu",
+                   (unsigned long long)(nb_clock_monotonic() / 1000));
+    nb_notify(is_last ? "STOPPING=1" : state);
+}
+
+static void reload(struct nb_server *server, const struct nb_options *options)
+{
+    notify_end(false);
+    nb_configure_again(options, server);
+    nb_notify("READY=1");
+}
+
+/* Returns the signal that ends the daemon; 0: it is to begin anew with the store of another node.
+ */
+static int wait_for_stop(struct nb_server *server, const struct nb_options *options,
+                         struct nb_rejoin *rejoin)
+{
+    static const struct timespec LOOK = {.tv_sec = 1};
+    sigset_t signals;
+    awaited_signals(&signals);
+    for (;;) {
+        int which = server->nodes == NULL ? sigwaitinfo(&signals, NULL)
+                                          : sigtimedwait(&signals, NULL, &LOOK);
+        if (which == SIGHUP)
+            reload(server, options);
+        else if (which > 0)
+            return which;
+        if (server->nodes != NULL && nb_rejoin_look(rejoin, server->nodes, options))
+            return 0;
+    }
+}
+
+/* Serves on an open engine until a signal to stop comes. */
+static int serve(struct nb_server *server, const struct nb_options *options,
+                 struct nb_rejoin *rejoin, struct nb_error *error)
+{
+    int sockets[NB_LISTEN_SOCKETS];
+    struct nb_addresses addresses;
+    struct nb_serving *serving = NULL;
+    int rc = nb_addresses_listen(server->startup, &addresses, sockets, error);
+    if (rc == 0)
+        rc = nb_serve_start(server, sockets, &serving, error);
+    if (rc != 0)
+        return rc;
+    nb_addresses_print(&addresses);
+    nb_notify("READY=1");
+    int signal = wait_for_stop(server, options, rejoin);
+    if (signal > 0)
+        nb_log(NB_LOG_INFO, "stopping signal=%s", strsignal(signal));
+    notify_end(signal > 0);
+    nb_serve_stop(&serving);
+    if (server->startup->socket[0] != '\0')
+        (void)unlink(server->startup->socket); /* or the next start does it */
+    return signal > 0 ? 0 : NB_DAEMON_ANEW;
+}
+
+/* Long replies wait in a folder of their own. On a full disk the daemon starts all the same: it can
+ * still classify. The path is the caller's to free. */
+static int prepare_spools(const struct nb_config *config, char **path, struct nb_error *error)
+{
+    bool is_given = config->spool_directory[0] != '\0';
+    if (asprintf(path, "%s%s", is_given ? config->spool_directory : config->data,
+                 is_given ? "" : "/tmp") < 0) {
+        *path = NULL;
+        return nb_error_no_memory(error);
+    }
+    int rc = nb_spool_prepare(*path, error);
+    if (rc != NB_DISK_FULL)
+        return rc;
+    nb_log(NB_LOG_WARNING, "%s", error->text);
+    return 0;
+}
+
+static int open_and_serve(struct nb_server *server, const struct nb_options *options,
+                          struct nb_error *error)
+{
+    struct nb_engine_settings settings;
+    struct nb_error mended;
+    struct nb_rejoin rejoin;
+    nb_engine_settings_of(server->startup, &settings);
+    unsigned char key[NB_KEY_BYTES];
+    uint64_t start = nb_clock_monotonic();
+    int rc = nb_engine_settings_share(server->startup, key, &settings, error);
+    if (rc == 0)
+        rc = nb_rejoin_begin(&rejoin, server->startup, error);
+    if (rc == 0)
+        rc = nb_engine_open(&settings, &server->engine, error);
+    if (rc != 0)
+        return rc;
+    nb_log(NB_LOG_INFO, "store opened directory=%s ms=%llu", server->startup->data,
+           (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
+    if (nb_engine_met_damage(server->engine, &mended))
+        nb_log(NB_LOG_WARNING, "store damage: %s", mended.text);
+    char *spools = NULL;
+    rc = prepare_spools(server->startup, &spools, error);
+    server->spool_directory = spools;
+    server->evaluations = nb_evaluations_new(server->engine);
+    server->scratch = nb_scratch_pool_new();
+    if (server->evaluations == NULL || server->scratch == NULL)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = join(server, error);
+    if (rc == 0)
+        rc = serve(server, options, &rejoin, error);
+    nb_rejoin_stop(&rejoin);
+    nb_nodes_stop(&server->nodes);
+    nb_scratch_pool_free(&server->scratch); /* before the engine: its verdicts hold models */
+    nb_evaluations_free(&server->evaluations);
+    free(spools);
+    start = nb_clock_monotonic();
+    nb_engine_close(&server->engine);
+    nb_log(NB_LOG_INFO, "store closed ms=%llu",
+           (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
+    return rc;
+}
+
+/* With the configuration of the start, which is held until the end. */
+static int serve_with(const struct nb_configuration *first, const struct nb_options *options,
+                      struct nb_error *error)
+{
+    struct nb_server server = {.startup = &first->config, .started = nb_clock_monotonic()};
+    /* Blocked before any thread starts, so that all inherit it: the main thread waits for them. */
+    sigset_t signals;
+    awaited_signals(&signals);
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    (void)signal(SIGPIPE, SIG_IGN); /* a client that has gone is an error of write() */
+    (void)umask(0077);              /* the store is the daemon's own */
+    server.routes = nb_route_table(&server.route_count);
+    server.configurations = nb_configurations_new(first);
+    server.metrics = make_metrics(&server);
+    server.limits = nb_limits_new();
+    int rc = server.configurations != NULL && server.metrics != NULL && server.limits != NULL
+                 ? 0
+                 : NB_NO_MEMORY;
+    if (rc != 0)
+        (void)nb_error_no_memory(error);
+    else
+        nb_configure_apply(&server, server.startup);
+    if (rc == 0)
+        rc = open_and_serve(&server, options, error);
+    nb_limits_free(&server.limits);
+    nb_metrics_free(&server.metrics);
+    nb_configurations_free(&server.configurations);
+    return rc;
+}
+
+/* What an administrator should know of how the daemon was started. */
+static void warn(const struct nb_options *options, const struct nb_configuration *first)
+{
+    struct stat status;
+    if (geteuid() == 0)
+        nb_log(NB_LOG_WARNING, "running as root: a fault in reading mail would have all rights of "
+                               "this machine; use a user of its own, as bayesd.service does");
+    if (options->config != NULL && stat(options->config, &status) == 0 &&
+        (status.st_mode & S_IROTH) != 0 && first->access->tokens.has_plain)
+        nb_log(NB_LOG_WARNING,
+               "everybody on this machine can read the tokens in %s: make it mode 0640, or write "
+               "their hashes (bayesd --print-config shows them)",
+               options->config);
+}
+
+int nb_daemon_run(const struct nb_options *options, struct nb_config *config,
+                  struct nb_error *error)
+{
+    const struct nb_configuration *first;
+    int rc = nb_configure_make(config, &first, error);
+    if (rc == 0) {
+        warn(options, first);
+        rc = serve_with(first, options, error);
+    }
+    nb_configuration_release(&first);
+    return rc;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/engine_settings.h"
+
+#include "config/config.h"
+#include "core/engine/engine.h"
+#include "server/access/models.h"
+#include "server/nodes/nodes.h"
+
+void nb_engine_settings_of(const struct nb_config *config, struct nb_engine_settings *settings)
+{
+    nb_engine_settings_init(settings);
+    settings->directory = config->data;
+    settings->tokenizer = (struct nb_tokenizer_limits){
+        .tokens = (size_t)config->tokens,
+        .mail_bytes = (size_t)config->mail_bytes,
+        .mail_parts = (size_t)config->mail_parts,
+        .mail_depth = (size_t)config->mail_depth,
+        .header_bytes = (size_t)config->header_bytes,
+        .work = (size_t)config->work,
+    };
+    settings->auto_create = config->auto_create;
+    settings->keep_words = config->keep_words;
+    settings->map_size = config->map_size;
+    settings->journal = config->journal;
+    settings->memory = config->memory;
+    settings->disk = config->disk;
+    settings->replay_features = config->replay_features;
+    settings->group_documents = config->group_documents;
+    settings->superseded_seconds = config->superseded_seconds;
+    settings->labels = (uint32_t)config->labels;
+    settings->quarantine_documents = config->quarantine_documents;
+    settings->quarantine_bytes = config->quarantine_bytes;
+    settings->models = (uint32_t)config->models;
+}
+
+int nb_engine_settings_share(const struct nb_config *config, unsigned char key[NB_KEY_BYTES],
+                             struct nb_engine_settings *settings, struct nb_error *error)
+{
+    if (config->cluster_servers[0] == '\0')
+        return 0;
+    if (config->cluster_key_file[0] == '\0')
+        return nb_error_set(error, NB_INVALID,
+                            "[cluster] needs a cluster_key_file, the same on all nodes");
+    if (config->cluster_follow[0] != '\0' &&
+        !nb_models_are_patterns(nb_string_of(config->cluster_follow)))
+        return nb_error_set(error, NB_INVALID,
+                            "[cluster] follow: patterns of names of models, separated by commas, "
+                            "in which * stands for any bytes and ? for one: user-a*,shared");
+    settings->shared = true;
+    settings->streams = (unsigned)config->cluster_streams;
+    settings->refit_units = UINT64_MAX;
+    settings->key = key;
+    return nb_nodes_read_key(config->cluster_key_file, key, error);
+}
