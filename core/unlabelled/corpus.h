@@ -11,18 +11,12 @@
  * Documents are sorted by the hash of their id, and the sample takes those with the smallest
  * hashes. So the sample and its folds depend on the documents alone, not on when they were learned
  * or relabelled, nor on the store.
- *
- * Bags are read from the ledger, a few hundred in one snapshot, and counts a few thousand rows at a
- * time under the model's read lock, so that neither the writer nor other readers wait long. Changes
- * made during the reading may be included or not.
  */
 #ifndef NB_CORE_UNLABELLED_CORPUS_H
 #define NB_CORE_UNLABELLED_CORPUS_H
 
 #include "core/expected/expected.h"
 #include "core/unlabelled/viewed.h"
-
-struct nb_engine;
 
 /* All arrays are owned. */
 struct nb_corpus_part {
@@ -65,14 +59,8 @@ enum {
     NB_CORPUS_NUMBERS_MOST = NB_CORPUS_SHARES_MOST, /* documents times fields of numbers */
 };
 
-/* Reads all documents without a label of the family's model, and up to `sample` of the others.
- * Words are those that remain after min_count and skip_top (choice.h). `is_binary`: count documents
- * instead of occurrences. The reading ends with NB_STOPPING when `stop` (NULL: never) returns true.
- * The caller deinits *corpus in any case. Returns 0, NB_TOO_LARGE (a limit above is exceeded),
- * NB_STOPPING, or what reading the store can return. */
-int nb_corpus_read(struct nb_engine *engine, struct nb_family *family, bool is_binary,
-                   size_t sample, bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
-                   struct nb_error *error);
+/* Index of a label in corpus->numbers; UINT32_MAX: it had no documents. */
+uint32_t nb_corpus_place(const struct nb_corpus *corpus, uint32_t label);
 
 static inline struct nb_em_documents nb_corpus_documents(const struct nb_corpus_part *part)
 {

@@ -8,6 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/registry/registry.h"
+#include "core/unlabelled/corpus_read.h"
 #include "core/unlabelled/guard.h"
 
 enum {
