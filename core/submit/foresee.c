@@ -114,13 +114,14 @@ static int make_room(struct nb_foreseen *f, size_t count)
 }
 
 /* Lists what is foreseen, too: whether a feature is cannot be foreseen itself, so all are written,
- * each over the one before unless that is. There is room for it. */
+ * each over the one before unless that is. There is room for it. The text is found before the bit
+ * is written, which lies in the same word: a load waits for a store of a part of what it reads. */
 static void mark(struct nb_foreseen *f, struct nb_submitted *change, size_t i, bool is_foreseen)
 {
     size_t at = change->foreseen_count;
-    change->others[i].is_foreseen = is_foreseen;
     f->ids[at] = change->others[i].id;
     f->texts[at] = nb_submitted_text(change, i);
+    change->others[i].is_foreseen = is_foreseen;
     change->foreseen_count += is_foreseen;
 }
 
