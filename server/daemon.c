@@ -191,6 +191,7 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
         rc = serve(server, options, &rejoin, error);
     nb_rejoin_stop(&rejoin);
     nb_nodes_stop(&server->nodes);
+    nb_spare_drop(&server->spare, UINT64_MAX);
     nb_scratch_pool_free(&server->scratch); /* before the engine: its verdicts hold models */
     nb_evaluations_free(&server->evaluations);
     free(spools);

@@ -26,7 +26,8 @@ enum {
     LOOK_MILLISECONDS = 100,
     VACANT_LOOKS = 20,
     DRAIN_LOOKS = 400,
-    LOST_SECONDS = 5
+    LOST_SECONDS = 5,
+    SPARE_SECONDS = 1 /* that memory waits for another body: less than VACANT_LOOKS take */
 };
 
 /* A refused connection that the server still holds, as it does after too many parameters of a
@@ -263,6 +264,7 @@ static void *guard_thread(void *user)
         const struct nb_configuration *in_force = nb_configurations_take(g->server->configurations);
         pthread_mutex_lock(&g->lock);
         look(g, &in_force->config);
+        nb_spare_drop(&g->server->spare, nb_clock_monotonic() - SPARE_SECONDS * SECOND);
         nb_configuration_release(&in_force);
     }
     pthread_mutex_unlock(&g->lock);

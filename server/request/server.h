@@ -13,6 +13,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/string.h"
+#include "server/base/spare.h"
 #include "server/request/budget.h"
 
 struct nb_config;
@@ -55,6 +56,7 @@ struct nb_server {
     atomic_size_t suspended;       /* requests that wait for the writer or for long work */
     atomic_size_t backups;         /* being sent */
     struct nb_budget budgets[NB_BUDGETS];
+    nb_spare_place spare; /* for a large body */
 };
 
 #endif

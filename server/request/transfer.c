@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
+#include "server/base/spare.h"
 #include "server/request/answer.h"
 #include "server/request/budget.h"
 #include "server/request/decoder.h"
@@ -65,7 +66,7 @@ static int count_memory(struct nb_request *request, struct nb_error *error)
 static void release(struct nb_request *request)
 {
     struct nb_transfer *t = request->transfer;
-    nb_buffer_deinit(&t->whole);
+    nb_spare_give(&request->server->spare, &t->whole, nb_clock_monotonic());
     (void)nb_hold_set(&t->hold, 0, NULL); /* giving back never fails */
 }
 
@@ -153,6 +154,14 @@ static int take_lines(struct nb_request *request, struct nb_string *input, struc
     }
 }
 
+/* A large body that must grow goes on in the memory of the one before. */
+static void make_room(struct nb_request *request)
+{
+    struct nb_buffer *whole = &request->transfer->whole;
+    if (whole->length >= LARGE_BYTES && whole->capacity - whole->length < CHUNK_BYTES)
+        nb_spare_take(&request->server->spare, whole);
+}
+
 static int take_left(struct nb_request *request, struct nb_error *error);
 
 /* Leaves `input` to a pool: it is copied, and taken there in turns. */
@@ -180,6 +189,7 @@ static int take_whole(struct nb_request *request, struct nb_string *input, struc
             return request->work != NULL
                        ? NB_WAIT
                        : leave_to(request, request->server->streams, input, error);
+        make_room(request);
         rc = nb_decoder_append_some(t->decoder, input, (size_t)request->config->body_bytes,
                                     &t->whole, &is_all, error);
         if (rc == 0)
