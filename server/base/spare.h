@@ -12,8 +12,8 @@
 
 #include "core/base/buffer.h"
 
-/* The least is what lies in pages of its own (main.c); the most is what a daemon may hold beside
- * the bodies that are accounted for. */
+/* The least is what lies in pages of its own (server/main.c); the most is what a daemon may hold
+ * beside the bodies that are accounted for. */
 enum { NB_SPARE_LEAST = 1 << 20, NB_SPARE_MOST = 8 << 20 };
 
 struct nb_spare;
