@@ -300,15 +300,11 @@ static inline void fill_four(struct nb_row_count *to, uint32_t row)
 #endif
 }
 
-/* The rest of a long run, behind its first four rows. Most have up to eight more, and where the
- * loop ends cannot be foreseen. What is written behind the run has room: that of the run itself,
- * and of one more (make_room). */
+/* The rest of a long run, behind its first four rows. */
 static void fill_rest(struct nb_row_count *to, uint64_t row, uint64_t length)
 {
-    for (uint64_t k = FOUR; k < length; k += 2 * FOUR) {
+    for (uint64_t k = FOUR; k < length; k += FOUR)
         fill_four(to + k, (uint32_t)(row + k));
-        fill_four(to + k + FOUR, (uint32_t)(row + k + FOUR));
-    }
 }
 
 /* Appends the rows of a list of runs, with one occurrence of each. Four rows are written of a
