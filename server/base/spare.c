@@ -9,14 +9,18 @@ struct nb_spare {
     uint64_t since;
 };
 
-/* Puts it to its place; what was there is freed. NULL: nothing is kept. */
-static void put(nb_spare_place *place, struct nb_spare *spare)
+static void free_spare(struct nb_spare *spare)
 {
-    spare = atomic_exchange(place, spare);
     if (spare == NULL)
         return;
     nb_buffer_deinit(&spare->body);
     free(spare);
+}
+
+/* Puts it to its place; what was there is freed. */
+static void put(nb_spare_place *place, struct nb_spare *spare)
+{
+    free_spare(atomic_exchange(place, spare));
 }
 
 void nb_spare_take(nb_spare_place *place, struct nb_buffer *body)
@@ -57,11 +61,8 @@ void nb_spare_drop(nb_spare_place *place, uint64_t before)
     struct nb_spare *spare = atomic_exchange(place, NULL);
     if (spare == NULL)
         return;
-    bool is_kept = spare->since >= before;
-    if (is_kept) {
+    if (spare->since >= before)
         put(place, spare);
-        return;
-    }
-    nb_buffer_deinit(&spare->body);
-    free(spare);
+    else
+        free_spare(spare);
 }
