@@ -379,8 +379,9 @@ def test_a_daemon_that_stops(api):
         wire.send(head("GET", "/ping", []))
         receive(wire, "GET", "/ping").ok()
     with Wire(daemon) as slow_one:
-        slow_one.send((head("POST", "/learnspam", [("Content-Length", len(spam()))]) + spam())[:-1])
-        daemon.client.get("/healthz").ok()
+        slow_one.send(head("POST", "/learnspam", [("Content-Length", len(spam())), ("Expect", "100-continue")]))
+        equal(slow_one.until(b"\r\n\r\n"), b"HTTP/1.1 100 Continue")  # only one that has begun is waited for
+        slow_one.send(spam()[:-1])
         daemon.signal(signal.SIGTERM)
         wait_for(lambda: stops(daemon), "new connections are refused", 5)
         told = [tell(path, wire) for path, wire in kept]
