@@ -273,8 +273,8 @@ static uint64_t read_tail(struct nb_unpacker *r, uint64_t *skipped)
     return more >> 1;
 }
 
-/* Rows that are written at once: more than a short run has. */
-enum { FOUR = 4 };
+/* Rows that are written at once: more than a short run has, and of a long one twice as many. */
+enum { FOUR = 4, EIGHT = 8 };
 _Static_assert(LEAST_RUN + LONG <= FOUR, "a short run is written at once");
 
 /* Makes room for `size` rows and, of each of `runs` runs behind them, for a short one, whatever its
@@ -300,11 +300,15 @@ static inline void fill_four(struct nb_row_count *to, uint32_t row)
 #endif
 }
 
-/* The rest of a long run, behind its first four rows. */
+/* The rest of a long run, behind its first four rows. Most have up to eight more, and where the
+ * loop ends cannot be foreseen. What is written behind the run has room: that of the run itself,
+ * and of one more (make_room). */
 static void fill_rest(struct nb_row_count *to, uint64_t row, uint64_t length)
 {
-    for (uint64_t k = FOUR; k < length; k += FOUR)
+    for (uint64_t k = FOUR; k < length; k += EIGHT) {
         fill_four(to + k, (uint32_t)(row + k));
+        fill_four(to + k + FOUR, (uint32_t)(row + k + FOUR));
+    }
 }
 
 /* Appends the rows of a list of runs, with one occurrence of each. Four rows are written of a

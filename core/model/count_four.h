@@ -76,7 +76,7 @@ nb_count_four(const struct nb_counts_rows *all, const struct nb_count_places *p,
     enum { LOW = 0x88, HIGH = 0xDD };
     const __m128i zero = _mm_setzero_si128();
     uint64_t none = 0;
-    uint64_t *wides[NB_COUNT_FOUR];
+    uint64_t *wides[NB_COUNT_FOUR], *either[2] = {&none};
     __m128i codes = zero;
 #pragma GCC unroll 4
     for (unsigned k = 0; k < NB_COUNT_FOUR; k++) {
@@ -85,7 +85,8 @@ nb_count_four(const struct nb_counts_rows *all, const struct nb_count_places *p,
         int32_t code = (int16_t)packed->code;
         uint64_t *cells = all->segments[row >> NB_ROW_SEGMENT_BITS].cells;
         at->rows[k] = packed;
-        wides[k] = code < 0 ? &cells[code & (NB_CODE_WIDE - 1)] : &none;
+        either[1] = &cells[code & (NB_CODE_WIDE - 1)];
+        wides[k] = either[code < 0]; /* which is which cannot be foreseen */
     }
     codes = _mm_insert_epi16(codes, at->rows[0]->code, 0);
     codes = _mm_insert_epi16(codes, at->rows[1]->code, 2);

@@ -82,8 +82,8 @@ struct nb_bag_rows {
 
 /* The features that changes of a batch bring first; `{0}` is empty. */
 struct nb_foreseen {
-    uint32_t *slots; /* owned: the lower halves of their ids, by the lowest bits of these; 0: free.
-                        `room` is a power of two, or 0 */
+    uint32_t *slots; /* owned, in groups of four: the lower halves of their ids, by the lowest bits
+                        of these; 0: free. `room` is a power of two, or 0 */
     size_t count, room;
     uint64_t *ids;           /* owned: of one change; and ... */
     struct nb_string *texts; /* ... their texts; owned */

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "core/base/array.h"
 #include "core/base/prefetch.h"
 #include "core/remember/note.h"
@@ -68,30 +72,53 @@ static bool is_hash(uint64_t id)
     return half_of(id) != 0 && !nb_feature_is_number(id);
 }
 
-static uint32_t *slot_of(const struct nb_foreseen *f, uint32_t half)
+/* The slots are in groups of four, which are looked at together. A half is in the first group that
+ * had room for it, from that on which its bits tell. */
+enum { GROUP = 4 };
+
+static uint32_t *group_of(const struct nb_foreseen *f, uint32_t half)
 {
-    return &f->slots[half & (f->room - 1)];
+    return &f->slots[half & (f->room - 1) & ~(size_t)(GROUP - 1)];
 }
 
-NB_PREFETCHING void prefetch_slot(const struct nb_foreseen *f, const struct nb_pending *others,
-                                  size_t i, size_t count)
+NB_PREFETCHING void prefetch_group(const struct nb_foreseen *f, const struct nb_pending *others,
+                                   size_t i, size_t count)
 {
     if (i < count)
-        __builtin_prefetch(slot_of(f, half_of(others[i].id)), 1);
+        nb_prefetch_to_write(group_of(f, half_of(others[i].id)));
 }
 
-/* Returns false if it was there. There is room for it. */
-static bool insert(struct nb_foreseen *f, uint32_t half)
+/* The slots of a group that have a half; a bit for each. */
+static inline unsigned slots_with(const uint32_t group[GROUP], uint32_t half)
 {
-    uint32_t *slot = slot_of(f, half);
+#ifdef __SSE2__
+    __m128i four = _mm_loadu_si128((const __m128i *)(const void *)group);
+    __m128i same = _mm_cmpeq_epi32(four, _mm_set1_epi32((int)half));
+    return (unsigned)_mm_movemask_ps(_mm_castsi128_ps(same));
+#else
+    unsigned same = 0;
+    for (unsigned i = 0; i < GROUP; i++)
+        same |= (unsigned)(group[i] == half) << i;
+    return same;
+#endif
+}
+
+/* Returns false if it was there. There is room for it. Whether it was there cannot be foreseen, so
+ * it is written in any case, where it was or would be. */
+static inline bool insert(struct nb_foreseen *f, uint32_t half)
+{
+    uint32_t *group = group_of(f, half);
     uint32_t *end = f->slots + f->room;
-    for (; *slot != 0; slot = slot + 1 == end ? f->slots : slot + 1)
-        if (*slot == half)
-            return false;
-    *slot = half;
-    f->count++;
+    unsigned same = slots_with(group, half), empty = slots_with(group, 0);
+    while (__builtin_expect((same | empty) == 0, 0)) {
+        group = group + GROUP == end ? f->slots : group + GROUP;
+        same = slots_with(group, half);
+        empty = slots_with(group, 0);
+    }
+    group[__builtin_ctz(same != 0 ? same : empty)] = half;
+    f->count += same == 0;
     assert(f->count < f->room);
-    return true;
+    return same == 0;
 }
 
 static int make_room(struct nb_foreseen *f, size_t count)
@@ -114,13 +141,14 @@ static int make_room(struct nb_foreseen *f, size_t count)
 }
 
 /* Lists what is foreseen, too: whether a feature is cannot be foreseen itself, so all are written,
- * each over the one before unless that is. There is room for it. */
+ * each over the one before unless that is. There is room for it. The text is found before the bit
+ * is written, which lies in the same word: a load waits for a store of a part of what it reads. */
 static void mark(struct nb_foreseen *f, struct nb_submitted *change, size_t i, bool is_foreseen)
 {
     size_t at = change->foreseen_count;
-    change->others[i].is_foreseen = is_foreseen;
     f->ids[at] = change->others[i].id;
     f->texts[at] = nb_submitted_text(change, i);
+    change->others[i].is_foreseen = is_foreseen;
     change->foreseen_count += is_foreseen;
 }
 
@@ -137,9 +165,9 @@ static int mark_new(struct nb_foreseen *f, struct nb_submitted *change)
     struct nb_pending *others = change->others;
     int rc = make_room(f, change->other_count);
     for (size_t i = 0; rc == 0 && i < AHEAD; i++)
-        prefetch_slot(f, others, i, change->other_count);
+        prefetch_group(f, others, i, change->other_count);
     for (size_t i = 0; rc == 0 && i < change->other_count; i++) {
-        prefetch_slot(f, others, i + AHEAD, change->other_count);
+        prefetch_group(f, others, i + AHEAD, change->other_count);
         mark(f, change, i,
              !others[i].has_row && is_hash(others[i].id) && insert(f, half_of(others[i].id)));
     }

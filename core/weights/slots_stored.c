@@ -2,12 +2,13 @@
 #include "core/weights/slots_stored.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <math.h>
 #include <string.h>
 
 #include "core/base/error.h"
 
-enum { SLOT_BITS = 64, SHIFT = 32 };
+enum { SLOT_BITS = 64, SHIFT = 32, SLOT_MOST = NB_VARINT_MOST + (int)sizeof(uint64_t) };
 
 static uint64_t bits_of(const struct nb_slots *s, uint32_t slot)
 {
@@ -17,12 +18,19 @@ static uint64_t bits_of(const struct nb_slots *s, uint32_t slot)
     return (uint64_t)squares << SHIFT | value;
 }
 
+/* A varint and 64 bits, with one look at the room for both: a commit has thousands of them. */
 static void write_slot(const struct nb_slots *s, uint32_t slot, uint32_t *next,
                        struct nb_packer *to)
 {
+    uint64_t bits = htole64(bits_of(s, slot));
     assert(slot >= *next);
-    nb_pack_varint(to, slot - *next);
-    nb_pack_u64(to, bits_of(s, slot));
+    if (to->code == 0)
+        to->code = nb_buffer_reserve(to->out, SLOT_MOST);
+    if (to->code != 0)
+        return;
+    char *at = nb_put_varint(to->out->bytes + to->out->length, slot - *next);
+    memcpy(at, &bits, sizeof bits);
+    to->out->length = (size_t)(at - to->out->bytes) + sizeof bits;
     *next = slot + 1;
 }
 

@@ -85,7 +85,7 @@ void nb_bag_deinit(struct nb_bag *bag)
 
 static struct nb_bag_chunk *new_chunk(size_t capacity)
 {
-    struct nb_bag_chunk *chunk = malloc(sizeof *chunk + capacity);
+    struct nb_bag_chunk *chunk = malloc(sizeof *chunk + capacity + NB_BAG_BLOCK);
     if (chunk != NULL) {
         chunk->next = NULL;
         chunk->capacity = capacity;

@@ -20,20 +20,6 @@
  * behind it. */
 enum { NB_BAG_ROOM = 512 };
 
-/* Bytes that are copied at once where there are as many behind both texts, in place of a call of
- * memcpy for each. The builtin, because _FORTIFY_SOURCE makes a call of memcpy as well where it
- * knows the size of what is written to but not the place in it. */
-enum { NB_BAG_BLOCK = 16 };
-
-static inline void nb_bag_copy(char *to, const char *from, size_t length)
-{
-    for (size_t i = 0; i < length; i += NB_BAG_BLOCK) {
-        unsigned char block[NB_BAG_BLOCK]; /* what lies behind `from` may be `to` */
-        __builtin_memcpy(block, from + i, sizeof block);
-        __builtin_memcpy(to + i, block, sizeof block);
-    }
-}
-
 struct nb_bag_chunk; /* a piece of text storage */
 
 struct nb_bag_private {
