@@ -143,6 +143,21 @@ static int load_ranges(struct loading *l, struct nb_error *error)
     return rc == 0 && ended != 0 ? damaged(error, "a feature has two rows") : rc;
 }
 
+/* Where the missing ones were lost: in the ranges, or in the entries behind them. */
+static int check_rows(const struct loading *l, struct nb_error *error)
+{
+    uint32_t rows = nb_model_rows(l->live->counts);
+    if (rows == l->state.rows)
+        return 0;
+    return nb_error_set(error, NB_CORRUPT,
+                        "the store is damaged: %" PRIu32 " features read back, %" PRIu32
+                        " were written (%zu ranges, the last as of entry %" PRIu64
+                        "; entries from %" PRIu64 " to %" PRIu64 ")",
+                        rows, l->state.rows, l->range_count,
+                        l->range_count == 0 ? 0 : l->marks[l->range_count - 1], l->state.replay,
+                        l->state.last);
+}
+
 static int load_rows(struct loading *l, struct nb_error *error)
 {
     int rc = load_ranges(l, error);
@@ -150,12 +165,7 @@ static int load_rows(struct loading *l, struct nb_error *error)
         rc = nb_ledger_walk(l->view, l->live->number, l->state.replay, replay_entry, l, error);
     if (rc == 0 && nb_model_collect_dropped(l->live->counts) != 0)
         rc = nb_error_no_memory(error);
-    if (rc == 0 && nb_model_rows(l->live->counts) != l->state.rows)
-        rc = nb_error_set(error, NB_CORRUPT,
-                          "the store is damaged: %" PRIu32 " features read back, %" PRIu32
-                          " were written",
-                          nb_model_rows(l->live->counts), l->state.rows);
-    return rc;
+    return rc == 0 ? check_rows(l, error) : rc;
 }
 
 /* ---- indexes --------------------------------------------------------------------------------- */
