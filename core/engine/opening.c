@@ -50,6 +50,7 @@ void nb_engine_settings_init(struct nb_engine_settings *settings)
         .superseded_seconds = (uint64_t)7 * 24 * 3600,
         .refit_units = NB_REFIT_UNITS,
         .slice_long = 6000000, /* of slices of 5 to 8 ms */
+        .quiet_after = 1000000000,
         .unused_rows = 256,
         .labels = 10000,
         .streams = 1,

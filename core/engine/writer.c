@@ -30,7 +30,6 @@ enum {
     AGED_AT_ONCE = 500,  /* documents that ageing takes out of a model in one commit */
     FREED_AFTER = 500,   /* documents; what fewer leave behind, the next ones take */
     SHORT_TAIL = 20000,  /* feature changes; a replay of so many takes a millisecond */
-    QUIET_SECONDS = 1,   /* without work, before the writer looks for something to tidy */
     PURGE_REST = 3,      /* times as long as a slice took, other work goes first */
     SLOW_SYNC = 1000000, /* nanoseconds; a disk without a cache that keeps power takes longer */
     GATHER_SHARE = 4,    /* of that time, to wait for those that the next commit should hold */
@@ -205,11 +204,18 @@ static void expect(struct nb_engine *engine, size_t answered)
     pthread_mutex_unlock(&engine->queue_lock);
 }
 
+/* The monotonic clock's time so many nanoseconds from now. */
+static struct timespec from_now(uint64_t nanoseconds)
+{
+    uint64_t then = nb_clock_monotonic() + nanoseconds;
+    return (struct timespec){.tv_sec = (time_t)(then / 1000000000u),
+                             .tv_nsec = (long)(then % 1000000000u)};
+}
+
 /* Goes on with refits and calibrations while nothing waits, with the queue's lock held. If there
  * is nothing but refits that rest, it waits for work until they may go on. */
 static void fit_some(struct nb_engine *engine)
 {
-    struct timespec until;
     pthread_mutex_unlock(&engine->queue_lock);
     bool some = nb_refits_some(engine, false) || nb_refits_calibrate(engine);
     bool rests = !some && nb_refits_rest(engine);
@@ -218,10 +224,7 @@ static void fit_some(struct nb_engine *engine)
     pthread_mutex_lock(&engine->queue_lock);
     if (!rests || engine->first != NULL || engine->closing)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)NB_REFIT_REST;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = from_now(NB_REFIT_REST);
     (void)pthread_cond_clockwait(&engine->queue_filled, &engine->queue_lock, CLOCK_MONOTONIC,
                                  &until);
 }
@@ -231,11 +234,7 @@ static void fit_some(struct nb_engine *engine)
 static void wait_for_work(struct nb_engine *engine)
 {
     bool failed = nb_transaction_health(engine, NULL) != 0;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += failed ? (long)RECOVER_EVERY : 0;
-    until.tv_sec += failed ? until.tv_nsec / 1000000000 : QUIET_SECONDS;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = from_now(failed ? RECOVER_EVERY : engine->settings.quiet_after);
     bool quiet = engine->trim || engine->remember;
     if (!quiet && !failed && atomic_exchange(&engine->refits, false)) {
         fit_some(engine);
@@ -360,8 +359,7 @@ static void *writer_main(void *argument)
         }
         /* Also without quiet moments: cold models must leave memory, and data of deleted models the
          * store. */
-        if (is_over(engine) ||
-            nb_clock_monotonic() - trimmed > (uint64_t)QUIET_SECONDS * 1000000000u) {
+        if (is_over(engine) || nb_clock_monotonic() - trimmed > engine->settings.quiet_after) {
             nb_trim_memory(engine, save_model);
             (void)nb_ageing_some(engine, AGED_AT_ONCE);
             age_disk(engine);

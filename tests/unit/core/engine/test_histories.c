@@ -587,6 +587,7 @@ static void begin(struct history *h, uint64_t seed)
     static const uint64_t groups[] = {1, 3, 1024};
     static const uint64_t journals[] = {4096, NB_STORE_JOURNAL_BYTES, 0};
     static const uint32_t labels[] = {3, 6, 10000};
+    static const uint64_t quiet[] = {100000, 1000000000}; /* after most steps, or hardly ever */
     static const uint64_t units[] = {4000, 30000, NB_REFIT_UNITS}; /* many slices, some, one */
     *h = (struct history){.random = seed};
     snprintf(h->root, sizeof h->root, "%s/bayesd-test-XXXXXX",
@@ -598,7 +599,8 @@ static void begin(struct history *h, uint64_t seed)
     nb_engine_settings_init(&h->settings);
     h->settings.replay_features = replays[below(h, 4)];
     h->settings.group_documents = groups[below(h, 3)];
-    h->settings.journal = journals[seed % 3]; /* draws nothing: seeds stay what they were */
+    h->settings.journal = journals[seed % 3]; /* draw nothing: seeds stay what they were */
+    h->settings.quiet_after = quiet[seed / 3 % 2];
     h->settings.refit_units = units[below(h, 3)];
     h->settings.unused_rows = (uint32_t)below(h, 3) * 20; /* features are dropped and rows reused */
     h->settings.labels = labels[below(h, 3)];
