@@ -14,10 +14,10 @@
 #include "core/dump/dump.h"
 #include "core/dump/sending.h"
 #include "core/dump/staged.h"
-#include "core/engine/importing.h"
 #include "core/live/live.h"
 #include "core/store/change.h"
 #include "core/store/ledger.h"
+#include "core/upkeep/importing.h"
 #include "core/weights/slots.h"
 
 struct nb_import {

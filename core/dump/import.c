@@ -12,13 +12,13 @@
 
 #include "core/dump/entries.h"
 #include "core/dump/place.h"
-#include "core/engine/purge.h"
 #include "core/engine/writer.h"
 #include "core/live/checkpoint.h"
 #include "core/live/records.h"
 #include "core/live/relay.h"
 #include "core/live/transaction.h"
 #include "core/registry/registry.h"
+#include "core/upkeep/purge.h"
 
 static int write_begin(struct nb_engine *engine, struct nb_view *view, void *argument,
                        struct nb_error *error)

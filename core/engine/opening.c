@@ -13,7 +13,6 @@
 
 #include "core/base/clock.h"
 #include "core/base/pack.h"
-#include "core/engine/ageing.h"
 #include "core/engine/unjoined.h"
 #include "core/engine/writer.h"
 #include "core/live/checkpoint.h"
@@ -27,6 +26,7 @@
 #include "core/store/ledger.h"
 #include "core/submit/foresee.h"
 #include "core/unlabelled/worker.h"
+#include "core/upkeep/ageing.h"
 
 enum {
     SAVE_NANOSECONDS =

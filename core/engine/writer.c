@@ -3,165 +3,30 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "core/base/clock.h"
-#include "core/engine/ageing.h"
-#include "core/engine/commit.h"
+#include "core/commit/commit.h"
 #include "core/engine/engine.h"
 #include "core/engine/number.h"
-#include "core/engine/purge.h"
-#include "core/engine/refits.h"
-#include "core/engine/unused.h"
-#include "core/live/checkpoint.h"
 #include "core/live/refit.h"
 #include "core/live/relay.h"
 #include "core/live/standing.h"
 #include "core/live/transaction.h"
 #include "core/recalibrate/recalibrate.h"
-#include "core/registry/registry.h"
-#include "core/registry/trim.h"
 #include "core/remember/remember.h"
 #include "core/submit/batch.h"
+#include "core/upkeep/ageing.h"
+#include "core/upkeep/refits.h"
+#include "core/upkeep/unused.h"
+#include "core/upkeep/upkeep.h"
 
 enum {
-    AGED_AT_ONCE = 500,  /* documents that ageing takes out of a model in one commit */
-    FREED_AFTER = 500,   /* documents; what fewer leave behind, the next ones take */
-    SHORT_TAIL = 20000,  /* feature changes; a replay of so many takes a millisecond */
-    PURGE_REST = 3,      /* times as long as a slice took, other work goes first */
     SLOW_SYNC = 1000000, /* nanoseconds; a disk without a cache that keeps power takes longer */
     GATHER_SHARE = 4,    /* of that time, to wait for those that the next commit should hold */
 };
 static const uint64_t RECOVER_EVERY = 100000000; /* nanoseconds, while the store has failed */
-
-/* ---- quiet moments --------------------------------------------------------------------------- */
-
-static bool work_waits(struct nb_engine *engine)
-{
-    pthread_mutex_lock(&engine->queue_lock);
-    bool waits = engine->first != NULL || engine->closing;
-    pthread_mutex_unlock(&engine->queue_lock);
-    return waits;
-}
-
-/* One slice, unless there is nothing or the last one was a short time ago. */
-static void purge_some(struct nb_engine *engine, uint64_t *not_before)
-{
-    uint64_t start = nb_clock_monotonic();
-    if (!engine->purge || start < *not_before)
-        return;
-    (void)nb_purge_slice(engine); /* what fails is tried again */
-    uint64_t end = nb_clock_monotonic();
-    *not_before = end + (end - start) * PURGE_REST;
-}
-
-/* Before a model leaves the memory. One with a short tail is not worth a commit: its next load
- * replays it. */
-static int save_model(struct nb_engine *engine, struct nb_live *live)
-{
-    if (atomic_load(&live->removed) || atomic_load(&live->is_damaged) ||
-        atomic_load(&live->tail) < SHORT_TAIL)
-        return 0;
-    return nb_checkpoint_all(engine, live, NULL, NULL);
-}
-
-/* Saves a model of the list, and drops what it has of features that no document has. Returns
- * whether the list goes on. */
-static bool save_one(struct nb_engine *engine, struct nb_live *live,
-                     bool (*stop)(struct nb_engine *engine))
-{
-    uint64_t before = atomic_load(&live->tail);
-    if (nb_registry_load(engine, live, NULL) != 0) {
-        nb_checkpoint_forget(engine, live);
-        return true;
-    }
-    nb_unused_begin(engine, live, 1);
-    if (nb_checkpoint_all(engine, live, stop, NULL) != 0)
-        return false;
-    while (!stop(engine) && nb_unused_step(engine))
-        ;
-    /* No progress: the store takes no changes. */
-    return atomic_load(&live->tail) < before || stop(engine);
-}
-
-/* Saves models that a start would replay, oldest first, until `stop`. A model that is not in
- * memory is as a crash left it in the store: it is loaded, saved, and leaves the memory again, or
- * all models that were taught before a crash would be in memory at once. */
-static void save_unsaved(struct nb_engine *engine, bool (*stop)(struct nb_engine *engine))
-{
-    bool goes_on = true;
-    while (engine->unsaved != NULL && goes_on && !stop(engine)) {
-        struct nb_live *live = engine->unsaved;
-        bool was_loaded = atomic_load(&live->loaded);
-        atomic_fetch_add(&live->references, 1);
-        goes_on = save_one(engine, live, stop);
-        /* One that had to stop stays for the next quiet moment: it need not be loaded again. */
-        if (!was_loaded && !live->is_unsaved)
-            (void)nb_trim_model(engine, live);
-        nb_registry_release(engine, &live);
-    }
-}
-
-static bool is_closing(struct nb_engine *engine)
-{
-    pthread_mutex_lock(&engine->queue_lock);
-    bool closing = engine->closing;
-    pthread_mutex_unlock(&engine->queue_lock);
-    return closing;
-}
-
-/* How much documents that were taken out have used is only seen when all models are saved. Until
- * then no more are taken out for the disk. */
-static void age_disk(struct nb_engine *engine)
-{
-    if (nb_ageing_disk(engine))
-        save_unsaved(engine, is_closing);
-}
-
-/* Whether the models in memory are over the setting. */
-static bool is_over(const struct nb_engine *engine)
-{
-    uint64_t most = engine->settings.memory;
-    return most != 0 && atomic_load(&engine->memory) > most;
-}
-
-/* Bodies, bags and texts of features of batches lie in small pieces, between what stays, so freeing
- * them gives little back: after 6,000 mails in batches of 500 it was twice what the model takes. */
-static void give_memory_back(struct nb_engine *engine)
-{
-    if (engine->freed_after < FREED_AFTER)
-        return;
-    engine->freed_after = 0;
-    (void)malloc_trim(0); /* says whether there was any */
-}
-
-static void tidy(struct nb_engine *engine)
-{
-    (void)nb_remember_flush(engine, false, NULL); /* what fails is tried again */
-    while (!work_waits(engine) && nb_ageing_some(engine, AGED_AT_ONCE))
-        ;
-    if (!work_waits(engine))
-        age_disk(engine);
-    while (!work_waits(engine) && nb_refits_some(engine, true))
-        ;
-    while (engine->purge && !work_waits(engine))
-        if (nb_purge_slice(engine) != 0)
-            break;
-    while (!work_waits(engine) && nb_refits_calibrate(engine))
-        ;
-    save_unsaved(engine, work_waits);
-    while (!work_waits(engine) && nb_unused_step(engine))
-        ;
-    /* What could not be dropped now would keep its model in memory. */
-    if (!work_waits(engine))
-        nb_unused_end(engine);
-    if (!work_waits(engine))
-        nb_trim_memory(engine, save_model);
-    if (!work_waits(engine))
-        give_memory_back(engine);
-}
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
@@ -253,9 +118,9 @@ static void wait_for_work(struct nb_engine *engine)
     else if (remember)
         (void)nb_remember_flush(engine, true, NULL);
     else if (trim)
-        nb_trim_memory(engine, save_model);
+        nb_upkeep_trim(engine);
     else
-        tidy(engine);
+        nb_upkeep_quiet(engine);
     pthread_mutex_lock(&engine->queue_lock);
 }
 
@@ -303,16 +168,6 @@ static void run_task(struct nb_engine *engine, struct nb_job *job)
     pthread_mutex_unlock(&engine->queue_lock);
 }
 
-/* Features that no document has, while there is other work. */
-static void drop_some(struct nb_engine *engine, const struct nb_group *group)
-{
-    for (size_t i = 0; i < group->model_count; i++) {
-        struct nb_live *live = group->models[i].live;
-        nb_unused_begin(engine, live, nb_unused_allowed(engine, live));
-    }
-    (void)nb_unused_step(engine);
-}
-
 /* Batches up to the next task make groups of bounded size, each one commit. */
 static struct nb_job *run_batches(struct nb_engine *engine, struct nb_job *jobs)
 {
@@ -327,7 +182,7 @@ static struct nb_job *run_batches(struct nb_engine *engine, struct nb_job *jobs)
     nb_ageing_join(engine, &group);
     nb_group_commit(&group);
     nb_ageing_end(engine);
-    drop_some(engine, &group);
+    nb_upkeep_drop_some(engine, &group);
     for (size_t i = 0; i < group.model_count; i++)
         if (nb_refits_calibrate_model(engine, group.models[i].live))
             atomic_store(&engine->refits, true);
@@ -345,8 +200,7 @@ static void *writer_main(void *argument)
 {
     struct nb_engine *engine = argument;
     struct nb_job *jobs;
-    uint64_t trimmed = nb_clock_monotonic();
-    uint64_t purge_not_before = 0;
+    struct nb_upkeep_times times = {.trimmed = nb_clock_monotonic()};
     while ((jobs = take_all(engine)) != NULL) {
         while (jobs != NULL) {
             if (jobs->task == NULL) {
@@ -357,16 +211,7 @@ static void *writer_main(void *argument)
             run_task(engine, jobs);
             jobs = next;
         }
-        /* Also without quiet moments: cold models must leave memory, and data of deleted models the
-         * store. */
-        if (is_over(engine) || nb_clock_monotonic() - trimmed > engine->settings.quiet_after) {
-            nb_trim_memory(engine, save_model);
-            (void)nb_ageing_some(engine, AGED_AT_ONCE);
-            age_disk(engine);
-            trimmed = nb_clock_monotonic();
-        }
-        (void)nb_remember_flush(engine, false, NULL);
-        purge_some(engine, &purge_not_before);
+        nb_upkeep_busy(engine, &times);
     }
     (void)nb_remember_flush(engine, true, NULL); /* nobody was told that it would be durable */
     nb_unused_end(engine);

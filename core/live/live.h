@@ -120,7 +120,7 @@ struct nb_live {
     uint64_t aged_to;                /* the writer's: no entry below it is living */
     uint64_t aged_at;                /* the writer's: when to look for old documents again */
     uint64_t history_at;             /* the same for old verdicts (core/remember/remember.h) */
-    /* The writer's, during a pass that drops rows (core/engine/unused.h): a bit for each of the
+    /* The writer's, during a pass that drops rows (core/upkeep/unused.h): a bit for each of the
      * first `unused_rows` rows, set if the row had no counts when the pass began and was not
      * changed since.
      */

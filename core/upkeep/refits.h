@@ -3,8 +3,8 @@
  * Refits while the writer has nothing else to do: REFIT entries, one slice each; and calibrations
  * of models by the book. On the writer's thread.
  */
-#ifndef NB_CORE_ENGINE_REFITS_H
-#define NB_CORE_ENGINE_REFITS_H
+#ifndef NB_CORE_UPKEEP_REFITS_H
+#define NB_CORE_UPKEEP_REFITS_H
 
 #include "core/live/state.h"
 

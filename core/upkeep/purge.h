@@ -3,8 +3,8 @@
  * Data of models that are gone: deleted ones, and imports that were not finished. They are listed
  * among the orphans and deleted in bounded slices. On the writer's thread.
  */
-#ifndef NB_CORE_ENGINE_PURGE_H
-#define NB_CORE_ENGINE_PURGE_H
+#ifndef NB_CORE_UPKEEP_PURGE_H
+#define NB_CORE_UPKEEP_PURGE_H
 
 #include "core/live/state.h"
 

@@ -7,8 +7,8 @@
  * its receipt goes out only after the commit. If that fails, everything is taken back exactly (the
  * counts are integers, the weights keep an undo list), and each receipt says why.
  */
-#ifndef NB_CORE_ENGINE_COMMIT_H
-#define NB_CORE_ENGINE_COMMIT_H
+#ifndef NB_CORE_COMMIT_COMMIT_H
+#define NB_CORE_COMMIT_COMMIT_H
 
 #include "core/stage/group.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/engine/refits.h"
+#include "core/upkeep/refits.h"
 
 #include <assert.h>
 
-#include "core/engine/commit.h"
+#include "core/commit/commit.h"
 #include "core/live/refit.h"
 #include "core/live/relay.h"
 #include "core/live/transaction.h"

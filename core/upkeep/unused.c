@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/engine/unused.h"
+#include "core/upkeep/unused.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
  *
  * On the writer's thread.
  */
-#ifndef NB_CORE_ENGINE_AGEING_H
-#define NB_CORE_ENGINE_AGEING_H
+#ifndef NB_CORE_UPKEEP_AGEING_H
+#define NB_CORE_UPKEEP_AGEING_H
 
 #include "core/stage/group.h"
 

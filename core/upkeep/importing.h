@@ -3,8 +3,8 @@
  * The imports under way. The data of an import are listed among the orphans; while it is under way
  * they must not be deleted. On the writer's thread.
  */
-#ifndef NB_CORE_ENGINE_IMPORTING_H
-#define NB_CORE_ENGINE_IMPORTING_H
+#ifndef NB_CORE_UPKEEP_IMPORTING_H
+#define NB_CORE_UPKEEP_IMPORTING_H
 
 #include "core/live/state.h"
 

@@ -20,8 +20,8 @@
  *
  * One pass at a time, on the writer's thread, between commits.
  */
-#ifndef NB_CORE_ENGINE_UNUSED_H
-#define NB_CORE_ENGINE_UNUSED_H
+#ifndef NB_CORE_UPKEEP_UNUSED_H
+#define NB_CORE_UPKEEP_UNUSED_H
 
 #include "core/live/state.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/engine/purge.h"
+#include "core/upkeep/purge.h"
 
 #include <assert.h>
 
 #include "core/base/clock.h"
-#include "core/engine/importing.h"
 #include "core/live/transaction.h"
 #include "core/store/ledger.h"
+#include "core/upkeep/importing.h"
 
 enum { PURGE_ENTRIES = 2000 }; /* deleted per transaction */
 

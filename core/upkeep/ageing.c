@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/engine/ageing.h"
+#include "core/upkeep/ageing.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/array.h"
 #include "core/base/clock.h"
-#include "core/engine/commit.h"
-#include "core/engine/unused.h"
+#include "core/commit/commit.h"
 #include "core/live/load.h"
 #include "core/live/relay.h"
 #include "core/live/transaction.h"
 #include "core/registry/registry.h"
 #include "core/remember/remember.h"
 #include "core/submit/batch.h"
+#include "core/upkeep/unused.h"
 
 enum {
     YOUNG_IN_A_ROW = 1000, /* documents that are young, before no older one is looked for: times

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/engine/commit.h"
+#include "core/commit/commit.h"
 
 #include <assert.h>
 #include <stdio.h>
