@@ -101,15 +101,15 @@ static struct node *load(_Atomic(struct node *) *link)
     return atomic_load_explicit(link, memory_order_acquire);
 }
 
-/* Finds the last links before the place, on each level if `links` is given, and returns the node
- * whose `next` they are at the lowest level; NULL: the place is the first. */
+/* Finds the first node at or behind the place, and where they are asked for the last one before it
+ * (NULL: there is none), and the last links before it on each level. The node is the one that was
+ * compared: one that the writer puts before it meanwhile must not be taken for it. */
 static struct node *search(struct nb_recent *recent, unsigned table, struct nb_string key,
-                           uint64_t number, _Atomic(struct node *) **links)
+                           uint64_t number, struct node **before, _Atomic(struct node *) **links)
 {
     _Atomic(struct node *) *from = recent->first;
-    struct node *at = NULL;
+    struct node *at = NULL, *next = NULL;
     for (int level = LEVELS - 1; level >= 0; level--) {
-        struct node *next;
         while ((next = load(&from[level])) != NULL && compare(next, table, key, number) < 0) {
             at = next;
             from = next->next;
@@ -117,12 +117,9 @@ static struct node *search(struct nb_recent *recent, unsigned table, struct nb_s
         if (links != NULL)
             links[level] = &from[level];
     }
-    return at;
-}
-
-static struct node *next_of(struct nb_recent *recent, struct node *node)
-{
-    return load(node == NULL ? &recent->first[0] : &node->next[0]);
+    if (before != NULL)
+        *before = at;
+    return next;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -143,8 +140,7 @@ static const struct nb_recent_change *visible_from(struct node *node, uint64_t l
 const struct nb_recent_change *nb_recent_from(struct nb_recent *recent, uint64_t last,
                                               unsigned table, struct nb_string from)
 {
-    return visible_from(next_of(recent, search(recent, table, from, UINT64_MAX, NULL)), last,
-                        table);
+    return visible_from(search(recent, table, from, UINT64_MAX, NULL, NULL), last, table);
 }
 
 const struct nb_recent_change *nb_recent_after(uint64_t last, const struct nb_recent_change *change)
@@ -160,7 +156,7 @@ const struct nb_recent_change *nb_recent_find(struct nb_recent *recent, uint64_t
                                               unsigned table, struct nb_string key)
 {
     const struct nb_recent_change wanted = {.key = key, .table = table};
-    struct node *node = next_of(recent, search(recent, table, key, last, NULL));
+    struct node *node = search(recent, table, key, last, NULL, NULL);
     while (node != NULL && is_same_key(&node->change, &wanted) && !is_visible(node, last))
         node = load(&node->next[0]);
     return node != NULL && is_same_key(&node->change, &wanted) ? &node->change : NULL;
@@ -170,12 +166,12 @@ const struct nb_recent_change *nb_recent_before(struct nb_recent *recent, uint64
                                                 unsigned table, struct nb_string key)
 {
     const struct nb_recent_change *found = NULL;
-    struct node *node = key.length == 0 ? search(recent, table + 1, key, UINT64_MAX, NULL)
-                                        : search(recent, table, key, UINT64_MAX, NULL);
+    struct node *node;
+    (void)search(recent, key.length == 0 ? table + 1 : table, key, UINT64_MAX, &node, NULL);
     while (node != NULL && node->change.table == table && found == NULL) {
         found = nb_recent_find(recent, last, table, node->change.key);
         if (found == NULL)
-            node = search(recent, table, node->change.key, UINT64_MAX, NULL);
+            (void)search(recent, table, node->change.key, UINT64_MAX, &node, NULL);
     }
     return found;
 }
@@ -242,7 +238,7 @@ int nb_recent_add(struct nb_recent *recent, const struct nb_recent_change *chang
     struct node *node = new_node(recent, levels, change);
     if (node == NULL)
         return NB_NO_MEMORY;
-    (void)search(recent, change->table, change->key, node->number, links);
+    (void)search(recent, change->table, change->key, node->number, NULL, links);
     for (int i = 0; i < levels; i++)
         atomic_init(&node->next[i], atomic_load_explicit(links[i], memory_order_relaxed));
     for (int i = 0; i < levels; i++)
