@@ -7,23 +7,30 @@
 
 enum { GATE_SECONDS = 2 }; /* a snapshot waits for the writer */
 
-/* The changes come first: what LMDB gets after that it has in a later transaction, which has all of
- * them. */
+/* The changes and LMDB's transaction are of one state: both are taken under the lock, which the
+ * writer takes before each commit of LMDB (nb_snapshots_pass). */
 static int begin(struct nb_store *store, struct nb_view *view)
 {
     MDB_txn *transaction;
+    struct nb_recent *recent = NULL;
     pthread_mutex_lock(&store->recent_lock);
     uint64_t base = store->recent_base, last = store->recent_last;
-    struct nb_recent *recent = last == 0 ? NULL : nb_recent_ref(store->recent);
-    pthread_mutex_unlock(&store->recent_lock);
     int rc = store->environment == NULL
                  ? MDB_PANIC
                  : mdb_txn_begin(store->environment, NULL, MDB_RDONLY, &transaction);
-    if (rc != 0 || mdb_txn_id(transaction) != base)
-        nb_recent_unref(&recent);
+    /* Of a commit that has ended in LMDB only: that has all changes. */
+    if (rc == 0 && last != 0 && mdb_txn_id(transaction) == base)
+        recent = nb_recent_ref(store->recent);
+    pthread_mutex_unlock(&store->recent_lock);
     if (rc == 0)
         *view = (struct nb_view){transaction, store, recent, last};
     return rc;
+}
+
+void nb_snapshots_pass(struct nb_store *store)
+{
+    pthread_mutex_lock(&store->recent_lock);
+    pthread_mutex_unlock(&store->recent_lock);
 }
 
 int nb_store_snapshot(struct nb_store *store, struct nb_view *view, struct nb_error *error)

@@ -38,7 +38,8 @@ struct nb_store {
     pthread_cond_t leases_opened;        /* ... until this */
     atomic_uint_fast64_t lease_deadline; /* the earliest, nb_clock_monotonic; UINT64_MAX: none */
 
-    /* Changes that LMDB does not have yet. Readers take a reference under `recent_lock`. */
+    /* Changes that LMDB does not have yet. Readers begin, and take a reference, under
+     * `recent_lock`. */
     pthread_mutex_t recent_lock;
     struct nb_recent *recent; /* changed by the writer, under `recent_lock`; so are the next two */
     uint64_t recent_last;     /* number of the last change that is durable */
@@ -114,6 +115,15 @@ int nb_recording_commit(struct nb_store *store, bool *durable, struct nb_error *
 void nb_recording_take_back(struct nb_store *store);
 /* LMDB has everything, in its last transaction. */
 void nb_recording_done(struct nb_store *store);
+
+/* snapshot.c */
+
+/* Waits until no snapshot is just beginning. LMDB has two pages with where a state begins, for even
+ * and for odd transactions, and a reader takes the number of the last one first and then reads its
+ * page. If it is held up between the two, the second next commit writes that page anew: the reader
+ * has a later state than the number says, and changes of the journal would be laid over it that are
+ * older (mdb_txn_renew0 in LMDB 0.9.24). So the writer calls this before each commit of LMDB. */
+void nb_snapshots_pass(struct nb_store *store);
 
 /* transaction.c */
 

@@ -134,6 +134,7 @@ static void fail(struct nb_store *store, struct nb_error *failure)
 static int commit_to_lmdb(struct nb_store *store, struct nb_error *failure)
 {
     uint64_t before = store->committed;
+    nb_snapshots_pass(store);
     int rc = mdb_txn_commit(store->transaction);
     store->grow = rc == MDB_MAP_FULL;
     if (rc == 0) {
