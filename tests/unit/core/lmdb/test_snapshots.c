@@ -15,7 +15,7 @@
 #ifdef __SANITIZE_THREAD__
 enum { COMMITS = 500 };
 #else
-enum { COMMITS = 4000 };
+enum { COMMITS = 3000 };
 #endif
 
 enum { READERS = 3, MAP = 1 << 20, LARGE = 1 << 20, KEPT = 40 };
@@ -121,7 +121,7 @@ int main(void)
     Suite *suite = suite_create("snapshots");
     TCase *t = tcase_create("snapshots");
     suite_add_tcase(suite, t);
-    tcase_set_timeout(t, 120);
+    tcase_set_timeout(t, 300);
     tcase_add_test(t, all_of_it_is_of_one_commit);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
