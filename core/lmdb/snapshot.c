@@ -18,7 +18,7 @@ static int begin(struct nb_store *store, struct nb_view *view)
     int rc = store->environment == NULL
                  ? MDB_PANIC
                  : mdb_txn_begin(store->environment, NULL, MDB_RDONLY, &transaction);
-    /* Of a commit that has ended in LMDB only: that has all changes. */
+    /* A later transaction has all changes: it was committed, and the writer is about to say so. */
     if (rc == 0 && last != 0 && mdb_txn_id(transaction) == base)
         recent = nb_recent_ref(store->recent);
     pthread_mutex_unlock(&store->recent_lock);

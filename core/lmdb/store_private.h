@@ -118,11 +118,11 @@ void nb_recording_done(struct nb_store *store);
 
 /* snapshot.c */
 
-/* Waits until no snapshot is just beginning. LMDB has two pages with where a state begins, for even
- * and for odd transactions, and a reader takes the number of the last one first and then reads its
- * page. If it is held up between the two, the second next commit writes that page anew: the reader
- * has a later state than the number says, and changes of the journal would be laid over it that are
- * older (mdb_txn_renew0 in LMDB 0.9.24). So the writer calls this before each commit of LMDB. */
+/* Waits until no snapshot is just beginning. The writer calls it before each commit of LMDB, which
+ * has two meta pages, for even and for odd transactions. A reader takes the number of the last
+ * transaction first, and then reads its page (mdb_txn_renew0 in LMDB 0.9.24). If it is held up
+ * between the two, the second commit from then writes that page anew: the reader sees a later state
+ * than its number says, and older changes of the journal would be laid over it. */
 void nb_snapshots_pass(struct nb_store *store);
 
 /* transaction.c */
