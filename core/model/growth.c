@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/base/prefetch.h"
 #include "core/model/wides.h"
 
 enum { AHEAD = 32 }; /* rows whose buckets are under way */
@@ -27,8 +26,7 @@ void nb_index_put_rows(struct nb_index *index, unsigned char *const *table, uint
 {
     for (uint64_t i = start; i < (uint64_t)end + AHEAD; i++) {
         if (i < end)
-            nb_prefetch_to_write(
-                &index->buckets[nb_index_home(index, nb_row_at(table, (uint32_t)i)->id)]);
+            nb_index_ask(index, nb_row_at(table, (uint32_t)i)->id);
         if (i < (uint64_t)start + AHEAD)
             continue;
         uint32_t row = (uint32_t)i - AHEAD;

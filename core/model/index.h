@@ -28,6 +28,8 @@
 #define NB_BUCKET_SSE2 0
 #endif
 
+#include "core/base/prefetch.h"
+
 enum { NB_BUCKET_PLACES = 16 }; /* that for row numbers begin at 1 */
 
 struct nb_bucket {
@@ -142,6 +144,28 @@ static inline bool nb_bucket_is_passed(const struct nb_bucket *b, uint32_t tag)
 {
     uint32_t passed = atomic_load_explicit(&b->places[0], memory_order_acquire);
     return (passed >> nb_passed_shift(tag) & NB_PASSED_MOST) != 0;
+}
+
+/* ---- rows that are put in soon ----------------------------------------------------------------
+ *
+ * A bucket that nobody has asked for is waited for as long as ten rows take. So a row has its turn
+ * in three stages: its bucket is asked for; when that has come, the one where the row goes on if it
+ * is full; then the row is put in.
+ */
+NB_PREFETCHING void nb_index_ask(const struct nb_index *index, uint64_t id)
+{
+    nb_prefetch_to_write(&index->buckets[nb_index_home(index, id)]);
+}
+
+/* Places are taken from below: where the last one is taken, mostly all are. Which buckets are full
+ * cannot be foreseen, so one that is not is asked for again. */
+NB_PREFETCHING void nb_index_look(const struct nb_index *index, uint64_t id)
+{
+    uint64_t where = nb_index_where(index, id), home = where >> 32;
+    uint64_t further = nb_index_further(index, home, nb_index_tag(index, where), 0);
+    const _Atomic uint32_t *last = &index->buckets[home].places[NB_BUCKET_PLACES - 1];
+    bool is_full = atomic_load_explicit(last, memory_order_relaxed) != 0;
+    nb_prefetch_to_write(&index->buckets[is_full ? further : home]);
 }
 
 #endif

@@ -82,8 +82,11 @@ int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row);
  * first, so that the rows that one document brings lie together; those of short runs wait for their
  * neighbours until they are a third of all rows. */
 int nb_model_add_row(struct nb_model *model, uint64_t id, uint32_t *row);
-/* Asks for the memory that a row for the id will be noted in, some rows ahead. */
+/* Ask for the memory that a row for the id will be noted in: so many rows ahead, and once more when
+ * that has come, because the row may have to go on from there. */
+enum { NB_MODEL_EXPECTED = 32, NB_MODEL_EXPECTED_AGAIN = NB_MODEL_EXPECTED / 2 };
 void nb_model_expect(const struct nb_model *model, uint64_t id);
+void nb_model_expect_again(const struct nb_model *model, uint64_t id);
 /* Drops a row without counts: its feature is found no more. Returns 0 or NB_NO_MEMORY. */
 int nb_model_drop_row(struct nb_model *model, uint32_t row);
 /* Gives the row that was dropped last its id again, and sets *row. */

@@ -159,7 +159,12 @@ int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row)
 
 void nb_model_expect(const struct nb_model *model, uint64_t id)
 {
-    nb_prefetch_to_write(&model->index.buckets[nb_index_home(&model->index, id)]);
+    nb_index_ask(&model->index, id);
+}
+
+void nb_model_expect_again(const struct nb_model *model, uint64_t id)
+{
+    nb_index_look(&model->index, id);
 }
 
 int nb_model_append_dropped(struct nb_model *model)

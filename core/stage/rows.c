@@ -190,19 +190,32 @@ static int take_found(struct nb_stage *s, size_t *fresh)
     return 0;
 }
 
+/* Asks for where rows are noted that are given soon, when it is the turn of the `nth` to be asked
+ * for; there are `count`. */
+static void expect_rows(const struct nb_stage *s, size_t count, size_t nth)
+{
+    const struct nb_pending *others = s->change->others;
+    const uint32_t *places = new_places(s);
+    size_t again = nth - (NB_MODEL_EXPECTED - NB_MODEL_EXPECTED_AGAIN); /* or a very large number */
+    if (nth < count)
+        nb_model_expect(s->live->counts, others[places[nth]].id);
+    if (again < count)
+        nb_model_expect_again(s->live->counts, others[places[again]].id);
+}
+
 /* The others, `count` of them, get rows: mostly behind all that there were, and so in order. */
 static int take_new(struct nb_stage *s, size_t count)
 {
-    enum { AHEAD = 16 };
     const struct nb_pending *others = s->change->others;
     const uint32_t *places = new_places(s);
     struct nb_staging *m = s->memory;
     uint32_t row = 0;
     if (nb_array_reserve(&m->fresh, &m->new_room, m->new_count + count, sizeof *m->fresh) != 0)
         return NB_NO_MEMORY;
+    for (size_t nth = 0; nth < NB_MODEL_EXPECTED; nth++)
+        expect_rows(s, count, nth);
     for (size_t k = 0; k < count; k++) {
-        if (k + AHEAD < count)
-            nb_model_expect(s->live->counts, others[places[k + AHEAD]].id);
+        expect_rows(s, count, k + NB_MODEL_EXPECTED);
         int rc = new_row(s, places[k], &row);
         if (rc != 0 || s->refused)
             return rc;
