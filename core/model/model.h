@@ -147,10 +147,6 @@ void nb_model_find_cells(const struct nb_model *model, const struct nb_feature *
 /* The same of rows that are known. */
 void nb_model_read_cells(const struct nb_model *model, const uint32_t *rows, size_t size,
                          uint64_t *cells);
-/* As nb_model_find_all, where rows[i] is the row that the feature had before, or NB_NO_ROW: it is
- * looked up only if it has another one now, or had none. */
-void nb_model_find_again(const struct nb_model *model, const struct nb_feature *features,
-                         size_t size, uint32_t *rows);
 /* How many rows have lost their features so far, because they were dropped or taken back: where it
  * is the same as when a row was found, the row is still that of its feature. */
 uint64_t nb_model_lost_rows(const struct nb_model *model);

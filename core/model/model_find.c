@@ -313,30 +313,3 @@ void nb_model_read_cells(const struct nb_model *model, const uint32_t *rows, siz
     for (size_t i = 0; i < size; i++)
         cells[i] = nb_model_row_or_none(model, rows[i]).cells;
 }
-
-/* ---- those that have moved ------------------------------------------------------------------- */
-
-/* Looks up, in one call, the feature at `start` and those after it that had no row. Returns the
- * index of the next. */
-static size_t find_run(const struct nb_model *model, const struct nb_feature *features, size_t size,
-                       size_t start, uint32_t *rows)
-{
-    size_t end = start + 1;
-    while (end < size && rows[end] == NB_NO_ROW)
-        end++;
-    nb_model_find_all(model, features + start, end - start, rows + start);
-    return end;
-}
-
-void nb_model_find_again(const struct nb_model *model, const struct nb_feature *features,
-                         size_t size, uint32_t *rows)
-{
-    uint32_t count = nb_model_rows(model);
-    unsigned char *const *table = model->rows.table;
-    for (size_t i = 0; i < size;) {
-        if (rows[i] < count && nb_row_at(table, rows[i])->id == features[i].id)
-            i++;
-        else
-            i = find_run(model, features, size, i, rows);
-    }
-}

@@ -45,13 +45,15 @@ struct nb_submitted {
     struct nb_buffer label;
     struct nb_buffer source;
     uint32_t fields; /* tokenizer fields that the bag was made with */
-    /* The bag: features that documents had, and that have rows therefore, ascending, with their
-     * ids; and the others, in order of appearance, with their texts. The rows are right as long as
-     * the model has lost so many rows (nb_model_lost_rows). Their memory has room for all rows of
-     * the document: the writer makes it that of `delta`, and then `known` is NULL. */
+    /* The bag: features that documents had, and that have rows therefore, ascending; and the
+     * others, in order of appearance, with their texts. The rows are right as long as the model has
+     * lost so many rows (nb_model_lost_rows), or the sum of nb_known_share is what it was. Their
+     * memory has room for all rows of the document: the writer makes it that of `delta`, and then
+     * `known` is NULL. */
     struct nb_row_count *known; /* owned */
-    uint64_t *known_ids;        /* owned */
+    uint64_t *known_ids;        /* owned; where nodes share their changes, else NULL */
     size_t known_count;
+    uint64_t known_sum;
     struct nb_bag_beginning known_bag; /* as the bag begins, if no row is lost */
     uint64_t lost_rows;
     uint64_t names;            /* nb_model_named_rows before that time */
@@ -75,7 +77,7 @@ struct nb_submitted {
 struct nb_bag_rows {
     uint32_t *rows; /* owned, as the others; each has `room` */
     bool *unused;
-    struct nb_row_count *order, *spare;
+    struct nb_row_count *spare, *scratch;
     size_t room;
     struct nb_buffer bag; /* scratch for its stored form */
 };
@@ -139,6 +141,13 @@ static inline struct nb_string nb_submitted_text(const struct nb_submitted *chan
     size_t end =
         i + 1 < change->other_count ? change->others[i + 1].text_offset : change->texts.length;
     return (struct nb_string){change->texts.bytes + from, end - from};
+}
+
+/* What a feature with a row adds to nb_submitted.known_sum: ids are hashes under a secret key, so
+ * other features, or the same with their counts exchanged, do not have the same sum. */
+static inline uint64_t nb_known_share(uint64_t id, uint32_t count)
+{
+    return id * (2 * (uint64_t)count + 1);
 }
 
 /* How many features the document of a change has. */

@@ -3,14 +3,13 @@
 
 #include "core/store/twins.h"
 
-static void sign(const struct nb_submitted *submitted, struct nb_signature *signature)
+static void sign(const struct nb_stage *s, struct nb_signature *signature)
 {
+    const struct nb_rows *rows = &s->change->delta.add;
     struct nb_signature_maker maker;
     nb_signature_begin(&maker);
-    for (size_t i = 0; i < submitted->known_count; i++)
-        nb_signature_add(&maker, submitted->known_ids[i]);
-    for (size_t i = 0; i < submitted->other_count; i++)
-        nb_signature_add(&maker, submitted->others[i].id);
+    for (size_t i = 0; i < rows->size; i++)
+        nb_signature_add(&maker, nb_model_row_id(s->live->counts, rows->counts[i].row));
     nb_signature_end(&maker, signature);
 }
 
@@ -45,7 +44,7 @@ int nb_stage_check_twins(struct nb_stage *s, bool found, struct nb_signature *si
                          struct nb_error *error)
 {
     const struct nb_settings *settings = &s->live->published->settings;
-    sign(s->change, signature);
+    sign(s, signature);
     if (found || s->change->receipt.status != NB_LEARNED || s->new_label)
         return 0;
     struct nb_twin twin = nb_twins_find(s->live->twins, s->change->label_number, signature,

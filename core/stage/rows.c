@@ -27,28 +27,28 @@ static bool are_in_place(const struct nb_stage *s)
     return s->change->known == NULL;
 }
 
-/* Rows were lost since the document was looked up, because features were dropped or a commit
- * failed: its known features are looked up again. */
-static int find_again(struct nb_stage *s)
+/* Whether the rows that the document was looked up with are still those of its features. */
+static bool are_known(const struct nb_stage *s)
 {
-    struct nb_staging *m = s->memory;
-    struct nb_rows *rows = &s->change->delta.add;
-    size_t size = s->change->known_count;
-    if (nb_array_reserve(&m->known, &m->known_room, size, sizeof *m->known) != 0 ||
-        nb_array_reserve(&m->rows, &m->rows_room, size, sizeof *m->rows) != 0 || put_aside(s) != 0)
-        return NB_NO_MEMORY;
-    for (size_t i = 0; i < size; i++) {
-        m->known[i] = (struct nb_feature){.id = s->change->known_ids[i]};
-        m->rows[i] = s->change->known[i].row;
+    const struct nb_model *counts = s->live->counts;
+    const struct nb_row_count *known = s->change->delta.add.counts;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < s->change->known_count; i++) {
+        if (known[i].row >= nb_model_rows(counts))
+            return false;
+        sum += nb_known_share(nb_model_row_id(counts, known[i].row), known[i].count);
     }
-    nb_model_find_again(s->live->counts, m->known, size, m->rows);
-    for (size_t i = 0; i < size; i++) {
-        if (m->rows[i] == NB_NO_ROW)
-            return nb_stage_refuse(s, NB_IO, "a commit failed meanwhile: send the document again");
-        rows->counts[i].row = m->rows[i];
-    }
-    nb_rows_sort(rows);
-    return 0;
+    return sum == s->change->known_sum;
+}
+
+/* Rows were lost since the document was looked up: because features were dropped, which are never
+ * those that documents have; or because a commit failed. After that the same changes are made
+ * again, and mostly get the same rows. */
+static int check_known(struct nb_stage *s)
+{
+    return are_known(s)
+               ? 0
+               : nb_stage_refuse(s, NB_IO, "a commit failed meanwhile: send the document again");
 }
 
 /* The features that had rows when the document was looked up. A document that was recalled from the
@@ -68,7 +68,7 @@ static int take_known(struct nb_stage *s)
     if (change->known != NULL && change->known_count > 0)
         memcpy(rows->counts, change->known, change->known_count * sizeof *rows->counts);
     rows->size = change->known_count;
-    return change->lost_rows == nb_model_lost_rows(s->live->counts) ? 0 : find_again(s);
+    return change->lost_rows == nb_model_lost_rows(s->live->counts) ? 0 : check_known(s);
 }
 
 static int new_row(struct nb_stage *s, size_t place, uint32_t *row)

@@ -173,12 +173,12 @@ static int add_change(struct nb_batch *batch, struct nb_submitted *change)
 {
     if (nb_array_reserve(&batch->changes, &batch->room, batch->size + 1, sizeof *change) != 0)
         return NB_NO_MEMORY;
-    batch->memory += sizeof *change + nb_submitted_size(change) * sizeof *change->known +
-                     change->known_count * sizeof *change->known_ids +
-                     change->known_bag.bytes.capacity +
-                     change->other_count * sizeof *change->others + change->texts.capacity +
-                     change->foreseen_texts.capacity + change->id.capacity +
-                     change->label.capacity + change->source.capacity + change->released.capacity;
+    batch->memory +=
+        sizeof *change + nb_submitted_size(change) * sizeof *change->known +
+        (change->known_ids == NULL ? 0 : change->known_count) * sizeof *change->known_ids +
+        change->known_bag.bytes.capacity + change->other_count * sizeof *change->others +
+        change->texts.capacity + change->foreseen_texts.capacity + change->id.capacity +
+        change->label.capacity + change->source.capacity + change->released.capacity;
     batch->changes[batch->size++] = *change;
     return 0;
 }

@@ -22,7 +22,7 @@ void nb_bag_rows_deinit(struct nb_bag_rows *rows)
 {
     free(rows->rows);
     free(rows->unused);
-    free(rows->order);
+    free(rows->scratch);
     free(rows->spare);
     nb_buffer_deinit(&rows->bag);
     *rows = (struct nb_bag_rows){0};
@@ -36,9 +36,9 @@ static int make_room(struct nb_bag_rows *r, size_t size)
     nb_bag_rows_deinit(r);
     r->rows = malloc(room * sizeof *r->rows);
     r->unused = malloc(room * sizeof *r->unused);
-    r->order = malloc(room * sizeof *r->order);
+    r->scratch = malloc(room * sizeof *r->scratch);
     r->spare = malloc(room * sizeof *r->spare);
-    if (r->rows == NULL || r->unused == NULL || r->order == NULL || r->spare == NULL)
+    if (r->rows == NULL || r->unused == NULL || r->scratch == NULL || r->spare == NULL)
         return NB_NO_MEMORY;
     r->room = room;
     return 0;
@@ -75,38 +75,58 @@ static void find_rows(const struct nb_batch *batch, const struct nb_bag *bag,
     nb_model_unlock(model);
 }
 
-/* Lists the features with rows in r->order, by row, and the others in r->spare, backwards from
- * bag->size on. Which are which cannot be foreseen, so there is no branch. Returns how many have
- * rows. */
-static size_t divide(const struct nb_bag *bag, const struct nb_bag_rows *r)
+/* Lists the features with rows in change->known, by row, and the others in r->spare, backwards from
+ * bag->size on. Which are which cannot be foreseen, so there is no branch. `by_place`: instead of
+ * the count of one with a row its place in the bag is noted. */
+static void divide(const struct nb_bag *bag, const struct nb_bag_rows *r, bool by_place,
+                   struct nb_submitted *change)
 {
     size_t known = 0;
+    uint64_t sum = 0;
     for (size_t i = 0; i < bag->size; i++) {
-        struct nb_row_count place = {.row = r->rows[i], .count = (uint32_t)i};
-        r->order[known] = place;
-        r->spare[bag->size - 1 - (i - known)] = place;
-        known += !r->unused[i];
+        const struct nb_feature *f = &bag->features[i];
+        uint32_t place = (uint32_t)i, count = by_place ? place : f->count;
+        bool is_known = !r->unused[i];
+        change->known[known] = (struct nb_row_count){.row = r->rows[i], .count = count};
+        r->spare[bag->size - 1 - (i - known)] =
+            (struct nb_row_count){.row = r->rows[i], .count = place};
+        sum += nb_known_share(f->id, f->count) * is_known;
+        known += is_known;
     }
-    nb_row_counts_sort(r->order, known, r->spare);
-    return known;
+    nb_row_counts_sort(change->known, known, r->scratch);
+    change->known_count = known;
+    change->known_sum = sum;
+}
+
+/* Keeps the ids of the features with rows, whose places are noted, for the stream that nodes share.
+ */
+static int keep_ids(const struct nb_bag *bag, struct nb_submitted *change)
+{
+    change->known_ids = malloc((change->known_count + 1) * sizeof *change->known_ids);
+    if (change->known_ids == NULL)
+        return NB_NO_MEMORY;
+    for (size_t k = 0; k < change->known_count; k++) {
+        const struct nb_feature *f = &bag->features[change->known[k].count];
+        change->known_ids[k] = f->id;
+        change->known[k].count = f->count;
+    }
+    return 0;
 }
 
 /* Writes the features with rows in ascending order, so that the writer can take them as they are,
  * and the beginning of the bag that is stored. */
-static int take_known(const struct nb_bag *bag, struct nb_bag_rows *r, struct nb_submitted *change)
+static int take_known(const struct nb_batch *batch, struct nb_bag_rows *r,
+                      struct nb_submitted *change)
 {
-    size_t known = divide(bag, r);
+    const struct nb_bag *bag = &batch->scratch;
+    bool keeps_ids = batch->engine->settings.shared;
     change->known = malloc((bag->size + 1) * sizeof *change->known);
-    change->known_ids = malloc((known + 1) * sizeof *change->known_ids);
-    if (change->known == NULL || change->known_ids == NULL)
+    if (change->known == NULL)
         return NB_NO_MEMORY;
-    for (size_t k = 0; k < known; k++) {
-        const struct nb_feature *f = &bag->features[r->order[k].count];
-        change->known[k] = (struct nb_row_count){.row = r->order[k].row, .count = f->count};
-        change->known_ids[k] = f->id;
-    }
-    change->known_count = known;
-    return nb_bag_begin_encoding(change->known, known, &r->bag, &change->known_bag);
+    divide(bag, r, keeps_ids, change);
+    if (keeps_ids && keep_ids(bag, change) != 0)
+        return NB_NO_MEMORY;
+    return nb_bag_begin_encoding(change->known, change->known_count, &r->bag, &change->known_bag);
 }
 
 /* Copies the texts of the others one behind the other: a loop of its own, without a call for each,
@@ -155,7 +175,7 @@ int nb_submitted_features(struct nb_batch *batch, struct nb_submitted *change)
     int rc = make_room(r, bag->size);
     if (rc == 0) {
         find_rows(batch, bag, r, change);
-        rc = take_known(bag, r, change);
+        rc = take_known(batch, r, change);
     }
     if (rc == 0)
         rc = take_others(bag, r, change);

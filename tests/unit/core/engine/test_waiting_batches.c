@@ -101,22 +101,60 @@ static uint64_t lost_rows(void)
     return nb_model_lost_rows(engine->models[0]->counts);
 }
 
+/* The rows of a near-duplicate are taken back. */
+static void lose_rows(void)
+{
+    char near[sizeof many + 16];
+    const char *const twin[] = {near};
+    uint64_t lost = lost_rows();
+    snprintf(near, sizeof near, "%s unheard", many);
+    (void)apply(batch_of(twin, 1, "t"), NB_NEAR_DUPLICATE);
+    ck_assert_uint_gt(lost_rows(), lost);
+}
+
 START_TEST(rows_that_are_lost_meanwhile)
 {
     static const char *const first[] = {many, "one two three four five"};
     static const char *const waiting[] = {"one five six seven", "alpha two six eight",
                                           "pi rho nine nine"};
-    char near[sizeof many + 16];
-    const char *const twin[] = {near};
-    snprintf(near, sizeof near, "%s unheard", many);
     ck_assert_uint_eq(apply(batch_of(first, 2, "f"), NB_LEARNED), 29);
     struct nb_batch *batch = batch_of(waiting, 3, "w");
-    uint64_t lost = lost_rows();
-    ck_assert_uint_eq(batch->changes[0].lost_rows, lost);
+    ck_assert_uint_eq(batch->changes[0].lost_rows, lost_rows());
     ck_assert_uint_eq(batch->changes[0].known_count, 2);
-    (void)apply(batch_of(twin, 1, "t"), NB_NEAR_DUPLICATE);
-    ck_assert_uint_gt(lost_rows(), lost);
+    lose_rows();
     ck_assert_uint_eq(apply(batch, NB_LEARNED), 4);
+}
+END_TEST
+
+/* After a commit that failed the rows that a document was looked up with may be those of other
+ * features, or of the same in another order, or be there no more: the document is not learned. */
+START_TEST(rows_that_have_other_features_now)
+{
+    enum { WAYS = 3 };
+    static const char *const first[] = {many, "one two three four five"};
+    static const char *const waiting[] = {"one two two six", "one two two seven",
+                                          "one two two eight"};
+    (void)apply(batch_of(first, 2, "f"), NB_LEARNED);
+    struct nb_batch *batch = batch_of(waiting, WAYS, "w");
+    struct nb_row_count *known[WAYS];
+    for (size_t i = 0; i < WAYS; i++) {
+        known[i] = batch->changes[i].known;
+        ck_assert_uint_eq(batch->changes[i].known_count, 2);
+    }
+    known[0][1].row++;
+    uint32_t count = known[1][0].count;
+    known[1][0].count = known[1][1].count;
+    known[1][1].count = count;
+    known[2][1].row = UINT32_MAX - 1;
+    lose_rows();
+    nb_engine_apply(engine, batch);
+    for (size_t i = 0; i < WAYS; i++) {
+        const struct nb_receipt *receipt = nb_batch_receipt(batch, i);
+        ck_assert_int_eq(receipt->code, NB_IO);
+        ck_assert_str_eq(receipt->error.text, "a commit failed meanwhile: send the document again");
+    }
+    nb_batch_free(&batch);
+    ck_assert_uint_eq(apply(batch_of(waiting, 1, "w"), NB_LEARNED), 1);
 }
 END_TEST
 
@@ -197,6 +235,7 @@ static Suite *suite(void)
     TCase *t = tcase_create("waiting_batches");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, rows_that_are_lost_meanwhile);
+    tcase_add_test(t, rows_that_have_other_features_now);
     tcase_add_test(t, features_that_others_bring_meanwhile);
     tcase_add_test(t, a_feature_gets_one_row);
     suite_add_tcase(s, t);

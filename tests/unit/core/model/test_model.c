@@ -105,32 +105,6 @@ START_TEST(many_look_ups_equal_single_ones)
 }
 END_TEST
 
-START_TEST(rows_are_found_again)
-{
-    enum { SIZE = 300 };
-    random_seed(29);
-    struct nb_model *m = nb_model_new();
-    for (uint32_t i = 0; i < 5000; i++)
-        append(m, word_id(i % NB_FIELDS, i));
-    for (int round = 0; round < 100; round++) {
-        struct nb_feature features[SIZE];
-        uint32_t rows[SIZE];
-        for (size_t i = 0; i < SIZE; i++) {
-            uint32_t word = random_below(10000);
-            features[i] = (struct nb_feature){word_id(word % NB_FIELDS, word), 1};
-            uint32_t right = nb_model_find(m, features[i].id);
-            uint32_t hints[] = {right, right, NB_NO_ROW, random_below(5000), 5000 + word};
-            rows[i] = hints[random_below(5)];
-        }
-        nb_model_find_again(m, features, SIZE, rows);
-        for (size_t i = 0; i < SIZE; i++)
-            ck_assert_uint_eq(rows[i], nb_model_find(m, features[i].id));
-    }
-    nb_model_find_again(m, NULL, 0, NULL);
-    nb_model_free(&m);
-}
-END_TEST
-
 START_TEST(dropped_rows_have_no_features)
 {
     static const struct nb_row_count counts[] = {{0, 1}, {1, 1}, {2, 1}};
@@ -1279,7 +1253,6 @@ int main(void)
     tcase_set_timeout(rows, 60);
     tcase_add_loop_test(rows, rows_are_found, 0, 4);
     tcase_add_test(rows, many_look_ups_equal_single_ones);
-    tcase_add_test(rows, rows_are_found_again);
     tcase_add_test(rows, dropped_rows_have_no_features);
     tcase_add_test(rows, truncated_rows_are_gone_and_come_back);
     tcase_add_test(rows, dropped_rows_are_taken_again);
