@@ -10,9 +10,7 @@
 
 /* A feature that is new with a change. */
 struct nb_fresh {
-    uint32_t row;
-    uint64_t id;
-    struct nb_string text; /* borrowed */
+    uint32_t row, place; /* where it is among the change's others */
 };
 
 /* Memory that is used from change to change; `{0}` is empty. */

@@ -71,7 +71,7 @@ static int take_known(struct nb_stage *s)
     return change->lost_rows == nb_model_lost_rows(s->live->counts) ? 0 : check_known(s);
 }
 
-static int new_row(struct nb_stage *s, size_t place, uint32_t *row)
+static int new_row(struct nb_stage *s, uint32_t place, uint32_t *row)
 {
     struct nb_staging *m = s->memory;
     const struct nb_pending *p = &s->change->others[place];
@@ -82,8 +82,7 @@ static int new_row(struct nb_stage *s, size_t place, uint32_t *row)
         return rc;
     assert(m->new_count < m->new_room);
     m->foreseen_count += p->is_foreseen;
-    m->fresh[m->new_count++] =
-        (struct nb_fresh){.row = *row, .id = p->id, .text = nb_submitted_text(s->change, place)};
+    m->fresh[m->new_count++] = (struct nb_fresh){.row = *row, .place = place};
     return 0;
 }
 
@@ -296,8 +295,9 @@ static int encode(struct nb_stage *s)
         nb_array_reserve(&m->texts, &m->texts_room, m->new_count, sizeof *m->texts) != 0)
         return NB_NO_MEMORY;
     for (size_t i = 0; i < m->new_count; i++) {
-        m->ids[i] = m->fresh[i].id;
-        m->texts[i] = m->fresh[i].text;
+        uint32_t place = m->fresh[i].place;
+        m->ids[i] = s->change->others[place].id;
+        m->texts[i] = nb_submitted_text(s->change, place);
     }
     int rc = nb_features_encode(s->group->engine->coder, m->ids, keeps_texts(s) ? m->texts : NULL,
                                 m->new_count, &m->features);
