@@ -262,6 +262,7 @@ static inline __attribute__((always_inline)) void look_up(const struct look_up *
     const size_t stages = wanted == CELLS ? STAGES : STAGES - ROWS_AHEAD;
     struct waiting waiting;
     size_t i = 0;
+    assert(l->size < SIZE_MAX - STAGES); /* so numbers below 0 are not below it */
     for (; i < stages; i += TOGETHER)
         look(l, &waiting, i, false, wanted);
     for (; i + TOGETHER <= l->size; i += TOGETHER)
