@@ -98,9 +98,10 @@ static int take(void *user, struct nb_entry *entry, struct nb_error *error)
     int rc = nb_bag_decode(entry->change.bag, rows, &r->bag, error);
     if (rc == 0 && make_room(r, r->bag.size) != 0)
         rc = nb_error_no_memory(error);
-    g->begin[0] = 0;
-    if (rc == 0)
+    if (rc == 0) {
+        g->begin[0] = 0;
         take_rows(r);
+    }
     nb_model_unlock(r->counts);
     if (rc != 0)
         return rc;

@@ -92,7 +92,16 @@ def shown(value, most=2000):
 
 def equal(got, want, what=""):
     if got != want:
-        raise AssertionError(f"{what}: got {shown(got)}, want {shown(want)}")
+        raise AssertionError(f"{what}: got {shown(got)}, want {shown(want)}{difference(repr(got), repr(want))}")
+
+
+def difference(got, want, around=300):
+    """Where two texts differ that are too long to be shown."""
+    if len(got) <= 2000 and len(want) <= 2000:
+        return ""
+    at = len(os.path.commonprefix((got, want)))
+    start = max(at - around, 0)
+    return f"; from character {start} on: got {got[start:at + around]}, want {want[start:at + around]}"
 
 
 def near(got, want, what="", relative=1e-9):

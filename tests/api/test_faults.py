@@ -264,6 +264,54 @@ def test_a_refusal_changes_nothing_whatever_allocation_fails(api):
     holds(unanswered > 0, "no reply was lost: the test no longer reaches what it is for")
 
 
+# Requests that read, or compute from what is stored: (method, path, body).
+READING = {
+    "cluster": ("POST", "/cluster", {"clusters": 2, "seed": 1}),
+    "cluster of all": ("POST", "/cluster", {"clusters": 2, "seed": 1, "documents": "all"}),
+    "em": ("POST", "/em", None),
+    "next": ("GET", "/next", None),
+    "export": ("GET", "/export", None),
+    "explanation": ("POST", "/classify?explain=3", {"text": "w1 w2 w3 w4"}),
+    "vocabulary": ("GET", "/vocabulary?label=a", None),
+    "distribution": ("GET", "/distribution?label=a", None),
+    "sample": ("GET", "/sample?label=a&seed=1", None),
+    "document": ("GET", "/documents/d1", None),
+    "evaluation": ("GET", "/evaluation", None),
+}
+
+
+def test_no_allocation_that_fails_ends_the_daemon(api):
+    """Each of the first allocations of a request that reads is refused, and then some of the later ones."""
+    if sanitized():
+        return  # a sanitizer's allocator cannot be made to fail from outside
+    faults = Faults(api)
+    client = faults.daemon.start().client
+    documents = [{"id": f"d{n}", "text": f"w{n % 5} w{n % 7} w{n}", "label": ("a", "b", None)[n % 3]} for n in range(30)]
+    client.post(PATH + "/train", {"documents": documents}).ok()
+    for describe, (method, path, body) in READING.items():
+        equal(client.once(method, PATH + path, body).status // 100, 2, describe)
+        after, failed, refused = 0, 1, 0
+        while failed and after < 2000:
+            asking = faults.daemon.new_client()
+            asking.get("/healthz")
+            faults.fail("memory", errno.ENOMEM, after, 1)
+            try:
+                reply = asking.once(method, PATH + path, body)
+            except (OSError, http.client.HTTPException):
+                reply = None  # there is no memory for it
+            failed = faults.fired
+            faults.clear()
+            asking.close()
+            holds(faults.daemon.running(), f"{describe}, allocation {after}: the daemon is gone:\n{faults.daemon.output()}")
+            # jansson takes a token that it has no memory for as one that is wrong.
+            answers = reply is None or reply.status in (200, 202, 503) or b"not valid JSON" in reply.body
+            holds(answers, f"{describe}, allocation {after}: {reply and (reply.status, reply.body)}")
+            refused += reply is None or reply.status // 100 != 2
+            after += 1 if after < 150 else after // 8
+        holds(refused > 0, f"{describe}: no allocation was refused")
+    faults.daemon.stop()
+
+
 def open_connections(client):
     page = client.get("/metrics").ok().body.decode()
     return int(re.search(r"^bayesd_http_connections (\d+)$", page, re.M)[1])
