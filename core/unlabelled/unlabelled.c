@@ -335,6 +335,13 @@ static int run_in_turn(struct run *r, bool again, struct nb_error *error)
     return rc;
 }
 
+/* By the settings that the fit has: those in force may have changed since. */
+static bool is_off(const struct run *r)
+{
+    struct state s = state_of(r->live);
+    return !is_possible(&r->published->settings, &s);
+}
+
 int nb_refine(struct nb_engine *engine, struct nb_live *live, bool again, bool (*stop)(void *user),
               void *user, struct nb_error *error)
 {
@@ -347,7 +354,7 @@ int nb_refine(struct nb_engine *engine, struct nb_live *live, bool again, bool (
     atomic_store(&live->refinings, 1);
     int rc = nb_family_begin(&r.family, engine, live, error);
     r.published = rc == 0 ? r.family.published[0] : NULL;
-    if (rc == 0 && nb_refining_of(live, NULL) == NB_REFINING_OFF)
+    if (rc == 0 && is_off(&r))
         (void)nb_live_refine(live, r.published, NULL);
     else if (rc == 0)
         rc = run_in_turn(&r, again, error);

@@ -588,6 +588,31 @@ def test_one_model_at_a_time(api):
         thread.join()
 
 
+def test_settings_that_change_meanwhile(api):
+    """A fit begins with the settings of a moment ago, by which documents without a label count for nothing."""
+    daemon = api.another().start()
+    filled(daemon.client, labelled=12, unlabelled=2, own=1)
+
+    def turn(count):
+        client = daemon.new_client()
+        for n in range(count):
+            client.put(M, BOOK | {"unlabelled_weight": (0, "auto", 1)[n % 3]}).ok()
+
+    def fit(count):
+        client = daemon.new_client()
+        for _ in range(count):
+            holds(client.post(M + "/em").status in (200, 409), "it is fitted, or the settings have changed")
+
+    threads = [threading.Thread(target=what, args=(4000,)) for what in (turn, fit, fit)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    holds(daemon.running(), daemon.output())
+    daemon.client.put(M, BOOK).ok()
+    ready(daemon.client)
+
+
 def test_stopping_meanwhile(api):
     daemon = api.another().start()
     filled(daemon.client, {"preset": "text"}, unlabelled=900)
