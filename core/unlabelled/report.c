@@ -27,10 +27,11 @@ static enum nb_unlabelled_state state_of(struct nb_live *live)
     return is == NB_REFINING_DUE ? NB_UNLABELLED_WAITING : NB_UNLABELLED_READY;
 }
 
-void nb_unlabelled_tell(struct nb_live *live, struct nb_unlabelled_report *report)
+static void tell(struct nb_live *live, enum nb_unlabelled_state state,
+                 struct nb_unlabelled_report *report)
 {
     struct nb_refined *r = nb_live_refined(live);
-    *report = (struct nb_unlabelled_report){.state = state_of(live)};
+    *report = (struct nb_unlabelled_report){.state = state};
     if (report->state == NB_UNLABELLED_OFF)
         nb_refining_tell_why_off(live, report->reason, sizeof report->reason);
     if (report->state == NB_UNLABELLED_RUNNING) {
@@ -58,6 +59,11 @@ void nb_unlabelled_tell(struct nb_live *live, struct nb_unlabelled_report *repor
     nb_refined_release(&r);
 }
 
+void nb_unlabelled_tell(struct nb_live *live, struct nb_unlabelled_report *report)
+{
+    tell(live, state_of(live), report);
+}
+
 int nb_engine_unlabelled(struct nb_engine *engine, struct nb_string model,
                          struct nb_unlabelled_report *report, struct nb_error *error)
 {
@@ -78,8 +84,10 @@ int nb_engine_refine(struct nb_engine *engine, struct nb_string model, bool (*st
     if (rc != 0)
         return rc;
     rc = nb_refine(engine, live, false, stop, user, error);
-    if (rc == 0 || rc == NB_BUSY)
+    if (rc == 0)
         nb_unlabelled_tell(live, report);
+    else if (rc == NB_BUSY) /* that one may have ended meanwhile, but began earlier */
+        tell(live, NB_UNLABELLED_RUNNING, report);
     nb_registry_release(engine, &live);
     return rc == NB_BUSY ? 0 : rc;
 }

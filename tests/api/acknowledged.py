@@ -45,14 +45,14 @@ def settled(client, names=None):
 
 
 def fitted(client):
-    """EM of every model has seen all its documents without a label, and weights are fitted as well."""
+    """Weights are fitted, and then EM of every model with them, and with all its documents without a label."""
     def is_done(name):
         found = client.post(path_of(name) + "/em").ok().json
         unlabelled = client.get(path_of(name)).ok().json.get("unlabelled", 0)
         return found["state"] not in ("waiting", "running") and found.get("documents", unlabelled) == unlabelled
+    settled(client)
     for name in models_of(client):
         wait_for(lambda name=name: is_done(name), f"EM of {name}", 60, 0.02)
-    settled(client)
 
 
 def exported(client, name):
