@@ -13,6 +13,7 @@
 #include "server/nodes/stream.h"
 
 static const uint64_t PATIENCE = UINT64_C(120000000000); /* nanoseconds, for one step of a stream */
+static const uint64_t REFUSALS = UINT64_C(20000000000);  /* so long a refusal may be for a moment */
 static const long REST_NANOSECONDS = 300000000;
 
 /* Whether so many servers have a copy, which is whole, and one of them leads. */
@@ -51,20 +52,33 @@ static int wait_until(jsCtx *context, const char *name, int64_t replicas, struct
     return 0;
 }
 
-static int scale(jsCtx *context, const char *name, int64_t replicas, struct nb_error *error)
+static natsStatus change(jsCtx *context, const char *name, int64_t replicas)
 {
     jsStreamInfo *info = NULL;
     jsStreamInfo *changed = NULL;
     natsStatus s = js_GetStreamInfo(&info, context, name, NULL, NULL);
-    if (s == NATS_NOT_FOUND)
-        return nb_error_set(error, NB_NOT_FOUND, "there is no stream '%s' on these NATS servers",
-                            name);
     if (s == NATS_OK) {
         info->Config->Replicas = replicas;
         s = js_UpdateStream(&changed, context, info->Config, NULL, NULL);
     }
     jsStreamInfo_Destroy(changed);
     jsStreamInfo_Destroy(info);
+    return s;
+}
+
+/* Servers that have just found each other again have no leader for a moment, and refuse. */
+static int scale(jsCtx *context, const char *name, int64_t replicas, struct nb_error *error)
+{
+    const struct timespec pause = {.tv_nsec = REST_NANOSECONDS};
+    uint64_t since = nb_clock_monotonic();
+    natsStatus s = change(context, name, replicas);
+    while (s != NATS_OK && s != NATS_NOT_FOUND && nb_clock_monotonic() - since < REFUSALS) {
+        (void)nanosleep(&pause, NULL); /* it may wake early */
+        s = change(context, name, replicas);
+    }
+    if (s == NATS_NOT_FOUND)
+        return nb_error_set(error, NB_NOT_FOUND, "there is no stream '%s' on these NATS servers",
+                            name);
     return s == NATS_OK ? wait_until(context, name, replicas, error)
                         : nb_stream_error(s, "the stream cannot be changed", error);
 }

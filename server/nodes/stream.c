@@ -25,6 +25,9 @@ int nb_stream_error(natsStatus status, const char *what, struct nb_error *error)
     /* What is sent while there is no connection would have to be kept (set_options). */
     const char *why = status == NATS_INSUFFICIENT_BUFFER ? "no NATS server is reached"
                                                          : natsStatus_GetText(status);
+    const char *more = status == NATS_ERR ? nats_GetLastError(NULL) : NULL; /* what a server said */
+    if (more != NULL && more[0] != '\0')
+        why = more;
     return nb_error_set(error, NB_STOPPING, "%s: %s", what, why);
 }
 
