@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/prefetch.h"
+
 /* Threads are checked by what the compiler sees of atomic accesses. */
 #if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
 #define NB_BUCKET_SSE2 1
@@ -27,8 +29,6 @@
 #else
 #define NB_BUCKET_SSE2 0
 #endif
-
-#include "core/base/prefetch.h"
 
 enum { NB_BUCKET_PLACES = 16 }; /* that for row numbers begin at 1 */
 
@@ -157,9 +157,9 @@ NB_PREFETCHING void nb_index_ask(const struct nb_index *index, uint64_t id)
     nb_prefetch_to_write(&index->buckets[nb_index_home(index, id)]);
 }
 
-/* Places are taken from below: where the last one is taken, mostly all are. Which buckets are full
- * cannot be foreseen, so one that is not is asked for again. */
-NB_PREFETCHING void nb_index_look(const struct nb_index *index, uint64_t id)
+/* When the bucket has come. Places are taken from below: where the last one is taken, mostly all
+ * are. Which buckets are full cannot be foreseen, so one that is not is asked for again. */
+NB_PREFETCHING void nb_index_ask_further(const struct nb_index *index, uint64_t id)
 {
     uint64_t where = nb_index_where(index, id), home = where >> 32;
     uint64_t further = nb_index_further(index, home, nb_index_tag(index, where), 0);

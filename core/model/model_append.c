@@ -164,7 +164,7 @@ void nb_model_expect(const struct nb_model *model, uint64_t id)
 
 void nb_model_expect_again(const struct nb_model *model, uint64_t id)
 {
-    nb_index_look(&model->index, id);
+    nb_index_ask_further(&model->index, id);
 }
 
 int nb_model_append_dropped(struct nb_model *model)

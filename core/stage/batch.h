@@ -144,9 +144,9 @@ static inline struct nb_string nb_submitted_text(const struct nb_submitted *chan
 }
 
 /* What a feature with a row adds to nb_submitted.known_sum. Ids are hashes under a secret key, so
- * other features, or the same with their counts exchanged, have another sum. (Numbers of attributes
- * are ids as they are: whoever chooses some that have the same sum, and has commits fail at the
- * right time, has a document of his own learned with others of his numbers.) */
+ * other features, or the same with their counts exchanged, have another sum. Numbers of attributes
+ * are no hashes, and a client could choose some with equal sums: all that comes of it is that,
+ * after a commit that failed, its own document is learned with other numbers. */
 static inline uint64_t nb_known_share(uint64_t id, uint32_t count)
 {
     return id * (2 * (uint64_t)count + 1);

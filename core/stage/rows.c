@@ -189,8 +189,8 @@ static int take_found(struct nb_stage *s, size_t *fresh)
     return 0;
 }
 
-/* Asks for where rows are noted that are given soon, when it is the turn of the `nth` to be asked
- * for; there are `count`. */
+/* Asks for the places in the index of rows that are given soon: of the `nth` of `count`, and once
+ * more of the one that was asked for some rows ago. */
 static void expect_rows(const struct nb_stage *s, size_t count, size_t nth)
 {
     const struct nb_pending *others = s->change->others;

@@ -85,7 +85,10 @@ def wait_for(condition, what, seconds=10.0, pause=0.005):
 
 
 # ---- assertions ---------------------------------------------------------------------------------
-def shown(value, most=2000):
+SHOWN = 2000  # characters of a value
+
+
+def shown(value, most=SHOWN):
     text = repr(value)
     return text if len(text) <= most else text[:most] + f"... ({len(text)} characters)"
 
@@ -97,7 +100,7 @@ def equal(got, want, what=""):
 
 def difference(got, want, around=300):
     """Where two texts differ that are too long to be shown."""
-    if len(got) <= 2000 and len(want) <= 2000:
+    if len(got) <= SHOWN and len(want) <= SHOWN:
         return ""
     at = len(os.path.commonprefix((got, want)))
     start = max(at - around, 0)
