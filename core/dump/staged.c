@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,11 @@ static struct nb_store_key piece_key(struct nb_string id, uint32_t piece)
     add(&key, "/", 1);
     add(&key, &number, sizeof number);
     return key;
+}
+
+static bool is_head(struct nb_string key)
+{
+    return key.length == sizeof PREFIX - 1 + NB_STAGED_ID;
 }
 
 struct head {
@@ -144,7 +150,7 @@ struct looking {
 static int look(void *user, struct nb_string key, struct nb_string value, struct nb_error *error)
 {
     struct looking *l = user;
-    if (key.length != sizeof PREFIX - 1 + NB_STAGED_ID)
+    if (!is_head(key))
         return 0; /* a piece whose head is gone */
     memcpy(l->id, key.bytes + sizeof PREFIX - 1, NB_STAGED_ID);
     int rc = head_of(value, &l->head, error);
@@ -309,9 +315,32 @@ int nb_staged_read(struct nb_engine *engine, struct nb_string id, size_t piece,
     return rc;
 }
 
-int nb_staged_scan(const struct nb_view *view, nb_store_visit *visit, void *user,
+struct scanning {
+    unsigned stream;
+    nb_store_visit *visit;
+    void *user;
+    unsigned of; /* the stream of the import whose head was found last */
+};
+
+/* The head of an import comes before its pieces. */
+static int scan_one(void *user, struct nb_string key, struct nb_string value,
+                    struct nb_error *error)
+{
+    struct scanning *s = user;
+    struct head head;
+    if (is_head(key)) {
+        int rc = head_of(value, &head, error);
+        if (rc != 0)
+            return rc;
+        s->of = head.stream;
+    }
+    return s->of == s->stream ? s->visit(s->user, key, value, error) : 0;
+}
+
+int nb_staged_scan(const struct nb_view *view, unsigned stream, nb_store_visit *visit, void *user,
                    struct nb_error *error)
 {
     const struct nb_string prefix = nb_string_of(PREFIX);
-    return nb_store_scan(view, NB_TABLE_META, prefix, prefix.length, visit, user, error);
+    struct scanning s = {stream, visit, user, UINT_MAX};
+    return nb_store_scan(view, NB_TABLE_META, prefix, prefix.length, scan_one, &s, error);
 }

@@ -271,7 +271,7 @@ static int add_staged(void *user, struct nb_string key, struct nb_string value,
 static int add_others(struct summing *s, const struct nb_view *view, struct nb_error *error)
 {
     int rc = nb_named_scan(view, add_named, s, error);
-    return rc != 0 ? rc : nb_staged_scan(view, add_staged, s, error);
+    return rc != 0 ? rc : nb_staged_scan(view, s->stream, add_staged, s, error);
 }
 
 static int digest_task(struct nb_engine *engine, void *argument, struct nb_error *error)

@@ -120,47 +120,43 @@ static int agrees(struct nb_nodes *n, const struct nb_member *m)
     return all;
 }
 
-/* Where the digests of both are of the same position; -1 where one of them has none. -2: they are
- * of different ones. */
-static int same_in(struct nb_lane *l, const struct nb_member *m)
+static int same_in(struct nb_lane *l, const struct nb_member *m, int before)
 {
-    struct nb_chained its = m->places[l->which].digested, own = {.position = 0};
+    struct nb_chained own = {.position = 0};
     pthread_rwlock_rdlock(&l->using);
     if (l->replica != NULL)
         own = nb_replica_digested(l->replica);
     pthread_rwlock_unlock(&l->using);
-    if (own.position == 0 || its.position == 0)
-        return -1;
-    return own.position != its.position ? -2 : own.chain == its.chain;
+    return nb_member_same(own, m->places[l->which].digested, before);
 }
 
-/* Whether the member has learned the same: `before`, while one of both has not come to the place
- * that the other one tells. */
-static int same(struct nb_nodes *n, const struct nb_member *m, int before)
+/* Sets whether the member has learned the same. */
+static void compare(struct nb_nodes *n, const struct nb_known_member *before,
+                    struct nb_known_member *found)
 {
-    int all = -1;
+    const struct nb_member *m = &found->said;
     if (strcmp(m->follow, n->config->cluster_follow) != 0)
-        return -1;
-    for (unsigned i = 0; i < n->lane_count && i < m->streams; i++) {
-        int one = same_in(&n->lanes[i], m);
-        one = one == -2 ? before : one;
-        all = all == 0 || one < 0 ? all : one;
-    }
-    if (all == 0 && before != 0)
+        return;
+    unsigned streams = n->lane_count < m->streams ? n->lane_count : m->streams;
+    for (unsigned i = 0; i < streams; i++)
+        found->same_in[i] = (int8_t)same_in(&n->lanes[i], m, before->same_in[i]);
+    found->same = nb_member_same_of_all(found->same_in, streams);
+    if (found->same == 0 && before->same != 0)
         nb_log(NB_LOG_ERROR,
                "cluster: the node '%s' has learned something else than this node from the same "
                "changes: keep both stores, start one of both with an empty one, and report it",
                m->name);
-    return all;
 }
 
 /* A member that is ahead of this node cannot be compared yet: what was found before holds. */
 static struct nb_known_member before_of(const struct nb_known *known, const char *name)
 {
+    struct nb_known_member unknown = {.agrees = -1, .same = -1};
     for (size_t i = 0; i < known->count; i++)
         if (strcmp(known->list[i].said.name, name) == 0)
             return known->list[i];
-    return (struct nb_known_member){.agrees = -1, .same = -1};
+    memset(unknown.same_in, -1, sizeof unknown.same_in);
+    return unknown;
 }
 
 static struct nb_known_member known_of(struct nb_nodes *n, const struct nb_known *known,
@@ -171,10 +167,11 @@ static struct nb_known_member known_of(struct nb_nodes *n, const struct nb_known
     if (found.is_self)
         return found;
     const struct nb_known_member before = before_of(known, m->name);
+    found.same = -1;
     found.agrees = agrees(n, m);
     if (found.agrees < 0)
         found.agrees = before.agrees;
-    found.same = same(n, m, before.same);
+    compare(n, &before, &found);
     return found;
 }
 

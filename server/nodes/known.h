@@ -19,9 +19,10 @@ struct nb_nodes;
 struct nb_known_member {
     struct nb_member said;
     bool is_self;
-    int agrees;      /* nb_replica_agrees; of this node itself 1, unless it is astray */
-    int same;        /* it has learned the same, as of the digests compared last: as `agrees` */
-    int64_t silence; /* nanoseconds since its last word */
+    int agrees; /* nb_replica_agrees; of this node itself 1, unless it is astray */
+    int same;   /* it has learned the same, as of the digests compared last: as `agrees` */
+    int8_t same_in[NB_STREAMS_MOST]; /* the same of each stream */
+    int64_t silence;                 /* nanoseconds since its last word */
 };
 
 /* NULL: there is no memory. */

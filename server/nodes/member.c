@@ -136,6 +136,21 @@ bool nb_member_read(struct nb_member *m, struct nb_string written)
     return !u.failed && format == FORMAT;
 }
 
+int nb_member_same(struct nb_chained own, struct nb_chained its, int before)
+{
+    if (own.position == 0 || its.position == 0)
+        return -1;
+    return own.position != its.position ? before : own.chain == its.chain;
+}
+
+int nb_member_same_of_all(const int8_t *same, unsigned streams)
+{
+    int all = -1;
+    for (unsigned i = 0; i < streams; i++)
+        all = all == 0 || same[i] < 0 ? all : same[i];
+    return all;
+}
+
 uint64_t nb_members_round(size_t count)
 {
     uint64_t all = count * ROUND_OF_EACH;

@@ -51,6 +51,14 @@ int nb_member_write(const struct nb_member *member, struct nb_buffer *out);
  * that cannot be one is left out. */
 bool nb_member_read(struct nb_member *member, struct nb_string written);
 
+/* Whether two nodes have learned the same of a stream, by their digests: 1 or 0; -1 where one of
+ * them has none. While one of them has not come to the position of the other's digest, `before`:
+ * what was found before. */
+int nb_member_same(struct nb_chained own, struct nb_chained its, int before);
+/* Of so many streams: 0 where they have not learned the same of one of them, 1 where they have of
+ * all of which that is known, -1: of none is it known. */
+int nb_member_same_of_all(const int8_t *same, unsigned streams);
+
 /* Nanoseconds between two words of a node that knows so many members. Each reads the words of all,
  * so that what the NATS servers do for it grows with the square of their number: from 125 members
  * on it is done less often. */

@@ -14,9 +14,10 @@
 #include "core/live/standing.h"
 #include "core/live/state.h"
 #include "core/live/transaction.h"
+#include "core/replica/digest.h"
 #include "tests/unit/folder.h"
 
-enum { HOUR = 3600000 };
+enum { HOUR = 3600000, STREAMS = 2 };
 
 static char directory[NB_TEST_FOLDER_SIZE];
 static struct nb_engine_settings settings;
@@ -36,8 +37,10 @@ static void setup(void)
     nb_engine_settings_init(&settings);
     settings.directory = directory;
     settings.shared = true;
+    settings.streams = STREAMS;
     open_engine();
-    nb_standing_join(engine, nb_string_of("stream"), nb_string_of(""), 0, 1);
+    for (unsigned i = 0; i < STREAMS; i++)
+        nb_standing_join(engine, nb_string_of("stream"), nb_string_of(""), i, 1);
     here = (struct nb_relayed){.position = 0, .time = 1};
 }
 
@@ -163,6 +166,31 @@ START_TEST(what_gets_no_more_pieces_is_given_up)
 }
 END_TEST
 
+static struct nb_digest digest_of(unsigned stream)
+{
+    struct nb_digest digest;
+    struct nb_error error = {0};
+    ck_assert_msg(nb_digest(engine, stream, 0, &digest, &error) == 0, "%s", error.text);
+    return digest;
+}
+
+/* At one place of a stream nodes have come further in another one or not. */
+START_TEST(digests_are_of_the_pieces_of_one_stream)
+{
+    ck_assert_int_eq(stage(ids[1], 0, "a", 1), 0);
+    struct nb_digest first = digest_of(0), second = digest_of(1);
+    ck_assert_int_eq(stage(ids[1], 1, "b", 1), 0);
+    ck_assert_str_ne(digest_of(0).digits, first.digits);
+    ck_assert_str_eq(digest_of(1).digits, second.digits);
+    first = digest_of(0);
+    here = (struct nb_relayed){.stream = 1, .time = here.time};
+    ck_assert_int_eq(stage(ids[0], 0, "a", 1), 0);
+    ck_assert_int_eq(stage(ids[2], 0, "a", 1), 0);
+    ck_assert_str_eq(digest_of(0).digits, first.digits);
+    ck_assert_str_ne(digest_of(1).digits, second.digits);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("staged");
@@ -173,6 +201,7 @@ int main(void)
     tcase_add_test(t, pieces_come_in_order);
     tcase_add_test(t, numbers_follow_the_places);
     tcase_add_test(t, what_gets_no_more_pieces_is_given_up);
+    tcase_add_test(t, digests_are_of_the_pieces_of_one_stream);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

@@ -174,6 +174,25 @@ START_TEST(many_members_speak_less_often)
 }
 END_TEST
 
+/* A digest is of one position: what was found holds until both have one of the same again. Of each
+ * stream by itself, since digests of all streams are seldom of the same positions at once. */
+START_TEST(nodes_have_learned_the_same)
+{
+    const struct nb_chained none = {0, 0}, first = {7, 1}, second = {9, 1}, other = {9, 2};
+    for (int before = -1; before <= 1; before++) {
+        ck_assert_int_eq(nb_member_same(first, none, before), -1);
+        ck_assert_int_eq(nb_member_same(none, first, before), -1);
+        ck_assert_int_eq(nb_member_same(first, second, before), before);
+        ck_assert_int_eq(nb_member_same(second, other, before), 0);
+        ck_assert_int_eq(nb_member_same(second, second, before), 1);
+    }
+    ck_assert_int_eq(nb_member_same_of_all((const int8_t[]){-1, -1}, 2), -1);
+    ck_assert_int_eq(nb_member_same_of_all((const int8_t[]){-1, 1, -1}, 3), 1);
+    ck_assert_int_eq(nb_member_same_of_all((const int8_t[]){1, 0, -1}, 3), 0);
+    ck_assert_int_eq(nb_member_same_of_all((const int8_t[]){1, 0}, 1), 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("member");
@@ -186,6 +205,7 @@ int main(void)
     tcase_add_loop_test(tcase, cuts_what_nobody_needs, 0, (int)(sizeof cuts / sizeof cuts[0]));
     tcase_add_test(tcase, finds_who_knows_the_least);
     tcase_add_test(tcase, many_members_speak_less_often);
+    tcase_add_test(tcase, nodes_have_learned_the_same);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
