@@ -7,7 +7,7 @@ import random
 import threading
 import time
 
-from account import COPIES, Event, Row
+from account import COPIES, Event, Row, patiently
 from acknowledged import exported, path_of
 from harness import holds, patience
 
@@ -231,7 +231,7 @@ def dumped(client, name):
     """(a dump, {id: chain} of what it makes): of a model of this name that is taught here."""
     found = {f"d{number}": (Row("dumped", LABELS[number % 3], text_of(number)),) for number in range(0, DOCUMENTS, 3)}
     documents = [{"id": id, "label": row.label, "text": row.text, "source": row.source} for id, (row,) in found.items()]
-    client.post(path_of(name) + "/train", {"documents": documents}).ok()
+    patiently(lambda: client.post(path_of(name) + "/train", {"documents": documents})).ok()
     return exported(client, name), found
 
 

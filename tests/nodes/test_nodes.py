@@ -7,8 +7,8 @@ import subprocess
 import time
 
 import disturb
-from account import Account, default_chain, seen_of
-from acknowledged import models_of, path_of
+from account import Account, default_chain, patiently, seen_of
+from acknowledged import models_of, path_of, settled
 from clients import Asker, Load, dumped, number_of
 from harness import clean_environment, equal, holds, near, patience, wait_for
 from jetstream import Refused
@@ -24,14 +24,7 @@ BARRIER = path_of(BESIDES[1])
 
 # ---- what all nodes say -------------------------------------------------------------------------
 def trained(node, path, id, label="ham", text="some words", **more):
-    """The reply to a change. While the stream has no leader nobody takes it, so that it may be sent again: servers that have
-    just started may choose one a second time."""
-    for _ in range(50):
-        reply = node.client.post(path + "/train", {"id": id, "label": label, "text": text, **more})
-        if reply.status != 503 or b"No responders" not in reply.body:
-            break
-        time.sleep(0.2)
-    return reply
+    return patiently(lambda: node.client.post(path + "/train", {"id": id, "label": label, "text": text, **more}))
 
 
 def taken(node, path, id, *more):
@@ -112,29 +105,34 @@ def all_seen(client):
     return {name: seen_of(client, name) for name in models_of(client)}
 
 
-def same_verdicts(site, path):
-    """Fitted weights may differ in the last digits, integers may not."""
-    found = [node.client.post(path + "/classify", {"text": "w1 w2 w3 w40"}) for node in site.nodes]
-    equal(len({reply.status for reply in found}), 1, f"{path}: {[reply.body for reply in found]}")
-    if found[0].status == 200:
-        for reply in found[1:]:
-            for label, score in found[0].json["log_scores"].items():
-                near(reply.json["log_scores"][label], score, f"{path}: log score of {label}")
-
-
 def fit_unlabelled(node, path):
     """Documents without a label are fitted by each node, when they are a fifth more: after a fit of all nodes their verdicts
-    are the same."""
-    if node.client.get(path).ok().json.get("unlabelled"):
-        wait_for(lambda: node.client.post(path + "/em").ok().json["state"] not in ("waiting", "running"),
-                 f"{node.name} has fitted {path}", 60, 0.05)
+    are the same. Where there are none any more, this ends what the last fit found."""
+    wait_for(lambda: node.client.post(path + "/em").ok().json["state"] not in ("waiting", "running"),
+             f"{node.name} has fitted {path}", 60, 0.05)
+
+
+def fitted_verdicts(site, path):
+    """Of all nodes, with weights first, since documents without a label are fitted with them; or None, if a change has come
+    meanwhile: nodes may fit weights anew by changes of their own."""
+    for node in site.nodes:
+        settled(node.client, [path.rpartition("/")[2]])
+    places = [node.applied() for node in site.nodes]
+    for node in site.nodes:
+        fit_unlabelled(node, path)
+    found = [node.client.post(path + "/classify", {"text": "w1 w2 w3 w40"}) for node in site.nodes]
+    return found if len({*places, *(node.applied() for node in site.nodes)}) == 1 else None
 
 
 def assert_verdicts(site, paths):
+    """Fitted weights may differ in the last digits, integers may not."""
     for path in paths:
-        for node in site.nodes:
-            fit_unlabelled(node, path)
-        same_verdicts(site, path)
+        found = wait_for(lambda path=path: fitted_verdicts(site, path), f"nobody changes {path}", 60, 0.1)
+        equal(len({reply.status for reply in found}), 1, f"{path}: {[reply.body for reply in found]}")
+        for node, reply in zip(site.nodes[1:], found[1:]):
+            for label, score in found[0].json["log_scores"].items():
+                near(reply.json["log_scores"][label], score,
+                     f"{node.name}, {path}: log score of {label}; fits: {[one.client.get(path + '/em').json for one in site.nodes]}")
 
 
 def assert_stores(site):
