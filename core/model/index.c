@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "core/base/error.h"
 #include "core/base/key.h"
@@ -14,19 +13,19 @@
  * own. */
 enum { LOAD_PERCENT = 93, BUCKET_ROWS = NB_BUCKET_PLACES - 1, LEAST_BUCKETS = 4 };
 
-/* Bytes from which on huge pages are asked for: below, the page table is in the caches. */
-enum { LARGE = 4 << 20 };
+enum { HUGE_PAGE = 2 << 20 };
 
 /* A look-up touches the index anywhere, and with pages of 4 KB it misses the table of addresses
- * nearly always: that was two fifths of a start with 10^7 rows. Only whole huge pages inside of the
- * buckets are affected, so no memory is wasted; a kernel that has none refuses, which is no harm.
- */
-static void ask_for_huge_pages(struct nb_bucket *buckets, size_t size)
+ * nearly always: that was two fifths of a start with 10^7 rows. An index of a huge page or more
+ * begins with one. What is behind the last whole one stays small pages, so no memory is wasted; a
+ * kernel that has no huge pages refuses, which is no harm. */
+static struct nb_bucket *make_buckets(size_t size)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t before = -(uintptr_t)buckets & (page - 1);
-    if (size >= LARGE)
-        (void)madvise((unsigned char *)buckets + before, size - before, MADV_HUGEPAGE);
+    bool is_large = size >= HUGE_PAGE;
+    struct nb_bucket *buckets = aligned_alloc(is_large ? HUGE_PAGE : sizeof *buckets, size);
+    if (buckets != NULL && is_large)
+        (void)madvise(buckets, size, MADV_HUGEPAGE);
+    return buckets;
 }
 
 static uint64_t buckets_for(uint64_t rows)
@@ -47,10 +46,9 @@ int nb_index_init(struct nb_index *index, uint64_t rows)
     uint64_t room = count * BUCKET_ROWS * LOAD_PERCENT / 100;
     if (room > NB_INDEX_ROWS_MOST)
         room = NB_INDEX_ROWS_MOST;
-    struct nb_bucket *buckets = aligned_alloc(sizeof *buckets, count * sizeof *buckets);
+    struct nb_bucket *buckets = make_buckets(count * sizeof *buckets);
     if (buckets == NULL)
         return NB_NO_MEMORY;
-    ask_for_huge_pages(buckets, count * sizeof *buckets);
     memset(buckets, 0, count * sizeof *buckets);
     *index = (struct nb_index){.buckets = buckets,
                                .bucket_count = count,
