@@ -26,9 +26,13 @@ static bool is_asked(const struct nb_live *live)
     return atomic_load(&live->wants_refining);
 }
 
+/* Not while somebody else fits it. A fit whose last document is gone, or has a label now, is
+ * dropped at once: that takes no time. */
 static bool is_ready(const struct nb_live *live)
 {
-    return is_asked(live) && atomic_load(&live->refine_at) <= nb_clock_monotonic();
+    return is_asked(live) && !atomic_load(&live->is_refining) &&
+           (atomic_load(&live->unlabelled) == 0 ||
+            atomic_load(&live->refine_at) <= nb_clock_monotonic());
 }
 
 /* Fits one model, if a fit is due, or drops its last fit if the state is off. */
@@ -36,12 +40,13 @@ static void look(struct nb_engine *engine, struct nb_live *live)
 {
     bool again = false;
     atomic_store(&live->wants_refining, false);
-    if (nb_refining_of(live, &again) != NB_REFINING_DONE)
-        (void)nb_refine(engine, live, again, is_stopping, engine, NULL);
+    if (nb_refining_of(live, &again) != NB_REFINING_DONE &&
+        nb_refine(engine, live, again, is_stopping, engine, NULL) == NB_BUSY)
+        atomic_store(&live->wants_refining, true); /* what it reads may be older than the change */
 }
 
-/* Sleeps until a model asks for a fit; at most a second if a model is in its pause between two fits
- * (`rests`). Returns false when the thread must end. */
+/* Sleeps until a model asks for a fit; at most a second if a model is in its pause between two
+ * fits, or is being fitted (`rests`). Returns false when the thread must end. */
 static bool wait(struct nb_engine *engine, bool rests)
 {
     struct timespec until;
