@@ -6,10 +6,11 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/learn/learner.h"
+#include "core/learn/refit.h"
+#include "core/learn/refit_wanted.h"
 #include "core/live/checkpoint.h"
-#include "core/live/learner.h"
 #include "core/live/records.h"
-#include "core/live/refit.h"
 #include "core/live/standing.h"
 #include "core/live/transaction.h"
 #include "core/live/twin_log.h"

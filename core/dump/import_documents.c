@@ -7,8 +7,8 @@
 
 #include "core/dump/entries.h"
 #include "core/dump/import.h"
-#include "core/live/apply.h"
-#include "core/live/stored_score.h"
+#include "core/learn/apply.h"
+#include "core/learn/stored_score.h"
 #include "core/model/model_pairs.h"
 
 /* Checks and copies the bag. Sets *tokens to the sum of the counts of rows that are tokens. */

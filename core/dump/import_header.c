@@ -6,7 +6,7 @@
 
 #include "core/dump/entries.h"
 #include "core/dump/import.h"
-#include "core/live/order.h"
+#include "core/learn/order.h"
 #include "core/registry/registry.h"
 
 static int add_labels(struct nb_import *import, const struct nb_dump_header *header,

@@ -2,7 +2,7 @@
 #include "core/engine/book_left_out.h"
 
 #include "core/engine/writer.h"
-#include "core/live/stored_score.h"
+#include "core/learn/stored_score.h"
 #include "core/recalibrate/book_scores.h"
 #include "core/recalibrate/error_of.h"
 

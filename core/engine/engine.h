@@ -266,7 +266,7 @@ int nb_engine_evaluation_without(struct nb_engine *engine, struct nb_string mode
                                  struct nb_evaluation_report *report, struct nb_error *error);
 
 /* The same without a threshold, with further scores as if they had come last: `more` has their
- * stored forms (core/live/stored_score.h), each as a string. Those of labels that no document has
+ * stored forms (core/learn/stored_score.h), each as a string. Those of labels that no document has
  * are left out. */
 int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
                               struct nb_string more, struct nb_evaluation_report *report,

@@ -12,7 +12,7 @@
 #include "core/engine/book_left_out.h"
 #include "core/engine/engine.h"
 #include "core/family/left_out.h"
-#include "core/live/stored_score.h"
+#include "core/learn/stored_score.h"
 #include "core/registry/registry.h"
 
 struct reading {

@@ -12,7 +12,7 @@
 #include "core/estimate/log_table.h"
 #include "core/family/family.h"
 #include "core/family/parents.h"
-#include "core/live/load.h"
+#include "core/learn/load.h"
 #include "core/live/transaction.h"
 #include "core/registry/registry.h"
 #include "core/remember/remember.h"

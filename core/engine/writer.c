@@ -10,7 +10,7 @@
 #include "core/commit/commit.h"
 #include "core/engine/engine.h"
 #include "core/engine/number.h"
-#include "core/live/refit.h"
+#include "core/learn/refit_wanted.h"
 #include "core/live/relay.h"
 #include "core/live/standing.h"
 #include "core/live/transaction.h"

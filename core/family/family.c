@@ -7,7 +7,7 @@
 
 #include "core/base/array.h"
 #include "core/family/parents.h"
-#include "core/live/stored_score.h"
+#include "core/learn/stored_score.h"
 #include "core/registry/registry.h"
 
 void nb_family_deinit(struct nb_family *f)

@@ -62,7 +62,7 @@ const struct nb_refined *nb_family_refined(const struct nb_family *family);
 /* Whether none of the speakers waits for a refit of its weights. */
 bool nb_family_is_calibrated(const struct nb_family *family);
 
-/* Replaces the score in `record` (core/live/stored_score.h), which the model's own counts gave a
+/* Replaces the score in `record` (core/learn/stored_score.h), which the model's own counts gave a
  * document of the label, by that of the family. It stays when the family cannot be asked, or when
  * it knows labels that the model does not: these have no numbers there. Returns 0 or NB_NO_MEMORY.
  */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "core/family/family.h"
-#include "core/live/refit.h"
+#include "core/learn/drawn.h"
+#include "core/learn/stored_score.h"
 #include "core/live/state.h"
-#include "core/live/stored_score.h"
 #include "core/store/living.h"
 
 enum {

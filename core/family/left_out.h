@@ -13,7 +13,7 @@
 
 struct nb_engine;
 
-/* A score in its stored form (core/live/stored_score.h). Not 0: no more are wanted. */
+/* A score in its stored form (core/learn/stored_score.h). Not 0: no more are wanted. */
 typedef int nb_left_out_visit(void *user, struct nb_string stored, struct nb_error *error);
 
 /* Scores a sample of the documents of a model that is loaded, and to which the caller has a

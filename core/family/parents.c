@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/blend/blend.h"
-#include "core/live/load.h"
+#include "core/learn/load.h"
 #include "core/live/names.h"
 #include "core/live/relay.h"
 #include "core/registry/registry.h"

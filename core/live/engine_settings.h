@@ -23,7 +23,7 @@ struct nb_engine_settings {
     uint64_t replay_features;      /* most feature changes that a start replays, of all models */
     uint64_t group_documents;      /* at most this many changes share one commit */
     uint64_t superseded_seconds;   /* how long superseded labels are kept for an undo */
-    uint64_t refit_units;          /* work of a slice of a refit (core/live/refit.h); constant */
+    uint64_t refit_units;          /* work of a slice of a refit (core/learn/refit.h); constant */
     uint64_t slice_long;           /* nanoseconds after which a commit takes no second slice */
     uint64_t quiet_after;          /* nanoseconds without work, before the writer tidies up */
     uint32_t unused_rows;          /* unused rows allowed per model while the writer is busy */

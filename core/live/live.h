@@ -142,9 +142,9 @@ struct nb_live {
     struct nb_living *living;
     struct nb_stack_fit *fit; /* owned; the writer's; state of a refit under way, or NULL */
     struct nb_pass *pass;     /* owned; the writer's; the new twin's pass after the fit, or NULL */
-    /* Set by nb_refit_note (core/live/refit.h). is_stale: the weights are wrong until a refit ends.
-     * wants_refit: a refit is under way, or should begin. is_skewed: the model was trained label by
-     * label. */
+    /* Set by nb_refit_note (core/learn/refit_wanted.h). is_stale: the weights are wrong until a
+     * refit ends. wants_refit: a refit is under way, or should begin. is_skewed: the model was
+     * trained label by label. */
     atomic_bool is_stale, wants_refit, is_skewed;
     /* The fit of documents without a label (core/unlabelled/unlabelled.h), which is not stored;
      * referenced, under `lock`; NULL: none. */
@@ -163,7 +163,7 @@ struct nb_live {
     bool is_unsaved;
 };
 
-/* The documents of a pass in which a new twin learns (core/live/refit.h). */
+/* The documents of a pass in which a new twin learns (core/learn/refit.h). */
 struct nb_pass {
     uint32_t size, next;
     uint64_t numbers[]; /* numbers of their entries */

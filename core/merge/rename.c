@@ -4,7 +4,7 @@
 #include "core/engine/model_entry.h"
 #include "core/engine/writer.h"
 #include "core/family/parents.h"
-#include "core/live/apply.h"
+#include "core/learn/apply.h"
 #include "core/live/records.h"
 #include "core/live/relay.h"
 #include "core/live/transaction.h"

@@ -134,6 +134,14 @@ uint64_t nb_model_documents_all(const struct nb_model *model)
     return model->documents;
 }
 
+uint32_t nb_model_labels_with_documents(const struct nb_model *model)
+{
+    uint32_t found = 0;
+    for (uint32_t v = 0; v < model->label_count; v++)
+        found += model->labels[v]->documents != 0;
+    return found;
+}
+
 void nb_model_add_documents(struct nb_model *model, uint32_t label, int64_t change)
 {
     assert(label < model->label_count);

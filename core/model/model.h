@@ -64,6 +64,8 @@ const uint32_t *nb_model_labels_sorted(const struct nb_model *model);
 /* Documents of the label, and in all. */
 uint64_t nb_model_documents(const struct nb_model *model, uint32_t label);
 uint64_t nb_model_documents_all(const struct nb_model *model);
+/* How many labels have documents. */
+uint32_t nb_model_labels_with_documents(const struct nb_model *model);
 /* Adds to the number of documents of a label (negative: takes away). Readers should never see a
  * word in more documents than there are: call it before nb_model_add, and after it when taking out.
  */

@@ -7,8 +7,8 @@
 #define NB_CORE_QUARANTINE_JUDGE_H
 
 #include "core/family/family.h"
-#include "core/live/learner.h"
-#include "core/live/stored_score.h"
+#include "core/learn/learner.h"
+#include "core/learn/stored_score.h"
 #include "core/store/quarantine.h"
 
 struct nb_judge {

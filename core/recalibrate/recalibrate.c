@@ -32,21 +32,13 @@ void nb_recalibrate_end(struct nb_engine *engine)
 
 /* ---- when ------------------------------------------------------------------------------------ */
 
-static uint32_t labels_with_documents(const struct nb_model *counts)
-{
-    uint32_t found = 0;
-    for (uint32_t v = 0; v < nb_model_label_count(counts); v++)
-        found += nb_model_documents(counts, v) > 0;
-    return found;
-}
-
 static bool has_labels_of(const struct nb_model *counts, const struct nb_calibration *fitted)
 {
     for (uint32_t i = 0; i < fitted->label_count; i++)
         if (fitted->labels[i] >= nb_model_label_count(counts) ||
             nb_model_documents(counts, fitted->labels[i]) == 0)
             return false;
-    return labels_with_documents(counts) == fitted->label_count;
+    return nb_model_labels_with_documents(counts) == fitted->label_count;
 }
 
 bool nb_recalibrate_is_wanted(const struct nb_live *live)

@@ -8,7 +8,7 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/search.h"
-#include "core/live/load.h"
+#include "core/learn/load.h"
 #include "core/live/names.h"
 #include "core/live/relay.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
-#include "core/live/load.h"
+#include "core/learn/load.h"
 #include "core/live/transaction.h"
 #include "core/registry/registry.h"
 

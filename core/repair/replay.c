@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "core/base/pack.h"
-#include "core/live/apply.h"
-#include "core/live/learner.h"
+#include "core/learn/apply.h"
+#include "core/learn/learner.h"
 #include "core/store/living.h"
 
 struct replay {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/pack.h"
-#include "core/live/load.h"
+#include "core/learn/load.h"
 #include "core/registry/registry.h"
 #include "core/repair/comparing.h"
 #include "core/repair/replay.h"

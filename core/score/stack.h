@@ -247,7 +247,7 @@ struct nb_stack_weights *nb_stack_weights_with_new_twin(const struct nb_stack_we
 /* The slots of the twin, which are stored apart (core/live/twin_log.h). */
 struct nb_slots *nb_stack_twin_slots(struct nb_stack_weights *weights);
 
-/* What the order of training has come to (core/live/order.h), beside the weights: numbers that are
+/* What the order of training has come to (core/learn/order.h), beside the weights: numbers that are
  * stored, rolled back, written and read with them, none of them below 0. At most
  * NB_STACK_ORDER_MOST places; all are 0 at first. Only the writer reads and changes them. */
 enum { NB_STACK_ORDER_MOST = 16 + 4 * NB_LABELS_MOST };

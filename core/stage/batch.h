@@ -7,7 +7,7 @@
 #ifndef NB_CORE_STAGE_BATCH_H
 #define NB_CORE_STAGE_BATCH_H
 
-#include "core/live/apply.h"
+#include "core/learn/apply.h"
 #include "core/live/state.h"
 #include "core/stage/receipt.h"
 #include "tokenizer/bag/bag.h"

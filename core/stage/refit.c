@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#include "core/live/refit.h"
+#include "core/learn/refit_wanted.h"
 
 /* Writes a REFIT and runs its slice. It takes nothing from the counts, so that a commit that fails
  * takes it back with the weights. */

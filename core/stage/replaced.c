@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/live/stored_score.h"
+#include "core/learn/stored_score.h"
 #include "core/store/twins.h"
 
 int nb_stage_find_old(struct nb_stage *s, bool *found)

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/live/learner.h"
+#include "core/learn/learner.h"
 #include "core/live/once.h"
 #include "core/live/relay.h"
 #include "core/live/standing.h"

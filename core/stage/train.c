@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/live/learner.h"
+#include "core/learn/learner.h"
 #include "core/store/twins.h"
 
 int nb_stage_untrain(struct nb_stage *s, struct nb_error *error)

@@ -27,7 +27,7 @@
  *     varint   tokens         not in FEATURES
  *     varint   replaced       with flag 8
  *     varint   first          with flag 8
- *     string   score          with flag 16 (core/live/stored_score.h)
+ *     string   score          with flag 16 (core/learn/stored_score.h)
  *     varint   first_row      with flag 4
  *     varint   new_count      with flag 4; above 0
  *     string   features       with flag 4 (core/coding/features.h)
@@ -117,7 +117,7 @@ struct nb_change {
                                order of arrival; 0: this one. A document that gets its first label
                                arrives with that */
     uint64_t tokens;        /* token positions */
-    struct nb_string score; /* before it was learned (core/live/stored_score.h); may be empty */
+    struct nb_string score; /* before it was learned (core/learn/stored_score.h); may be empty */
     struct nb_string bag;   /* rows and counts, by nb_bag_encode; empty when forgotten */
 
     /* TRAIN, FEATURES, RENAME_LABEL */

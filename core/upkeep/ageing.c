@@ -7,7 +7,7 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/commit/commit.h"
-#include "core/live/load.h"
+#include "core/learn/load.h"
 #include "core/live/relay.h"
 #include "core/live/transaction.h"
 #include "core/registry/registry.h"

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "core/commit/commit.h"
-#include "core/live/refit.h"
+#include "core/learn/refit_wanted.h"
 #include "core/live/relay.h"
 #include "core/live/transaction.h"
 #include "core/recalibrate/recalibrate.h"

@@ -8,7 +8,7 @@
 
 #include "core/live/state.h"
 
-/* Commits one slice of a refit that is under way and does not rest (core/live/refit.h), or begins
+/* Commits one slice of a refit that is under way and does not rest (core/learn/refit.h), or begins
  * one that some loaded model must have; when it is `quiet`, also one that would make its weights
  * better. In each gap between two requests of a trainer that would be the wrong time: every change
  * runs a slice while one is under way. Returns whether it has. */

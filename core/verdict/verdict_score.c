@@ -5,7 +5,7 @@
 #include <assert.h>
 
 #include "core/base/array.h"
-#include "core/live/learner.h"
+#include "core/learn/learner.h"
 #include "core/verdict/verdict_private.h"
 
 static void leave_room_for_another(struct nb_verdict *verdict)

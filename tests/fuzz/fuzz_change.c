@@ -10,7 +10,7 @@
 #include "core/coding/bag.h"
 #include "core/coding/features.h"
 #include "core/coding/rows.h"
-#include "core/live/stored_score.h"
+#include "core/learn/stored_score.h"
 #include "core/store/change.h"
 #include "core/store/quarantine.h"
 #include "core/store/range.h"

@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "core/live/refit.h"
+#include "core/learn/refit.h"
 #include "core/lmdb/store.h"
 #include "core/merge/rename.h"
 #include "core/repair/repair.h"

@@ -17,7 +17,7 @@
 
 #include "core/base/random.h"
 #include "core/engine/engine.h"
-#include "core/live/refit.h"
+#include "core/learn/refit.h"
 #include "core/live/state.h"
 #include "core/repair/repair.h"
 #include "core/score/stack_private.h"

@@ -4,8 +4,8 @@
  * verification and a rebuild all use it. Called on the thread that owns the counts: the writer's,
  * or the loader's before other threads see them.
  */
-#ifndef NB_CORE_LIVE_APPLY_H
-#define NB_CORE_LIVE_APPLY_H
+#ifndef NB_CORE_LEARN_APPLY_H
+#define NB_CORE_LEARN_APPLY_H
 
 #include "core/coding/features.h"
 #include "core/coding/rows.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/live/apply.h"
+#include "core/learn/apply.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
+#include "core/learn/learner.h"
 #include "core/live/dirty.h"
-#include "core/live/learner.h"
 #include "core/store/living.h"
 #include "core/store/range.h"
 

@@ -3,8 +3,8 @@
  * Loading from the store: a model's settings, counts and weights, when it is first used. Any
  * thread.
  */
-#ifndef NB_CORE_LIVE_LOAD_H
-#define NB_CORE_LIVE_LOAD_H
+#ifndef NB_CORE_LEARN_LOAD_H
+#define NB_CORE_LEARN_LOAD_H
 
 #include "core/live/state.h"
 

@@ -9,8 +9,8 @@
  * leave-one-out inputs, as if the document had been removed first. When a document is forgotten its
  * score is removed, too; what the stack's weights learned from it remains.
  */
-#ifndef NB_CORE_LIVE_LEARNER_H
-#define NB_CORE_LIVE_LEARNER_H
+#ifndef NB_CORE_LEARN_LEARNER_H
+#define NB_CORE_LEARN_LEARNER_H
 
 #include "core/coding/rows.h"
 #include "core/live/live.h"
@@ -45,8 +45,8 @@ struct nb_lesson {
 };
 /* Trains the stack of a stacked model: with the document, by the last score or, if there is none,
  * by its leave-one-out inputs; and with randomly drawn documents, if the order of training requires
- * it (core/live/order.h). Begins a refit if there is a reason, and runs a slice of a refit that is
- * under way (core/live/refit.h). Returns 0, or a code; then the caller rolls the weights back and
+ * it (core/learn/order.h). Begins a refit if there is a reason, and runs a slice of a refit that is
+ * under way (core/learn/refit.h). Returns 0, or a code; then the caller rolls the weights back and
  * drops the refit. */
 int nb_learner_teach(struct nb_learner *learner, struct nb_live *live,
                      const struct nb_lesson *lesson);

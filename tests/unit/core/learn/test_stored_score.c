@@ -5,7 +5,7 @@
 #include <check.h>
 #include <math.h>
 
-#include "core/live/stored_score.h"
+#include "core/learn/stored_score.h"
 
 enum { LABELS_MOST = 40, KEPT = 16 };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/live/load.h"
+#include "core/learn/load.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/live/apply.h"
-#include "core/live/refit.h"
+#include "core/learn/apply.h"
+#include "core/learn/refit_wanted.h"
 #include "core/live/twin_log.h"
 #include "core/store/ledger.h"
 #include "core/store/ledger_pairs.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/live/stored_score.h"
+#include "core/learn/stored_score.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/live/order.h"
+#include "core/learn/order.h"
 
 #include <assert.h>
 #include <math.h>

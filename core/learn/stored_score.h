@@ -6,8 +6,8 @@
  * Stored form: a varint with the true label, a double with the log-odds (0 unless there are two
  * labels), and for each label a varint, its number, and a double, its probability.
  */
-#ifndef NB_CORE_LIVE_STORED_SCORE_H
-#define NB_CORE_LIVE_STORED_SCORE_H
+#ifndef NB_CORE_LEARN_STORED_SCORE_H
+#define NB_CORE_LEARN_STORED_SCORE_H
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"

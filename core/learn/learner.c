@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/live/learner.h"
+#include "core/learn/learner.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/live/order.h"
-#include "core/live/refit.h"
-#include "core/live/stored_score.h"
+#include "core/learn/drawn.h"
+#include "core/learn/order.h"
+#include "core/learn/refit.h"
+#include "core/learn/refit_reader.h"
+#include "core/learn/refit_wanted.h"
+#include "core/learn/stored_score.h"
 #include "core/store/living.h"
 
 struct nb_learner {

@@ -23,7 +23,7 @@
  * A document teaches nothing while at most one other document has its label: the counts of a label
  * with one document say more about the document than about the label.
  *
- * The weights are refitted (core/live/refit.h) by the following rules. k_v are the changes to
+ * The weights are refitted (core/learn/refit.h) by the following rules. k_v are the changes to
  * documents of v, S is the sum of 1 - w and N the number of documents learned, all since the last
  * refit began.
  *
@@ -37,8 +37,8 @@
  *     any D:      more than D / 10 were relabelled, replaced or forgotten, but not of age; or, when
  *                 the writer has nothing to do, max(4, D / 100)
  */
-#ifndef NB_CORE_LIVE_ORDER_H
-#define NB_CORE_LIVE_ORDER_H
+#ifndef NB_CORE_LEARN_ORDER_H
+#define NB_CORE_LEARN_ORDER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -117,7 +117,7 @@ enum nb_order_refit {
 int nb_order_begin_refit(struct nb_weights *order, enum nb_order_refit why, uint64_t documents);
 /* Most documents that the weights are fitted to by a refit that has begun, of a model of so many
  * documents and labels: 250, or 25 for each label if these are more, if a small model is fitted as
- * it grows and every document has taught with weight 1; else UINT64_MAX (core/live/refit.c has
+ * it grows and every document has taught with weight 1; else UINT64_MAX (core/learn/refit.c has
  * bounds of its own). */
 uint64_t nb_order_sample_most(const struct nb_weights *order, enum nb_order_refit why,
                               uint64_t documents, uint32_t labels);

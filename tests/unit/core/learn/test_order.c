@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "core/base/random.h"
-#include "core/live/order.h"
+#include "core/learn/order.h"
 #include "core/model/cell.h"
 
 enum { LABELS = 5 };
 
-/* The rule as core/live/order.h writes it. */
+/* The rule as core/learn/order.h writes it. */
 struct slow {
     double recent[LABELS], all, credit;
     uint64_t of_label[LABELS], documents;
@@ -152,7 +152,7 @@ END_TEST
 
 /* ---- refits ---------------------------------------------------------------------------------- */
 
-/* Notes a change of a label with so many documents, as core/live/order.h writes the rule for small
+/* Notes a change of a label with so many documents, as core/learn/order.h writes the rule for small
  * models, with all counts kept. */
 struct turnover {
     double of_label[LABELS], all;
@@ -261,7 +261,7 @@ START_TEST(large_models_are_fitted_when_much_was_not_taught)
 END_TEST
 
 /* 2,000 documents of two labels, mixed; then a third one, alone (_i is 0) or mixed with them. What
- * was not taught is counted here as core/live/order.h writes it, since the last refit. */
+ * was not taught is counted here as core/learn/order.h writes it, since the last refit. */
 START_TEST(large_models_are_fitted_when_a_label_is_new)
 {
     struct nb_weights order = {0};
