@@ -117,6 +117,7 @@ static void publish(struct nb_live *live, struct nb_published *published, bool o
     assert(published != NULL);
     pthread_mutex_lock(&live->lock);
     struct nb_published *old = live->published;
+    published->edition = old == NULL ? 0 : old->edition + others;
     live->published = published;
     if (others)
         refined = exchange_refined(live, NULL);
@@ -160,7 +161,7 @@ bool nb_live_refine(struct nb_live *live, const struct nb_published *published,
                     struct nb_refined *refined)
 {
     pthread_mutex_lock(&live->lock);
-    bool fits = live->published == published;
+    bool fits = live->published != NULL && live->published->edition == published->edition;
     struct nb_refined *old = fits ? exchange_refined(live, refined) : NULL;
     pthread_mutex_unlock(&live->lock);
     nb_refined_release(&old);

@@ -33,6 +33,8 @@ struct nb_twins;
  * under their own lock. */
 struct nb_published {
     atomic_uint references;
+    uint64_t edition; /* how many others there were before, the same but for the map of
+                         probabilities counting as one; since the model was loaded */
     struct nb_settings settings;
     struct nb_scorer *scorer;
     struct nb_stack *stack;
@@ -188,8 +190,8 @@ struct nb_published *nb_live_settings(struct nb_live *live);
 /* As nb_live_settings; also sets *refined to the fit of documents without a label under these
  * settings, with a reference for the caller, or NULL if there is none. */
 struct nb_published *nb_live_settings_refined(struct nb_live *live, struct nb_refined **refined);
-/* Publishes new settings, and keeps the fit of documents without a label, which must be valid for
- * them. Takes the caller's reference of `published`. */
+/* Publishes settings that differ in the map of probabilities alone, and keeps the fit of documents
+ * without a label. Takes the caller's reference of `published`. */
 void nb_live_publish(struct nb_live *live, struct nb_published *published);
 /* Publishes new settings, and drops the fit of documents without a label in the same step. */
 void nb_live_publish_others(struct nb_live *live, struct nb_published *published);
@@ -197,7 +199,8 @@ void nb_live_publish_others(struct nb_live *live, struct nb_published *published
 /* The fit of documents without a label, with a reference for the caller; NULL: none. */
 struct nb_refined *nb_live_refined(struct nb_live *live);
 /* Sets the fit of documents without a label (NULL: removes it), unless the model's settings are no
- * longer `published`. Returns whether it did, and then has taken the caller's reference. */
+ * longer those of `published`, but for the map of probabilities. Returns whether it did, and then
+ * has taken the caller's reference. */
 bool nb_live_refine(struct nb_live *live, const struct nb_published *published,
                     struct nb_refined *refined);
 

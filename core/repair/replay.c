@@ -41,7 +41,7 @@ static int replay_settings(struct replay *r, struct nb_string stored, struct nb_
     nb_settings_deinit(&settings);
     if (published == NULL)
         return nb_error_no_memory(error);
-    nb_live_publish(r->live, published);
+    nb_live_publish_others(r->live, published);
     return 0;
 }
 

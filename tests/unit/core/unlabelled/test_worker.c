@@ -168,6 +168,38 @@ START_TEST(what_changes_during_a_fit_is_not_missed)
 }
 END_TEST
 
+/* What is published when somebody has put settings, or when the writer has fitted a map. */
+static bool publish_meanwhile(void *user)
+{
+    void (**publish)(struct nb_live *, struct nb_published *) = user;
+    struct nb_published *next;
+    if (*publish == NULL)
+        return false;
+    next = nb_published_next(&live->published->settings, live->key, live->published);
+    ck_assert_ptr_nonnull(next);
+    (*publish)(live, next);
+    *publish = NULL;
+    return false;
+}
+
+/* The map of probabilities has no part in it. */
+START_TEST(a_fit_is_of_settings)
+{
+    struct nb_unlabelled_report report;
+    struct nb_error error = {0};
+    void (*publish)(struct nb_live *, struct nb_published *) = nb_live_publish;
+    train(0, LABELLED, true);
+    train(LABELLED, UNLABELLED, false);
+    wait_until_fitted(UNLABELLED);
+    rest_for_an_hour();
+    int rc = nb_engine_refine(engine, str("m"), publish_meanwhile, &publish, &report, &error);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    publish = nb_live_publish_others;
+    rc = nb_engine_refine(engine, str("m"), publish_meanwhile, &publish, &report, &error);
+    ck_assert_int_eq(rc, NB_CONFLICT);
+}
+END_TEST
+
 int main(void)
 {
     if (nb_tokenizer_setup(NULL) != 0)
@@ -180,6 +212,7 @@ int main(void)
     tcase_add_test(t, a_model_rests_between_two_fits);
     tcase_add_test(t, a_fit_ends_with_its_last_document);
     tcase_add_loop_test(t, what_changes_during_a_fit_is_not_missed, 0, 6);
+    tcase_add_test(t, a_fit_is_of_settings);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
