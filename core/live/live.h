@@ -33,8 +33,8 @@ struct nb_twins;
  * under their own lock. */
 struct nb_published {
     atomic_uint references;
-    uint64_t edition; /* how many others there were before, the same but for the map of
-                         probabilities counting as one; since the model was loaded */
+    uint64_t edition; /* number of changes of the settings since the model was loaded; a new map of
+                         probabilities is none */
     struct nb_settings settings;
     struct nb_scorer *scorer;
     struct nb_stack *stack;

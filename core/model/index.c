@@ -8,12 +8,11 @@
 
 #include "core/base/error.h"
 #include "core/base/key.h"
+#include "core/model/huge_page.h"
 
 /* So many of a hundred places: with fifteen in a bucket about one row in fourteen lies outside its
  * own. */
 enum { LOAD_PERCENT = 93, BUCKET_ROWS = NB_BUCKET_PLACES - 1, LEAST_BUCKETS = 4 };
-
-enum { HUGE_PAGE = 2 << 20 };
 
 /* A look-up touches the index anywhere, and with pages of 4 KB it misses the table of addresses
  * nearly always: that was two fifths of a start with 10^7 rows. An index of a huge page or more
@@ -21,8 +20,8 @@ enum { HUGE_PAGE = 2 << 20 };
  * kernel that has no huge pages refuses, which is no harm. */
 static struct nb_bucket *make_buckets(size_t size)
 {
-    bool is_large = size >= HUGE_PAGE;
-    struct nb_bucket *buckets = aligned_alloc(is_large ? HUGE_PAGE : sizeof *buckets, size);
+    bool is_large = size >= NB_HUGE_PAGE;
+    struct nb_bucket *buckets = aligned_alloc(is_large ? NB_HUGE_PAGE : sizeof *buckets, size);
     if (buckets != NULL && is_large)
         (void)madvise(buckets, size, MADV_HUGEPAGE);
     return buckets;

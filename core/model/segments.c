@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/lock.h"
+#include "core/model/huge_page.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
@@ -17,7 +18,7 @@
 /* The first segment doubles while it is small, then grows by a quarter. */
 enum { CACHE_LINE = 64, FIRST_RECORDS = 16, DOUBLED = 256, FIRST_TABLE = 4 };
 
-enum { HUGE_PAGE = 2 << 20, LARGE = 2 << 20 }; /* bytes; below LARGE nothing is mapped */
+enum { LARGE = 2 << 20 }; /* bytes; below, nothing is mapped */
 
 static size_t segment_bytes(const struct nb_segments *s)
 {
@@ -40,7 +41,7 @@ void nb_segments_init(struct nb_segments *s, uint32_t record, uint32_t bits)
 {
     assert(bits <= NB_SEGMENT_BITS_MOST && record % 2 == 0);
     *s = (struct nb_segments){.bits = bits, .record = record, .block = 1};
-    while (s->block * segment_bytes(s) % HUGE_PAGE != 0)
+    while (s->block * segment_bytes(s) % NB_HUGE_PAGE != 0)
         s->block++;
 }
 
@@ -126,15 +127,15 @@ static int grow_first(struct nb_segments *s, uint64_t records, pthread_rwlock_t 
 static unsigned char *map_pages(size_t size)
 {
     unsigned char *mapped =
-        mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, size + NB_HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED)
         return NULL;
-    size_t before = -(uintptr_t)mapped & (HUGE_PAGE - 1);
+    size_t before = -(uintptr_t)mapped & (NB_HUGE_PAGE - 1);
     unsigned char *pages = mapped + before;
     if (before > 0)
         (void)munmap(mapped, before);
-    if (before < HUGE_PAGE)
-        (void)munmap(pages + size, HUGE_PAGE - before);
+    if (before < NB_HUGE_PAGE)
+        (void)munmap(pages + size, NB_HUGE_PAGE - before);
     return pages;
 }
 
@@ -160,13 +161,13 @@ static void ask_for_huge_pages(const struct nb_segments *s, uint32_t first)
     size_t each = segment_bytes(s);
     for (uint32_t i = first; i < s->segment_count; i++) {
         unsigned char *segment = s->table[i];
-        size_t before = (uintptr_t)segment % HUGE_PAGE; /* of its first page */
-        size_t full = (before + each) / HUGE_PAGE * HUGE_PAGE;
+        size_t before = (uintptr_t)segment % NB_HUGE_PAGE; /* of its first page */
+        size_t full = (before + each) / NB_HUGE_PAGE * NB_HUGE_PAGE;
         if (!is_mapped(s, i) || full == 0)
             continue;
         (void)madvise(segment - before, full, MADV_HUGEPAGE);
         if (before > (i - first) * each)
-            (void)madvise(segment - before, HUGE_PAGE, MADV_COLLAPSE);
+            (void)madvise(segment - before, NB_HUGE_PAGE, MADV_COLLAPSE);
     }
 }
 

@@ -129,10 +129,10 @@ def assert_verdicts(site, paths):
     for path in paths:
         found = wait_for(lambda path=path: fitted_verdicts(site, path), f"nobody changes {path}", 60, 0.1)
         equal(len({reply.status for reply in found}), 1, f"{path}: {[reply.body for reply in found]}")
+        fits = [node.client.get(path + "/em").json for node in site.nodes]
         for node, reply in zip(site.nodes[1:], found[1:]):
             for label, score in found[0].json["log_scores"].items():
-                near(reply.json["log_scores"][label], score,
-                     f"{node.name}, {path}: log score of {label}; fits: {[one.client.get(path + '/em').json for one in site.nodes]}")
+                near(reply.json["log_scores"][label], score, f"{node.name}, {path}: log score of {label}; fits: {fits}")
 
 
 def assert_stores(site):
