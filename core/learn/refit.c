@@ -29,9 +29,17 @@ void nb_refit_drop(struct nb_live *live)
     live->pass = NULL;
 }
 
+/* The documents that a refit learns from. Where one label has them all its probability is 1,
+ * whatever the weights are: nothing is learned, and the weights are the start values. */
+static uint64_t count_teaching(const struct nb_live *live)
+{
+    bool have_others = nb_model_labels_with_documents(live->counts) > 1;
+    return have_others ? nb_living_count(live->living) : 0;
+}
+
 static uint32_t sample_size(const struct nb_live *live, enum nb_order_refit why)
 {
-    uint64_t documents = nb_living_count(live->living);
+    uint64_t documents = count_teaching(live);
     uint32_t labels = nb_model_labels_with_documents(live->counts);
     uint64_t most = labels * (uint64_t)DOCUMENTS_MOST <= INPUTS_MOST ? (uint64_t)DOCUMENTS_MOST
                                                                      : INPUTS_MOST / labels;
@@ -136,7 +144,7 @@ static int begin_pass(struct nb_live *live)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     struct nb_random random = nb_order_random(order, NB_DRAW_PASS);
-    uint32_t size = (uint32_t)nb_living_count(live->living);
+    uint32_t size = (uint32_t)count_teaching(live);
     struct nb_pass *pass = malloc(sizeof *pass + size * sizeof *pass->numbers);
     if (pass == NULL)
         return NB_NO_MEMORY;

@@ -347,6 +347,36 @@ START_TEST(verdicts_do_not_depend_on_the_order)
 }
 END_TEST
 
+/* A batch of `each` documents of each label, after which the writer stands still. */
+static void learn_and_stand(const char *model, uint32_t labels, uint32_t each)
+{
+    struct nb_batch *batch;
+    ck_assert_int_eq(nb_batch_new(engine, str(model), false, &batch, NULL), 0);
+    for (uint32_t i = 0; i < labels * each; i++)
+        add(batch, i % labels, i / labels);
+    stand_behind(batch);
+}
+
+/* Documents of the only label teach nothing, so a refit of a hundred is over with its first slice.
+ * Of two labels it is under way for more slices than there are changes. */
+START_TEST(documents_of_the_only_label_are_not_read)
+{
+    struct nb_engine_statistics statistics;
+    settings.refit_units = 3000; /* a slice reads one document */
+    nb_engine_close(&engine);
+    open_engine();
+    put("one", NB_DECISION_STACKED, 0.02);
+    put("two", NB_DECISION_STACKED, 0.02);
+    learn_and_stand("one", 1, 100);
+    nb_engine_statistics(engine, &statistics);
+    ck_assert_uint_eq(statistics.refits, 0);
+    learn_and_stand("two", 2, 50);
+    nb_engine_statistics(engine, &statistics);
+    ck_assert_uint_eq(statistics.refits, 1);
+    go_on();
+}
+END_TEST
+
 /* Weights that have missed documents, or are of other constants. */
 /* Two documents of each label teach nothing: the weights are the start values, in any order, after
  * a refit too. The third ones do. */
@@ -819,6 +849,7 @@ int main(void)
     tcase_add_loop_test(refits, verdicts_do_not_depend_on_the_order, 0,
                         (int)(sizeof sizes / sizeof *sizes));
     tcase_add_test(refits, verdicts_do_not_depend_on_the_pace);
+    tcase_add_test(refits, documents_of_the_only_label_are_not_read);
     tcase_add_test(refits, few_documents_leave_the_start_values);
     tcase_add_test(refits, three_documents_of_two_labels_teach_in_any_order);
     tcase_add_test(refits, settings_that_change_are_followed_by_a_refit);
