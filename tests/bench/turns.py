@@ -10,6 +10,9 @@ order that chance draws anew: processes of one build differ by some per cent, by
 whoever is asked next to itself finds its caches warm. Of each group of mails the least processor time of all
 rounds counts. The first build is the one that the others are compared with; stores may differ in format.
 
+Learning takes a new store and process for each turn. Of each batch of 500 mails the median of all turns counts: other
+work on the machine comes and goes within one.
+
 Texts are those of part b, 3 KB by the book, which 16 connections ask about. The bare HTTP handler has its turns as
 well: "ceiling" is what it took over what the build took, the median of all turns.
 """
@@ -54,6 +57,33 @@ def of_processes(bench, builds, stores, what, documents, rounds):
         for server in servers.values():
             server.stop()
     return {build: sum(took) / len(documents) for build, took in least.items()}
+
+
+# ---- learning -----------------------------------------------------------------------------------
+def learning_turn(bench, build, bodies):
+    """Microseconds of processor time for each batch: of all threads, and of the writer's."""
+    data, took = os.path.join(PASSING, "store-learn"), []
+    shutil.rmtree(data, ignore_errors=True)
+    with bench.daemon(data, build) as server:
+        for body in bodies:
+            before, writer = server.cpu(), server.cpu_of("writer") or 0
+            server.request("POST", mails.PATH + "/train", body, "application/json")
+            took.append(((server.cpu() - before) * 1e6, ((server.cpu_of("writer") or 0) - writer) * 1e6))
+    return took
+
+
+def measure_learning(bench, documents, options):
+    bodies = list(mails.batches(documents))
+    turns = {build: [] for build in options.builds}
+    for _ in range(options.processes * options.rounds):
+        for build in random.sample(options.builds, len(options.builds)):
+            turns[build].append(learning_turn(bench, build, bodies))
+    taken = {build: [sum(statistics.median(batch[part] for batch in batches) for batches in zip(*turns[build]))
+                     / len(documents) for part in (0, 1)] for build in options.builds}
+    for build, (all_threads, writer) in taken.items():
+        of_writer = f"   (the writer's thread {writer:.1f})" if writer else ""  # old builds do not name it
+        print(f"{'learn':9}{build:40}{all_threads:8.1f} us  ratio {all_threads / taken[options.builds[0]][0]:.3f}{of_writer}",
+              flush=True)
 
 
 # ---- texts --------------------------------------------------------------------------------------
@@ -107,17 +137,23 @@ def measure_texts(options):
 # ---- all of it ----------------------------------------------------------------------------------
 def measure(options):
     whats = options.what.split(",")
+    for what in whats:
+        if what not in ("learn", "text", *PATHS):
+            sys.exit(f"turns: --what {what}: it is learn, {', '.join(PATHS)} or text")
     if "text" in whats:
         measure_texts(options)
-    if whats != ["text"]:
-        measure_mails(options, [what for what in whats if what != "text"])
-
-
-def measure_mails(options, whats):
+    if whats == ["text"]:
+        return
     bench = Bench(options.builds[0], False, options.corpus)
     documents = read_mails(bench)
+    if "learn" in whats:
+        measure_learning(bench, documents, options)
+    measure_mails(bench, documents, options, [what for what in whats if what in PATHS])
+
+
+def measure_mails(bench, documents, options, whats):
     stores = {}
-    for number, build in enumerate(options.builds):
+    for number, build in enumerate(options.builds if whats else []):
         stores[build] = os.path.join(PASSING, f"store-{number}")
         mails.learned(bench, build, documents, stores[build])
     for what in whats:
@@ -134,7 +170,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("builds", nargs="+", metavar="BUILD", help="folders of release builds")
     parser.add_argument("--corpus", metavar="FOLDER", help="raw mails, as for `make bench`")
-    parser.add_argument("--what", default="classify,check", help="of mails: classify, check (/checkv2 with reasons); text; a list")
+    parser.add_argument("--what", default="classify,check", help="of mails: learn, classify, check (/checkv2 with reasons); text; "
+                        "a list")
     parser.add_argument("--processes", type=int, default=3, help="of each build")
     parser.add_argument("--rounds", type=int, default=4, help="over all mails")
     parser.add_argument("--every", type=int, default=3, help="2: ask about each second mail; 3: each third")
