@@ -114,13 +114,22 @@ void nb_queue_submit(struct nb_queue *q, struct nb_batch *batch,
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
+static int count_digits(uint64_t number)
+{
+    int digits = 1;
+    while ((number >>= 4) != 0)
+        digits++;
+    return digits;
+}
+
 /* The id says which entry it is. How many zeros it has says when it was published: an entry that
  * has waited for long must not have an id that some servers of the stream still know and others do
  * not any more (same_for in replica_settings.h). */
 static void write_id(const struct nb_queue *q, uint64_t entry, int64_t same_for,
                      char id[NB_MESSAGE_ID_MOST])
 {
-    int digits = 1 + (int)(nb_clock_now() / same_for % DIGITS_MOST);
+    int least = count_digits(entry);
+    int digits = least + (int)(nb_clock_now() / same_for % (DIGITS_MOST + 1 - least));
     (void)snprintf(id, NB_MESSAGE_ID_MOST, "q%016" PRIx64 "-%0*" PRIx64,
                    nb_outbox_identity(q->outbox), digits, entry);
 }

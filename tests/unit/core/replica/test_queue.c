@@ -53,11 +53,16 @@ static struct nb_relayed entry_of(const char *id)
     return relayed;
 }
 
+/* Numbers of entries, of one digit and of two. */
+static const uint64_t entries[] = {1, 0x11};
+
 /* It is the same entry, whenever it is published, and has another id when its last one may be known
  * to a part of the stream's servers alone. */
 START_TEST(an_id_is_not_used_for_long)
 {
-    static const struct nb_outbox_limits limits = {1 << 20, 10};
+    enum { PERIODS = 17 /* one more than there are, until ids come again */ };
+    static const struct nb_outbox_limits limits = {1 << 20, 20};
+    const uint64_t entry = entries[_i];
     char root[NB_TEST_FOLDER_SIZE];
     char before[NB_MESSAGE_ID_MOST] = "";
     struct nb_engine_settings settings;
@@ -71,17 +76,22 @@ START_TEST(an_id_is_not_used_for_long)
     settings.shared = true;
     ck_assert_msg(nb_engine_open(&settings, &engine, &error) == 0, "%s", error.text);
     ck_assert_msg(nb_queue_new(engine, root, &limits, &queue, &error) == 0, "%s", error.text);
-    put_into_queue(engine);
+    for (uint64_t i = 0; i < entry; i++)
+        put_into_queue(engine);
     nb_queue_set(queue, 0, NB_QUEUE_THERE);
-    for (int i = 0; i < 5; i++) {
+    nb_queue_go_on(queue, 0, SAME_MILLISECONDS, publish, NULL);
+    struct nb_relayed last = entry_of(published);
+    last.entry = entry - 1;
+    nb_queue_delivered(queue, &last); /* and those before */
+    for (int i = 0; i < PERIODS; i++) {
+        nb_queue_refused(queue, published); /* it comes again */
         published[0] = '\0';
         nb_queue_go_on(queue, 0, SAME_MILLISECONDS, publish, NULL);
         ck_assert_str_ne(published, "");
         ck_assert_str_ne(published, before);
-        ck_assert_uint_eq(entry_of(published).entry, 1);
-        ck_assert(i == 0 || entry_of(published).outbox == entry_of(before).outbox);
+        ck_assert_uint_eq(entry_of(published).entry, entry);
+        ck_assert_uint_eq(entry_of(published).outbox, last.outbox);
         snprintf(before, sizeof before, "%s", published);
-        nb_queue_refused(queue, published); /* it comes again */
         usleep(SAME_MILLISECONDS * 1000);
     }
     nb_queue_free(&queue);
@@ -95,7 +105,7 @@ int main(void)
     Suite *s = suite_create("queue");
     TCase *t = tcase_create("queue");
     suite_add_tcase(s, t);
-    tcase_add_test(t, an_id_is_not_used_for_long);
+    tcase_add_loop_test(t, an_id_is_not_used_for_long, 0, sizeof entries / sizeof *entries);
     SRunner *runner = srunner_create(s);
     if (nb_tokenizer_setup(NULL) != 0)
         return EXIT_FAILURE;
