@@ -133,10 +133,15 @@ int nb_outbox_first(struct nb_outbox *o, uint64_t *entry, struct nb_buffer *mess
 {
     struct nb_outbox_record record = {.entry = 0};
     pthread_mutex_lock(&o->lock);
-    int rc = o->entries > 0 ? nb_outbox_entry_read(o, o->start, o->end, &record, message) : 0;
+    uint64_t start = o->start;
+    int rc = o->entries > 0 ? nb_outbox_entry_read(o, start, o->end, &record, message) : 0;
     pthread_mutex_unlock(&o->lock);
     if (rc == NB_CORRUPT)
-        return nb_error_set(error, NB_IO, "the outbox does not read back");
+        return nb_error_set(error, NB_IO,
+                            "the file 'outbox' of the data directory is damaged at byte %llu, "
+                            "where the oldest change lies: stop the daemon, and bayesd --rebuild "
+                            "keeps those that can be read",
+                            (unsigned long long)start);
     if (rc == NB_IO)
         return nb_outbox_unreadable(error);
     *entry = record.entry;

@@ -27,6 +27,7 @@ struct nb_queue {
     uint64_t sent, sent_at; /* entry on its way, or 0; and since when */
     uint64_t refused;
     struct nb_error why;
+    struct nb_error unreadable; /* code 0: the oldest was read when it was tried last */
 };
 
 /* ---- in -------------------------------------------------------------------------------------- */
@@ -166,6 +167,13 @@ static void forget_turn(struct nb_queue *q)
     pthread_mutex_unlock(&q->lock);
 }
 
+static void note_reading(struct nb_queue *q, int rc, const struct nb_error *why)
+{
+    pthread_mutex_lock(&q->lock);
+    q->unreadable = rc == NB_IO ? *why : (struct nb_error){.code = 0};
+    pthread_mutex_unlock(&q->lock);
+}
+
 static unsigned stream_of(const struct nb_queue *q, const struct nb_buffer *message)
 {
     struct nb_string model = nb_operation_model(nb_buffer_string(message));
@@ -183,6 +191,7 @@ void nb_queue_go_on(struct nb_queue *q, unsigned which, int64_t same_for, nb_que
         nb_outbox_entries(q->outbox, NULL) == 0)
         return;
     int rc = nb_outbox_first(q->outbox, &entry, &message, &why);
+    note_reading(q, rc, &why);
     if (rc == 0 && entry != 0 && stream_of(q, &message) == which && takes_turn(q, entry)) {
         write_id(q, entry, same_for, id);
         rc = publish(replica, id, &message, &why);
@@ -232,6 +241,7 @@ void nb_queue_state(struct nb_queue *q, struct nb_queue_state *state)
     pthread_mutex_lock(&q->lock);
     state->refused = q->refused;
     (void)snprintf(state->reason, sizeof state->reason, "%s", q->why.text);
+    (void)snprintf(state->unreadable, sizeof state->unreadable, "%s", q->unreadable.text);
     pthread_mutex_unlock(&q->lock);
 }
 

@@ -46,6 +46,8 @@ struct nb_queue_state {
     uint64_t entries, bytes;    /* that wait */
     uint64_t refused;           /* that were not made when they were published, since the start; */
     char reason[NB_ERROR_TEXT]; /* of the last one */
+    char unreadable[NB_ERROR_TEXT]; /* why the oldest cannot be read, and so none of them is
+                                       published; "": it can, or nobody has tried */
 };
 void nb_queue_state(struct nb_queue *queue, struct nb_queue_state *state);
 

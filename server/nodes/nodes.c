@@ -175,6 +175,8 @@ static void add_queue(struct nb_nodes *n, struct nb_nodes_state *state)
     state->queued = queue.entries;
     state->queued_bytes = queue.bytes;
     state->queue_refused = queue.refused;
+    if (queue.unreadable[0] != '\0')
+        (void)snprintf(state->warning, sizeof state->warning, "%s", queue.unreadable);
 }
 
 static void state_of(struct nb_lane *l, struct nb_lane_state *state)

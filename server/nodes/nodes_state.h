@@ -49,11 +49,12 @@ struct nb_nodes {
     atomic_bool stops;
     struct nb_latency publishing;
     char identity[256];
-    pthread_mutex_t lock;   /* of what follows */
-    uint32_t kinds;         /* of operations that all members know, and ... */
-    char oldest[80];        /* ... the name of the one that knows no more */
-    uint64_t refused;       /* of the queue, that were logged */
-    struct nb_queue *queue; /* NULL: changes are not kept while the stream is away */
+    pthread_mutex_t lock;     /* of what follows */
+    uint32_t kinds;           /* of operations that all members know, and ... */
+    char oldest[80];          /* ... the name of the one that knows no more */
+    uint64_t refused;         /* of the queue, that were logged */
+    bool is_queue_unreadable; /* that was logged */
+    struct nb_queue *queue;   /* NULL: changes are not kept while the stream is away */
     struct nb_members *members;
     struct nb_known *known;
     unsigned lane_count;

@@ -27,6 +27,19 @@ int nb_nodes_queue_open(struct nb_nodes *n, struct nb_error *error)
     return 0;
 }
 
+/* Once, until it can be read again. */
+static void log_unreadable(struct nb_nodes *n, const struct nb_queue_state *state)
+{
+    bool is_unreadable = state->unreadable[0] != '\0';
+    pthread_mutex_lock(&n->lock);
+    bool is_news = is_unreadable && !n->is_queue_unreadable;
+    n->is_queue_unreadable = is_unreadable;
+    pthread_mutex_unlock(&n->lock);
+    if (is_news)
+        nb_log(NB_LOG_ERROR, "cluster: %llu changes wait in the outbox, and none is made: %s",
+               (unsigned long long)state->entries, state->unreadable);
+}
+
 void nb_nodes_queue_set(struct nb_lane *l, enum nb_queue_stream stream)
 {
     struct nb_nodes *n = l->nodes;
@@ -42,6 +55,7 @@ void nb_nodes_queue_set(struct nb_lane *l, enum nb_queue_stream stream)
     if (state.refused > before)
         nb_log(NB_LOG_WARNING, "cluster: %llu changes from the outbox were not made, the last: %s",
                (unsigned long long)(state.refused - before), state.reason);
+    log_unreadable(n, &state);
 }
 
 #endif

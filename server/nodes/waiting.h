@@ -13,7 +13,8 @@ struct nb_nodes;
 
 /* Opens it in the data directory. Returns 0 or a code. */
 int nb_nodes_queue_open(struct nb_nodes *nodes, struct nb_error *error);
-/* How the stream is now; and logs what was refused. The lane's thread. */
+/* How the stream is now; and logs what was refused, and that the queue cannot be read. The lane's
+ * thread. */
 void nb_nodes_queue_set(struct nb_lane *lane, enum nb_queue_stream stream);
 
 #endif

@@ -170,3 +170,31 @@ def test_a_damaged_outbox(nodes):
     for name, status in (("first", 200), ("second", 404), ("third", 200)):
         equal(one.client.get(f"{path}/documents/{name}").status, status, name)
     assert_same(site)
+
+
+def test_a_byte_that_the_disk_changes_meanwhile(nodes):
+    """The node that runs says so and publishes nothing; when the byte is right again it does."""
+    site = nodes.site(settings=QUEUED).start()
+    path, one = path_of("shared"), site.nodes[0]
+    trained(one, path, "before").ok()
+    away(site)
+    for name in ("first", "second"):
+        queued(trained(one, path, name))
+
+    def put(byte):
+        with open(os.path.join(one.daemon.data, "outbox"), "r+b") as file:
+            at = file.read().lower().index(b"first")
+            file.seek(at)
+            file.write(byte)
+
+    put(b"F")
+    site.start_servers()
+    wait_for(lambda: "damaged at byte 48" in one.ready()[1]["cluster"].get("warning", ""), f"it is said: {one.ready()}", 60, 0.05)
+    equal(waits(one), 2)
+    equal(one.client.get(path + "/documents/second").status, 404)
+    put(b"f")
+    wait_published(site)
+    wait_for(lambda: "damaged" not in one.ready()[1]["cluster"].get("warning", ""), f"no warning is left: {one.ready()}", 20, 0.05)
+    for name in ("first", "second"):
+        equal(one.client.get(f"{path}/documents/{name}").status, 200, name)
+    assert_same(site)

@@ -53,6 +53,35 @@ static struct nb_relayed entry_of(const char *id)
     return relayed;
 }
 
+/* A node's engine and its queue, in a folder of their own. */
+struct world {
+    char root[NB_TEST_FOLDER_SIZE];
+    struct nb_engine *engine;
+    struct nb_queue *queue;
+};
+
+static void set_up(struct world *w)
+{
+    static const struct nb_outbox_limits limits = {1 << 20, 20};
+    struct nb_engine_settings settings;
+    struct nb_error error = {0};
+    test_folder_make(w->root);
+    nb_engine_settings_init(&settings);
+    settings.directory = w->root;
+    settings.key = cluster_key;
+    settings.shared = true;
+    ck_assert_msg(nb_engine_open(&settings, &w->engine, &error) == 0, "%s", error.text);
+    ck_assert_msg(nb_queue_new(w->engine, w->root, &limits, &w->queue, &error) == 0, "%s",
+                  error.text);
+}
+
+static void tear_down(struct world *w)
+{
+    nb_queue_free(&w->queue);
+    nb_engine_close(&w->engine);
+    test_folder_remove(w->root);
+}
+
 /* Numbers of entries, of one digit and of two. */
 static const uint64_t entries[] = {1, 0x11};
 
@@ -61,32 +90,21 @@ static const uint64_t entries[] = {1, 0x11};
 START_TEST(an_id_is_not_used_for_long)
 {
     enum { PERIODS = 17 /* one more than there are, until ids come again */ };
-    static const struct nb_outbox_limits limits = {1 << 20, 20};
     const uint64_t entry = entries[_i];
-    char root[NB_TEST_FOLDER_SIZE];
     char before[NB_MESSAGE_ID_MOST] = "";
-    struct nb_engine_settings settings;
-    struct nb_engine *engine;
-    struct nb_queue *queue;
-    struct nb_error error = {0};
-    test_folder_make(root);
-    nb_engine_settings_init(&settings);
-    settings.directory = root;
-    settings.key = cluster_key;
-    settings.shared = true;
-    ck_assert_msg(nb_engine_open(&settings, &engine, &error) == 0, "%s", error.text);
-    ck_assert_msg(nb_queue_new(engine, root, &limits, &queue, &error) == 0, "%s", error.text);
+    struct world w;
+    set_up(&w);
     for (uint64_t i = 0; i < entry; i++)
-        put_into_queue(engine);
-    nb_queue_set(queue, 0, NB_QUEUE_THERE);
-    nb_queue_go_on(queue, 0, SAME_MILLISECONDS, publish, NULL);
+        put_into_queue(w.engine);
+    nb_queue_set(w.queue, 0, NB_QUEUE_THERE);
+    nb_queue_go_on(w.queue, 0, SAME_MILLISECONDS, publish, NULL);
     struct nb_relayed last = entry_of(published);
     last.entry = entry - 1;
-    nb_queue_delivered(queue, &last); /* and those before */
+    nb_queue_delivered(w.queue, &last); /* and those before */
     for (int i = 0; i < PERIODS; i++) {
-        nb_queue_refused(queue, published); /* it comes again */
+        nb_queue_refused(w.queue, published); /* it comes again */
         published[0] = '\0';
-        nb_queue_go_on(queue, 0, SAME_MILLISECONDS, publish, NULL);
+        nb_queue_go_on(w.queue, 0, SAME_MILLISECONDS, publish, NULL);
         ck_assert_str_ne(published, "");
         ck_assert_str_ne(published, before);
         ck_assert_uint_eq(entry_of(published).entry, entry);
@@ -94,9 +112,44 @@ START_TEST(an_id_is_not_used_for_long)
         snprintf(before, sizeof before, "%s", published);
         usleep(SAME_MILLISECONDS * 1000);
     }
-    nb_queue_free(&queue);
-    nb_engine_close(&engine);
-    test_folder_remove(root);
+    tear_down(&w);
+}
+END_TEST
+
+static void change_byte(const char *root, long at)
+{
+    char path[NB_TEST_FOLDER_SIZE + sizeof "/outbox"];
+    snprintf(path, sizeof path, "%s/outbox", root);
+    FILE *file = fopen(path, "r+b");
+    ck_assert(file != NULL && fseek(file, at, SEEK_SET) == 0);
+    int byte = fgetc(file);
+    ck_assert(byte != EOF && fseek(file, at, SEEK_SET) == 0);
+    ck_assert_int_eq(fputc(byte ^ 1, file), byte ^ 1);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+/* An entry that the disk has changed is not published, nor are those behind it, and that is said.
+ */
+START_TEST(an_entry_that_is_damaged_is_told)
+{
+    enum { IN_THE_FIRST = 100 };
+    struct world w;
+    struct nb_queue_state state;
+    set_up(&w);
+    put_into_queue(w.engine);
+    put_into_queue(w.engine);
+    nb_queue_set(w.queue, 0, NB_QUEUE_THERE);
+    for (int damaged = 1; damaged >= 0; damaged--) {
+        change_byte(w.root, IN_THE_FIRST);
+        published[0] = '\0';
+        nb_queue_go_on(w.queue, 0, SAME_MILLISECONDS, publish, NULL);
+        nb_queue_state(w.queue, &state);
+        ck_assert_uint_eq(state.entries, 2);
+        ck_assert_int_eq(published[0] == '\0', damaged);
+        ck_assert_int_eq(strstr(state.unreadable, "damaged at byte 48") != NULL, damaged);
+        ck_assert_int_eq(state.unreadable[0] != '\0', damaged);
+    }
+    tear_down(&w);
 }
 END_TEST
 
@@ -105,6 +158,7 @@ int main(void)
     Suite *s = suite_create("queue");
     TCase *t = tcase_create("queue");
     suite_add_tcase(s, t);
+    tcase_add_test(t, an_entry_that_is_damaged_is_told);
     tcase_add_loop_test(t, an_id_is_not_used_for_long, 0, sizeof entries / sizeof *entries);
     SRunner *runner = srunner_create(s);
     if (nb_tokenizer_setup(NULL) != 0)
