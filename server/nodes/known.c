@@ -148,26 +148,33 @@ static void compare(struct nb_nodes *n, const struct nb_known_member *before,
                m->name);
 }
 
-/* A member that is ahead of this node cannot be compared yet: what was found before holds. */
-static struct nb_known_member before_of(const struct nb_known *known, const char *name)
+/* A member that was not compared in anything. */
+static struct nb_known_member unknown_of(const struct nb_member *said)
 {
-    struct nb_known_member unknown = {.agrees = -1, .same = -1};
-    for (size_t i = 0; i < known->count; i++)
-        if (strcmp(known->list[i].said.name, name) == 0)
-            return known->list[i];
+    struct nb_known_member unknown = {.said = *said, .agrees = -1, .same = -1};
     memset(unknown.same_in, -1, sizeof unknown.same_in);
     return unknown;
+}
+
+/* A member that is ahead of this node cannot be compared yet: what was found before holds. */
+static struct nb_known_member before_of(const struct nb_known *known, const struct nb_member *m)
+{
+    for (size_t i = 0; i < known->count; i++)
+        if (strcmp(known->list[i].said.name, m->name) == 0)
+            return known->list[i];
+    return unknown_of(m);
 }
 
 static struct nb_known_member known_of(struct nb_nodes *n, const struct nb_known *known,
                                        const struct nb_member *m, const char *self)
 {
-    struct nb_known_member found = {
-        .said = *m, .is_self = strcmp(m->name, self) == 0, .agrees = 1, .same = 1};
-    if (found.is_self)
+    struct nb_known_member found = unknown_of(m);
+    found.is_self = strcmp(m->name, self) == 0;
+    if (found.is_self) {
+        found.agrees = found.same = 1;
         return found;
-    const struct nb_known_member before = before_of(known, m->name);
-    found.same = -1;
+    }
+    const struct nb_known_member before = before_of(known, m);
     found.agrees = agrees(n, m);
     if (found.agrees < 0)
         found.agrees = before.agrees;

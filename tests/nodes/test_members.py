@@ -128,17 +128,37 @@ def test_a_member_that_was_given_something_else(nodes):
     holds(status == 69 and "https://other:1" in said, f"{status} {said}")
 
 
-def test_a_member_that_has_learned_something_else(nodes):
-    """Nodes compare what they have learned now and then; one that tells another digest at the same place is named."""
+def compared(nodes):
+    """A site whose nodes have compared what they have learned; and a function that says whether it is the same."""
     site = told(nodes.site(settings={"cluster": {"digest_seconds": 8}}))
-    node = site.nodes[0]
+    node, names = site.nodes[0], [one.name for one in site.nodes]
     trained(node, PATH, "one").ok()
     assert_same(site)
-    names = [one.name for one in site.nodes]
     def all_same():
         found = members_of(node)
         return all(found.get(name, {}).get("same") for name in names)
     wait_for(all_same, lambda: f"all have learned the same: {members_of(node)}", 60, 0.2)
+    return site, all_same
+
+
+def test_a_member_that_followed_a_part(nodes):
+    """One that follows all by now, with another store: until both have a digest of one place nothing is known."""
+    site, _ = compared(nodes)
+    node = site.nodes[0]
+    with site.connect() as connection:
+        for follow in (b"user-b*", b""):
+            tail = varint(0) + varint(len(follow)) + follow + varint(1) + bytes(8)  # of one stream; a digest at 1
+            connection.publish("bayesd.members.moved", word(1, b"", b"9.9", 0, 0) + tail)
+            wait_for(lambda follow=follow: members_of(node).get("moved", {"follow": "?"}).get("follow", "") == follow.decode(),
+                     lambda: f"it says what it follows: {members_of(node)}", 40, 0.1)
+    equal(members_of(node)["moved"].get("same"), None)
+    holds("'moved' has learned something else" not in "".join(node.daemon.heard()), "the log")
+
+
+def test_a_member_that_has_learned_something_else(nodes):
+    """Nodes compare what they have learned now and then; one that tells another digest at the same place is named."""
+    site, all_same = compared(nodes)
+    node, names = site.nodes[0], [one.name for one in site.nodes]
     for name in names:
         equal(metric(node, "member_same", member=name), 1, name)
     def is_named():
