@@ -27,7 +27,7 @@ struct nb_queue {
     uint64_t sent, sent_at; /* entry on its way, or 0; and since when */
     uint64_t refused;
     struct nb_error why;
-    struct nb_error unreadable; /* code 0: the oldest was read when it was tried last */
+    struct nb_error unreadable; /* code 0: the oldest was not found damaged when it was read last */
 };
 
 /* ---- in -------------------------------------------------------------------------------------- */
@@ -167,6 +167,7 @@ static void forget_turn(struct nb_queue *q)
     pthread_mutex_unlock(&q->lock);
 }
 
+/* What reading the oldest came to. */
 static void note_reading(struct nb_queue *q, int rc, const struct nb_error *why)
 {
     pthread_mutex_lock(&q->lock);
@@ -241,7 +242,9 @@ void nb_queue_state(struct nb_queue *q, struct nb_queue_state *state)
     pthread_mutex_lock(&q->lock);
     state->refused = q->refused;
     (void)snprintf(state->reason, sizeof state->reason, "%s", q->why.text);
-    (void)snprintf(state->unreadable, sizeof state->unreadable, "%s", q->unreadable.text);
+    /* One that was published before it was damaged is gone when it is delivered. */
+    (void)snprintf(state->unreadable, sizeof state->unreadable, "%s",
+                   state->entries > 0 ? q->unreadable.text : "");
     pthread_mutex_unlock(&q->lock);
 }
 

@@ -116,6 +116,8 @@ START_TEST(an_id_is_not_used_for_long)
 }
 END_TEST
 
+enum { IN_THE_FIRST = 100 }; /* a byte of the first message */
+
 static void change_byte(const char *root, long at)
 {
     char path[NB_TEST_FOLDER_SIZE + sizeof "/outbox"];
@@ -132,7 +134,6 @@ static void change_byte(const char *root, long at)
  */
 START_TEST(an_entry_that_is_damaged_is_told)
 {
-    enum { IN_THE_FIRST = 100 };
     struct world w;
     struct nb_queue_state state;
     set_up(&w);
@@ -153,12 +154,35 @@ START_TEST(an_entry_that_is_damaged_is_told)
 }
 END_TEST
 
+/* It had been published before: when it is delivered nothing waits, and nothing is wrong. */
+START_TEST(a_damaged_entry_that_is_delivered_is_told_no_more)
+{
+    struct world w;
+    struct nb_queue_state state;
+    set_up(&w);
+    put_into_queue(w.engine);
+    nb_queue_set(w.queue, 0, NB_QUEUE_THERE);
+    nb_queue_go_on(w.queue, 0, SAME_MILLISECONDS, publish, NULL);
+    const struct nb_relayed sent = entry_of(published);
+    change_byte(w.root, IN_THE_FIRST);
+    nb_queue_go_on(w.queue, 0, SAME_MILLISECONDS, publish, NULL);
+    nb_queue_state(w.queue, &state);
+    ck_assert_str_ne(state.unreadable, "");
+    nb_queue_delivered(w.queue, &sent);
+    nb_queue_state(w.queue, &state);
+    ck_assert_uint_eq(state.entries, 0);
+    ck_assert_str_eq(state.unreadable, "");
+    tear_down(&w);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("queue");
     TCase *t = tcase_create("queue");
     suite_add_tcase(s, t);
     tcase_add_test(t, an_entry_that_is_damaged_is_told);
+    tcase_add_test(t, a_damaged_entry_that_is_delivered_is_told_no_more);
     tcase_add_loop_test(t, an_id_is_not_used_for_long, 0, sizeof entries / sizeof *entries);
     SRunner *runner = srunner_create(s);
     if (nb_tokenizer_setup(NULL) != 0)
