@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Refits: new weights of a model are fitted to leave-one-out inputs of all its living documents, or
- * of a sample. On the thread that changes the model.
+ * of a sample; of none while one label has them all. On the thread that changes the model.
  *
  * A refit is cut into slices of some milliseconds. Their work is counted and not timed, so that a
  * replay does the same. A refit begins with an entry of the ledger: the change that gave the reason

@@ -175,7 +175,7 @@ static void add_queue(struct nb_nodes *n, struct nb_nodes_state *state)
     state->queued = queue.entries;
     state->queued_bytes = queue.bytes;
     state->queue_refused = queue.refused;
-    if (queue.unreadable[0] != '\0')
+    if (queue.unreadable[0] != '\0') /* this goes before what a stream warns of */
         (void)snprintf(state->warning, sizeof state->warning, "%s", queue.unreadable);
 }
 

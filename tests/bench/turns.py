@@ -10,8 +10,8 @@ order that chance draws anew: processes of one build differ by some per cent, by
 whoever is asked next to itself finds its caches warm. Of each group of mails the least processor time of all
 rounds counts. The first build is the one that the others are compared with; stores may differ in format.
 
-Learning takes a new store and process for each turn. Of each batch of 500 mails the median of all turns counts: other
-work on the machine comes and goes within one.
+Learning takes a new store and process for each turn. Of each batch of 500 mails the median of all turns counts,
+because other work on the machine comes and goes within a turn.
 
 Texts are those of part b, 3 KB by the book, which 16 connections ask about. The bare HTTP handler has its turns as
 well: "ceiling" is what it took over what the build took, the median of all turns.
@@ -72,18 +72,22 @@ def learning_turn(bench, build, bodies):
     return took
 
 
+def median_of(turns, part, documents):
+    """Microseconds a mail of one part of the figures: of each batch the median of all turns."""
+    return sum(statistics.median(batch[part] for batch in same) for same in zip(*turns)) / documents
+
+
 def measure_learning(bench, documents, options):
     bodies = list(mails.batches(documents))
     turns = {build: [] for build in options.builds}
     for _ in range(options.processes * options.rounds):
         for build in random.sample(options.builds, len(options.builds)):
             turns[build].append(learning_turn(bench, build, bodies))
-    taken = {build: [sum(statistics.median(batch[part] for batch in batches) for batches in zip(*turns[build]))
-                     / len(documents) for part in (0, 1)] for build in options.builds}
-    for build, (all_threads, writer) in taken.items():
+    first = median_of(turns[options.builds[0]], 0, len(documents))
+    for build in options.builds:
+        took, writer = (median_of(turns[build], part, len(documents)) for part in (0, 1))
         of_writer = f"   (the writer's thread {writer:.1f})" if writer else ""  # old builds do not name it
-        print(f"{'learn':9}{build:40}{all_threads:8.1f} us  ratio {all_threads / taken[options.builds[0]][0]:.3f}{of_writer}",
-              flush=True)
+        print(f"{'learn':9}{build:40}{took:8.1f} us  ratio {took / first:.3f}{of_writer}", flush=True)
 
 
 # ---- texts --------------------------------------------------------------------------------------
@@ -148,12 +152,14 @@ def measure(options):
     documents = read_mails(bench)
     if "learn" in whats:
         measure_learning(bench, documents, options)
-    measure_mails(bench, documents, options, [what for what in whats if what in PATHS])
+    asked = [what for what in whats if what in PATHS]
+    if asked:
+        measure_mails(bench, documents, options, asked)
 
 
 def measure_mails(bench, documents, options, whats):
     stores = {}
-    for number, build in enumerate(options.builds if whats else []):
+    for number, build in enumerate(options.builds):
         stores[build] = os.path.join(PASSING, f"store-{number}")
         mails.learned(bench, build, documents, stores[build])
     for what in whats:

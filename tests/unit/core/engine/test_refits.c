@@ -377,9 +377,6 @@ START_TEST(documents_of_the_only_label_are_not_read)
 }
 END_TEST
 
-/* Weights that have missed documents, or are of other constants. */
-/* Two documents of each label teach nothing: the weights are the start values, in any order, after
- * a refit too. The third ones do. */
 /* What train() learns first to last, one by one with gaps, between which another model learns. */
 static void train_with_gaps(const char *model, uint32_t labels, uint32_t each)
 {
@@ -423,6 +420,8 @@ START_TEST(verdicts_do_not_depend_on_the_pace)
 }
 END_TEST
 
+/* Two documents of each label teach nothing: the weights are the start values, in any order, after
+ * a refit too. The third ones do. */
 START_TEST(few_documents_leave_the_start_values)
 {
     static const char *const names[] = {"mixed", "first", "last"};
@@ -469,6 +468,7 @@ START_TEST(three_documents_of_two_labels_teach_in_any_order)
 }
 END_TEST
 
+/* Weights that have missed documents, or are of other constants. */
 START_TEST(settings_that_change_are_followed_by_a_refit)
 {
     settings.refit_units = 20000; /* many slices */
