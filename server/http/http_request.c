@@ -345,8 +345,6 @@ static enum MHD_Result upload(struct nb_http_call *call, const char *data, size_
         return ignore_body(call, size);
     struct nb_string input = {data, *size};
     int rc = nb_request_prepare(request, &error);
-    if (rc == NB_WAIT)
-        return MHD_YES;
     if (rc == 0 && call->is_direct && *size == call->length) {
         rc = nb_request_handle(request, input, &error);
         input.length = 0;

@@ -63,6 +63,28 @@ def test_long_work_ends_with_the_daemon(api):
         thread.join()
 
 
+def test_a_wait_for_long_work_is_not_the_client_s(api):
+    """A request that waits behind other work before its body is read is not told that its body is slow."""
+    timeout = 1
+    faults = started(api, work_threads=1, timeout=timeout)
+    daemon = faults.daemon
+    for label in ("ham", "spam"):
+        daemon.client.post(f"/v1/models/mail/train?label={label}", MAIL + label, "message/rfc822").ok()
+    replies, before = [], faults.count("sync")
+    threads = [threading.Thread(target=lambda call=call: replies.append(daemon.new_client(300).call(*call))) for call in (
+        ("PUT", "/v1/models/new", {"preset": "book"}),
+        ("POST", "/v1/models/mail/classify?target_fpr=0.1", MAIL, "message/rfc822"))]
+    faults.hold()
+    threads[0].start()
+    wait_for(lambda: faults.count("sync") > before, "long work waits for the disk")
+    threads[1].start()
+    threads[1].join(3 * timeout)
+    faults.delay(0)
+    for thread in threads:
+        thread.join()
+    equal(sorted(reply.status for reply in replies), [200, 201], replies[0].body)
+
+
 def try_put(client, number):
     try:
         client.call("PUT", f"/v1/models/m{number}", {"preset": "book"})
