@@ -210,7 +210,7 @@ int nb_document_source_open(struct nb_document_source *source, const struct nb_r
 {
     *source = (struct nb_document_source){.request = request, .line = line};
     if (line != NULL)
-        return line->number == 1 ? refuse_query(request, error) : 0;
+        return refuse_query(request, error); /* the first of them need not be line 1 */
     switch (request->type.media) {
     case NB_MEDIA_MBOX:
         source->is_batch = true;

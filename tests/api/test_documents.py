@@ -149,6 +149,15 @@ def test_ndjson_line_ends(api):
         equal(model.post("classify", b"", NDJSON).ok().body, b"")
 
 
+def test_ndjson_with_names_in_the_query(api):
+    """They would be ignored; also behind an empty line, where the first document is not line 1."""
+    with Model(api) as model:
+        for query in ("label=ham", "id=a", "unlabelled=1"):
+            for before in (b"", b"\n", b" \r\n"):
+                reply = model.post("train?" + query, before + b'{"text": "win", "label": "spam"}\n', NDJSON)
+                refused(reply, 400, query.split("=")[0])
+
+
 def test_ndjson_of_bad_bytes(api):
     with Model(api) as model:
         model.filled()
