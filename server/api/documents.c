@@ -153,14 +153,11 @@ static void need_labels(const struct nb_config *config, struct nb_verdict *verdi
 }
 
 static int write_verdict(const struct nb_wishes *wishes, struct nb_results *results,
-                         const struct nb_verdict *verdict, struct nb_decision_made *made,
+                         const struct nb_verdict *verdict, const struct nb_decision_made *made,
                          struct nb_error *error)
 {
     if (!wishes->rule.is_asked)
         return nb_results_verdict(results, verdict, NULL, error);
-    int rc = nb_decision_make(&wishes->rule, verdict, made, error);
-    if (rc != 0)
-        return rc;
     struct nb_json_decision decision = {made->label, made->reason};
     return nb_results_verdict(results, verdict, &decision, error);
 }
@@ -236,7 +233,10 @@ int nb_documents_judge(const struct nb_wishes *wishes, struct nb_results *result
     need_labels(results->request->config, verdict);
     results->has_counts = wishes->counts;
     results->has_word_counts = wishes->word_counts;
-    if (wishes->remembers)
+    if (wishes->rule.is_asked)
+        rc = nb_decision_make(&wishes->rule, verdict, made, error);
+    /* Kept after the decision: a document that is answered with an error leaves nothing. */
+    if (rc == 0 && wishes->remembers)
         rc = remember(wishes, results, document, verdict, error);
     if (rc == 0)
         rc = write_verdict(wishes, results, verdict, made, error);

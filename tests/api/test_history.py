@@ -126,6 +126,19 @@ def metric(client, name):
     return parse(client.get("/metrics").body.decode()).value(name)
 
 
+def test_what_is_refused_is_not_kept(api):
+    """A decision that cannot be made is an error; then there is no verdict whose label could come later."""
+    client = started(api).client
+    document, query = {"text": TEXTS["ham"], "id": "one"}, "?remember=1&threshold=0.5&positive=other"
+    refused(client.post(M + "/classify" + query, document), 404, "other")
+    refused(client.post(M + "/classify" + query, json.dumps(document) + "\n", "application/x-ndjson"), 404, "other")
+    several = client.post("/v1/classify" + query, {"models": ["m"], **document}).ok().json
+    equal(several["results"][0]["error"]["status"], 404, several)
+    equal(ids(client), [])
+    client.post(M + "/classify" + query.replace("other", "ham"), document).ok()
+    equal(ids(client), ["one"])
+
+
 def test_filters_and_pages(api):
     client = started(api).client
     for i in range(25):
