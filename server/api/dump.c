@@ -214,7 +214,7 @@ int nb_route_import_line(struct nb_request *request, const struct nb_ndjson_line
             (unsigned long long)line->number, (unsigned long long)request->config->line_bytes);
     if (atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
-    rc = nb_json_dump_read(i->reader, line->text, &record, error);
+    rc = nb_json_dump_read(i->reader, line->number, line->text, &record, error);
     return rc != 0 ? rc : import_record(request, i, &record, error);
 }
 

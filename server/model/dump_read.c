@@ -244,12 +244,12 @@ static int at_line(const struct nb_json_dump_reader *r, int rc, const struct nb_
                         (uintmax_t)r->line, cause->text);
 }
 
-int nb_json_dump_read(struct nb_json_dump_reader *r, struct nb_string line,
+int nb_json_dump_read(struct nb_json_dump_reader *r, uint64_t number, struct nb_string line,
                       struct nb_json_record *record, struct nb_error *error)
 {
     struct nb_error cause = {0};
     forget_record(r);
-    r->line++;
+    r->line = number;
     record->kind = NB_JSON_RECORD_BLANK;
     if (nb_scan_end(line.bytes, line.bytes + line.length))
         return 0;

@@ -39,9 +39,10 @@ struct nb_json_dump_reader;
 int nb_json_dump_reader_new(struct nb_json_dump_reader **reader); /* 0 or NB_NO_MEMORY */
 void nb_json_dump_reader_free(struct nb_json_dump_reader **reader);
 
-/* Reads the next line (its line feed may be there or not). NB_INVALID with "line N: ...", also for
- * a version that this program does not know; after a failure the reader is of no more use. */
-int nb_json_dump_read(struct nb_json_dump_reader *reader, struct nb_string line,
+/* Reads the next line (its line feed may be there or not), which is line `number` of the dump:
+ * blank ones need not be given. NB_INVALID with "line N: ...", also for a version that this program
+ * does not know; after a failure the reader is of no more use. */
+int nb_json_dump_read(struct nb_json_dump_reader *reader, uint64_t number, struct nb_string line,
                       struct nb_json_record *record, struct nb_error *error);
 
 /* After the last line: 0, or NB_INVALID when the dump has no end line. */

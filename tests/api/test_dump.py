@@ -123,6 +123,18 @@ def test_damaged_dumps_change_nothing(api):
         target.assert_exact(("kept", "win"))
 
 
+def test_a_bad_line_is_named_by_its_number(api):
+    """The number that an editor shows, also behind empty lines."""
+    with Model(api) as model:
+        model.filled()
+        first, rest = exported(api, model).split(b"\n", 1)
+        path = "/v1/models/" + api.name() + "/import"
+        for dump, number in ((b"{}\n", 1), (b"\n\n{}\n", 3), (first + b"\n\n \n{}\n" + rest, 4),
+                             (first + b"\n\n{}", 3)):
+            refused(api.put(path, dump, NDJSON), 400, f"line {number}: ")
+        refused(api.put(path, first + b"\n\n" + rest.split(b"\n", 1)[0] + b"\n", NDJSON), 400, "after line 3:")
+
+
 def test_altered_numbers_in_dumps(api):
     """A dump whose numbers were changed is refused or gives a model that still answers."""
     with Model(api) as model:

@@ -98,7 +98,7 @@ static void fuzz_dump(struct nb_string input)
         const char *feed = memchr(at, '\n', (size_t)(end - at));
         const char *next = feed == NULL ? end : feed + 1;
         struct nb_string line = {at, (size_t)(next - at)};
-        if (nb_json_dump_read(reader, line, &record, NULL) != 0)
+        if (nb_json_dump_read(reader, 1, line, &record, NULL) != 0)
             break;
         at = next;
     }

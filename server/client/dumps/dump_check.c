@@ -23,7 +23,7 @@ static int take_line(struct nb_dump_check *check, const struct nb_ndjson_line *l
         return nb_error_set(&check->error, NB_TOO_LARGE,
                             "line %ju of the dump is longer than %d bytes", (uintmax_t)line->number,
                             LINE_MOST);
-    return nb_json_dump_read(check->reader, line->text, &record, &check->error);
+    return nb_json_dump_read(check->reader, line->number, line->text, &record, &check->error);
 }
 
 int nb_dump_check_add(struct nb_dump_check *check, const char *bytes, size_t length)

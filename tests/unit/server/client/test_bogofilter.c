@@ -259,7 +259,7 @@ START_TEST(a_dump_has_the_counts_of_the_list)
     while ((length = getline(&line, &room, dump)) > 0) {
         struct nb_json_record record;
         struct nb_string text = {line, (size_t)length};
-        ck_assert_msg(nb_json_dump_read(reader, text, &record, &error) == 0, "%s", error.text);
+        ck_assert_msg(nb_json_dump_read(reader, 1, text, &record, &error) == 0, "%s", error.text);
         if (record.kind != NB_JSON_RECORD_DOCUMENT)
             continue;
         documents[record.document.label]++;

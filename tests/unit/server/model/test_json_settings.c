@@ -245,7 +245,7 @@ static void read_next(struct nb_json_dump_reader *reader, const struct nb_buffer
                       enum nb_json_record_kind kind, struct nb_json_record *record)
 {
     struct nb_error error = {0};
-    int rc = nb_json_dump_read(reader, next_line(dump, at), record, &error);
+    int rc = nb_json_dump_read(reader, 1, next_line(dump, at), record, &error);
     ck_assert_msg(rc == 0, "%s", error.text);
     ck_assert_int_eq(record->kind, kind);
 }
@@ -307,7 +307,7 @@ START_TEST(dumps_there_and_back)
         ck_assert_uint_eq(record.document.size, 0);
         ck_assert_int_eq(nb_json_dump_finish(reader, NULL), NB_INVALID);
         read_next(reader, &dump, &at, NB_JSON_RECORD_END, &record);
-        ck_assert_int_eq(nb_json_dump_read(reader, nb_string_of(" \r\n"), &record, NULL), 0);
+        ck_assert_int_eq(nb_json_dump_read(reader, 1, nb_string_of(" \r\n"), &record, NULL), 0);
         ck_assert_int_eq(record.kind, NB_JSON_RECORD_BLANK);
         ck_assert_int_eq(nb_json_dump_finish(reader, NULL), 0);
         nb_json_dump_reader_free(&reader);
@@ -439,9 +439,9 @@ static int read_dump(const char *dump, struct nb_error *error)
     struct nb_json_record record;
     ck_assert_int_eq(nb_json_dump_reader_new(&reader), 0);
     int rc = 0;
-    while (*dump != '\0' && rc == 0) {
+    for (uint64_t number = 1; *dump != '\0' && rc == 0; number++) {
         size_t length = strcspn(dump, "\n") + 1;
-        rc = nb_json_dump_read(reader, (struct nb_string){dump, length}, &record, error);
+        rc = nb_json_dump_read(reader, number, (struct nb_string){dump, length}, &record, error);
         dump += length;
     }
     if (rc == 0)
