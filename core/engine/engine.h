@@ -158,6 +158,10 @@ int nb_engine_models(struct nb_engine *engine, struct nb_string after, size_t li
 bool nb_engine_drift(struct nb_engine *engine, struct nb_string model,
                      struct nb_drift_figures *figures);
 
+/* Tells a model from those that had its name before, or have it later: no two models of a store
+ * have the same identity. 0: there is no such model. */
+uint32_t nb_engine_model_identity(struct nb_engine *engine, struct nb_string model);
+
 struct nb_document_info {
     char *label;     /* NULL: it has none */
     char *source;    /* who taught it; empty: not known */

@@ -303,6 +303,16 @@ bool nb_engine_drift(struct nb_engine *engine, struct nb_string model,
     return has_drift;
 }
 
+uint32_t nb_engine_model_identity(struct nb_engine *engine, struct nb_string model)
+{
+    struct nb_live *live;
+    if (nb_registry_find(engine, model, false, &live, NULL) != 0)
+        return 0;
+    uint32_t number = live->number;
+    nb_registry_release(engine, &live);
+    return number;
+}
+
 int nb_engine_loaded_models(struct nb_engine *engine, size_t most, char ***names, size_t *count)
 {
     return list_names(engine, is_loaded, most, names, count);

@@ -16,6 +16,7 @@ enum { THRESHOLDS = 64, MODELS_MOST = 100, NAME_BYTES = 129, TIMES_AS_LONG = 20 
 
 struct threshold_entry {
     char model[NAME_BYTES], positive[65]; /* as asked for */
+    uint32_t identity;                    /* of the model */
     double rate;
     enum nb_score_kind scores;
     struct nb_threshold found;
@@ -26,6 +27,7 @@ enum { FIGURE_COUNT = 7 };
 
 struct model_entry {
     char name[NAME_BYTES];
+    uint32_t identity; /* a model that is made anew has not the figures of the one before */
     bool has_figures;
     uint64_t documents;
     double figures[FIGURE_COUNT]; /* in the order of FIGURES */
@@ -73,7 +75,8 @@ static bool recall(struct nb_evaluations *e, struct nb_string model, struct nb_s
     pthread_mutex_lock(&e->thresholds_lock);
     for (size_t i = 0; !is_found && i < THRESHOLDS; i++) {
         struct threshold_entry *t = &e->thresholds[i];
-        is_found = asked->used < t->until && t->rate == asked->rate && t->scores == asked->scores &&
+        is_found = asked->used < t->until && t->identity == asked->identity &&
+                   t->rate == asked->rate && t->scores == asked->scores &&
                    nb_string_equals(model, t->model) && nb_string_equals(positive, t->positive);
         if (is_found) {
             *found = t->found;
@@ -124,7 +127,10 @@ int nb_evaluations_threshold(struct nb_evaluations *e, struct nb_string model,
                              struct nb_string positive, double rate, enum nb_score_kind scores,
                              struct nb_threshold *found, struct nb_error *error)
 {
-    struct threshold_entry entry = {.rate = rate, .scores = scores, .used = nb_clock_monotonic()};
+    struct threshold_entry entry = {.identity = nb_engine_model_identity(e->engine, model),
+                                    .rate = rate,
+                                    .scores = scores,
+                                    .used = nb_clock_monotonic()};
     if (recall(e, model, positive, &entry, found))
         return 0;
     int rc = evaluate_threshold(e, model, positive, rate, scores, found, error);
@@ -190,6 +196,17 @@ static struct model_entry *next_to_refresh(struct nb_evaluations *e)
     return nb_clock_monotonic() - oldest->made > AGE_MOST ? oldest : NULL;
 }
 
+/* Makes the entry of a model, with the figures that are known of it. */
+static void carry_over(const struct nb_evaluations *e, const char *name, struct model_entry *entry)
+{
+    uint32_t identity = nb_engine_model_identity(e->engine, nb_string_of(name));
+    for (size_t i = 0; i < e->model_count; i++)
+        if (e->models[i].identity == identity && strcmp(e->models[i].name, name) == 0)
+            *entry = e->models[i];
+    memcpy(entry->name, name, strnlen(name, NAME_BYTES - 1));
+    entry->identity = identity;
+}
+
 /* Makes the list of models in memory afresh, and keeps the figures that are known. */
 static int list_models(struct nb_evaluations *e)
 {
@@ -199,11 +216,8 @@ static int list_models(struct nb_evaluations *e)
         return NB_NO_MEMORY;
     struct model_entry *models = calloc(count + 1, sizeof *models);
     for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; models != NULL && k < e->model_count; k++)
-            if (strcmp(e->models[k].name, names[i]) == 0)
-                models[i] = e->models[k];
-        if (models != NULL && models[i].made == 0)
-            memcpy(models[i].name, names[i], strnlen(names[i], NAME_BYTES - 1));
+        if (models != NULL)
+            carry_over(e, names[i], &models[i]);
         free(names[i]);
     }
     free(names);

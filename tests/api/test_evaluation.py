@@ -581,6 +581,30 @@ def test_figures_in_the_metrics(api):
     daemon.stop()
 
 
+def test_figures_of_a_model_made_anew(api):
+    """Those that were kept are of the one that had its name before."""
+    daemon = api.another().start()
+    model = "/v1/models/m"
+
+    def evaluated():
+        page = parse(daemon.client.get("/metrics").ok().body.decode())
+        return page.value("bayesd_evaluation_documents", model="m")
+
+    def learn(*texts):
+        for text in texts:
+            daemon.client.post(model + "/train", {"text": text, "label": "ham" if text in HAM else "spam"}).ok()
+
+    learn(*HAM, *SPAM)
+    dump = daemon.client.get(model + "/export").ok().body
+    equal(evaluated(), len(HAM + SPAM))
+    daemon.client.delete(model).ok(204)
+    learn(SPAM[0], HAM[0])
+    equal(evaluated(), 2, "made anew")
+    daemon.client.put(model + "/import", dump, "application/x-ndjson").ok(200)
+    equal(evaluated(), len(HAM + SPAM), "replaced")
+    daemon.stop()
+
+
 def test_metrics_of_many_models(api):
     daemon = api.another().start()
     for i in range(104):
