@@ -13,8 +13,9 @@
 
 /* The statuses that the daemon answers; the first stands for "went away", the last for any other.
  */
-static const unsigned STATUSES[] = {0,   200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409,
-                                    411, 413, 414, 415, 417, 422, 429, 431, 500, 503, 505, 999};
+static const unsigned STATUSES[] = {0,   200, 201, 202, 204, 208, 304, 400, 401,
+                                    403, 404, 405, 408, 409, 411, 413, 414, 415,
+                                    417, 421, 422, 429, 431, 500, 503, 505, 999};
 /* Upper bounds of the latency buckets in microseconds: a verdict takes tens, a commit thousands. */
 static const uint64_t BUCKETS[] = {50,     100,     250,     500,     1000,   2500,
                                    5000,   10000,   25000,   50000,   100000, 250000,

@@ -86,6 +86,20 @@ def test_requests_are_counted(api):
         equal(page(api).sum(name, route="/healthz"), before.sum(name, route="/healthz"))
 
 
+def test_every_status_is_counted_by_its_number(api):
+    """Those of openapi.json that not every client gets, too: what waits in quarantine (202), what rspamd's clients
+    have taught already (208)."""
+    daemon = api.another(config={"models": {"quarantine": "web"}}).start()
+    mail, name = "Subject: hello\n\nsome words\n", "bayesd_http_requests_total"
+    for status in (200, 208):
+        daemon.client.post("/learnham", mail, "message/rfc822").ok(status)
+    daemon.client.post("/v1/models/mail/train?label=ham&source=web", "more words", "text/plain").ok(202)
+    for status, route in (("208", "/learnham"), ("202", "/v1/models/{model}/train")):
+        wait_for(lambda: parse(daemon.client.get("/metrics").ok().body.decode()).sum(name, route=route, status=status) == 1,
+                 f"{route} is counted with {status}", 1)
+    daemon.stop()
+
+
 def test_changes_are_counted(api):
     with Model(api) as model:
         model.filled()

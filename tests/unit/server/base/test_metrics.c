@@ -44,6 +44,7 @@ START_TEST(counts_requests)
     nb_metrics_request(metrics, 1, 404, 20000000000u, 0, 11);
     nb_metrics_request(metrics, 1, 0, 50000, 0, 0);
     nb_metrics_request(metrics, 1, 418, 1, 0, 0);
+    nb_metrics_request(metrics, 1, 421, 1, 0, 0);
     nb_metrics_request(metrics, ROUTES, 404, 1, 0, 0);
     nb_metrics_request(metrics, SIZE_MAX, 404, 1, 0, 0);
     nb_metrics_connection(metrics, 1);
@@ -58,6 +59,8 @@ START_TEST(counts_requests)
                "bayesd_http_requests_total{method=\"POST\",route=\"/b/{x}\",status=\"gone\"} 1");
     CHECK_LINE(page,
                "bayesd_http_requests_total{method=\"POST\",route=\"/b/{x}\",status=\"other\"} 1");
+    CHECK_LINE(page,
+               "bayesd_http_requests_total{method=\"POST\",route=\"/b/{x}\",status=\"421\"} 1");
     CHECK_LINE(page, "bayesd_http_requests_total{method=\"\",route=\"other\",status=\"404\"} 2");
     CHECK_LINE(page, "bayesd_http_connections 1");
     CHECK_LINE(page, "bayesd_http_connections_total 2");
