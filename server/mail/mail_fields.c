@@ -16,14 +16,27 @@ static const char *piece_end(const char *at, const char *end)
     return at < end ? at + 1 : end;
 }
 
+/* Control characters count for nothing in a name: some readers drop them. */
+static bool is_control(char c)
+{
+    return (unsigned char)c < ' ' || c == 0x7F;
+}
+
+/* The first byte of the line that counts, or its end. */
+static const char *skip_controls(const char *line, const char *end)
+{
+    while (line < end && *line != '\n' && is_control(*line))
+        line++;
+    return line;
+}
+
 /* Returns the colon behind the name when the line at `line` begins the field, NULL when not. RFC
- * 5322, 4.5.8 lets blanks stand before the colon. Control characters count for nothing: some
- * readers drop them. */
+ * 5322, 4.5.8 lets blanks stand before the colon. */
 static const char *colon_of(struct nb_string name, const char *line, const char *end)
 {
     size_t matched = 0;
     for (const char *p = line; p < end && *p != '\n'; p++) {
-        if ((unsigned char)*p < ' ' || *p == 0x7F)
+        if (is_control(*p))
             continue;
         if (matched < name.length) {
             if (nb_ascii_lower(*p) != nb_ascii_lower(name.bytes[matched++]))
@@ -68,12 +81,17 @@ static const char *copy_header(const struct nb_fields *fields, const char *piece
 {
     const char *colon = NULL; /* of the field that is being dropped */
     bool is_line = true;      /* the piece begins behind LF */
+    /* The first byte that counts of the piece that was looked up last. A piece before it has the
+     * same answer, and is not looked up: of many such pieces, each would be read to that byte. */
+    const char *known = piece;
     while (piece < end) {
         const char *next = piece_end(piece, end);
         if (is_line && nb_lines_is_empty(piece, next))
             break;
-        if (!is_continued(piece, next, is_line, colon))
-            colon = listed_colon(fields, piece, end);
+        if (piece >= known && !is_continued(piece, next, is_line, colon)) {
+            known = skip_controls(piece, end);
+            colon = listed_colon(fields, known, end);
+        }
         int rc = colon == NULL ? nb_buffer_append(out, piece, (size_t)(next - piece))
                                : keep_line_end(piece, next, out);
         if (rc != 0)
