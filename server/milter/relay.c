@@ -32,7 +32,7 @@ struct nb_relay {
     struct nb_link *gone;  /* owned: closed, but events for them may be at hand */
     size_t count;          /* of `links` */
     bool is_full;          /* told of in the log */
-    bool is_resting;       /* no descriptors are left: nothing is accepted until the next tick */
+    uint64_t rests_until;  /* nothing is accepted until then: no descriptors were left; 0 */
 };
 
 /* ---- the list of connections ----------------------------------------------------------------- */
@@ -74,12 +74,26 @@ static void drop_late(struct nb_relay *relay)
 
 /* ---- accepting ------------------------------------------------------------------------------- */
 
-static void listen_again(struct nb_relay *relay, bool is_wanted)
+static void want_visitors(struct nb_relay *relay, bool is_wanted)
 {
     struct epoll_event event = {.events = is_wanted ? EPOLLIN : 0, .data.ptr = relay};
     /* Cannot fail: the socket is in the set. */
     (void)epoll_ctl(relay->epoll, EPOLL_CTL_MOD, relay->settings.listener, &event);
-    relay->is_resting = !is_wanted;
+}
+
+static void rest(struct nb_relay *relay)
+{
+    want_visitors(relay, false);
+    relay->rests_until = nb_clock_monotonic() + TICK_MILLISECONDS * UINT64_C(1000000);
+}
+
+static void end_rest(struct nb_relay *relay)
+{
+    if (relay->rests_until == 0 || relay->settings.listener < 0 ||
+        nb_clock_monotonic() < relay->rests_until)
+        return;
+    want_visitors(relay, true);
+    relay->rests_until = 0;
 }
 
 static void add(struct nb_relay *relay, int outer)
@@ -113,7 +127,7 @@ static void accept_some(struct nb_relay *relay)
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             nb_log(NB_LOG_ERROR, "no mail server can be accepted: %s", strerror(errno));
-            listen_again(relay, false);
+            rest(relay);
         }
         if (errno != EINTR && errno != ECONNABORTED)
             return;
@@ -152,12 +166,11 @@ static void *run(void *user)
     struct epoll_event events[EVENTS];
     while (!relay->is_stopping) {
         int count = epoll_wait(relay->epoll, events, EVENTS,
-                               relay->count > 0 || relay->is_resting ? TICK_MILLISECONDS : -1);
+                               relay->count > 0 || relay->rests_until > 0 ? TICK_MILLISECONDS : -1);
         for (int i = 0; i < count; i++)
             handle(relay, &events[i]);
         drop_late(relay);
-        if (relay->is_resting && relay->settings.listener >= 0)
-            listen_again(relay, true);
+        end_rest(relay);
         free_gone(relay);
     }
     while (relay->links != NULL)

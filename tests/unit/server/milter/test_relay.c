@@ -5,9 +5,12 @@
  */
 #include <check.h>
 #include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -374,6 +377,53 @@ START_TEST(a_stop_ends_connections)
 }
 END_TEST
 
+/* As many as are open, so that no more can be opened; or what it was before. */
+static void limit_descriptors(bool is_limited)
+{
+    static struct rlimit before;
+    int next = dup(run.listener);
+    if (before.rlim_max == 0)
+        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    struct rlimit limit = before;
+    if (is_limited)
+        limit.rlim_cur = (rlim_t)next;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (next >= 0)
+        (void)close(next);
+}
+
+/* A mail server that waits is not asked in again and again. */
+START_TEST(without_descriptors_the_relay_rests)
+{
+    char told[65536];
+    int log[2], server = socket(AF_UNIX, SOCK_STREAM, 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    start(10);
+    memcpy(address.sun_path, run.outer, strlen(run.outer) + 1);
+    ck_assert_int_eq(pipe(log), 0);
+    ck_assert_int_eq(dup2(log[1], STDERR_FILENO), STDERR_FILENO);
+    (void)close(log[1]);
+    limit_descriptors(true);
+    ck_assert_int_eq(
+        connect(server, (const struct sockaddr *)(const void *)&address, sizeof address), 0);
+    ssize_t length = 0;
+    while (memchr(told, '\n', (size_t)length) == NULL)
+        length += read(log[0], told + length, 1);
+    (void)usleep(500000);
+    struct pollfd more = {.fd = log[0], .events = POLLIN};
+    ck_assert_int_eq(poll(&more, 1, 0), 0);
+    limit_descriptors(false);
+    set_patience(server);
+    int milter = answer(); /* in half a second */
+    SAY(server, "\0\0\0\1N");
+    HEAR(milter, "\0\0\0\1N");
+    (void)close(server);
+    hear_end(milter);
+    stop();
+    (void)close(log[0]);
+}
+END_TEST
+
 START_TEST(without_libmilter_nobody_is_served)
 {
     start(10);
@@ -398,6 +448,7 @@ int main(void)
     tcase_add_test(all, connections_are_counted);
     tcase_add_test(all, who_does_not_read_is_sent_no_more);
     tcase_add_test(all, a_stop_ends_connections);
+    tcase_add_test(all, without_descriptors_the_relay_rests);
     tcase_add_test(all, without_libmilter_nobody_is_served);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
