@@ -38,8 +38,9 @@ double nb_filter_shown_score(double log_odds, double required, double threshold,
     double score = round(nb_filter_score(log_odds, required, threshold) * scale) / scale;
     if (is_over)
         return fmax(score, required);
-    /* The largest number of so few digits that is below. */
-    return fmin(score, (ceil(required * scale - 1e-6) - 1) / scale) + 0.0; /* no -0.0 */
+    /* The largest number of so few digits that is below, also where `required` is shown with no
+     * more of them. */
+    return fmin(score, (floor(required * scale + 1e-6) - 1) / scale) + 0.0; /* no -0.0 */
 }
 
 /* 1 as a threshold means never. */

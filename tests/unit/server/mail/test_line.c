@@ -238,7 +238,12 @@ START_TEST(scores_agree_with_what_was_decided)
     ck_assert_double_eq_tol(nb_filter_shown_score(2, 5, 0.9, false, 1), 4.6, 1e-9);
     ck_assert_double_eq_tol(nb_filter_shown_score(2.19, 5, 0.9, false, 1), 4.9, 1e-9);
     ck_assert_double_eq_tol(nb_filter_shown_score(0, 5, 0.9, true, 1), 5, 1e-9);
-    ck_assert_double_eq_tol(nb_filter_shown_score(30, 2.25, 0.9, false, 1), 2.2, 1e-9);
+    /* Both are shown with one digit: 2.2 / 2.2 would be spam, and so would 5.0 / 5.0. */
+    ck_assert_double_eq_tol(nb_filter_shown_score(30, 2.25, 0.9, false, 1), 2.1, 1e-9);
+    ck_assert_double_eq_tol(nb_filter_shown_score(30, 5.04, 0.9, false, 1), 4.9, 1e-9);
+    ck_assert_double_eq_tol(nb_filter_shown_score(30, 15.004, 0.9, false, 2), 14.99, 1e-9);
+    ck_assert_double_eq_tol(nb_filter_shown_score(30, 5.06, 0.9, false, 1), 4.9, 1e-9);
+    ck_assert_double_eq_tol(nb_filter_shown_score(30, 4.35, 0.9, false, 2), 4.34, 1e-9);
     ck_assert_double_eq_tol(nb_filter_shown_score(-2.1972245773362196, 5, 0.9, false, 1), -5, 1e-9);
 }
 END_TEST
