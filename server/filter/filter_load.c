@@ -59,17 +59,30 @@ static bool add_user(const struct nb_request *request, struct nb_string name, st
     return true;
 }
 
-/* Adds those of a field; false when there are more than there is room for. */
-static bool take_fields(const struct nb_request *request, const char *field, struct list *list)
+/* Takes the first name off a list. Commas always separate: a name with one is no name of a model.
+ */
+static struct nb_string take_name(struct nb_string *list)
+{
+    const char *comma = memchr(list->bytes, ',', list->length);
+    struct nb_string name = {list->bytes,
+                             comma != NULL ? (size_t)(comma - list->bytes) : list->length};
+    *list = nb_string_from(*list, name.length + (comma != NULL));
+    return name;
+}
+
+/* Adds those of a field, which may be a list; false when there are more than there is room for. */
+static bool take_fields(const struct nb_request *request, const char *field, bool is_list,
+                        struct list *list)
 {
     size_t at = 0;
-    for (;;) {
-        struct nb_string name = request->carrier->next_field(request, field, &at);
-        if (name.bytes == NULL)
-            return true;
-        if (!add_user(request, name, list))
-            return false;
+    struct nb_string text;
+    while ((text = request->carrier->next_field(request, field, &at)).bytes != NULL) {
+        do {
+            if (!add_user(request, is_list ? take_name(&text) : text, list))
+                return false;
+        } while (is_list && text.length > 0);
     }
+    return true;
 }
 
 int nb_filter_users(const struct nb_request *request, struct nb_string **users, size_t *count,
@@ -86,12 +99,12 @@ int nb_filter_users(const struct nb_request *request, struct nb_string **users, 
     if (*users == NULL)
         return nb_error_no_memory(error);
     list.names = (char(*)[NB_USER_NAME])(*users + most);
-    bool fits = take_fields(request, protocol->user_field, &list);
+    bool fits = take_fields(request, protocol->user_field, false, &list);
     struct nb_string other = nb_request_field(request, protocol->user_field);
     if (list.count == 0 && other.bytes != NULL) /* a query parameter stands in for it */
         fits = add_user(request, other, &list);
     if (list.count == 0 && protocol->recipient_field != NULL)
-        fits = take_fields(request, protocol->recipient_field, &list);
+        fits = take_fields(request, protocol->recipient_field, true, &list);
     *count = fits ? list.count : 0;
     return 0;
 }

@@ -594,6 +594,10 @@ def test_a_mail_to_several_users(api):
         action, status = verdict(to("bob", "dan", field=field))
         mildest = min(alone["bob"], alone["dan"], key=lambda v: float(re.search(r"probability=([\d.]+)", v[1])[1]))
         equal((action, status), ("add header", re.sub("mail-(bob|dan)", "mail-%u", mildest[1])), field)
+    # rspamd takes several recipients in one field, too.
+    for field in ("bob,carol", "<bob> , <Carol>", "eve, carol,bob"):
+        equal(verdict(to(field, field="Rcpt")), ("no action", alone["carol"][1].replace("mail-carol", "mail-%u")), field)
+    equal(verdict(to("bob, <bob>", field="Rcpt")), alone["bob"])
     # Who has no model, or names none, is judged by the model of all.
     equal(verdict(to("eve", "../..")), ("add header", alone[""][1].replace("model=mail", "model=mail-%u")))
     # The user that the server delivers to comes before the recipients of the envelope.
