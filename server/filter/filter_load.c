@@ -118,6 +118,13 @@ void nb_filter_learner(const struct nb_request *request, char user[NB_USER_NAME]
 /* ---- parents ------------------------------------------------------------------------------------
  */
 
+static bool learns(const struct nb_request *request)
+{
+    const char *field = request->route->protocol->set_field;
+    return request->route->role == NB_ROLE_TRAIN &&
+           (field == NULL || nb_request_field(request, field).bytes != NULL);
+}
+
 /* Whether learning will make the user's model, which is to have a parent. Sets *model. */
 static bool wants_parent(struct nb_request *request, char model[NB_FILTER_MODEL])
 {
@@ -125,9 +132,8 @@ static bool wants_parent(struct nb_request *request, char model[NB_FILTER_MODEL]
     struct nb_string source;
     char user[NB_USER_NAME];
     nb_filter_learner(request, user);
-    if (request->route->role != NB_ROLE_TRAIN || config->filter_user_parent[0] == '\0' ||
-        !config->auto_create || user[0] == '\0' ||
-        nb_filter_model(config, nb_string_of(user), model, NULL) != 0 ||
+    if (!learns(request) || config->filter_user_parent[0] == '\0' || !config->auto_create ||
+        user[0] == '\0' || nb_filter_model(config, nb_string_of(user), model, NULL) != 0 ||
         strcmp(model, config->filter_model) == 0 ||
         nb_engine_has_model(request->server->engine, nb_string_of(model)))
         return false;

@@ -37,6 +37,7 @@ static const char *write_problem(struct nb_request *request, unsigned status, co
 const struct nb_line_protocol nb_spamc = {.protocol = {.door = "spamc",
                                                        .is_for_mail = true,
                                                        .user_field = "User",
+                                                       .set_field = "Set",
                                                        .problem = write_problem},
                                           .greeting = " SPAMC/",
                                           .first_with_fields = SENDS_FIELDS,

@@ -45,6 +45,8 @@ struct nb_protocol {
     bool is_for_mail;
     const char *user_field; /* of mail software: the header field that names the mail's user ... */
     const char *recipient_field; /* ... and where there is none a recipient; NULL: there is none */
+    /* Without this header field a request to learn only forgets; NULL: it always learns. */
+    const char *set_field;
     /* Writes a failure to the empty request->reply.body. Returns its content type (static); the
      * body stays empty when there is no memory. */
     const char *(*problem)(struct nb_request *request, unsigned status, const char *detail);

@@ -8,6 +8,7 @@ import rspamd
 from harness import equal, holds
 from prometheus import parse
 from rspamd import CHECKS, LEARNS, GTUBE, ask, check, documents, error, ham, learn, probability, spam, taught, verdict_of
+from wire import Wire
 
 VALGRIND = True
 SENTENCE = "<{}> has been already learned as {}, ignore it"
@@ -474,6 +475,11 @@ def test_nobody_makes_a_model_that_may_not(api):
     daemon = api.another(config={"filter": {"user_model": "mail-%u", "user_parent": "mail"}}).start()
     check(daemon, ham(0), bob)
     equal(daemon.client.get("/v1/models").json["models"], [])
+    forget = b"TELL SPAMC/1.5\r\nUser: bob\r\nRemove: local\r\nContent-length: %d\r\n\r\n%b" % (len(ham(0)), ham(0))
+    with Wire(daemon) as wire:
+        wire.send(forget)
+        holds(wire.until(b"EX_OK\r\n\r\n\r\n") is not None, wire.rest)
+    equal(daemon.client.get("/v1/models").json["models"], [], "there is nothing to forget")
     daemon.stop()
 
 
