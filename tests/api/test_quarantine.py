@@ -8,6 +8,7 @@ import time
 
 import rspamd
 from harness import equal, holds, near, refused, slow, wait_for
+from mta import Stub, http
 from test_backup import backup_of, restore
 from test_client import Bayesc
 from wire import Wire
@@ -495,3 +496,14 @@ def test_bayesc(api):
     holds("0 forgotten" in untrained and "1 wait for an administrator" in untrained, untrained)
     for arguments in (["apply"], ["drop", "--all", "--id", "x"], ["list", "--all"], ["typo"]):
         client.run("quarantine", "-m", "m", *arguments, status=64)
+
+
+def test_a_list_in_pages_is_of_its_first(api):
+    """What came while it was read is not in it, and must not be applied by the time that it tells."""
+    pages = [{"quarantine": [{"id": "a", "source": "x", "time": "2026-05-01T11:00:00Z", "label": "ham", "tokens": 1}],
+              "time": "2026-05-01T12:00:00Z", "next": "a"},
+             {"quarantine": [], "time": "2026-05-01T12:00:09Z"}]
+    with Stub() as stub:
+        stub.says(lambda question, connection: http(pages["after=a" in question.line]))
+        listed = Bayesc(api, stub.url).run("quarantine", "-m", "m").decode()
+    holds("as of 2026-05-01T12:00:00Z\n" in listed, listed)

@@ -60,10 +60,12 @@ static void print_rows(const json_t *page)
     nb_table_deinit(&table);
 }
 
-/* A page after the other; each is printed when it is there. */
+/* A page after the other; each is printed when it is there. The list is of the time of the first
+ * one: what came later may stand before the next page, where nobody has seen it. */
 static int list(struct nb_client *client, struct nb_error *error)
 {
     struct nb_buffer rest = {0}, next = {0};
+    char time[64] = "";
     bool has_more = true;
     int rc = 0;
     while (rc == 0 && has_more) {
@@ -78,6 +80,8 @@ static int list(struct nb_client *client, struct nb_error *error)
             rc = nb_answer_print(page, error);
         else if (rc == 0)
             print_rows(page);
+        if (rc == 0 && *time == '\0')
+            (void)snprintf(time, sizeof time, "%s", nb_answer_text(page, "time"));
         next.length = 0;
         has_more = json_object_get(page, "next") != NULL;
         if (rc == 0 && has_more &&
@@ -85,7 +89,7 @@ static int list(struct nb_client *client, struct nb_error *error)
              nb_buffer_append(&next, "", 1) != 0))
             rc = nb_error_no_memory(error);
         if (rc == 0 && !has_more && !client->json)
-            (void)printf("as of %s\n", nb_answer_text(page, "time"));
+            (void)printf("as of %s\n", time);
         json_decref(page);
     }
     nb_buffer_deinit(&next);
