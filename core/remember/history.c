@@ -94,12 +94,31 @@ static int put_number(const struct nb_view *view, uint32_t model, struct nb_stri
     return rc;
 }
 
+/* All records of a model. */
+static int clear(const struct nb_view *view, uint32_t model, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(model);
+    struct nb_string prefix = nb_store_key_string(&key);
+    static const enum nb_table tables[] = {NB_TABLE_HISTORY, NB_TABLE_HISTORY_IDS};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof tables / sizeof *tables; i++) {
+        size_t deleted = CLEARED;
+        while (rc == 0 && deleted == CLEARED)
+            rc = nb_store_clear(view, tables[i], prefix, CLEARED, &deleted, error);
+    }
+    return rc;
+}
+
 int nb_history_remove(const struct nb_view *view, uint32_t model, struct nb_string id,
                       bool *removed, struct nb_error *error)
 {
     uint64_t number;
     *removed = false;
     int rc = number_of(view, model, id, &number, error);
+    if (rc == NB_CORRUPT) { /* which record is to go is not known any more */
+        *removed = true;
+        return clear(view, model, error);
+    }
     if (rc != 0)
         return rc == NB_NOT_FOUND ? 0 : rc;
     struct nb_store_key key = nb_store_key_sequence(model, number);
@@ -176,20 +195,6 @@ static int look(void *user, struct nb_string key, struct nb_string value, struct
     if (o->is_due && nb_buffer_append(&o->id, record.id.bytes, record.id.length) != 0)
         return nb_error_no_memory(error);
     return 1;
-}
-
-static int clear(const struct nb_view *view, uint32_t model, struct nb_error *error)
-{
-    struct nb_store_key key = nb_store_key_model(model);
-    struct nb_string prefix = nb_store_key_string(&key);
-    static const enum nb_table tables[] = {NB_TABLE_HISTORY, NB_TABLE_HISTORY_IDS};
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < sizeof tables / sizeof *tables; i++) {
-        size_t deleted = CLEARED;
-        while (rc == 0 && deleted == CLEARED)
-            rc = nb_store_clear(view, tables[i], prefix, CLEARED, &deleted, error);
-    }
-    return rc;
 }
 
 int nb_history_trim(const struct nb_view *view, uint32_t model,

@@ -53,7 +53,8 @@ int nb_history_find(const struct nb_view *view, uint32_t model, struct nb_string
  * without a text: there is none. */
 int nb_history_before(const struct nb_view *view, uint32_t model, uint64_t before, uint64_t *number,
                       struct nb_string *stored, struct nb_error *error);
-/* Removes the record of an id. Sets *removed to whether there was one. Returns 0 or a code. */
+/* Removes the record of an id; if the id's number is damaged, the history as a whole, since nobody
+ * knows which record it is. Sets *removed to whether there was one. Returns 0 or a code. */
 int nb_history_remove(const struct nb_view *view, uint32_t model, struct nb_string id,
                       bool *removed, struct nb_error *error);
 

@@ -10,6 +10,7 @@ import time
 import rspamd
 from acknowledged import rebuilt, verified
 from harness import equal, holds, near, quoted, refused, wait_for
+from lmdb_pages import places_of
 from prometheus import parse
 from test_lines import ask as ask_line, whole
 from test_tokens import bearer, new_token
@@ -546,3 +547,33 @@ def test_roles(api):
                                ("POST", "/documents/a/label", {"label": "spam"}), ("DELETE", "/documents/a", None)):
         equal(call("classify", method, M + path, body).status, 403, path)
         equal(call("train", method, M + path, body).status, 200, path)
+
+
+# ---- damage -------------------------------------------------------------------------------------
+def with_damage(api, daemon, table, index):
+    """The daemon again, after some bytes of a value of the table were changed while it was stopped."""
+    daemon.stop()
+    path = os.path.join(daemon.data, "data.mdb")
+    place = [p for p in places_of(path) if (p.kind, p.table) == ("value", table)][index]
+    with open(path, "r+b") as file:
+        file.seek(place.at + place.length // 2)
+        found = file.read(3)
+        file.seek(-len(found), 1)
+        file.write(bytes(byte ^ 0x55 for byte in found))
+    return api.another(data=daemon.data).start()
+
+
+def test_a_damaged_number_of_a_verdict(api):
+    """A verdict whose record cannot be found keeps no other verdict from being written."""
+    daemon = started(api)
+    filled(daemon.client, "/v1/models/other")
+    for id in ("one", "two", "three"):
+        remember(daemon.client, "the report", id=id)
+    daemon = with_damage(api, daemon, "history_ids", 0)  # of the id that sorts first
+    remember(daemon.client, "the report", id="one")
+    remember(daemon.client, "the report", "/v1/models/other", id="one")
+    equal(ids(daemon.client), ["one"])
+    equal(ids(daemon.client, path="/v1/models/other"), ["one"])
+    daemon.stop()
+    daemon.start()
+    equal(ids(daemon.client, path="/v1/models/other"), ["one"])

@@ -137,6 +137,31 @@ START_TEST(a_damaged_history_goes)
 }
 END_TEST
 
+/* The number of a document's record is lost: the document can be forgotten, and kept again. */
+START_TEST(a_damaged_number_goes)
+{
+    struct nb_store_key key = nb_store_key_id(MODEL, str("b"));
+    struct nb_string stored;
+    for (int keeps = 0; keeps < 2; keeps++) {
+        bool removed = false;
+        put(MODEL, "a", 1);
+        put(MODEL, "b", 2);
+        put(MODEL + 1, "b", 3);
+        ck_assert_int_eq(
+            nb_store_put(&view, NB_TABLE_HISTORY_IDS, nb_store_key_string(&key), str(""), NULL), 0);
+        ck_assert_int_eq(nb_history_find(&view, MODEL, str("b"), &stored, NULL), NB_CORRUPT);
+        if (keeps) {
+            put(MODEL, "b", 4);
+        } else {
+            ck_assert_int_eq(nb_history_remove(&view, MODEL, str("b"), &removed, NULL), 0);
+            ck_assert(removed);
+        }
+        ck_assert_str_eq(listed(MODEL), keeps ? "b" : "");
+        ck_assert_str_eq(listed(MODEL + 1), "b");
+    }
+}
+END_TEST
+
 START_TEST(the_stored_form)
 {
     const struct nb_history_record record = {.id = str("id"),
@@ -216,6 +241,7 @@ int main(void)
     tcase_add_test(tables, the_newest_verdict_of_a_document);
     tcase_add_test(tables, limits);
     tcase_add_test(tables, a_damaged_history_goes);
+    tcase_add_test(tables, a_damaged_number_goes);
     suite_add_tcase(suite, tables);
     TCase *records = tcase_create("records");
     tcase_add_test(records, the_stored_form);
