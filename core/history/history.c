@@ -154,8 +154,9 @@ int nb_engine_history(struct nb_engine *engine, struct nb_string model,
         rc = list_some(&l, &why);
     if (rc == 0 && !l.is_done)
         *next = l.before;
+    rc = nb_reading_tell(&l.reading, rc, &why, error);
     nb_reading_end(&l.reading);
-    return nb_reading_tell(rc, &why, error);
+    return rc;
 }
 
 /* ---- one ------------------------------------------------------------------------------------- */
@@ -193,7 +194,7 @@ static int find(struct nb_reading *r, struct nb_string model, struct nb_string i
         rc = read_found(r, found, &record, &why);
     if (rc == 0)
         rc = nb_remember_bag(&record, r->live->key, r->coder, &found->bag, &why);
-    return nb_reading_tell(rc, &why, error);
+    return nb_reading_tell(r, rc, &why, error);
 }
 
 int nb_engine_history_find(struct nb_engine *engine, struct nb_string model, struct nb_string id,

@@ -120,7 +120,7 @@ static int find_unsure(struct nb_next_pool *s, struct nb_error *error)
     }
     nb_heap_sort(&heap);
     s->unsure_count = heap.count;
-    return nb_reading_tell(rc, &why, error);
+    return nb_reading_tell(&s->reading, rc, &why, error);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -329,7 +329,7 @@ static int search_slice(struct nb_next_pool *s, reader *read, judge *judge_one,
     nb_store_snapshot_end(&s->reading.view);
     for (size_t i = 0; rc == 0 && i < s->count; i++)
         rc = judge_one(s, &s->slice[i], &why);
-    return nb_reading_tell(rc, &why, error);
+    return nb_reading_tell(&s->reading, rc, &why, error);
 }
 
 /* Judges those of one kind, from the first on. */

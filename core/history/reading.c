@@ -47,12 +47,14 @@ int nb_reading_label(struct nb_reading *reading, struct nb_string id, bool *is_s
     return 0;
 }
 
-int nb_reading_tell(int rc, const struct nb_error *why, struct nb_error *error)
+int nb_reading_tell(struct nb_reading *reading, int rc, const struct nb_error *why,
+                    struct nb_error *error)
 {
     assert(rc >= 0 || why != NULL);
-    if (rc == NB_CORRUPT)
-        return nb_error_set(error, NB_DAMAGED,
-                            "the history of the model is damaged: it is removed when the next "
-                            "verdict is kept");
-    return rc >= 0 ? rc : nb_error_set(error, rc, "%s", why->text);
+    if (rc != NB_CORRUPT)
+        return rc >= 0 ? rc : nb_error_set(error, rc, "%s", why->text);
+    atomic_store(&reading->live->is_history_damaged, true);
+    return nb_error_set(error, NB_DAMAGED,
+                        "the history of the model is damaged: it is removed when the next verdict "
+                        "is kept");
 }

@@ -29,8 +29,9 @@ void nb_reading_end(struct nb_reading *reading);
 int nb_reading_label(struct nb_reading *reading, struct nb_string id, bool *is_stored,
                      struct nb_string *label, struct nb_error *error);
 
-/* What the caller is told of `rc`: damage of a history is no damage of its model. Returns the code
- * and fills `error`. */
-int nb_reading_tell(int rc, const struct nb_error *why, struct nb_error *error);
+/* What the caller is told of `rc`: damage of a history is no damage of its model. The history goes
+ * when the next verdict is written. Returns the code and fills `error`. */
+int nb_reading_tell(struct nb_reading *reading, int rc, const struct nb_error *why,
+                    struct nb_error *error);
 
 #endif

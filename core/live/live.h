@@ -122,6 +122,9 @@ struct nb_live {
     uint64_t aged_to;                /* the writer's: no entry below it is living */
     uint64_t aged_at;                /* the writer's: when to look for old documents again */
     uint64_t history_at;             /* the same for old verdicts (core/remember/remember.h) */
+    /* A verdict of the history was met that does not read back: the next one that is written begins
+     * a new history. */
+    atomic_bool is_history_damaged;
     /* The writer's, during a pass that drops rows (core/upkeep/unused.h): a bit for each of the
      * first `unused_rows` rows, set if the row had no counts when the pass began and was not
      * changed since.

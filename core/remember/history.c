@@ -94,8 +94,7 @@ static int put_number(const struct nb_view *view, uint32_t model, struct nb_stri
     return rc;
 }
 
-/* All records of a model. */
-static int clear(const struct nb_view *view, uint32_t model, struct nb_error *error)
+int nb_history_clear(const struct nb_view *view, uint32_t model, struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_model(model);
     struct nb_string prefix = nb_store_key_string(&key);
@@ -117,7 +116,7 @@ int nb_history_remove(const struct nb_view *view, uint32_t model, struct nb_stri
     int rc = number_of(view, model, id, &number, error);
     if (rc == NB_CORRUPT) { /* which record is to go is not known any more */
         *removed = true;
-        return clear(view, model, error);
+        return nb_history_clear(view, model, error);
     }
     if (rc != 0)
         return rc == NB_NOT_FOUND ? 0 : rc;
@@ -222,6 +221,6 @@ int nb_history_trim(const struct nb_view *view, uint32_t model,
     }
     nb_buffer_deinit(&o.id);
     if (rc == NB_CORRUPT)
-        return clear(view, model, error);
+        return nb_history_clear(view, model, error);
     return rc >= 0 ? 0 : nb_error_set(error, rc, "%s", why.text);
 }

@@ -58,6 +58,9 @@ int nb_history_before(const struct nb_view *view, uint32_t model, uint64_t befor
 int nb_history_remove(const struct nb_view *view, uint32_t model, struct nb_string id,
                       bool *removed, struct nb_error *error);
 
+/* Removes all records of a model. Returns 0 or a code. */
+int nb_history_clear(const struct nb_view *view, uint32_t model, struct nb_error *error);
+
 /* What stays of a history. */
 struct nb_history_limits {
     uint64_t records; /* numbers of so many, from the newest on; 0: none */

@@ -243,8 +243,13 @@ static int write_one(const struct nb_view *view, const struct waiting *w, struct
     size_t removed;
     if (limits.records == 0 || atomic_load(&w->live->removed))
         return 0;
-    int rc =
-        nb_history_put(view, model, nb_buffer_string(&w->id), nb_buffer_string(&w->stored), error);
+    /* If the transaction fails, the next reader meets the damage again. */
+    int rc = atomic_exchange(&w->live->is_history_damaged, false)
+                 ? nb_history_clear(view, model, error)
+                 : 0;
+    if (rc == 0)
+        rc = nb_history_put(view, model, nb_buffer_string(&w->id), nb_buffer_string(&w->stored),
+                            error);
     return rc != 0 ? rc : nb_history_trim(view, model, &limits, TRIMMED_EACH, &removed, error);
 }
 

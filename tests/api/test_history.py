@@ -563,6 +563,21 @@ def with_damage(api, daemon, table, index):
     return api.another(data=daemon.data).start()
 
 
+def test_a_damaged_verdict(api):
+    """The history goes when the next verdict is kept, wherever the damaged one stands in it."""
+    daemon = started(api)
+    for id in ("one", "two", "three"):
+        remember(daemon.client, "the report", id=id)
+    client = with_damage(api, daemon, "history", 1).client
+    for path in ("/history", "/next"):
+        refused(client.get(M + path), 503, "the history of the model is damaged", "next verdict")
+    remember(client, "the report", id="four")
+    remember(client, "the report", id="five")
+    equal(ids(client), ["five", "four"])
+    equal(label(client, "four", "ham").ok().json["status"], "learned")
+    equal(client.get("/readyz").status, 200)
+
+
 def test_a_damaged_number_of_a_verdict(api):
     """A verdict whose record cannot be found keeps no other verdict from being written."""
     daemon = started(api)
