@@ -64,15 +64,16 @@ static int choose_all(struct nb_next_pool *s, size_t count, struct nb_next *next
     next->documents = calloc(count + 1, sizeof *next->documents);
     if (next->documents == NULL)
         return nb_error_no_memory(error);
-    int rc = nb_row_texts_begin(&texts, r->engine->store, r->live->number, r->live->key, error);
+    struct nb_error why = {0};
+    int rc = nb_row_texts_begin(&texts, r->engine->store, r->live->number, r->live->key, &why);
     while (rc == 0 && next->count < count) {
         struct nb_next_candidate chosen = choose(s);
         if (!chosen.document.is_remembered)
-            rc = read_words(s, &chosen, &texts, error);
+            rc = read_words(s, &chosen, &texts, &why);
         next->documents[next->count++] = chosen.document;
     }
     nb_row_texts_end(&texts);
-    return rc;
+    return nb_live_note(r->live, rc, &why, error);
 }
 
 int nb_engine_next(struct nb_engine *engine, struct nb_string model, size_t count, size_t most,

@@ -169,10 +169,11 @@ static int take_entry(void *user, struct nb_entry *entry, struct nb_error *error
 
 static int read_stored(struct nb_next_pool *s, struct nb_error *error)
 {
+    struct nb_error why = {0};
     int rc = nb_ledger_walk_only(&s->reading.view, s->reading.live->number, s->at,
-                                 NB_LEDGER_UNLABELLED, take_entry, s, error);
+                                 NB_LEDGER_UNLABELLED, take_entry, s, &why);
     s->has_ended = rc == 0;
-    return rc == ENDED ? 0 : rc;
+    return rc == ENDED ? 0 : nb_live_note(s->reading.live, rc, &why, error);
 }
 
 /* ---- judging --------------------------------------------------------------------------------- */
@@ -301,13 +302,15 @@ static int judge_stored(struct nb_next_pool *s, const struct nb_next_read *one,
                         struct nb_error *error)
 {
     const struct nb_history_record about = {.id = nb_buffer_string(&one->id), .time = one->time};
+    struct nb_error why = {0};
     nb_bag_reset(&s->bag);
-    int rc = nb_bag_decode(nb_buffer_string(&one->stored), UINT32_MAX - 2, &s->rows, error);
+    int rc = nb_bag_decode(nb_buffer_string(&one->stored), UINT32_MAX - 2, &s->rows, &why);
     for (size_t i = 0; rc == 0 && i < s->rows.size; i++)
         rc = add_row(s, &s->rows.counts[i]);
     s->bag.positions = one->tokens;
     if (rc != 0)
-        return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
+        return rc == NB_NO_MEMORY ? nb_error_no_memory(error)
+                                  : nb_live_note(s->reading.live, rc, &why, error);
     return judge_bag(s, &about, false, error);
 }
 

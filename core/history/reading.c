@@ -32,13 +32,14 @@ void nb_reading_end(struct nb_reading *reading)
 int nb_reading_label(struct nb_reading *reading, struct nb_string id, bool *is_stored,
                      struct nb_string *label, struct nb_error *error)
 {
-    const struct nb_live *live = reading->live;
+    struct nb_live *live = reading->live;
+    struct nb_error why = {0};
     assert(live != NULL && reading->view.transaction != NULL);
-    int rc = nb_ledger_find(&reading->view, live->number, id, &reading->entry, error);
+    int rc = nb_ledger_find(&reading->view, live->number, id, &reading->entry, &why);
     *is_stored = rc == 0;
     *label = (struct nb_string){"", 0};
     if (rc != 0)
-        return rc == NB_NOT_FOUND ? 0 : rc;
+        return rc == NB_NOT_FOUND ? 0 : nb_live_note(live, rc, &why, error);
     uint32_t number = reading->entry.change.label;
     nb_model_read_lock(live->counts);
     if (number != NB_NO_LABEL && number < nb_model_label_count(live->counts))

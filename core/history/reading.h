@@ -25,7 +25,8 @@ int nb_reading_begin(struct nb_reading *reading, struct nb_engine *engine, struc
 void nb_reading_end(struct nb_reading *reading);
 
 /* Sets *is_stored to whether the document is learned or stored, and *label to the label that it has
- * (length 0: none), whose name stays as long as the model. Returns 0 or a code. */
+ * (length 0: none), whose name stays as long as the model. Returns 0 or a code; damage of the
+ * ledger is told as nb_live_note tells it. */
 int nb_reading_label(struct nb_reading *reading, struct nb_string id, bool *is_stored,
                      struct nb_string *label, struct nb_error *error);
 

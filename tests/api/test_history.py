@@ -592,3 +592,12 @@ def test_a_damaged_number_of_a_verdict(api):
     daemon.stop()
     daemon.start()
     equal(ids(daemon.client, path="/v1/models/other"), ["one"])
+
+
+def test_a_damaged_document_is_no_damage_of_the_history(api):
+    """Damage of what is learned is told as what it is."""
+    daemon = started(api)
+    for id in ("one", "two"):
+        daemon.client.post(M + "/train", {"text": f"the report {id}", "id": id, "label": None}).ok()
+    client = with_damage(api, daemon, "ledger", -1).client
+    refused(client.get(M + "/next"), 503, "the model 'm' is damaged")
