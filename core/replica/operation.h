@@ -54,7 +54,7 @@ enum {
     NB_OPERATION_FORMAT = 2,
     /* Raised whenever the same operations would give other counts, labels or weights: nodes of
      * different versions do not share a stream. */
-    NB_APPLY_VERSION = 2,
+    NB_APPLY_VERSION = 3,
 };
 
 enum { NB_MESSAGE_ID_MOST = 40 }; /* bytes of the id of a message, with a NUL */

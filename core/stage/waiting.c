@@ -53,7 +53,7 @@ int nb_stage_quarantine(struct nb_stage *s, struct nb_error *error)
         return nb_error_no_memory(error);
     struct nb_string stored = nb_buffer_string(&s->memory->entry);
     struct nb_error why;
-    int rc = nb_quarantine_sums(s->view, s->live->number, &sums, &why);
+    int rc = nb_quarantine_sums_without(s->view, s->live->number, id, &sums, &why);
     if (rc == NB_CORRUPT)
         return nb_stage_refuse(s, NB_DAMAGED,
                                "the quarantine of the model is damaged: drop all of it");

@@ -90,7 +90,28 @@ static int put_sums(const struct nb_view *view, uint32_t model,
     return rc;
 }
 
-/* Counts changes that are gone. Where some were lost, the sums may be less than what is there. */
+/* Where some changes were lost, the sums may be less than what is there. */
+static void subtract(struct nb_quarantine_sums *sums, uint64_t documents, uint64_t bytes)
+{
+    sums->documents -= documents < sums->documents ? documents : sums->documents;
+    sums->bytes -= bytes < sums->bytes ? bytes : sums->bytes;
+}
+
+int nb_quarantine_sums_without(const struct nb_view *view, uint32_t model, struct nb_string id,
+                               struct nb_quarantine_sums *sums, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_id(model, id);
+    struct nb_string value;
+    int rc = nb_quarantine_sums(view, model, sums, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_store_get(view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), &value, error);
+    if (rc == 0 || rc == NB_CORRUPT)
+        subtract(sums, 1, rc == 0 ? value.length : 0);
+    return rc == NB_NOT_FOUND || rc == NB_CORRUPT ? 0 : rc;
+}
+
+/* Counts changes that are gone. */
 static int count_removed(const struct nb_view *view, uint32_t model, uint64_t documents,
                          uint64_t bytes, struct nb_error *error)
 {
@@ -100,8 +121,7 @@ static int count_removed(const struct nb_view *view, uint32_t model, uint64_t do
         return 0;
     if (rc != 0)
         return rc;
-    sums.documents -= documents < sums.documents ? documents : sums.documents;
-    sums.bytes -= bytes < sums.bytes ? bytes : sums.bytes;
+    subtract(&sums, documents, bytes);
     return put_sums(view, model, &sums, error);
 }
 

@@ -53,6 +53,9 @@ struct nb_quarantine_sums {
 /* Reads them. Returns 0 or a code; NB_CORRUPT: they are damaged. */
 int nb_quarantine_sums(const struct nb_view *view, uint32_t model, struct nb_quarantine_sums *sums,
                        struct nb_error *error);
+/* The same without what waits for the id, whose place another change may take. */
+int nb_quarantine_sums_without(const struct nb_view *view, uint32_t model, struct nb_string id,
+                               struct nb_quarantine_sums *sums, struct nb_error *error);
 /* Puts a change, in the place of an earlier one for the same id, and counts it. Returns 0 or a
  * code; NB_CORRUPT: the sums are damaged. */
 int nb_quarantine_put(const struct nb_view *view, uint32_t model, struct nb_string id,

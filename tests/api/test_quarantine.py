@@ -305,6 +305,9 @@ def full(api, **bound):
             break
     refused(reply, 413, "full", *bound)
     equal(len(waiting(daemon, limit=1000)["quarantine"]), last)
+    train(daemon, USER, "some words for it " * 3, "spam", "u0000").ok(202)  # in the place of the earlier one
+    rows = waiting(daemon, limit=1000)["quarantine"]
+    equal((len(rows), rows[0]["label"]), (last, "spam"))
     train(daemon, TRUSTED, "trusted ones are learned", "ham", "more").ok()
     settle(daemon, "drop", ids=["u0000"])
     train(daemon, USER, "again", "ham", "again").ok(202)
