@@ -25,6 +25,7 @@ void nb_undo_search_deinit(struct nb_undo_search *search)
 {
     clear(search);
     free(search->found);
+    free(search->notes);
     nb_entry_deinit(&search->earlier);
     nb_entry_deinit(&search->twin);
     nb_entry_deinit(&search->entry);
@@ -53,13 +54,46 @@ static bool is_twin(const struct nb_change *a, const struct nb_change *b)
     return a->time == b->time && a->label == b->label && nb_string_same(a->source, b->source);
 }
 
-/* The entry before `c`. If an undo wrote `c`, that is the one before the entry that it restored:
- * the twin, with the same time and source. What lies between was taken back. */
-static int number_before(struct nb_undo_search *s, const struct nb_change *c, uint64_t *before,
-                         struct nb_error *error)
+static int take_note(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct nb_undo_search *s = user;
+    if (nb_array_reserve(&s->notes, &s->note_room, s->note_count + 1, sizeof *s->notes) != 0)
+        return nb_error_no_memory(error);
+    s->notes[s->note_count++] = entry->number;
+    return 0;
+}
+
+/* Whether an undo wrote the entry `number`, which replaced another: then its note stands between
+ * these two. A document may also be learned twice from one source in a millisecond. */
+static int is_restored(struct nb_undo_search *s, uint64_t number, uint64_t replaced, bool *is,
+                       struct nb_error *error)
+{
+    int rc = 0;
+    if (!s->has_notes) {
+        s->note_count = 0;
+        rc = nb_ledger_walk_only(s->view, s->model, 0, NB_LEDGER_NOTES, take_note, s, error);
+        s->has_notes = rc == 0;
+    }
+    size_t low = 0, high = s->note_count; /* the first note behind the replaced entry */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->notes[middle] > replaced)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    *is = low < s->note_count && s->notes[low] < number;
+    return rc;
+}
+
+/* The entry before `c`, which has the number `own`. If an undo wrote `c`, that is the one before
+ * the entry that it restored: the twin, with the same time and source. What lies between was taken
+ * back. */
+static int number_before(struct nb_undo_search *s, const struct nb_change *c, uint64_t own,
+                         uint64_t *before, struct nb_error *error)
 {
     uint64_t number = *before = c->replaced;
-    bool there = true;
+    bool there = true, is_copy;
     int rc = 0;
     for (int i = 0; rc == 0 && there && number != 0 && i < TWINS_MOST; i++) {
         rc = read_replaced(s, number, &s->twin, &there, error);
@@ -67,8 +101,12 @@ static int number_before(struct nb_undo_search *s, const struct nb_change *c, ui
             break;
         assert(s->twin.change.replaced < number);
         number = s->twin.change.replaced;
-        if (is_twin(&s->twin.change, c))
-            *before = number;
+        if (!is_twin(&s->twin.change, c))
+            continue;
+        rc = is_restored(s, own, c->replaced, &is_copy, error);
+        if (rc != 0 || !is_copy)
+            break;
+        *before = number;
     }
     return rc;
 }
@@ -80,7 +118,7 @@ static int find_earlier(struct nb_undo_search *s, const struct nb_change *living
 {
     uint64_t number;
     bool there;
-    int rc = number_before(s, living, &number, error);
+    int rc = number_before(s, living, f->number, &number, error);
     while (rc == 0 && number != 0) {
         const struct nb_change *c = &s->earlier.change;
         rc = read_replaced(s, number, &s->earlier, &there, error);
@@ -95,7 +133,7 @@ static int find_earlier(struct nb_undo_search *s, const struct nb_change *living
             f->restored_label = c->label == NB_NO_LABEL ? NB_EVALUATION_LEFT_OUT : c->label;
             return 0;
         }
-        rc = number_before(s, c, &number, error);
+        rc = number_before(s, c, number, &number, error);
     }
     return rc;
 }

@@ -37,6 +37,10 @@ struct nb_undo_search {
     uint32_t model;
     size_t most, seen;
     struct nb_entry entry, earlier, twin;
+    /* Numbers of the model's notes of undoing, ascending; read when they are first asked for. */
+    uint64_t *notes; /* owned */
+    size_t note_count, note_room;
+    bool has_notes;
 };
 
 /* Begins a search from the entry `from` on (with ids: from this index). Returns 0 or a code:

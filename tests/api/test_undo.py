@@ -409,3 +409,24 @@ def test_the_client(api):
     client.run("undo", "--model", model, status=65)
     client.run("undo", "--model", model, "--from", "soon", status=65)
     equal(api.get(path).ok().json["documents"], 48)
+
+
+def test_changes_of_one_moment(api):
+    """A change that comes again at the same moment is told from one that an undo has restored."""
+    def taught(turns):
+        path = "/v1/models/" + api.name()
+        items = [{"id": str(i), "text": f"word{i}", "label": label, "source": source}
+                 for i in range(20) for source, label in turns]
+        equal(api.post(path + "/train", {"documents": items}).ok().json["failed"], 0)
+        return path
+
+    def done(path, source):
+        report = undo(api, path, source=source)
+        return report["documents"], report["restored"], report["forgotten"]
+
+    path = taught([("a", "spam"), ("b", "ham"), ("a", "spam")])
+    equal(done(path, "a"), (20, 20, 0))
+    counts = {name: row["documents"] for name, row in api.get(path).ok().json["labels"].items()}
+    equal(counts, {"ham": 20, "spam": 0})
+    path = taught([("a", "spam"), ("b", "ham")])
+    equal((done(path, "b"), done(path, "a")), ((20, 20, 0), (20, 0, 20)))
