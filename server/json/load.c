@@ -165,6 +165,22 @@ struct nb_string nb_json_text(const json_t *string)
     return (struct nb_string){json_string_value(string), json_string_length(string)};
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return nb_string_compare(*(const struct nb_string *)a, *(const struct nb_string *)b);
+}
+
+/* Sorts ids, of which there is one at least, and returns how many different ones there are. */
+static size_t keep_different(struct nb_string *ids, size_t size)
+{
+    size_t count = 1;
+    qsort(ids, size, sizeof *ids, by_text);
+    for (size_t i = 1; i < size; i++)
+        if (!nb_string_same(ids[i], ids[count - 1]))
+            ids[count++] = ids[i];
+    return count;
+}
+
 int nb_json_read_ids(const json_t *list, size_t most, struct nb_string **ids, size_t *count,
                      struct nb_error *error)
 {
@@ -177,7 +193,6 @@ int nb_json_read_ids(const json_t *list, size_t most, struct nb_string **ids, si
     *ids = calloc(size, sizeof **ids);
     if (*ids == NULL)
         return nb_error_no_memory(error);
-    *count = size;
     for (size_t i = 0; i < size; i++) {
         const json_t *id = json_array_get(list, i);
         assert(id != NULL);
@@ -189,5 +204,6 @@ int nb_json_read_ids(const json_t *list, size_t most, struct nb_string **ids, si
         if (rc != 0)
             return rc;
     }
+    *count = keep_different(*ids, size);
     return 0;
 }

@@ -43,8 +43,9 @@ int nb_json_take(const json_t *object, const char *what, const struct nb_member 
 /* A JSON string's bytes, borrowed. */
 struct nb_string nb_json_text(const json_t *string);
 
-/* Reads the member "ids": 1 to `most` ids. They borrow from `list`; *ids is the caller's to free,
- * also on failure. Returns 0, NB_INVALID, NB_UNUSABLE, NB_TOO_LARGE or NB_NO_MEMORY. */
+/* Reads the member "ids": 1 to `most` ids, of which each is told once, in order. They borrow from
+ * `list`; *ids is the caller's to free, also on failure. Returns 0, NB_INVALID, NB_UNUSABLE,
+ * NB_TOO_LARGE or NB_NO_MEMORY. */
 int nb_json_read_ids(const json_t *list, size_t most, struct nb_string **ids, size_t *count,
                      struct nb_error *error);
 

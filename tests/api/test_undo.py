@@ -430,3 +430,12 @@ def test_changes_of_one_moment(api):
     equal(counts, {"ham": 20, "spam": 0})
     path = taught([("a", "spam"), ("b", "ham")])
     equal((done(path, "b"), done(path, "a")), ((20, 20, 0), (20, 0, 20)))
+
+
+def test_an_id_that_is_given_twice(api):
+    path = "/v1/models/" + api.name()
+    train(api, path, documents(random.Random(8), "s", 3))
+    wish = {"ids": ["s-1", "s-2", "s-1"]}
+    equal(undo(api, path, **wish, dry_run=True)["documents"], 2)
+    done = undo(api, path, **wish)
+    equal((done["documents"], done["changed_since"]), (2, 0))
