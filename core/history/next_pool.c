@@ -69,7 +69,9 @@ static int note_verdict(struct nb_next_pool *s, struct nb_heap *heap, struct nb_
     int rc = nb_history_read(&record, stored, error);
     if (rc != 0)
         return rc;
-    s->has_ended = record.time < s->reading.limits.since;
+    s->newest = s->at > s->newest ? s->at : s->newest;
+    s->has_ended =
+        record.time < s->reading.limits.since || s->newest - s->at >= s->reading.limits.records;
     const struct nb_next_unsure one = {record.probability, s->at};
     bool is_in = heap->count < heap->most || by_probability(&one, nb_heap_last(heap)) < 0;
     if (s->has_ended || !is_in)

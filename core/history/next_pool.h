@@ -51,10 +51,11 @@ struct nb_next_pool {
     size_t count;
     struct nb_next_unsure *unsure; /* owned */
     size_t unsure_count;
-    size_t judged;  /* of the present kind */
-    uint64_t at;    /* number of the verdict, or the entry, or index in `unsure`, that comes next */
-    size_t passed;  /* verdicts */
-    bool has_ended; /* the present kind */
+    size_t judged; /* of the present kind */
+    uint64_t at;   /* number of the verdict, or the entry, or index in `unsure`, that comes next */
+    size_t passed; /* verdicts */
+    uint64_t newest; /* number of the newest verdict */
+    bool has_ended;  /* the present kind */
     struct nb_rows rows;
     struct nb_verdict verdict;
 };

@@ -146,12 +146,16 @@ int nb_history_put(const struct nb_view *view, uint32_t model, struct nb_string 
 }
 
 int nb_history_find(const struct nb_view *view, uint32_t model, struct nb_string id,
-                    struct nb_string *stored, struct nb_error *error)
+                    uint64_t records, struct nb_string *stored, struct nb_error *error)
 {
-    uint64_t number;
+    uint64_t number, next;
     int rc = number_of(view, model, id, &number, error);
+    if (rc == 0)
+        rc = next_number(view, model, &next, error);
     if (rc != 0)
         return rc;
+    if (next > number && next - 1 - number >= records)
+        return NB_NOT_FOUND;
     struct nb_store_key key = nb_store_key_sequence(model, number);
     rc = nb_store_get(view, NB_TABLE_HISTORY, nb_store_key_string(&key), stored, error);
     return rc != NB_NOT_FOUND ? rc

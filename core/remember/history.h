@@ -46,9 +46,10 @@ int nb_history_read(struct nb_history_record *record, struct nb_string stored,
  * code. */
 int nb_history_put(const struct nb_view *view, uint32_t model, struct nb_string id,
                    struct nb_string stored, struct nb_error *error);
-/* Finds the record of an id. NB_NOT_FOUND without a text; NB_CORRUPT: it is damaged. */
+/* Finds the record of an id, if it is one of the newest `records` (UINT64_MAX: of all).
+ * NB_NOT_FOUND without a text; NB_CORRUPT: it is damaged. */
 int nb_history_find(const struct nb_view *view, uint32_t model, struct nb_string id,
-                    struct nb_string *stored, struct nb_error *error);
+                    uint64_t records, struct nb_string *stored, struct nb_error *error);
 /* Finds the newest record whose number is below `before`, and sets *number to its own. NB_NOT_FOUND
  * without a text: there is none. */
 int nb_history_before(const struct nb_view *view, uint32_t model, uint64_t before, uint64_t *number,

@@ -193,14 +193,14 @@ static int find_waiting(struct nb_remembering *r, const struct nb_live *live, st
 }
 
 static int find_written(struct nb_engine *engine, const struct nb_live *live, struct nb_string id,
-                        struct nb_buffer *stored, struct nb_error *error)
+                        uint64_t records, struct nb_buffer *stored, struct nb_error *error)
 {
     struct nb_view view;
     struct nb_string value;
     int rc = nb_store_snapshot(engine->store, &view, error);
     if (rc != 0)
         return rc;
-    rc = nb_history_find(&view, live->number, id, &value, error);
+    rc = nb_history_find(&view, live->number, id, records, &value, error);
     if (rc == 0 && nb_buffer_append(stored, value.bytes, value.length) != 0)
         rc = nb_error_no_memory(error);
     nb_store_snapshot_end(&view);
@@ -217,7 +217,7 @@ int nb_remember_find(struct nb_engine *engine, struct nb_live *live, struct nb_s
         return NB_NOT_FOUND;
     int rc = find_waiting(engine->remembering, live, id, stored);
     if (rc == NB_NOT_FOUND) /* what waited a moment ago is written by now */
-        rc = find_written(engine, live, id, stored, error);
+        rc = find_written(engine, live, id, limits.records, stored, error);
     if (rc == 0)
         rc = nb_history_read(
             &record, (struct nb_string){stored->bytes + before, stored->length - before}, error);

@@ -24,8 +24,8 @@ static bool is_remembered(const struct nb_stage *s)
     struct nb_string stored;
     if (!s->change->forgets || s->live->number == 0)
         return false;
-    int rc =
-        nb_history_find(s->view, s->live->number, nb_buffer_string(&s->change->id), &stored, NULL);
+    int rc = nb_history_find(s->view, s->live->number, nb_buffer_string(&s->change->id), UINT64_MAX,
+                             &stored, NULL);
     return rc == 0 || rc == NB_CORRUPT;
 }
 

@@ -549,6 +549,20 @@ def test_roles(api):
         equal(call("train", method, M + path, body).status, 200, path)
 
 
+def test_a_smaller_history_holds_at_once(api):
+    """What the setting leaves out is not listed, found, labelled or proposed, though it is not removed yet."""
+    client = started(api).client
+    for i in range(6):
+        remember(client, "the report", id=f"id{i}")
+    equal(len(rows(client)), 6)
+    client.put(M, {**SETTINGS, "history": 2}).ok(200)
+    equal(ids(client), ["id5", "id4"])
+    equal({row["id"] for row in client.get(M + "/next").ok().json["next"]}, {"id5", "id4"})
+    for id, status in (("id3", 404), ("id4", 200)):
+        equal(client.get(f"{M}/history/{id}").status, status, id)
+        equal(label(client, id, "ham").status, status, id)
+
+
 # ---- damage -------------------------------------------------------------------------------------
 def with_damage(api, daemon, table, index):
     """The daemon again, after some bytes of a value of the table were changed while it was stopped."""

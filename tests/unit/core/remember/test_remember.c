@@ -85,10 +85,11 @@ START_TEST(the_newest_verdict_of_a_document)
     bool removed;
     ck_assert_str_eq(listed(MODEL), "a b");
     ck_assert_str_eq(listed(MODEL + 1), "a");
-    ck_assert_int_eq(nb_history_find(&view, MODEL, str("a"), &stored, NULL), 0);
+    ck_assert_int_eq(nb_history_find(&view, MODEL, str("a"), UINT64_MAX, &stored, NULL), 0);
     ck_assert_int_eq(nb_history_read(&record, stored, NULL), 0);
     ck_assert_int_eq(record.time, 4);
-    ck_assert_int_eq(nb_history_find(&view, MODEL, str("c"), &stored, NULL), NB_NOT_FOUND);
+    ck_assert_int_eq(nb_history_find(&view, MODEL, str("c"), UINT64_MAX, &stored, NULL),
+                     NB_NOT_FOUND);
     ck_assert_int_eq(nb_history_remove(&view, MODEL, str("a"), &removed, NULL), 0);
     ck_assert(removed);
     ck_assert_int_eq(nb_history_remove(&view, MODEL, str("a"), &removed, NULL), 0);
@@ -127,10 +128,11 @@ START_TEST(a_damaged_history_goes)
     ck_assert_int_eq(
         nb_store_put(&view, NB_TABLE_HISTORY, nb_store_key_string(&key), str("x"), NULL), 0);
     struct nb_string stored;
-    ck_assert_int_eq(nb_history_find(&view, MODEL, str("a"), &stored, NULL), 0);
+    ck_assert_int_eq(nb_history_find(&view, MODEL, str("a"), UINT64_MAX, &stored, NULL), 0);
     (void)trim(100, 0, 100);
     ck_assert_str_eq(listed(MODEL), "");
-    ck_assert_int_eq(nb_history_find(&view, MODEL, str("b"), &stored, NULL), NB_NOT_FOUND);
+    ck_assert_int_eq(nb_history_find(&view, MODEL, str("b"), UINT64_MAX, &stored, NULL),
+                     NB_NOT_FOUND);
     ck_assert_str_eq(listed(MODEL + 1), "c");
     put(MODEL, "d", 4);
     ck_assert_str_eq(listed(MODEL), "d");
@@ -149,7 +151,8 @@ START_TEST(a_damaged_number_goes)
         put(MODEL + 1, "b", 3);
         ck_assert_int_eq(
             nb_store_put(&view, NB_TABLE_HISTORY_IDS, nb_store_key_string(&key), str(""), NULL), 0);
-        ck_assert_int_eq(nb_history_find(&view, MODEL, str("b"), &stored, NULL), NB_CORRUPT);
+        ck_assert_int_eq(nb_history_find(&view, MODEL, str("b"), UINT64_MAX, &stored, NULL),
+                         NB_CORRUPT);
         if (keeps) {
             put(MODEL, "b", 4);
         } else {
