@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/network/factor.h"
 
+#include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +65,7 @@ int nb_factor_of_node(const struct nb_network *network, size_t at, const uint32_
         now[i] = states[i] == UINT32_MAX ? 0 : states[i];
     for (size_t i = 0; i < factor->cell_count; i++) {
         size_t row = nb_network_row(network, at, now);
-        factor->cells[i] = node->table[row * node->state_count + now[at]];
+        factor->cells[i] = log(node->table[row * node->state_count + now[at]]);
         (void)advance(network, factor, now);
     }
     return 0;
@@ -109,17 +111,21 @@ static void follow(const struct nb_network *network, const struct nb_factor *sum
     }
 }
 
+/* The logarithm of the sum of the products, of which the greatest is divided out. */
 static double sum_of(const struct reading *readings, size_t count, uint32_t variable,
                      uint32_t states)
 {
-    double sum = 0;
+    double products[NB_NETWORK_STATES], greatest = -INFINITY, sum = 0;
+    assert(states <= NB_NETWORK_STATES);
     for (uint32_t s = 0; s < states; s++) {
-        double product = 1;
+        products[s] = 0;
         for (size_t f = 0; f < count; f++)
-            product *= readings[f].at[s * readings[f].strides[variable]];
-        sum += product;
+            products[s] += readings[f].at[s * readings[f].strides[variable]];
+        greatest = fmax(greatest, products[s]);
     }
-    return sum;
+    for (uint32_t s = 0; s < states && !isinf(greatest); s++)
+        sum += exp(products[s] - greatest);
+    return greatest + log(sum);
 }
 
 int nb_factor_sum_out(const struct nb_network *network, const struct nb_factor *factors,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Factors: tables over some variables, as variable elimination multiplies and sums them. A factor
- * belongs to one thread at a time.
+ * Factors: tables over some variables, as variable elimination multiplies and sums them. Cells are
+ * logarithms: a node with many children has products of as many small numbers, which would become 0
+ * for all of its states. A factor belongs to one thread at a time.
  */
 #ifndef NB_CORE_NETWORK_FACTOR_H
 #define NB_CORE_NETWORK_FACTOR_H
@@ -11,7 +12,7 @@
 struct nb_factor {
     uint32_t *variables; /* owned: numbers of nodes, growing */
     size_t variable_count;
-    double *cells; /* owned: the last variable's state changes fastest */
+    double *cells; /* owned: logarithms; the last variable's state changes fastest */
     size_t cell_count;
 };
 

@@ -33,7 +33,6 @@ struct elimination {
     bool is_left[NB_NETWORK_NODES];
     unsigned char joined[NB_NETWORK_NODES][NB_NETWORK_NODES];
     double weights[NB_NETWORK_NODES];
-    double log_scale; /* logarithm of what the factors were divided by */
 };
 
 /* ---- factors --------------------------------------------------------------------------------- */
@@ -51,21 +50,20 @@ static void find_needed(const struct elimination *e, unsigned char *needed)
     }
 }
 
-/* Takes a factor over, divided by its greatest cell: products of many small numbers would become 0.
- * NB_UNUSABLE: all its cells are 0. */
-static int take(struct elimination *e, struct nb_factor *factor, struct nb_error *error)
+static int impossible(struct nb_error *error)
 {
-    double greatest = 0;
+    return nb_error_set(error, NB_UNUSABLE, "the evidence has the probability 0");
+}
+
+/* Takes a factor over. NB_UNUSABLE: all its cells say 0. */
+static int take(struct elimination *e, const struct nb_factor *factor, struct nb_error *error)
+{
+    double greatest = -INFINITY;
     for (size_t i = 0; i < factor->cell_count; i++)
-        greatest = factor->cells[i] > greatest ? factor->cells[i] : greatest;
+        greatest = fmax(greatest, factor->cells[i]);
     e->factors[e->count++] = *factor;
     e->cells += factor->cell_count;
-    if (greatest == 0)
-        return nb_error_set(error, NB_UNUSABLE, "the evidence has the probability 0");
-    for (size_t i = 0; i < factor->cell_count; i++)
-        factor->cells[i] /= greatest;
-    e->log_scale += log(greatest);
-    return 0;
+    return isinf(greatest) ? impossible(error) : 0;
 }
 
 static int too_large(const struct elimination *e, struct nb_error *error)
@@ -202,19 +200,23 @@ static int finish(struct elimination *e, double *probabilities, double *log_evid
 {
     uint32_t states = e->network->nodes[e->target].state_count;
     uint32_t known = e->evidence->states[e->target];
-    double sum = 0;
+    double greatest = -INFINITY, sum = 0;
     for (uint32_t s = 0; s < states; s++) {
-        probabilities[s] = known == UINT32_MAX || known == s ? 1 : 0;
+        probabilities[s] = known == UINT32_MAX || known == s ? 0 : -INFINITY;
         for (size_t i = 0; i < e->count; i++)
-            probabilities[s] *= e->factors[i].cells[e->factors[i].variable_count == 0 ? 0 : s];
+            probabilities[s] += e->factors[i].cells[e->factors[i].variable_count == 0 ? 0 : s];
+        greatest = fmax(greatest, probabilities[s]);
+    }
+    if (isinf(greatest))
+        return impossible(error);
+    for (uint32_t s = 0; s < states; s++) {
+        probabilities[s] = exp(probabilities[s] - greatest);
         sum += probabilities[s];
     }
-    if (sum <= 0)
-        return nb_error_set(error, NB_UNUSABLE, "the evidence has the probability 0");
     for (uint32_t s = 0; s < states; s++)
         probabilities[s] /= sum;
     if (log_evidence != NULL)
-        *log_evidence = log(sum) + e->log_scale;
+        *log_evidence = greatest + log(sum);
     return 0;
 }
 

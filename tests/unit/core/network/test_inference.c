@@ -210,6 +210,55 @@ START_TEST(long_products)
 }
 END_TEST
 
+/* Adds a node with the states a and b. */
+static void add_node(struct nb_network *n, const char *name)
+{
+    ck_assert_int_eq(nb_network_add(n, nb_string_of(name), NULL), 0);
+    ck_assert_int_eq(nb_network_add_state(n, nb_string_of("a"), NULL), 0);
+    ck_assert_int_eq(nb_network_add_state(n, nb_string_of("b"), NULL), 0);
+}
+
+/* A cause with 253 effects that are known: 126 speak for each of its states, a million to one, and
+ * the last one for none. So each state has a product of 126 small numbers, and stays as probable as
+ * it was. What the cause comes from is a sum over such products. */
+START_TEST(much_evidence_for_both)
+{
+    enum { EFFECTS = 253 };
+    static char names[EFFECTS][8];
+    const double half[] = {.5, .5}, low[] = {1e-6, 1 - 1e-6}, high[] = {1 - 1e-6, 1e-6};
+    const double same[] = {.8, .2}, other[] = {.3, .7};
+    struct nb_network *n = nb_network_new(TEST_CELLS);
+    struct nb_evidence evidence = nb_evidence_none();
+    double p[2], log_evidence;
+    add_node(n, "root");
+    add_node(n, "cause");
+    ck_assert_int_eq(nb_network_add_parent(n, 1, nb_string_of("root"), NULL), 0);
+    for (size_t i = 0; i < EFFECTS; i++) {
+        snprintf(names[i], sizeof names[i], "e%zu", i);
+        add_node(n, names[i]);
+        ck_assert_int_eq(nb_network_add_parent(n, 2 + i, nb_string_of("cause"), NULL), 0);
+        evidence.states[2 + i] = 0;
+    }
+    ck_assert_int_eq(nb_network_close(n, NULL), 0);
+    ck_assert_int_eq(nb_network_set_row(n, 0, 0, half, 2, NULL), 0);
+    ck_assert_int_eq(nb_network_set_row(n, 1, 0, same, 2, NULL), 0);
+    ck_assert_int_eq(nb_network_set_row(n, 1, 1, other, 2, NULL), 0);
+    for (size_t i = 0; i < EFFECTS; i++) { /* the last one tells nothing */
+        bool is_last = i == EFFECTS - 1;
+        ck_assert_int_eq(nb_network_set_row(n, 2 + i, 0, is_last || i % 2 ? high : low, 2, NULL),
+                         0);
+        ck_assert_int_eq(
+            nb_network_set_row(n, 2 + i, 1, is_last || i % 2 == 0 ? high : low, 2, NULL), 0);
+    }
+    ck_assert_int_eq(nb_network_infer(n, &evidence, 1, &LIMITS, p, &log_evidence, NULL), 0);
+    ck_assert_double_eq_tol(p[0], .55, 1e-10);
+    ck_assert_double_eq_tol(log_evidence, 126 * log(1e-6) + 127 * log(1 - 1e-6), 1e-9);
+    ck_assert_int_eq(nb_network_infer(n, &evidence, 0, &LIMITS, p, NULL, NULL), 0);
+    ck_assert_double_eq_tol(p[0], .5, 1e-10); /* as before: the effects tell nothing of the cause */
+    nb_network_free(&n);
+}
+END_TEST
+
 /* Frequencies of 200,000 samples, weighed if there is evidence, against the exact answers: five
  * standard deviations. */
 START_TEST(samples)
@@ -254,6 +303,7 @@ int main(void)
     tcase_add_test(tests, burglary);
     tcase_add_test(tests, limits_are_named);
     tcase_add_test(tests, long_products);
+    tcase_add_test(tests, much_evidence_for_both);
     tcase_add_test(tests, samples);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
