@@ -343,6 +343,9 @@ static int add_fields_task(struct nb_engine *engine, void *argument, struct nb_e
     struct nb_live *live = adding->live;
     const struct nb_settings *old = &live->published->settings; /* the writer publishes */
     struct put put = {.name = nb_live_name(live), .source = adding->source};
+    if (atomic_load(&live->removed)) /* another one may have its name by now */
+        return nb_error_set(error, NB_NOT_FOUND,
+                            "the model was deleted or replaced while the document waited");
     assert(atomic_load(&live->loaded));
     int rc = nb_settings_copy(&put.settings, old) == 0 ? 0 : nb_error_no_memory(error);
     if (rc != 0)

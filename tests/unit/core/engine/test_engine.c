@@ -402,6 +402,51 @@ START_TEST(put_get_delete)
 }
 END_TEST
 
+static void put_open(const char *name)
+{
+    struct nb_settings wanted;
+    bool created;
+    nb_settings_init(&wanted, NB_PRESET_TEXT);
+    wanted.new_fields = NB_NEW_FIELDS_LEARN;
+    ck_assert_int_eq(
+        nb_engine_put_model(engine, str(name), &wanted, false, str(""), &created, NULL), 0);
+    ck_assert(created);
+    nb_settings_deinit(&wanted);
+}
+
+/* A stream of documents begins before its model is deleted and made anew, and goes on with a value
+ * of a field that the old one has not. The new one keeps its name and what it has learned. */
+START_TEST(a_deleted_model_gets_no_new_field)
+{
+    const struct nb_string country = str("DE");
+    const struct nb_value value = {.name = str("country"), .items = &country, .count = 1};
+    struct nb_document document = text("x y"), later = text("x y");
+    struct nb_model_info info;
+    struct nb_batch *batch;
+    struct nb_error error = {0};
+    later.values = (struct nb_values){&value, 1};
+    put_open("m");
+    ck_assert_int_eq(nb_batch_new(engine, str("m"), false, &batch, NULL), 0);
+    ck_assert_int_eq(nb_batch_train(batch, &document, str("a"), str("1"), str(""), NULL), 0);
+    ck_assert_int_eq(nb_engine_delete_model(engine, str("m"), str(""), NULL), 0);
+    put_open("m");
+    train("m", "new", "b", "z");
+    ck_assert_int_eq(nb_batch_train(batch, &later, str("a"), str("2"), str(""), &error),
+                     NB_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(error.text, "deleted or replaced"));
+    nb_engine_apply(engine, batch);
+    ck_assert_int_eq(nb_batch_receipt(batch, 0)->code, NB_NOT_FOUND);
+    nb_batch_free(&batch);
+    reopen();
+    ck_assert_int_eq(nb_engine_model(engine, str("m"), &info, NULL), 0);
+    ck_assert_uint_eq(info.documents, 1);
+    ck_assert_uint_eq(info.settings.attribute_count, 0);
+    nb_model_info_deinit(&info);
+    ck_assert(!isnan(score_of("m", "z", "b")));
+    verify();
+}
+END_TEST
+
 /* What deleted models leave goes also when the writer is never without work for long. */
 enum { NEWBORN = 400 };
 static pthread_barrier_t newborn_barrier;
@@ -1282,6 +1327,7 @@ static Suite *suite(void)
     tcase_add_test(t, concurrent_trainers_share_commits);
     tcase_add_test(t, the_map_grows);
     tcase_add_test(t, put_get_delete);
+    tcase_add_test(t, a_deleted_model_gets_no_new_field);
     tcase_add_test(t, put_and_train_make_the_same_model);
     tcase_add_test(t, deleted_models_leave_nothing_under_load);
     tcase_add_test(t, names_and_labels_are_checked);
