@@ -147,8 +147,9 @@ void nb_model_info_deinit(struct nb_model_info *info);
 int nb_engine_model(struct nb_engine *engine, struct nb_string model, struct nb_model_info *info,
                     struct nb_error *error);
 /* Lists up to `limit` models by name, those after the name `after` (length 0: from the first), as
- * their last commits left them; loads none. Sets *more if there are more. The caller deinits each
- * and frees the array. Returns 0, NB_IO or NB_NO_MEMORY. */
+ * their last commits left them; loads none. Sets *more if there are more: then at least one is
+ * listed, by whose name the caller goes on. The caller deinits each and frees the array. Returns 0,
+ * NB_IO or NB_NO_MEMORY. */
 int nb_engine_models(struct nb_engine *engine, struct nb_string after, size_t limit,
                      struct nb_model_info **infos, size_t *count, bool *more,
                      struct nb_error *error);

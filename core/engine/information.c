@@ -161,19 +161,19 @@ static int fill_infos(struct nb_engine *engine, char *const *names, size_t name_
     return rc;
 }
 
-int nb_engine_models(struct nb_engine *engine, struct nb_string after, size_t limit,
-                     struct nb_model_info **out, size_t *count, bool *more, struct nb_error *error)
+/* Fills `infos` with those of the names, and takes these. Sets *last to the last one: owned by the
+ * caller. */
+static int take_names(struct nb_engine *engine, char **names, size_t name_count,
+                      struct nb_model_info **out, size_t *count, char **last,
+                      struct nb_error *error)
 {
-    char **names;
-    size_t name_count;
     size_t filled = 0;
-    int rc = nb_registry_names(engine, after, limit, &names, &name_count, more, error);
-    if (rc != 0)
-        return rc;
     struct nb_model_info *infos = calloc(name_count + 1, sizeof *infos);
-    rc = infos == NULL ? nb_error_no_memory(error)
-                       : fill_infos(engine, names, name_count, infos, &filled, error);
-    for (size_t i = 0; i < name_count; i++)
+    int rc = infos == NULL ? nb_error_no_memory(error)
+                           : fill_infos(engine, names, name_count, infos, &filled, error);
+    free(*last);
+    *last = name_count > 0 ? names[name_count - 1] : NULL;
+    for (size_t i = 0; i + 1 < name_count; i++)
         free(names[i]);
     free(names);
     if (rc == 0) {
@@ -184,6 +184,29 @@ int nb_engine_models(struct nb_engine *engine, struct nb_string after, size_t li
     for (size_t i = 0; i < filled; i++)
         nb_model_info_deinit(&infos[i]);
     free(infos);
+    return rc;
+}
+
+/* All models of a page may have been deleted meanwhile: then it is the next one's. */
+int nb_engine_models(struct nb_engine *engine, struct nb_string after, size_t limit,
+                     struct nb_model_info **out, size_t *count, bool *more, struct nb_error *error)
+{
+    struct nb_model_info *infos = NULL;
+    char **names, *last = NULL;
+    size_t name_count;
+    int rc;
+    *count = 0;
+    do {
+        free(infos);
+        infos = NULL;
+        rc = nb_registry_names(engine, after, limit, &names, &name_count, more, error);
+        if (rc == 0)
+            rc = take_names(engine, names, name_count, &infos, count, &last, error);
+        after = nb_string_of(last);
+    } while (rc == 0 && *more && *count == 0);
+    free(last);
+    if (rc == 0)
+        *out = infos;
     return rc;
 }
 

@@ -447,6 +447,43 @@ START_TEST(a_deleted_model_gets_no_new_field)
 }
 END_TEST
 
+static void *list_models(void *argument)
+{
+    atomic_bool *ends = argument;
+    uintptr_t wrong = 0;
+    while (!atomic_load(ends)) {
+        struct nb_model_info *infos;
+        size_t count;
+        bool more;
+        ck_assert_int_eq(nb_engine_models(engine, str(""), 1, &infos, &count, &more, NULL), 0);
+        wrong += more && count == 0;
+        for (size_t i = 0; i < count; i++)
+            nb_model_info_deinit(&infos[i]);
+        free(infos);
+    }
+    return (void *)wrong;
+}
+
+/* The only model of a page is deleted while it is listed: whoever asks goes on with the last name
+ * of a page, so that one with more behind it has at least one. */
+START_TEST(a_page_with_more_behind_it_has_a_model)
+{
+    enum { TIMES = 500 };
+    atomic_bool ends = false;
+    pthread_t lister;
+    void *wrong;
+    put_preset("z", NB_PRESET_TEXT);
+    ck_assert_int_eq(pthread_create(&lister, NULL, list_models, &ends), 0);
+    for (int i = 0; i < TIMES; i++) {
+        put_preset("a", NB_PRESET_TEXT);
+        ck_assert_int_eq(nb_engine_delete_model(engine, str("a"), str(""), NULL), 0);
+    }
+    atomic_store(&ends, true);
+    pthread_join(lister, &wrong);
+    ck_assert_ptr_null(wrong);
+}
+END_TEST
+
 /* What deleted models leave goes also when the writer is never without work for long. */
 enum { NEWBORN = 400 };
 static pthread_barrier_t newborn_barrier;
@@ -1328,6 +1365,7 @@ static Suite *suite(void)
     tcase_add_test(t, the_map_grows);
     tcase_add_test(t, put_get_delete);
     tcase_add_test(t, a_deleted_model_gets_no_new_field);
+    tcase_add_test(t, a_page_with_more_behind_it_has_a_model);
     tcase_add_test(t, put_and_train_make_the_same_model);
     tcase_add_test(t, deleted_models_leave_nothing_under_load);
     tcase_add_test(t, names_and_labels_are_checked);
