@@ -71,23 +71,6 @@ static void undo(struct nb_group *group)
 
 /* ---- in the transaction ---------------------------------------------------------------------- */
 
-static int drop_garbage(const struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
-                        size_t most, struct nb_error *error)
-{
-    struct nb_checkpoint *c = &live->checkpoint;
-    struct nb_error why;
-    if (!c->garbage || live->number == 0)
-        return 0;
-    int rc = nb_ledger_drop(view, live->number, c->replay, nb_checkpoint_keep_from(engine), most,
-                            &c->totals, &c->garbage, &why);
-    if (rc == NB_CORRUPT) {
-        nb_live_set_damaged(live, &why);
-        c->garbage = false;
-        return 0;
-    }
-    return rc == 0 ? 0 : nb_error_set(error, rc, "%s", why.text);
-}
-
 /* Slices of the models that stand first in the list of unsaved ones. Ranges hold the counts as they
  * are before the group: they are written first. */
 static int put_slices(struct nb_group *group, struct nb_view *view, uint64_t features,
@@ -125,7 +108,7 @@ static int put_checkpoints(struct nb_group *group, struct nb_view *view, struct 
             continue;
         if (nb_group_model(group, live) == NULL)
             return nb_error_no_memory(error);
-        rc = drop_garbage(group->engine, view, live, group->size * DROPPED_PER_CHANGE, error);
+        rc = nb_checkpoint_drop(group->engine, view, live, group->size * DROPPED_PER_CHANGE, error);
     }
     return rc;
 }

@@ -188,6 +188,23 @@ int64_t nb_checkpoint_keep_from(const struct nb_engine *engine)
     return seconds == 0 ? INT64_MAX : nb_clock_now() - (int64_t)seconds * 1000;
 }
 
+int nb_checkpoint_drop(const struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
+                       size_t most, struct nb_error *error)
+{
+    struct nb_checkpoint *c = &live->checkpoint;
+    struct nb_error why;
+    if (!c->garbage || live->number == 0)
+        return 0;
+    int rc = nb_ledger_drop(view, live->number, c->replay, nb_checkpoint_keep_from(engine), most,
+                            &c->totals, &c->garbage, &why);
+    if (rc == NB_CORRUPT) {
+        nb_live_set_damaged(live, &why);
+        c->garbage = false;
+        return 0;
+    }
+    return rc == 0 ? 0 : nb_error_set(error, rc, "%s", why.text);
+}
+
 struct slice {
     struct nb_live *live;
     struct nb_checkpoint saved;
@@ -202,9 +219,8 @@ static int write_slice(struct nb_engine *engine, struct nb_view *view, void *arg
     uint32_t written;
     nb_checkpoint_restore(live, &slice->saved); /* this may be a second try */
     int rc = nb_checkpoint_slice(engine, view, live, SLICE_RANGES, &written, error);
-    if (rc == 0 && c->garbage)
-        rc = nb_ledger_drop(view, live->number, c->replay, nb_checkpoint_keep_from(engine),
-                            DROPPED_ENTRIES, &c->totals, &c->garbage, error);
+    if (rc == 0)
+        rc = nb_checkpoint_drop(engine, view, live, DROPPED_ENTRIES, error);
     struct nb_state_record state = nb_checkpoint_state(live, c->last);
     return rc != 0 ? rc : nb_put_state(engine, view, live, &state, error);
 }

@@ -43,6 +43,11 @@ void nb_checkpoint_forget(struct nb_engine *engine, struct nb_live *live);
  * milliseconds since 1970. */
 int64_t nb_checkpoint_keep_from(const struct nb_engine *engine);
 
+/* Drops up to `most` entries that are superfluous, if the model may have some. One that does not
+ * read back makes the model damaged, which is no error: others go on. Returns 0 or a code. */
+int nb_checkpoint_drop(const struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
+                       size_t most, struct nb_error *error);
+
 /* How many ranges a commit of `features` feature changes should write, so that the tails of all
  * models together stay within `replay_features`. */
 uint32_t nb_checkpoint_due(const struct nb_engine *engine, uint64_t features);

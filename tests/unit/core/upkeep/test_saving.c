@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Saving models in quiet moments: one that is damaged holds no other up.
+ */
+#include <check.h>
+#include <lmdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/engine/engine.h"
+#include "core/live/state.h"
+#include "core/lmdb/store_private.h"
+#include "core/store/ledger.h"
+#include "tests/unit/folder.h"
+
+enum { WAITS = 3000 }; /* of 10 ms each, at most */
+
+static char directory[NB_TEST_FOLDER_SIZE];
+static struct nb_engine_settings settings;
+static struct nb_engine *engine;
+
+static struct nb_string str(const char *s)
+{
+    return (struct nb_string){s, strlen(s)};
+}
+
+static void open_engine(void)
+{
+    struct nb_error error = {0};
+    ck_assert_msg(nb_engine_open(&settings, &engine, &error) == 0, "%s", error.text);
+}
+
+static void setup(void)
+{
+    test_folder_make(directory);
+    nb_engine_settings_init(&settings);
+    settings.directory = directory;
+    settings.quiet_after = UINT64_C(3600000000000);
+    open_engine();
+}
+
+static void teardown(void)
+{
+    nb_engine_close(&engine);
+    test_folder_remove(directory);
+}
+
+static void train(const char *model, const char *id, const char *label)
+{
+    struct nb_batch *batch;
+    struct nb_document document = {.kind = NB_DOCUMENT_TEXT, .bytes = "one two", .length = 7};
+    ck_assert_int_eq(nb_batch_new(engine, str(model), true, &batch, NULL), 0);
+    ck_assert_int_eq(nb_batch_train(batch, &document, str(label), str(id), str(""), NULL), 0);
+    nb_engine_apply(engine, batch);
+    ck_assert_int_eq(nb_batch_receipt(batch, 0)->code, 0);
+    nb_batch_free(&batch);
+}
+
+/* The content of an entry is no longer what its checksum was made of. */
+static void damage_entry(uint64_t number)
+{
+    struct nb_store *store;
+    struct nb_view view;
+    struct nb_store_key key = nb_store_key_entry(number, 0);
+    char other[] = "other content";
+    MDB_val at = {key.length, key.bytes}, value = {sizeof other, other};
+    ck_assert_int_eq(nb_store_open(directory, 0, &store, NULL), 0);
+    nb_store_limit_journal(store, 0);
+    ck_assert_int_eq(nb_store_begin(store, 0, &view, NULL), 0);
+    ck_assert_int_eq(mdb_put(store->transaction, store->tables[NB_TABLE_LEDGER], &at, &value, 0),
+                     0);
+    ck_assert_int_eq(nb_store_commit(&view, NULL), 0);
+    nb_store_close(&store);
+}
+
+static uint64_t entry_of(const char *id)
+{
+    struct nb_view view;
+    struct nb_entry entry = {0};
+    ck_assert_int_eq(nb_store_snapshot(engine->store, &view, NULL), 0);
+    ck_assert_int_eq(nb_ledger_find(&view, 1, str(id), &entry, NULL), 0);
+    nb_store_snapshot_end(&view);
+    uint64_t number = entry.number;
+    nb_entry_deinit(&entry);
+    return number;
+}
+
+static void be_quiet_soon(void)
+{
+    pthread_mutex_lock(&engine->queue_lock);
+    engine->settings.quiet_after = 1000000;
+    pthread_mutex_unlock(&engine->queue_lock);
+}
+
+static bool is_saved(void)
+{
+    for (int i = 0; i < WAITS && atomic_load(&engine->tail) > 0; i++)
+        (void)usleep(10000);
+    return atomic_load(&engine->tail) == 0;
+}
+
+/* What a document was before its label changed stays for an undo. When its time is over, it turns
+ * out that it does not read back. */
+START_TEST(a_damaged_model_holds_no_other_up)
+{
+    struct nb_model_info info;
+    train("a", "1", "spam");
+    uint64_t replaced = entry_of("1");
+    train("a", "1", "ham");
+    nb_engine_close(&engine); /* which saves the model */
+    damage_entry(replaced);
+    open_engine();
+    train("a", "2", "spam");
+    nb_engine_keep_superseded(engine, 0);
+    be_quiet_soon();
+    train("b", "1", "spam");
+    ck_assert(is_saved());
+    ck_assert_int_eq(nb_engine_model(engine, str("a"), &info, NULL), 0);
+    ck_assert(info.is_damaged);
+    nb_model_info_deinit(&info);
+    train("b", "2", "ham");
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("saving");
+    TCase *t = tcase_create("saving");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, a_damaged_model_holds_no_other_up);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    /* Once a process: the MIME library cannot be set up again. */
+    if (nb_tokenizer_setup(NULL) != 0)
+        return EXIT_FAILURE;
+    SRunner *runner = srunner_create(suite());
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    nb_tokenizer_teardown();
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
