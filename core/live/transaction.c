@@ -20,6 +20,8 @@ static void note_health(struct nb_engine *engine, int rc, const struct nb_error 
     else
         engine->health = *error;
     pthread_mutex_unlock(&engine->health_lock);
+    if (rc == 0)
+        engine->pause = 0;
 }
 
 int nb_transaction_health(struct nb_engine *engine, struct nb_error *error)
@@ -117,9 +119,7 @@ void nb_transaction_probe(struct nb_engine *engine)
 {
     if (nb_transaction_health(engine, NULL) == 0 || nb_clock_monotonic() < engine->not_before)
         return;
-    if (nb_transaction(engine, engine->refused_bytes, write_probe, NULL, NULL) == 0)
-        engine->pause = 0;
-    else
+    if (nb_transaction(engine, engine->refused_bytes, write_probe, NULL, NULL) != 0)
         pause_longer(engine);
 }
 
