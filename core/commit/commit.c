@@ -279,6 +279,21 @@ static void finish(struct nb_group *group)
     }
 }
 
+/* After a transaction that failed because of damage: marks the model whose change has met it. Its
+ * changes are refused from then on. Returns whether the others can be tried again. */
+static bool mark_damaged(const struct nb_group *group, const struct nb_error *why)
+{
+    bool marked = false;
+    for (size_t i = 0; i < group->model_count; i++) {
+        struct nb_live *live = group->models[i].live;
+        if (!group->models[i].damaged || atomic_load(&live->is_damaged))
+            continue;
+        nb_live_set_damaged(live, why);
+        marked = true;
+    }
+    return marked;
+}
+
 void nb_group_commit(struct nb_group *group)
 {
     struct committing c = {.group = group};
@@ -287,7 +302,10 @@ void nb_group_commit(struct nb_group *group)
         return;
     assert(group->model_count == 0 && group->label_count == 0);
     nb_standing_mark(group->engine);
-    int rc = nb_transaction(group->engine, group->bytes, stage_all, &c, &error);
+    int rc;
+    do
+        rc = nb_transaction(group->engine, group->bytes, stage_all, &c, &error);
+    while (rc == NB_CORRUPT && mark_damaged(group, &error));
     atomic_fetch_add(&group->engine->counters.commit_changes, group->size);
     if (rc != 0) {
         undo(group);

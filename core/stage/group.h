@@ -17,7 +17,7 @@ struct nb_group_model {
     struct nb_stack_mark weights;
     uint32_t rows_before, dropped_before, labels_before;
     bool was_numbered; /* it had a number already */
-    bool damaged;      /* damage was found: no change of it is made */
+    bool damaged;      /* a change of it met damage, which fails the transaction */
     uint64_t last;     /* number of its newest entry so far */
     uint64_t features; /* feature changes staged, and one per entry */
     uint64_t replaced; /* documents that its changes forget, or make others of */

@@ -162,6 +162,7 @@ int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view 
     uint32_t rows = s.rows_before = nb_model_rows(s.live->counts);
     uint32_t labels = nb_model_label_count(s.live->counts);
     rc = stage_any(&s, error);
+    s.model->damaged = rc == NB_CORRUPT;
     if (rc == 0 && !s.change->staged) {
         /* Refused half-way, or unchanged: take its new features and its new label back. */
         nb_model_return_rows(s.live->counts, dropped);

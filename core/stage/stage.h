@@ -11,7 +11,7 @@
 
 /* Stages one change of the group. A change that cannot be made says so in its receipt, which is no
  * error of the group; so does damage, which marks the model. Returns 0, or a code that fails the
- * whole group. */
+ * whole group: NB_CORRUPT if damage was met amid writing, which is noted with the model. */
 int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view *view,
              struct nb_group_item *item, struct nb_error *error);
 
