@@ -42,7 +42,8 @@ void nb_milter_mail_recipient(struct nb_milter_mail *mail, const char *recipient
     nb_milter_mail_set(text, recipient);
     if (mail->recipient_count++ == 0)
         memcpy(mail->recipient, text, sizeof text);
-    if (mail->recipients.length + strlen(text) < NB_MILTER_RECIPIENTS) {
+    bool fits = text[0] != '\0'; /* "": it was too long for `text` */
+    if (fits && mail->recipients.length + strlen(text) < NB_MILTER_RECIPIENTS) {
         if (add_line(&mail->recipients, "Rcpt", text) != 0)
             mail->is_broken = true;
     } else {

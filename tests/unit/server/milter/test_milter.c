@@ -395,6 +395,22 @@ START_TEST(a_long_name_is_left_out)
 }
 END_TEST
 
+/* The others would decide for one who cannot be told. */
+START_TEST(beside_a_long_recipient_none_is_told)
+{
+    char name[NB_MILTER_FIELD + 1];
+    struct nb_milter_mail mail = {.most = 1000};
+    memset(name, 'x', sizeof name);
+    name[NB_MILTER_FIELD] = '\0';
+    nb_milter_mail_recipient(&mail, "<c@d>");
+    nb_milter_mail_recipient(&mail, name);
+    char *lines = lines_of(&mail);
+    ck_assert_str_eq(lines, "");
+    free(lines);
+    nb_milter_mail_reset(&mail);
+}
+END_TEST
+
 START_TEST(thousands_of_recipients_are_bounded)
 {
     struct nb_milter_mail mail = {.most = 1000};
@@ -554,6 +570,7 @@ int main(void)
     tcase_add_test(all, fields_are_counted);
     tcase_add_test(all, the_envelope_becomes_header_lines);
     tcase_add_test(all, a_long_name_is_left_out);
+    tcase_add_test(all, beside_a_long_recipient_none_is_told);
     tcase_add_test(all, thousands_of_recipients_are_bounded);
     tcase_add_test(all, a_reply_is_read);
     tcase_add_loop_test(all, a_reply_is_checked, 0, COUNT(replies));
