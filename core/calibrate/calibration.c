@@ -73,14 +73,23 @@ static double odds_at(const struct odds *o, uint32_t v)
 
 /* ---- fitting --------------------------------------------------------------------------------- */
 
-static void read_points(const struct nb_calibration_scores *s, uint32_t label,
-                        struct nb_calibration_point *points)
+static void read_points(const struct nb_calibration_scores *s, const struct odds *odds,
+                        uint32_t label, struct nb_calibration_point *points)
 {
     for (size_t i = 0; i < s->count; i++) {
-        struct odds odds = odds_of(s->log_scores + i * s->label_count, s->label_count);
         assert(s->truths[i] < s->label_count);
-        points[i] = (struct nb_calibration_point){odds_at(&odds, label), s->truths[i] == label};
+        points[i] = (struct nb_calibration_point){odds_at(&odds[i], label), s->truths[i] == label};
     }
+}
+
+/* Of each document; owned by the caller. Each is a walk over all labels, so it is not made again
+ * for each label. NULL: out of memory. */
+static struct odds *read_odds(const struct nb_calibration_scores *s)
+{
+    struct odds *odds = calloc(s->count, sizeof *odds);
+    for (size_t i = 0; odds != NULL && i < s->count; i++)
+        odds[i] = odds_of(s->log_scores + i * s->label_count, s->label_count);
+    return odds;
 }
 
 static int fit_one(enum nb_calibration_method method, struct nb_calibration_point *points,
@@ -113,14 +122,16 @@ int nb_calibration_fit(enum nb_calibration_method method,
     assert(method != NB_CALIBRATION_NONE && scores->label_count >= 2 && scores->count > 0);
     struct nb_calibration *c = make((int)method, scores->label_count);
     struct nb_calibration_point *points = malloc(scores->count * sizeof *points);
-    int rc = c == NULL || points == NULL ? NB_NO_MEMORY : 0;
+    struct odds *odds = read_odds(scores);
+    int rc = c == NULL || points == NULL || odds == NULL ? NB_NO_MEMORY : 0;
     if (rc == 0)
         memcpy(c->labels, scores->labels, c->label_count * sizeof *c->labels);
     for (uint32_t i = 0; rc == 0 && i < maps_of(scores->label_count); i++) {
-        read_points(scores, first_map(scores->label_count) + i, points);
+        read_points(scores, odds, first_map(scores->label_count) + i, points);
         rc = fit_one(method, points, scores->count, &c->of[i]);
     }
     free(points);
+    free(odds);
     if (rc != 0) {
         nb_calibration_free(&c);
         return rc;

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/calibrate/calibration.h"
+#include "tests/unit/tokenizer/cpu_time.h"
 
 /* Two labels: log-odds of -2, -1, 1 and 2, and a violation between the middle ones. */
 enum { COUNT = 4 };
@@ -87,6 +88,39 @@ START_TEST(all_say_no)
 }
 END_TEST
 
+/* Nanoseconds to fit the maps of so many labels on so many documents. */
+static uint64_t time_of(uint32_t labels, size_t count)
+{
+    uint32_t *numbers = calloc(labels, sizeof *numbers), *truths = calloc(count, sizeof *truths);
+    double *scores = calloc(count * labels, sizeof *scores);
+    struct nb_calibration *c;
+    ck_assert(numbers != NULL && truths != NULL && scores != NULL);
+    for (uint32_t v = 0; v < labels; v++)
+        numbers[v] = v;
+    for (size_t i = 0; i < count; i++)
+        truths[i] = (uint32_t)(i % labels);
+    for (size_t i = 0; i < count * labels; i++)
+        scores[i] = -(double)(i * 7919 % 1009) / 100;
+    const struct nb_calibration_scores all = {labels, numbers, count, truths, scores};
+    uint64_t start = cpu_time();
+    ck_assert_int_eq(nb_calibration_fit(NB_CALIBRATION_ISOTONIC, &all, &c), 0);
+    uint64_t time = cpu_time() - start;
+    nb_calibration_free(&c);
+    free(numbers);
+    free(truths);
+    free(scores);
+    return time;
+}
+
+/* The time is that of the scores, and not of these times labels: the writer waits for a fit. */
+START_TEST(many_labels_take_no_longer)
+{
+    uint64_t few = time_of(50, 2000), many = time_of(2000, 50);
+    ck_assert_msg(many < 6 * few, "%llu ns, and %llu ns with few labels", (unsigned long long)many,
+                  (unsigned long long)few);
+}
+END_TEST
+
 START_TEST(stored_and_copied)
 {
     for (int method = NB_CALIBRATION_PLATT; method <= NB_CALIBRATION_ISOTONIC; method++) {
@@ -124,6 +158,7 @@ int main(void)
     tcase_add_test(test, labels_may_come_in_another_order);
     tcase_add_test(test, all_say_no);
     tcase_add_test(test, stored_and_copied);
+    tcase_add_test(test, many_labels_take_no_longer);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
