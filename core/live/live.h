@@ -162,6 +162,13 @@ struct nb_live {
     atomic_uint_fast64_t refine_at; /* earliest time of the next fit, on nb_clock_monotonic */
     atomic_uint_fast64_t replaced;  /* documents that were forgotten, relabelled or replaced */
     uint64_t changed; /* the writer's: nb_clock_monotonic of the last change of a document */
+    /* The writer's: the model as it was when no map of probabilities could be fitted
+     * (core/recalibrate/recalibrate.h). */
+    struct {
+        uint64_t documents; /* 0: none has failed */
+        uint64_t edition;   /* of the settings */
+        uint32_t labels;    /* with documents */
+    } unfitted;
     atomic_bool makes_labels; /* a request that creates labels is under way */
     /* The writer's: the list of models that a start would replay, oldest first. */
     struct nb_live *unsaved_before, *unsaved_after;

@@ -41,16 +41,36 @@ static bool has_labels_of(const struct nb_model *counts, const struct nb_calibra
     return nb_model_labels_with_documents(counts) == fitted->label_count;
 }
 
+static bool is_another_size(uint64_t now, uint64_t then)
+{
+    return (now > then ? now - then : then - now) * GROWTH >= then;
+}
+
+/* Whether the last fit failed, and another one would fail, too. */
+static bool has_failed(const struct nb_live *live)
+{
+    return live->unfitted.documents != 0 && live->unfitted.edition == live->published->edition &&
+           live->unfitted.labels == nb_model_labels_with_documents(live->counts) &&
+           !is_another_size(nb_model_documents_all(live->counts), live->unfitted.documents);
+}
+
+static void note_failed(struct nb_live *live)
+{
+    live->unfitted.documents = nb_model_documents_all(live->counts);
+    live->unfitted.edition = live->published->edition;
+    live->unfitted.labels = nb_model_labels_with_documents(live->counts);
+}
+
 bool nb_recalibrate_is_wanted(const struct nb_live *live)
 {
     const struct nb_settings *settings = &live->published->settings;
     const struct nb_calibration *fitted = settings->fitted;
-    if (settings->calibration == NB_CALIBRATION_NONE || !nb_book_scores_are_enough(live->counts))
+    if (settings->calibration == NB_CALIBRATION_NONE || !nb_book_scores_are_enough(live->counts) ||
+        has_failed(live))
         return false;
     if (fitted == NULL || !has_labels_of(live->counts, fitted))
         return true;
-    uint64_t now = nb_model_documents_all(live->counts), then = fitted->documents;
-    return (now > then ? now - then : then - now) * GROWTH >= then;
+    return is_another_size(nb_model_documents_all(live->counts), fitted->documents);
 }
 
 /* ---- scores ---------------------------------------------------------------------------------- */
@@ -117,6 +137,8 @@ int nb_recalibrate_some(struct nb_engine *engine, struct nb_live *live, bool *do
         rc == 0 && engine->recalibration->scores.next == engine->recalibration->scores.size;
     if (is_last)
         rc = fit(&engine->recalibration->scores, settings);
+    if (rc == NB_CONFLICT || rc == NB_CORRUPT)
+        note_failed(live);
     *done = rc == 0 && is_last;
     if (rc != 0 || is_last)
         nb_recalibrate_end(engine);

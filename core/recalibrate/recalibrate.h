@@ -11,6 +11,8 @@
  *
  * A model is calibrated from 20 documents on of which two labels have 5 each, and again whenever
  * its documents are a fifth more or fewer than when it was calibrated, or other labels have some.
+ * So it is when it could not be calibrated, because no label has two documents in the sample: else
+ * it would be tried again and again, and in the place of other models.
  */
 #ifndef NB_CORE_RECALIBRATE_RECALIBRATE_H
 #define NB_CORE_RECALIBRATE_RECALIBRATE_H

@@ -332,3 +332,17 @@ def test_refusals(api):
                                 ({"decision": "stacked", "calibration": "platt"}, ("calibration", "bayes")),
                                 ({"preset": "book", "calibration": "platt", "parent": parent.name}, ("calibration", "parent", "stacked"))):
             refused(api.put(model.path, settings), 422, *words)
+
+
+def test_one_that_cannot_be_calibrated(api):
+    """Of a sample no label has two documents: the model has no map, and another one gets its own all the same."""
+    client = api.another().start().client
+    odd = [{"id": str(i), "label": f"label {i}", "text": f"word{i}"} for i in range(4000)]
+    odd += [{"id": f"more{i}", "label": f"label {i % 2}", "text": f"word{i % 2}"} for i in range(10)]
+    even = [{"id": id, "label": label, "text": text} for text, label, id in texts(2, 60, ("a", "b"))]
+    for name, documents in (("a", odd), ("z", even)):
+        client.put(f"/v1/models/{name}", {"preset": "book", "calibration": "platt"}).ok(201)
+        client.post(f"/v1/models/{name}/train", {"documents": documents}).ok()
+    classify = "/v1/models/z/classify"
+    wait_for(lambda: client.post(classify, {"text": "word1"}).ok().json["calibrated"], "calibrated")
+    equal(client.post("/v1/models/a/classify", {"text": "word1"}).ok().json["calibrated"], False)
