@@ -80,6 +80,11 @@ bool nb_refits_calibrate_model(struct nb_engine *engine, struct nb_live *live)
         !nb_recalibrate_is_wanted(live))
         return false;
     int rc = nb_recalibrate_some(engine, live, &done, &settings);
+    if (rc == NB_CORRUPT) { /* else it would be the first to be calibrated for ever */
+        struct nb_error why;
+        (void)nb_error_set(&why, rc, "a document of its calibration does not read back");
+        nb_live_set_damaged(live, &why);
+    }
     if (rc == 0 && done && engine->settings.shared) {
         propose_map(engine, live, &settings);
         nb_settings_deinit(&settings);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saving models in quiet moments: one that is damaged holds no other up.
+ * What the writer does for models by itself: one that is damaged holds no other up.
  */
 #include <check.h>
 #include <lmdb.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -100,11 +101,18 @@ static bool is_saved(void)
     return atomic_load(&engine->tail) == 0;
 }
 
+static void expect_damaged(const char *model)
+{
+    struct nb_model_info info;
+    ck_assert_int_eq(nb_engine_model(engine, str(model), &info, NULL), 0);
+    ck_assert(info.is_damaged);
+    nb_model_info_deinit(&info);
+}
+
 /* What a document was before its label changed stays for an undo. When its time is over, it turns
  * out that it does not read back. */
 START_TEST(a_damaged_model_holds_no_other_up)
 {
-    struct nb_model_info info;
     train("a", "1", "spam");
     uint64_t replaced = entry_of("1");
     train("a", "1", "ham");
@@ -116,20 +124,71 @@ START_TEST(a_damaged_model_holds_no_other_up)
     be_quiet_soon();
     train("b", "1", "spam");
     ck_assert(is_saved());
-    ck_assert_int_eq(nb_engine_model(engine, str("a"), &info, NULL), 0);
-    ck_assert(info.is_damaged);
-    nb_model_info_deinit(&info);
+    expect_damaged("a");
     train("b", "2", "ham");
+}
+END_TEST
+
+static void put_calibrated(const char *model)
+{
+    struct nb_settings wanted;
+    bool created;
+    nb_settings_init(&wanted, NB_PRESET_BOOK);
+    wanted.calibration = NB_CALIBRATION_PLATT;
+    ck_assert_int_eq(
+        nb_engine_put_model(engine, str(model), &wanted, false, str(""), &created, NULL), 0);
+    nb_settings_deinit(&wanted);
+}
+
+static void train_number(const char *model, unsigned number)
+{
+    char id[16];
+    (void)snprintf(id, sizeof id, "%u", number);
+    train(model, id, number % 2 == 0 ? "spam" : "ham");
+}
+
+static bool is_calibrated(const char *model)
+{
+    bool is_fitted = false;
+    for (int i = 0; i < WAITS && !is_fitted; i++) {
+        struct nb_model_info info;
+        ck_assert_int_eq(nb_engine_model(engine, str(model), &info, NULL), 0);
+        is_fitted = info.settings.fitted != NULL;
+        nb_model_info_deinit(&info);
+        (void)usleep(10000);
+    }
+    return is_fitted;
+}
+
+/* With 20 documents a map of probabilities is fitted, for which all are read. */
+START_TEST(a_damaged_model_holds_no_calibration_up)
+{
+    enum { ENOUGH = 20 };
+    put_calibrated("a");
+    put_calibrated("b");
+    for (unsigned i = 1; i < ENOUGH; i++) {
+        train_number("a", i);
+        train_number("b", i);
+    }
+    uint64_t damaged = entry_of("3");
+    nb_engine_close(&engine);
+    damage_entry(damaged);
+    open_engine();
+    train_number("a", ENOUGH);
+    train_number("b", ENOUGH);
+    ck_assert(is_calibrated("b"));
+    expect_damaged("a");
 }
 END_TEST
 
 static Suite *suite(void)
 {
-    Suite *s = suite_create("saving");
-    TCase *t = tcase_create("saving");
+    Suite *s = suite_create("upkeep");
+    TCase *t = tcase_create("upkeep");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, a_damaged_model_holds_no_other_up);
+    tcase_add_test(t, a_damaged_model_holds_no_calibration_up);
     suite_add_tcase(s, t);
     return s;
 }
