@@ -322,6 +322,41 @@ int nb_ledger_first(const struct nb_view *view, uint32_t model, uint64_t *number
     return rc > 0 ? 0 : rc == 0 ? NB_NOT_FOUND : rc;
 }
 
+/* The number of the last entry up to `most`; 0: there is none. One that is damaged has a key. */
+static int last_up_to(const struct nb_view *view, uint64_t most, uint64_t *number,
+                      struct nb_error *error)
+{
+    struct nb_store_key from = nb_store_key_entry(most, UINT16_MAX);
+    struct nb_string key = {"", 0};
+    struct nb_string value;
+    *number = 0;
+    int rc =
+        nb_store_floor(view, NB_TABLE_LEDGER, nb_store_key_string(&from), 0, &key, &value, error);
+    if (rc == 0 || rc == NB_CORRUPT)
+        *number = nb_store_key_entry_number(key);
+    return rc == NB_NOT_FOUND || rc == NB_CORRUPT ? 0 : rc;
+}
+
+/* The store finds what is damaged only from behind: so the bounds are halved. */
+int nb_ledger_next(const struct nb_view *view, uint64_t from, uint64_t *number,
+                   struct nb_error *error)
+{
+    uint64_t high;
+    int rc = last_up_to(view, UINT64_MAX, &high, error);
+    if (rc == 0 && high < from)
+        return NB_NOT_FOUND;
+    for (uint64_t low = from; rc == 0 && low < high;) {
+        uint64_t middle = low + (high - low) / 2, last;
+        rc = last_up_to(view, middle, &last, error);
+        if (last >= from)
+            high = last;
+        else
+            low = middle + 1;
+    }
+    *number = high;
+    return rc;
+}
+
 int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_error *error)
 {
     struct nb_store_key most = nb_store_key_entry(UINT64_MAX, UINT16_MAX);

@@ -116,6 +116,11 @@ int nb_ledger_first(const struct nb_view *view, uint32_t model, uint64_t *number
 /* The number of the newest entry of all; 0: there is none. */
 int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_error *error);
 
+/* The number of the first entry from `from` on, also if it does not read back. Returns 0,
+ * NB_NOT_FOUND (without a text: there is none) or a code. */
+int nb_ledger_next(const struct nb_view *view, uint64_t from, uint64_t *number,
+                   struct nb_error *error);
+
 /* Deletes up to `most` entries of a model that is gone, with their index rows. Sets *deleted.
  * The newest entry of all must not be of the model. */
 int nb_ledger_clear(const struct nb_view *view, uint32_t model, size_t most, size_t *deleted,

@@ -280,6 +280,7 @@ struct disk {
     struct nb_group *group;
     uint64_t bytes, over; /* taken, and to be taken */
     size_t documents;
+    uint64_t next; /* behind the last entry that was read */
     bool has_looked;
 };
 
@@ -320,6 +321,7 @@ static int take_oldest(void *user, struct nb_entry *entry, struct nb_error *erro
 {
     struct disk *d = user;
     bool living;
+    d->next = entry->number + 1;
     if (d->documents >= DISK_GROUP || d->bytes >= d->over ||
         (d->engine->settings.streams > 1 &&
          nb_serials_stream(entry->number) != d->engine->ageing->stream))
@@ -338,6 +340,15 @@ static int take_oldest(void *user, struct nb_entry *entry, struct nb_error *erro
     return rc == NB_NO_MEMORY ? rc : 0;
 }
 
+/* Takes documents into batches. An entry that does not read back is passed over. */
+static void take_all(struct disk *d)
+{
+    uint64_t damaged;
+    while (nb_ledger_walk(d->view, 0, d->next, take_oldest, d, NULL) == NB_CORRUPT &&
+           nb_ledger_next(d->view, d->next, &damaged, NULL) == 0)
+        d->next = damaged + 1;
+}
+
 /* Takes out one group of documents, of the stream whose turn it is. Returns how many. */
 static size_t disk_group(struct nb_engine *engine, uint64_t over, uint64_t *bytes)
 {
@@ -348,7 +359,8 @@ static size_t disk_group(struct nb_engine *engine, uint64_t over, uint64_t *byte
         return 0;
     uint64_t from = engine->ageing->ledger_from[engine->ageing->stream];
     uint64_t least = nb_serials_first(engine->ageing->stream);
-    (void)nb_ledger_walk(&view, 0, from > least ? from : least, take_oldest, &d, NULL);
+    d.next = from > least ? from : least;
+    take_all(&d);
     nb_store_snapshot_end(&view);
     end_model(&d);
     nb_group_commit(&group);

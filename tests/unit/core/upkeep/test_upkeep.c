@@ -181,6 +181,35 @@ START_TEST(a_damaged_model_holds_no_calibration_up)
 }
 END_TEST
 
+static bool is_empty(const char *model)
+{
+    uint64_t documents = 1;
+    for (int i = 0; i < WAITS && documents > 0; i++) {
+        struct nb_model_info info;
+        ck_assert_int_eq(nb_engine_model(engine, str(model), &info, NULL), 0);
+        documents = info.documents;
+        nb_model_info_deinit(&info);
+        (void)usleep(10000);
+    }
+    return documents == 0;
+}
+
+/* The oldest documents of all models go when the disk is for fewer. One whose entry does not read
+ * back stays. */
+START_TEST(a_damaged_entry_holds_no_ageing_up)
+{
+    train("a", "1", "spam");
+    train("b", "1", "spam");
+    uint64_t damaged = entry_of("1");
+    nb_engine_close(&engine);
+    damage_entry(damaged);
+    settings.disk = 4096;
+    settings.quiet_after = 1000000;
+    open_engine();
+    ck_assert(is_empty("b"));
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("upkeep");
@@ -189,6 +218,7 @@ static Suite *suite(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, a_damaged_model_holds_no_other_up);
     tcase_add_test(t, a_damaged_model_holds_no_calibration_up);
+    tcase_add_test(t, a_damaged_entry_holds_no_ageing_up);
     suite_add_tcase(s, t);
     return s;
 }
