@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/score/stack_notes.h"
 #include "core/score/stack_pairs.h"
 #include "core/score/stack_two_bag.h"
 #include "core/score/stack_two_rows.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/score/stack_attributes.h"
+#include "core/score/stack_notes.h"
 #include "core/score/stack_pairs.h"
 
 void nb_stack_two_note_bag(const struct nb_stack_pass *p, const struct nb_feature *features,

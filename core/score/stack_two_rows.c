@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/model/row_reader.h"
+#include "core/score/stack_notes.h"
 #include "core/score/stack_pairs.h"
 
 _Static_assert(offsetof(struct nb_stack_noted, second) == sizeof(uint32_t),

@@ -59,6 +59,8 @@ static inline size_t host_bytes(struct nb_string s)
         if (_mm_movemask_epi8(host) != 0xFFFF)
             break;
     }
+#else
+    (void)s;
 #endif
     return done;
 }
@@ -147,6 +149,8 @@ static inline size_t copy_plain(const char *url, size_t length, char *out, size_
         if (others != 0)
             return done + (unsigned)__builtin_ctz(others);
     }
+#else
+    (void)url, (void)length, (void)out, (void)room;
 #endif
     return done;
 }
