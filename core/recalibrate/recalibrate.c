@@ -137,7 +137,7 @@ int nb_recalibrate_some(struct nb_engine *engine, struct nb_live *live, bool *do
         rc == 0 && engine->recalibration->scores.next == engine->recalibration->scores.size;
     if (is_last)
         rc = fit(&engine->recalibration->scores, settings);
-    if (rc == NB_CONFLICT || rc == NB_CORRUPT)
+    if (rc == NB_CONFLICT)
         note_failed(live);
     *done = rc == 0 && is_last;
     if (rc != 0 || is_last)
