@@ -120,6 +120,14 @@ static bool is_ambiguous(const struct head *head)
     return head->lengths > 1;
 }
 
+/* Whether the body has a transfer coding that the library does not know. It would read all up to
+ * the end of the connection as the body, and give it on as it is. */
+static bool has_other_coding(const struct head *head)
+{
+    const char *coding = head->value[TRANSFER_ENCODING];
+    return coding != NULL && strcasecmp(coding, "chunked") != 0;
+}
+
 /* ---- the query ---------------------------------------------------------------------------------
  */
 
@@ -391,6 +399,12 @@ static void check_request(struct nb_http_call *call, struct head *head, const ch
         call->closes = true;
         nb_reply_problem(request, MHD_HTTP_BAD_REQUEST,
                          "one Content-Length or Transfer-Encoding is allowed, there are several");
+        return;
+    }
+    if (has_other_coding(head)) {
+        call->closes = true;
+        nb_reply_problem(request, MHD_HTTP_BAD_REQUEST,
+                         "the only Transfer-Encoding that is taken is chunked");
         return;
     }
     if (!find_route(call, url, method))

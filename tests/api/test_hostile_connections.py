@@ -230,6 +230,21 @@ def test_one_length_only(api):
         assert_unharmed(api, model)
 
 
+def test_transfer_codings_that_are_not_known(api):
+    """The library reads such a body to the end of the connection, without its coding; so it is refused at once."""
+    with Model(api) as model:
+        model.train("kept", "a", id="1")
+        for coding in ("gzip, chunked", "gzip", "identity", "xchunked", "chunked, chunked", ""):
+            with Wire(api.daemon, timeout=2) as wire:
+                wire.send((f"POST {model.path}/train HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
+                           f'Transfer-Encoding: {coding}\r\n\r\n22\r\n{{"text": "x y", "label": "smuggled"}}\r\n0\r\n\r\n').encode())
+                reply = wire.reply()
+                refused(reply, 400, "chunked")
+                equal(reply.headers.get("connection"), "close", coding)
+                equal(wire.reply(), None, coding)
+        equal(list(model.row()["labels"]), ["a"])
+
+
 def test_escapes_and_bytes_in_paths(api):
     with Model(api) as model:
         model.filled()
