@@ -159,11 +159,12 @@ int nb_table_next(struct nb_table *table, struct nb_error *why, struct nb_error 
     while (is_empty) {
         if (nb_csv_is_end(&t->csv))
             return 0;
+        bool is_quoted = *t->csv.at == '"'; /* an empty cell, not an empty line */
         t->line = t->csv.next;
         int rc = read_row(&t->csv, t->cells, t->count, &t->row, &cells, error);
         if (rc != 0)
             return rc;
-        is_empty = cells == 1 && t->cells[0].length == 0;
+        is_empty = cells == 1 && t->cells[0].length == 0 && !is_quoted;
     }
     t->json.length = 0;
     if (cells == t->count)

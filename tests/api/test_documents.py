@@ -374,6 +374,16 @@ def test_csv_odd_ones(api):
         equal(model.row()["documents"], 8)
 
 
+def test_csv_of_one_column(api):
+    """Spreadsheets and Python write an empty cell that is alone as "", since a line without anything is no row."""
+    with Model(api) as model:
+        model.filled()
+        for end in ("\n", "\r\n"):
+            table = end.join(("text", "win", '""', "", "garden", '""'))
+            rows = model.post("classify", table, "text/csv").ok().json["results"]
+            equal([row.get("label", row.get("error", {}).get("status")) for row in rows], ["spam", 400, "ham", 400], table)
+
+
 # ---- compressed bodies --------------------------------------------------------------------------
 def test_compressed_bodies(api):
     with Model(api) as model:
