@@ -207,7 +207,7 @@ int nb_route_label_document(struct nb_request *request, struct nb_error *error)
     struct nb_batch *batch = NULL;
     struct nb_string source;
     struct nb_buffer label = {0};
-    bool has_label;
+    bool has_label = false;
     int rc = nb_json_label_read(request->body, &label, &has_label, error);
     if (rc == 0)
         rc = begin(request, &source, &batch, error);
