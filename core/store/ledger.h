@@ -121,7 +121,8 @@ int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_err
 int nb_ledger_next(const struct nb_view *view, uint64_t from, uint64_t *number,
                    struct nb_error *error);
 
-/* Deletes up to `most` entries of a model that is gone, with their index rows. Sets *deleted.
+/* Deletes up to `most` entries of a model that is gone, with their index rows, also damaged ones.
+ * Sets *deleted, which is less than `most` only if no more are left.
  * The newest entry of all must not be of the model. */
 int nb_ledger_clear(const struct nb_view *view, uint32_t model, size_t most, size_t *deleted,
                     struct nb_error *error);

@@ -19,7 +19,8 @@
 
 enum {
     GARBAGE_BATCH = 10000,
-    STATES_MOST = 8, /* of one document that are kept: the oldest goes */
+    STATES_MOST = 8,   /* of one document that are kept: the oldest goes */
+    DAMAGED_MOST = 64, /* entries of a model that is gone, behind a damaged row */
 };
 
 struct dropping {
@@ -268,6 +269,31 @@ int nb_ledger_has_garbage(const struct nb_view *view, uint32_t model, uint64_t u
 
 /* ---- models that are gone -------------------------------------------------------------------- */
 
+static int clear_entry(const struct nb_view *view, uint32_t model, uint64_t number,
+                       struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_sequence(model, number);
+    int rc = nb_ledger_delete_pieces(view, number, error);
+    return rc != 0 ? rc : nb_store_delete(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), error);
+}
+
+/* Deletes entries from behind, in whose row of the index damage is met: the key is there. A few,
+ * since each one passes over those that were deleted before it. NB_NOT_FOUND: there are no more. */
+static int clear_damaged(const struct nb_view *view, uint32_t model, struct nb_error *error)
+{
+    struct nb_store_key last = nb_store_key_sequence(model, UINT64_MAX);
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < DAMAGED_MOST; i++) {
+        struct nb_string key = {"", 0};
+        struct nb_string value;
+        rc = nb_store_floor(view, NB_TABLE_ENTRIES, nb_store_key_string(&last), sizeof model, &key,
+                            &value, error);
+        if (rc == 0 || (rc == NB_CORRUPT && key.length > 0))
+            rc = clear_entry(view, model, nb_store_key_tail(key), error);
+    }
+    return rc;
+}
+
 int nb_ledger_clear(const struct nb_view *view, uint32_t model, size_t most, size_t *deleted,
                     struct nb_error *error)
 {
@@ -277,13 +303,14 @@ int nb_ledger_clear(const struct nb_view *view, uint32_t model, size_t most, siz
     struct numbers n = {.most = most, .before = UINT64_MAX};
     assert(model != 0);
     int rc = list(view, NB_TABLE_ENTRIES, model, &n, error);
-    for (size_t i = 0; rc == 0 && i < n.count; i++) {
-        struct nb_store_key key = nb_store_key_sequence(model, n.numbers[i]);
-        rc = nb_ledger_delete_pieces(view, n.numbers[i], error);
-        if (rc == 0)
-            rc = nb_store_delete(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), error);
-    }
-    *deleted = n.count;
+    bool is_damaged = rc == NB_CORRUPT;
+    if (is_damaged)
+        rc = n.count > 0 ? 0 : clear_damaged(view, model, error);
+    bool ends = !is_damaged || rc == NB_NOT_FOUND;
+    rc = rc == NB_NOT_FOUND ? 0 : rc;
+    for (size_t i = 0; rc == 0 && i < n.count; i++)
+        rc = clear_entry(view, model, n.numbers[i], error);
+    *deleted = ends ? n.count : most;
     free(n.numbers);
     for (size_t i = 0; rc == 0 && i < sizeof tables / sizeof *tables && *deleted < most; i++) {
         size_t some;

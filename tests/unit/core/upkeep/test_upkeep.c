@@ -58,21 +58,24 @@ static void train(const char *model, const char *id, const char *label)
     nb_batch_free(&batch);
 }
 
-/* The content of an entry is no longer what its checksum was made of. */
-static void damage_entry(uint64_t number)
+/* The value of a key is no longer what its checksum was made of. */
+static void damage(enum nb_table table, struct nb_store_key key)
 {
     struct nb_store *store;
     struct nb_view view;
-    struct nb_store_key key = nb_store_key_entry(number, 0);
     char other[] = "other content";
     MDB_val at = {key.length, key.bytes}, value = {sizeof other, other};
     ck_assert_int_eq(nb_store_open(directory, 0, &store, NULL), 0);
     nb_store_limit_journal(store, 0);
     ck_assert_int_eq(nb_store_begin(store, 0, &view, NULL), 0);
-    ck_assert_int_eq(mdb_put(store->transaction, store->tables[NB_TABLE_LEDGER], &at, &value, 0),
-                     0);
+    ck_assert_int_eq(mdb_put(store->transaction, store->tables[table], &at, &value, 0), 0);
     ck_assert_int_eq(nb_store_commit(&view, NULL), 0);
     nb_store_close(&store);
+}
+
+static void damage_entry(uint64_t number)
+{
+    damage(NB_TABLE_LEDGER, nb_store_key_entry(number, 0));
 }
 
 static uint64_t entry_of(const char *id)
@@ -210,6 +213,54 @@ START_TEST(a_damaged_entry_holds_no_ageing_up)
 }
 END_TEST
 
+static void delete_model(const char *model)
+{
+    ck_assert_int_eq(nb_engine_delete_model(engine, str(model), str(""), NULL), 0);
+}
+
+static int stop_at_first(void *user, struct nb_string key, struct nb_string value,
+                         struct nb_error *error)
+{
+    (void)user;
+    (void)key;
+    (void)value;
+    (void)error;
+    return 1;
+}
+
+static bool is_purged(void)
+{
+    int rc = 1;
+    for (int i = 0; i < WAITS && rc != 0; i++) {
+        struct nb_view view;
+        ck_assert_int_eq(nb_store_snapshot(engine->store, &view, NULL), 0);
+        rc = nb_store_scan(&view, NB_TABLE_ORPHANS, str(""), 0, stop_at_first, NULL, NULL);
+        if (rc == 0)
+            rc = nb_store_scan(&view, NB_TABLE_ENTRIES, str(""), 0, stop_at_first, NULL, NULL);
+        nb_store_snapshot_end(&view);
+        (void)usleep(10000);
+    }
+    return rc == 0;
+}
+
+/* A damaged model is deleted, as its message says. Nothing of it stays, and nothing of a sound one
+ * that is deleted after it. */
+START_TEST(a_damaged_model_holds_no_purge_up)
+{
+    train("a", "1", "spam");
+    train("b", "1", "spam");
+    uint64_t damaged = entry_of("1");
+    nb_engine_close(&engine);
+    damage(NB_TABLE_ENTRIES, nb_store_key_sequence(1, damaged));
+    settings.quiet_after = 1000000;
+    open_engine();
+    expect_damaged("a");
+    delete_model("a");
+    delete_model("b");
+    ck_assert(is_purged());
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("upkeep");
@@ -219,6 +270,7 @@ static Suite *suite(void)
     tcase_add_test(t, a_damaged_model_holds_no_other_up);
     tcase_add_test(t, a_damaged_model_holds_no_calibration_up);
     tcase_add_test(t, a_damaged_entry_holds_no_ageing_up);
+    tcase_add_test(t, a_damaged_model_holds_no_purge_up);
     suite_add_tcase(s, t);
     return s;
 }
