@@ -90,10 +90,12 @@ static int read_shares(const json_t *value, struct nb_cluster_wish *wish, struct
 static int read_deviation(const char *name, const json_t *value,
                           struct nb_cluster_deviation *deviation, struct nb_error *error)
 {
+    static const double most = 1e15; /* as a field's numbers; the square of 1e160 is infinite */
     size_t length = strlen(name);
     deviation->deviation = json_number_value(value);
-    if (!(deviation->deviation > 0))
-        return nb_error_set(error, NB_UNUSABLE, "\"deviations\": each is a number above 0");
+    if (!(deviation->deviation > 0 && deviation->deviation <= most))
+        return nb_error_set(error, NB_UNUSABLE,
+                            "\"deviations\": each is a number above 0, and at most 10^15");
     if (length > NB_ATTRIBUTE_NAME_MOST)
         return nb_error_set(error, NB_UNUSABLE, "\"deviations\": there is no such field");
     memcpy(deviation->field, name, length + 1);

@@ -131,7 +131,8 @@ def test_what_is_refused(api):
     client = api.another().start().client
     filled(client, mixed(30), FIELDS)
     for deviations, status, *words in [({"colour": 1}, 422, "colour"), ({"none": 1}, 422, "none"), ({"size": 0}, 422, "above 0"),
-                                       ({"size": "1"}, 422, "above 0"), ({"x" * 40: 1}, 422, "field"), (1, 400, "deviations")]:
+                                       ({"size": "1"}, 422, "above 0"), ({"size": 1e16}, 422, "10^15"),
+                                       ({"size": 1e160}, 422, "10^15"), ({"x" * 40: 1}, 422, "field"), (1, 400, "deviations")]:
         refused(client.post(M + "/cluster", {"clusters": 2, "deviations": deviations}), status, *words)
     refused(client.post(M + "/cluster", {"clusters": 2, "shares": "some"}), 400, "learned")
     equal(len(cluster(client, clusters=2, shares="learned", deviations={})["clusters"]), 2)
