@@ -169,6 +169,8 @@ static int begin_import(struct nb_request *request, struct nb_error *error)
         rc = nb_request_source(request, &source, error);
     if (rc == 0)
         rc = nb_import_begin(request->server->engine, request->model, source, &i->import, error);
+    if (rc == 0 && request->only_new)
+        nb_import_only_new(i->import);
     return rc;
 }
 

@@ -70,6 +70,20 @@ def test_import_replaces(api):
         equal(api.get(model.path).json["documents"], 7)
 
 
+def test_import_that_may_not_replace(api):
+    """If-None-Match: * makes a model, but leaves one that is there as it is."""
+    with Model(api) as model, Model(api) as target:
+        model.filled()
+        target.train("kept as it was", "kept", id="k")
+        dump, fresh = exported(api, model), "/v1/models/" + api.name()
+        refused(api.put(target.path + "/import", dump, NDJSON, if_none_match="*"), 409, "exists")
+        target.assert_exact(("kept", "win"))
+        api.put(fresh + "/import", dump, NDJSON, if_none_match="*").ok(201)
+        assert_same(api, model, api, fresh)
+        refused(api.put(fresh + "/import", dump, NDJSON, if_none_match="*"), 409, "exists")
+        api.delete(fresh).ok(204)
+
+
 def test_dump_of_nothing(api):
     with Model(api, smoothing=2.5) as model, Model(api) as copy:
         api.put(copy.path + "/import", exported(api, model), NDJSON).ok()
