@@ -16,17 +16,19 @@
 
 struct nb_html_open_element {
     struct nb_html_style outer; /* the style behind its end */
-    uint32_t place;             /* of its name, in names[] */
-    size_t nested;              /* open elements of the same name inside it, without a style */
-    size_t before;              /* the next one outwards of the same name; SIZE_MAX: none */
+    uint16_t place;             /* of its name, in names[] */
+    uint32_t nested;            /* open elements of the same name inside it, without a style */
+    uint32_t before;            /* the next one outwards of the same name */
+    uint32_t table, list;       /* the innermost ones around it */
 };
 
-_Static_assert(sizeof(struct nb_html_open_element) <= 48, "as the header says");
+_Static_assert(sizeof(struct nb_html_open_element) <= 32, "as the header says");
 
 void nb_html_open_init(struct nb_html_open *open)
 {
     open->elements = NULL;
     open->depth = open->room = open->name_count = 0;
+    open->table = open->list = 0;
 }
 
 void nb_html_open_deinit(struct nb_html_open *open)
@@ -55,8 +57,7 @@ static size_t find(const struct nb_html_open *open, struct nb_string name, uint3
     for (size_t i = 0; i < open->name_count; i++) {
         const struct nb_html_open_name *place = &open->names[i];
         bool is_shared = i == NB_HTML_OPEN_NAMES - 1;
-        if (place->last != SIZE_MAX &&
-            (is_shared || (place->hash == hash && is_same(place->name, name))))
+        if (place->last != 0 && (is_shared || (place->hash == hash && is_same(place->name, name))))
             return i;
     }
     return SIZE_MAX;
@@ -66,62 +67,96 @@ static size_t find(const struct nb_html_open *open, struct nb_string name, uint3
 static size_t new_place(struct nb_html_open *open, struct nb_string name, uint32_t hash)
 {
     size_t i = 0;
-    while (i < open->name_count && open->names[i].last != SIZE_MAX)
+    while (i < open->name_count && open->names[i].last != 0)
         i++;
     assert(i < NB_HTML_OPEN_NAMES); /* else `find` had found the last place */
     if (i == open->name_count)
         open->name_count++;
-    open->names[i] = (struct nb_html_open_name){.name = name, .hash = hash, .last = SIZE_MAX};
+    open->names[i] = (struct nb_html_open_name){.name = name, .hash = hash};
     return i;
 }
 
-int nb_html_open_push(struct nb_html_open *open, struct nb_string name,
+/* All lists have one name: which one an end tag means hardly matters, and lists in lists take no
+ * memory then. */
+static struct nb_string name_of(const struct nb_html_name *name)
+{
+    return name->scope == NB_HTML_LIST ? (struct nb_string){"ul", 2} : name->name;
+}
+
+int nb_html_open_push(struct nb_html_open *open, const struct nb_html_name *name,
                       const struct nb_html_style *outer)
 {
-    uint32_t hash = hash_of(name);
+    struct nb_string text = name_of(name);
+    uint32_t hash = hash_of(text);
     if (nb_array_reserve(&open->elements, &open->room, open->depth + 1, sizeof *open->elements) !=
         0)
         return NB_NO_MEMORY;
-    size_t place = find(open, name, hash);
+    assert(open->depth < UINT32_MAX); /* documents are smaller */
+    size_t place = find(open, text, hash);
     if (place == SIZE_MAX)
-        place = new_place(open, name, hash);
-    open->elements[open->depth] = (struct nb_html_open_element){
-        .outer = *outer, .place = (uint32_t)place, .before = open->names[place].last};
-    open->names[place].last = open->depth++;
+        place = new_place(open, text, hash);
+    open->elements[open->depth++] = (struct nb_html_open_element){.outer = *outer,
+                                                                  .place = (uint16_t)place,
+                                                                  .before = open->names[place].last,
+                                                                  .table = open->table,
+                                                                  .list = open->list};
+    uint32_t own = open->names[place].last = (uint32_t)open->depth;
+    open->table = name->scope == NB_HTML_TABLE ? own : open->table;
+    open->list = name->scope == NB_HTML_LIST ? own : open->list;
     return 0;
 }
 
-void nb_html_open_nest(struct nb_html_open *open, struct nb_string name)
+/* The innermost open element that a tag of this name can end; 0: there is none. */
+static uint32_t reach(const struct nb_html_open *open, const struct nb_html_name *name)
 {
-    size_t place = open->depth > 0 ? find(open, name, hash_of(name)) : SIZE_MAX;
-    if (place != SIZE_MAX)
-        open->elements[open->names[place].last].nested++;
+    struct nb_string text = name_of(name);
+    size_t place = open->depth > 0 ? find(open, text, hash_of(text)) : SIZE_MAX;
+    uint32_t last = place == SIZE_MAX ? 0 : open->names[place].last;
+    bool is_outside = last < open->table || (name->scope == NB_HTML_ITEM && last < open->list);
+    return is_outside ? 0 : last;
+}
+
+int nb_html_open_nest(struct nb_html_open *open, const struct nb_html_name *name,
+                      const struct nb_html_style *outer)
+{
+    uint32_t own = reach(open, name);
+    bool has_inside = name->scope == NB_HTML_TABLE || name->scope == NB_HTML_LIST;
+    if (open->depth > 0 && has_inside && own != open->depth)
+        return nb_html_open_push(open, name, outer);
+    if (own != 0)
+        open->elements[own - 1].nested++;
+    return 0;
 }
 
 /* Takes the innermost element off. */
 static void pop(struct nb_html_open *open)
 {
-    const struct nb_html_open_element *element = &open->elements[--open->depth];
+    const struct nb_html_open_element *element = &open->elements[open->depth - 1];
     assert(open->names[element->place].last == open->depth);
     open->names[element->place].last = element->before;
-    while (open->name_count > 0 && open->names[open->name_count - 1].last == SIZE_MAX)
+    open->table = element->table;
+    open->list = element->list;
+    open->depth--;
+    while (open->name_count > 0 && open->names[open->name_count - 1].last == 0)
         open->name_count--;
 }
 
-bool nb_html_open_close(struct nb_html_open *open, struct nb_string name,
+bool nb_html_open_close(struct nb_html_open *open, const struct nb_html_name *name,
                         struct nb_html_style *outer)
 {
-    size_t place = open->depth > 0 ? find(open, name, hash_of(name)) : SIZE_MAX;
-    if (place == SIZE_MAX)
+    uint32_t own = reach(open, name);
+    if (own == 0)
         return false;
-    size_t at = open->names[place].last;
-    assert(at < open->depth);
-    if (open->elements[at].nested > 0) {
-        open->elements[at].nested--;
+    struct nb_html_open_element *element = &open->elements[own - 1];
+    bool is_nested = element->nested > 0;
+    element->nested -= is_nested;
+    /* A table or list that is nested began before all that is in the stack behind the outer one. */
+    bool ends_inside = is_nested && (own == open->table || own == open->list) && own < open->depth;
+    if (is_nested && !ends_inside)
         return false;
-    }
-    *outer = open->elements[at].outer;
-    while (open->depth > at)
+    uint32_t first = own + ends_inside; /* that ends */
+    *outer = open->elements[first - 1].outer;
+    while (open->depth >= first)
         pop(open);
     return true;
 }

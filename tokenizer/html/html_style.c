@@ -137,24 +137,28 @@ static bool is_tiny(struct nb_string size, bool tiny)
     return number <= 1000 && (unit == 'x' || unit == 't'); /* px, pt */
 }
 
-static void apply_declaration(struct nb_html_style *style, struct nb_string property,
-                              struct nb_string value)
+/* What hides an element itself, whatever is around it: of each property the last declaration is in
+ * force. */
+struct hiding {
+    bool is_none, is_clear, is_transparent;
+};
+
+static void apply_declaration(struct nb_html_style *style, struct hiding *own,
+                              struct nb_string property, struct nb_string value)
 {
     if (nb_string_equals_nocase(property, "display"))
-        style->hidden |= nb_string_starts_nocase(value, "none");
+        own->is_none = nb_string_starts_nocase(value, "none");
     else if (nb_string_equals_nocase(property, "visibility"))
         style->invisible = !nb_string_starts_nocase(value, "visible");
     else if (nb_string_equals_nocase(property, "opacity"))
-        style->hidden |= read_thousandths(value) == 0;
+        own->is_clear = read_thousandths(value) == 0;
     else if (nb_string_equals_nocase(property, "font-size"))
         style->tiny = is_tiny(value, style->tiny);
-    else if (nb_string_equals_nocase(property, "color") &&
-             nb_string_starts_nocase(value, "transparent"))
-        style->hidden = true;
-    else if (nb_string_equals_nocase(property, "color"))
-        style->color = read_color(value);
-    else if (nb_string_equals_nocase(property, "background-color") ||
-             nb_string_equals_nocase(property, "background"))
+    else if (nb_string_equals_nocase(property, "color")) {
+        own->is_transparent = nb_string_starts_nocase(value, "transparent");
+        style->color = own->is_transparent ? style->color : read_color(value);
+    } else if (nb_string_equals_nocase(property, "background-color") ||
+               nb_string_equals_nocase(property, "background"))
         style->background =
             nb_string_starts_nocase(value, "transparent") || nb_string_starts_nocase(value, "none")
                 ? style->background
@@ -165,11 +169,13 @@ static void apply_declaration(struct nb_html_style *style, struct nb_string prop
 
 static void apply_declarations(struct nb_html_style *style, struct nb_string css)
 {
+    struct hiding own = {false, false, false};
     while (css.length > 0) {
         struct nb_string value = take(&css, ';');
         struct nb_string property = take(&value, ':');
-        apply_declaration(style, property, take(&value, '!')); /* without !important */
+        apply_declaration(style, &own, property, take(&value, '!')); /* without !important */
     }
+    style->hidden |= own.is_none || own.is_clear || own.is_transparent;
 }
 
 bool nb_html_style_apply(struct nb_html_style *style, const struct nb_html_token *start_tag)
@@ -182,7 +188,7 @@ bool nb_html_style_apply(struct nb_html_style *style, const struct nb_html_token
         struct nb_string name = attribute.name, value = attribute.value;
         bool concerns = true;
         if (nb_string_equals_nocase(name, "style"))
-            css = value;
+            css = css.bytes == NULL ? value : css; /* of two attributes the first counts */
         else if (nb_string_equals_nocase(name, "bgcolor"))
             style->background = read_color(value);
         else if (nb_string_equals_nocase(name, "background"))

@@ -45,6 +45,10 @@ static const char empty[][NAME_ROOM] = {"area", "base",  "br",   "col",  "embed"
 /* Elements with an optional end tag, sorted: the next one of the same name ends them. */
 static const char self_ending[][NAME_ROOM] = {"dd", "dt", "li", "option", "p", "td", "th", "tr"};
 
+/* Of these, those that end only one that is in the same list; sorted, as the lists are. */
+static const char items[][NAME_ROOM] = {"dd", "dt", "li", "option"};
+static const char lists[][NAME_ROOM] = {"dir", "dl", "menu", "ol", "select", "ul"};
+
 /* The name in lower case, cut to fit. */
 static void lower_name(struct nb_string name, char lower[NAME_ROOM])
 {
@@ -108,29 +112,33 @@ static int set_style(struct walk *walk, struct nb_html_style style)
     return was_visible && !walk->visible ? separate(&walk->out->hidden) : 0;
 }
 
-static int close_element(struct walk *walk, struct nb_string name)
+/* `lower`: the name of the tag in lower case. */
+static struct nb_html_name name_of(const char lower[NAME_ROOM], struct nb_string name)
+{
+    static const char table[NAME_ROOM] = "table";
+    return (struct nb_html_name){name, is_name(lower, table) ? NB_HTML_TABLE
+                                       : IS_IN(lower, lists) ? NB_HTML_LIST
+                                       : IS_IN(lower, items) ? NB_HTML_ITEM
+                                                             : NB_HTML_ANY};
+}
+
+static int close_element(struct walk *walk, const struct nb_html_name *name)
 {
     struct nb_html_style outer;
     return nb_html_open_close(&walk->open, name, &outer) ? set_style(walk, outer) : 0;
 }
 
-/* `lower`: the name of the tag in lower case. */
 static int open_element(struct walk *walk, const char lower[NAME_ROOM],
                         const struct nb_html_token *tag)
 {
-    struct nb_html_style style = walk->style;
-    int rc = 0;
-    if (walk->open.depth > 0 && IS_IN(lower, self_ending)) {
-        rc = close_element(walk, tag->name);
-        style = walk->style;
-    }
+    struct nb_html_name name = name_of(lower, tag->name);
+    int rc = walk->open.depth > 0 && IS_IN(lower, self_ending) ? close_element(walk, &name) : 0;
     if (rc != 0)
         return rc;
-    if (!nb_html_style_apply(&style, tag)) {
-        nb_html_open_nest(&walk->open, tag->name);
-        return 0;
-    }
-    rc = nb_html_open_push(&walk->open, tag->name, &walk->style);
+    struct nb_html_style style = walk->style;
+    if (!nb_html_style_apply(&style, tag))
+        return nb_html_open_nest(&walk->open, &name, &walk->style);
+    rc = nb_html_open_push(&walk->open, &name, &walk->style);
     return rc != 0 ? rc : set_style(walk, style);
 }
 
@@ -179,8 +187,9 @@ static int end_tag(struct walk *walk, const struct nb_html_token *tag)
     lower_name(tag->name, name);
     bool separates = IS_IN(name, separating);
     int rc = separates ? separate(current(walk)) : 0;
+    struct nb_html_name closed = name_of(name, tag->name);
     if (rc == 0)
-        rc = close_element(walk, tag->name);
+        rc = close_element(walk, &closed);
     if (rc == 0 && separates)
         rc = separate(current(walk));
     return rc;

@@ -186,6 +186,27 @@ static const struct {
     {"a</p></i></unknown>b", "a|b", ""},
     {"V<i hidden>x</i>iagra", "Viagra", "x"},
     {"<I HIDDEN>a</i>b", "b", "a"},
+    /* Of each property the last declaration counts, and of two attributes the first. */
+    {"<i style='display:none;display:block'>a</i>", "a", ""},
+    {"<i style='display:block;display:none'>a</i>", "", "a"},
+    {"<i style='opacity:0;opacity:1;color:transparent;color:red'>a</i>", "a", ""},
+    {"<i style='opacity:0;display:block'>a</i>", "", "a"},
+    {"<i style='display:none' style='display:block'>a</i>b", "b", "a"},
+    /* What is in a table or a list ends nothing that is around it. */
+    {"<td hidden>a<table><tr><td>b</td></tr></table>c</td>d", "d", "a|b|c"},
+    {"<td hidden>a<table><tr><td>b<tr><td>c</table>d</td>e", "e", "a|b|c|d"},
+    {"<td hidden>a<td>b", "b", "a"},
+    {"<table style='color:#fff'><tr><td "
+     "bgcolor=#036><table><tr><td>a</td></tr></table></td></tr></table>",
+     "a", ""},
+    {"<div hidden><table><td>a</div>b</td></table>c</div>d", "d", "a|b|c"},
+    {"<b hidden><table><td><i style=color:red>a</table>b</b>c", "c", "a|b"},
+    {"<b hidden><table><table><td style=color:#000>a</table>b</table>c</b>d", "d", "a|b|c"},
+    {"<ul><li hidden>a<ul><li>b</ul>c<li>d</ul>", "d", "a|b|c"},
+    {"<ul><li hidden>a<ol><li>b</li><li>c</ol>d</li>e</ul>", "e", "a|b|c|d"},
+    {"<div hidden><ul><li>a</div>b", "b", "a"},
+    {"<dl><dd hidden>a<dl><dd>b</dl>c<dd>d", "d", "a|b|c"},
+    {"<b hidden><ul><ul><li style=color:red>a</ul>b</ul>c</b>d", "d", "a|b|c"},
 };
 
 static void assert_text(size_t i, const char *what, const struct nb_buffer *got,
