@@ -21,6 +21,7 @@
 #include "tokenizer/mail/mail_type.h"
 #include "tokenizer/mail/mail_values.h"
 #include "tokenizer/mail/mime.h"
+#include "tokenizer/text/line_ends.h"
 
 enum { ENCODED_DEPTH = 4, LINE_SEARCH = 1000 };
 
@@ -286,7 +287,8 @@ int nb_tokenize_mail(struct nb_tokenizing *t, const char *bytes, size_t length)
     if (rc == 0)
         rc = walk_bytes(&walk, mail, NULL, 0, 0);
     if (rc == 0)
-        rc = nb_mail_structure_whole(t, limits->mail_parts - walk.parts_left, length);
+        rc = nb_mail_structure_whole(t, limits->mail_parts - walk.parts_left,
+                                     nb_line_ends_size((struct nb_string){bytes, length}));
     t->bag->truncated |= walk.truncated;
     nb_mail_reader_deinit(&walk.reader);
     nb_buffer_deinit(&shortened);

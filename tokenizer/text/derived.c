@@ -8,6 +8,7 @@
 #include "core/base/ascii.h"
 #include "core/base/number.h"
 #include "tokenizer/text/character.h"
+#include "tokenizer/text/line_ends.h"
 #include "tokenizer/text/link_mark.h"
 #include "tokenizer/text/ngrams.h"
 #include "tokenizer/text/url.h"
@@ -231,8 +232,10 @@ int nb_derived_text(struct nb_tokenizing *t, enum nb_field field, const char *te
     if (rc == 0 && field == NB_FIELD_BODY && nb_tokenizing_wants(t, NB_FIELD_URL))
         rc = count_urls(t, begin, begin + length);
     if (rc == 0 && nb_tokenizing_wants(t, NB_FIELD_NGRAM) && t->ngram_bytes < NB_NGRAM_BYTES) {
-        size_t most = NB_NGRAM_BYTES - t->ngram_bytes;
-        t->ngram_bytes += length < most ? length : most;
+        size_t counted;
+        size_t most = nb_line_ends_span((struct nb_string){text, length},
+                                        NB_NGRAM_BYTES - t->ngram_bytes, &counted);
+        t->ngram_bytes += counted;
         rc = nb_ngrams_count(t, begin, begin + cut(begin, length, most));
     }
     return rc;

@@ -343,6 +343,36 @@ END_TEST
 /* ---- fields -------------------------------------------------------------------------------------
  */
 
+/* A mail has the same features with the line ends of files and with those of the wire: of the text
+ * that is cut into n-grams as many characters count, and its size is the same power of two. */
+START_TEST(test_line_ends)
+{
+    struct nb_buffer mail = {0}, wire = {0}, text = {0};
+    ck_assert_int_eq(nb_buffer_puts(&mail, "Subject: line ends\nContent-Type: text/plain\n\n"), 0);
+    for (unsigned i = 0; mail.length < 4000; i++) {
+        char line[64];
+        (void)snprintf(line, sizeof line, "line %u of a long mail \r with\n", i * 7919 % 1009);
+        ck_assert_int_eq(nb_buffer_puts(&mail, line), 0);
+    }
+    for (size_t i = 0; i < mail.length; i++) {
+        if (mail.bytes[i] == '\n')
+            ck_assert_int_eq(nb_buffer_append(&wire, "\r", 1), 0);
+        ck_assert_int_eq(nb_buffer_append(&wire, mail.bytes + i, 1), 0);
+    }
+    ck_assert(mail.length < 4096 && wire.length > 4096);
+    tokenize(mail.bytes, mail.length, ALL);
+    print_bag(&text);
+    nb_buffer_deinit(&mail);
+    tokenize(wire.bytes, wire.length, ALL);
+    print_bag(&mail);
+    ck_assert_uint_eq(text.length, mail.length);
+    ck_assert_int_eq(memcmp(text.bytes, mail.bytes, text.length), 0);
+    nb_buffer_deinit(&mail);
+    nb_buffer_deinit(&wire);
+    nb_buffer_deinit(&text);
+}
+END_TEST
+
 static const char everything[] =
     "Received: from a.example.com by b.example.com; now\nFrom: Ann <ann@example.org>\n"
     "X-Mailer: m\nSubject: s\nContent-Type: text/html\n\n"
@@ -603,6 +633,7 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, test_encoded_levels);
     tcase_add_test(tcase, test_large_mail);
     tcase_add_test(tcase, test_header_bytes);
+    tcase_add_test(tcase, test_line_ends);
     tcase_add_test(tcase, test_budget);
     tcase_add_test(tcase, test_fields_are_switches);
     tcase_add_test(tcase, test_tokens_do_not_depend_on_other_fields);
