@@ -154,6 +154,8 @@ static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *
         nb_refit_note(live);
         if (atomic_load(&live->wants_refit) || put->settings.calibration != NB_CALIBRATION_NONE)
             atomic_store(&engine->refits, true);
+    } else {
+        nb_live_drop_refined(live);
     }
     *published = NULL;
     atomic_store(&live->persisted, true);

@@ -157,6 +157,14 @@ struct nb_refined *nb_live_refined(struct nb_live *live)
     return refined;
 }
 
+void nb_live_drop_refined(struct nb_live *live)
+{
+    pthread_mutex_lock(&live->lock);
+    struct nb_refined *old = exchange_refined(live, NULL);
+    pthread_mutex_unlock(&live->lock);
+    nb_refined_release(&old);
+}
+
 bool nb_live_refine(struct nb_live *live, const struct nb_published *published,
                     struct nb_refined *refined)
 {

@@ -205,6 +205,8 @@ struct nb_published *nb_live_settings_refined(struct nb_live *live, struct nb_re
 void nb_live_publish(struct nb_live *live, struct nb_published *published);
 /* Publishes new settings, and drops the fit of documents without a label in the same step. */
 void nb_live_publish_others(struct nb_live *live, struct nb_published *published);
+/* Drops that fit alone: of a model that is not loaded and has other settings in the store now. */
+void nb_live_drop_refined(struct nb_live *live);
 
 /* The fit of documents without a label, with a reference for the caller; NULL: none. */
 struct nb_refined *nb_live_refined(struct nb_live *live);

@@ -12,9 +12,11 @@
 
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
+#include "core/engine/writer.h"
 #include "core/live/live.h"
 #include "core/refined/refined.h"
 #include "core/registry/registry.h"
+#include "core/registry/trim.h"
 #include "core/unlabelled/report.h"
 #include "tests/unit/folder.h"
 
@@ -200,6 +202,54 @@ START_TEST(a_fit_is_of_settings)
 }
 END_TEST
 
+static int leave_memory(struct nb_engine *e, void *argument, struct nb_error *error)
+{
+    (void)error;
+    atomic_fetch_add(&live->references, 1);
+    *(bool *)argument = nb_trim_model(e, live);
+    atomic_fetch_sub(&live->references, 1);
+    return 0;
+}
+
+/* The model that the test has no reference to is in the registry all the same. */
+static void drop_from_memory(void)
+{
+    struct nb_live *kept = live;
+    bool is_gone = false;
+    nb_registry_release(engine, &live);
+    live = kept;
+    while (!is_gone) { /* others may use it yet */
+        ck_assert_int_eq(nb_writer_run(engine, leave_memory, &is_gone, NULL), 0);
+        usleep(1000);
+    }
+}
+
+/* Nothing is published for a model that is not in memory. */
+START_TEST(a_fit_ends_with_its_settings_also_while_the_model_is_not_in_memory)
+{
+    struct nb_settings settings;
+    bool created;
+    train(0, LABELLED, true);
+    train(LABELLED, UNLABELLED, false);
+    wait_until_fitted(UNLABELLED);
+    rest_for_an_hour();
+    drop_from_memory();
+    nb_settings_init(&settings, NB_PRESET_BOOK);
+    settings.unlabelled_weight = .25;
+    ck_assert_int_eq(
+        nb_engine_put_model(engine, str("m"), &settings, false, str(""), &created, NULL), 0);
+    nb_settings_deinit(&settings);
+    ck_assert(!atomic_load(&live->loaded));
+    ck_assert_int_eq(nb_registry_acquire(engine, str("m"), false, &live, NULL), 0);
+    ck_assert_uint_eq(fitted(), 0);
+    atomic_store(&live->refine_at, 0);
+    wait_until_fitted(UNLABELLED);
+    struct nb_refined *refined = nb_live_refined(live);
+    ck_assert_double_eq(refined->weight, .25);
+    nb_refined_release(&refined);
+}
+END_TEST
+
 int main(void)
 {
     if (nb_tokenizer_setup(NULL) != 0)
@@ -213,6 +263,7 @@ int main(void)
     tcase_add_test(t, a_fit_ends_with_its_last_document);
     tcase_add_loop_test(t, what_changes_during_a_fit_is_not_missed, 0, 6);
     tcase_add_test(t, a_fit_is_of_settings);
+    tcase_add_test(t, a_fit_ends_with_its_settings_also_while_the_model_is_not_in_memory);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
