@@ -42,8 +42,8 @@ bool nb_book_scores_are_enough(const struct nb_model *counts)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* Puts the numbers of the labels with documents, by name, into `labels`, which has room for all
- * (NULL: not wanted). Returns how many there are. */
+/* Puts the numbers of the labels with documents, by name, into `labels`, which has room for all.
+ * Returns how many there are. */
 static uint32_t list_labels(const struct nb_model *counts, uint32_t *labels)
 {
     const uint32_t *sorted = nb_model_labels_sorted(counts);
@@ -51,9 +51,7 @@ static uint32_t list_labels(const struct nb_model *counts, uint32_t *labels)
     for (uint32_t i = 0; i < nb_model_label_count(counts); i++) {
         if (nb_model_documents(counts, sorted[i]) == 0)
             continue;
-        if (labels != NULL)
-            labels[found] = sorted[i];
-        found++;
+        labels[found++] = sorted[i];
     }
     return found;
 }
@@ -104,12 +102,17 @@ int nb_book_scores_begin(struct nb_book_scores *s, struct nb_live *live, const s
 bool nb_book_scores_go_on(const struct nb_book_scores *s)
 {
     const struct nb_model *counts = s->live->counts;
+    const uint32_t *sorted = nb_model_labels_sorted(counts);
+    uint32_t found = 0;
     if (s->published != s->live->published)
         return false;
-    for (uint32_t i = 0; i < s->label_count; i++)
-        if (nb_model_documents(counts, s->labels[i]) == 0)
+    for (uint32_t i = 0; i < nb_model_label_count(counts); i++) {
+        if (nb_model_documents(counts, sorted[i]) == 0)
+            continue;
+        if (found == s->label_count || s->labels[found++] != sorted[i])
             return false;
-    return list_labels(counts, NULL) == s->label_count;
+    }
+    return found == s->label_count;
 }
 
 /* ---- scores ---------------------------------------------------------------------------------- */

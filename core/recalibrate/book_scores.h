@@ -48,8 +48,8 @@ struct nb_book_sample {
 int nb_book_scores_begin(struct nb_book_scores *s, struct nb_live *live, const struct nb_view *view,
                          struct nb_book_sample sample, struct nb_random random);
 
-/* Whether the labels that have documents are still those that it began with, and the settings, too:
- * else the scores would not be of one model. */
+/* Whether the labels that have documents are still those that it began with, in the same order, and
+ * the settings, too: else the scores would not be of one model, or not in one order. */
 bool nb_book_scores_go_on(const struct nb_book_scores *s);
 
 /* Scores a millisecond's documents, oldest first; none is left when next == size. Those that were
