@@ -132,6 +132,19 @@ static void pin(struct nb_batch *batch)
     }
 }
 
+int nb_batch_new_of(struct nb_engine *engine, struct nb_live *live, struct nb_batch **batch,
+                    struct nb_error *error)
+{
+    int rc = nb_batch_new(engine, nb_live_name(live), false, batch, error);
+    if (rc != 0)
+        return rc;
+    assert(atomic_load(&live->loaded));
+    atomic_fetch_add(&live->references, 1);
+    (*batch)->live = live;
+    pin(*batch);
+    return 0;
+}
+
 int nb_batch_take(struct nb_batch *batch, const struct nb_settings *settings,
                   struct nb_submitted *change, struct nb_error *error)
 {

@@ -199,7 +199,7 @@ static int step(struct undoing *u, size_t most, struct nb_error *error)
     int rc = nb_undo_search_some(&u->search, u->engine, u->live, most, error);
     if (rc != 0 || u->search.count == 0)
         return rc;
-    rc = nb_batch_new(u->engine, u->model, false, &batch, error);
+    rc = nb_batch_new_of(u->engine, u->live, &batch, error);
     if (rc == 0)
         rc = fill_batch(u, batch, error);
     if (rc == 0) {
