@@ -118,6 +118,10 @@ static int clear_some(struct settling *s, struct nb_error *error)
 static int step(struct settling *s, int (*settle)(struct settling *s, struct nb_error *error),
                 struct nb_error *error)
 {
+    /* What is applied and dropped is found by the model's name. */
+    if (atomic_load(&s->live->removed))
+        return nb_error_set(error, NB_NOT_FOUND, "the model '%s' was deleted or replaced meanwhile",
+                            s->live->name);
     if (settle == clear_some)
         return clear_some(s, error);
     int rc = nb_quarantine_search_some(&s->search, s->engine, s->live, STEP_CHANGES, error);

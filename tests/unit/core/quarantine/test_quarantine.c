@@ -125,6 +125,35 @@ START_TEST(what_waits_is_counted)
 }
 END_TEST
 
+/* Before the first step. */
+static bool replace_model(void *user)
+{
+    bool *is_done = user;
+    if (*is_done)
+        return false;
+    *is_done = true;
+    ck_assert_int_eq(nb_engine_delete_model(engine, str("m"), str(""), NULL), 0);
+    train("known", "some words", false);
+    train("d", "free money", true);
+    return false;
+}
+
+START_TEST(what_waits_for_a_new_model_of_the_name_stays)
+{
+    struct nb_quarantine_wish all = {.until = INT64_MAX};
+    struct nb_quarantine_report report;
+    bool is_done = false;
+    quarantine_some();
+    int rc =
+        nb_engine_quarantine_drop(engine, str("m"), &all, replace_model, &is_done, &report, NULL);
+    ck_assert_uint_eq(report.dropped, 0);
+    ck_assert_int_eq(rc, NB_NOT_FOUND);
+    ck_assert_int_eq(nb_engine_quarantine_drop(engine, str("m"), &all, NULL, NULL, &report, NULL),
+                     0);
+    ck_assert_uint_eq(report.dropped, 1);
+}
+END_TEST
+
 START_TEST(a_lost_change_is_found)
 {
     struct nb_error error = {0};
@@ -159,6 +188,7 @@ static Suite *suite(void)
     TCase *t = tcase_create("quarantine");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, what_waits_is_counted);
+    tcase_add_test(t, what_waits_for_a_new_model_of_the_name_stays);
     tcase_add_test(t, a_lost_change_is_found);
     tcase_add_test(t, lost_sums_are_found);
     suite_add_tcase(s, t);
