@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/merge/rename.h"
 
+#include <stdio.h>
+
 #include "core/engine/model_entry.h"
 #include "core/engine/writer.h"
 #include "core/family/parents.h"
@@ -9,6 +11,8 @@
 #include "core/live/relay.h"
 #include "core/live/transaction.h"
 #include "core/registry/registry.h"
+
+enum { LABEL_ROOM = 65 }; /* of a label, with its NUL */
 
 struct renaming {
     struct nb_string model, from, to, source;
@@ -49,6 +53,37 @@ static int check_renaming(const struct renaming *r, struct nb_live *live, uint32
     return 0;
 }
 
+/* Settings give numbers to labels by name. */
+static bool has_other(const struct nb_prior_weight *list, size_t count, const struct renaming *r)
+{
+    char from[LABEL_ROOM], to[LABEL_ROOM];
+    (void)snprintf(from, sizeof from, "%.*s", (int)r->from.length, r->from.bytes);
+    (void)snprintf(to, sizeof to, "%.*s", (int)r->to.length, r->to.bytes);
+    double before = nb_label_weights_find(list, count, from);
+    double after = nb_label_weights_find(list, count, to);
+    return before < after || before > after;
+}
+
+/* With another number the label would have another probability. */
+static int check_numbers(const struct renaming *r, const struct nb_live *live,
+                         struct nb_error *error)
+{
+    const struct nb_settings *s = &live->published->settings; /* the writer publishes */
+    const struct nb_smoothing *by = &s->smoothing_by;
+    const char *other = NULL;
+    if (s->prior == NB_PRIOR_GIVEN && has_other(s->weights, s->weight_count, r))
+        other = "prior";
+    else if (by->kind == NB_SMOOTHING_LABELS && has_other(by->labels, by->label_count, r))
+        other = "smoothing";
+    if (other == NULL)
+        return 0;
+    return nb_error_set(error, NB_CONFLICT,
+                        "the setting `%s` of the model '%s' has another number for '%.*s' than for "
+                        "'%.*s': put the same for both first, so that verdicts stay as they are",
+                        other, live->name, (int)r->to.length, r->to.bytes, (int)r->from.length,
+                        r->from.bytes);
+}
+
 /* Labels of parent and child are the same when their names are. */
 static int check_relatives(struct nb_engine *engine, const struct nb_live *live,
                            struct nb_error *error)
@@ -76,6 +111,8 @@ static int rename_task(struct nb_engine *engine, void *argument, struct nb_error
     rc = check_renaming(r, live, &task.change.label, error);
     if (rc == 0)
         rc = check_relatives(engine, live, error);
+    if (rc == 0)
+        rc = check_numbers(r, live, error);
     /* What the renaming needs in memory is there before the store has it. */
     if (rc == 0 && nb_model_reserve_rename(live->counts, r->to) != 0)
         rc = nb_error_no_memory(error);

@@ -89,6 +89,28 @@ def test_a_label_gets_another_name(api):
     api.delete(path).ok(204)
 
 
+def test_a_renamed_label_has_the_numbers_that_it_had(api):
+    """The settings give them by name; a label that they do not name has the mean of the others."""
+    for setting in ("prior", "smoothing"):
+        def numbers(by_label):
+            return {"preset": "book", setting: by_label if setting == "prior" else {"labels": by_label}}
+        path = "/v1/models/" + api.name()
+        api.put(path, numbers({"spam": 0.9, "ham": 0.1})).ok(201)
+        api.post(path + "/train", {"documents": [{"text": "winner prize", "label": "spam"},
+                                                 {"text": "meeting agenda", "label": "ham"}]}).ok()
+
+        def says():
+            said = api.post(path + "/classify", {"text": "winner agenda"}).ok().json["log_scores"]
+            return sorted(said.values())
+        before = says()
+        refused(api.call("PATCH", path + "/labels/spam", {"name": "junk"}), 409, setting)
+        equal(says(), before)
+        api.put(path, numbers({"spam": 0.9, "ham": 0.1, "junk": 0.9})).ok()
+        api.call("PATCH", path + "/labels/spam", {"name": "junk"}).ok()
+        api.put(path, numbers({"junk": 0.9, "ham": 0.1})).ok()
+        equal(says(), before)
+
+
 def pages(client, limit):
     names, after, count = [], "", 0
     while after is not None:
