@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/outbox/outbox.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -151,10 +150,12 @@ int nb_outbox_first(struct nb_outbox *o, uint64_t *entry, struct nb_buffer *mess
 void nb_outbox_remove(struct nb_outbox *o, uint64_t entry)
 {
     struct nb_outbox_record record;
+    uint64_t before = 0;
     pthread_mutex_lock(&o->lock);
+    /* A number that does not ascend is none: the disk has changed it. */
     while (o->entries > 0 && nb_outbox_record_read(o, o->start, &record) == 0 &&
-           record.entry <= entry) {
-        assert(o->bytes >= record.length);
+           record.entry > before && record.entry <= entry && record.length <= o->bytes) {
+        before = record.entry;
         o->start += NB_OUTBOX_RECORD + record.length;
         o->entries--;
         o->bytes -= record.length;

@@ -223,6 +223,29 @@ START_TEST(a_byte_that_the_disk_has_changed)
 }
 END_TEST
 
+/* What is removed is what was named, whatever the disk has made of those behind it. */
+START_TEST(a_block_that_the_disk_has_emptied_meanwhile)
+{
+    static const char NOTHING[2 * 43] = "";
+    enum { SECOND = 48 + 43 };
+    struct nb_error error = {0};
+    struct nb_buffer message = {0};
+    uint64_t entry;
+    ck_assert_int_eq(add("one"), 0);
+    ck_assert_int_eq(add("two"), 0);
+    ck_assert_int_eq(add("six"), 0);
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert_int_eq(pwrite(file, NOTHING, sizeof NOTHING, SECOND), sizeof NOTHING);
+    (void)close(file);
+    expect_first(1, "one");
+    nb_outbox_remove(outbox, 1);
+    ck_assert_uint_eq(nb_outbox_entries(outbox, NULL), 2);
+    ck_assert_int_eq(nb_outbox_first(outbox, &entry, &message, &error), NB_IO);
+    ck_assert_msg(strstr(error.text, "damaged at byte 91") != NULL, "%s", error.text);
+    nb_buffer_deinit(&message);
+}
+END_TEST
+
 START_TEST(what_is_whole_is_not_mended)
 {
     struct nb_outbox_mended mended;
@@ -333,6 +356,7 @@ int main(void)
     tcase_add_test(tests, an_empty_one_never_gives_a_name_again);
     tcase_add_test(tests, an_end_that_was_torn_off);
     tcase_add_test(tests, a_byte_that_the_disk_has_changed);
+    tcase_add_test(tests, a_block_that_the_disk_has_emptied_meanwhile);
     tcase_add_test(tests, what_is_whole_is_not_mended);
     tcase_add_test(tests, a_head_that_is_gone);
     tcase_add_test(tests, it_is_bounded);
