@@ -30,7 +30,15 @@ static int verdict(const struct nb_replica *r, struct nb_error *error)
         return 0;
     if (error != NULL)
         *error = r->astray;
-    return NB_CONFLICT;
+    return r->astray.code;
+}
+
+/* It stays so: without that change nothing behind it can be made. */
+static int stop_before(struct nb_replica *r, const struct nb_error *why)
+{
+    r->astray = *why;
+    atomic_store(&r->is_astray, true);
+    return why->code;
 }
 
 int nb_replica_verify(struct nb_replica *r, struct nb_error *error)
@@ -107,7 +115,7 @@ int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct
     if (rc == 0)
         rc = nb_part_judge(r, &o, &passes_by, error);
     if (rc != 0)
-        return rc;
+        return rc == NB_VERSION ? stop_before(r, error) : rc;
     here.time = o.time;
     if (!passes_by)
         nb_queue_read_id(d->id, &here);

@@ -77,13 +77,14 @@ struct nb_delivery {
  * some may be missing. Returns when the writer has it, not when it is applied. What is no operation
  * is passed over, by all nodes, and so is what has no id: NB_CORRUPT says so. What is about a model
  * that this node does not have passes by. NB_VERSION: this node cannot apply it, so that it must
- * not follow any further. NB_CONFLICT: neither must it, and from now on, because it was given
- * something else before than the stream has. NB_STOPPING: the node stops, or the stream does not
- * say who is right; the message is to be delivered again. */
+ * not follow any further, from now on. NB_CONFLICT: neither must it, because it was given something
+ * else before than the stream has. NB_STOPPING: the node stops, or the stream does not say who is
+ * right; the message is to be delivered again. */
 int nb_replica_deliver(struct nb_replica *replica, const struct nb_delivery *delivery,
                        struct nb_error *error);
 /* Whether it was given what the stream has, as far as that is known: before it begins to follow.
- * Returns 0, NB_CONFLICT or NB_STOPPING. Follower. */
+ * Returns 0, NB_CONFLICT or NB_STOPPING; NB_VERSION: it has come to what it cannot apply.
+ * Follower. */
 int nb_replica_verify(struct nb_replica *replica, struct nb_error *error);
 /* Tries again what failed for a reason that may have passed (a full disk), and tells clients that
  * have waited too long. To be called some times a second. */

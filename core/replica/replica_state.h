@@ -27,7 +27,8 @@ struct nb_replica {
     atomic_uint_fast64_t delivered;
     atomic_bool is_stopping;
     atomic_bool is_doubted; /* it was given something at another position than the stream says */
-    atomic_bool is_astray;  /* it was given what the stream does not have: `astray` says so */
+    atomic_bool is_astray;  /* it was given what the stream does not have, or what it cannot apply:
+                               `astray` says so */
     /* The follower's (attest.h): */
     uint64_t handed; /* the last position that the writer was given; those between it */
     struct nb_relayed

@@ -70,15 +70,20 @@ def test_malformed_operations_are_passed_over_by_all(nodes):
     assert_same(site)
 
 
-def test_an_operation_of_another_version_stops_all_alike(nodes):
-    """No node makes what it may not understand, so none is silently different: all stop to learn, say why, and judge."""
-    site = nodes.site().start()
-    trained(site.nodes[0], PATH, "one").ok()
+def publish_version(site):
+    """An operation of another version."""
     assert_same(site)
     subject, headers, data = messages_of(site, 1)[0]
     forged = bytearray(data)
     forged[VERSION_OF_APPLYING] = 99
     published(site, [(subject, {name: value for name, value in headers.items() if name != "Chain"}, forged)])
+
+
+def test_an_operation_of_another_version_stops_all_alike(nodes):
+    """No node makes what it may not understand, so none is silently different: all stop to learn, say why, and judge."""
+    site = nodes.site().start()
+    trained(site.nodes[0], PATH, "one").ok()
+    publish_version(site)
     for node in site.nodes:
         wait_for(lambda node=node: node.ready()[0] == 503 and "version" in node.ready()[1]["detail"], f"{node.name}: {node.ready()}", 30)
         equal(node.client.post(PATH + "/classify", {"text": "some words"}).ok().json["label"], "ham")
@@ -87,6 +92,10 @@ def test_an_operation_of_another_version_stops_all_alike(nodes):
         holds(reply.status == 503 and b"/readyz" in reply.body, reply.body)
         holds(time.monotonic() - begin < patience(2), "it is refused at once, not when it has waited in vain")
         holds(node.running(), "it serves")
+    end = time.monotonic() + patience(2)
+    while time.monotonic() < end:
+        for node in site.nodes:
+            equal(node.ready()[0], 503, f"{node.name} does not try again what it has refused")
 
 
 def test_members_that_are_none(nodes):
