@@ -35,13 +35,14 @@ static void rest(void)
     (void)nanosleep(&pause, NULL); /* it may wake early */
 }
 
-/* A stream that does not answer is no reason to take back that this node must not follow it. */
-static void say(struct nb_lane *l, bool is_refused, const struct nb_error *why)
+/* A stream that does not answer is no reason to take back that this node must not follow it.
+ * Returns whether it must not. */
+static bool say(struct nb_lane *l, bool is_refused, const struct nb_error *why)
 {
     pthread_mutex_lock(&l->lock);
     if (l->is_refused && why->code == NB_STOPPING) {
         pthread_mutex_unlock(&l->lock);
-        return;
+        return true;
     }
     bool is_new = strcmp(l->reason, why->text) != 0;
     (void)snprintf(l->reason, sizeof l->reason, "%s", why->text);
@@ -49,6 +50,7 @@ static void say(struct nb_lane *l, bool is_refused, const struct nb_error *why)
     pthread_mutex_unlock(&l->lock);
     if (is_new && why->text[0] != '\0')
         nb_log(is_refused ? NB_LOG_ERROR : NB_LOG_WARNING, "cluster: %s", why->text);
+    return is_refused;
 }
 
 static void *lane_main(void *argument)
@@ -59,12 +61,12 @@ static void *lane_main(void *argument)
         struct nb_error why = {0};
         int rc = nb_place_find(l, &why);
         if (rc == 0) {
-            say(l, false, &why);
+            (void)say(l, false, &why); /* nothing is wrong */
             rc = nb_follow(l, &f, &why);
         }
         if (rc != 0) {
-            say(l, rc != NB_STOPPING, &why);
-            nb_nodes_queue_set(l, rc != NB_STOPPING ? NB_QUEUE_FORBIDDEN : NB_QUEUE_AWAY);
+            bool is_refused = say(l, rc != NB_STOPPING, &why);
+            nb_nodes_queue_set(l, is_refused ? NB_QUEUE_FORBIDDEN : NB_QUEUE_AWAY);
         }
         if (l->replica != NULL)
             nb_replica_tick(l->replica);

@@ -3,10 +3,12 @@
 import os
 import re
 import subprocess
+import time
 
 from acknowledged import path_of
 from clients import number_of
 from harness import clean_environment, equal, holds, patience, refused, wait_for
+from test_hostile import publish_version
 from test_nodes import assert_same, trained
 
 QUEUED = {"cluster": {"queue": "yes"}}
@@ -198,3 +200,18 @@ def test_a_byte_that_the_disk_changes_meanwhile(nodes):
     for name in ("first", "second"):
         equal(one.client.get(f"{path}/documents/{name}").status, 200, name)
     assert_same(site)
+
+
+def test_a_node_that_must_not_follow(nodes):
+    """It queues nothing, also when the stream is away then: nobody would publish it."""
+    site = nodes.site(settings=QUEUED).start()
+    path, one = path_of("shared"), site.nodes[0]
+    trained(one, path, "before").ok()
+    publish_version(site)
+    wait_for(lambda: one.ready()[0] == 503, f"it has stopped: {one.ready()}", 30)
+    for server in site.servers:
+        server.kill()
+    end = time.monotonic() + patience(6)  # it asks for the stream for some seconds before it finds out
+    while time.monotonic() < end:
+        refused(trained(one, path, "late"), 503, "/readyz")
+        time.sleep(0.1)
