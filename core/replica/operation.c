@@ -181,6 +181,16 @@ static int read_errand(struct nb_unpacker *u, struct nb_errand *e, struct nb_err
     return 0;
 }
 
+int nb_operation_check(struct nb_string written, size_t most, struct nb_error *error)
+{
+    if (written.length <= most)
+        return 0;
+    return nb_error_set(error, NB_TOO_LARGE,
+                        "the change takes %zu bytes, and the messages of the cluster at most %zu: "
+                        "raise max_payload of its NATS servers",
+                        written.length, most);
+}
+
 enum nb_operation_kind nb_operation_kind_of(struct nb_string written)
 {
     enum { AT = sizeof NB_OPERATION_MAGIC - 1 + 3 }; /* behind three versions */

@@ -114,6 +114,9 @@ int nb_operation_feature_write(const struct nb_operation_feature *feature, struc
 int nb_operation_read(struct nb_operation *operation, struct nb_string written,
                       struct nb_error *error);
 
+/* Whether an operation that was written here fits into a message of so many bytes; else
+ * NB_TOO_LARGE. */
+int nb_operation_check(struct nb_string written, size_t most, struct nb_error *error);
 /* The kind of an operation that was written here. */
 enum nb_operation_kind nb_operation_kind_of(struct nb_string written);
 

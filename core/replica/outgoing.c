@@ -16,21 +16,14 @@
 
 /* ---- what is asked of this node -------------------------------------------------------------- */
 
-static int too_large(const struct nb_replica *r, size_t length, struct nb_error *error)
-{
-    return nb_error_set(error, NB_TOO_LARGE,
-                        "the change takes %zu bytes, and the messages of the cluster at most %zu: "
-                        "raise max_payload of its NATS servers",
-                        length, r->settings.message_most);
-}
-
 int nb_outgoing_publish(struct nb_replica *r, const char *id, const struct nb_buffer *message,
                         struct nb_error *error)
 {
     if (atomic_load(&r->is_stopping))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
-    if (message->length > r->settings.message_most)
-        return too_large(r, message->length, error);
+    int rc = nb_operation_check(nb_buffer_string(message), r->settings.message_most, error);
+    if (rc != 0)
+        return rc;
     if (atomic_load(&r->is_astray))
         return nb_error_set(error, NB_STOPPING,
                             "this node does not follow the cluster any more: see /readyz, and ask "
@@ -99,7 +92,7 @@ static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_ba
         return;
     }
     if (nb_queue_takes(r->settings.queue, r->settings.stream)) {
-        nb_queue_submit(r->settings.queue, batch, done, done_user);
+        nb_queue_submit(r->settings.queue, batch, r->settings.message_most, done, done_user);
         return;
     }
     struct nb_sent *sent = malloc(sizeof *sent);

@@ -50,7 +50,6 @@ static bool may_wait(const struct nb_submitted *c)
 
 static void tell(struct nb_submitted *c)
 {
-    c->receipt.code = 0;
     c->receipt.status = NB_QUEUED;
     c->receipt.id = nb_buffer_string(&c->id);
     c->receipt.label = nb_buffer_string(&c->label);
@@ -64,7 +63,8 @@ struct writing {
     size_t count;
 };
 
-static int write_all(const struct nb_batch *batch, struct writing *w, struct nb_error *error)
+/* What is too large for a message has its answer. */
+static int write_all(struct nb_batch *batch, size_t most, struct writing *w, struct nb_error *error)
 {
     int64_t now = nb_clock_now();
     for (size_t i = 0; i < batch->size; i++) {
@@ -75,19 +75,22 @@ static int write_all(const struct nb_batch *batch, struct writing *w, struct nb_
         int rc = nb_carry_write(batch, i, now, 0, &w->messages[i], error);
         if (rc != 0)
             return rc;
-        w->strings[i] = nb_buffer_string(&w->messages[i]);
-        w->count++;
+        struct nb_receipt *receipt = &batch->changes[i].receipt;
+        receipt->code =
+            nb_operation_check(nb_buffer_string(&w->messages[i]), most, &receipt->error);
+        if (receipt->code == 0)
+            w->strings[w->count++] = nb_buffer_string(&w->messages[i]);
     }
     return 0;
 }
 
-static int add_all(struct nb_queue *q, const struct nb_batch *batch, struct nb_error *error)
+static int add_all(struct nb_queue *q, struct nb_batch *batch, size_t most, struct nb_error *error)
 {
     struct writing w = {.messages = calloc(batch->size, sizeof *w.messages),
                         .strings = calloc(batch->size, sizeof *w.strings)};
     int rc = w.messages == NULL || w.strings == NULL ? nb_error_no_memory(error)
-                                                     : write_all(batch, &w, error);
-    if (rc == 0)
+                                                     : write_all(batch, most, &w, error);
+    if (rc == 0 && w.count > 0)
         rc = nb_outbox_add(q->outbox, w.strings, w.count, error);
     for (size_t i = 0; w.messages != NULL && i < batch->size; i++)
         nb_buffer_deinit(&w.messages[i]);
@@ -96,19 +99,19 @@ static int add_all(struct nb_queue *q, const struct nb_batch *batch, struct nb_e
     return rc;
 }
 
-void nb_queue_submit(struct nb_queue *q, struct nb_batch *batch,
+void nb_queue_submit(struct nb_queue *q, struct nb_batch *batch, size_t most,
                      void (*done)(struct nb_batch *, void *), void *done_user)
 {
     struct nb_error why = {0};
-    int rc = add_all(q, batch, &why);
+    int rc = add_all(q, batch, most, &why);
     for (size_t i = 0; i < batch->size; i++) {
         struct nb_receipt *receipt = &batch->changes[i].receipt;
-        if (rc == 0) {
+        if (rc != 0) {
+            receipt->code = rc;
+            receipt->error = why;
+        } else if (receipt->code == 0) {
             tell(&batch->changes[i]);
-            continue;
         }
-        receipt->code = rc;
-        receipt->error = why;
     }
     done(batch, done_user);
 }
@@ -256,7 +259,7 @@ static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_ba
     struct nb_queue *q = user;
     if (nb_queue_takes(
             q, nb_relay_stream(nb_buffer_string(&batch->name), q->engine->settings.streams)))
-        nb_queue_submit(q, batch, done, done_user);
+        nb_queue_submit(q, batch, SIZE_MAX, done, done_user); /* how large is not known yet */
     else
         nb_unjoined.submit(NULL, batch, done, done_user);
 }

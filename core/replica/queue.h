@@ -55,8 +55,9 @@ void nb_queue_state(struct nb_queue *queue, struct nb_queue_state *state);
 
 /* Whether changes for a stream have to wait in the queue, or behind it. */
 bool nb_queue_takes(struct nb_queue *queue, unsigned which);
-/* Queues what may be, and ends the batch as nb_relay's `submit` does. */
-void nb_queue_submit(struct nb_queue *queue, struct nb_batch *batch,
+/* Queues what may be, and ends the batch as nb_relay's `submit` does. A change that takes more than
+ * `most` bytes of a message is refused, and those that came with it are queued. */
+void nb_queue_submit(struct nb_queue *queue, struct nb_batch *batch, size_t most,
                      void (*done)(struct nb_batch *, void *), void *done_user);
 
 /* Sets outbox and entry of a message that was queued; leaves those of others. */

@@ -215,3 +215,23 @@ def test_a_node_that_must_not_follow(nodes):
     while time.monotonic() < end:
         refused(trained(one, path, "late"), 503, "/readyz")
         time.sleep(0.1)
+
+
+def test_what_no_message_can_take(nodes):
+    """It is refused, as while the stream is there, and not queued only to be dropped; what comes with it is queued."""
+    site = nodes.site(settings=QUEUED).start()
+    path, one = path_of("shared"), site.nodes[0]
+    trained(one, path, "before").ok()
+    large = {"id": "large", "label": "spam", "text": " ".join(f"w{i:x}" for i in range(80000))}
+    refused(one.client.post(path + "/train", large), 413, "max_payload")
+    away(site)
+    refused(one.client.post(path + "/train", large), 413, "max_payload")
+    equal(waits(one), 0)
+    reply = one.client.post(path + "/train", {"documents": [large, {"id": "small", "label": "ham", "text": "lunch"}]})
+    first, second = reply.json["results"]
+    equal((first["error"]["status"], second["status"]), (413, "queued"), reply.body)
+    equal(waits(one), 1)
+    site.start_servers()
+    wait_published(site)
+    equal(one.client.get(path + "/documents/small").ok().json["label"], "ham")
+    assert_same(site)
