@@ -41,15 +41,15 @@ struct nb_html_open {
     size_t name_count;
 };
 
-/* What a tag inside of an element cannot end, and what its own cannot. */
+/* How far a tag reaches: beyond the innermost table it ends nothing. */
 enum nb_html_scope {
-    NB_HTML_ANY,   /* nothing beyond a table */
-    NB_HTML_ITEM,  /* of a list: nothing beyond a list either */
-    NB_HTML_LIST,  /* as the first, and items inside are its own. All lists have one name here */
-    NB_HTML_TABLE, /* as the first, and everything inside is its own */
+    NB_HTML_ANY,
+    NB_HTML_ITEM, /* of a list: neither beyond the innermost list */
+    NB_HTML_LIST, /* of any kind: all have one name here */
+    NB_HTML_TABLE,
 };
 
-/* A tag. */
+/* The name of a tag. */
 struct nb_html_name {
     struct nb_string name; /* borrowed until deinit; its case does not matter */
     enum nb_html_scope scope;
