@@ -25,7 +25,7 @@ void nb_undo_search_deinit(struct nb_undo_search *search)
 {
     clear(search);
     free(search->found);
-    free(search->notes);
+    nb_undo_notes_deinit(&search->notes);
     nb_entry_deinit(&search->earlier);
     nb_entry_deinit(&search->twin);
     nb_entry_deinit(&search->entry);
@@ -34,10 +34,7 @@ void nb_undo_search_deinit(struct nb_undo_search *search)
 
 static bool matches(const struct nb_undo_search *s, const struct nb_change *c)
 {
-    const struct nb_undo_wish *wish = s->wish;
-    return c->time >= wish->from && c->time < wish->to &&
-           (s->label == NB_NO_LABEL || c->label == s->label) &&
-           (!wish->has_source || nb_string_same(c->source, wish->source));
+    return (s->label == NB_NO_LABEL || c->label == s->label) && nb_undo_wish_matches(s->wish, c);
 }
 
 /* Reads an entry that another one has replaced. *there: the ledger has it still. */
@@ -54,46 +51,25 @@ static bool is_twin(const struct nb_change *a, const struct nb_change *b)
     return a->time == b->time && a->label == b->label && nb_string_same(a->source, b->source);
 }
 
-static int take_note(void *user, struct nb_entry *entry, struct nb_error *error)
+static int need_notes(struct nb_undo_search *s, struct nb_error *error)
 {
-    struct nb_undo_search *s = user;
-    if (nb_array_reserve(&s->notes, &s->note_room, s->note_count + 1, sizeof *s->notes) != 0)
-        return nb_error_no_memory(error);
-    s->notes[s->note_count++] = entry->number;
-    return 0;
-}
-
-/* Whether an undo wrote the entry `number`, which replaced another: then its note stands between
- * these two. A document may also be learned twice from one source in a millisecond. */
-static int is_restored(struct nb_undo_search *s, uint64_t number, uint64_t replaced, bool *is,
-                       struct nb_error *error)
-{
-    int rc = 0;
-    if (!s->has_notes) {
-        s->note_count = 0;
-        rc = nb_ledger_walk_only(s->view, s->model, 0, NB_LEDGER_NOTES, take_note, s, error);
-        s->has_notes = rc == 0;
-    }
-    size_t low = 0, high = s->note_count; /* the first note behind the replaced entry */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->notes[middle] > replaced)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    *is = low < s->note_count && s->notes[low] < number;
+    if (s->has_notes)
+        return 0;
+    nb_undo_notes_deinit(&s->notes);
+    int rc = nb_undo_notes_load(&s->notes, s->view, s->model, error);
+    s->has_notes = rc == 0;
     return rc;
 }
 
 /* The entry before `c`, which has the number `own`. If an undo wrote `c`, that is the one before
  * the entry that it restored: the twin, with the same time and source. What lies between was taken
- * back. */
+ * back. The undo's note stands between `c` and what `c` replaced; a document may also be learned
+ * twice from one source in a millisecond. */
 static int number_before(struct nb_undo_search *s, const struct nb_change *c, uint64_t own,
                          uint64_t *before, struct nb_error *error)
 {
     uint64_t number = *before = c->replaced;
-    bool there = true, is_copy;
+    bool there = true;
     int rc = 0;
     for (int i = 0; rc == 0 && there && number != 0 && i < TWINS_MOST; i++) {
         rc = read_replaced(s, number, &s->twin, &there, error);
@@ -103,16 +79,16 @@ static int number_before(struct nb_undo_search *s, const struct nb_change *c, ui
         number = s->twin.change.replaced;
         if (!is_twin(&s->twin.change, c))
             continue;
-        rc = is_restored(s, own, c->replaced, &is_copy, error);
-        if (rc != 0 || !is_copy)
+        rc = need_notes(s, error);
+        if (rc != 0 || !nb_undo_notes_between(&s->notes, c->replaced, own))
             break;
         *before = number;
     }
     return rc;
 }
 
-/* Goes back from a living entry that matches to the newest one that does not. Numbers fall from
- * entry to entry, so this ends. */
+/* Goes back from a living entry that matches to the newest one that neither does nor was asked to
+ * be taken back before. Numbers fall from entry to entry, so this ends. */
 static int find_earlier(struct nb_undo_search *s, const struct nb_change *living,
                         struct nb_undo_found *f, struct nb_error *error)
 {
@@ -126,9 +102,11 @@ static int find_earlier(struct nb_undo_search *s, const struct nb_change *living
             f->unknown_before = true;
             return 0;
         }
+        if (rc == 0)
+            rc = need_notes(s, error);
         if (rc != 0)
             return rc;
-        if (!matches(s, c)) {
+        if (!matches(s, c) && !nb_undo_notes_tell(&s->notes, number, c)) {
             f->restored = number;
             f->restored_label = c->label == NB_NO_LABEL ? NB_EVALUATION_LEFT_OUT : c->label;
             return 0;

@@ -8,7 +8,7 @@
 
 #include "core/live/live.h"
 #include "core/store/ledger.h"
-#include "core/undo/wish.h"
+#include "core/undo/notes.h"
 
 struct nb_engine;
 
@@ -37,9 +37,7 @@ struct nb_undo_search {
     uint32_t model;
     size_t most, seen;
     struct nb_entry entry, earlier, twin;
-    /* Numbers of the model's notes of undoing, ascending; read when they are first asked for. */
-    uint64_t *notes; /* owned */
-    size_t note_count, note_room;
+    struct nb_undo_notes notes; /* read when they are first asked for */
     bool has_notes;
 };
 

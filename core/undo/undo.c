@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/base/pack.h"
 #include "core/live/relay.h"
 #include "core/registry/registry.h"
 #include "core/undo/find.h"
@@ -31,41 +30,7 @@ void nb_undo_report_deinit(struct nb_undo_report *report)
     *report = (struct nb_undo_report){0};
 }
 
-/* ---- notes -----------------------------------------------------------------------------------
- *
- * Stored form of what was asked for: a byte, 1 if a source was named, 2 more if a label was; a
- * string, the source; three varints, from, to, and how many ids were given; a string, the label, if
- * one was named.
- */
-
-enum { WITH_SOURCE = 1, WITH_LABEL = 2 };
-
-static int write_wish(const struct nb_undo_wish *wish, struct nb_buffer *out)
-{
-    struct nb_packer p = {.out = out};
-    nb_pack_u8(&p, (uint8_t)(wish->has_source + (wish->label.length > 0 ? WITH_LABEL : 0)));
-    nb_pack_string(&p, wish->source);
-    nb_pack_varint(&p, (uint64_t)(wish->from < 0 ? 0 : wish->from));
-    nb_pack_varint(&p, (uint64_t)(wish->to < 0 ? 0 : wish->to));
-    nb_pack_varint(&p, wish->id_count);
-    if (wish->label.length > 0)
-        nb_pack_string(&p, wish->label);
-    return p.code;
-}
-
-static bool read_wish(struct nb_string stored, struct nb_undo_note *note)
-{
-    struct nb_unpacker u = nb_unpacker_of(stored.bytes, stored.length);
-    uint8_t given = nb_unpack_u8(&u);
-    note->wish.has_source = (given & WITH_SOURCE) != 0;
-    note->wish.source = nb_unpack_string(&u);
-    note->wish.from = (int64_t)nb_unpack_bounded(&u, INT64_MAX);
-    note->wish.to = (int64_t)nb_unpack_bounded(&u, INT64_MAX);
-    note->ids = nb_unpack_varint(&u);
-    if ((given & WITH_LABEL) != 0)
-        note->wish.label = nb_unpack_string(&u);
-    return nb_unpacker_done(&u);
-}
+/* ---- notes ----------------------------------------------------------------------------------- */
 
 struct listing {
     int (*visit)(void *user, const struct nb_undo_note *note);
@@ -75,13 +40,9 @@ struct listing {
 static int list_note(void *user, struct nb_entry *entry, struct nb_error *error)
 {
     const struct listing *l = user;
-    const struct nb_change *c = &entry->change;
-    struct nb_undo_note note = {
-        .entry = entry->number, .time = c->time, .by = c->source, .documents = c->other};
-    if (c->kind != NB_CHANGE_UNDO || !read_wish(c->settings, &note))
-        return nb_error_set(error, NB_CORRUPT,
-                            "the store is damaged: a note of an undo does not read back");
-    return l->visit(l->user, &note);
+    struct nb_undo_note note;
+    int rc = nb_undo_note_read(entry, &note, error);
+    return rc != 0 ? rc : l->visit(l->user, &note);
 }
 
 int nb_engine_undone(struct nb_engine *engine, struct nb_string model, uint64_t from,
@@ -153,7 +114,7 @@ static int count_found(struct undoing *u, const struct nb_undo_found *f, bool re
 static int fill_batch(struct undoing *u, struct nb_batch *batch, struct nb_error *error)
 {
     struct nb_buffer asked = {0};
-    int rc = write_wish(u->wish, &asked) != 0 ? nb_error_no_memory(error) : 0;
+    int rc = nb_undo_wish_write(u->wish, &asked) != 0 ? nb_error_no_memory(error) : 0;
     if (rc == 0)
         rc = nb_batch_note(batch, (struct nb_string){asked.bytes, asked.length},
                            (uint32_t)u->search.count, u->source, error);

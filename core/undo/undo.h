@@ -5,11 +5,13 @@
  *
  * A document is concerned when its living entry matches. It is taken back to what it was before the
  * first of its matching changes: to the newest earlier entry that does not match, or, if it was
- * learned by a matching one, to never having been learned. An earlier entry that the ledger does
- * not hold any more cannot be restored: superseded entries are dropped when no start needs them.
- * Then the document is forgotten, and counted as `unknown_before`. What was forgotten by a matching
- * change stays forgotten. A document that a later change, which does not match, has relabelled or
- * replaced stays as that change left it.
+ * learned by a matching one, to never having been learned. What an earlier undo asked for is not
+ * restored, also if another change was in force then: its note tells, unless it was of ids, or
+ * found nothing and left none. An earlier entry that the ledger does not hold any more cannot be
+ * restored: superseded entries are dropped when no start needs them. Then the document is
+ * forgotten, and counted as `unknown_before`. What was forgotten by a matching change stays
+ * forgotten. A document that a later change, which does not match, has relabelled or replaced stays
+ * as that change left it.
  *
  * With a label in the wish it is the deletion of that label: its documents are forgotten, whatever
  * they were before. The label itself stays, without documents, and its name can be used again.
@@ -22,7 +24,7 @@
 #define NB_CORE_UNDO_UNDO_H
 
 #include "core/engine/engine.h"
-#include "core/undo/wish.h"
+#include "core/undo/notes.h"
 
 struct nb_undo_label {
     char *label; /* owned */
@@ -60,15 +62,6 @@ int nb_engine_undo_try(struct nb_engine *engine, struct nb_string model,
                        struct nb_evaluation_report *now, struct nb_evaluation_report *without,
                        struct nb_error *error);
 
-/* A note of a step of an undo; everything is borrowed for the call. */
-struct nb_undo_note {
-    uint64_t entry;
-    int64_t time;
-    struct nb_string by;      /* the source of the undo itself */
-    struct nb_undo_wish wish; /* without the ids: */
-    uint64_t ids;             /* how many were given */
-    uint64_t documents;       /* that the step took back */
-};
 /* Calls `visit` for the notes of a model from the entry `from` on, oldest first, until it returns
  * non-zero, and returns that; else 0, NB_NOT_FOUND (model), NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
 int nb_engine_undone(struct nb_engine *engine, struct nb_string model, uint64_t from,

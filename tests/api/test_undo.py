@@ -439,3 +439,37 @@ def test_an_id_that_is_given_twice(api):
     equal(undo(api, path, **wish, dry_run=True)["documents"], 2)
     done = undo(api, path, **wish)
     equal((done["documents"], done["changed_since"]), (2, 0))
+
+
+def test_what_was_undone_stays_so(api):
+    """A later undo of another source does not bring back what an earlier one has taken back."""
+    path = "/v1/models/" + api.name()
+
+    def teach(source, label, id="d"):
+        api.post(f"{path}/train?id={id}&label={label}&source={source}", "some words", "text/plain").ok()
+
+    def has():
+        reply = api.get(path + "/documents/d")
+        return reply.json["label"] if reply.status == 200 else None
+
+    teach("a", "spam")
+    teach("b", "ham")
+    teach("a", "spam")
+    undo(api, path, source="a")
+    equal(has(), "ham")
+    undo(api, path, source="b")
+    equal(has(), None)
+    for source, label in (("a", "spam"), ("b", "ham")):  # also if another change was in force then
+        teach(source, label)
+    teach("a", "spam", "other")
+    undo(api, path, source="a")
+    equal(has(), "ham")
+    teach("c", "spam")
+    undo(api, path, source="c")
+    equal(has(), "ham")
+    undo(api, path, source="b")
+    equal(has(), None)
+    teach("a", "spam")  # what is taught after that counts
+    teach("b", "ham")
+    undo(api, path, source="b")
+    equal(has(), "spam")
