@@ -20,7 +20,7 @@
 enum {
     GARBAGE_BATCH = 10000,
     STATES_MOST = 8,   /* of one document that are kept: the oldest goes */
-    DAMAGED_MOST = 64, /* entries of a model that is gone, behind a damaged row */
+    DAMAGED_MOST = 64, /* entries that are deleted at once where damage was met */
 };
 
 struct dropping {
@@ -304,6 +304,7 @@ int nb_ledger_clear(const struct nb_view *view, uint32_t model, size_t most, siz
     assert(model != 0);
     int rc = list(view, NB_TABLE_ENTRIES, model, &n, error);
     bool is_damaged = rc == NB_CORRUPT;
+    /* What was listed before the damaged row goes first; a full slice says that there is more. */
     if (is_damaged)
         rc = n.count > 0 ? 0 : clear_damaged(view, model, error);
     bool ends = !is_damaged || rc == NB_NOT_FOUND;

@@ -44,7 +44,7 @@ struct nb_html_open {
 /* How far a tag reaches: beyond the innermost table it ends nothing. */
 enum nb_html_scope {
     NB_HTML_ANY,
-    NB_HTML_ITEM, /* of a list: neither beyond the innermost list */
+    NB_HTML_ITEM, /* of a list: it ends nothing beyond the innermost list either */
     NB_HTML_LIST, /* of any kind: all have one name here */
     NB_HTML_TABLE,
 };

@@ -187,9 +187,10 @@ static int end_tag(struct walk *walk, const struct nb_html_token *tag)
     lower_name(tag->name, name);
     bool separates = IS_IN(name, separating);
     int rc = separates ? separate(current(walk)) : 0;
-    struct nb_html_name closed = name_of(name, tag->name);
-    if (rc == 0)
+    if (rc == 0 && walk->open.depth > 0) {
+        struct nb_html_name closed = name_of(name, tag->name);
         rc = close_element(walk, &closed);
+    }
     if (rc == 0 && separates)
         rc = separate(current(walk));
     return rc;
