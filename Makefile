@@ -244,10 +244,10 @@ check-unit: $(WANTED_TESTS)
 check-api: $(PROGRAMS:%=$(BUILD)/%)
 	$(Q)FLAVOUR=$(FLAVOUR) scripts/check $(BUILD) api
 
-# Kills in the middle of everything, by the hundred: make check-crash ROUNDS=500.
+# Kills and cuts of the power in the middle of everything, by the hundred: make check-crash ROUNDS=500.
 check-crash: $(BUILD)/bayesd
-	$(Q)CRASH_ROUNDS=$(or $(ROUNDS),300) REFIT_ROUNDS=$(or $(ROUNDS),300) tests/api/run $(BUILD)/bayesd \
-	    --only test_crash --only test_kill --only test_refit_faults
+	$(Q)CRASH_ROUNDS=$(or $(ROUNDS),300) REFIT_ROUNDS=$(or $(ROUNDS),300) POWER_ROUNDS=$(or $(ROUNDS),300) tests/api/run $(BUILD)/bayesd \
+	    --only test_crash --only test_kill --only test_power --only test_refit_faults
 
 fuzz-regress: $(FUZZERS)
 	$(Q)FLAVOUR=$(FLAVOUR) scripts/check $(BUILD) fuzz
