@@ -16,7 +16,9 @@
 
 #include "core/base/clock.h"
 #include "server/access/address.h"
+#include "server/tls/tls.h"
 
+struct MHD_Connection;
 struct nb_http;
 struct nb_configuration;
 struct nb_http_call;
@@ -39,6 +41,15 @@ union nb_connection_address {
     struct sockaddr_in6 v6;
 };
 
+/* The TLS handshake of a connection (handshakes.h): for the server's thread alone while it works on
+ * it. */
+struct nb_shaking {
+    struct nb_tls_socket socket;          /* what the session reads and writes */
+    struct MHD_Connection *connection;    /* whose it is */
+    bool is_watched;                      /* the socket, once it had to wait */
+    struct nb_connection *before, *after; /* while it waits */
+};
+
 struct nb_connection {
     int file; /* the server's from nb_http_take until the owner hears that it is closed */
     union nb_connection_address address;
@@ -52,7 +63,8 @@ struct nb_connection {
     atomic_bool is_started;    /* one of the server's threads has it */
     /* With TLS, for the server's thread alone: */
     const struct nb_configuration *configuration; /* whose certificate it uses; held */
-    bool is_known;                                /* the client's certificate was looked at */
+    struct nb_shaking shaking;
+    bool is_known;     /* the client's certificate was looked at */
     char *certificate; /* the name in it, owned; NULL: none was shown, or not verified */
     bool is_kept; /* for the server's thread alone: after its last reply it certainly goes on */
     struct nb_http *http;      /* who holds it */

@@ -113,6 +113,8 @@ int nb_http_start(struct nb_server *server, unsigned threads, const struct nb_ht
     if (rc == 0 && (made->daemon = start_daemon(made, threads, false)) == NULL)
         rc = nb_error_set(error, NB_IO, "the HTTP server does not start");
     bool has_tls = server->startup->tls_listen[0] != '\0' || server->startup->tls_only;
+    if (rc == 0 && has_tls)
+        rc = nb_handshakes_start(&made->handshakes, error);
     if (rc == 0 && has_tls && (made->tls = start_daemon(made, threads, true)) == NULL)
         rc = nb_error_set(error, NB_IO, "the HTTP server does not start with TLS");
     if (rc != 0)
@@ -135,10 +137,12 @@ void nb_http_stop(struct nb_http **http)
 {
     if (*http == NULL)
         return;
+    nb_handshakes_end((*http)->handshakes); /* the library stops with nothing suspended */
     if ((*http)->tls != NULL)
         MHD_stop_daemon((*http)->tls);
     if ((*http)->daemon != NULL)
         MHD_stop_daemon((*http)->daemon);
+    nb_handshakes_free(&(*http)->handshakes);
     free(*http);
     *http = NULL;
 }

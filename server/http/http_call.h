@@ -10,6 +10,7 @@
 #include <microhttpd.h>
 
 #include "server/http/connection.h"
+#include "server/http/handshakes.h"
 #include "server/request/request.h"
 
 /* A body that is not needed is read to its end if it is not longer than this. */
@@ -18,7 +19,8 @@ enum { NB_HTTP_DROP_BYTES = 1024 * 1024 };
 struct nb_http {
     struct nb_server *server;
     struct MHD_Daemon *daemon;
-    struct MHD_Daemon *tls; /* the one that speaks TLS, or NULL */
+    struct MHD_Daemon *tls;           /* the one that speaks TLS, or NULL */
+    struct nb_handshakes *handshakes; /* of that one */
     struct nb_http_owner owner;
 };
 

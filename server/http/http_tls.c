@@ -3,6 +3,7 @@
  * TLS of a connection. The library makes the session; before its handshake it is given the
  * certificate, the authorities and the priorities of the configuration in force, which the
  * connection holds as long as it lives. So a reload concerns the connections that come after it.
+ * The handshake is made by the library, too; where it has to wait, handshakes.h does.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,11 +35,20 @@ void *nb_http_session(struct MHD_Connection *connection)
     return info != NULL ? info->tls_session : NULL;
 }
 
+static void wait_for_client(void *user, bool writes)
+{
+    struct nb_connection *held = user;
+    nb_handshakes_wait(held->http->handshakes, held, writes);
+}
+
 void nb_http_tls_begin(struct nb_connection *held, struct MHD_Connection *connection)
 {
     held->configuration = nb_configurations_take(held->http->server->configurations);
     const struct nb_tls *tls = held->configuration->tls;
-    if (tls != NULL && nb_tls_begin(tls, nb_http_session(connection)))
+    held->shaking.connection = connection;
+    held->shaking.socket =
+        (struct nb_tls_socket){.file = held->file, .wait = wait_for_client, .user = held};
+    if (tls != NULL && nb_tls_begin(tls, nb_http_session(connection), &held->shaking.socket))
         return;
     (void)nb_connection_enter(held, NB_PHASE_OVER);
     (void)shutdown(held->file, SHUT_RDWR); /* the library notices that */
@@ -46,6 +56,8 @@ void nb_http_tls_begin(struct nb_connection *held, struct MHD_Connection *connec
 
 void nb_http_tls_end(struct nb_connection *held)
 {
+    if (held->is_tls)
+        nb_handshakes_forget(held->http->handshakes, held);
     free(held->certificate);
     held->certificate = NULL;
     nb_configuration_release(&held->configuration);

@@ -4,9 +4,13 @@
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "config/config.h"
 
@@ -157,11 +161,71 @@ void nb_tls_free(struct nb_tls **tls)
     *tls = NULL;
 }
 
+/* ---- the socket of a session -------------------------------------------------------------------
+ */
+
+/* What a call of the socket has returned, for GnuTLS, which reads errno. */
+static ssize_t tell(struct nb_tls_socket *socket, ssize_t result, bool writes)
+{
+    int code = errno;
+    if (result < 0 && code == EAGAIN && !socket->is_shaken)
+        socket->wait(socket->user, writes);
+    errno = code;
+    return result;
+}
+
+static ssize_t pull(gnutls_transport_ptr_t user, void *bytes, size_t room)
+{
+    struct nb_tls_socket *socket = user;
+    return tell(socket, recv(socket->file, bytes, room, MSG_DONTWAIT), false);
+}
+
+static ssize_t push(gnutls_transport_ptr_t user, const giovec_t *parts, int count)
+{
+    struct nb_tls_socket *socket = user;
+    /* sendmsg does not change the parts, but its type does not say so. */
+    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)parts,
+                             .msg_iovlen = (size_t)count};
+    return tell(socket, sendmsg(socket->file, &message, MSG_DONTWAIT | MSG_NOSIGNAL), true);
+}
+
+/* Whether there is something to read within so many milliseconds. GnuTLS wants such a function
+ * where it is given one that reads. */
+static int pull_timeout(gnutls_transport_ptr_t user, unsigned milliseconds)
+{
+    const struct nb_tls_socket *socket = user;
+    struct pollfd polled = {.fd = socket->file, .events = POLLIN};
+    return poll(&polled, 1, milliseconds < INT_MAX ? (int)milliseconds : -1);
+}
+
+/* The client's Finished is the last message of a handshake that the server waits for, whatever the
+ * version, also when a session is resumed (RFC 8446, 2; RFC 5246, 7.3). */
+static int on_finished(gnutls_session_t session, unsigned type, unsigned when, unsigned is_incoming,
+                       const gnutls_datum_t *message)
+{
+    (void)type, (void)when, (void)message;
+    struct nb_tls_socket *socket = gnutls_transport_get_ptr(session);
+    if (is_incoming)
+        socket->is_shaken = true;
+    return 0;
+}
+
+static void set_socket(gnutls_session_t session, struct nb_tls_socket *socket)
+{
+    gnutls_transport_set_ptr(session, socket);
+    gnutls_transport_set_pull_function(session, pull);
+    gnutls_transport_set_pull_timeout_function(session, pull_timeout);
+    gnutls_transport_set_vec_push_function(session, push);
+    gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST,
+                                       on_finished);
+}
+
 /* ---- sessions ----------------------------------------------------------------------------------
  */
 
-bool nb_tls_begin(const struct nb_tls *tls, void *session)
+bool nb_tls_begin(const struct nb_tls *tls, void *session, struct nb_tls_socket *socket)
 {
+    set_socket(session, socket);
     if (gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, tls->credentials) != 0 ||
         gnutls_priority_set(session, tls->priorities) != 0)
         return false;

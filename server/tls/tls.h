@@ -27,9 +27,19 @@ int nb_tls_new(const struct nb_config *config, struct nb_tls **tls, struct nb_er
 /* After the last session that used it; NULL is allowed inside. */
 void nb_tls_free(struct nb_tls **tls);
 
-/* Gives a session its certificate before the handshake. `tls` is borrowed until the session ends.
- * False: no memory. */
-bool nb_tls_begin(const struct nb_tls *tls, void *session);
+/* The socket below a session. What is not ready fails as it does at a socket that is not blocking;
+ * but during the handshake `wait` is called before, so that who drives the handshake may come back
+ * when the socket is ready. */
+struct nb_tls_socket {
+    int file;
+    bool is_shaken;                        /* all of the client's part of the handshake was read */
+    void (*wait)(void *user, bool writes); /* to write; else to read */
+    void *user;
+};
+
+/* Gives a session its certificate and its socket before the handshake. `tls` and `socket` are
+ * borrowed until the session ends. False: no memory. */
+bool nb_tls_begin(const struct nb_tls *tls, void *session, struct nb_tls_socket *socket);
 
 /* Whether the client has shown a certificate that client_ca vouches for; its common name, or the
  * whole name when it has none. After the handshake. */

@@ -63,12 +63,12 @@ def refuses(daemon, how):
         return True
 
 
-def begin(api, folder=None, authority=None, options=None, **more):
-    """A daemon with TLS and its authority."""
+def begin(api, folder=None, authority=None, options=None, environment=None, **more):
+    """A daemon with TLS and its authority; `more`: groups of its configuration."""
     folder = folder or api.new_folder()
     authority = authority or Authority(folder)
     certificate, key = authority.sign("first")
     tls = {"listen": "127.0.0.1:0", "certificate": certificate, "key": key, **(options or {})}
-    daemon = api.another(config={"tls": tls, **more}).start()
+    daemon = api.another(config={"tls": tls, **more}, environment=environment).start()
     holds(daemon.running(), daemon.output())
     return daemon, authority
