@@ -20,6 +20,8 @@ static int compare(struct nb_config *next, const struct nb_config *running,
         rc = nb_value_print(running, option, &then);
     if (rc == 0)
         rc = nb_buffer_append(&then, "", 1);
+    struct nb_string unset = nb_string_of(option->default_text);
+    bool is_unset = rc == 0 && nb_string_same((struct nb_string){now.bytes, now.length}, unset);
     bool is_same = rc == 0 && nb_string_same((struct nb_string){now.bytes, now.length},
                                              (struct nb_string){then.bytes, then.length - 1});
     if (rc != 0)
@@ -27,7 +29,7 @@ static int compare(struct nb_config *next, const struct nb_config *running,
     else if (!is_same)
         rc = keep(next, option, then.bytes, error);
     if (rc == 0 && !is_same)
-        changed(user, option);
+        changed(user, option, is_unset);
     nb_buffer_deinit(&now);
     nb_buffer_deinit(&then);
     return rc;

@@ -9,8 +9,9 @@
 #include "config/option_table.h"
 #include "core/base/error.h"
 
-/* Told of one option whose value differs. */
-typedef void nb_config_changed(void *user, const struct nb_option *option);
+/* Told of one option whose value differs. `is_unset`: it is the default, which the running one was
+ * not. So a file that was emptied or half written is seen, though it has no mistake in it. */
+typedef void nb_config_changed(void *user, const struct nb_option *option, bool is_unset);
 
 /* Makes `next` a configuration that the daemon which runs with `running` can go over to: options
  * that need a restart keep the running value. Calls `changed` for every option whose value in

@@ -114,21 +114,28 @@ void nb_configure_apply(struct nb_server *server, const struct nb_config *config
  */
 
 struct changes {
-    struct nb_buffer live, restart; /* "[group] key, [group] key" */
+    struct nb_buffer live, restart, unset; /* "[group] key, [group] key" */
 };
 
-static void note(void *user, const struct nb_option *option)
+/* Without memory the log names fewer of them. */
+static void add_name(struct nb_buffer *list, const struct nb_option *option)
 {
-    struct changes *changes = user;
-    struct nb_buffer *list = option->change == NB_LIVE ? &changes->live : &changes->restart;
-    /* Without memory the log names fewer of them. */
     (void)nb_buffer_printf(list, "%s[%s] %s", list->length > 0 ? ", " : "", option->group,
                            option->key);
+}
+
+static void note(void *user, const struct nb_option *option, bool is_unset)
+{
+    struct changes *changes = user;
+    add_name(option->change == NB_LIVE ? &changes->live : &changes->restart, option);
+    if (is_unset)
+        add_name(&changes->unset, option);
 }
 
 static void report(const struct changes *changes)
 {
     const struct nb_buffer *live = &changes->live, *restart = &changes->restart;
+    const struct nb_buffer *unset = &changes->unset;
     if (live->length > 0)
         nb_log(NB_LOG_INFO, "configuration read again changed=\"%.*s\"", (int)live->length,
                live->bytes);
@@ -137,6 +144,27 @@ static void report(const struct changes *changes)
     if (restart->length > 0)
         nb_log(NB_LOG_WARNING, "restart needed for a change of options=\"%.*s\"",
                (int)restart->length, restart->bytes);
+    if (unset->length > 0)
+        nb_log(NB_LOG_WARNING, "options are set no more, their defaults hold options=\"%.*s\"",
+               (int)unset->length, unset->bytes);
+}
+
+/* A reload never opens what asked for tokens: a file that was emptied, or is half written when it
+ * is read, looks like one without tokens. */
+static int check_still_asks(const struct nb_access *running, const struct nb_access *next,
+                            struct nb_error *error)
+{
+    if (running->has_file && !next->has_file)
+        return nb_error_set(
+            error, NB_INVALID,
+            "the file of tokens is gone: without it nobody might be asked for a token "
+            "any more; a restart takes that for what is wanted");
+    if (nb_access_asks(running) && !nb_access_asks(next))
+        return nb_error_set(
+            error, NB_INVALID,
+            "there are no [tokens] any more, no file of tokens and no [tls] client_ca: "
+            "nobody would be asked for a token; a restart takes that for what is wanted");
+    return 0;
 }
 
 /* `next` is what the sources say now, and is taken over. */
@@ -145,16 +173,12 @@ static int go_over(struct nb_server *server, struct nb_config *next, struct chan
 {
     const struct nb_configuration *running = nb_configurations_take(server->configurations);
     const struct nb_configuration *made = NULL;
-    bool had_file = running->access->has_file;
     int rc = nb_config_carry_over(next, &running->config, note, changes, error);
-    nb_configuration_release(&running);
     if (rc == 0)
         rc = nb_configure_make(next, &made, error);
-    if (rc == 0 && had_file && !made->access->has_file)
-        rc =
-            nb_error_set(error, NB_INVALID,
-                         "the file of tokens is gone: without it nobody might be asked for a token "
-                         "any more; a restart takes that for what is wanted");
+    if (rc == 0)
+        rc = check_still_asks(running->access, made->access, error);
+    nb_configuration_release(&running);
     if (rc != 0) {
         nb_configuration_release(&made);
         return rc;
@@ -181,4 +205,5 @@ void nb_configure_again(const struct nb_options *options, struct nb_server *serv
     nb_config_deinit(&next);
     nb_buffer_deinit(&changes.live);
     nb_buffer_deinit(&changes.restart);
+    nb_buffer_deinit(&changes.unset);
 }

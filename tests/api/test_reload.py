@@ -612,8 +612,40 @@ def test_the_last_token_cannot_go_where_strangers_reach(api):
     lines = reload(daemon, {"server": {"listen": "0.0.0.0:0"}})
     holds(any(REFUSED in line and "[tokens]" in line for line in lines), lines)
     equal(daemon.client.get("/v1/models").status, 401)
-    reload(daemon, {"server": {"listen": "0.0.0.0:0", "insecure": "yes"}})
-    daemon.client.get("/v1/models").ok()
+    lines = reload(daemon, {"server": {"listen": "0.0.0.0:0", "insecure": "yes"}})  # a restart is asked for that, too
+    holds(any(REFUSED in line and "restart" in line for line in lines), lines)
+    equal(daemon.client.get("/v1/models").status, 401)
+
+
+def test_a_file_without_tokens_opens_nothing(api):
+    """Emptied, cut before or in the middle of its tokens, or without them on purpose: who asked for tokens goes on."""
+    settings = {"log": {"level": "info"}, "server": {"body_bytes": "2K"}, "tokens": {"admin": T, "trusted": "127.0.0.1"}}
+    daemon = started(api, **settings)
+    whole = config_text(settings)
+    daemon.client.post(M + "/train?label=a", "x", "text/plain", **bearer(T)).ok()
+    for text in ("", "\n", "# tokens follow\n", "[tokens]\n", "[tokens]\nadmin =\n", whole[:whole.index("admin")],
+                 whole[:whole.index("[tokens]")], "[server]\ninsecure = yes\n", "[tokens]\ntrusted = 127.0.0.1\n"):
+        lines = reload(daemon, text)
+        holds(any(REFUSED in line and "token" in line for line in lines), lines)
+        equal(daemon.client.delete(M).status, 401)
+        equal(train_bytes(3000)(daemon), 401)
+        daemon.client.get(M, **bearer(T)).ok()
+    reload(daemon, {**settings, "tokens": {"classify": U}})  # fewer rights are no danger
+    equal(daemon.client.delete(M, **bearer(T)).status, 401)
+
+
+def test_options_that_are_set_no_more(api):
+    """A warning names them: the file may be half written."""
+    daemon = started(api, server={"body_bytes": "2K", "hosts": "a.example", "threads": 2}, filter={"model": "other"})
+    lines = reload(daemon, {"log": {"level": "info"}, "server": {"body_bytes": "3K"}})
+    warned = [line for line in lines if "set no more" in line]
+    equal(len(warned), 1, lines)
+    holds("warning" in warned[0], warned)
+    for name, is_named in (("[server] hosts", True), ("[server] threads", True), ("[filter] model", True), ("body_bytes", False),
+                           ("level", False)):
+        equal(name in warned[0], is_named, warned)
+    lines = reload(daemon, {"log": {"level": "info"}, "server": {"body_bytes": "3K", "hosts": "a.example"}})
+    holds(not any("set no more" in line and "hosts" in line for line in lines), lines)
 
 
 # ---- requests in flight -------------------------------------------------------------------------

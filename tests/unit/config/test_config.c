@@ -563,9 +563,11 @@ END_TEST
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-static void count_changed(void *user, const struct nb_option *option)
+enum { UNSET = 100 }; /* is counted so, beside 1 for each call */
+
+static void count_changed(void *user, const struct nb_option *option, bool is_unset)
 {
-    ((unsigned *)user)[option - nb_option_table(&(size_t){0})]++;
+    ((unsigned *)user)[option - nb_option_table(&(size_t){0})] += is_unset ? 1 + UNSET : 1;
 }
 
 static bool has_value_of(const struct nb_config *a, const struct nb_config *b,
@@ -601,7 +603,8 @@ START_TEST(what_needs_a_restart_is_carried_over)
         ck_assert_int_eq(nb_config_carry_over(&next, &running, count_changed, told, &error), 0);
         for (size_t i = 0; i < count; i++) {
             bool differs = !has_value_of(&wanted, &running, &options[i]);
-            ck_assert_msg(told[i] == differs, "%s is told %u times", options[i].key, told[i]);
+            ck_assert_msg(told[i] % UNSET == differs, "%s is told %u times", options[i].key,
+                          told[i]);
             ck_assert_msg(
                 has_value_of(&next, options[i].change == NB_LIVE ? &wanted : &running, &options[i]),
                 "%s", options[i].key);
@@ -611,6 +614,32 @@ START_TEST(what_needs_a_restart_is_carried_over)
         nb_config_deinit(&next);
         nb_config_deinit(&wanted);
     }
+}
+END_TEST
+
+START_TEST(what_is_set_no_more_is_told)
+{
+    size_t count;
+    (void)nb_option_table(&count);
+    struct nb_config running = defaults(), next = defaults();
+    struct nb_error error = {0};
+    unsigned *told = calloc(count, sizeof *told);
+    ck_assert_int_eq(nb_config_set(&running, "server", "timeout", "31", "w", &error), 0);
+    ck_assert_int_eq(nb_config_set(&running, "server", "hosts", "a.example", "w", &error), 0);
+    ck_assert_int_eq(nb_config_set(&running, "server", "body_bytes", "2K", "w", &error), 0);
+    ck_assert_int_eq(nb_config_set(&next, "server", "body_bytes", "3K", "w", &error), 0);
+    ck_assert_int_eq(nb_config_set(&next, "filter", "model", "other", "w", &error), 0);
+    ck_assert_int_eq(nb_config_carry_over(&next, &running, count_changed, told, &error), 0);
+    unsigned unset = 0, changed = 0;
+    for (size_t i = 0; i < count; i++) {
+        unset += told[i] / UNSET;
+        changed += told[i] % UNSET;
+    }
+    ck_assert_uint_eq(unset, 2); /* the time-out, which needs a restart, too */
+    ck_assert_uint_eq(changed, 4);
+    free(told);
+    nb_config_deinit(&running);
+    nb_config_deinit(&next);
 }
 END_TEST
 
@@ -844,6 +873,7 @@ static Suite *config_suite(void)
     TCase *listing = tcase_create("listing");
     tcase_add_test(listing, what_is_listed_reads_back);
     tcase_add_test(listing, what_needs_a_restart_is_carried_over);
+    tcase_add_test(listing, what_is_set_no_more_is_told);
     tcase_add_test(listing, defaults_are_commented_out_and_changes_are_not);
     tcase_add_test(listing, a_listing_that_cannot_be_written_is_an_error);
     suite_add_tcase(suite, listing);
