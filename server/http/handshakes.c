@@ -54,7 +54,7 @@ static void resume(struct nb_handshakes *h, struct nb_connection *held)
 
 static bool watch(const struct nb_handshakes *h, struct nb_connection *held, bool writes)
 {
-    struct epoll_event event = {.events = (writes ? EPOLLOUT : EPOLLIN) | EPOLLRDHUP | EPOLLONESHOT,
+    struct epoll_event event = {.events = (writes ? EPOLLOUT : EPOLLIN) | EPOLLONESHOT,
                                 .data.ptr = held};
     int action = held->shaking.is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
     held->shaking.is_watched = epoll_ctl(h->epoll, action, held->file, &event) == 0;
