@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/base/aligned.h"
 #include "core/base/error.h"
 #include "core/base/key.h"
 #include "core/model/huge_page.h"
@@ -16,12 +17,13 @@ enum { LOAD_PERCENT = 93, BUCKET_ROWS = NB_BUCKET_PLACES - 1, LEAST_BUCKETS = 4 
 
 /* A look-up touches the index anywhere, and with pages of 4 KB it misses the table of addresses
  * nearly always: that was two fifths of a start with 10^7 rows. An index of a huge page or more
- * begins with one. What is behind the last whole one stays small pages, so no memory is wasted; a
- * kernel that has no huge pages refuses, which is no harm. */
+ * begins with one. What is behind the last whole one stays small pages, of which those behind
+ * `size` are never touched, so no memory is wasted; a kernel that has no huge pages refuses, which
+ * is no harm. */
 static struct nb_bucket *make_buckets(size_t size)
 {
     bool is_large = size >= NB_HUGE_PAGE;
-    struct nb_bucket *buckets = aligned_alloc(is_large ? NB_HUGE_PAGE : sizeof *buckets, size);
+    struct nb_bucket *buckets = nb_aligned_alloc(is_large ? NB_HUGE_PAGE : sizeof *buckets, size);
     if (buckets != NULL && is_large)
         (void)madvise(buckets, size, MADV_HUGEPAGE);
     return buckets;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/base/aligned.h"
 #include "core/base/error.h"
 #include "core/base/lock.h"
 #include "core/model/huge_page.h"
@@ -106,7 +107,7 @@ static size_t first_bytes(const struct nb_segments *s, uint32_t room)
 static int grow_first(struct nb_segments *s, uint64_t records, pthread_rwlock_t *lock)
 {
     uint32_t room = larger_room(s, records);
-    unsigned char *segment = aligned_alloc(CACHE_LINE, first_bytes(s, room));
+    unsigned char *segment = nb_aligned_alloc(CACHE_LINE, first_bytes(s, room));
     if (segment == NULL)
         return NB_NO_MEMORY;
     unsigned char *old = s->segment_count == 0 ? NULL : s->table[0];
@@ -145,7 +146,7 @@ static int map_segments(struct nb_segments *s)
     size_t each = segment_bytes(s);
     uint32_t count = segments_at_once(s);
     unsigned char *block =
-        is_mapped(s, s->mapped) ? map_pages(count * each) : aligned_alloc(CACHE_LINE, each);
+        is_mapped(s, s->mapped) ? map_pages(count * each) : nb_aligned_alloc(CACHE_LINE, each);
     if (block == NULL)
         return NB_NO_MEMORY;
     for (uint32_t i = 0; i < count; i++)

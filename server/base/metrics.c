@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/aligned.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/engine/engine.h"
@@ -53,7 +54,7 @@ struct nb_metrics *nb_metrics_new(const char *const *methods, const char *const 
     if (metrics == NULL)
         return NULL;
     size_t bytes = (count + 1) * sizeof metrics->routes[0];
-    metrics->routes = aligned_alloc(_Alignof(struct route_counters), bytes);
+    metrics->routes = nb_aligned_alloc(_Alignof(struct route_counters), bytes);
     if (metrics->routes == NULL) {
         free(metrics);
         return NULL;

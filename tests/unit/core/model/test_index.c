@@ -3,6 +3,7 @@
  * The index of rows by id, when ids are chosen by somebody who wants them to meet.
  */
 #include <check.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "core/model/index.h"
@@ -47,9 +48,26 @@ START_TEST(ids_chosen_for_one_index_do_not_meet_in_another)
 }
 END_TEST
 
+/* From below a huge page to above two of them, in steps that are none of a huge page. A sanitizer
+ * ends the program when memory is asked for in a size that is no multiple of its alignment. */
+START_TEST(an_index_of_any_size)
+{
+    for (uint64_t rows = 350000; rows < 1000000; rows += 50021) {
+        struct nb_index index;
+        ck_assert_int_eq(nb_index_init(&index, rows), 0);
+        size_t alignment = nb_index_bytes(rows) >= 2u << 20 ? 2u << 20 : 64;
+        ck_assert_uint_eq((uintptr_t)index.buckets % alignment, 0);
+        for (uint32_t row = 0; row < 1000; row++)
+            nb_index_insert(&index, row * UINT64_C(0x9e3779b97f4a7c15), row);
+        nb_index_deinit(&index);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("index");
+    tcase_add_test(t, an_index_of_any_size);
     tcase_add_test(t, ids_chosen_for_one_index_do_not_meet_in_another);
     Suite *suite = suite_create("index");
     suite_add_tcase(suite, t);

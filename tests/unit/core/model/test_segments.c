@@ -85,10 +85,28 @@ START_TEST(bytes_are_those_of_the_room)
 }
 END_TEST
 
+/* Segments that are smaller than a cache line, or fill no whole number of them. */
+START_TEST(segments_of_any_size)
+{
+    for (uint32_t record = 4; record <= 44; record += 4) {
+        struct nb_segments s;
+        nb_segments_init(&s, record, 3);
+        for (uint32_t i = 0; i < 100; i++) {
+            ck_assert_int_eq(nb_segments_reserve(&s, (uint64_t)i + 1, NULL), 0);
+            *(uint32_t *)nb_segments_at(&s, i) = i;
+        }
+        for (uint32_t i = 0; i < 100; i++)
+            ck_assert_uint_eq(*(uint32_t *)nb_segments_at(&s, i), i);
+        nb_segments_deinit(&s);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("segments");
     tcase_add_test(t, records_stay_as_their_number_grows);
+    tcase_add_test(t, segments_of_any_size);
     tcase_add_test(t, segments_fill_huge_pages);
     tcase_add_test(t, many_are_reserved_at_once);
     tcase_add_test(t, bytes_are_those_of_the_room);
