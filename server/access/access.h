@@ -73,6 +73,9 @@ struct nb_sender {
     struct nb_forwarding forwarding;
     struct nb_string authorization; /* the header field; bytes == NULL: there is none */
     const char *origin, *host;      /* header fields of a browser's requests; NULL: none */
+    const char *fetch_site;         /* the same: Sec-Fetch-Site */
+    bool has_origins;               /* there are several fields Origin */
+    bool is_tls;                    /* the connection is */
 };
 
 struct nb_peer {

@@ -50,6 +50,7 @@ enum field {
     HOST,
     IF_NONE_MATCH,
     ORIGIN,
+    SEC_FETCH_SITE,
     TRANSFER_ENCODING,
     VIA,
     FIELDS
@@ -72,6 +73,7 @@ static const struct nb_string NAMES[FIELDS] = {
     [HOST] = NAME("Host"),
     [IF_NONE_MATCH] = NAME("If-None-Match"),
     [ORIGIN] = NAME("Origin"),
+    [SEC_FETCH_SITE] = NAME("Sec-Fetch-Site"),
     [TRANSFER_ENCODING] = NAME("Transfer-Encoding"),
     [VIA] = NAME("Via"),
 #undef NAME
@@ -80,6 +82,7 @@ static const struct nb_string NAMES[FIELDS] = {
 struct head {
     const char *value[FIELDS];       /* of the first field of the name; NULL: there is none */
     unsigned lengths;                /* fields that tell where the body ends */
+    unsigned hosts, origins;         /* fields of these names */
     struct nb_forwarding forwarding; /* of all fields X-Forwarded-For */
 };
 
@@ -96,7 +99,11 @@ static enum MHD_Result take_field(void *user, enum MHD_ValueKind kind, const cha
         return MHD_YES;
     if (head->value[i] == NULL)
         head->value[i] = value;
+    else if (i == SEC_FETCH_SITE && nb_site_is_foreign(value)) /* the worst of several */
+        head->value[i] = value;
     head->lengths += i == CONTENT_LENGTH || i == TRANSFER_ENCODING;
+    head->hosts += i == HOST;
+    head->origins += i == ORIGIN;
     if (i == FORWARDED_FOR)
         nb_forwarding_add(&head->forwarding, (struct nb_string){value, value_length});
     return MHD_YES;
@@ -384,6 +391,9 @@ static int check_client(struct nb_http_call *call, struct head *head, struct nb_
         .authorization = {token, token != NULL ? strlen(token) : 0},
         .origin = head->value[ORIGIN],
         .host = head->value[HOST],
+        .fetch_site = head->value[SEC_FETCH_SITE],
+        .has_origins = head->origins > 1,
+        .is_tls = held->is_tls,
     };
     if (head->value[FORWARDED] != NULL || head->value[VIA] != NULL)
         sender.forwarding.is_there = true;
@@ -399,6 +409,11 @@ static void check_request(struct nb_http_call *call, struct head *head, const ch
         call->closes = true;
         nb_reply_problem(request, MHD_HTTP_BAD_REQUEST,
                          "one Content-Length or Transfer-Encoding is allowed, there are several");
+        return;
+    }
+    if (head->hosts > 1) { /* RFC 9112, 3.2 */
+        call->closes = true;
+        nb_reply_problem(request, MHD_HTTP_BAD_REQUEST, "one Host is allowed, there are several");
         return;
     }
     if (has_other_coding(head)) {

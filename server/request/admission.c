@@ -18,12 +18,26 @@
 /* ---- pages in a browser -------------------------------------------------------------------------
  */
 
-bool nb_origin_is_foreign(const char *origin, const char *host)
+bool nb_origin_is_foreign(const char *origin, const char *scheme, const char *host)
 {
     if (origin == NULL)
         return false;
-    const char *authority = strstr(origin, "://");
-    return authority == NULL || host == NULL || strcasecmp(authority + 3, host) != 0;
+    const char *mark = strstr(origin, "://");
+    if (mark == NULL || host == NULL || strcasecmp(mark + 3, host) != 0)
+        return true;
+    struct nb_string own = {origin, (size_t)(mark - origin)};
+    return scheme != NULL
+               ? !nb_string_equals_nocase(own, scheme)
+               : !nb_string_equals_nocase(own, "http") && !nb_string_equals_nocase(own, "https");
+}
+
+bool nb_site_is_foreign(const char *fetch_site)
+{
+    if (fetch_site == NULL)
+        return false;
+    struct nb_string site = nb_string_trim(nb_string_of(fetch_site));
+    return !nb_string_equals_nocase(site, "same-origin") &&
+           !nb_string_equals_nocase(site, "none"); /* by hand, not by a page */
 }
 
 static bool is_localhost(const char *name)
@@ -91,9 +105,36 @@ static bool is_like_a_page(const struct nb_request *request)
            request->peer.address.kind != NB_ADDRESS_FILE;
 }
 
-static int check_host(const struct nb_request *request, const char *host, struct nb_error *error)
+/* The Origin of a page in a browser. A proxy in front may speak TLS with the browser. */
+static int check_origin(const struct nb_sender *sender, struct nb_error *error)
 {
-    if (!is_like_a_page(request) || nb_origin_is_named(host, request->config->hosts))
+    const char *scheme = sender->forwarding.is_there ? NULL : sender->is_tls ? "https" : "http";
+    if (sender->has_origins)
+        return nb_error_set(error, NB_FORBIDDEN,
+                            "the request has several fields Origin; a browser sends one");
+    if (!nb_origin_is_foreign(sender->origin, scheme, sender->host))
+        return 0;
+    if (!nb_origin_is_foreign(sender->origin, NULL, sender->host))
+        return nb_error_set(error, NB_FORBIDDEN,
+                            "the request comes from a page of another site: its Origin is not "
+                            "%s, as the Host is here; a proxy that speaks TLS with browsers must "
+                            "add X-Forwarded-For",
+                            scheme);
+    return nb_error_set(error, NB_FORBIDDEN,
+                        "the request comes from a page of another site: its Origin is not the "
+                        "Host");
+}
+
+static int check_host(const struct nb_request *request, const struct nb_sender *sender,
+                      struct nb_error *error)
+{
+    if (!is_like_a_page(request))
+        return 0;
+    if (nb_site_is_foreign(sender->fetch_site))
+        return nb_error_set(error, NB_FORBIDDEN,
+                            "the request comes from a page of another site, as its Sec-Fetch-Site "
+                            "says; a request with a token may come from there");
+    if (nb_origin_is_named(sender->host, request->config->hosts))
         return 0;
     return nb_error_set(error, NB_FORBIDDEN,
                         "the Host is no address, not localhost, and no name that the option "
@@ -285,14 +326,13 @@ int nb_request_check_access(struct nb_request *request, const struct nb_sender *
                             struct nb_error *error)
 {
     const struct nb_access *access = request->access;
-    if (nb_origin_is_foreign(sender->origin, sender->host))
-        return nb_error_set(
-            error, NB_FORBIDDEN,
-            "the request comes from a page of another site: its Origin is not the Host");
+    int rc = check_origin(sender, error);
+    if (rc != 0)
+        return rc;
     struct nb_string token = find_token(request, sender);
     request->peer = nb_peer_of(sender, &access->proxies);
     request->grant =
         nb_access_grant(access, &request->peer, token, request->route->protocol->is_for_mail);
-    int rc = check_role(request, token, error);
-    return rc != 0 ? rc : check_host(request, sender->host, error);
+    rc = check_role(request, token, error);
+    return rc != 0 ? rc : check_host(request, sender, error);
 }

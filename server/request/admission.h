@@ -45,8 +45,14 @@ int nb_request_count_document(struct nb_request *request, struct nb_error *error
  * would accept them, so that any page could train its models. Pure functions. */
 
 /* Whether the request comes from a page of another site: its Origin (Fetch standard, section
- * 3.1; NULL: none was sent) is not the Host. */
-bool nb_origin_is_foreign(const char *origin, const char *host);
+ * 3.1; NULL: none was sent) is not the Host with this scheme, "http" or "https"; NULL: one of both,
+ * where a proxy may speak another one with the browser. */
+bool nb_origin_is_foreign(const char *origin, const char *scheme, const char *host);
+
+/* Whether a browser says of a request, by Sec-Fetch-Site (Fetch Metadata, 2.4; NULL: none was
+ * sent), that a page of another site or of another port made it. It sends no Origin with what a
+ * page merely embeds. */
+bool nb_site_is_foreign(const char *fetch_site);
 
 /* Whether a Host (RFC 9110, 7.2; NULL: none was sent) names this machine: an address in digits,
  * localhost or a name below it, or one of `names` (separated by commas; "*": any). A page whose

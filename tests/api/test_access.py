@@ -4,6 +4,7 @@ import hashlib
 import json
 
 from harness import equal, holds, problem, refused
+from tls import TlsWire, begin, context
 from wire import Wire
 
 READ, TEACH, ALL = "reads-only-0123456789", "teaches-too-0123456789", "does-everything-0123456789"
@@ -183,6 +184,49 @@ def test_a_foreign_host_has_what_a_token_gives_and_nothing_else(api):
     open_to_all.client.get("/v1/models", Host="192.0.2.7:8763").ok()
     listed = guarded(api, {"hosts": "mail.example.org"}, trusted="127.0.0.1")
     check_mail(listed, 200, host="mail.example.org:8763")
+
+
+def answers(daemon, path, *fields, method="GET"):
+    """The status of a request with these header fields, some of which may come twice."""
+    with Wire(daemon) as wire:
+        wire.send((f"{method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields) + "\r\n").encode())
+        return wire.reply().status
+
+
+def test_what_a_browser_says_of_a_page(api):
+    """A page of another site that embeds an address sends no Origin, but Sec-Fetch-Site. With a token it may."""
+    open_one, trusting = api.another().start(), guarded(api, trusted="127.0.0.1")
+    for site, status in (("cross-site", 403), ("CROSS-SITE", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)):
+        equal(open_one.client.get("/v1/models", **{"Sec-Fetch-Site": site}).status, status, site)
+        equal(open_one.client.get("/healthz", **{"Sec-Fetch-Site": site}).status, 200)
+        equal(open_one.client.get("/", **{"Sec-Fetch-Site": site}).status, 200)  # a link to the console
+        equal(trusting.client.post("/learnspam", MAIL, **{"Sec-Fetch-Site": site}).status in (200, ALREADY), status == 200, site)
+        trusting.client.call("GET", "/v1/models", **{"Sec-Fetch-Site": site}, **bearer(ALL)).ok()
+    refused(open_one.client.get("/v1/models", **{"Sec-Fetch-Site": "cross-site"}), 403, "Sec-Fetch-Site")
+    refused(open_one.client.delete("/v1/models/m", **{"Sec-Fetch-Site": "cross-site"}), 403)
+    host, foreign = ("Host", "localhost"), ("Sec-Fetch-Site", "cross-site")
+    for pair in ((foreign, ("Sec-Fetch-Site", "same-origin")), (("Sec-Fetch-Site", "same-origin"), foreign)):
+        equal(answers(open_one, "/v1/models", host, *pair), 403)
+
+
+def test_one_origin_of_the_same_scheme(api):
+    daemon, authority = begin(api)
+    host, own = f"127.0.0.1:{daemon.port}", f"http://127.0.0.1:{daemon.port}"
+    equal(answers(daemon, "/v1/models", ("Host", host), ("Origin", own)), 200)
+    for several in ((own, own), (own, "http://evil.example"), ("http://evil.example", own)):
+        equal(answers(daemon, "/v1/models", ("Host", host), *(("Origin", one) for one in several)), 403, several)
+    for wrong in ("https://" + host, f"ftp://{host}", f"{own}, {own}", f"{own}/", f"http://a@{host}", "null", ""):
+        equal(answers(daemon, "/v1/models", ("Host", host), ("Origin", wrong)), 403, wrong)
+    equal(answers(daemon, "/v1/models", ("Host", host), ("Host", "evil.example")), 400)
+    with TlsWire(daemon, context(authority)) as wire:
+        for scheme, status in (("https", 200), ("http", 403)):
+            wire.send(f"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: {scheme}://localhost\r\n\r\n".encode())
+            equal(wire.reply().status, status, scheme)
+    behind = guarded(api)  # a proxy that speaks TLS with the browser
+    page = {"Host": "bayes.example", "Origin": "https://bayes.example"}
+    equal(behind.client.call("GET", "/v1/models", **page, **bearer(ALL)).status, 403)
+    behind.client.call("GET", "/v1/models", **page, **bearer(ALL), **{"X-Forwarded-For": "192.0.2.1"}).ok()
+    daemon.stop()
 
 
 def test_tokens_open_other_addresses(api):

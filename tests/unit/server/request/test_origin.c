@@ -6,14 +6,41 @@
 
 START_TEST(a_page_of_another_site_is_foreign)
 {
-    ck_assert(!nb_origin_is_foreign(NULL, "127.0.0.1:8763"));
-    ck_assert(!nb_origin_is_foreign("http://127.0.0.1:8763", "127.0.0.1:8763"));
-    ck_assert(!nb_origin_is_foreign("http://LOCALHOST:8763", "localhost:8763"));
-    ck_assert(nb_origin_is_foreign("http://127.0.0.1:1", "127.0.0.1:8763"));
-    ck_assert(nb_origin_is_foreign("http://evil.example", "127.0.0.1:8763"));
-    ck_assert(nb_origin_is_foreign("null", "127.0.0.1:8763"));
-    ck_assert(nb_origin_is_foreign("", "127.0.0.1:8763"));
-    ck_assert(nb_origin_is_foreign("http://127.0.0.1:8763", NULL));
+    ck_assert(!nb_origin_is_foreign(NULL, "http", "127.0.0.1:8763"));
+    ck_assert(!nb_origin_is_foreign("http://127.0.0.1:8763", "http", "127.0.0.1:8763"));
+    ck_assert(!nb_origin_is_foreign("http://LOCALHOST:8763", "http", "localhost:8763"));
+    ck_assert(nb_origin_is_foreign("http://127.0.0.1:1", "http", "127.0.0.1:8763"));
+    ck_assert(nb_origin_is_foreign("http://evil.example", "http", "127.0.0.1:8763"));
+    ck_assert(nb_origin_is_foreign("null", "http", "127.0.0.1:8763"));
+    ck_assert(nb_origin_is_foreign("", "http", "127.0.0.1:8763"));
+    ck_assert(nb_origin_is_foreign("http://127.0.0.1:8763", "http", NULL));
+}
+END_TEST
+
+START_TEST(another_scheme_is_another_site)
+{
+    ck_assert(!nb_origin_is_foreign("https://a.example", "https", "a.example"));
+    ck_assert(!nb_origin_is_foreign("HTTPS://a.example", "https", "a.example"));
+    ck_assert(nb_origin_is_foreign("https://a.example", "http", "a.example"));
+    ck_assert(nb_origin_is_foreign("http://a.example", "https", "a.example"));
+    ck_assert(!nb_origin_is_foreign("https://a.example", NULL, "a.example"));
+    ck_assert(!nb_origin_is_foreign("http://a.example", NULL, "a.example"));
+    ck_assert(nb_origin_is_foreign("moz-extension://a.example", NULL, "a.example"));
+    ck_assert(nb_origin_is_foreign("://a.example", NULL, "a.example"));
+    ck_assert(nb_origin_is_foreign("http://a.example, http://b.example", NULL, "a.example"));
+}
+END_TEST
+
+START_TEST(what_a_browser_says_of_the_site)
+{
+    ck_assert(!nb_site_is_foreign(NULL));
+    ck_assert(!nb_site_is_foreign("same-origin"));
+    ck_assert(!nb_site_is_foreign(" None "));
+    ck_assert(nb_site_is_foreign("cross-site"));
+    ck_assert(nb_site_is_foreign("Cross-Site"));
+    ck_assert(nb_site_is_foreign("same-site")); /* the page of another port */
+    ck_assert(nb_site_is_foreign("same-origin, cross-site"));
+    ck_assert(nb_site_is_foreign(""));
 }
 END_TEST
 
@@ -67,6 +94,8 @@ int main(void)
     Suite *suite = suite_create("site");
     TCase *tests = tcase_create("site");
     tcase_add_test(tests, a_page_of_another_site_is_foreign);
+    tcase_add_test(tests, another_scheme_is_another_site);
+    tcase_add_test(tests, what_a_browser_says_of_the_site);
     tcase_add_test(tests, names_of_this_machine);
     tcase_add_test(tests, names_that_are_listed);
     tcase_add_test(tests, a_name_that_is_too_long_is_nobodys);
