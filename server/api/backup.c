@@ -12,18 +12,18 @@
 #include "server/request/server.h"
 
 struct sending {
+    struct nb_request *request; /* whose state this is */
     struct nb_server *server;
     struct nb_backup *backup;
     uint64_t bytes, started;
-    bool is_whole;
 };
 
-/* Called for a client that has gone, too. */
+/* Called for a client that has gone, too: what was made is not all taken then. */
 static void free_sending(void *user)
 {
     struct sending *s = user;
     unsigned long long ms = (nb_clock_monotonic() - s->started) / 1000000;
-    if (s->is_whole)
+    if (s->request->reply.is_given)
         nb_log(NB_LOG_INFO, "backup sent bytes=%llu ms=%llu", (unsigned long long)s->bytes, ms);
     else if (s->backup != NULL)
         nb_log(NB_LOG_WARNING, "backup broken off bytes=%llu ms=%llu", (unsigned long long)s->bytes,
@@ -43,10 +43,9 @@ static int add_piece(struct nb_request *request, struct nb_error *error)
     int rc = nb_backup_next(s->backup, &reply->body, &end, error);
     if (rc == 0) {
         s->bytes += reply->body.length;
-        s->is_whole = reply->is_last = end;
+        reply->is_last = end;
         return 0;
     }
-    nb_log(NB_LOG_WARNING, "backup: %s", error->text);
     nb_backup_give_up(s->backup, error, &reply->body);
     return rc;
 }
@@ -57,6 +56,7 @@ static int begin(struct nb_request *request, struct nb_error *error)
     struct sending *s = calloc(1, sizeof *s);
     if (s == NULL)
         return nb_error_no_memory(error);
+    s->request = request;
     s->server = server;
     s->started = nb_clock_monotonic();
     request->state = s;

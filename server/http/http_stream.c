@@ -6,7 +6,9 @@
  */
 #include <string.h>
 
+#include "server/base/log.h"
 #include "server/http/http_call.h"
+#include "server/request/route.h"
 #include "server/request/server.h"
 #include "server/request/work.h"
 
@@ -19,22 +21,34 @@ static int make_piece(struct nb_request *request, struct nb_error *error)
     return request->reply.next(request, error);
 }
 
+/* The client sees that the last chunk is missing (RFC 9112, 8); the log says why, whatever it was.
+ */
+static void break_off(struct nb_http_call *call, const struct nb_error *error)
+{
+    call->is_broken = true;
+    nb_log(NB_LOG_WARNING, "reply broken off route=%s bytes=%llu: %s", call->request.route->pattern,
+           (unsigned long long)call->sent, error->text);
+}
+
 /* Begins the next piece. Returns whether it is on its way. */
 static bool begin_piece(struct nb_http_call *call)
 {
-    struct nb_error error;
+    struct nb_error error = {0};
     call->given = 0;
-    return nb_work_run(&call->request, call->request.server->work, make_piece, &error) == NB_WAIT;
+    if (nb_work_run(&call->request, call->request.server->work, make_piece, &error) == NB_WAIT)
+        return true;
+    break_off(call, &error);
+    return false;
 }
 
 /* Takes up what the work pool has made. */
 static void end_piece(struct nb_http_call *call)
 {
-    struct nb_error error;
+    struct nb_error error = {0};
     nb_handler *again = call->request.again;
     call->request.again = NULL;
     if (again != NULL && again(&call->request, &error) != 0)
-        call->is_broken = true;
+        break_off(call, &error);
 }
 
 static ssize_t give(void *user, uint64_t position, char *bytes, size_t room)
@@ -53,8 +67,10 @@ static ssize_t give(void *user, uint64_t position, char *bytes, size_t room)
     }
     if (call->is_broken)
         return MHD_CONTENT_READER_END_WITH_ERROR;
-    if (reply->is_last)
+    if (reply->is_last) {
+        reply->is_given = true;
         return MHD_CONTENT_READER_END_OF_STREAM;
+    }
     return begin_piece(call) ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 

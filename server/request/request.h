@@ -40,9 +40,11 @@ struct nb_reply {
     bool has_spool;
     /* A reply that is sent while it is made: called on the work pool whenever `body` was sent, it
      * fills `body` anew and sets `is_last` if nothing follows. After a code below 0 `body` is still
-     * sent, then the connection ends, so that the client knows. NULL: the reply is whole. */
+     * sent, then the connection ends, so that the client knows, and the carrier logs why. NULL: the
+     * reply is whole. */
     nb_handler *next;
     bool is_last;
+    bool is_given; /* by the carrier: all of it, to its end */
     /* Of what a browser shows: its Content-Security-Policy (static), which brings the other header
      * fields that keep a page to itself. NULL: none. */
     const char *policy;

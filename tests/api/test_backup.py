@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A backup of the whole store while it serves, and its restoration: all of it or nothing."""
+import errno
 import hashlib
 import os
 import random
@@ -10,7 +11,8 @@ import socket
 import subprocess
 import time
 
-from harness import clean_environment, equal, holds, patience, refused, slow, wait_for
+from faults import Faults
+from harness import clean_environment, equal, holds, patience, refused, sanitized, slow, wait_for
 from load import Load
 from test_client import DATAERR, NOINPUT, USAGE, Bayesc
 
@@ -339,6 +341,54 @@ def at_most_so_many_at_once(api):
     with slow_backup(daemon):
         refused(daemon.client.post("/v1/backup"), 503, "backups")
     wait_for(lambda: daemon.client.post("/v1/backup").status == 200, "the place is free again")
+    daemon.stop()
+
+
+def assert_told(daemon, before, rest):
+    """A backup that is not whole has no last chunk, and the log says why."""
+    lines = daemon.heard()[before:]
+    if rest.endswith(b"0\r\n\r\n"):
+        holds(any("backup sent" in line for line in lines), lines)
+        return False
+    wait_for(lambda: any("backup broken off" in line for line in daemon.heard()[before:]), "the log says so")
+    lines = daemon.heard()[before:]
+    holds(not any("backup sent" in line for line in lines), lines)
+    holds(any("warning: reply broken off route=/v1/backup" in line and len(line.split(": ", 2)[2]) > 40 for line in lines), lines)
+    return True
+
+
+def test_what_fails_while_it_is_sent(api):
+    """The disk is full and the store has to grow; memory runs out at one place after the other."""
+    faults = Faults(api, config={"store": {"map_size": "1M"}, "server": {"timeout": 3600}})
+    daemon = filled_to_be_big(api, faults.daemon.start(), 200)
+    broken = 0
+    for call in ("write", "map"):
+        before = len(daemon.heard())
+        with slow_backup(daemon) as sock:
+            faults.fail(call, errno.ENOSPC)
+            for i in range(10):
+                daemon.client.post(PATH + "/train", {"text": words(api.random, 3000), "label": "a", "id": f"{call}-{i}"})
+            broken += assert_told(daemon, before, rest_of(sock))
+        faults.clear()
+        wait_for(lambda: daemon.client.post(PATH + "/train", {"text": "x", "label": "a"}).status == 200, "it learns again", 30)
+    for after in [] if sanitized() else range(0, 60, 1 if api.long else 12):
+        before = len(daemon.heard())
+        with slow_backup(daemon) as sock:
+            faults.fail("memory", errno.ENOMEM, after, 1)
+            broken += assert_told(daemon, before, rest_of(sock))
+        faults.clear()
+    holds(broken or sanitized(), "no backup was broken off")
+    daemon.stop()
+
+
+def test_a_client_that_goes_has_no_backup(api):
+    """It has not read the end, which waits for it: the log does not say that the backup was sent."""
+    daemon = big(api, 100)
+    before = len(daemon.heard())
+    with slow_backup(daemon):
+        time.sleep(0.5)
+    wait_for(lambda: any("backup broken off" in line for line in daemon.heard()[before:]), "the log says so")
+    holds(not any("backup sent" in line for line in daemon.lines[before:]), daemon.lines[before:])
     daemon.stop()
 
 
