@@ -127,6 +127,13 @@ static bool is_ambiguous(const struct head *head)
     return head->lengths > 1;
 }
 
+/* Whether the length is the number by which the library means that it knows none: it would wait for
+ * the end of the connection. What is larger it refuses. */
+static bool is_unbounded(const struct nb_http_call *call, const struct head *head)
+{
+    return head->value[CONTENT_LENGTH] != NULL && call->length == UINT64_MAX;
+}
+
 /* Whether the body has a transfer coding that the library does not know. It would read all up to
  * the end of the connection as the body, and give it on as it is. */
 static bool has_other_coding(const struct head *head)
@@ -409,6 +416,13 @@ static void check_request(struct nb_http_call *call, struct head *head, const ch
         call->closes = true;
         nb_reply_problem(request, MHD_HTTP_BAD_REQUEST,
                          "one Content-Length or Transfer-Encoding is allowed, there are several");
+        return;
+    }
+    if (is_unbounded(call, head)) {
+        call->closes = true;
+        nb_reply_problem(request, MHD_HTTP_BAD_REQUEST,
+                         "the Content-Length is no length that a body can have: the largest is "
+                         "18446744073709551614");
         return;
     }
     if (head->hosts > 1) { /* RFC 9112, 3.2 */

@@ -215,6 +215,29 @@ def test_a_length_is_needed(api):
         assert_unharmed(api, model)
 
 
+def test_lengths_that_no_body_has(api):
+    """Each gets an answer at once, whatever the door and the path; none is taken for another length."""
+    largest = 2**64 - 1
+    for length, status in ((largest, 400), (f"000{largest}", 400), (largest - 1, 413), (largest + 1, 413), ("9" * 23, 413), (2**63, 413),
+                           ("+5", 400), ("-1", 400), ("5, 5", 400), ("5,5", 400), ("", 400), ("5.0", 400), ("5 5", 400), ("\xb2", 400)):
+        for path in ("/v1/models/m/classify", "/checkv2", "/learnspam", "/v1/import", "/v1/models", "/nothing"):
+            with Wire(api.daemon) as wire:
+                wire.send(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+                          f"Content-Length: {length}\r\n\r\nhello".encode("latin-1"))
+                start = time.monotonic()
+                reply = wire.reply()
+                is_there = path in ("/v1/models/m/classify", "/checkv2", "/learnspam") or status == 400
+                holds(reply and (reply.status == status or not is_there and reply.status >= 400), (length, path, reply and reply.status))
+                holds(time.monotonic() - start < patience(5), f"{length}: {path} waits")
+                wire.closed()
+        for verb in ("CHECK SPAMC/1.5", "CHECK RSPAMC/1.3"):
+            with Wire(api.daemon) as wire:
+                wire.send(f"{verb}\r\nContent-length: {length}\r\n\r\nhello".encode("latin-1"))
+                wire.until(b"\n")
+                wire.closed()
+    api.get("/healthz").ok()
+
+
 def test_one_length_only(api):
     fields = ("Content-Length: 13", "Content-Length: 3", "Transfer-Encoding: chunked")
     with Model(api) as model:
