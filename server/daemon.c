@@ -162,7 +162,8 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
                           struct nb_error *error)
 {
     struct nb_engine_settings settings;
-    struct nb_error mended;
+    struct nb_error mended, journal;
+    bool is_cut;
     struct nb_rejoin rejoin;
     nb_engine_settings_of(server->startup, &settings);
     unsigned char key[NB_KEY_BYTES];
@@ -178,6 +179,8 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
            (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
     if (nb_engine_met_damage(server->engine, &mended))
         nb_log(NB_LOG_WARNING, "store damage: %s", mended.text);
+    if (nb_engine_met_journal(server->engine, &journal, &is_cut))
+        nb_log(is_cut ? NB_LOG_WARNING : NB_LOG_INFO, "journal: %s", journal.text);
     char *spools = NULL;
     rc = prepare_spools(server->startup, &spools, error);
     server->spool_directory = spools;

@@ -300,6 +300,9 @@ int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
 /* Whether damaged entries were found when the store was opened; fills `what` with a sentence that
  * says where, how many were put right, and how many were not. */
 bool nb_engine_met_damage(struct nb_engine *engine, struct nb_error *what);
+/* Whether changes were read from the store's journal when it was opened, as after a crash: as
+ * nb_store_met_journal. */
+bool nb_engine_met_journal(struct nb_engine *engine, struct nb_error *what, bool *is_cut);
 
 /* ---- numbers for /metrics -------------------------------------------------------------------- */
 

@@ -333,6 +333,11 @@ bool nb_engine_met_damage(struct nb_engine *engine, struct nb_error *what)
     return nb_store_met_damage(engine->store, what);
 }
 
+bool nb_engine_met_journal(struct nb_engine *engine, struct nb_error *what, bool *is_cut)
+{
+    return nb_store_met_journal(engine->store, what, is_cut);
+}
+
 /* The writer's thread is gone: this one may write now. What does not get written is replayed by the
  * next start, within the bound that holds for all models. */
 static void save_some(struct nb_engine *engine)

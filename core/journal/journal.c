@@ -104,6 +104,21 @@ static bool goes_on(const struct nb_journal *journal, const struct text *text)
     return false;
 }
 
+/* Whether records may be missing behind the last one. What lies there otherwise is zeros, or of an
+ * older commit. */
+static bool is_cut(const struct nb_journal *journal, const struct text *text)
+{
+    enum { STORE_AT = 8, MARK_BYTES = 16 };
+    size_t at = (size_t)journal->at;
+    if (text->length == 0 || text->length % GROWTH != 0)
+        return true;
+    if (at > text->length || text->length - at < STORE_AT + MARK_BYTES)
+        return false;
+    struct nb_unpacker r = nb_unpacker_of(text->bytes + at + STORE_AT, MARK_BYTES);
+    uint64_t store = nb_unpack_u64(&r), commit = nb_unpack_u64(&r);
+    return store == journal->store && commit == journal->commit;
+}
+
 static int read_changes(const struct nb_journal *journal, struct nb_string changes,
                         nb_recent_visit *visit, void *user, struct nb_error *error)
 {
@@ -143,6 +158,9 @@ static int read_records(struct nb_journal *journal, const struct text *text, nb_
         found->records++;
     }
     found->is_damaged = rc == 0 && goes_on(journal, text);
+    found->end = journal->at;
+    found->size = (off_t)text->length;
+    found->is_cut = !found->is_foreign && !found->is_later && is_cut(journal, text);
     return rc;
 }
 
@@ -241,14 +259,17 @@ static int seal(struct nb_journal *journal, uint64_t *check)
     return nb_buffer_append(record, zeros, end_of(0, record->length - HEAD_BYTES) - record->length);
 }
 
-/* The zeros come first: if they do not fit, nothing of the record is there. */
+/* The zeros come first: if they do not fit, nothing of the record is there. The length is always a
+ * whole number of GROWTH, by which a file that was cut is known. */
 static int grow(struct nb_journal *journal, size_t length, struct nb_error *error)
 {
     int rc = 0;
-    while (rc == 0 && journal->at + (off_t)length > journal->size) {
-        rc = write_all(journal, zeros, sizeof zeros, journal->size, error);
+    while (rc == 0 &&
+           (journal->at + (off_t)length > journal->size || journal->size % GROWTH != 0)) {
+        size_t more = GROWTH - (size_t)(journal->size % GROWTH);
+        rc = write_all(journal, zeros, more, journal->size, error);
         if (rc == 0)
-            journal->size += (off_t)sizeof zeros;
+            journal->size += (off_t)more;
     }
     return rc;
 }

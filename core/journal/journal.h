@@ -46,6 +46,9 @@ struct nb_journal_found {
     bool is_foreign; /* ... are of another store */
     bool is_damaged; /* there are records behind one that is damaged; `at` of the journal says where
                       */
+    off_t end, size; /* where the last record ends that was read, and the file */
+    bool is_cut;     /* the file has another length than is written, or begins another record that
+                        is not whole: one that was never acknowledged, or was lost */
 };
 
 /* Begins with the open file, of which nothing is known. */

@@ -103,6 +103,7 @@ static int read_journal(struct nb_store *store, struct nb_error *error)
 {
     struct nb_journal_found found;
     int rc = nb_journal_read(&store->journal, store->committed, load_change, store, &found, error);
+    store->journal_found = found;
     if (rc == NB_NO_MEMORY)
         return nb_error_no_memory(error);
     if (rc == NB_CORRUPT)
@@ -143,6 +144,21 @@ void nb_recording_unload(struct nb_store *store, bool whole)
     nb_journal_deinit(&store->journal);
     nb_recent_unref(&store->recent);
     nb_recent_unref(&store->spare);
+}
+
+bool nb_store_met_journal(const struct nb_store *store, struct nb_error *what, bool *is_cut)
+{
+    const struct nb_journal_found *found = &store->journal_found;
+    *is_cut = found->is_cut;
+    if (found->records == 0 && !found->is_cut)
+        return false;
+    (void)nb_error_set(what, NB_CORRUPT, "%s: %llu records were read, %lld of %lld bytes%s",
+                       store->file.journal_path, (unsigned long long)found->records,
+                       (long long)found->end, (long long)found->size,
+                       found->is_cut ? "; the file was cut short or its last record is not whole: "
+                                       "changes that came after these may be missing"
+                                     : "");
+    return true;
 }
 
 void nb_store_limit_journal(struct nb_store *store, uint64_t bytes)

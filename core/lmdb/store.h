@@ -117,6 +117,10 @@ int nb_store_open(const char *directory, uint64_t map_size, struct nb_store **st
 int nb_store_open_reading(const char *directory, struct nb_store **store, uint32_t *damaged,
                           struct nb_error *error);
 
+/* Whether there was a journal to read when the store was opened: it was not closed before. `what`
+ * says how much of it could be read. *is_cut: changes at its end may be missing. */
+bool nb_store_met_journal(const struct nb_store *store, struct nb_error *what, bool *is_cut);
+
 /* Sets how many bytes the journal may have; 0: every transaction is one of LMDB's. The writer, or
  * before there is one. */
 void nb_store_limit_journal(struct nb_store *store, uint64_t bytes);

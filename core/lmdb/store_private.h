@@ -47,11 +47,12 @@ struct nb_store {
 
     /* The writer's. */
     struct nb_journal journal;
-    uint64_t journal_most;   /* bytes; 0: it is not used */
-    bool journal_avoid;      /* it failed: the next transaction is one of LMDB's */
-    bool is_full;            /* the last commit of LMDB found the disk full */
-    bool journal_foreign;    /* the file is another store's */
-    bool journal_loaded;     /* what the file has is known */
+    uint64_t journal_most;                 /* bytes; 0: it is not used */
+    bool journal_avoid;                    /* it failed: the next transaction is one of LMDB's */
+    bool is_full;                          /* the last commit of LMDB found the disk full */
+    bool journal_foreign;                  /* the file is another store's */
+    struct nb_journal_found journal_found; /* when the store was opened */
+    bool journal_loaded;                   /* what the file has is known */
     MDB_txn *transaction;    /* the open one: of LMDB's snapshot if `recording`, else to write */
     bool recording;          /* the open transaction is to go into the journal */
     uint64_t recorded;       /* bytes that it has changed */

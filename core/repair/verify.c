@@ -34,6 +34,15 @@ int nb_compare(struct nb_engine *engine, struct nb_survey *survey, struct nb_dif
     return rc;
 }
 
+/* What a journal lacks at its end makes no difference: the ledger lacks it, too. */
+static void tell_journal(struct nb_engine *engine, nb_report_line *report, void *user)
+{
+    struct nb_error found;
+    bool is_cut;
+    if (nb_engine_met_journal(engine, &found, &is_cut))
+        report(user, found.text);
+}
+
 int nb_engine_verify(const struct nb_engine_settings *settings, nb_report_line *report, void *user,
                      struct nb_error *error)
 {
@@ -43,6 +52,7 @@ int nb_engine_verify(const struct nb_engine_settings *settings, nb_report_line *
     int rc = nb_engine_open_existing(settings, &engine, error);
     if (rc != 0)
         return rc;
+    tell_journal(engine, report, user);
     rc = nb_compare(engine, &survey, &d, error);
     nb_survey_deinit(&survey);
     nb_engine_close(&engine);

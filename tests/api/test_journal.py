@@ -103,6 +103,54 @@ def test_a_journal_that_was_torn_off(api):
     equal(seen, sorted(seen), "a longer journal has no less")
 
 
+def told_of(text):
+    """(records, bytes read, bytes of the file, whether an end may be missing) of the sentence about the journal; or None."""
+    found = re.search(r"/journal: (\d+) records were read, (\d+) of (\d+) bytes(.*)", text)
+    return found and (int(found[1]), int(found[2]), int(found[3]), "may be missing" in found[4])
+
+
+def test_a_journal_that_was_cut_is_told(api):
+    """--verify and the start say how much they could read, and whether an end may be missing."""
+    data = killed(api, 24)
+    ends, size = ends_of(data), os.path.getsize(journal_of(data))
+    cuts = [(size, len(ends) - 1, False), (0, 0, True), (1, 0, True), (HEAD, 0, True), (size - 1, len(ends) - 1, True),
+            (size // 2, None, True), *((ends[n], n, True) for n in (1, 5, len(ends) - 1)), (ends[5] + HEAD + 1, 5, True), (ends[5] + 9, 5, True)]
+    for cut, records, is_cut in cuts:
+        torn = copied(api, data)
+        with open(journal_of(torn), "r+b") as file:
+            file.truncate(cut)
+        if records is None:
+            records = len([end for end in ends if end <= cut]) - 1
+        want = (records, ends[records], cut, is_cut)
+        status, out, err = api.tool("--verify", "--data", copied(api, torn))
+        equal((status, told_of(out)), (0, want), out + err)
+        daemon = api.another(data=torn).start()
+        line = [line for line in daemon.heard() if told_of(line)][0]
+        equal((told_of(line), "warning" in line), (want, is_cut), line)
+        if api.random.random() < 0.5:  # what is learned then is not told to be missing
+            train(daemon.client, documents(daemon.client))
+            daemon.kill()
+            equal(told_of(api.tool("--verify", "--data", copied(api, torn))[1])[3], False)
+            daemon.start()
+        daemon.stop()
+        status, out, err = api.tool("--verify", "--data", torn)
+        equal((status, told_of(out)), (0, None), out + err)
+
+
+def test_a_last_record_that_is_not_whole_is_told(api):
+    """The file has its length, but the last blocks never came, or came wrong."""
+    data = killed(api, 24)
+    ends, size = ends_of(data), os.path.getsize(journal_of(data))
+    for at, zeros in ((ends[-1] - 20, 20), (ends[-2] + HEAD, ends[-1] - ends[-2] - HEAD), (ends[-2] + 30, 200)):
+        torn = copied(api, data)
+        with open(journal_of(torn), "r+b") as file:
+            file.seek(at)
+            file.write(bytes(zeros))
+        equal(os.path.getsize(journal_of(torn)), size)
+        status, out, err = api.tool("--verify", "--data", torn)
+        equal((status, told_of(out)), (0, (len(ends) - 2, ends[-2], size, True)), out + err)
+
+
 def test_damage_in_its_middle_is_said(api):
     data = killed(api, 24)
     ends = ends_of(data)
