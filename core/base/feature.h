@@ -13,7 +13,7 @@
 #include "core/base/string.h"
 
 /* Raised whenever the same bytes would give other features; stored with every model. */
-enum { NB_TOKENIZER_VERSION = 3 };
+enum { NB_TOKENIZER_VERSION = 4 };
 
 /* The part of a document in which a feature was seen: scores are weighed per field. The numbers are
  * stored with every feature: never renumber one, append only. */
