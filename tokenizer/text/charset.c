@@ -7,7 +7,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base/ascii.h"
+#include "core/base/utf8.h"
+#include "tokenizer/text/charset_label.h"
+#include "tokenizer/text/hz.h"
 #include "tokenizer/text/utf7.h"
 #include "tokenizer/text/utf8_decode.h"
 
@@ -19,130 +21,6 @@ enum {
     ERRORS = 1000,
     ERROR_BYTES = 32
 };
-
-/* Charsets that are decoded here, without iconv: most mail has one of them, and a small container
- * has no tables for iconv. */
-static const char UTF_8[] = "UTF-8";
-static const char WINDOWS_1252[] = "CP1252";
-static const char UTF_7[] = "UTF-7";
-
-/* Names that iconv does not know, and names of small charsets, which are read as the larger charset
- * that contains them, as browsers do (WHATWG Encoding, "Names and labels"): much text is declared
- * as the small one and uses the large one. */
-static const struct alias {
-    const char *name;
-    const char *charset;
-} aliases[] = {
-    {"utf8", UTF_8},
-    {"utf-8", UTF_8},
-    {"unicode-1-1-utf-8", UTF_8},
-    {"us-ascii", WINDOWS_1252},
-    {"ascii", WINDOWS_1252},
-    {"ansi_x3.4-1968", WINDOWS_1252},
-    {"ansi", WINDOWS_1252},
-    {"iso-8859-1", WINDOWS_1252},
-    {"iso8859-1", WINDOWS_1252},
-    {"iso88591", WINDOWS_1252},
-    {"iso_8859-1", WINDOWS_1252},
-    {"iso_8859-1:1987", WINDOWS_1252},
-    {"iso-ir-100", WINDOWS_1252},
-    {"latin1", WINDOWS_1252},
-    {"latin-1", WINDOWS_1252},
-    {"l1", WINDOWS_1252},
-    {"windows-1252", WINDOWS_1252},
-    {"cp1252", WINDOWS_1252},
-    {"cp-1252", WINDOWS_1252},
-    {"x-cp1252", WINDOWS_1252},
-    {"8bit", WINDOWS_1252},
-    {"x-unknown", WINDOWS_1252},
-    {"unknown-8bit", WINDOWS_1252},
-    {"iso-8859-8-i", "ISO-8859-8"},
-    {"iso-8859-8-e", "ISO-8859-8"},
-    {"iso-8859-9", "CP1254"},
-    {"latin5", "CP1254"},
-    {"iso-8859-11", "CP874"},
-    {"tis-620", "CP874"},
-    {"windows-874", "CP874"},
-    {"gb2312", "GB18030"},
-    {"gb_2312-80", "GB18030"},
-    {"csgb2312", "GB18030"},
-    {"euc-cn", "GB18030"},
-    {"gbk", "GB18030"},
-    {"x-gbk", "GB18030"},
-    {"cp936", "GB18030"},
-    {"windows-936", "GB18030"},
-    {"big5", "BIG5-HKSCS"},
-    {"cn-big5", "BIG5-HKSCS"},
-    {"x-x-big5", "BIG5-HKSCS"},
-    {"cp950", "BIG5-HKSCS"},
-    {"ks_c_5601-1987", "CP949"},
-    {"ks_c_5601-1989", "CP949"},
-    {"ksc5601", "CP949"},
-    {"ksc_5601", "CP949"},
-    {"korean", "CP949"},
-    {"euc-kr", "CP949"},
-    {"euckr", "CP949"},
-    {"windows-949", "CP949"},
-    {"uhc", "CP949"},
-    {"x-windows-949", "CP949"},
-    {"shift_jis", "CP932"},
-    {"shift-jis", "CP932"},
-    {"sjis", "CP932"},
-    {"x-sjis", "CP932"},
-    {"ms_kanji", "CP932"},
-    {"windows-31j", "CP932"},
-    {"x-euc-jp", "EUC-JP"},
-    {"iso-2022-jp", "ISO-2022-JP-3"}, /* a superset: half-width Katakana and more */
-    {"macintosh", "MACINTOSH"},
-    {"x-mac-roman", "MACINTOSH"},
-    {"x-mac-cyrillic", "MAC-CYRILLIC"},
-    {"koi8r", "KOI8-R"},
-    {"koi", "KOI8-R"},
-    {"koi8u", "KOI8-U"},
-    {"x-cp1250", "CP1250"},
-    {"x-cp1251", "CP1251"},
-    {"utf-7", UTF_7},
-    {"utf7", UTF_7},
-    {"unicode-1-1-utf-7", UTF_7},
-    {"x-unicode-2-0-utf-7", UTF_7},
-    {"csunicode11utf7", UTF_7},
-    {"unicode", "UTF-16"},
-    {"ucs-2", "UTF-16"},
-    {"iso-10646-ucs-2", "UTF-16"},
-    {"ucs-4", "UTF-32"},
-    /* Names of iconv for its forms in memory: no text arrives in them. */
-    {"char", ""},
-    {"wchar_t", ""},
-    {"internal", ""},
-};
-
-/* Copies a MIME name to `name` without white space and quotes around it, which some mail programs
- * leave. False for what cannot be the name of a charset (RFC 2978, 2.3), so that no options reach
- * iconv. */
-static bool clean_name(struct nb_string charset, char name[NB_CHARSET_NAME])
-{
-    static const char around[] = " \t\"'";
-    charset = nb_string_trim_end(nb_string_trim_start(charset, around), around);
-    size_t length = charset.length;
-    if (length == 0 || length >= NB_CHARSET_NAME)
-        return false;
-    for (size_t i = 0; i < length; i++) {
-        char c = charset.bytes[i];
-        if (!nb_ascii_is_alphanumeric(c) && (c == '\0' || strchr("-_.:()+", c) == NULL))
-            return false;
-        name[i] = c;
-    }
-    name[length] = '\0';
-    return true;
-}
-
-static const char *charset_of(const char *name)
-{
-    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        if (strcasecmp(name, aliases[i].name) == 0)
-            return aliases[i].charset;
-    return name;
-}
 
 /* Text on its way to UTF-8. */
 struct conversion {
@@ -340,22 +218,41 @@ static bool open_charset(struct nb_charset_state *state, const char *charset)
     return true;
 }
 
+static int from_iconv_of(struct nb_charset_state *state, const char *charset, struct conversion *c,
+                         struct nb_error *error)
+{
+    assert(strlen(charset) < NB_CHARSET_NAME);
+    return open_charset(state, charset) ? from_iconv(c, state->converter, error) : NB_UNSUPPORTED;
+}
+
+static int from_hz(struct nb_charset_state *state, struct conversion *c, struct nb_error *error)
+{
+    struct nb_buffer gb = {0};
+    int rc = nb_hz_to_gb(c->from, c->left, &gb);
+    c->from = gb.bytes;
+    c->left = gb.length;
+    rc = rc != 0 ? nb_error_no_memory(error) : from_iconv_of(state, "GB18030", c, error);
+    nb_buffer_deinit(&gb);
+    return rc;
+}
+
 static int from_charset(struct nb_charset_state *state, const char *charset, struct conversion *c,
                         struct nb_error *error)
 {
-    if (charset == UTF_8) {
+    if (charset == NB_CHARSET_NONE)
+        charset = nb_utf8_is_valid((struct nb_string){c->from, c->left}) ? NB_CHARSET_UTF_8
+                                                                         : NB_CHARSET_WINDOWS_1252;
+    if (charset == NB_CHARSET_UTF_8) {
         (void)nb_work_spend(c->work, c->left);
         return append(c, c->from, c->left, error);
     }
-    if (charset == WINDOWS_1252)
+    if (charset == NB_CHARSET_WINDOWS_1252)
         return from_windows_1252(c, error);
-    if (charset == UTF_7)
+    if (charset == NB_CHARSET_UTF_7)
         return from_utf7(c, error);
-    charset = choose_byte_order(c, charset);
-    assert(strlen(charset) < NB_CHARSET_NAME);
-    if (charset[0] == '\0' || !open_charset(state, charset))
-        return NB_UNSUPPORTED;
-    return from_iconv(c, state->converter, error);
+    if (charset == NB_CHARSET_HZ)
+        return from_hz(state, c, error);
+    return from_iconv_of(state, choose_byte_order(c, charset), c, error);
 }
 
 int nb_charset_to_utf8(struct nb_charset_state *state, struct nb_string charset, const char *bytes,
@@ -366,7 +263,8 @@ int nb_charset_to_utf8(struct nb_charset_state *state, struct nb_string charset,
     struct nb_charset_state own = {.work = &unbounded};
     if (state == NULL)
         state = &own;
-    if (!clean_name(charset, name))
+    const char *chosen = nb_charset_of_label(charset, name);
+    if (chosen == NULL)
         return nb_error_set(error, NB_UNSUPPORTED, "charset: not the name of a charset");
     struct conversion c = {.from = bytes,
                            .left = length,
@@ -374,7 +272,7 @@ int nb_charset_to_utf8(struct nb_charset_state *state, struct nb_string charset,
                            .out = out,
                            .most = most > SIZE_MAX - out->length ? SIZE_MAX : out->length + most,
                            .work = state->work};
-    int rc = from_charset(state, charset_of(name), &c, error);
+    int rc = from_charset(state, chosen, &c, error);
     nb_charset_state_deinit(&own);
     if (rc == NB_UNSUPPORTED)
         return nb_error_set(error, rc, "charset: \"%s\" is not known", name);

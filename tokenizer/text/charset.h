@@ -10,9 +10,9 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "tokenizer/bag/work.h"
+#include "tokenizer/text/charset_label.h"
 
 enum {
-    NB_CHARSET_NAME = 64, /* bytes of a name, with its NUL */
     /* Units of work beside one for each byte that is read: for a call of iconv, and for opening a
      * charset, whose tables may have to be mapped. */
     NB_CHARSET_CALL = 96,
@@ -30,14 +30,16 @@ struct nb_charset_state {
 /* Closes what is open. */
 void nb_charset_state_deinit(struct nb_charset_state *state);
 
-/* Appends `length` bytes in `charset` to `out` as UTF-8. `charset` is a MIME name in any case;
- * usual aliases are known. A byte order mark chooses the byte order of utf-16 and utf-32 and is
- * dropped. Bytes that are invalid in the charset become U+FFFD; behind more of them than a text in
- * this charset can have (1,000, and one in 32 bytes) the bytes are read as windows-1252. The
- * charset utf-8 is copied without a check. The time is linear in `length`, whatever the bytes are.
- * When the work is spent, no charset is opened any more, and the rest of a text is read as
- * windows-1252. `state` may be NULL: then the work has no other bound. Returns 0, NB_UNSUPPORTED
- * (no such charset), NB_TOO_LARGE (the output exceeds `most` bytes) or NB_NO_MEMORY. */
+/* Appends `length` bytes in `charset` to `out` as UTF-8. `charset` is a label
+ * (tokenizer/text/charset_label.h); with one that says nothing, such as us-ascii, the bytes are
+ * UTF-8 if they are valid, and else windows-1252. A byte order mark chooses the byte order of
+ * utf-16 and utf-32 and is dropped. Bytes that are invalid in the charset become U+FFFD; behind
+ * more of them than a text in this charset can have (1,000, and one in 32 bytes) the bytes are read
+ * as windows-1252. The charset utf-8 is copied without a check. The time is linear in `length`,
+ * whatever the bytes are. When the work is spent, no charset is opened any more, and the rest of a
+ * text is read as windows-1252. `state` may be NULL: then the work has no other bound. Returns 0,
+ * NB_UNSUPPORTED (no such charset), NB_TOO_LARGE (the output exceeds `most` bytes) or NB_NO_MEMORY.
+ */
 int nb_charset_to_utf8(struct nb_charset_state *state, struct nb_string charset, const char *bytes,
                        size_t length, size_t most, struct nb_buffer *out, struct nb_error *error);
 
