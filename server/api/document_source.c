@@ -7,7 +7,7 @@
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
-#include "tokenizer/text/charset.h"
+#include "tokenizer/charset/charset.h"
 
 static enum nb_verb verb_of(const struct nb_document_source *s)
 {

@@ -21,7 +21,7 @@
 #include "core/base/array.h"
 #include "core/base/buffer.h"
 #include "tokenizer/document.h"
-#include "tokenizer/text/charset.h"
+#include "tokenizer/charset/charset.h"
 
 enum { CRAFTED = 1 << 20, CHARSET_BYTES = 1 << 14, LEAST = 1 << 14, WORST = 10, MOST = 16 << 20 };
 

@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
-#include "tokenizer/text/utf7.h"
+#include "tokenizer/charset/utf7.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -21,15 +21,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     struct nb_work work = {.left = data[0] == 0 ? UINT64_MAX : (uint64_t)data[0] << 10};
-    struct nb_charset_state state = {.work = &work};
+    struct nb_mail_charsets charsets = {.state = {.work = &work}};
     struct nb_buffer out = {0};
     struct nb_string value = {(const char *)data + 1, size - 1};
-    if (nb_mail_decode_words(&state, value, &out) != 0)
+    if (nb_mail_decode_words(&charsets, value, &out) != 0)
         abort();
     /* An encoded word takes 16 bytes more than 4 for each of its own. */
     if (out.length > 20 * size)
         __builtin_trap();
     nb_buffer_deinit(&out);
-    nb_charset_state_deinit(&state);
+    nb_mail_charsets_deinit(&charsets);
     return 0;
 }

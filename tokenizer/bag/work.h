@@ -17,7 +17,7 @@
 enum {
     /* Units for a byte: decoded, read as HTML, cut into words; of a header field; of its
      * parameters, which are compared with each other. Charsets have their own
-     * (tokenizer/text/charset.h). */
+     * (tokenizer/charset/charset.h). */
     NB_WORK_DECODE = 1,
     NB_WORK_HTML = 4,
     NB_WORK_WORDS = 4,

@@ -19,7 +19,7 @@ struct word {
 };
 
 struct decoder {
-    struct nb_charset_state *state;
+    struct nb_mail_charsets *charsets;
     struct nb_buffer *out;
     struct nb_string charset; /* of `bytes` */
     struct nb_buffer bytes;   /* owned: decoded, in `charset`, not yet converted */
@@ -30,31 +30,16 @@ static struct nb_string between(const char *from, const char *to)
     return (struct nb_string){from, (size_t)(to - from)};
 }
 
-/* Reads "=?charset?B?" or "=?charset?Q?" at `at`. Returns what is behind it; NULL if it is not
- * there. */
-static const char *read_beginning(const char *at, const char *end, struct word *word)
-{
-    const char *from = at + 2;
-    size_t most = (size_t)(end - from) < NB_CHARSET_NAME ? (size_t)(end - from) : NB_CHARSET_NAME;
-    const char *mark = memchr(from, '?', most);
-    if (mark == NULL || mark == from || end - mark < 3 || mark[2] != '?')
-        return NULL;
-    char letter = nb_ascii_lower(mark[1]);
-    const char *star = memchr(from, '*', (size_t)(mark - from));
-    word->charset = between(from, star != NULL ? star : mark);
-    word->is_base64 = letter == 'b';
-    return letter == 'b' || letter == 'q' ? mark + 3 : NULL;
-}
-
 /* Finds the next encoded word at or behind `at`. Returns where it begins; NULL if there is none. */
 static const char *find_word(const char *at, const char *end, struct word *word)
 {
     for (; (at = memchr(at, '=', (size_t)(end - at))) != NULL; at++) { /* few values have one */
         if (end - at < 2 || at[1] != '?')
             continue;
-        const char *text = read_beginning(at, end, word);
+        const char *text = nb_mail_word_label(at, end, &word->charset);
         if (text == NULL)
             continue;
+        word->is_base64 = nb_ascii_lower(text[-2]) == 'b';
         const char *closing = memmem(text, (size_t)(end - text), "?=", 2);
         if (closing == NULL)
             return NULL; /* nor is there one for any word behind */
@@ -90,14 +75,13 @@ static int decode_q(struct nb_string text, struct nb_buffer *out)
 /* Converts the words that wait. */
 static int flush(struct decoder *d)
 {
-    size_t length = d->bytes.length;
-    if (length == 0)
+    struct nb_string text = {d->bytes.bytes, d->bytes.length};
+    if (text.length == 0)
         return 0;
-    int rc = nb_charset_to_utf8(d->state, d->charset, d->bytes.bytes, length, 4 * length + 16,
-                                d->out, NULL);
+    int rc = nb_mail_field_to_utf8(d->charsets, d->charset, &text, d->out);
+    if (rc == 0 && text.bytes == d->bytes.bytes) /* nothing was to be converted */
+        rc = nb_buffer_append(d->out, text.bytes, text.length);
     d->bytes.length = 0;
-    if (rc == NB_UNSUPPORTED || rc == NB_TOO_LARGE)
-        rc = nb_buffer_append(d->out, d->bytes.bytes, length);
     return rc;
 }
 
@@ -137,19 +121,38 @@ static int append_unfolded(struct nb_string text, struct nb_buffer *out)
     return rc;
 }
 
+/* Appends what is not encoded. No words wait. */
+static int take_text(struct decoder *d, struct nb_string text)
+{
+    size_t before = d->out->length;
+    assert(d->bytes.length == 0);
+    int rc = append_unfolded(text, d->out);
+    if (rc != 0 || d->out->length == before)
+        return rc;
+    struct nb_string raw = {d->out->bytes + before, d->out->length - before};
+    text = raw;
+    rc = nb_mail_field_to_utf8(d->charsets, (struct nb_string){"", 0}, &text, &d->bytes);
+    if (rc == 0 && text.bytes != raw.bytes) {
+        d->out->length = before;
+        rc = nb_buffer_append(d->out, text.bytes, text.length);
+    }
+    d->bytes.length = 0;
+    return rc;
+}
+
 static bool is_blank(struct nb_string text)
 {
     return nb_string_trim(text).length == 0;
 }
 
-int nb_mail_decode_words(struct nb_charset_state *charset, struct nb_string value,
+int nb_mail_decode_words(struct nb_mail_charsets *charsets, struct nb_string value,
                          struct nb_buffer *out)
 {
     if (value.length > NB_MAIL_FIELD)
         value.length = NB_MAIL_FIELD;
     if (value.length == 0)
         return 0;
-    struct decoder d = {.state = charset, .out = out};
+    struct decoder d = {.charsets = charsets, .out = out};
     struct word word;
     const char *at = value.bytes;
     const char *end = at + value.length;
@@ -160,7 +163,7 @@ int nb_mail_decode_words(struct nb_charset_state *charset, struct nb_string valu
         if (!behind_word || !is_blank(text)) {
             rc = flush(&d);
             if (rc == 0)
-                rc = append_unfolded(text, out);
+                rc = take_text(&d, text);
         }
         if (rc == 0)
             rc = take_word(&d, &word);
@@ -170,7 +173,7 @@ int nb_mail_decode_words(struct nb_charset_state *charset, struct nb_string valu
     if (rc == 0)
         rc = flush(&d);
     if (rc == 0)
-        rc = append_unfolded(between(at, end), out);
+        rc = take_text(&d, between(at, end));
     nb_buffer_deinit(&d.bytes);
     return rc;
 }

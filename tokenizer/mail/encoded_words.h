@@ -10,15 +10,15 @@
 #define NB_TOKENIZER_MAIL_ENCODED_WORDS_H
 
 #include "core/base/buffer.h"
-#include "tokenizer/text/charset.h"
+#include "tokenizer/mail/mail_charset.h"
 
 enum { NB_MAIL_FIELD = 65536 /* bytes of one header field that are read */ };
 
 /* Appends the value. Words of one charset with nothing but white space between them are one text: a
  * character may begin in one and end in the next. Words may hold blanks and stand beside other text
- * without one. What is not encoded keeps its charset, whatever that is, and so do words of a
- * charset that is not known. Reads at most NB_MAIL_FIELD bytes. Returns 0 or NB_NO_MEMORY. */
-int nb_mail_decode_words(struct nb_charset_state *charset, struct nb_string value,
+ * without one. What is not encoded, and words of a charset that says nothing or is not known, are
+ * read as mail_charset.h says. Reads at most NB_MAIL_FIELD bytes. Returns 0 or NB_NO_MEMORY. */
+int nb_mail_decode_words(struct nb_mail_charsets *charsets, struct nb_string value,
                          struct nb_buffer *out);
 
 #endif

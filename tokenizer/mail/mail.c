@@ -36,12 +36,16 @@ struct walk {
 
 /* Reads one field about the content of a part. Of two equal fields the first counts, as in most
  * mail programs. */
-static void content_field(struct nb_tokenizing *t, struct nb_mail_type *type, struct nb_string name,
-                          struct nb_string value)
+static int content_field(struct nb_mail_reader *reader, struct nb_mail_type *type,
+                         struct nb_string name, struct nb_string value)
 {
     if (!nb_string_starts_nocase(name, "Content-") ||
-        !nb_work_spend(&t->work, NB_WORK_PARAMETERS * value.length))
-        return;
+        !nb_work_spend(&reader->t->work, NB_WORK_PARAMETERS * value.length))
+        return 0;
+    reader->utf8.length = 0; /* names of files have raw bytes, too */
+    if (nb_mail_field_to_utf8(&reader->charsets, (struct nb_string){"", 0}, &value,
+                              &reader->utf8) != 0)
+        return NB_NO_MEMORY;
     if (nb_string_equals_nocase(name, "Content-Type") && type->media[0] == '\0') {
         if (!nb_mail_plain_type(type, value))
             nb_mail_read_type(type, value);
@@ -50,6 +54,7 @@ static void content_field(struct nb_tokenizing *t, struct nb_mail_type *type, st
     else if (nb_string_equals_nocase(name, "Content-Transfer-Encoding") &&
              type->transfer[0] == '\0')
         nb_mail_read_encoding(type, value);
+    return 0;
 }
 
 enum kind { PART, NESTED_MESSAGE, MAIL };
@@ -71,13 +76,13 @@ static int read_head(struct walk *walk, struct nb_string head, enum kind kind,
     while (rc == 0 && nb_mime_field(&head, &name, &value)) {
         if (!nb_work_spend(&walk->t->work, NB_WORK_HEADER + NB_WORK_FIELD * value.length))
             break;
-        content_field(walk->t, type, name, value);
-        if (kind != PART && nb_string_equals_nocase(name, "Subject"))
+        rc = content_field(&walk->reader, type, name, value);
+        if (rc == 0 && kind != PART && nb_string_equals_nocase(name, "Subject"))
             rc = nb_mail_subject(&walk->reader, value);
         if (kind == MAIL && walk->t->mail_values != NULL)
             nb_mail_values_field(walk->t->mail_values, name, value);
         if (rc == 0 && kind == MAIL && walk->wants_header)
-            rc = nb_mail_header(walk->t, name, value, &walk->reader.charset, &walk->reader.utf8);
+            rc = nb_mail_header(walk->t, name, value, &walk->reader.charsets, &walk->reader.utf8);
     }
     return rc != 0 ? rc : nb_mail_structure_part(walk->t, type);
 }
@@ -171,8 +176,12 @@ static int nested_message(struct walk *walk, struct place *place, const struct n
 static int part(struct walk *walk, struct place *place)
 {
     struct nb_mail_type type = {.encoding = NB_MAIL_IDENTITY};
+    struct nb_string message = {place->scanner.at,
+                                (size_t)(place->scanner.end - place->scanner.at)};
     struct nb_string head = nb_mime_head(&place->scanner);
     struct nb_string body;
+    if (place->kind != PART)
+        nb_mail_charsets_message(&walk->reader.charsets, message);
     int rc = read_head(walk, head, place->kind, &type);
     if (rc != 0)
         return rc;
@@ -270,7 +279,7 @@ int nb_tokenize_mail(struct nb_tokenizing *t, const char *bytes, size_t length)
 {
     const struct nb_tokenizer_limits *limits = t->limits;
     struct walk walk = {.t = t,
-                        .reader = {.t = t, .charset = {.work = &t->work}},
+                        .reader = {.t = t, .charsets = {.state = {.work = &t->work}}},
                         .parts_left = limits->mail_parts,
                         .header_left = limits->header_bytes,
                         .wants_header = nb_tokenizing_wants(t, NB_FIELD_ADDRESS) ||

@@ -8,6 +8,7 @@
 #include "core/base/ascii.h"
 #include "core/base/error.h"
 #include "core/base/lines.h"
+#include "tokenizer/mail/mail_parameters.h"
 
 enum {
     /* Longer Content-Type fields are cut: GMime compares each parameter with all others. */
@@ -62,9 +63,13 @@ static bool names_utf7(const char *text)
 }
 
 /* A value with parameters as a C string for GMime. It decodes parameters by iconv, which takes long
- * for UTF-7 (tokenizer/text/utf7.h): a value that may have such is cut earlier. */
+ * for UTF-7 (tokenizer/charset/utf7.h): a value that may have such is cut earlier. */
 static char *parameters_of(struct nb_string value)
 {
+    char mended[2 * PARAMETERS];
+    if (value.length > PARAMETERS)
+        value.length = PARAMETERS;
+    value = (struct nb_string){mended, nb_mail_mend_parameters(value, mended)};
     char *text = c_string(value, PARAMETERS);
     if (names_utf7(text) && strlen(text) > UTF7_PARAMETERS)
         text[UTF7_PARAMETERS] = '\0';

@@ -217,11 +217,11 @@ static int count_addresses(struct nb_tokenizing *t, struct nb_string prefix, str
 }
 
 static int address_field(struct nb_tokenizing *t, struct nb_string prefix, struct nb_string value,
-                         struct nb_charset_state *charset, struct nb_buffer *scratch)
+                         struct nb_mail_charsets *charsets, struct nb_buffer *scratch)
 {
     if (!nb_tokenizing_wants(t, NB_FIELD_ADDRESS))
         return 0;
-    int rc = nb_mail_decode_words(charset, value, scratch);
+    int rc = nb_mail_decode_words(charsets, value, scratch);
     if (rc != 0)
         return rc;
     struct nb_string text = cut(scratch, ADDRESS_BYTES);
@@ -280,10 +280,10 @@ static int date_field(struct nb_tokenizing *t, struct nb_string value)
 }
 
 static int other_field(struct nb_tokenizing *t, struct nb_string prefix, struct nb_string value,
-                       struct nb_charset_state *charset, struct nb_buffer *scratch)
+                       struct nb_mail_charsets *charsets, struct nb_buffer *scratch)
 {
     value.length = value.length < 4 * (size_t)OTHER_BYTES ? value.length : 4 * (size_t)OTHER_BYTES;
-    int rc = nb_mail_decode_words(charset, value, scratch);
+    int rc = nb_mail_decode_words(charsets, value, scratch);
     if (rc != 0)
         return rc;
     struct nb_string text = cut(scratch, OTHER_BYTES);
@@ -291,7 +291,7 @@ static int other_field(struct nb_tokenizing *t, struct nb_string prefix, struct 
 }
 
 static int header_value(struct nb_tokenizing *t, struct nb_string name, struct nb_string value,
-                        struct nb_charset_state *charset, struct nb_buffer *scratch)
+                        struct nb_mail_charsets *charsets, struct nb_buffer *scratch)
 {
     if (nb_string_equals_nocase(name, "date"))
         return date_field(t, value);
@@ -300,11 +300,11 @@ static int header_value(struct nb_tokenizing *t, struct nb_string name, struct n
     char bytes[PREFIX + 1];
     struct nb_string prefix = make_prefix(name, bytes);
     return IS_IN(name, message_ids) ? id_field(t, prefix, value)
-                                    : other_field(t, prefix, value, charset, scratch);
+                                    : other_field(t, prefix, value, charsets, scratch);
 }
 
 int nb_mail_header(struct nb_tokenizing *t, struct nb_string name, struct nb_string value,
-                   struct nb_charset_state *charset, struct nb_buffer *scratch)
+                   struct nb_mail_charsets *charsets, struct nb_buffer *scratch)
 {
     static const struct nb_string header = {"header:", 7};
     scratch->length = 0;
@@ -314,11 +314,11 @@ int nb_mail_header(struct nb_tokenizing *t, struct nb_string name, struct nb_str
         return nb_mail_received(t, value);
     if (IS_IN(name, addresses)) {
         char bytes[PREFIX + 1];
-        int rc = address_field(t, make_prefix(name, bytes), value, charset, scratch);
+        int rc = address_field(t, make_prefix(name, bytes), value, charsets, scratch);
         return rc != 0 ? rc : count_parts(t, NB_FIELD_HEADER, header, '\0', name);
     }
     if (!nb_tokenizing_wants(t, NB_FIELD_HEADER))
         return 0;
     int rc = count_parts(t, NB_FIELD_HEADER, header, '\0', name);
-    return rc != 0 ? rc : header_value(t, name, value, charset, scratch);
+    return rc != 0 ? rc : header_value(t, name, value, charsets, scratch);
 }

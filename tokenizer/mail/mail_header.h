@@ -10,12 +10,12 @@
 #define NB_TOKENIZER_MAIL_MAIL_HEADER_H
 
 #include "tokenizer/bag/tokenizing.h"
-#include "tokenizer/text/charset.h"
+#include "tokenizer/mail/mail_charset.h"
 
 /* Counts the features of one field in NB_FIELD_ADDRESS, NB_FIELD_RECEIVED or NB_FIELD_HEADER.
  * `value` is as it stands in the mail. `scratch` is overwritten. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_header(struct nb_tokenizing *t, struct nb_string name, struct nb_string value,
-                   struct nb_charset_state *charset, struct nb_buffer *scratch);
+                   struct nb_mail_charsets *charsets, struct nb_buffer *scratch);
 
 /* Whether a field never counts: verdicts of spam filters, this one included, and notes that
  * mailboxes add for themselves. */

@@ -13,57 +13,12 @@ void nb_mail_reader_deinit(struct nb_mail_reader *reader)
 {
     nb_buffer_deinit(&reader->decoded);
     nb_buffer_deinit(&reader->utf8);
-    nb_charset_state_deinit(&reader->charset);
+    nb_mail_charsets_deinit(&reader->charsets);
 }
 
 static bool has_prefix(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-static bool is_ascii(const char *bytes, size_t length)
-{
-    unsigned char all = 0;
-    for (size_t i = 0; i < length; i++)
-        all |= (unsigned char)(bytes[i] | (bytes[i] == 0x1b ? 0x80 : 0)); /* ESC begins ISO 2022 */
-    return all < 0x80;
-}
-
-/* Charsets in which ASCII bytes are ASCII characters. */
-static bool extends_ascii(const char *charset)
-{
-    static const char *const known[] = {"iso-8859", "windows-125", "utf-8", "koi8-",  "gb",
-                                        "big5",     "euc-",        "cp125", "iso8859"};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (has_prefix(charset, known[i]))
-            return true;
-    }
-    return false;
-}
-
-static bool needs_conversion(const char *charset, struct nb_string bytes)
-{
-    if (*charset == '\0' || strcmp(charset, "us-ascii") == 0 || strcmp(charset, "utf-8") == 0)
-        return false; /* the tokenizer reads both, and reads other bytes as windows-1252 */
-    return !extends_ascii(charset) || !is_ascii(bytes.bytes, bytes.length);
-}
-
-/* Converts *text to UTF-8, into the reader's buffer, if it is not UTF-8 already. With a charset
- * that is not known, the bytes stay as they are. */
-static int to_utf8(struct nb_mail_reader *reader, const char *charset, struct nb_string *text)
-{
-    if (!needs_conversion(charset, *text))
-        return 0;
-    reader->utf8.length = 0;
-    struct nb_string name = {charset, strlen(charset)};
-    size_t most = 4 * text->length + 16;
-    int rc = nb_charset_to_utf8(&reader->charset, name, text->bytes, text->length, most,
-                                &reader->utf8, NULL);
-    if (rc == NB_NO_MEMORY)
-        return rc;
-    if (rc == 0)
-        *text = (struct nb_string){reader->utf8.bytes, reader->utf8.length};
-    return 0;
 }
 
 static int element(void *user, const struct nb_html_token *start_tag)
@@ -117,11 +72,17 @@ int nb_mail_leaf(struct nb_mail_reader *reader, const struct nb_mail_type *type,
         rc = nb_mail_decode_body(type->encoding, body, &reader->decoded);
         text = (struct nb_string){reader->decoded.bytes, reader->decoded.length};
     }
+    struct nb_string bytes = text;
+    bool html = is_html(type->media, text);
+    reader->utf8.length = 0;
     if (rc == 0)
-        rc = to_utf8(reader, type->charset, &text);
+        rc = nb_mail_body_to_utf8(&reader->charsets, nb_string_of(type->charset), html, &text,
+                                  &reader->utf8);
     if (rc != 0 || text.length == 0)
         return rc;
-    if (is_html(type->media, text))
+    if (text.bytes != bytes.bytes)
+        html = is_html(type->media, text); /* UTF-16 hides what it is */
+    if (html)
         return html_part(reader, text);
     return nb_tokenize_text(reader->t, NB_FIELD_BODY, "", text.bytes, text.length);
 }
@@ -129,7 +90,7 @@ int nb_mail_leaf(struct nb_mail_reader *reader, const struct nb_mail_type *type,
 int nb_mail_subject(struct nb_mail_reader *reader, struct nb_string value)
 {
     reader->utf8.length = 0;
-    int rc = nb_mail_decode_words(&reader->charset, value, &reader->utf8);
+    int rc = nb_mail_decode_words(&reader->charsets, value, &reader->utf8);
     if (rc != 0)
         return rc;
     return nb_tokenize_text(reader->t, NB_FIELD_SUBJECT, "subject:", reader->utf8.bytes,

@@ -9,14 +9,14 @@
 
 #include "core/base/buffer.h"
 #include "tokenizer/bag/tokenizing.h"
+#include "tokenizer/mail/mail_charset.h"
 #include "tokenizer/mail/mail_decode.h"
-#include "tokenizer/text/charset.h"
 
 struct nb_mail_reader {
     struct nb_tokenizing *t;  /* borrowed */
     struct nb_buffer decoded; /* owned: the current body without its transfer encoding */
     struct nb_buffer utf8;    /* owned: the current body in UTF-8, or the value of a header field */
-    struct nb_charset_state charset; /* the last one that was read */
+    struct nb_mail_charsets charsets;
 };
 
 void nb_mail_reader_deinit(struct nb_mail_reader *reader);

@@ -19,6 +19,26 @@ static const struct {
     {0x051B, 'q'}, {0x051D, 'w'},
 };
 
+/* Small letters of Cyrillic and Greek that nobody takes for Latin ones, and the micro sign, which
+ * is folded to a Greek letter. They stand beside Latin letters in honest words ("SMSку", "5 µg"),
+ * and where Latin text is read in a Cyrillic charset. */
+static const uint16_t FOREIGN[] = {
+    0x03B4, 0x03B8, 0x03BB, 0x03BC, 0x03BE, 0x03C0, 0x03C6, 0x03C8, 0x0431, 0x0434, 0x0436, 0x0438,
+    0x0439, 0x043B, 0x0444, 0x0446, 0x0447, 0x0448, 0x0449, 0x044A, 0x044B, 0x044C, 0x044D, 0x044E,
+    0x044F, 0x0452, 0x0453, 0x0454, 0x0457, 0x0459, 0x045A, 0x045B, 0x045C, 0x045E, 0x045F,
+};
+
+static bool has_foreign(const unsigned char *word, size_t length)
+{
+    bool has = false;
+    for (const unsigned char *at = word, *end = word + length; at < end;) {
+        uint32_t c = nb_utf8_decode(&at, end);
+        for (size_t i = 0; i < sizeof FOREIGN / sizeof *FOREIGN; i++)
+            has = has || FOREIGN[i] == c;
+    }
+    return has;
+}
+
 static uint32_t plain_of(uint32_t character)
 {
     for (size_t i = 0; i < sizeof LOOKALIKES / sizeof *LOOKALIKES; i++)
@@ -40,7 +60,7 @@ bool nb_scripts_mixed(const unsigned char *word, size_t length, unsigned char *p
         other = other || (c >= 0x370 && c <= 0x3FF) || (c >= 0x400 && c <= 0x52F);
         *plain_length += nb_utf8_encode(plain_of(c), plain + *plain_length);
     }
-    return latin && other;
+    return latin && other && !has_foreign(word, length);
 }
 
 /* As memmem, for a character of three bytes of which the first is rare in most texts. */

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether a folded word (UTF-8) mixes Latin letters with Cyrillic or Greek ones. Writes the word to
+/* Whether a folded word (UTF-8) mixes Latin letters with Cyrillic or Greek ones that
+ * may pass for Latin ones, and with no others. Writes the word to
  * `plain`, with letters that look like Latin ones replaced by these (Unicode Technical Standard
  * #39, section 4, "Confusable Detection"), and sets *plain_length. `plain` has room for `length`
  * bytes, which is always enough. */

@@ -17,6 +17,8 @@ static int scan(struct nb_text_run *run, const char *prefix, const char *text, s
     const unsigned char *end = at + length;
     int rc = 0;
     run->storage = run->t->bag->private_;
+    run->text = (struct nb_string){text, length};
+    run->is_judged = false;
     run->prefix_length = strnlen(prefix, NB_PREFIX_BYTES);
     memcpy(run->prefix, prefix, run->prefix_length);
     while (rc == 0 && at < end) {

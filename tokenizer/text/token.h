@@ -27,7 +27,9 @@ struct nb_text_run {
     unsigned step; /* see nb_bag_count */
     char prefix[NB_PREFIX_ROOM];
     size_t prefix_length;
-    struct nb_derived *derived; /* NULL: words are only counted (derived.h) */
+    struct nb_derived *derived;  /* NULL: words are only counted (derived.h) */
+    struct nb_string text;       /* borrowed: all of it */
+    bool is_judged, is_readable; /* whether it is in the charset in which it is read, once known */
 };
 
 /* The prefix of the tokens; NB_BAG_BLOCK bytes can be copied at once. */

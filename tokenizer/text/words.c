@@ -5,6 +5,7 @@
 
 #include "tokenizer/text/derived.h"
 #include "tokenizer/text/fold.h"
+#include "tokenizer/text/readable.h"
 #include "tokenizer/text/scripts.h"
 
 enum state {
@@ -56,8 +57,18 @@ static void begin_token(struct scanner *s, enum state state, uint32_t character)
     append(s, character);
 }
 
+/* Whether the text is in the charset in which it is read. Few texts have a word that asks. */
+static bool is_readable(struct nb_text_run *run)
+{
+    if (!run->is_judged)
+        run->is_readable = nb_text_is_readable(run->text);
+    run->is_judged = true;
+    return run->is_readable;
+}
+
 /* Counts a word. A word of mixed scripts is counted a second time as it reads, with a feature that
- * says so, if the settings want the structure of texts. */
+ * says so, if the settings want the structure of texts. Bytes that are read in the wrong charset
+ * mix scripts, too, and disguise nothing. */
 static int count_word(struct scanner *s, const unsigned char *end)
 {
     static const char feature[] = "word:mixed-scripts";
@@ -65,7 +76,7 @@ static int count_word(struct scanner *s, const unsigned char *end)
     unsigned char plain[4 * NB_TOKEN_CHARACTERS];
     size_t length;
     bool is_mixed = nb_tokenizing_wants(t, NB_FIELD_STRUCTURE) &&
-                    nb_scripts_mixed(s->token, s->bytes, plain, &length);
+                    nb_scripts_mixed(s->token, s->bytes, plain, &length) && is_readable(s->run);
     int rc = nb_text_count_word(s->run, s->bytes, s->from, end);
     if (rc != 0 || !is_mixed)
         return rc;

@@ -50,16 +50,16 @@ static const struct {
 START_TEST(decodes_each_case)
 {
     struct nb_work work = NB_WORK_UNBOUNDED;
-    struct nb_charset_state state = {.work = &work};
+    struct nb_mail_charsets charsets = {.state = {.work = &work}};
     struct nb_buffer out = {0};
     nb_buffer_puts(&out, "<");
     struct nb_string value = {cases[_i].value, strlen(cases[_i].value)};
-    ck_assert_int_eq(nb_mail_decode_words(&state, value, &out), 0);
+    ck_assert_int_eq(nb_mail_decode_words(&charsets, value, &out), 0);
     ck_assert_msg(out.length == strlen(cases[_i].text) + 1 &&
                       memcmp(out.bytes + 1, cases[_i].text, out.length - 1) == 0,
                   "%s: \"%.*s\"", cases[_i].value, (int)out.length, out.bytes);
     nb_buffer_deinit(&out);
-    nb_charset_state_deinit(&state);
+    nb_mail_charsets_deinit(&charsets);
 }
 END_TEST
 
@@ -69,17 +69,17 @@ START_TEST(bounds_the_work)
     static const char *const units[] = {"=?utf-7?q?+3AA-+3AA-+3AA-?= ", "=?utf-7-imap?q?&3AA-?= ",
                                         "=?shift_jis?q?=81=FF?=", "=?utf-8?q?a?= =?", "=?a?q?"};
     struct nb_work work = NB_WORK_UNBOUNDED;
-    struct nb_charset_state state = {.work = &work};
+    struct nb_mail_charsets charsets = {.state = {.work = &work}};
     struct nb_buffer value = {0};
     struct nb_buffer out = {0};
     while (value.length < 60000)
         ck_assert_int_eq(nb_buffer_puts(&value, units[_i]), 0);
     ck_assert_int_eq(
-        nb_mail_decode_words(&state, (struct nb_string){value.bytes, value.length}, &out), 0);
+        nb_mail_decode_words(&charsets, (struct nb_string){value.bytes, value.length}, &out), 0);
     ck_assert_uint_le(UINT64_MAX - work.left, NB_CHARSET_OPEN + 16 * value.length);
     nb_buffer_deinit(&value);
     nb_buffer_deinit(&out);
-    nb_charset_state_deinit(&state);
+    nb_mail_charsets_deinit(&charsets);
 }
 END_TEST
 

@@ -3,8 +3,8 @@
  * HZ (RFC 1843), in which Chinese mail was written where 8 bits did not arrive. iconv of glibc does
  * not have it. Pure functions; any thread.
  */
-#ifndef NB_TOKENIZER_TEXT_HZ_H
-#define NB_TOKENIZER_TEXT_HZ_H
+#ifndef NB_TOKENIZER_CHARSET_HZ_H
+#define NB_TOKENIZER_CHARSET_HZ_H
 
 #include "core/base/buffer.h"
 

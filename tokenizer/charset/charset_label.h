@@ -16,8 +16,8 @@
  * - hz-gb-2312, iso-2022-kr and iso-2022-cn are read, though browsers refuse them: much old mail is
  *   written in them, and no script runs here.
  */
-#ifndef NB_TOKENIZER_TEXT_CHARSET_LABEL_H
-#define NB_TOKENIZER_TEXT_CHARSET_LABEL_H
+#ifndef NB_TOKENIZER_CHARSET_CHARSET_LABEL_H
+#define NB_TOKENIZER_CHARSET_CHARSET_LABEL_H
 
 #include "core/base/string.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/text/charset.h"
+#include "tokenizer/charset/charset.h"
 
 #define BYTES(literal) literal, sizeof(literal) - 1
 

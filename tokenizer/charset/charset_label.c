@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/text/charset_label.h"
+#include "tokenizer/charset/charset_label.h"
 
 #include <stdbool.h>
 #include <stdio.h>

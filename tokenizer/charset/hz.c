@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/text/hz.h"
+#include "tokenizer/charset/hz.h"
 
 #include <stdbool.h>
 

@@ -2,15 +2,15 @@
  *
  * Converts the charsets of documents to UTF-8, with iconv. Any thread.
  */
-#ifndef NB_TOKENIZER_TEXT_CHARSET_H
-#define NB_TOKENIZER_TEXT_CHARSET_H
+#ifndef NB_TOKENIZER_CHARSET_CHARSET_H
+#define NB_TOKENIZER_CHARSET_CHARSET_H
 
 #include <iconv.h>
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "tokenizer/bag/work.h"
-#include "tokenizer/text/charset_label.h"
+#include "tokenizer/charset/charset_label.h"
 
 enum {
     /* Units of work beside one for each byte that is read: for a call of iconv, and for opening a
@@ -31,7 +31,7 @@ struct nb_charset_state {
 void nb_charset_state_deinit(struct nb_charset_state *state);
 
 /* Appends `length` bytes in `charset` to `out` as UTF-8. `charset` is a label
- * (tokenizer/text/charset_label.h); with one that says nothing, such as us-ascii, the bytes are
+ * (tokenizer/charset/charset_label.h); with one that says nothing, such as us-ascii, the bytes are
  * UTF-8 if they are valid, and else windows-1252. A byte order mark chooses the byte order of
  * utf-16 and utf-32 and is dropped. Bytes that are invalid in the charset become U+FFFD; behind
  * more of them than a text in this charset can have (1,000, and one in 32 bytes) the bytes are read

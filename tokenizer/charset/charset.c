@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/text/charset.h"
+#include "tokenizer/charset/charset.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include <strings.h>
 
 #include "core/base/utf8.h"
-#include "tokenizer/text/charset_label.h"
-#include "tokenizer/text/hz.h"
-#include "tokenizer/text/utf7.h"
+#include "tokenizer/charset/charset_label.h"
+#include "tokenizer/charset/hz.h"
+#include "tokenizer/charset/utf7.h"
 #include "tokenizer/text/utf8_decode.h"
 
 enum {

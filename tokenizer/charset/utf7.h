@@ -6,8 +6,8 @@
  * must not be there, and goes back; so a text of such surrogates took 14 s for each megabyte. And
  * behind the first half of a pair that is alone it refuses every byte that follows.
  */
-#ifndef NB_TOKENIZER_TEXT_UTF7_H
-#define NB_TOKENIZER_TEXT_UTF7_H
+#ifndef NB_TOKENIZER_CHARSET_UTF7_H
+#define NB_TOKENIZER_CHARSET_UTF7_H
 
 #include "core/base/buffer.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/text/utf7.h"
+#include "tokenizer/charset/utf7.h"
 
 #include <assert.h>
 #include <stdbool.h>

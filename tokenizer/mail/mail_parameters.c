@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokenizer/mail/mail_parameters.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/ascii.h"
+
+static const char blanks[] = " \t\r\n";
+
+/* Whether a parameter of a well-known name begins here: "charset=", "name*0=", "boundary =". */
+static bool begins_parameter(struct nb_string rest)
+{
+    static const char *const names[] = {"charset", "boundary", "name",   "filename",
+                                        "format",  "delsp",    "method", "report-type",
+                                        "type",    "protocol", "micalg"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!nb_string_starts_nocase(rest, names[i]))
+            continue;
+        struct nb_string behind = nb_string_from(rest, strlen(names[i]));
+        behind = nb_string_trim_start(behind, "*0123456789");
+        behind = nb_string_trim_start(behind, blanks);
+        if (behind.length > 0 && behind.bytes[0] == '=')
+            return true;
+    }
+    return false;
+}
+
+/* The length of a quoted string or a comment at the beginning; 1 if it does not end. */
+static size_t quoted_length(struct nb_string rest, char end)
+{
+    for (size_t i = 1; i < rest.length; i++) {
+        if (rest.bytes[i] == '\\')
+            i++;
+        else if (rest.bytes[i] == end)
+            return i + 1;
+    }
+    return 1;
+}
+
+/* Whether a byte ends what stands before a parameter. */
+static bool separates(char c)
+{
+    return nb_string_is_one_of(c, " \t\r\n,\")");
+}
+
+size_t nb_mail_mend_parameters(struct nb_string value, char *to)
+{
+    size_t used = 0;
+    char last = ';'; /* the last byte that is no blank */
+    for (size_t i = 0; i < value.length;) {
+        char c = value.bytes[i];
+        struct nb_string rest = nb_string_from(value, i);
+        bool is_behind = i > 0 && separates(value.bytes[i - 1]);
+        if (is_behind && last != ';' && last != '=' && begins_parameter(rest)) {
+            if (last == ',')
+                while (to[used - 1] != ',')
+                    used--;
+            used -= last == ',';
+            to[used++] = ';';
+        }
+        size_t length = c == '"'   ? quoted_length(rest, '"')
+                        : c == '(' ? quoted_length(rest, ')')
+                                   : 1;
+        memcpy(to + used, rest.bytes, length);
+        used += length;
+        i += length;
+        if (!nb_string_is_one_of(c, blanks))
+            last = c == '(' && length > 1 ? last : c;
+    }
+    return used;
+}
