@@ -8,6 +8,7 @@
 #include "server/request/request.h"
 #include "server/request/server.h"
 #include "tokenizer/charset/charset.h"
+#include "tokenizer/mail/mail_file.h"
 
 static enum nb_verb verb_of(const struct nb_document_source *s)
 {
@@ -161,6 +162,20 @@ static int read_names(struct nb_document_source *s, struct nb_error *error)
     return rc;
 }
 
+/* The mail at hand begins where its header does. Returns 1 or NB_NO_MEMORY. */
+static int find_mail(struct nb_document_source *s, struct nb_error *error)
+{
+    struct nb_document *mail = &s->document.document;
+    struct nb_string found;
+    if (mail->kind != NB_DOCUMENT_MAIL)
+        return 1;
+    if (nb_mail_of_file((struct nb_string){mail->bytes, mail->length}, &s->lines, &found) != 0)
+        return nb_error_no_memory(error);
+    mail->bytes = found.bytes;
+    mail->length = found.length;
+    return 1;
+}
+
 /* The one document of a text or mail. UTF-8 is used where it lies; other charsets are converted. */
 static int next_whole(struct nb_document_source *s, struct nb_error *error)
 {
@@ -181,7 +196,7 @@ static int next_whole(struct nb_document_source *s, struct nb_error *error)
         (struct nb_document){.kind = is_text ? NB_DOCUMENT_TEXT : NB_DOCUMENT_MAIL,
                              .bytes = content.bytes,
                              .length = content.length};
-    return 1;
+    return find_mail(s, error);
 }
 
 static int next_mail(struct nb_document_source *s, struct nb_error *error)
@@ -199,7 +214,17 @@ static int next_mail(struct nb_document_source *s, struct nb_error *error)
                             (unsigned long long)most);
     s->document.document = (struct nb_document){
         .kind = NB_DOCUMENT_MAIL, .bytes = s->text.bytes, .length = s->text.length};
-    return 1;
+    return find_mail(s, error);
+}
+
+static int open_mbox(struct nb_document_source *s, struct nb_error *error)
+{
+    struct nb_string lines;
+    s->is_batch = true;
+    if (nb_mail_file_lines(s->request->body, &s->file, &lines) != 0)
+        return nb_error_no_memory(error);
+    s->mbox = nb_mbox_of(lines.bytes, lines.length);
+    return read_names(s, error);
 }
 
 /* ---- all of them -------------------------------------------------------------------------------
@@ -213,9 +238,7 @@ int nb_document_source_open(struct nb_document_source *source, const struct nb_r
         return refuse_query(request, error); /* the first of them need not be line 1 */
     switch (request->type.media) {
     case NB_MEDIA_MBOX:
-        source->is_batch = true;
-        source->mbox = nb_mbox_of(request->body.bytes, request->body.length);
-        return read_names(source, error);
+        return open_mbox(source, error);
     case NB_MEDIA_TEXT:
     case NB_MEDIA_MAIL:
         return read_names(source, error);
@@ -252,4 +275,6 @@ void nb_document_source_close(struct nb_document_source *source)
     nb_json_body_free(&source->body);
     nb_table_close(&source->table);
     nb_buffer_deinit(&source->text);
+    nb_buffer_deinit(&source->lines);
+    nb_buffer_deinit(&source->file);
 }

@@ -32,8 +32,10 @@ struct nb_document_source {
     struct nb_mbox mbox;
     bool is_table; /* the body is CSV, and this: */
     struct nb_table table;
-    struct nb_buffer text; /* a text after charset conversion, or one mail of an mbox */
-    size_t taken;          /* documents so far */
+    struct nb_buffer text;  /* a text after charset conversion, or one mail of an mbox */
+    struct nb_buffer lines; /* a mail after conversion of its lines (tokenizer/mail/mail_file.h) */
+    struct nb_buffer file;  /* an mbox likewise */
+    size_t taken;           /* documents so far */
 };
 
 /* Begins with `line`, or with the whole of request->body when that is NULL; both are borrowed. A

@@ -12,6 +12,7 @@
 #include "server/json/base64.h"
 #include "server/json/load.h"
 #include "server/json/scan.h"
+#include "tokenizer/mail/mail_file.h"
 
 /* Values that a text may have beside those of its documents, and per document. The first is
  * above the depth that jansson follows, so that a text nested too deep gets that error. */
@@ -125,9 +126,27 @@ static int fill(const struct members *m, enum nb_verb verb, struct nb_json_docum
     return 0;
 }
 
-/* On success moves the document to the caller; otherwise frees what it holds. */
-static int deliver(int rc, struct nb_json_document *made, struct nb_json_document *document)
+/* A mail begins where its header does. */
+static int find_mail(struct nb_json_document *document, struct nb_error *error)
 {
+    struct nb_document *mail = &document->document;
+    struct nb_string found;
+    if (mail->kind != NB_DOCUMENT_MAIL)
+        return 0;
+    if (nb_mail_of_file((struct nb_string){mail->bytes, mail->length}, &document->lines, &found) !=
+        0)
+        return nb_error_no_memory(error);
+    mail->bytes = found.bytes;
+    mail->length = found.length;
+    return 0;
+}
+
+/* On success moves the document to the caller; otherwise frees what it holds. */
+static int deliver(int rc, struct nb_json_document *made, struct nb_json_document *document,
+                   struct nb_error *error)
+{
+    if (rc == 0)
+        rc = find_mail(made, error);
     if (rc == 0)
         *document = *made;
     else
@@ -157,7 +176,7 @@ static int from_flat(const struct nb_flat_document *flat, enum nb_verb verb,
             nb_scan_unescape(flat->raw[i], made.decoded.bytes + made.decoded.length);
         made.decoded.length += m.value[i].length;
     }
-    return deliver(fill(&m, verb, &made, error), &made, document);
+    return deliver(fill(&m, verb, &made, error), &made, document, error);
 }
 
 /* `models` is NULL, or receives the member of that name, which the object then must have. */
@@ -191,9 +210,9 @@ static int from_json(json_t *object, enum nb_verb verb, const json_t **models,
     }
     if (m.given[NB_MEMBER_MAIL_BASE64] &&
         nb_buffer_reserve(&made.decoded, m.value[NB_MEMBER_MAIL_BASE64].length / 4 * 3 + 3) != 0)
-        return deliver(nb_error_no_memory(error), &made, document);
+        return deliver(nb_error_no_memory(error), &made, document, error);
     made.json = json_incref(object);
-    return deliver(fill(&m, verb, &made, error), &made, document);
+    return deliver(fill(&m, verb, &made, error), &made, document, error);
 }
 
 int nb_json_document_read(struct nb_string line, enum nb_verb verb,
@@ -274,6 +293,7 @@ void nb_json_document_deinit(struct nb_json_document *document)
 {
     nb_json_values_deinit(&document->values);
     nb_buffer_deinit(&document->decoded);
+    nb_buffer_deinit(&document->lines);
     json_decref(document->json);
     *document = (struct nb_json_document){0};
 }

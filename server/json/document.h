@@ -40,6 +40,7 @@ struct nb_json_document {
     struct nb_string source;      /* length 0: none given; else checked by nb_check_source */
     struct nb_json_values values; /* private: owned; those of `document` */
     struct nb_buffer decoded;     /* private: owned bytes of decoded strings */
+    struct nb_buffer lines;       /* private: owned; of a mail (tokenizer/mail/mail_file.h) */
     struct json_t *json;          /* private: reference on the parsed value, or NULL */
 };
 

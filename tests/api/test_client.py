@@ -120,6 +120,26 @@ def test_sources_bring_the_same_documents(api):
             equal(reply.json["status"], "unchanged", name)
 
 
+def test_mails_of_files_begin_with_their_header(api):
+    """As files have them that somebody saved or copied: the same document, in an mbox too."""
+    client, folder = Bayesc(api), api.new_folder()
+    mails = [(SPAM % (i, i)).replace(b"\r\n", b"\n") for i in range(4)]
+    model = api.name()
+    for mail in mails:
+        api.post(f"/v1/models/{model}/train?label=spam", mail, "message/rfc822").ok()
+    befores = (b"\n", b"  \n", b" ", b"\xef\xbb\xbf", b"+OK 9 octets\r\n", b"MAIL FROM:<a@b.example>\n")
+    files = [before + mails[0] for before in befores]
+    files += [mails[1].replace(b"\n", b"\r"), mails[2].decode().encode("utf-16")]
+    for i, content in enumerate(files):
+        write(folder, "single", f"{i}.eml", content=content)
+    for i, content in enumerate((b"\xef\xbb\xbf" + mbox(mails), b"\n\n" + mbox(mails), mbox(mails).replace(b"\n", b"\r"),
+                                 mbox(mails).decode().encode("utf-16"))):
+        write(folder, "mbox", f"{i}", content=content)
+    for name, number in (("single", len(files)), ("mbox", 16)):
+        got = client.json("train", "-m", model, "--label", "spam", os.path.join(folder, name))
+        equal((got["learned"], got["unchanged"], got["failed"], got["unread"]), (0, number, 0, 0), name)
+
+
 def test_training_goes_on_after_an_interruption(api):
     """It says how far it came, and that is what the daemon has; the same command does the rest."""
     client, folder = Bayesc(api), api.new_folder()

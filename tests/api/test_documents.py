@@ -261,6 +261,46 @@ def test_a_mail_is_one_document_however_it_travelled(api):
         holds(one != two, "two texts")
 
 
+def in_files(mail):
+    """A mail as files have it that somebody saved or copied, by what is before its header."""
+    talk = (b"220 mx ESMTP\nEHLO me\n250-mx\n250 SIZE 9\nMAIL FROM:<a@b.example>\n250 Ok\n"
+            b"RCPT TO:<c@d.example>\n250 Ok\nDATA\n354 go on\n")
+    return {"an empty line": b"\r\n" + mail, "a line of blanks": b" " * 250 + b"\n" + mail,
+            "a blank": b" " + mail, "a mark of UTF-8": b"\xef\xbb\xbf" + mail, "POP3": b"+OK 812 octets\r\n" + mail,
+            "SMTP": talk + mail, "a line of an mbox": b"\nFrom a@b Thu Jan  1 00:00:00 1970\n" + mail,
+            "a quoted line of an mbox": b">From a@b Thu Jan  1 00:00:00 1970\n\n" + mail,
+            "base64": b"VGhlIGhhcmJvdXIgbGVkZ2VyIGlzIGF0dGFjaGVkLgo=\n" + mail,
+            "CR": mail.replace(b"\n", b"\r"), "UTF-16": mail.decode().encode("utf-16"),
+            "UTF-16, big endian": b"\xfe\xff" + mail.decode().encode("utf-16-be")}
+
+
+FILED = (b"From: a@b.example\nSubject: harbour\nDate: Tue, 3 Mar 2026 10:00:00 +0000\nMessage-ID: <1@b.example>\n"
+         b"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=zz\n\n--zz\n"
+         b"Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\nbGVkZ2VyCg==\n--zz--\n")
+
+
+def test_the_mail_of_a_file_begins_with_its_header(api):
+    """Of message/rfc822, JSON and an mbox: features and id are those of the mail alone."""
+    with Model(api) as model:
+        first = model.post("train?label=ham", FILED, "message/rfc822").ok().json
+        tokens = tokens_of(model.post("tokenize", FILED, "message/rfc822"))
+        holds({"subject:harbour", "ledger"} <= set(tokens) and "zz" not in tokens, tokens)
+        for name, file in in_files(FILED).items():
+            got = tokens_of(model.post("tokenize", file, "message/rfc822"))
+            equal(got, tokens, name)
+            json = {"mail_base64": base64.b64encode(file).decode(), "label": "ham"}
+            for reply in (model.post("train?label=ham", file, "message/rfc822"), model.post("train", json)):
+                equal((reply.ok().json["status"], reply.json["id"]), ("unchanged", first["id"]), name)
+        for name, file in in_files(mbox(FILED, FILED)).items():
+            if name not in ("a mark of UTF-8", "an empty line", "CR", "UTF-16", "UTF-16, big endian"):
+                continue
+            reply = model.post("train?label=ham", file, "application/mbox").ok().json
+            equal([row["id"] for row in reply["results"]], [first["id"]] * 2, name)
+        # What has no header behind it is a body.
+        body = b"\nledger: one\n"
+        holds("ledger" in tokens_of(model.post("tokenize", body, "message/rfc822")), "a body")
+
+
 def test_mail_base64_is_strict(api):
     with Model(api) as model:
         for bad in ("%%%", "YQ", "YQ=", "Y===", "YWJj!", "YQ==YQ==", 5, None):

@@ -76,6 +76,16 @@ def test_haraka(api):
         same(daemon, exchange(daemon, start + body))
 
 
+def test_a_mail_without_a_header_is_a_body(api):
+    """Behind a mail server a mail that begins with an empty line is read as it is: what follows is the
+    body. In a file it is a mail that was saved badly (tokenizer/mail/mail_file.h)."""
+    daemon = daemon_of(api)
+    for before in (b"\n", b"+OK 9 octets\n", b" "):
+        of_file = daemon.client.post(f"{rspamd.MAIL}/classify", before + spam(), "message/rfc822").ok().json
+        equal(of_file["probabilities"], daemon.client.post(f"{rspamd.MAIL}/classify", spam(), "message/rfc822").json["probabilities"])
+        holds(verdict_of(check(daemon, before + spam())) != verdict_of(check(daemon, spam())), before)
+
+
 def test_chunks_of_any_size(api):
     daemon = daemon_of(api)
     for path, method in (("/checkv2", "POST"), ("/checkv2", "GET")):

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /* Whether the bytes begin as a mail does: with header fields, two of them well known ones such as
- * From and Date. */
+ * From and Date, perhaps behind what files have before them (tokenizer/mail/mail_file.h). */
 bool nb_looks_like_mail(const char *bytes, size_t length);
 
 /* Whether the bytes are no text in a character set that goes on from ASCII: more than one in

@@ -6,6 +6,7 @@
 
 #include "server/client/files/formats.h"
 #include "server/client/files/mail_look.h"
+#include "tokenizer/mail/mail_file.h"
 
 enum { SNIFFED = 4096 /* bytes that are looked at to find out the format */ };
 
@@ -23,11 +24,19 @@ static const char *format_of_name(const char *name)
     return NULL;
 }
 
-/* A file is an mbox when it begins with "From " and goes on with a mail. */
+/* A file is an mbox when it begins with "From ", perhaps behind a byte order mark and empty lines,
+ * and goes on with a mail. */
 static const char *format_of_bytes(struct nb_string bytes)
 {
-    struct nb_string rest = nb_read_without_separator(bytes);
-    bool is_mbox = rest.length < bytes.length && nb_looks_like_mail(rest.bytes, rest.length);
+    struct nb_buffer scratch = {0};
+    struct nb_string lines, rest;
+    bool is_mbox = false;
+    if (nb_mail_file_lines(bytes, &scratch, &lines) == 0) {
+        lines = nb_string_trim_start(lines, "\r\n");
+        rest = nb_read_without_separator(lines);
+        is_mbox = rest.length < lines.length && nb_looks_like_mail(rest.bytes, rest.length);
+    }
+    nb_buffer_deinit(&scratch);
     return is_mbox ? "mbox" : "file";
 }
 

@@ -44,8 +44,11 @@ export function whyNoText(bytes) {
   return stray * 16 > bytes.length ? "it is binary, neither a text nor a mail" : null;
 }
 
+// The name of the encoding by the byte order mark, as a TextDecoder takes it.
+export const encodingOf = (bytes) => (bytes[0] === 255 && bytes[1] === 254 ? "utf-16le" : bytes[0] === 254 && bytes[1] === 255 ? "utf-16be" : "utf-8");
+
 function mailOrText(bytes) {
-  const text = new TextDecoder("utf-8").decode(bytes);
+  const text = new TextDecoder(encodingOf(bytes)).decode(bytes);
   if (looksLikeMail(text)) return {document: {mail_base64: base64(bytes)}};
   const error = whyNoText(bytes);
   return error ? {error} : {document: {text}};

@@ -83,14 +83,30 @@ function textsOf(part, depth, out) {
   }
 }
 
+// What may stand before the header of a mail in a file: blanks, an mbox's line, what servers and their clients say. The
+// daemon searches for the header itself, and takes a line of anything as well (tokenizer/mail/mail_file.c).
+const BEFORE = /^(?:[\s\uFEFF]*|>?From .*|[2-5]\d\d(?:[ -].*)?|\+OK.*|(?:EHLO|HELO|LHLO|RETR|TOP) .*|(?:MAIL FROM|RCPT TO):.*|DATA|\.)\r?$/i;
+
+// The text from its header on; as it is when none follows such lines.
+function fromHeader(text) {
+  let at = 0;
+  for (let i = 0; i < 64 && at < text.length; i++) {
+    const end = text.indexOf("\n", at), next = end < 0 ? text.length : end + 1;
+    if (!BEFORE.test(text.slice(at, end < 0 ? next : end))) break;
+    at = next;
+  }
+  return text.slice(at).replace(/^[ \t\u00A0\uFEFF]+/, "");
+}
+
 // Whether bytes or a text look like a mail: header fields that only mails have, before the first empty line.
 export function looksLikeMail(text) {
-  return /^(?:>?From [^\n]*\n)?[!-9;-~]+:/.test(text) && /^(?:received|from|message-id|mime-version|return-path):/im.test(text.split(/\r?\n\r?\n/, 1)[0]);
+  const head = fromHeader(text.slice(0, 65536).replace(/\r(?!\n)/g, "\n"));
+  return /^[!-9;-~]+:/.test(head) && /^(?:received|from|message-id|mime-version|return-path):/im.test(head.split(/\r?\n\r?\n/, 1)[0]);
 }
 
 // {from, to, subject, text} of the bytes of a mail.
 export function readMail(bytes) {
-  const mail = split(binary(bytes.subarray(0, READ_MOST)).replace(/^>?From [^\n]*\n/, ""));
+  const mail = split(fromHeader(binary(bytes.subarray(0, READ_MOST)).replace(/^\u00EF\u00BB\u00BF/, "")));
   const texts = [];
   textsOf(mail, 0, texts);
   const header = (name) => decodeWords(decodeCharset(mail.fields[name] ?? "", "utf-8"));

@@ -155,7 +155,13 @@ static const struct {
     {"From: only one\nX-Other: a\n\n", false},
     {"From : a\nTo : b\n\n", false},
     {"Dear From: Sir,\nTo: c\n", false},
-    {" From: a\nTo: b\n", false},
+    {" From: a\nTo: b\n", true}, /* as text that was copied from a screen */
+    {"\n\nFrom: a\nTo: b\n", true},
+    {"\xEF\xBB\xBF"
+     "From: a\nTo: b\n",
+     true},
+    {"From: a\rTo: b\r\rx", true},
+    {"Hi,\nFrom: a\nTo: b\n", false},
     {"", false},
     {"\n", false},
     {":\n:\n", false},
