@@ -20,8 +20,8 @@
 
 #include "core/base/array.h"
 #include "core/base/buffer.h"
-#include "tokenizer/document.h"
 #include "tokenizer/charset/charset.h"
+#include "tokenizer/document.h"
 
 enum { CRAFTED = 1 << 20, CHARSET_BYTES = 1 << 14, LEAST = 1 << 14, WORST = 10, MOST = 16 << 20 };
 

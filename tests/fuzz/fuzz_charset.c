@@ -17,9 +17,9 @@ enum { MOST_NAMES = 2048 };
 
 /* Usual ones first, so that small numbers in the corpus mean the same on every machine. */
 static char names[MOST_NAMES][NB_CHARSET_NAME] = {
-    "utf-8",  "iso-8859-1", "iso-8859-2",  "windows-1251", "koi8-r",     "gb2312",
-    "big5",   "shift_jis",  "iso-2022-jp", "euc-jp",       "euc-kr",     "utf-7",
-    "utf-16", "utf-16be",   "utf-32",      "iso-2022-kr",  "iso-2022-cn"};
+    "utf-8",     "iso-8859-1",  "iso-8859-2",  "windows-1251", "koi8-r",   "gb2312", "big5",
+    "shift_jis", "iso-2022-jp", "euc-jp",      "euc-kr",       "utf-7",    "utf-16", "utf-16be",
+    "utf-32",    "iso-2022-kr", "iso-2022-cn", "hz-gb-2312",   "x-unknown"};
 
 static size_t count_names(void)
 {

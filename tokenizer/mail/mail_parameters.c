@@ -26,7 +26,7 @@ static bool begins_parameter(struct nb_string rest)
     return false;
 }
 
-/* The length of a quoted string or a comment at the beginning; 1 if it does not end. */
+/* The length of a quoted string or a comment at the beginning; 0 if it does not end. */
 static size_t quoted_length(struct nb_string rest, char end)
 {
     for (size_t i = 1; i < rest.length; i++) {
@@ -35,7 +35,7 @@ static size_t quoted_length(struct nb_string rest, char end)
         else if (rest.bytes[i] == end)
             return i + 1;
     }
-    return 1;
+    return 0;
 }
 
 /* Whether a byte ends what stands before a parameter. */
@@ -44,29 +44,43 @@ static bool separates(char c)
     return nb_string_is_one_of(c, " \t\r\n,\")");
 }
 
+/* The length of what is copied as it is: a quoted string, a comment or a byte. *is_open[] is of
+ * quotes and comments: one that does not end was found, so none behind it does. */
+static size_t piece_length(struct nb_string rest, bool is_open[2])
+{
+    char c = rest.bytes[0];
+    if (c != '"' && c != '(')
+        return 1;
+    size_t length = is_open[c == '('] ? 0 : quoted_length(rest, c == '(' ? ')' : '"');
+    is_open[c == '('] = length == 0;
+    return length > 0 ? length : 1;
+}
+
+/* Appends the semicolon; a comma that stands there instead goes. */
+static size_t put_semicolon(char *to, size_t used, char last)
+{
+    if (last == ',')
+        while (to[--used] != ',')
+            ;
+    to[used] = ';';
+    return used + 1;
+}
+
 size_t nb_mail_mend_parameters(struct nb_string value, char *to)
 {
     size_t used = 0;
     char last = ';'; /* the last byte that is no blank */
-    for (size_t i = 0; i < value.length;) {
-        char c = value.bytes[i];
+    bool is_open[2] = {false, false};
+    for (size_t i = 0, length; i < value.length; i += length) {
         struct nb_string rest = nb_string_from(value, i);
         bool is_behind = i > 0 && separates(value.bytes[i - 1]);
-        if (is_behind && last != ';' && last != '=' && begins_parameter(rest)) {
-            if (last == ',')
-                while (to[used - 1] != ',')
-                    used--;
-            used -= last == ',';
-            to[used++] = ';';
-        }
-        size_t length = c == '"'   ? quoted_length(rest, '"')
-                        : c == '(' ? quoted_length(rest, ')')
-                                   : 1;
+        if (is_behind && last != ';' && last != '=' && begins_parameter(rest))
+            used = put_semicolon(to, used, last);
+        length = piece_length(rest, is_open);
         memcpy(to + used, rest.bytes, length);
         used += length;
-        i += length;
-        if (!nb_string_is_one_of(c, blanks))
-            last = c == '(' && length > 1 ? last : c;
+        if (!nb_string_is_one_of(rest.bytes[0], blanks) && (rest.bytes[0] != '(' || length == 1))
+            last = rest.bytes[0];
     }
     return used;
 }
