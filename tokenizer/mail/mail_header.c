@@ -3,11 +3,11 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/base/ascii.h"
 #include "tokenizer/bag/feature_text.h"
 #include "tokenizer/mail/encoded_words.h"
+#include "tokenizer/mail/mail_ignored.h"
 #include "tokenizer/mail/mail_received.h"
 #include "tokenizer/text/text.h"
 #include "tokenizer/text/url.h"
@@ -19,76 +19,29 @@ enum {
     ID_SHAPE = 24,
     ADDRESS_SUFFIX = 3, /* the last 2 and 3 labels of the host of an address are counted */
     PREFIX = 40,        /* bytes of a prefix that nb_tokenize_text takes */
-    PATTERN = 36        /* bytes of a pattern of names, and zeros behind it */
+    NAME = 28           /* bytes of a name in a table, and zeros behind it */
 };
 
-/* Fields that never count. A final '*' stands for any ending. The verdict of another filter would
- * give the answer away while learning, and an attacker can forge it. Notes of mailboxes and mail
- * programs are not in the mail when it arrives. Those that begin with "x-" have a table of their
- * own: most fields of a mail do not. */
-static const char ignored[][PATTERN] = {
-    /* results of checks by other hosts: anybody can write them */
-    "authentication-results", "arc-*", "received-spf",
-    /* mailboxes, mail clients */
-    "status", "lines", "content-length",
-    /* times of arrival: they tell when a mail was learned, and nothing about its label */
-    "delivery-date"};
-
-static const char ignored_x[][PATTERN] = {
-    /* this program's own */
-    "x-bayesd*",
-    /* SpamAssassin, bogofilter, rspamd, DSPAM, CRM114, SpamBayes, spamprobe and others */
-    "x-spam*", "x-bogosity*", "x-rspam*", "x-dspam*", "x-crm114*", "x-spambayes*", "x-hammie*",
-    "x-pyzor*", "x-razor*", "x-dcc*", "x-sa-*", "x-sanitizer*", "x-antispam*", "x-anti-spam*",
-    "x-junk*", "x-greylist*", "x-policyd*", "x-ham-*", "x-bayes*", "x-filter*", "x-ifile*",
-    "x-popfile*", "x-text-class*", "x-annoyance*", "x-habeas-report*",
-    /* virus scanners and appliances */
-    "x-virus*", "x-anti-virus*", "x-antivirus*", "x-amavis*", "x-clamav*", "x-avas*", "x-av-*",
-    "x-scanned*", "x-scanner*", "x-mailscanner*", "x-kaspersky*", "x-kas*", "x-drweb*", "x-sophos*",
-    "x-rav*", "x-mimetrack-virus*", "x-barracuda*", "x-ironport*", "x-proofpoint*", "x-brightmail*",
-    "x-bmi-*", "x-cloudmark*", "x-cmae*", "x-vade*", "x-vr-*", "x-gmx-*", "x-ui-*",
-    "x-microsoft-antispam*", "x-forefront-antispam*", "x-exchange-antispam*",
-    "x-ms-exchange-organization*", "x-ms-exchange-atpmessageproperties", "x-ovh-spam*",
-    "x-yandex-spam*", "x-mras", "x-mru-*", "x-cnfs-*", "x-eopattributedmessage", "x-hmailserver*",
-    /* results of checks by other hosts */
-    "x-received-spf*", "x-authentication-*", "x-dkim*",
-    /* mailboxes, mail clients */
-    "x-status", "x-uid", "x-uidl", "x-tuid", "x-keywords", "x-imap*", "x-label", "x-gmail-labels",
-    "x-gm-*", "x-mozilla-*", "x-evolution*", "x-kmail*", "x-mutt*", "x-sieve*", "x-dovecot*",
-    "x-folder*", "x-account*", "x-bytes",
-    /* added by Exim for content scanners, not in the mail */
-    "x-envelope-from", "x-envelope-to",
-    /* times of arrival */
-    "x-delivery-time", "x-originalarrivaltime", "x-arrival-time"};
-
 /* Fields whose value is a date: only that they are there counts. */
-static const char dates[][PATTERN] = {
+static const char dates[][NAME] = {
     "resent-date",         "expires",           "expiry-date", "x-original-date",
     "nntp-posting-date",   "deferred-delivery", "reply-by",    "x-mail-created-date",
     "latest-delivery-time"};
 
-static const char addresses[][PATTERN] = {
+static const char addresses[][NAME] = {
     "from",        "to",        "cc",        "reply-to",      "bcc",
     "return-path", "sender",    "errors-to", "x-sender",      "delivered-to",
     "resent-from", "resent-to", "resent-cc", "resent-sender", "x-original-to"};
 
-static const char message_ids[][PATTERN] = {"message-id", "references", "in-reply-to",
-                                            "resent-message-id", "content-id"};
+static const char message_ids[][NAME] = {"message-id", "references", "in-reply-to",
+                                         "resent-message-id", "content-id"};
 
 /* Counted with the structure of the mail. */
-static const char structure[][PATTERN] = {"content-type", "content-transfer-encoding",
-                                          "content-disposition"};
+static const char structure[][NAME] = {"content-type", "content-transfer-encoding",
+                                       "content-disposition"};
 
-static bool matches(struct nb_string name, const char *pattern)
-{
-    size_t length = strlen(pattern);
-    if (length > 0 && pattern[length - 1] == '*')
-        return name.length >= length - 1 && strncasecmp(name.bytes, pattern, length - 1) == 0;
-    return name.length == length && strncasecmp(name.bytes, pattern, length) == 0;
-}
-
-/* Four bytes of a name or pattern: of most names nothing more is compared, because mails have
- * dozens of fields, and the tables are long. */
+/* Four bytes of a name: of most names nothing more is compared, because mails have dozens of
+ * fields. */
 static uint32_t first_four(const char *bytes)
 {
     uint32_t four;
@@ -96,25 +49,20 @@ static uint32_t first_four(const char *bytes)
     return four;
 }
 
-static bool is_in(struct nb_string name, const char (*patterns)[PATTERN], size_t count)
+static bool is_in(struct nb_string name, const char (*names)[NAME], size_t count)
 {
     char begin[4] = {0};
     memcpy(begin, name.bytes, name.length < sizeof begin ? name.length : sizeof begin);
     uint32_t four = first_four(begin);
-    four |= (four & UINT32_C(0x40404040)) >> 1; /* letters in lower case, as in all patterns */
+    four |= (four & UINT32_C(0x40404040)) >> 1; /* letters in lower case, as in all tables */
     for (size_t i = 0; i < count; i++) {
-        if (first_four(patterns[i]) == four && matches(name, patterns[i]))
+        if (first_four(names[i]) == four && nb_string_equals_nocase(name, names[i]))
             return true;
     }
     return false;
 }
 
-#define IS_IN(name, patterns) is_in(name, patterns, sizeof(patterns) / sizeof *(patterns))
-
-bool nb_mail_header_ignored(struct nb_string name)
-{
-    return nb_string_starts_nocase(name, "x-") ? IS_IN(name, ignored_x) : IS_IN(name, ignored);
-}
+#define IS_IN(name, names) is_in(name, names, sizeof(names) / sizeof *(names))
 
 /* The prefix of the features of a field: "to:", "x-mailer:". It lies in `bytes`, with a NUL behind
  * it. */

@@ -4,7 +4,7 @@
  * tokenizing belongs to one.
  *
  * How each field is counted was chosen by comparing kinds of features on several public corpora of
- * mail. The tables in mail_header.c name the fields that never count.
+ * mail. Fields that never count are in mail_ignored.h.
  */
 #ifndef NB_TOKENIZER_MAIL_MAIL_HEADER_H
 #define NB_TOKENIZER_MAIL_MAIL_HEADER_H
@@ -16,9 +16,5 @@
  * `value` is as it stands in the mail. `scratch` is overwritten. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_header(struct nb_tokenizing *t, struct nb_string name, struct nb_string value,
                    struct nb_mail_charsets *charsets, struct nb_buffer *scratch);
-
-/* Whether a field never counts: verdicts of spam filters, this one included, and notes that
- * mailboxes add for themselves. */
-bool nb_mail_header_ignored(struct nb_string name);
 
 #endif
