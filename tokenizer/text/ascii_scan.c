@@ -107,7 +107,7 @@ static inline __attribute__((always_inline)) unsigned find(const struct nb_text_
     for (uint64_t begins = w->begins; begins != 0; begins &= begins - 1) {
         unsigned begin = (unsigned)__builtin_ctzll(begins);
         unsigned end = nb_ascii_end(w, begin);
-        unsigned length = end - begin;
+        unsigned length = nb_ascii_token_length(w, begin, end);
         if (end > w->safe || length > NB_TOKEN_CHARACTERS)
             return begin < w->size ? begin : w->size;
         struct piece token = {(unsigned char)begin, (unsigned char)length};
@@ -239,8 +239,8 @@ static const unsigned char *skip_token(const unsigned char *p, const unsigned ch
     return p;
 }
 
-/* Counts the token at *at, which is long or touches a byte above 0x7F, if it is not such a byte,
- * nor touches one. Moves *at behind it. */
+/* Counts the token at *at, which is longer than a word that is kept or touches a byte above 0x7F,
+ * if it is not such a byte, nor touches one. Moves *at behind it. */
 static int count_long(struct nb_text_run *run, const unsigned char **at, const unsigned char *end)
 {
     const unsigned char *from = *at;
@@ -250,6 +250,10 @@ static int count_long(struct nb_text_run *run, const unsigned char **at, const u
     if (to < end && (*to >= 0x80 || (end - to > 1 && to[1] >= 0x80)))
         return 0;
     *at = to;
+    if (!nb_ascii_is_word(*from)) {
+        memset(nb_text_token(run), *from, NB_MARK_RUN);
+        return nb_text_count(run, NB_MARK_RUN);
+    }
     return nb_text_count_long(run, (unsigned char)nb_ascii_lower((char)*from), (size_t)(to - from));
 }
 

@@ -17,6 +17,7 @@
 
 #include "core/base/ascii.h"
 #include "core/base/string.h"
+#include "tokenizer/text/token.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -182,6 +183,16 @@ static inline void nb_ascii_read(struct nb_ascii_window *w, const unsigned char 
 static inline unsigned nb_ascii_end(const struct nb_ascii_window *w, unsigned from)
 {
     return from + 1 + (unsigned)__builtin_ctzll(~(w->goes_on >> from >> 1));
+}
+
+/* The bytes of the token from `from` to `end` that stand in its feature: of a run of one mark the
+ * first ones. */
+static inline unsigned nb_ascii_token_length(const struct nb_ascii_window *w, unsigned from,
+                                             unsigned end)
+{
+    unsigned length = end - from;
+    bool is_run = (w->words >> from & 1) == 0 && length > NB_MARK_RUN;
+    return is_run ? NB_MARK_RUN : length;
 }
 
 #endif

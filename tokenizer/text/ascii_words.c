@@ -47,7 +47,7 @@ __attribute__((always_inline)) static inline unsigned find(const struct nb_text_
     for (uint64_t begins = w->begins; begins != 0; begins &= begins - 1) {
         unsigned begin = (unsigned)__builtin_ctzll(begins);
         unsigned end = nb_ascii_end(w, begin);
-        unsigned length = end - begin;
+        unsigned length = nb_ascii_token_length(w, begin, end);
         const char *text = (const char *)w->lower + begin;
         if (end > safe || length > NB_TOKEN_CHARACTERS) {
             rest = begin < rest ? begin : rest;

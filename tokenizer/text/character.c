@@ -84,6 +84,19 @@ static enum nb_class punctuation_class(uint32_t character)
     }
 }
 
+/* The class of a symbol of any category. */
+static enum nb_class symbol_class(uint32_t character)
+{
+    if (character >= 0x1F1E6 && character <= 0x1F1FF)
+        return NB_CLASS_FLAG;
+    if (character >= 0x1F3FB && character <= 0x1F3FF)
+        return NB_CLASS_TONE;
+    return utf8proc_get_property((utf8proc_int32_t)character)->boundclass ==
+                   UTF8PROC_BOUNDCLASS_EXTENDED_PICTOGRAPHIC
+               ? NB_CLASS_EMOJI
+               : punctuation_class(character);
+}
+
 enum nb_class nb_character_class(uint32_t character)
 {
     switch ((int)utf8proc_category((utf8proc_int32_t)character)) {
@@ -109,11 +122,9 @@ enum nb_class nb_character_class(uint32_t character)
     case UTF8PROC_CATEGORY_PC:
         return NB_CLASS_JOINER;
     case UTF8PROC_CATEGORY_SO:
-        if (character >= 0x1F1E6 && character <= 0x1F1FF)
-            return NB_CLASS_FLAG;
-        return character >= 0x2E80 && character <= 0x2FDF ? NB_CLASS_PAIR : NB_CLASS_SYMBOL;
+        return character >= 0x2E80 && character <= 0x2FDF ? NB_CLASS_PAIR : symbol_class(character);
     default: /* punctuation, symbols, private use, not assigned */
-        return punctuation_class(character);
+        return symbol_class(character);
     }
 }
 

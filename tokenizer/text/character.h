@@ -21,6 +21,8 @@ enum nb_class {
     NB_CLASS_MID_NUMBER, /* inside a word between digits: comma */
     NB_CLASS_PAIR,       /* letters of scripts without spaces: counted as pairs */
     NB_CLASS_FLAG,       /* regional indicators: two make a flag */
+    NB_CLASS_EMOJI,      /* pictures that emoji are made of (Extended_Pictographic of UTS #51) */
+    NB_CLASS_TONE,       /* the colour of the skin of the emoji before (Emoji_Modifier) */
     NB_CLASS_SYMBOL,     /* every other mark */
     NB_CLASS_END         /* no character: the end of the text */
 };

@@ -13,6 +13,7 @@
 
 enum {
     NB_TOKEN_CHARACTERS = 40, /* longer tokens are replaced by a "long:" token */
+    NB_MARK_RUN = 3,          /* of a run of one mark, "!!!!!", no more stand in its token */
     NB_PREFIX_BYTES = 40,
     NB_PREFIX_ROOM = 48, /* whole blocks (NB_BAG_BLOCK) */
     NB_BUDGET_SPENT = 1  /* returned when the limit on tokens is reached */

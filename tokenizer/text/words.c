@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/text/words.h"
 
+#include <assert.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "tokenizer/text/derived.h"
 #include "tokenizer/text/fold.h"
@@ -13,7 +15,8 @@ enum state {
     STATE_WORD,
     STATE_SYMBOLS, /* a run of one mark */
     STATE_PAIRS,   /* a run of a script without spaces */
-    STATE_FLAG     /* the first half of a flag */
+    STATE_FLAG,    /* the first half of a flag */
+    STATE_EMOJI    /* an emoji, of one character or more */
 };
 
 /* In scripts without spaces a cluster is a character with its combining marks. Further marks begin
@@ -24,6 +27,17 @@ struct cluster {
     unsigned char bytes[CLUSTER_BYTES];
     unsigned length;
     unsigned characters;
+};
+
+/* Characters of one emoji (a grapheme cluster of UAX #29); further ones begin another. The longest
+ * in use have ten: a kiss of two people, with the colour of the skin of each. */
+enum { EMOJI_CHARACTERS = 16, EMOJI_BYTES = 4 * EMOJI_CHARACTERS, ZERO_WIDTH_JOINER = 0x200D };
+
+/* A run of one emoji. From the third on it is a shape, which is counted once. */
+struct emoji_run {
+    unsigned char bytes[EMOJI_BYTES];
+    size_t length; /* 0: the last token was no emoji */
+    size_t times;
 };
 
 struct scanner {
@@ -39,6 +53,7 @@ struct scanner {
     const unsigned char *from;   /* position of the beginning of the word */
     const unsigned char *mid_at; /* position of `mid` */
     struct cluster before, current;
+    struct emoji_run emoji;
 };
 
 static void append(struct scanner *s, uint32_t character)
@@ -85,9 +100,31 @@ static int count_word(struct scanner *s, const unsigned char *end)
     return rc != 0 ? rc : nb_tokenize_feature(t, NB_FIELD_STRUCTURE, feature, sizeof feature - 1);
 }
 
+/* Counts an emoji or flag, and that three of it stand in a row. */
+static int count_emoji(struct scanner *s)
+{
+    static const char shape[] = "shape:run=";
+    char feature[sizeof shape + EMOJI_BYTES];
+    struct emoji_run *run = &s->emoji;
+    bool is_again = run->length == s->bytes && memcmp(run->bytes, s->token, s->bytes) == 0;
+    assert(s->bytes <= EMOJI_BYTES);
+    memcpy(run->bytes, s->token, s->bytes);
+    run->length = s->bytes;
+    run->times = is_again ? run->times + 1 : 1;
+    int rc = nb_text_count(s->run, s->bytes);
+    if (rc != 0 || run->times != NB_MARK_RUN)
+        return rc;
+    memcpy(feature, shape, sizeof shape - 1);
+    memcpy(feature + sizeof shape - 1, run->bytes, run->length);
+    return nb_tokenize_feature(s->run->t, NB_FIELD_STRUCTURE, feature,
+                               sizeof shape - 1 + run->length);
+}
+
 /* Counts the current token. `end` is the end of a word in the text. */
 static int count_token(struct scanner *s, enum state state, const unsigned char *end)
 {
+    if (state == STATE_EMOJI || state == STATE_FLAG)
+        return count_emoji(s);
     if (s->characters > NB_TOKEN_CHARACTERS)
         return nb_text_count_long(s->run, s->first, s->characters);
     return state == STATE_WORD ? count_word(s, end) : nb_text_count(s->run, s->bytes);
@@ -166,6 +203,9 @@ static void start(struct scanner *s, uint32_t packed)
         begin_cluster(s, character);
     } else if (class_ == NB_CLASS_FLAG) {
         begin_token(s, STATE_FLAG, character);
+    } else if (class_ == NB_CLASS_EMOJI || class_ == NB_CLASS_TONE) {
+        begin_token(s, STATE_EMOJI, character);
+        s->from = s->at;
     } else if (class_ != NB_CLASS_SPACE && class_ != NB_CLASS_END) {
         begin_token(s, STATE_SYMBOLS, character);
     }
@@ -175,6 +215,8 @@ static int restart(struct scanner *s, uint32_t packed)
 {
     int rc = finish(s, s->at);
     start(s, packed);
+    if (s->state != STATE_EMOJI && s->state != STATE_FLAG)
+        s->emoji.length = 0;
     return rc;
 }
 
@@ -182,7 +224,31 @@ static int step_symbols(struct scanner *s, uint32_t packed)
 {
     if (nb_packed_character(packed) != s->first || nb_packed_class(packed) == NB_CLASS_END)
         return restart(s, packed);
-    append(s, s->first);
+    if (s->characters < NB_MARK_RUN)
+        append(s, s->first);
+    return 0;
+}
+
+/* Whether a zero width joiner stands before the character at hand: the folding has left it out. */
+static bool is_joined(const struct scanner *s)
+{
+    static const char joiner[] = "\xE2\x80\x8D";
+    return s->at - s->from > 3 && memcmp(s->at - 3, joiner, 3) == 0;
+}
+
+/* Goes on with an emoji as grapheme clusters do (UAX #29, GB9 and GB11): by the colour of the skin,
+ * by a mark around it, or by a joiner and another emoji. Variation selectors are left out: they
+ * only say how to draw it. */
+static int step_emoji(struct scanner *s, uint32_t packed)
+{
+    unsigned class_ = nb_packed_class(packed);
+    bool is_more = class_ == NB_CLASS_TONE || class_ == NB_CLASS_EXTEND;
+    bool is_next = class_ == NB_CLASS_EMOJI && is_joined(s);
+    if ((!is_more && !is_next) || s->characters + is_next >= EMOJI_CHARACTERS)
+        return restart(s, packed);
+    if (is_next)
+        append(s, ZERO_WIDTH_JOINER);
+    append(s, nb_packed_character(packed));
     return 0;
 }
 
@@ -244,8 +310,11 @@ static int step(struct scanner *s, uint32_t packed)
             return restart(s, packed);
         append(s, nb_packed_character(packed));
         return finish(s, s->at);
+    case STATE_EMOJI:
+        return step_emoji(s, packed);
     case STATE_NONE:
     default:
+        s->emoji.length = class_ == NB_CLASS_FLAG ? s->emoji.length : 0;
         start(s, packed);
         return 0;
     }
