@@ -178,6 +178,9 @@ static uint32_t describe(uint32_t c, const unsigned char *joins)
     const utf8proc_property_t *property = utf8proc_get_property((utf8proc_int32_t)c);
     if (property->ignorable)
         return nb_packed(c, 0, NB_KIND_IGNORED);
+    /* Letters in black circles and squares are letters, as those in white ones by NFKC. */
+    if ((c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189))
+        return nb_packed('a' + (c - 0x1F150) % 32, NB_CLASS_LETTER, NB_KIND_SIMPLE);
     int32_t folded[NB_FOLD_QUEUE] = {(int32_t)c};
     unsigned n = 1;
     if (!is_han_or_hangul(c) &&

@@ -39,52 +39,196 @@ static bool has_foreign(const unsigned char *word, size_t length)
     return has;
 }
 
-static uint32_t plain_of(uint32_t character)
+/* Small letters that are drawn as others are: small capitals of the phonetic alphabet, and letters
+ * with a stroke. Those that are no `sign` are letters of languages, too, and count only beside one
+ * that is. Sorted. */
+static const struct {
+    uint16_t character;
+    char latin;
+    unsigned char dress;
+    bool is_sign;
+} DRESSED[] = {
+    {0x0111, 'd', NB_DRESS_STRUCK, false},   {0x0127, 'h', NB_DRESS_STRUCK, false},
+    {0x0142, 'l', NB_DRESS_STRUCK, false},   {0x0167, 't', NB_DRESS_STRUCK, false},
+    {0x0180, 'b', NB_DRESS_STRUCK, true},    {0x019A, 'l', NB_DRESS_STRUCK, true},
+    {0x01B6, 'z', NB_DRESS_STRUCK, true},    {0x01E5, 'g', NB_DRESS_STRUCK, true},
+    {0x01EB, 'q', NB_DRESS_CAPITALS, false}, {0x023C, 'c', NB_DRESS_STRUCK, true},
+    {0x0247, 'e', NB_DRESS_STRUCK, true},    {0x0249, 'j', NB_DRESS_STRUCK, true},
+    {0x024D, 'r', NB_DRESS_STRUCK, true},    {0x024F, 'y', NB_DRESS_STRUCK, true},
+    {0x0262, 'g', NB_DRESS_CAPITALS, true},  {0x0268, 'i', NB_DRESS_STRUCK, true},
+    {0x026A, 'i', NB_DRESS_CAPITALS, true},  {0x0274, 'n', NB_DRESS_CAPITALS, true},
+    {0x0280, 'r', NB_DRESS_CAPITALS, true},  {0x0289, 'u', NB_DRESS_STRUCK, true},
+    {0x028F, 'y', NB_DRESS_CAPITALS, true},  {0x0299, 'b', NB_DRESS_CAPITALS, true},
+    {0x029C, 'h', NB_DRESS_CAPITALS, true},  {0x029F, 'l', NB_DRESS_CAPITALS, true},
+    {0x1D00, 'a', NB_DRESS_CAPITALS, true},  {0x1D04, 'c', NB_DRESS_CAPITALS, true},
+    {0x1D05, 'd', NB_DRESS_CAPITALS, true},  {0x1D07, 'e', NB_DRESS_CAPITALS, true},
+    {0x1D0A, 'j', NB_DRESS_CAPITALS, true},  {0x1D0B, 'k', NB_DRESS_CAPITALS, true},
+    {0x1D0D, 'm', NB_DRESS_CAPITALS, true},  {0x1D0F, 'o', NB_DRESS_CAPITALS, true},
+    {0x1D18, 'p', NB_DRESS_CAPITALS, true},  {0x1D1B, 't', NB_DRESS_CAPITALS, true},
+    {0x1D1C, 'u', NB_DRESS_CAPITALS, true},  {0x1D20, 'v', NB_DRESS_CAPITALS, true},
+    {0x1D21, 'w', NB_DRESS_CAPITALS, true},  {0x1D22, 'z', NB_DRESS_CAPITALS, true},
+    {0x1D7D, 'p', NB_DRESS_STRUCK, true},    {0x2C65, 'a', NB_DRESS_STRUCK, true},
+    {0x2C66, 't', NB_DRESS_STRUCK, true},    {0xA730, 'f', NB_DRESS_CAPITALS, true},
+    {0xA731, 's', NB_DRESS_CAPITALS, true},  {0xA741, 'k', NB_DRESS_STRUCK, true},
+    {0xA751, 'p', NB_DRESS_STRUCK, true},    {0xA7AF, 'q', NB_DRESS_CAPITALS, true},
+};
+
+enum { DRESSED_COUNT = sizeof DRESSED / sizeof *DRESSED };
+
+struct range {
+    uint16_t first, last;
+    unsigned char dress;
+};
+
+/* Sorted. */
+static const struct range ADDED[] = {
+    {0x0305, 0x0305, NB_DRESS_STRUCK}, /* overline */
+    {0x0332, 0x0338, NB_DRESS_STRUCK}, /* lines under and through a letter */
+    {0x033F, 0x033F, NB_DRESS_STRUCK}, /* two overlines */
+    {0x0591, 0x05BD, NB_DRESS_SIGNS},  /* Hebrew accents and points */
+    {0x05BF, 0x05BF, NB_DRESS_SIGNS},
+    {0x05C1, 0x05C2, NB_DRESS_SIGNS},
+    {0x05C4, 0x05C5, NB_DRESS_SIGNS},
+    {0x05C7, 0x05C7, NB_DRESS_SIGNS},
+    {0x0610, 0x061A, NB_DRESS_SIGNS}, /* Arabic marks; tatweel; vowel marks */
+    {0x0640, 0x0640, NB_DRESS_SIGNS},
+    {0x064B, 0x065F, NB_DRESS_SIGNS},
+    {0x0670, 0x0670, NB_DRESS_SIGNS},
+    {0x06D6, 0x06DC, NB_DRESS_SIGNS},
+    {0x06DF, 0x06E4, NB_DRESS_SIGNS},
+    {0x06E7, 0x06E8, NB_DRESS_SIGNS},
+    {0x06EA, 0x06ED, NB_DRESS_SIGNS},
+    {0x08D3, 0x08E1, NB_DRESS_SIGNS},
+    {0x08E3, 0x08FF, NB_DRESS_SIGNS},
+    {0x20D2, 0x20D3, NB_DRESS_STRUCK}, /* bars; not the key around a digit, U+20E3 */
+    {0x20D8, 0x20DA, NB_DRESS_STRUCK},
+    {0x20DD, 0x20E0, NB_DRESS_STRUCK},
+    {0x20E2, 0x20E2, NB_DRESS_STRUCK},
+    {0x20E4, 0x20E6, NB_DRESS_STRUCK},
+    {0x20EA, 0x20EB, NB_DRESS_STRUCK},
+};
+
+static bool is_between(uint32_t character, uint32_t first, uint32_t last)
 {
-    for (size_t i = 0; i < sizeof LOOKALIKES / sizeof *LOOKALIKES; i++)
-        if (LOOKALIKES[i].character == character)
-            return (unsigned char)LOOKALIKES[i].latin;
-    return character;
+    return character >= first && character <= last;
 }
 
-bool nb_scripts_mixed(const unsigned char *word, size_t length, unsigned char *plain,
-                      size_t *plain_length)
+unsigned nb_scripts_added(uint32_t character, uint32_t base)
+{
+    size_t low = 0;
+    size_t high = sizeof ADDED / sizeof *ADDED;
+    if (character > ADDED[high - 1].last)
+        return 0;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (character > ADDED[middle].last)
+            low = middle + 1;
+        else if (character < ADDED[middle].first)
+            high = middle;
+        else
+            return ADDED[middle].dress;
+    }
+    return base < 0x80 && is_between(character, 0x300, 0x36F) ? NB_DRESS_SIGNS : 0;
+}
+
+/* The entry of a character in DRESSED; DRESSED_COUNT if it has none. */
+static size_t find_dressed(uint32_t character)
+{
+    size_t low = 0;
+    size_t high = DRESSED_COUNT;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (DRESSED[middle].character < character)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < DRESSED_COUNT && DRESSED[low].character == character ? low : DRESSED_COUNT;
+}
+
+/* Whether DRESSED may have the character: most words have none of these. */
+static bool may_be_dressed(uint32_t c)
+{
+    return is_between(c, 0x180, 0x2AF) || is_between(c, 0x1D00, 0x1D7F) ||
+           is_between(c, 0x2C65, 0x2C66) || is_between(c, 0xA730, 0xA7AF);
+}
+
+/* What is not plain in the letters of a word. */
+static unsigned dress_of(const unsigned char *word, size_t length)
 {
     const unsigned char *at = word;
     bool latin = false;
     bool other = false;
-    *plain_length = 0;
+    unsigned dress = 0;
     while (at < word + length) {
         uint32_t c = nb_utf8_decode(&at, word + length);
-        latin = latin || (c >= 'a' && c <= 'z') || (c >= 0xDF && c <= 0x24F && c != 0xF7);
-        other = other || (c >= 0x370 && c <= 0x3FF) || (c >= 0x400 && c <= 0x52F);
-        *plain_length += nb_utf8_encode(plain_of(c), plain + *plain_length);
+        latin = latin || is_between(c, 'a', 'z') || (is_between(c, 0xDF, 0x24F) && c != 0xF7);
+        other = other || is_between(c, 0x370, 0x52F);
+        if (!may_be_dressed(c))
+            continue;
+        size_t found = find_dressed(c);
+        dress |= found < DRESSED_COUNT && DRESSED[found].is_sign ? DRESSED[found].dress : 0;
     }
-    return latin && other && !has_foreign(word, length);
+    latin = latin || dress != 0;
+    return latin && other && !has_foreign(word, length) ? dress | NB_DRESS_MIXED : dress;
 }
 
-/* As memmem, for a character of three bytes of which the first is rare in most texts. */
-static const char *find_character(const char *text, size_t length, const char *character)
+/* The letter that a character looks like in a word of this dress. */
+static uint32_t plain_of(uint32_t character, unsigned dress)
+{
+    for (size_t i = 0; (dress & NB_DRESS_MIXED) != 0 && i < sizeof LOOKALIKES / sizeof *LOOKALIKES;
+         i++)
+        if (LOOKALIKES[i].character == character)
+            return (unsigned char)LOOKALIKES[i].latin;
+    size_t found = find_dressed(character);
+    return found < DRESSED_COUNT && (DRESSED[found].dress & dress) != 0
+               ? (unsigned char)DRESSED[found].latin
+               : character;
+}
+
+unsigned nb_scripts_plain(const unsigned char *word, size_t length, unsigned char *plain,
+                          size_t *plain_length)
+{
+    unsigned dress = dress_of(word, length);
+    const unsigned char *at = word;
+    *plain_length = 0;
+    while (dress != 0 && at < word + length) {
+        uint32_t c = nb_utf8_decode(&at, word + length);
+        *plain_length += nb_utf8_encode(plain_of(c, dress), plain + *plain_length);
+    }
+    return dress;
+}
+
+/* The bit of the character of three bytes at `at`, which begins with E2. */
+static unsigned unseen_of(const char *at)
+{
+    if (at[1] == '\x80')
+        return at[2] == '\x8B'                      ? NB_UNSEEN_SPLITS
+               : at[2] == '\xAD' || at[2] == '\xAE' ? NB_UNSEEN_OVERRIDES
+                                                    : 0;
+    return at[1] == '\x81' && at[2] == '\xA0' ? NB_UNSEEN_SPLITS : 0;
+}
+
+/* As memmem, for a byte order mark, of which the first byte is rare in most texts. */
+static bool has_mark(const char *at, const char *end)
+{
+    while (end - at >= 3 && (at = memchr(at, '\xEF', (size_t)(end - at) - 2)) != NULL) {
+        if (at[1] == '\xBB' && at[2] == '\xBF')
+            return true;
+        at++;
+    }
+    return false;
+}
+
+unsigned nb_scripts_unseen(const char *text, size_t length)
 {
     const char *end = text + length;
     const char *at = text;
-    while (end - at >= 3 && (at = memchr(at, character[0], (size_t)(end - at) - 2)) != NULL) {
-        if (at[1] == character[1] && at[2] == character[2])
-            return at;
+    bool begins = length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0;
+    unsigned unseen = has_mark(begins ? text + 3 : text, end) ? NB_UNSEEN_SPLITS : 0;
+    while (end - at >= 3 && (at = memchr(at, '\xE2', (size_t)(end - at) - 2)) != NULL) {
+        unseen |= unseen_of(at);
         at++;
     }
-    return NULL;
-}
-
-bool nb_scripts_zero_width(const char *text, size_t length)
-{
-    static const char *const characters[] = {"\xE2\x80\x8B", "\xE2\x81\xA0", "\xEF\xBB\xBF"};
-    for (size_t i = 0; i < sizeof characters / sizeof *characters; i++) {
-        const char *found = find_character(text, length, characters[i]);
-        if (found == text && i == 2)
-            found = find_character(text + 3, length - 3, characters[i]);
-        if (found != NULL)
-            return true;
-    }
-    return false;
+    return unseen;
 }

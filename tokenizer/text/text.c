@@ -6,6 +6,7 @@
 #include "tokenizer/text/ascii_scan.h"
 #include "tokenizer/text/character.h"
 #include "tokenizer/text/derived.h"
+#include "tokenizer/text/override.h"
 #include "tokenizer/text/scripts.h"
 #include "tokenizer/text/token.h"
 #include "tokenizer/text/words.h"
@@ -43,6 +44,26 @@ static int scan_field(struct nb_tokenizing *t, enum nb_field field, const char *
     return scan(&run, prefix, text, length);
 }
 
+/* Counts the words that are shown in another order than they stand in, and that there are some. */
+static int count_shown(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
+                       const char *text, size_t length)
+{
+    static const char feature[] = "text:bidi-override";
+    struct nb_text_run run = {.t = t,
+                              .space = nb_feature_id(field, 0),
+                              .hashed = NB_FIELD_HASH,
+                              .step = nb_field_is_token(field)};
+    struct nb_buffer shown = {0};
+    int rc = nb_override_shown(text, length, &shown);
+    shown.length = nb_work_take(&t->work, shown.length, NB_WORK_WORDS);
+    if (rc == 0 && shown.length > 0)
+        rc = nb_tokenize_feature(t, NB_FIELD_STRUCTURE, feature, sizeof feature - 1);
+    if (rc == 0 && shown.length > 0 && nb_tokenizing_wants(t, field))
+        rc = scan(&run, prefix, shown.bytes, shown.length);
+    nb_buffer_deinit(&shown);
+    return rc;
+}
+
 int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                      const char *text, size_t length)
 {
@@ -55,9 +76,12 @@ int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *p
     bool is_text = field == NB_FIELD_BODY || field == NB_FIELD_SUBJECT;
     if (rc == 0 && is_text)
         rc = nb_derived_text(t, field, text, length);
-    if (rc == 0 && is_text && nb_tokenizing_wants(t, NB_FIELD_STRUCTURE) &&
-        nb_scripts_zero_width(text, length))
+    unsigned unseen =
+        nb_tokenizing_wants(t, NB_FIELD_STRUCTURE) ? nb_scripts_unseen(text, length) : 0;
+    if (rc == 0 && is_text && (unseen & NB_UNSEEN_SPLITS) != 0)
         rc = nb_tokenize_feature(t, NB_FIELD_STRUCTURE, "text:zero-width", 15);
+    if (rc == 0 && (unseen & NB_UNSEEN_OVERRIDES) != 0)
+        rc = count_shown(t, field, prefix, text, length);
     return rc == NB_BUDGET_SPENT ? 0 : rc;
 }
 

@@ -29,6 +29,13 @@ struct cluster {
     unsigned characters;
 };
 
+/* A word without what nb_scripts_added says of its characters. */
+struct plain {
+    unsigned dress; /* what was left out; 0: nothing, and the rest is not kept */
+    size_t bytes, characters;
+    unsigned char text[4 * NB_TOKEN_CHARACTERS];
+};
+
 /* Characters of one emoji (a grapheme cluster of UAX #29); further ones begin another. The longest
  * in use have ten: a kiss of two people, with the colour of the skin of each. */
 enum { EMOJI_CHARACTERS = 16, EMOJI_BYTES = 4 * EMOJI_CHARACTERS, ZERO_WIDTH_JOINER = 0x200D };
@@ -53,11 +60,31 @@ struct scanner {
     const unsigned char *from;   /* position of the beginning of the word */
     const unsigned char *mid_at; /* position of `mid` */
     struct cluster before, current;
+    struct cluster
+        lone;        /* a run of one cluster that ended a few blanks before; of no length: none */
+    unsigned blanks; /* behind it */
     struct emoji_run emoji;
+    uint32_t base; /* the last character of the word that is no mark */
+    struct plain plain;
 };
 
 static void append(struct scanner *s, uint32_t character)
 {
+    if (s->characters++ < NB_TOKEN_CHARACTERS)
+        s->bytes += nb_utf8_encode(character, s->token + s->bytes);
+    if (s->plain.dress != 0 && s->plain.characters++ < NB_TOKEN_CHARACTERS)
+        s->plain.bytes += nb_utf8_encode(character, s->plain.text + s->plain.bytes);
+}
+
+/* Appends a character that the plain word does not have. */
+static void append_added(struct scanner *s, uint32_t character, unsigned dress)
+{
+    if (s->plain.dress == 0) {
+        memcpy(s->plain.text, s->token, s->bytes);
+        s->plain.bytes = s->bytes;
+        s->plain.characters = s->characters;
+    }
+    s->plain.dress |= dress;
     if (s->characters++ < NB_TOKEN_CHARACTERS)
         s->bytes += nb_utf8_encode(character, s->token + s->bytes);
 }
@@ -69,6 +96,7 @@ static void begin_token(struct scanner *s, enum state state, uint32_t character)
     s->bytes = 0;
     s->characters = 0;
     s->first = character;
+    s->plain.dress = 0;
     append(s, character);
 }
 
@@ -81,23 +109,58 @@ static bool is_readable(struct nb_text_run *run)
     return run->is_readable;
 }
 
-/* Counts a word. A word of mixed scripts is counted a second time as it reads, with a feature that
- * says so, if the settings want the structure of texts. Bytes that are read in the wrong charset
- * mix scripts, too, and disguise nothing. */
+/* The current word as it reads, in `plain`, which has room for a token. Returns what is not plain
+ * in it; 0: it reads as it stands. */
+static unsigned plain_word(const struct scanner *s, unsigned char *plain, size_t *length)
+{
+    const struct plain *p = &s->plain;
+    const unsigned char *word = p->dress != 0 ? p->text : s->token;
+    size_t bytes = p->dress != 0 ? p->bytes : s->bytes;
+    *length = 0;
+    if ((p->dress != 0 ? p->characters : s->characters) > NB_TOKEN_CHARACTERS)
+        return 0;
+    unsigned dress = nb_scripts_plain(word, bytes, plain, length);
+    if (dress != 0 || p->dress == 0)
+        return dress | p->dress;
+    memcpy(plain, word, bytes);
+    *length = bytes;
+    return p->dress;
+}
+
+/* Counts a word as it reads, with features that say what it is written with. */
+static int count_plain(struct scanner *s, unsigned dress, const unsigned char *plain, size_t length)
+{
+    static const struct {
+        unsigned dress;
+        const char *feature;
+    } features[] = {{NB_DRESS_MIXED, "word:mixed-scripts"},
+                    {NB_DRESS_CAPITALS, "word:small-capitals"},
+                    {NB_DRESS_STRUCK, "word:struck-through"}};
+    memcpy(nb_text_token(s->run), plain, length);
+    int rc = length > 0 ? nb_text_count(s->run, length) : 0;
+    for (size_t i = 0; rc == 0 && i < sizeof features / sizeof *features; i++) {
+        if ((dress & features[i].dress) != 0)
+            rc = nb_tokenize_feature(s->run->t, NB_FIELD_STRUCTURE, features[i].feature,
+                                     strlen(features[i].feature));
+    }
+    return rc;
+}
+
+/* Counts a word, and a second time as it reads if that is another one and the settings want the
+ * structure of texts. `end` is its end in the text. Bytes that are read in the wrong charset mix
+ * scripts, too, and disguise nothing. */
 static int count_word(struct scanner *s, const unsigned char *end)
 {
-    static const char feature[] = "word:mixed-scripts";
-    struct nb_tokenizing *t = s->run->t;
     unsigned char plain[4 * NB_TOKEN_CHARACTERS];
-    size_t length;
-    bool is_mixed = nb_tokenizing_wants(t, NB_FIELD_STRUCTURE) &&
-                    nb_scripts_mixed(s->token, s->bytes, plain, &length) && is_readable(s->run);
-    int rc = nb_text_count_word(s->run, s->bytes, s->from, end);
-    if (rc != 0 || !is_mixed)
-        return rc;
-    memcpy(nb_text_token(s->run), plain, length);
-    rc = nb_text_count(s->run, length);
-    return rc != 0 ? rc : nb_tokenize_feature(t, NB_FIELD_STRUCTURE, feature, sizeof feature - 1);
+    size_t length = 0;
+    unsigned dress =
+        nb_tokenizing_wants(s->run->t, NB_FIELD_STRUCTURE) ? plain_word(s, plain, &length) : 0;
+    if ((dress & NB_DRESS_MIXED) != 0 && !is_readable(s->run))
+        dress = 0;
+    int rc = s->characters > NB_TOKEN_CHARACTERS
+                 ? nb_text_count_long(s->run, s->first, s->characters)
+                 : nb_text_count_word(s->run, s->bytes, s->from, end);
+    return rc != 0 || dress == 0 ? rc : count_plain(s, dress, plain, length);
 }
 
 /* Counts an emoji or flag, and that three of it stand in a row. */
@@ -125,8 +188,6 @@ static int count_token(struct scanner *s, enum state state, const unsigned char 
 {
     if (state == STATE_EMOJI || state == STATE_FLAG)
         return count_emoji(s);
-    if (s->characters > NB_TOKEN_CHARACTERS)
-        return nb_text_count_long(s->run, s->first, s->characters);
     return state == STATE_WORD ? count_word(s, end) : nb_text_count(s->run, s->bytes);
 }
 
@@ -136,6 +197,24 @@ static int count_pair(struct scanner *s)
     memcpy(token, s->before.bytes, s->before.length);
     memcpy(token + s->before.length, s->current.bytes, s->current.length);
     return nb_text_count(s->run, s->before.length + s->current.length);
+}
+
+/* Blanks between characters that are spaced out, as a title is: more of them are a gap. */
+enum { BLANKS = 3 };
+
+/* Counts the pair of a run of one cluster and the one before, from which a few blanks part it, if
+ * the settings want the structure of texts: "发 票" reads as "发票". */
+static int count_spaced(struct scanner *s)
+{
+    struct cluster lone = s->lone;
+    s->lone = s->current;
+    s->blanks = 0;
+    if (lone.length == 0 || !nb_tokenizing_wants(s->run->t, NB_FIELD_STRUCTURE))
+        return 0;
+    unsigned char *token = nb_text_token(s->run);
+    memcpy(token, lone.bytes, lone.length);
+    memcpy(token + lone.length, s->current.bytes, s->current.length);
+    return nb_text_count(s->run, lone.length + s->current.length);
 }
 
 static void begin_cluster(struct scanner *s, uint32_t character)
@@ -169,8 +248,12 @@ static int finish(struct scanner *s, const unsigned char *end)
     s->state = STATE_NONE;
     if (state == STATE_NONE)
         return 0;
-    if (state == STATE_PAIRS)
-        return count_pair(s); /* in a run of one cluster `before` is empty */
+    if (state == STATE_PAIRS) {
+        int rc = count_pair(s); /* in a run of one cluster `before` is empty */
+        bool is_lone = s->before.length == 0;
+        s->lone.length = is_lone ? s->lone.length : 0;
+        return rc != 0 || !is_lone ? rc : count_spaced(s);
+    }
     return count_token(s, state, end);
 }
 
@@ -188,14 +271,45 @@ static bool joins(unsigned side, unsigned mid)
            (side == NB_CLASS_DIGIT && mid != NB_CLASS_MID_LETTER);
 }
 
+/* Tatweel is the one letter that changes no word: it makes one longer on the screen. */
+enum { TATWEEL = 0x640 };
+
+static void append_letter(struct scanner *s, uint32_t character)
+{
+    if (character == TATWEEL)
+        append_added(s, character, NB_DRESS_SIGNS);
+    else
+        append(s, character);
+    s->base = character;
+}
+
+static void append_mark(struct scanner *s, uint32_t mark)
+{
+    unsigned dress = nb_scripts_added(mark, s->base);
+    if (dress != 0)
+        append_added(s, mark, dress);
+    else
+        append(s, mark);
+}
+
+static void begin_word(struct scanner *s, uint32_t character)
+{
+    begin_token(s, STATE_WORD, character);
+    s->from = s->at;
+    s->base = character;
+    if (character == TATWEEL) { /* before the word: all of it is left out */
+        s->plain.dress = NB_DRESS_SIGNS;
+        s->plain.bytes = s->plain.characters = 0;
+    }
+}
+
 /* Begins a token with a character that is not part of the one before; white space begins none. */
 static void start(struct scanner *s, uint32_t packed)
 {
     uint32_t character = nb_packed_character(packed);
     unsigned class_ = nb_packed_class(packed);
     if (class_ == NB_CLASS_LETTER || class_ == NB_CLASS_DIGIT || class_ == NB_CLASS_JOINER) {
-        begin_token(s, STATE_WORD, character);
-        s->from = s->at;
+        begin_word(s, character);
         s->last = class_;
     } else if (class_ == NB_CLASS_PAIR) {
         s->state = STATE_PAIRS;
@@ -209,6 +323,9 @@ static void start(struct scanner *s, uint32_t packed)
     } else if (class_ != NB_CLASS_SPACE && class_ != NB_CLASS_END) {
         begin_token(s, STATE_SYMBOLS, character);
     }
+    s->blanks = class_ == NB_CLASS_SPACE ? s->blanks + 1 : 0;
+    if (class_ != NB_CLASS_PAIR && (class_ != NB_CLASS_SPACE || s->blanks > BLANKS))
+        s->lone.length = 0;
 }
 
 static int restart(struct scanner *s, uint32_t packed)
@@ -261,7 +378,7 @@ static int step_behind_mid(struct scanner *s, uint32_t packed)
     if (nb_packed_class(packed) == s->last && joins(s->last, nb_packed_class(mid))) {
         uint32_t mark = nb_packed_character(mid);
         append(s, mark == 0x2018 || mark == 0x2019 ? '\'' : mark);
-        append(s, nb_packed_character(packed));
+        append_letter(s, nb_packed_character(packed));
         return 0;
     }
     int rc = finish(s, s->mid_at);
@@ -275,12 +392,12 @@ static int step_word(struct scanner *s, uint32_t packed)
     if (s->mid != 0)
         return step_behind_mid(s, packed);
     if (class_ == NB_CLASS_LETTER || class_ == NB_CLASS_DIGIT || class_ == NB_CLASS_JOINER) {
-        append(s, nb_packed_character(packed));
+        append_letter(s, nb_packed_character(packed));
         s->last = class_;
         return 0;
     }
     if (class_ == NB_CLASS_EXTEND) {
-        append(s, nb_packed_character(packed));
+        append_mark(s, nb_packed_character(packed));
         return 0;
     }
     if (is_mid(class_) && joins(s->last, class_)) {
@@ -320,10 +437,31 @@ static int step(struct scanner *s, uint32_t packed)
     }
 }
 
+/* Not all of it is set to zero: a scan is begun for most words that are not ASCII. */
+static void begin_scan(struct scanner *s, struct nb_text_run *run)
+{
+    s->run = run;
+    s->state = STATE_NONE;
+    s->mid = s->base = 0;
+    s->bytes = s->characters = 0;
+    s->blanks = 0;
+    s->before.length = s->current.length = s->lone.length = 0;
+    s->emoji.length = 0;
+    s->plain.dress = 0;
+}
+
+/* Whether `next` is a blank behind a lone character of a script without spaces: then the scan goes
+ * on to the next one. */
+static bool is_spaced(const struct scanner *s, unsigned char next)
+{
+    return s->lone.length != 0 && next <= ' ';
+}
+
 int nb_words_scan(struct nb_text_run *run, const unsigned char **at, const unsigned char *end)
 {
     struct nb_fold fold;
-    struct scanner s = {.run = run, .state = STATE_NONE};
+    struct scanner s;
+    begin_scan(&s, run);
     nb_fold_begin(&fold, *at, end);
     for (;;) {
         uint32_t packed = nb_fold_next(&fold);
@@ -335,7 +473,7 @@ int nb_words_scan(struct nb_text_run *run, const unsigned char **at, const unsig
         unsigned class_ = nb_packed_class(packed);
         bool over = class_ == NB_CLASS_END;
         if (over || (class_ == NB_CLASS_SPACE && fold.taken == fold.queued && fold.ahead_at < end &&
-                     *fold.ahead_at < 0x80)) {
+                     *fold.ahead_at < 0x80 && !is_spaced(&s, *fold.ahead_at))) {
             *at = over ? end : fold.ahead_at;
             return 0;
         }

@@ -52,6 +52,8 @@ static struct nb_tokenizing begin(struct nb_bag *bag, const struct nb_tokenizer_
         &key, settings, &limits, bag, .tokens_left = limits.tokens, .work = NB_WORK_UNBOUNDED};
 }
 
+#define TEN(x) x x x x x x x x x x
+
 static const struct {
     unsigned fields; /* that are looked at; all are counted */
     enum nb_field field;
@@ -73,6 +75,40 @@ static const struct {
      "\u043F\u0440\u0438\u0432\u0435\u0442, free, \u03B1\u03B2"},
     {STRUCTURE, NB_FIELD_SUBJECT, "vi\u0430gra", "word:mixed-scripts, shape:upper=0"},
     {STRUCTURE, NB_FIELD_BODY, "fr\u200Bee", "text:zero-width"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "مُجَّانًا مجـــانية ـ شكرا",
+     "مُجَّانًا, مجانا, مجـــانية, مجانية, ـ, شكرا"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "شَـٰكَر", "شَـٰكَر, شكر"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, TEN("ـ") TEN("ـ") TEN("ـ") TEN("ـ") "مجانية",
+     "long:ـ:32, مجانية"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "שָׁלוֹם בְּרֵאשִׁ֖ית פרס", "שָׁלוֹם, שלום, בְּרֵאשִׁ֖ית, בראשית, פרס"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "ᴠɪᴀɢʀᴀ Cᴀꜱɪɴᴏ",
+     "ᴠɪᴀɢʀᴀ, viagra, word:small-capitals|2, cᴀꜱɪɴᴏ, casino"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "vł\u2C65gra łódź dǫ",
+     "vł\u2C65gra, vlagra, word:struck-through, łódź, dǫ"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "v\u0336i\u0336a\u0336gr\u0338a\u0335 fr\u0332e\u20DDe\u20D2",
+     "v\u0336i\u0336a\u0336gr\u0338a\u0335, viagra, word:struck-through|2, fr\u0332e\u20DDe\u20D2, "
+     "free"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "в\u0336и\u0336агра ᴠ\u0456ᴀgr\u0430",
+     "в\u0336и\u0336агра, виагра, word:struck-through, ᴠ\u0456ᴀgr\u0430, viagra, "
+     "word:mixed-scripts, word:small-capitals"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "v\u033A\u034Bi\u0322agr\u0321a 1\u20E3 na\u00EFve",
+     "v\u033A\u034Bi\u0322agr\u0321a, viagra, 1\u20E3, na\u00EFve"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "发 票 正\u3000\u3000规 a 开票",
+     "发, 票, 发票, 正, 票正, 规, 正规, a, 开票"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "发    票! 正x规", "发, 票, !, 正, x, 规"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "发  票\r\n正 规则", "发, 票, 发票, 正, 票正, 规则"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "go \u202Eargaiv yub\u202C now",
+     "go, argaiv, yub, now, text:bidi-override, buy, viagra"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "via\u202Earg\u202C, ok",
+     "viaarg, ,|2, ok, text:bidi-override, viagra"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "\u202Eedis rehto\nplain",
+     "edis, rehto, plain, text:bidi-override, other, side"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "\u202Ecba\u202Dgaiv\u202Cx\u202C",
+     "cbagaivx, text:bidi-override, xgaivabc"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "\u202Eשלום\u202C \u202Dabc\u202C \u202C", "שלום, abc"},
+    {BODY | STRUCTURE, NB_FIELD_BODY, "\u202Dםולש\u202C", "םולש, text:bidi-override, שלום"},
+    {SUBJECT | STRUCTURE, NB_FIELD_SUBJECT, "\u202Eeerf",
+     "prefix:eerf, shape:upper=0, text:bidi-override, prefix:free"},
     {STRUCTURE, NB_FIELD_BODY, "🎰🎰🎰🎰🎰 🎰🎰🎰", "shape:run=🎰|2"},
     {STRUCTURE, NB_FIELD_BODY, "🎰🎰💰🎰 🎰🎰x🎰", ""},
     {STRUCTURE, NB_FIELD_BODY, "🇩🇪🇩🇪🇩🇪🇩🇪 👍🏽👍🏽👍🏽",
@@ -326,9 +362,40 @@ START_TEST(both_paths_derive_the_same)
 }
 END_TEST
 
-static const char *const hostile[] = {
-    "@",        "a@",  "a@b.", "://", "a://", "w",  "www.",  "www.a",      "http:/", ":",
-    "http://@", "%41", "A",    "É ",  "A ",   "a.", "x@x.x", "www.www.a ", "://a@",  "é'"};
+static const char *const hostile[] = {"@",
+                                      "a@",
+                                      "a@b.",
+                                      "://",
+                                      "a://",
+                                      "w",
+                                      "www.",
+                                      "www.a",
+                                      "http:/",
+                                      ":",
+                                      "http://@",
+                                      "%41",
+                                      "A",
+                                      "É ",
+                                      "A ",
+                                      "a.",
+                                      "x@x.x",
+                                      "www.www.a ",
+                                      "://a@",
+                                      "é'",
+                                      "\u202E",
+                                      "\u202Ea",
+                                      "\u202E\u202D",
+                                      "\u202Ea\u202C",
+                                      "\u202Ea\u202C ",
+                                      "\u202Ea\n",
+                                      "a\u0336",
+                                      "\u0640",
+                                      "发 ",
+                                      "发  ",
+                                      "ᴀ",
+                                      "🎰",
+                                      "👍\u200D",
+                                      "ש\u05B8"};
 
 static double seconds_for(const char *piece, size_t bytes)
 {

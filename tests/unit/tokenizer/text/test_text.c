@@ -66,6 +66,7 @@ static const struct {
     {"\u200Bx\u200B !\u200B!", "x !!"},
     {"e\u200B\u0301", "é"}, /* also between a letter and its mark */
     {"a=\u0338b", "a ≠ b"},
+    {"🅥🅘🅐🅖🅡🅐 🆅🅸🅰 🅩🆉", "viagra via zz"},
     {"½ ² ① Ⅳ ㎏", "1⁄2 2 1 iv kg"},
     {"ｶﾞ 각 \u1100\u1161\u11A8", "ガ 각|2"},
     {"İ K Å", "i\u0307 k å"},
