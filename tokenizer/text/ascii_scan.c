@@ -251,8 +251,9 @@ static int count_long(struct nb_text_run *run, const unsigned char **at, const u
         return 0;
     *at = to;
     if (!nb_ascii_is_word(*from)) {
-        memset(nb_text_token(run), *from, NB_MARK_RUN);
-        return nb_text_count(run, NB_MARK_RUN);
+        unsigned length = nb_mark_run((size_t)(to - from));
+        memset(nb_text_token(run), *from, length);
+        return nb_text_count(run, length);
     }
     return nb_text_count_long(run, (unsigned char)nb_ascii_lower((char)*from), (size_t)(to - from));
 }

@@ -191,8 +191,8 @@ static inline unsigned nb_ascii_token_length(const struct nb_ascii_window *w, un
                                              unsigned end)
 {
     unsigned length = end - from;
-    bool is_run = (w->words >> from & 1) == 0 && length > NB_MARK_RUN;
-    return is_run ? NB_MARK_RUN : length;
+    bool is_run = (w->words >> from & 1) == 0 && length > 1;
+    return is_run ? nb_mark_run(length) : length;
 }
 
 #endif

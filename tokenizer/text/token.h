@@ -13,11 +13,22 @@
 
 enum {
     NB_TOKEN_CHARACTERS = 40, /* longer tokens are replaced by a "long:" token */
-    NB_MARK_RUN = 3,          /* of a run of one mark, "!!!!!", no more stand in its token */
     NB_PREFIX_BYTES = 40,
     NB_PREFIX_ROOM = 48, /* whole blocks (NB_BAG_BLOCK) */
     NB_BUDGET_SPENT = 1  /* returned when the limit on tokens is reached */
 };
+
+/* How many of a run of one mark stand in its token: a run is a shape. Some marks are emphasis
+ * ("!!!!!"), more of them are a line ("--------------------"), more are a long one. */
+static inline unsigned nb_mark_run(size_t length)
+{
+    enum { EMPHASIS = 3, LINE = 16, LONG_LINE = 32 };
+    _Static_assert((int)LONG_LINE <= (int)NB_TOKEN_CHARACTERS, "a token has room for it");
+    return length < EMPHASIS    ? (unsigned)length
+           : length < LINE      ? EMPHASIS
+           : length < LONG_LINE ? LINE
+                                : LONG_LINE;
+}
 
 /* One call of nb_tokenize_text. */
 struct nb_text_run {

@@ -38,7 +38,12 @@ struct plain {
 
 /* Characters of one emoji (a grapheme cluster of UAX #29); further ones begin another. The longest
  * in use have ten: a kiss of two people, with the colour of the skin of each. */
-enum { EMOJI_CHARACTERS = 16, EMOJI_BYTES = 4 * EMOJI_CHARACTERS, ZERO_WIDTH_JOINER = 0x200D };
+enum {
+    EMOJI_CHARACTERS = 16,
+    EMOJI_BYTES = 4 * EMOJI_CHARACTERS,
+    EMOJI_RUN = 3, /* of one emoji in a row are a shape */
+    ZERO_WIDTH_JOINER = 0x200D
+};
 
 /* A run of one emoji. From the third on it is a shape, which is counted once. */
 struct emoji_run {
@@ -175,7 +180,7 @@ static int count_emoji(struct scanner *s)
     run->length = s->bytes;
     run->times = is_again ? run->times + 1 : 1;
     int rc = nb_text_count(s->run, s->bytes);
-    if (rc != 0 || run->times != NB_MARK_RUN)
+    if (rc != 0 || run->times != EMOJI_RUN)
         return rc;
     memcpy(feature, shape, sizeof shape - 1);
     memcpy(feature + sizeof shape - 1, run->bytes, run->length);
@@ -183,12 +188,18 @@ static int count_emoji(struct scanner *s)
                                sizeof shape - 1 + run->length);
 }
 
+static int count_symbols(struct scanner *s)
+{
+    size_t kept = s->characters < NB_TOKEN_CHARACTERS ? s->characters : NB_TOKEN_CHARACTERS;
+    return nb_text_count(s->run, s->bytes / kept * nb_mark_run(s->characters));
+}
+
 /* Counts the current token. `end` is the end of a word in the text. */
 static int count_token(struct scanner *s, enum state state, const unsigned char *end)
 {
     if (state == STATE_EMOJI || state == STATE_FLAG)
         return count_emoji(s);
-    return state == STATE_WORD ? count_word(s, end) : nb_text_count(s->run, s->bytes);
+    return state == STATE_WORD ? count_word(s, end) : count_symbols(s);
 }
 
 static int count_pair(struct scanner *s)
@@ -341,8 +352,7 @@ static int step_symbols(struct scanner *s, uint32_t packed)
 {
     if (nb_packed_character(packed) != s->first || nb_packed_class(packed) == NB_CLASS_END)
         return restart(s, packed);
-    if (s->characters < NB_MARK_RUN)
-        append(s, s->first);
+    append(s, s->first);
     return 0;
 }
 
