@@ -7,18 +7,21 @@
 #define NB_TOKENIZER_HTML_HTML_STYLE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "tokenizer/html/html.h"
+#include "tokenizer/html/html_color.h"
 
-enum { NB_COLOR_UNKNOWN = -1 };
+enum { NB_HTML_FONT_UNITS = 32 };
 
 /* The style of the text of an element; the elements inside inherit it. */
 struct nb_html_style {
-    bool hidden;    /* display, opacity: no element inside can undo it */
-    bool invisible; /* visibility: an element inside may set it again */
-    bool tiny;      /* font-size: an element inside may set it again */
-    int color;      /* 0xrrggbb or NB_COLOR_UNKNOWN */
-    int background; /* 0xrrggbb or NB_COLOR_UNKNOWN, as for a picture */
+    bool hidden : 1;    /* no element inside can undo it */
+    bool invisible : 1; /* visibility: an element inside may set it again */
+    bool reversed : 1;  /* shown from right to left, whatever the letters are */
+    uint16_t font;      /* size, in NB_HTML_FONT_UNITS of a pixel */
+    int color;          /* 0xrrggbb or NB_COLOR_UNKNOWN */
+    int background;     /* 0xrrggbb or NB_COLOR_UNKNOWN, as for a picture */
 };
 
 /* Black on white, visible. */

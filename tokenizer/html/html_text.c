@@ -96,20 +96,43 @@ static struct nb_buffer *current(struct walk *walk)
     return walk->visible ? &walk->out->visible : &walk->out->hidden;
 }
 
-static int separate(struct nb_buffer *buffer)
+/* How UAX #9 says that text is shown from right to left (text/override.h): a mark that the end of a
+ * line ends. */
+static const char right_to_left[] = "\xE2\x80\xAE", ended[] = "\xE2\x80\xAC";
+enum { MARK_BYTES = sizeof right_to_left - 1 };
+
+static bool ends_with_mark(const struct nb_buffer *buffer)
 {
-    if (buffer->length == 0 || buffer->bytes[buffer->length - 1] == '\n')
+    return buffer->length >= MARK_BYTES &&
+           memcmp(buffer->bytes + buffer->length - MARK_BYTES, right_to_left, MARK_BYTES) == 0;
+}
+
+static int separate_in(const struct walk *walk, struct nb_buffer *buffer)
+{
+    if (buffer->length == 0 || buffer->bytes[buffer->length - 1] == '\n' ||
+        (walk->style.reversed && ends_with_mark(buffer)))
         return 0;
-    return nb_buffer_append(buffer, "\n", 1);
+    int rc = nb_buffer_append(buffer, "\n", 1);
+    return rc != 0 || !walk->style.reversed ? rc
+                                            : nb_buffer_append(buffer, right_to_left, MARK_BYTES);
+}
+
+static int separate(struct walk *walk)
+{
+    return separate_in(walk, current(walk));
 }
 
 static int set_style(struct walk *walk, struct nb_html_style style)
 {
     bool was_visible = walk->visible;
+    bool turns = style.reversed != walk->style.reversed;
     walk->style = style;
     walk->visible = nb_html_style_visible(&style);
     /* Two hidden places are two texts. The visible text around a hidden one may be one word. */
-    return was_visible && !walk->visible ? separate(&walk->out->hidden) : 0;
+    int rc = was_visible && !walk->visible ? separate_in(walk, &walk->out->hidden) : 0;
+    if (rc == 0 && turns)
+        rc = nb_buffer_append(current(walk), style.reversed ? right_to_left : ended, MARK_BYTES);
+    return rc;
 }
 
 /* `lower`: the name of the tag in lower case. */
@@ -160,7 +183,7 @@ static int write_attributes(struct walk *walk, const struct nb_html_token *tag)
             continue;
         rc = write_text(walk, value.bytes, value.length);
         if (rc == 0)
-            rc = separate(current(walk));
+            rc = separate(walk);
     }
     return rc;
 }
@@ -171,11 +194,11 @@ static int start_tag(struct walk *walk, const struct nb_html_token *tag)
     char name[NAME_ROOM];
     lower_name(tag->name, name);
     bool separates = IS_IN(name, separating);
-    int rc = separates ? separate(current(walk)) : 0;
+    int rc = separates ? separate(walk) : 0;
     if (rc == 0 && !IS_IN(name, empty))
         rc = open_element(walk, name, tag);
     if (rc == 0 && separates)
-        rc = separate(current(walk));
+        rc = separate(walk);
     if (rc == 0 && (is_name(name, img) || is_name(name, area)))
         rc = write_attributes(walk, tag);
     return rc;
@@ -186,13 +209,13 @@ static int end_tag(struct walk *walk, const struct nb_html_token *tag)
     char name[NAME_ROOM];
     lower_name(tag->name, name);
     bool separates = IS_IN(name, separating);
-    int rc = separates ? separate(current(walk)) : 0;
+    int rc = separates ? separate(walk) : 0;
     if (rc == 0 && walk->open.depth > 0) {
         struct nb_html_name closed = name_of(name, tag->name);
         rc = close_element(walk, &closed);
     }
     if (rc == 0 && separates)
-        rc = separate(current(walk));
+        rc = separate(walk);
     return rc;
 }
 

@@ -5,10 +5,11 @@
  *
  * Inline elements, unknown elements and comments do not split words: "V<!-- -->ia<b>gra</b>" is
  * "Viagra". All other elements do, as on the screen. Script and style are left out; alternative
- * texts of images are text. Hidden is: text under display:none, visibility:hidden, opacity:0,
- * font-size:0 (or 1 pixel) or the attribute `hidden`, and text in the colour of its background.
- * Colours come from style attributes and from the older attributes color, text and bgcolor. Style
- * sheets and the cascade are not followed.
+ * texts of images are text. Hidden is: text under what html_declared.h says or the attribute
+ * `hidden`, and text in the colour of its background. Colours come from style attributes and from
+ * the older attributes color, text and bgcolor. Style
+ * sheets and the cascade are not followed. Text that is shown from right to left whatever its
+ * letters are (<bdo dir=rtl>, unicode-bidi) begins with U+202E, and ends with U+202C or its line.
  */
 #ifndef NB_TOKENIZER_HTML_HTML_TEXT_H
 #define NB_TOKENIZER_HTML_HTML_TEXT_H
@@ -30,7 +31,7 @@ struct nb_html_observer {
 /* Appends the text of `html` to the buffers of `out`, which nb_html_text_deinit frees. The charset
  * must extend ASCII, and should be UTF-8, because entities are written in it. `observer` may be
  * NULL. Returns 0, NB_NO_MEMORY or what the observer returned. Takes time linear in `length` and
- * writes about `length` bytes at most. */
+ * writes about twice `length` bytes at most. */
 int nb_html_to_text(const char *html, size_t length, const struct nb_html_observer *observer,
                     struct nb_html_text *out);
 

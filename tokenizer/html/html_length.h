@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers and lengths of CSS, in thousandths. Own code: it is bounded and depends on no locale.
+ * Pure functions; any thread.
+ */
+#ifndef NB_TOKENIZER_HTML_HTML_LENGTH_H
+#define NB_TOKENIZER_HTML_HTML_LENGTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/string.h"
+
+/* A number is cut to this many thousandths, of either sign. */
+enum { NB_HTML_NUMBER_MOST = 1000000000 };
+
+/* Reads a number (with sign, point and exponent) at the beginning of *s into *thousandths, and
+ * takes it off. Returns false, and leaves *s as it is, if there is none. */
+bool nb_html_number(struct nb_string *s, int32_t *thousandths);
+
+struct nb_html_length {
+    int32_t number; /* thousandths of a pixel; or of the font size around it, if is_relative */
+    bool is_relative;
+};
+
+/* Reads a length (CSS Values and Units 3, sections 5 and 6) or percentage at the beginning of s;
+ * one in `calc(`, too. Units of the view are those of one of 1,000 x 800 pixels. False if there is
+ * none: only 0 may have no unit. */
+bool nb_html_length(struct nb_string s, struct nb_html_length *length);
+
+/* The same in thousandths of a pixel, for a font of 16 pixels in a box of 1,000. */
+bool nb_html_pixels(struct nb_string s, int32_t *thousandths);
+
+/* Takes the part before the first `separator`, and the separator, off `rest`; returns the part,
+ * trimmed. */
+struct nb_string nb_html_take(struct nb_string *rest, char separator);
+
+/* Takes the part before the first white space or comma off `rest`, and what follows of these.
+ * Parentheses are not looked at. */
+struct nb_string nb_html_take_word(struct nb_string *rest);
+
+#endif
