@@ -49,11 +49,10 @@ static void declare(struct nb_html_style *style, const struct nb_html_declared *
         style->reversed = is_hiding(d, NB_HTML_DIRECTION);
 }
 
-/* Applies the value of an attribute `style`, whose entities are decoded first if it has some. What
- * is long is left as it stands then: there is no reason to write it so. */
-static void declare_inline(struct nb_html_style *style, struct nb_string css)
+/* Reads the value of an attribute `style`, whose entities are decoded first if it has some. What is
+ * long is left as it stands then: there is no reason to write it so. */
+static void read_inline(struct nb_html_declared *declared, struct nb_string css)
 {
-    struct nb_html_declared declared = {0};
     char bytes[2 * INLINE_BYTES]; /* an entity of 5 bytes may stand for 6: it never grows */
     struct nb_buffer decoded = {.bytes = bytes, .capacity = sizeof bytes};
     if (css.length == 0)
@@ -61,22 +60,47 @@ static void declare_inline(struct nb_html_style *style, struct nb_string css)
     if (css.length <= INLINE_BYTES && memchr(css.bytes, '&', css.length) != NULL &&
         nb_html_decode(&decoded, css.bytes, css.length) == 0)
         css = nb_buffer_string(&decoded);
-    (void)nb_html_declare(&declared, css, NB_HTML_ALL); /* it matters for style sheets alone */
-    declare(style, &declared);
+    (void)nb_html_declare(declared, css, NB_HTML_ALL); /* it matters for style sheets alone */
 }
 
-bool nb_html_style_apply(struct nb_html_style *style, const struct nb_html_token *start_tag)
+/* Applies colours that an element may have: they are not known, unless they are the same. */
+static void declare_maybe(struct nb_html_style *style, const struct nb_html_declared *d)
+{
+    if (is_set(d, NB_HTML_COLOR) && d->color != style->color)
+        style->color = NB_COLOR_UNKNOWN;
+    if (is_set(d, NB_HTML_BACKGROUND) && !nb_html_color_is_lost(d->background, style->background))
+        style->background = NB_COLOR_UNKNOWN;
+}
+
+static bool is_same(const struct nb_html_style *a, const struct nb_html_style *b)
+{
+    return a->hidden == b->hidden && a->invisible == b->invisible && a->reversed == b->reversed &&
+           a->font == b->font && a->color == b->color && a->background == b->background;
+}
+
+/* What the attributes of a tag say, but for those that are applied as they are read. */
+struct attributes {
+    struct nb_string css, id, classes; /* of two of a name the first counts */
+    bool any;                          /* one that concerns the style */
+};
+
+static void keep_first(struct nb_string *place, struct nb_string value)
+{
+    *place = place->bytes == NULL ? value : *place;
+}
+
+/* Reads the attributes, and applies the older ones, which whatever is in CSS overrides. */
+static void read_attributes(struct nb_html_style *style, const struct nb_html_token *start_tag,
+                            struct attributes *read)
 {
     struct nb_html_attributes attributes = nb_html_attributes_of(start_tag);
     struct nb_html_attribute attribute;
-    struct nb_string css = {NULL, 0};
     bool is_bdo = nb_string_equals_nocase(start_tag->name, "bdo");
-    bool any = false;
     while (nb_html_attribute(&attributes, &attribute)) {
         struct nb_string name = attribute.name, value = attribute.value;
         bool concerns = true;
         if (nb_string_equals_nocase(name, "style"))
-            css = css.bytes == NULL ? value : css; /* of two attributes the first counts */
+            keep_first(&read->css, value);
         else if (nb_string_equals_nocase(name, "bgcolor"))
             style->background = nb_html_color(value);
         else if (nb_string_equals_nocase(name, "background"))
@@ -89,10 +113,35 @@ bool nb_html_style_apply(struct nb_html_style *style, const struct nb_html_token
             style->reversed = nb_string_equals_nocase(value, "rtl");
         else
             concerns = false;
-        any |= concerns;
+        if (nb_string_equals_nocase(name, "class"))
+            keep_first(&read->classes, value);
+        else if (nb_string_equals_nocase(name, "id"))
+            keep_first(&read->id, value);
+        read->any |= concerns;
     }
-    declare_inline(style, css); /* last: the attribute style overrides the older ones */
-    return any;
+}
+
+bool nb_html_style_apply(struct nb_html_style *style, const struct nb_html_token *start_tag,
+                         const struct nb_html_rules *rules)
+{
+    struct nb_html_style outer = *style;
+    struct nb_html_declared declared = {0};
+    struct nb_html_matched matched;
+    struct attributes read = {.any = false};
+    read_attributes(style, start_tag, &read);
+    bool has_rules = rules != NULL && rules->entry_count > 0 &&
+                     nb_html_rules_match(rules, start_tag->name, read.id, read.classes, &matched);
+    read_inline(&declared, read.css);
+    if (has_rules) {
+        nb_html_declared_add(&declared, &matched.important);
+        matched.maybe.set &= ~declared.set;
+        nb_html_declared_add(&matched.normal, &declared);
+        declared = matched.normal;
+    }
+    declare(style, &declared);
+    if (has_rules)
+        declare_maybe(style, &matched.maybe);
+    return read.any || (has_rules && !is_same(style, &outer));
 }
 
 bool nb_html_style_visible(const struct nb_html_style *style)

@@ -11,6 +11,7 @@
 
 #include "tokenizer/html/html.h"
 #include "tokenizer/html/html_color.h"
+#include "tokenizer/html/html_rules.h"
 
 enum { NB_HTML_FONT_UNITS = 32 };
 
@@ -27,9 +28,11 @@ struct nb_html_style {
 /* Black on white, visible. */
 struct nb_html_style nb_html_style_default(void);
 
-/* Applies the attributes of a start tag to `style`, which is the style of the element around it.
- * Returns whether any attribute concerns the style. */
-bool nb_html_style_apply(struct nb_html_style *style, const struct nb_html_token *start_tag);
+/* Applies the attributes of a start tag to `style`, which is the style of the element around it,
+ * and the rules that it matches. `rules` may be NULL. Returns whether any attribute concerns the
+ * style, or a rule has changed it. */
+bool nb_html_style_apply(struct nb_html_style *style, const struct nb_html_token *start_tag,
+                         const struct nb_html_rules *rules);
 
 /* Whether a reader can see such text. */
 bool nb_html_style_visible(const struct nb_html_style *style);

@@ -7,20 +7,32 @@
 
 #include "core/base/ascii.h"
 #include "tokenizer/html/html_open.h"
+#include "tokenizer/html/html_sheet.h"
 #include "tokenizer/html/html_style.h"
 
 enum {
     NAME_BYTES = 12, /* of the name of an element; the longest in the tables is "blockquote" */
     NAME_ROOM = 16,  /* of a name and the zeros behind it */
-    SNIFF_BYTES = 1024
+    SNIFF_BYTES = 1024,
+    RULES_DEPTH = 65536 /* styled elements in each other; rules do not apply to deeper ones: they
+                           would take more memory than the HTML */
 };
 
 struct walk {
     struct nb_html_text *out;
     struct nb_html_style style;
     bool visible;
+    bool is_again;  /* the second pass */
+    bool has_begun; /* an element was there to which rules could apply */
+    bool is_late;   /* rules came after it: nothing is written, and the document is read again */
+    enum nb_html_media media; /* of the last <style> */
+    struct nb_html_rules *rules;
     struct nb_html_open open;
 };
+
+/* Elements that stand before all that is seen, sorted. */
+static const char leading[][NAME_ROOM] = {"base", "head",   "html",  "link",
+                                          "meta", "script", "style", "title"};
 
 /* Elements that separate the text around them, sorted. All others are inline, unknown ones too, as
  * in browsers. */
@@ -159,7 +171,8 @@ static int open_element(struct walk *walk, const char lower[NAME_ROOM],
     if (rc != 0)
         return rc;
     struct nb_html_style style = walk->style;
-    if (!nb_html_style_apply(&style, tag))
+    const struct nb_html_rules *rules = walk->open.depth < RULES_DEPTH ? walk->rules : NULL;
+    if (!nb_html_style_apply(&style, tag, rules))
         return nb_html_open_nest(&walk->open, &name, &walk->style);
     rc = nb_html_open_push(&walk->open, &name, &walk->style);
     return rc != 0 ? rc : set_style(walk, style);
@@ -188,13 +201,47 @@ static int write_attributes(struct walk *walk, const struct nb_html_token *tag)
     return rc;
 }
 
+/* The media of a <style>. */
+static enum nb_html_media media_of(const struct nb_html_token *tag)
+{
+    struct nb_html_attributes attributes = nb_html_attributes_of(tag);
+    struct nb_html_attribute attribute;
+    while (nb_html_attribute(&attributes, &attribute)) {
+        if (nb_string_equals_nocase(attribute.name, "media"))
+            return nb_html_media(attribute.value);
+    }
+    return NB_HTML_MEDIA_ALWAYS;
+}
+
+/* Reads a style sheet, unless it was read in the pass before. */
+static int read_sheet(struct walk *walk, struct nb_string css)
+{
+    size_t count = walk->rules->count;
+    int rc = walk->is_again ? 0 : nb_html_sheet_read(walk->rules, css, walk->media);
+    walk->is_late = walk->is_late || (walk->has_begun && walk->rules->count > count);
+    return rc;
+}
+
+/* Takes the first tag of what is seen: all rules that are in order were before it. */
+static int begin(struct walk *walk)
+{
+    walk->has_begun = true;
+    return walk->is_again ? 0 : nb_html_rules_sort(walk->rules);
+}
+
 static int start_tag(struct walk *walk, const struct nb_html_token *tag)
 {
-    static const char img[NAME_ROOM] = "img", area[NAME_ROOM] = "area";
+    static const char img[NAME_ROOM] = "img", area[NAME_ROOM] = "area", style[NAME_ROOM] = "style";
     char name[NAME_ROOM];
     lower_name(tag->name, name);
+    int rc = walk->has_begun || IS_IN(name, leading) ? 0 : begin(walk);
+    if (is_name(name, style))
+        walk->media = media_of(tag);
+    if (walk->is_late)
+        return rc;
     bool separates = IS_IN(name, separating);
-    int rc = separates ? separate(walk) : 0;
+    if (rc == 0 && separates)
+        rc = separate(walk);
     if (rc == 0 && !IS_IN(name, empty))
         rc = open_element(walk, name, tag);
     if (rc == 0 && separates)
@@ -207,6 +254,8 @@ static int start_tag(struct walk *walk, const struct nb_html_token *tag)
 static int end_tag(struct walk *walk, const struct nb_html_token *tag)
 {
     char name[NAME_ROOM];
+    if (walk->is_late)
+        return 0;
     lower_name(tag->name, name);
     bool separates = IS_IN(name, separating);
     int rc = separates ? separate(walk) : 0;
@@ -221,8 +270,9 @@ static int end_tag(struct walk *walk, const struct nb_html_token *tag)
 
 static int raw_text(struct walk *walk, const struct nb_html_token *token)
 {
-    if (nb_string_equals_nocase(token->name, "script") ||
-        nb_string_equals_nocase(token->name, "style"))
+    if (nb_string_equals_nocase(token->name, "style"))
+        return read_sheet(walk, token->text);
+    if (nb_string_equals_nocase(token->name, "script") || walk->is_late)
         return 0;
     return write_text(walk, token->text.bytes, token->text.length);
 }
@@ -232,7 +282,7 @@ static int take_token(struct walk *walk, const struct nb_html_token *token,
 {
     switch (token->kind) {
     case NB_HTML_TEXT:
-        return write_text(walk, token->text.bytes, token->text.length);
+        return walk->is_late ? 0 : write_text(walk, token->text.bytes, token->text.length);
     case NB_HTML_RAW:
         return raw_text(walk, token);
     case NB_HTML_END:
@@ -248,21 +298,50 @@ static int take_token(struct walk *walk, const struct nb_html_token *token,
     return 0;
 }
 
-int nb_html_to_text(const char *html, size_t length, const struct nb_html_observer *observer,
-                    struct nb_html_text *out)
+/* Reads the document once. Sets *is_late if a style sheet came behind what it may apply to: then
+ * the text is to be read again. */
+static int pass(struct nb_string html, const struct nb_html_observer *observer,
+                struct nb_html_rules *rules, struct nb_html_text *out, bool is_again, bool *is_late)
 {
     struct walk walk;
     walk.out = out;
     walk.style = nb_html_style_default();
     walk.visible = true;
+    walk.is_again = is_again;
+    walk.has_begun = walk.is_late = false;
+    walk.media = NB_HTML_MEDIA_ALWAYS;
+    walk.rules = rules;
     nb_html_open_init(&walk.open);
-    struct nb_html_lexer lexer = nb_html_lexer_of(html, length);
+    struct nb_html_lexer lexer = nb_html_lexer_of(html.bytes, html.length);
     struct nb_html_token token;
-    /* Most of the text of most pages is visible: one allocation is mostly enough. */
-    int rc = nb_buffer_reserve(&out->visible, length / 2);
+    int rc = 0;
     while (rc == 0 && nb_html_next(&lexer, &token) != NB_HTML_FINISHED)
         rc = take_token(&walk, &token, observer);
     nb_html_open_deinit(&walk.open);
+    *is_late = walk.is_late;
+    return rc;
+}
+
+int nb_html_to_text(const char *html, size_t length, const struct nb_html_observer *observer,
+                    struct nb_html_text *out)
+{
+    struct nb_string document = {html, length};
+    struct nb_html_rules rules;
+    size_t visible = out->visible.length, hidden = out->hidden.length;
+    bool is_late = false;
+    nb_html_rules_init(&rules);
+    /* Most of the text of most pages is visible: one allocation is mostly enough. */
+    int rc = nb_buffer_reserve(&out->visible, length / 2);
+    if (rc == 0)
+        rc = pass(document, observer, &rules, out, false, &is_late);
+    if (rc == 0 && is_late) {
+        out->visible.length = visible;
+        out->hidden.length = hidden;
+        rc = nb_html_rules_sort(&rules);
+        if (rc == 0)
+            rc = pass(document, NULL, &rules, out, true, &is_late);
+    }
+    nb_html_rules_deinit(&rules);
     return rc;
 }
 

@@ -6,10 +6,11 @@
  * Inline elements, unknown elements and comments do not split words: "V<!-- -->ia<b>gra</b>" is
  * "Viagra". All other elements do, as on the screen. Script and style are left out; alternative
  * texts of images are text. Hidden is: text under what html_declared.h says or the attribute
- * `hidden`, and text in the colour of its background. Colours come from style attributes and from
- * the older attributes color, text and bgcolor. Style
- * sheets and the cascade are not followed. Text that is shown from right to left whatever its
- * letters are (<bdo dir=rtl>, unicode-bidi) begins with U+202E, and ends with U+202C or its line.
+ * `hidden`, and text in the colour of its background. Colours come from CSS and from the older
+ * attributes color, text and bgcolor. Style sheets in the document are followed as far as
+ * html_sheet.h says, wherever they stand: if one comes behind text, the document is read again.
+ * Text that is shown from right to left whatever its letters are (<bdo dir=rtl>, unicode-bidi)
+ * begins with U+202E, and ends with U+202C or its line.
  */
 #ifndef NB_TOKENIZER_HTML_HTML_TEXT_H
 #define NB_TOKENIZER_HTML_HTML_TEXT_H

@@ -243,10 +243,87 @@ static const struct {
     {"<p style='clip-path:inset(100%)'>a<p style='clip-path: circle(0)'>b", "", "a|b"},
     {"<p style='clip-path:inset(5% 0)'>a<p style='clip-path:circle(50%)'>b", "a|b", ""},
     {"<p style='clip-path:polygon(0 0,0 0,0 0)'>a<p style='clip-path:none'>b", "b", "a"},
+    /* style sheets */
+    {"<style>.x{display:none}</style><p class=x>a</p><p class='y x'>b</p><p class=y>c</p>", "c",
+     "a|b"},
+    {"<style>#x { opacity : 0 } i{font-size:1px}</style><p id=x>a</p><i>b</i><p id=y>c</p>", "c",
+     "a|b"},
+    {"<style>p.x,td.y , .a.b{visibility:hidden}</style><p class=x>a</p><b class=x>b</b>"
+     "<p class='b c a'>c</p><p class=a>d</p>",
+     "b|d", "a|c"},
+    {"<style type='text/css'><!-- /* } */ .X{ /* ; */ DISPLAY:None !important } --></style>"
+     "<b class=x>a</b>b",
+     "b", "a"},
+    {"<style>.x{position:absolute}.y{left:-9999px}</style><b class='x y'>a</b><b class=y>b</b>",
+     "b", "a"},
+    {"<style>.x{display:none}.x{display:block}</style><b class=x>a</b>", "a", ""},
+    {"<style>b{display:none}.y{display:inline}#z{display:none}</style><b>a</b><b class=y>b</b>"
+     "<b class=y id=z>c</b>",
+     "b", "a|c"},
+    {"<style>.x{display:none}</style><b class=x style=display:inline>a</b>", "a", ""},
+    {"<style>.x{display:none!important}</style><b class=x style=display:inline>a</b>", "", "a"},
+    {"<style>[class=x],td[class=\"y\"]{display:none}</style><b class=x>a</b><td class=y>b", "",
+     "a|b"},
+    {"<style>body .x,html > body p{display:none}</style><b class=x>a</b><p>b</p>c", "c", "a|b"},
+    {"<style>div .x,.a>b,i+b{display:none}</style><b class=x>a</b>", "a", ""},
+    {"<style>a:hover,b:before{display:none}</style><a>a</a><b>b</b>", "ab", ""},
+    {"<style>*{display:none}</style><body>a</body>", "", "a"},
+    {"<style>.x{content:'}';display:none}.y{display:none}</style><b class=x>a</b><b class=y>b</b>",
+     "", "a|b"},
+    {"<style>.x{display:none", "", ""},
+    {"<style>}}.x{display:none}</style><b class=x>a</b>", "", "a"},
+    {"<p class=x>a</p><style>.x{display:none}</style>b", "b", "a"},
+    {"<body class=x>a<style>.x{display:none}</style></body>", "", "a"},
+    {"<title>t</title><style>.y{color:red}</style><p class=x>a<style>.x{display:none}</style>b",
+     "t", "a|b"},
+    {"<!--[if mso]><style>.x{display:none}</style><![endif]--><b class=x>a</b>", "a", ""},
+    {"<!--[if !mso]><!--><style>.x{display:none}</style><!--<![endif]--><b class=x>a</b>", "", "a"},
+    /* colours of style sheets */
+    {"<style>.x{color:#fff}.y{color:#fff;background:#036}</style><b class=x>a</b><b class=y>b</b>",
+     "b", "a"},
+    {"<style>.d{background:#036}.x{color:#fff}</style><td class=d><b class=x>a</b></td>", "a", ""},
+    {"<style>table.d td{background:#036}.x{color:#fff}</style><td><b class=x>a</b></td>", "a", ""},
+    {"<style>body{background:#fff}html td{background-color:#fefefe}</style><td><font color=#fff>a",
+     "", "a"},
+    {"<style>a:link{color:#fff}</style><a>a</a>", "a", ""},
+    /* media */
+    {"<style>@media print{.x{display:none}}</style><b class=x>a</b>", "a", ""},
+    {"<style media=print>.x{display:none}</style><b class=x>a</b>", "a", ""},
+    {"<style media='only screen'>.x{display:none}</style><b class=x>a</b>", "", "a"},
+    {"<style>@media screen{.x{display:none}}@media all and (min-width:0){.y{display:none}}</style>"
+     "<b class=x>a</b><b class=y>b</b>",
+     "", "a|b"},
+    {"<style>@media only screen and (max-width:600px){.desktop{display:none!important}}</style>"
+     "<b class=desktop>a</b>",
+     "a", ""},
+    {"<style>.mobile{display:none;max-height:0}@media (max-width:600px){.mobile{display:block "
+     "!important;max-height:none!important}}</style><b class=mobile>a</b>",
+     "a", ""},
+    {"<style>.hide-desktop{display:none;mso-hide:all}@media (max-width:480px){.hide-desktop"
+     "{display:table!important}}@media print{.x{display:block}}.x{display:none}</style>"
+     "<b class=hide-desktop>a</b><b class=x>b</b>",
+     "a", "b"},
+    {"<style>.x{display:none}@media (max-width:1px){.x{display:block}}</style><b class=x>a</b>", "",
+     "a"},
+    {"<style>.x{font-size:1px}@media (max-width:600px){.x{font-size:14px}}</style><b class=x>a</b>",
+     "a", ""},
+    {"<style>@media (prefers-color-scheme:dark){.x{display:none}}</style><b class=x>a</b>", "a",
+     ""},
+    {"<style>@import 'x';@font-face{font-family:x}@keyframes k{from{opacity:0}to{opacity:1}}"
+     "@supports (display:grid){@media screen{.x{display:none}}}.y{opacity:0}</style>"
+     "<b class=x>a</b><b class=y>b</b><from>c",
+     "c", "a|b"},
+    {"<style>.preheader{display:none!important;visibility:hidden;opacity:0;color:transparent;"
+     "height:0;width:0}</style><span class=preheader>a</span><p>b</p>",
+     "b", "a"},
+    {"<style>.sr-only{position:absolute;width:1px;height:1px;overflow:hidden;clip:rect(0,0,0,0)}"
+     "</style><b class=sr-only>a</b>b",
+     "b", "a"},
     /* from right to left */
     {"a <bdo dir=rtl>b c</bdo> d", "a \u202Eb c\u202C d", ""},
     {"<bdo dir=rtl>a<br>b<p>c</bdo>d", "\u202Ea|\u202Eb|\u202Ec\u202Cd", ""},
-    {"<div style='direction:rtl;unicode-bidi:bidi-override'>a</div>b", "\u202Ea|\u202E\u202C|b", ""},
+    {"<div style='direction:rtl;unicode-bidi:bidi-override'>a</div>b", "\u202Ea|\u202E\u202C|b",
+     ""},
     {"<div dir=rtl>a</div><i style='direction:rtl'>b</i><bdo dir=ltr>c</bdo>", "a|bc", ""},
     {"<bdo dir=rtl>a<i hidden>b</i>c", "\u202Eac", "b"},
     /* how it is written */
@@ -484,11 +561,12 @@ static uint64_t next_random(void)
 START_TEST(test_random_html)
 {
     static const char *const pieces[] = {
-        "<",          ">",         "</",  "<!--", "-->",     "\"",
-        "'",          "=",         "a",   "&",    "&amp",    ";",
-        "<script>",   "</script>", "<b ", "/",    " ",       "style=\"display:none\"",
-        "<p hidden>", "</p>",      "&#x", "41",   "<title>", "<td bgcolor=#fff>",
-        "!",          "\xff",      "é"};
+        "<",           ">",         "</",  "<!--",    "-->",      "\"",
+        "'",           "=",         "a",   "&",       "&amp",     ";",
+        "<script>",    "</script>", "<b ", "/",       " ",        "style=\"display:none\"",
+        "<p hidden>",  "</p>",      "&#x", "41",      "<title>",  "<td bgcolor=#fff>",
+        "!",           "\xff",      "é",   "<style>", "</style>", ".a{opacity:0}",
+        "<b class=a>", "@media ",   "{"};
     const char *given = getenv("NB_SEED");
     char html[512];
     size_t wrong = 0;
@@ -574,6 +652,80 @@ START_TEST(test_linear_time)
 }
 END_TEST
 
+/* Appends `unit` again and again, for `bytes` bytes at least; '?' stands for a number of its own.
+ */
+static void repeat(struct nb_buffer *out, const char *unit, size_t bytes)
+{
+    size_t end = out->length + bytes;
+    for (size_t i = 0; *unit != '\0' && out->length < end; i++) {
+        for (const char *at = unit; *at != '\0'; at++) {
+            if (*at == '?')
+                nb_buffer_printf(out, "%zu", i);
+            else
+                nb_buffer_append(out, at, 1);
+        }
+    }
+}
+
+/* Sheets, and elements behind them, of a megabyte together; elements of 100,000 classes. */
+START_TEST(test_linear_time_of_sheets)
+{
+    static const struct {
+        const char *sheet, *behind_it, *unit, *end;
+    } cases[] = {
+        {".x?{display:none}", "</style>", "<b class=x?>a", ""},
+        {".x?{display:none}", "</style><b class='", "x? ", "'>a"},
+        {".x?.y?{display:none}", "</style><b class='", "x? y? ", "'>a"},
+        {".x{display:none}", "</style>", "<b class='x x x'></b>", ""},
+        {"b.x?{color:red}i#x?{color:blue}", "</style>", "<b class=x?><i id=x?>", ""},
+        {"b{color:red}i{color:blue}", "</style>", "<b><i>", ""},
+        {".x?,", "{display:none}</style>", "<b class=x?>a", ""},
+        {"a ", "{color:red}</style>", "<a>", ""},
+        {"body ", ".x{display:none}</style>", "<b class=x>", ""},
+        {"[class=x]", "{color:red}</style>", "<b class=x>", ""},
+        {":", "{color:red}</style>", "<b>", ""},
+        {".x{", "display:none}</style>", "<b class=x>", ""},
+        {".x{display:none;", "</style>", "<b class=x>", ""},
+        {"}", "</style>", "", ""},
+        {"'", "</style>", "", ""},
+        {"'\n{", "</style>", "", ""},
+        {"/*", "</style>", "", ""},
+        {"/* */", "</style>", "", ""},
+        {"@media(", "</style>", "", ""},
+        {"@media screen{", "</style>", "", ""},
+        {"@x{", "</style>", "", ""},
+        {"@media (min-width:1px),", "{b{color:red}}</style>", "<b>", ""},
+        {"<!--", "</style>", "", ""},
+        {"", "</style>", "<style>.x?{display:none}</style><b class=x?>", ""},
+        {"", "</style><b style='", "/*", "'>"},
+        {"", "</style><b style='", "display:/*;*/none;", "'>"},
+        {"", "</style><b style='transform:", "scale(1", "'>"},
+        {"", "</style><b style='transform:", "scale(1)", "'>"},
+        {"", "</style><b style='font:", "x ", "'>"},
+        {"", "</style><b style='background:", "x ", "'>"},
+        {"", "</style><b style='clip-path:circle(", "1 ", "'>"},
+        {"", "</style><b style='color:", "rgb(", "'>"},
+        {"", "</style>", "<bdo dir=rtl><p>", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double seconds[2];
+        for (int large = 0; large < 2; large++) {
+            struct nb_buffer html = {0};
+            size_t bytes = large ? MEGABYTE / 2 : MEGABYTE / 32;
+            nb_buffer_puts(&html, "<style>");
+            repeat(&html, cases[i].sheet, bytes);
+            nb_buffer_puts(&html, cases[i].behind_it);
+            repeat(&html, cases[i].unit, bytes);
+            nb_buffer_puts(&html, cases[i].end);
+            seconds[large] = seconds_for(html.bytes, html.length);
+            nb_buffer_deinit(&html);
+        }
+        ck_assert_msg(seconds[1] < 64 * seconds[0] + 0.05, "case %zu: %.4f s, then %.4f s", i,
+                      seconds[0], seconds[1]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("html");
@@ -591,6 +743,7 @@ int main(void)
     tcase_add_test(tcase, test_sniff);
     tcase_add_test(tcase, test_random_html);
     tcase_add_test(tcase, test_linear_time);
+    tcase_add_test(tcase, test_linear_time_of_sheets);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
