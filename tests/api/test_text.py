@@ -31,6 +31,8 @@ def test_words_stay_whole(api):
 def test_marks_are_tokens(api):
     with Model(api) as model:
         equal(model.bag("win!!! now?!"), {"win": 1, "!!!": 1, "now": 1, "?": 1, "!": 1})
+        equal(model.bag("!!!!!!"), model.bag("!!!"))
+        equal(model.bag("\U0001F3B0" * 5), {"\U0001F3B0": 5})
         bag = model.bag("only 5 € or $5 \U0001F4B0\U0001F4B0")
         holds("€" in bag and "$" in bag and any("\U0001F4B0" in token for token in bag), bag)
 
