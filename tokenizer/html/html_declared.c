@@ -256,6 +256,23 @@ static bool is_positioned(struct nb_string value)
     return is_word(value, "absolute") || is_word(value, "fixed") || is_word(value, "relative");
 }
 
+static bool is_clear(struct nb_string value)
+{
+    return nb_html_color(value) == NB_COLOR_CLEAR;
+}
+
+/* opacity(0), alone or behind other functions. */
+static bool is_filtered_away(struct nb_string value)
+{
+    while (value.length > 0) {
+        struct nb_string arguments = nb_html_take(&value, ')');
+        struct nb_string name = nb_html_take(&arguments, '(');
+        if (is_word(name, "opacity") && is_nothing(arguments))
+            return true;
+    }
+    return false;
+}
+
 static bool is_scaled_away(struct nb_string value)
 {
     return has_argument(value, false);
@@ -276,7 +293,7 @@ static bool is_override(struct nb_string value)
     return is_word(value, "bidi-override") || is_word(value, "isolate-override");
 }
 
-enum { NAME_BYTES = 20 /* of a property, and zeros behind it */ };
+enum { NAME_BYTES = 24 /* of a property, and zeros behind it */ };
 
 /* A property is a bit, which `hides` tells from its value, or `declare` says what it sets. Sorted
  * by the first letter. */
@@ -286,6 +303,7 @@ static const struct property {
     bool (*hides)(struct nb_string value);
     void (*declare)(struct nb_html_declared *declared, struct nb_string value);
 } PROPERTIES[] = {
+    {"-webkit-text-fill-color", NB_HTML_FILL, is_clear, NULL},
     {"-webkit-transform", NB_HTML_TRANSFORM, is_transformed_away, NULL},
     {"background", NB_HTML_BACKGROUND, NULL, declare_background},
     {"background-color", NB_HTML_BACKGROUND, NULL, declare_background},
@@ -297,6 +315,7 @@ static const struct property {
     {"content-visibility", NB_HTML_CONTENT, is_hidden, NULL},
     {"display", NB_HTML_DISPLAY, is_none, NULL},
     {"direction", NB_HTML_DIRECTION, is_right_to_left, NULL},
+    {"filter", NB_HTML_FILTER, is_filtered_away, NULL},
     {"font-size", NB_HTML_FONT_SIZE, NULL, declare_font_size},
     {"font", NB_HTML_FONT_SIZE, NULL, declare_font},
     {"height", NB_HTML_HEIGHT, is_flat, NULL},
@@ -403,7 +422,7 @@ bool nb_html_declared_hides(const struct nb_html_declared *declared)
         UINT32_C(1) << NB_HTML_MARGIN_TOP | UINT32_C(1) << NB_HTML_INDENT |
         UINT32_C(1) << NB_HTML_CLIP | UINT32_C(1) << NB_HTML_CLIP_PATH |
         UINT32_C(1) << NB_HTML_TRANSFORM | UINT32_C(1) << NB_HTML_SCALE |
-        UINT32_C(1) << NB_HTML_ZOOM;
+        UINT32_C(1) << NB_HTML_ZOOM | UINT32_C(1) << NB_HTML_FILL | UINT32_C(1) << NB_HTML_FILTER;
     static const uint32_t moved = UINT32_C(1) << NB_HTML_LEFT | UINT32_C(1) << NB_HTML_TOP |
                                   UINT32_C(1) << NB_HTML_RIGHT | UINT32_C(1) << NB_HTML_BOTTOM;
     static const uint32_t flat = UINT32_C(1) << NB_HTML_HEIGHT | UINT32_C(1) << NB_HTML_WIDTH;

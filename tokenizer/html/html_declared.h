@@ -6,7 +6,7 @@
  *
  * Text is hidden by
  *   - display: none; content-visibility: hidden; visibility: hidden or collapse;
- *   - opacity or an alpha of its colour under .1; color: transparent;
+ *   - opacity (also that of `filter`) or an alpha of its colour under .1; color: transparent;
  *   - a font size under 3 pixels (of 1/96 inch; what is relative to the size around it is computed;
  *     a page begins with 16);
  *   - max-height of at most 1 pixel; height or width of at most 1 pixel, where what does not fit is
@@ -50,6 +50,8 @@ enum nb_html_property {
     NB_HTML_TRANSFORM,
     NB_HTML_SCALE,
     NB_HTML_ZOOM,
+    NB_HTML_FILL,
+    NB_HTML_FILTER,
     NB_HTML_DIRECTION, /* "hides": it is right to left */
     NB_HTML_BIDI,      /* "hides": it is an override */
     NB_HTML_COLOR,     /* these have values of their own */

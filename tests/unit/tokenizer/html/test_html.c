@@ -219,6 +219,10 @@ static const struct {
     {"<i style=zoom:0>a</i><i style='scale:0 1'>b</i><i style=zoom:1>c</i>", "c", "a|b"},
     {"<i style='content-visibility:hidden'>a</i><i style=visibility:collapse>b</i>", "", "a|b"},
     {"<i style=visibility:inherit>a</i><i style=display:inherit>b</i>", "ab", ""},
+    {"<i style='filter:blur(0) opacity(0)'>a</i><i "
+     "style='-webkit-text-fill-color:transparent'>b</i>"
+     "<i style='filter:opacity(50%)'>c</i>",
+     "c", "a|b"},
     /* outside of the page */
     {"<p style='position:absolute;left:-9999px'>a<p style='position:fixed;top:-100em'>b", "",
      "a|b"},
