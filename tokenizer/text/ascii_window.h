@@ -190,9 +190,9 @@ static inline unsigned nb_ascii_end(const struct nb_ascii_window *w, unsigned fr
 static inline unsigned nb_ascii_token_length(const struct nb_ascii_window *w, unsigned from,
                                              unsigned end)
 {
-    unsigned length = end - from;
-    bool is_run = (w->words >> from & 1) == 0 && length > 1;
-    return is_run ? nb_mark_run(length) : length;
+    uint64_t runs = w->goes_on & ~w->words; /* marks that are as the byte before */
+    bool is_run = (runs >> from >> 1 & 1) != 0;
+    return __builtin_expect(is_run, false) ? nb_mark_run(end - from) : end - from;
 }
 
 #endif
