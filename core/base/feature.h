@@ -15,6 +15,14 @@
 /* Raised whenever the same bytes would give other features; stored with every model. */
 enum { NB_TOKENIZER_VERSION = 4 };
 
+/* Models of older versions go on: what they have learned is in the ledger as it was counted, so
+ * forgetting stays exact; what they learn from now on has the features of now. */
+enum {
+    NB_TOKENIZER_OLDEST = 3,    /* models of an older version are refused */
+    NB_TOKENIZER_IDENTITIES = 4 /* from this one on, mails have ids that are made of their identity
+                                   (tokenizer/mail/mail_identity.h) */
+};
+
 /* The part of a document in which a feature was seen: scores are weighed per field. The numbers are
  * stored with every feature: never renumber one, append only. */
 enum nb_field {

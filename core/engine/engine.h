@@ -50,7 +50,7 @@ int nb_engine_ready(struct nb_engine *engine, struct nb_error *error);
 struct nb_batch;
 
 /* Validates and tokenizes a document on this thread and adds the change. An empty `id` (length 0)
- * stands for one made from the content (of a mail: however it travelled, nb_key_mail_id). A model
+ * stands for one made from the content (of a mail: of its identity, nb_mail_identity). A model
  * that does not exist takes the preset of the first document's kind; it comes into being with the
  * commit, not before. `source` (length 0: none) says who asked for the change and is kept with it.
  * A label without bytes (NULL): the document is stored without one, and counted nowhere. With the

@@ -507,11 +507,12 @@ void nb_settings_set_tokenizer(struct nb_settings *settings, const struct nb_set
 
 int nb_settings_check_tokenizer(const struct nb_settings *settings, struct nb_error *error)
 {
-    if (settings->tokenizer_version == NB_TOKENIZER_VERSION)
+    uint32_t version = settings->tokenizer_version;
+    if (version >= NB_TOKENIZER_OLDEST && version <= NB_TOKENIZER_VERSION)
         return 0;
     return nb_error_set(error, NB_VERSION,
                         "the model was counted with version %u of the tokenizer, and this program "
-                        "has version %d, which gives other features: use the program of that "
-                        "version, or train the model anew from its documents",
-                        settings->tokenizer_version, NB_TOKENIZER_VERSION);
+                        "reads versions %d to %d: use the program of that version, or train the "
+                        "model anew from its documents",
+                        version, NB_TOKENIZER_OLDEST, NB_TOKENIZER_VERSION);
 }

@@ -4,19 +4,23 @@
  * counts.
  */
 #include <assert.h>
+#include <string.h>
 
 #include "core/live/names.h"
 #include "core/submit/batch_private.h"
 #include "core/submit/features.h"
+#include "tokenizer/mail/mail_identity.h"
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
-/* Writes the bytes that the id of a document with values is made from. */
-static int write_content(const struct nb_document *document, struct nb_buffer *out)
+/* Writes the bytes that the id of a document with values is made from; `content` is what stands for
+ * its text or mail. */
+static int write_content(const struct nb_document *document, struct nb_string content,
+                         struct nb_buffer *out)
 {
     struct nb_packer w = {.out = out};
     nb_pack_u8(&w, (uint8_t)document->kind);
-    nb_pack_string(&w, (struct nb_string){document->bytes, document->length});
+    nb_pack_string(&w, content);
     for (size_t i = 0; i < document->values.count; i++) {
         const struct nb_value *value = &document->values.values[i];
         nb_pack_string(&w, value->name);
@@ -27,27 +31,65 @@ static int write_content(const struct nb_document *document, struct nb_buffer *o
     return w.code;
 }
 
-static int make_values_id(const struct nb_key *key, const struct nb_document *document, char *made)
+static int make_values_id(const struct nb_key *key, const struct nb_document *document,
+                          struct nb_string content, char made[NB_CONTENT_ID_LENGTH + 1])
 {
     enum { KIND = 2 }; /* differs from those of enum nb_document_kind */
-    struct nb_buffer content = {0};
-    int rc = write_content(document, &content);
+    struct nb_buffer bytes = {0};
+    int rc = write_content(document, content, &bytes);
     if (rc == 0)
-        nb_key_content_id(key, KIND, content.bytes, content.length, made);
-    nb_buffer_deinit(&content);
+        nb_key_content_id(key, KIND, bytes.bytes, bytes.length, made);
+    nb_buffer_deinit(&bytes);
     return rc;
 }
 
 int nb_batch_make_id(const struct nb_key *key, const struct nb_document *document,
                      char made[NB_CONTENT_ID_LENGTH + 1])
 {
+    struct nb_string content = {document->bytes, document->length};
+    int rc = 0;
+    if (document->kind == NB_DOCUMENT_MAIL) {
+        rc = nb_mail_identity(key, content, made);
+        content = (struct nb_string){made, NB_CONTENT_ID_LENGTH};
+    }
+    if (rc == 0 && document->values.count > 0)
+        return make_values_id(key, document, content, made);
+    if (rc == 0 && document->kind != NB_DOCUMENT_MAIL)
+        nb_key_content_id(key, NB_DOCUMENT_TEXT, content.bytes, content.length, made);
+    return rc;
+}
+
+/* Makes the id that a mail had before ids were made of its identity: of its bytes as they were. */
+static int make_former_id(const struct nb_key *key, const struct nb_document *document,
+                          char made[NB_CONTENT_ID_LENGTH + 1])
+{
     if (document->values.count > 0)
-        return make_values_id(key, document, made);
-    if (document->kind == NB_DOCUMENT_MAIL)
-        nb_key_mail_id(key, NB_DOCUMENT_MAIL, document->bytes, document->length, made);
-    else
-        nb_key_content_id(key, NB_DOCUMENT_TEXT, document->bytes, document->length, made);
+        return make_values_id(key, document, (struct nb_string){document->bytes, document->length},
+                              made);
+    nb_key_mail_id(key, NB_DOCUMENT_MAIL, document->bytes, document->length, made);
     return 0;
+}
+
+/* Whether the model may have mails under ids that an older program has made. */
+static bool has_former_ids(const struct nb_batch *batch)
+{
+    struct nb_published *published = nb_live_settings(batch->live);
+    bool has = published->settings.tokenizer_version < NB_TOKENIZER_IDENTITIES;
+    nb_published_release(&published);
+    return has;
+}
+
+/* Finds a mail of an older store under the id that it has there; `made` then is this one. */
+static int find_former(const struct nb_batch *batch, const struct nb_document *document,
+                       char made[NB_CONTENT_ID_LENGTH + 1])
+{
+    char former[NB_CONTENT_ID_LENGTH + 1];
+    if (nb_batch_is_in_ledger(batch, (struct nb_string){made, NB_CONTENT_ID_LENGTH}))
+        return 0;
+    int rc = make_former_id(batch->live->id_key, document, former);
+    if (rc == 0 && nb_batch_is_in_ledger(batch, (struct nb_string){former, NB_CONTENT_ID_LENGTH}))
+        memcpy(made, former, sizeof former);
+    return rc;
 }
 
 static int set_id(const struct nb_batch *batch, const struct nb_document *document,
@@ -57,6 +99,8 @@ static int set_id(const struct nb_batch *batch, const struct nb_document *docume
     assert(batch->live != NULL);
     if (id.length == 0) {
         int rc = nb_batch_make_id(batch->live->id_key, document, made);
+        if (rc == 0 && document->kind == NB_DOCUMENT_MAIL && has_former_ids(batch))
+            rc = find_former(batch, document, made);
         if (rc != 0)
             return rc;
         id = (struct nb_string){made, NB_CONTENT_ID_LENGTH};

@@ -49,9 +49,7 @@ int nb_batch_release(struct nb_batch *batch, struct nb_string id, struct nb_stri
 
 /* ---- the history ----------------------------------------------------------------------------- */
 
-/* Whether the document is learned or stored. True also on a read error: the writer will meet the
- * error again. */
-static bool is_in_ledger(const struct nb_batch *batch, struct nb_string id)
+bool nb_batch_is_in_ledger(const struct nb_batch *batch, struct nb_string id)
 {
     struct nb_view view;
     struct nb_entry entry = {0};
@@ -73,7 +71,7 @@ static int find_remembered(struct nb_batch *batch, struct nb_string id, struct n
         rc = nb_batch_acquire(batch, NULL, false, error);
     if (rc != 0)
         return rc;
-    if (nb_remember_limits(batch->live).records == 0 || is_in_ledger(batch, id))
+    if (nb_remember_limits(batch->live).records == 0 || nb_batch_is_in_ledger(batch, id))
         return NB_NOT_FOUND;
     rc = nb_remember_find(batch->engine, batch->live, id, stored, error);
     return rc == NB_CORRUPT ? NB_NOT_FOUND : rc;

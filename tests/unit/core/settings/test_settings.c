@@ -639,6 +639,10 @@ START_TEST(a_model_keeps_the_tokenizer_that_counted_it)
     ck_assert_uint_eq(put.tokenizer_version, NB_TOKENIZER_VERSION + 1);
     ck_assert_int_eq(nb_settings_check_tokenizer(&put, &error), NB_VERSION);
     ck_assert_ptr_nonnull(strstr(error.text, "tokenizer"));
+    put.tokenizer_version = NB_TOKENIZER_OLDEST; /* of a store that an older program has made */
+    ck_assert_int_eq(nb_settings_check_tokenizer(&put, &error), 0);
+    put.tokenizer_version = NB_TOKENIZER_OLDEST - 1;
+    ck_assert_int_eq(nb_settings_check_tokenizer(&put, &error), NB_VERSION);
     nb_settings_set_tokenizer(&put, NULL);
     ck_assert_int_eq(nb_settings_check_tokenizer(&put, &error), 0);
 }
