@@ -9,7 +9,7 @@
 #include "core/base/ascii.h"
 #include "core/base/error.h"
 #include "core/base/hex.h"
-#include "tokenizer/mail/mail_decode.h"
+#include "tokenizer/mail/transfer.h"
 
 struct word {
     struct nb_string charset; /* without the language (RFC 2231, section 5) */
@@ -96,7 +96,7 @@ static int take_word(struct decoder *d, const struct word *word)
     d->charset = word->charset;
     if (rc != 0 || word->text.length == 0)
         return rc;
-    return word->is_base64 ? nb_mail_decode_body(NB_MAIL_BASE64, word->text, &d->bytes)
+    return word->is_base64 ? nb_transfer_base64(word->text, &d->bytes)
                            : decode_q(word->text, &d->bytes);
 }
 

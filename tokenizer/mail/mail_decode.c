@@ -9,13 +9,12 @@
 #include "core/base/error.h"
 #include "core/base/lines.h"
 #include "tokenizer/mail/mail_parameters.h"
+#include "tokenizer/mail/transfer.h"
 
 enum {
     /* Longer Content-Type fields are cut: GMime compares each parameter with all others. */
     PARAMETERS = 2048,
-    UTF7_PARAMETERS = 256,
-    /* Characters of base64 behind a padding that show that the encoding goes on. */
-    BASE64_LINE = 40
+    UTF7_PARAMETERS = 256
 };
 
 void nb_mail_decode_setup(void)
@@ -62,6 +61,30 @@ static bool names_utf7(const char *text)
     return false;
 }
 
+/* Completes the padding of the encoded words in base64 (RFC 2047): GMime loses the last bytes of
+ * one without, in some versions. Takes `text` and returns what to free instead. */
+static char *pad_words(char *text)
+{
+    static const char padding[] = "===";
+    if (strstr(text, "=?") == NULL)
+        return text;
+    GString *padded = g_string_sized_new(strlen(text) + 16);
+    const char *at = text;
+    for (const char *word; (word = strcasestr(at, "?b?")) != NULL;) {
+        const char *from = word + strlen("?b?");
+        const char *to = strstr(from, "?=");
+        if (to == NULL)
+            break;
+        size_t missing = (size_t) - (to - from) % 4;
+        g_string_append_len(padded, at, to - at);
+        g_string_append_len(padded, padding, (gssize)missing);
+        at = to;
+    }
+    g_string_append(padded, at);
+    g_free(text);
+    return g_string_free(padded, FALSE);
+}
+
 /* A value with parameters as a C string for GMime. It decodes parameters by iconv, which takes long
  * for UTF-7 (tokenizer/charset/utf7.h): a value that may have such is cut earlier. */
 static char *parameters_of(struct nb_string value)
@@ -73,7 +96,7 @@ static char *parameters_of(struct nb_string value)
     char *text = c_string(value, PARAMETERS);
     if (names_utf7(text) && strlen(text) > UTF7_PARAMETERS)
         text[UTF7_PARAMETERS] = '\0';
-    return text;
+    return pad_words(text);
 }
 
 static void read_parameters(struct nb_mail_type *type, GMimeParamList *list)
@@ -86,10 +109,18 @@ static void read_parameters(struct nb_mail_type *type, GMimeParamList *list)
     }
 }
 
+/* The value of a parameter; "" if there is none. */
 static const char *parameter(GMimeParamList *list, const char *name)
 {
     GMimeParam *found = g_mime_param_list_get_parameter(list, name);
-    return found != NULL ? g_mime_param_get_value(found) : NULL;
+    const char *value = found != NULL ? g_mime_param_get_value(found) : NULL;
+    return value != NULL ? value : "";
+}
+
+void nb_mail_read_flowed(struct nb_mail_type *type, struct nb_string format, struct nb_string delsp)
+{
+    type->is_flowed =
+        nb_string_equals_nocase(format, "flowed") && nb_string_equals_nocase(delsp, "yes");
 }
 
 void nb_mail_read_type(struct nb_mail_type *type, struct nb_string value)
@@ -107,6 +138,8 @@ void nb_mail_read_type(struct nb_mail_type *type, struct nb_string value)
     GMimeParamList *list = g_mime_content_type_get_parameters(parsed);
     copy(type->charset, NB_MAIL_CHARSET, parameter(list, "charset"), true);
     copy(type->boundary, NB_MAIL_BOUNDARY, parameter(list, "boundary"), false);
+    nb_mail_read_flowed(type, nb_string_of(parameter(list, "format")),
+                        nb_string_of(parameter(list, "delsp")));
     read_parameters(type, list);
     g_object_unref(parsed);
 }
@@ -150,50 +183,18 @@ void nb_mail_read_encoding(struct nb_mail_type *type, struct nb_string value)
     }
 }
 
-static int decode_run(GMimeContentEncoding encoding, struct nb_string body, struct nb_buffer *out)
+static int decode_uuencoded(struct nb_string body, struct nb_buffer *out)
 {
     GMimeEncoding state;
-    g_mime_encoding_init_decode(&state, encoding);
+    g_mime_encoding_init_decode(&state, GMIME_CONTENT_ENCODING_UUENCODE);
     size_t most = g_mime_encoding_outlen(&state, body.length + 1);
     if (nb_buffer_reserve(out, most) != 0)
         return NB_NO_MEMORY;
     char *to = out->bytes + out->length;
     size_t written = g_mime_encoding_step(&state, body.bytes, body.length, to);
-    if (encoding == GMIME_CONTENT_ENCODING_BASE64) /* GMime keeps bits until a '=' comes */
-        written += g_mime_encoding_step(&state, "=", 1, to + written);
     assert(written <= most); /* g_mime_encoding_outlen is an upper bound */
     out->length += written;
     return 0;
-}
-
-/* Whether a long line of base64 follows. If so, the padding before it is where two encoded pieces
- * were joined, and not the end in front of a footer that a mailing list added. */
-static bool is_base64(struct nb_string s)
-{
-    size_t run = 0;
-    for (size_t i = 0; i < s.length && run < BASE64_LINE; i++) {
-        char c = s.bytes[i];
-        if (run == 0 && (c == '\r' || c == '\n' || c == '='))
-            continue;
-        if (!nb_ascii_is_alphanumeric(c) && c != '+' && c != '/')
-            break;
-        run++;
-    }
-    return run == BASE64_LINE;
-}
-
-static int decode_base64(struct nb_string body, struct nb_buffer *out)
-{
-    int rc = 0;
-    do {
-        const char *padding = memchr(body.bytes, '=', body.length);
-        size_t length = padding != NULL ? (size_t)(padding - body.bytes) : body.length;
-        rc = decode_run(GMIME_CONTENT_ENCODING_BASE64, (struct nb_string){body.bytes, length}, out);
-        while (length < body.length && body.bytes[length] == '=')
-            length++;
-        body = nb_string_from(body, length);
-    } while (rc == 0 && body.length > 0 && is_base64(body));
-    return rc;
 }
 
 /* The lines behind "begin MODE NAME". */
@@ -216,11 +217,11 @@ int nb_mail_decode_body(enum nb_mail_encoding encoding, struct nb_string body,
         return 0;
     switch (encoding) {
     case NB_MAIL_BASE64:
-        return decode_base64(body, out);
+        return nb_transfer_base64_body(body, out);
     case NB_MAIL_QUOTED_PRINTABLE:
-        return decode_run(GMIME_CONTENT_ENCODING_QUOTEDPRINTABLE, body, out);
+        return nb_transfer_quoted_printable(body, out);
     case NB_MAIL_UUENCODE:
-        return decode_run(GMIME_CONTENT_ENCODING_UUENCODE, after_begin(body), out);
+        return decode_uuencoded(after_begin(body), out);
     case NB_MAIL_IDENTITY:
         break;
     }

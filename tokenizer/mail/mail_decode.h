@@ -6,6 +6,7 @@
 #ifndef NB_TOKENIZER_MAIL_MAIL_DECODE_H
 #define NB_TOKENIZER_MAIL_MAIL_DECODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/buffer.h"
@@ -33,6 +34,7 @@ struct nb_mail_type {
     char file_name[NB_MAIL_FILE_NAME];
     char transfer[NB_MAIL_TRANSFER]; /* the word of Content-Transfer-Encoding */
     enum nb_mail_encoding encoding;
+    bool is_flowed; /* lines are to be joined: format=flowed with delsp=yes (RFC 3676) */
 };
 
 /* Prepare and release the MIME library (see nb_tokenizer_setup). */
@@ -44,6 +46,10 @@ void nb_mail_decode_teardown(void);
 void nb_mail_read_type(struct nb_mail_type *type, struct nb_string value);
 void nb_mail_read_disposition(struct nb_mail_type *type, struct nb_string value);
 void nb_mail_read_encoding(struct nb_mail_type *type, struct nb_string value);
+
+/* Notes what the parameters format and delsp of text/plain say of its lines. */
+void nb_mail_read_flowed(struct nb_mail_type *type, struct nb_string format,
+                         struct nb_string delsp);
 
 /* Appends a body, its transfer encoding undone as far as possible. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_decode_body(enum nb_mail_encoding encoding, struct nb_string body,

@@ -10,8 +10,9 @@ enum {
 };
 
 /* The parameters that count, by their place in `names`. */
-enum { CHARSET, BOUNDARY, NAME, FILENAME, COUNTING };
-static const char *const names[COUNTING] = {"charset", "boundary", "name", "filename"};
+enum { CHARSET, BOUNDARY, NAME, FILENAME, FORMAT, DELSP, COUNTING };
+static const char *const names[COUNTING] = {"charset",  "boundary", "name",
+                                            "filename", "format",   "delsp"};
 
 /* Letters, digits and marks that stand for themselves wherever they are (RFC 2045, 5.1). */
 static bool is_plain(char c)
@@ -108,6 +109,7 @@ bool nb_mail_plain_type(struct nb_mail_type *type, struct nb_string value)
     copy(type->media, NB_MAIL_MEDIA, media, true);
     copy(type->charset, NB_MAIL_CHARSET, values[CHARSET], true);
     copy(type->boundary, NB_MAIL_BOUNDARY, values[BOUNDARY], false);
+    nb_mail_read_flowed(type, values[FORMAT], values[DELSP]);
     for (size_t i = NAME; i <= FILENAME; i++) {
         if (values[i].length != 0)
             copy(type->file_name, NB_MAIL_FILE_NAME, values[i], false);

@@ -27,6 +27,10 @@ static const struct {
     {"=?utf-8?b?YcM=?= =?utf-8?q?=A9b?=", "aéb"},
     {"=?UTF-8?Q?=C3?= =?utf-8?Q?=A9?=", "é"},
     {"=?utf-8?B?eHB0bw?=", "xpto"},
+    {"=?utf-8?B?esO8?= =?utf-8?B?cnZpYWdyYQ?=", "zürviagra"},
+    {"=?utf-8?B?esO8cnZpYWdyYWE?=", "zürviagraa"},
+    {"=?utf-8?B?esO8cnZpYWdyYQ=?=", "zürviagra"},
+    {"=?utf-8?B?Y2Fmw6kg=bGVkZ2Vy?=", "café ledger"},
     {"=?utf-8?B?0LPQuNC90LAiIg==?=", "гина\"\""},
     {"=?iso-2022-jp?b?GyRCJCI=?= =?iso-2022-jp?b?JCQbKEI=?=", "あい"},
     /* As mail programs write them, against the standard. */
