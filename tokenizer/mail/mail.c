@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "tokenizer/mail/mail_content.h"
 #include "tokenizer/mail/mail_decode.h"
 #include "tokenizer/mail/mail_header.h"
 #include "tokenizer/mail/mail_leaf.h"
@@ -148,19 +149,18 @@ static int multipart(struct walk *walk, struct place *place, const struct nb_mai
     return nb_mail_leaf(&walk->reader, type, body);
 }
 
-static bool is_message(const char *media)
-{
-    return strcmp(media, "message/rfc822") == 0 || strcmp(media, "message/global") == 0 ||
-           strcmp(media, "message/news") == 0;
-}
-
 static int nested_message(struct walk *walk, struct place *place, const struct nb_mail_type *type)
 {
     struct nb_string body;
+    int rc = 0;
     if (place->depth >= walk->t->limits->mail_depth) {
         skip_body(walk, place);
         return 0;
     }
+    if (nb_mail_content_of_type(type, (struct nb_string){"", 0}) == NB_CONTENT_NONE)
+        rc = nb_mail_structure_read_as(walk->t, nb_mail_content_word(NB_CONTENT_MESSAGE));
+    if (rc != 0)
+        return rc;
     place->depth++;
     if (type->encoding == NB_MAIL_IDENTITY) {
         place->kind = NESTED_MESSAGE;
@@ -187,7 +187,7 @@ static int part(struct walk *walk, struct place *place)
         return rc;
     if (strncmp(type.media, "multipart/", strlen("multipart/")) == 0)
         return multipart(walk, place, &type);
-    if (is_message(type.media) || (place->digest && type.media[0] == '\0'))
+    if (nb_mail_content_is_message(&type) || (place->digest && type.media[0] == '\0'))
         return nested_message(walk, place, &type);
     place->next = nb_mime_body(&place->scanner, &body);
     return nb_mail_leaf(&walk->reader, &type, body);
@@ -243,7 +243,7 @@ static int walk_bytes(struct walk *walk, struct nb_string bytes, const struct nb
     struct place place;
     int rc = 0;
     place_begin(&place, bytes, depth, encoded);
-    if (type != NULL && !is_message(type->media)) {
+    if (type != NULL && strncmp(type->media, "multipart/", strlen("multipart/")) == 0) {
         struct nb_mail_type decoded = *type;
         decoded.encoding = NB_MAIL_IDENTITY;
         rc = multipart(walk, &place, &decoded);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads the text of one part of a mail that holds no other parts, and the Subject: decodes it,
- * converts it to UTF-8, parts HTML into visible and hidden text, and counts it. Any thread; a
- * reader belongs to one.
+ * converts it to UTF-8, parts HTML into visible and hidden text, takes the words out of other
+ * formats (tokenizer/formats), and counts it. Any thread; a reader belongs to one.
  */
 #ifndef NB_TOKENIZER_MAIL_MAIL_LEAF_H
 #define NB_TOKENIZER_MAIL_MAIL_LEAF_H
@@ -16,13 +16,15 @@ struct nb_mail_reader {
     struct nb_tokenizing *t;  /* borrowed */
     struct nb_buffer decoded; /* owned: the current body without its transfer encoding */
     struct nb_buffer utf8;    /* owned: the current body in UTF-8, or the value of a header field */
+    struct nb_buffer plain;   /* owned: the text of a format like RTF or iCalendar */
     struct nb_mail_charsets charsets;
 };
 
 void nb_mail_reader_deinit(struct nb_mail_reader *reader);
 
-/* Counts the features of a part with this header and body. A part that is not text has none.
- * Returns 0 or NB_NO_MEMORY. */
+/* Counts the features of a part with this header and body. A part that is not text has
+ * none, unless its name or its beginning says that it is a page, a drawing or the like: of that at
+ * most NB_MAIL_DISGUISED_BYTES are read. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_leaf(struct nb_mail_reader *reader, const struct nb_mail_type *type,
                  struct nb_string body);
 

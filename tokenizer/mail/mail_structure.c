@@ -78,6 +78,7 @@ int nb_mail_structure_part(struct nb_tokenizing *t, const struct nb_mail_type *t
 static bool holds_url(struct nb_string attribute)
 {
     return nb_string_equals_nocase(attribute, "href") ||
+           nb_string_equals_nocase(attribute, "xlink:href") || /* of SVG */
            nb_string_equals_nocase(attribute, "src") ||
            nb_string_equals_nocase(attribute, "action") ||
            nb_string_equals_nocase(attribute, "background");
@@ -145,6 +146,11 @@ int nb_mail_structure_element(struct nb_tokenizing *t, const struct nb_html_toke
 int nb_mail_structure_hidden(struct nb_tokenizing *t)
 {
     return count_named(t, "html:", "hidden");
+}
+
+int nb_mail_structure_read_as(struct nb_tokenizing *t, const char *content)
+{
+    return count_named(t, "mime:read-as=", content);
 }
 
 int nb_mail_structure_whole(struct nb_tokenizing *t, size_t parts, size_t bytes)

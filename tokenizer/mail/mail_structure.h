@@ -24,6 +24,9 @@ int nb_mail_structure_element(struct nb_tokenizing *t, const struct nb_html_toke
 /* Counts "html:hidden": the mail has text that a reader cannot see. */
 int nb_mail_structure_hidden(struct nb_tokenizing *t);
 
+/* Counts "mime:read-as=html": a part is read as something else than its type says. */
+int nb_mail_structure_read_as(struct nb_tokenizing *t, const char *content);
+
 /* Counts "mime:parts=3", and "mime:size=12" for the base 2 logarithm of the size, of a whole mail:
  * its bytes without CRs before LF. */
 int nb_mail_structure_whole(struct nb_tokenizing *t, size_t parts, size_t bytes);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The text of iCalendar and vCard (RFC 5545, RFC 6350). A pure function; any thread.
+ */
+#ifndef NB_TOKENIZER_FORMATS_CALENDAR_H
+#define NB_TOKENIZER_FORMATS_CALENDAR_H
+
+#include "core/base/buffer.h"
+
+/* Appends `text` with its folded lines joined (RFC 5545, 3.1) and its escaped characters as such
+ * (3.3.11): "\n" is a line break. Lines may be folded inside a character, so `text` is in the
+ * charset that it came in, which extends ASCII. Never more bytes than before, in linear time.
+ * Returns 0 or NB_NO_MEMORY. */
+int nb_calendar_to_text(struct nb_string text, struct nb_buffer *out);
+
+#endif

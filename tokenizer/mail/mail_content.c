@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokenizer/mail/mail_content.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "tokenizer/formats/rtf.h"
+#include "tokenizer/html/html_text.h"
+
+struct row {
+    const char *name;
+    enum nb_mail_content content;
+};
+
+static const struct row TYPES[] = {
+    {"text/html", NB_CONTENT_HTML},
+    {"application/xhtml+xml", NB_CONTENT_HTML},
+    {"application/html", NB_CONTENT_HTML},
+    {"application/xhtml", NB_CONTENT_HTML},
+    {"text/calendar", NB_CONTENT_CALENDAR},
+    {"text/x-vcalendar", NB_CONTENT_CALENDAR},
+    {"application/ics", NB_CONTENT_CALENDAR},
+    {"text/vcard", NB_CONTENT_CALENDAR},
+    {"text/x-vcard", NB_CONTENT_CALENDAR},
+    {"text/directory", NB_CONTENT_CALENDAR},
+    {"text/enriched", NB_CONTENT_ENRICHED},
+    {"text/richtext", NB_CONTENT_ENRICHED},
+    {"text/rtf", NB_CONTENT_RTF},
+    {"text/x-rtf", NB_CONTENT_RTF},
+    {"application/rtf", NB_CONTENT_RTF},
+    {"application/x-rtf", NB_CONTENT_RTF},
+    {"image/svg+xml", NB_CONTENT_SVG},
+    {"image/svg", NB_CONTENT_SVG},
+    {"message/rfc822", NB_CONTENT_MESSAGE},
+    {"message/global", NB_CONTENT_MESSAGE},
+    {"message/news", NB_CONTENT_MESSAGE},
+};
+
+static const struct row NAMES[] = {
+    {".html", NB_CONTENT_HTML},    {".htm", NB_CONTENT_HTML},     {".xhtml", NB_CONTENT_HTML},
+    {".xht", NB_CONTENT_HTML},     {".shtml", NB_CONTENT_HTML},   {".shtm", NB_CONTENT_HTML},
+    {".hta", NB_CONTENT_HTML},     {".svg", NB_CONTENT_SVG},      {".ics", NB_CONTENT_CALENDAR},
+    {".vcs", NB_CONTENT_CALENDAR}, {".vcf", NB_CONTENT_CALENDAR}, {".rtf", NB_CONTENT_RTF},
+    {".eml", NB_CONTENT_MESSAGE},
+};
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_text(const char *media)
+{
+    return *media == '\0' || has_prefix(media, "text/") || has_prefix(media, "message/") ||
+           has_prefix(media, "multipart/");
+}
+
+enum nb_mail_content nb_mail_content_of_type(const struct nb_mail_type *type, struct nb_string text)
+{
+    enum nb_mail_content content = is_text(type->media) ? NB_CONTENT_PLAIN : NB_CONTENT_NONE;
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++) {
+        if (strcmp(type->media, TYPES[i].name) == 0)
+            content = TYPES[i].content;
+    }
+    if ((content == NB_CONTENT_PLAIN || content == NB_CONTENT_ENRICHED) &&
+        nb_html_sniff(text.bytes, text.length))
+        return NB_CONTENT_HTML;
+    if (content == NB_CONTENT_ENRICHED && nb_rtf_sniff(text)) /* both are called rich text */
+        return NB_CONTENT_RTF;
+    return content;
+}
+
+bool nb_mail_content_is_vague(const struct nb_mail_type *type)
+{
+    return has_prefix(type->media, "application/") || strchr(type->media, '/') == NULL;
+}
+
+enum nb_mail_content nb_mail_content_of_name(const struct nb_mail_type *type)
+{
+    struct nb_string name = nb_string_trim_end(nb_string_of(type->file_name), " .");
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        size_t length = strlen(NAMES[i].name);
+        if (name.length > length &&
+            strncasecmp(name.bytes + name.length - length, NAMES[i].name, length) == 0)
+            return NAMES[i].content;
+    }
+    return NB_CONTENT_NONE;
+}
+
+/* Whether a text begins with markup, behind what editors and XML put before it. */
+static bool begins_with_markup(struct nb_string text)
+{
+    if (nb_string_starts(text, "\xEF\xBB\xBF"))
+        text = nb_string_from(text, 3);
+    text = nb_string_trim_start(text, " \t\r\n\f");
+    return text.length > 0 && text.bytes[0] == '<';
+}
+
+enum nb_mail_content nb_mail_content_sniff(struct nb_string text)
+{
+    if (text.length > NB_MAIL_SNIFFED_BYTES)
+        text.length = NB_MAIL_SNIFFED_BYTES;
+    if (nb_rtf_sniff(text))
+        return NB_CONTENT_RTF;
+    if (!begins_with_markup(text))
+        return NB_CONTENT_NONE;
+    if (nb_html_sniff(text.bytes, text.length))
+        return NB_CONTENT_HTML;
+    return memmem(text.bytes, text.length, "<svg", 4) != NULL ? NB_CONTENT_SVG : NB_CONTENT_NONE;
+}
+
+bool nb_mail_content_is_message(const struct nb_mail_type *type)
+{
+    const struct nb_string none = {"", 0};
+    return nb_mail_content_of_type(type, none) == NB_CONTENT_MESSAGE ||
+           (nb_mail_content_is_vague(type) && nb_mail_content_of_name(type) == NB_CONTENT_MESSAGE);
+}
+
+const char *nb_mail_content_word(enum nb_mail_content content)
+{
+    static const char *const words[] = {
+        [NB_CONTENT_NONE] = "nothing",      [NB_CONTENT_PLAIN] = "plain",
+        [NB_CONTENT_HTML] = "html",         [NB_CONTENT_SVG] = "svg",
+        [NB_CONTENT_CALENDAR] = "calendar", [NB_CONTENT_ENRICHED] = "enriched",
+        [NB_CONTENT_RTF] = "rtf",           [NB_CONTENT_MESSAGE] = "message"};
+    return words[content];
+}
