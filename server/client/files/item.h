@@ -9,9 +9,10 @@
 #include <stdbool.h>
 
 #include "core/base/buffer.h"
+#include "core/base/mail_bytes.h"
 
 enum {
-    NB_ITEM_MOST = 40 * 1024 * 1024 /* bytes; in base64 it fits the daemon's limit of a body */
+    NB_ITEM_MOST = NB_MAIL_BYTES /* bytes */
 };
 
 /* How an evaluation uses the document, where an index file says so. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/call/path.h"
 #include "server/client/send/item_json.h"
 
 enum {
@@ -29,6 +30,7 @@ struct row {
 struct batch {
     enum state state;
     struct nb_buffer body, texts; /* owned: the request; names, labels ..., each with a NUL */
+    struct nb_buffer path;        /* owned: of a mail that is sent as it is; empty: of a batch */
     struct row rows[BATCH_DOCUMENTS];
     size_t count;
     json_t *reply; /* owned */
@@ -52,15 +54,26 @@ struct nb_pipeline {
 
 /* ---- the threads ----------------------------------------------------------------------------- */
 
+/* The reply to a mail that was sent alone, as that to a batch. */
+static json_t *as_batch(json_t *reply)
+{
+    if (reply == NULL || json_object_get(reply, "results") != NULL)
+        return reply;
+    return json_pack("{s:[o]}", "results", reply);
+}
+
 static void send_batch(struct nb_pipeline *p, struct nb_call *call, struct batch *batch)
 {
+    bool is_whole = batch->path.length > 0;
     const struct nb_call_request request = {
         .method = "POST",
-        .path = p->path.bytes,
-        .type = "application/json",
+        .path = is_whole ? batch->path.bytes : p->path.bytes,
+        .type = is_whole ? "message/rfc822" : "application/json",
         .body = {batch->body.bytes, batch->body.length},
     };
     batch->code = nb_call_json(call, &request, &batch->reply, &batch->error);
+    if (is_whole)
+        batch->reply = as_batch(batch->reply);
 }
 
 /* Waits for the oldest batch that is to be sent; NULL when the pipeline is closing. */
@@ -104,7 +117,7 @@ static void *run_connection(void *user)
 
 static void empty_batch(struct batch *batch)
 {
-    batch->body.length = batch->texts.length = 0;
+    batch->body.length = batch->texts.length = batch->path.length = 0;
     batch->count = 0;
     json_decref(batch->reply);
     batch->reply = NULL;
@@ -157,12 +170,16 @@ static int take_batch(struct nb_pipeline *p, const struct batch *batch, struct n
         return batch->code;
     }
     const json_t *results = json_object_get(batch->reply, "results");
-    if (batch->code == 0 && json_array_size(results) != batch->count)
+    size_t count = batch->count;
+    if (batch->code == 0 && p->settings.has_several)
+        count = json_array_size(results);
+    if (batch->code == 0 && json_array_size(results) != count)
         return nb_error_set(error, NB_CALL_PROTOCOL, "%.80s: %zu results for %zu documents",
                             p->settings.client->daemon.url, json_array_size(results), batch->count);
     int rc = 0;
-    for (size_t i = 0; i < batch->count && rc == 0; i++)
-        rc = take_outcome(p, batch, i, json_array_get(results, i), error);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = take_outcome(p, batch, count == batch->count ? i : 0, json_array_get(results, i),
+                          error);
     return rc;
 }
 
@@ -185,7 +202,7 @@ static int take_oldest(struct nb_pipeline *p, struct nb_error *error)
 static int dispatch(struct nb_pipeline *p, struct nb_error *error)
 {
     struct batch *batch = &p->ring[p->filled % p->size];
-    if (nb_buffer_puts(&batch->body, "]}") != 0)
+    if (batch->path.length == 0 && nb_buffer_puts(&batch->body, "]}") != 0)
         return nb_error_no_memory(error);
     (void)pthread_mutex_lock(&p->lock);
     batch->state = STATE_WAITING;
@@ -216,6 +233,48 @@ static int add_texts(struct batch *batch, const struct nb_item *item)
     return rc == 0 ? add_text(batch, item->row, &row->table_row) : rc;
 }
 
+/* A large mail is sent as it is: in base64 it would not fit the daemon's limit of a body. */
+static bool goes_whole(const struct nb_item *item)
+{
+    return item->is_mail && item->values.length == 0 && item->content.length > BATCH_BYTES;
+}
+
+static int add_query(struct nb_buffer *path, const char *name, struct nb_string value)
+{
+    struct nb_buffer text = {0};
+    int rc = nb_buffer_append(&text, value.bytes, value.length);
+    if (rc == 0)
+        rc = nb_buffer_append(&text, "", 1);
+    if (rc == 0)
+        rc = nb_path_query(path, name, text.bytes);
+    nb_buffer_deinit(&text);
+    return rc;
+}
+
+/* Makes the request of a mail that is sent as it is: what is a member of a document otherwise
+ * stands in the query. */
+static int write_whole(const struct nb_pipeline *p, const struct nb_item *item, struct batch *batch)
+{
+    bool has_label = item->label.length > 0;
+    int rc = nb_buffer_append(&batch->path, p->path.bytes, p->path.length); /* with its NUL */
+    if (rc == 0)
+        batch->path.length--;
+    if (rc == 0 && p->settings.with_label && has_label)
+        rc = add_query(&batch->path, "label", item->label);
+    if (rc == 0 && p->settings.with_label && !has_label)
+        rc = add_query(&batch->path, "unlabelled", nb_string_of("1"));
+    if (rc == 0 && item->id.length > 0)
+        rc = add_query(&batch->path, "id", item->id);
+    return rc == 0 ? nb_buffer_append(&batch->body, item->content.bytes, item->content.length) : rc;
+}
+
+static int write_document(const struct nb_pipeline *p, const struct nb_item *item,
+                          struct batch *batch)
+{
+    int rc = nb_buffer_puts(&batch->body, batch->count == 0 ? "{\"documents\":[" : ",");
+    return rc == 0 ? nb_item_write(item, p->settings.with_label, &batch->body) : rc;
+}
+
 int nb_pipeline_add(struct nb_pipeline *p, const struct nb_item *item, struct nb_error *error)
 {
     struct batch *batch = &p->ring[p->filled % p->size];
@@ -226,15 +285,15 @@ int nb_pipeline_add(struct nb_pipeline *p, const struct nb_item *item, struct nb
             return rc;
         batch = &p->ring[p->filled % p->size];
     }
-    int rc = nb_buffer_puts(&batch->body, batch->count == 0 ? "{\"documents\":[" : ",");
-    if (rc == 0)
-        rc = nb_item_write(item, p->settings.with_label, &batch->body);
+    bool is_whole = batch->count == 0 && goes_whole(item);
+    int rc = is_whole ? write_whole(p, item, batch) : write_document(p, item, batch);
     if (rc == 0)
         rc = add_texts(batch, item);
     if (rc != 0)
         return nb_error_no_memory(error);
     batch->count++;
-    return batch->count == BATCH_DOCUMENTS ? dispatch(p, error) : 0;
+    size_t most = is_whole || p->settings.has_several ? 1 : BATCH_DOCUMENTS;
+    return batch->count == most ? dispatch(p, error) : 0;
 }
 
 int nb_pipeline_finish(struct nb_pipeline *p, struct nb_error *error)
@@ -292,6 +351,7 @@ void nb_pipeline_close(struct nb_pipeline **pipeline)
         empty_batch(&p->ring[i]);
         nb_buffer_deinit(&p->ring[i].body);
         nb_buffer_deinit(&p->ring[i].texts);
+        nb_buffer_deinit(&p->ring[i].path);
     }
     free(p->ring);
     nb_buffer_deinit(&p->path);

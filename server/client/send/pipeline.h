@@ -34,6 +34,7 @@ struct nb_pipeline_settings {
     const char *path;   /* of a request that takes {"documents": [...]}, with its query; copied */
     size_t connections; /* 1 to NB_CONNECTIONS_MOST; with 1 the daemon keeps the order too */
     bool with_label;    /* send the labels of the documents */
+    bool has_several;   /* a document may have several results: each is sent alone */
     /* Called for each document in their order. A code below 0 ends the pipeline's work. */
     int (*take)(void *user, const struct nb_outcome *outcome, struct nb_error *error);
     void *user;

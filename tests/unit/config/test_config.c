@@ -12,6 +12,7 @@
 #include "config/changes.h"
 #include "config/config.h"
 #include "config/value.h"
+#include "core/base/mail_bytes.h"
 
 #define EXAMPLE "config/bayesd.conf"
 #define MANUAL "config/README.md"
@@ -81,7 +82,7 @@ START_TEST(defaults_are_those_of_the_header)
     ck_assert_uint_eq(c.body_rate, 500);
     ck_assert_uint_eq(c.request_seconds, 3600);
     ck_assert_uint_eq(c.timeout, 30);
-    ck_assert_uint_eq(c.body_bytes, 64u << 20);
+    ck_assert_uint_eq(c.body_bytes, NB_MAIL_BYTES);
     ck_assert_uint_eq(c.line_bytes, 16u << 20);
     ck_assert_uint_eq(c.unpack_ratio, 200);
     ck_assert_uint_eq(c.batch_documents, 10000);

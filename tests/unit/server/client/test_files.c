@@ -278,13 +278,13 @@ START_TEST(a_file_that_is_too_large_is_skipped)
 {
     char *path = write_text("large", "");
     ck_assert_int_eq(truncate(path, (off_t)NB_ITEM_MOST + 1), 0);
-    expect(path, "! large: is larger than 41943040 bytes|");
+    expect(path, "! large: is larger than 67108864 bytes|");
     const struct nb_files_options mbox = {.format = "mbox"};
-    expect_with(&mbox, path, "! large: mail 1 is larger than 41943040 bytes|");
+    expect_with(&mbox, path, "! large: mail 1 is larger than 67108864 bytes|");
     static const char *const formats[] = {"csv", "tsv", "ndjson", "index"};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         const struct nb_files_options options = {.format = formats[i]};
-        expect_with(&options, path, "! large: a line is longer than 41943040 bytes|");
+        expect_with(&options, path, "! large: a line is longer than 67108864 bytes|");
     }
 }
 END_TEST
