@@ -28,7 +28,7 @@
 static const char *const NO_QUERY[] = {NULL};
 static const char *const DOCUMENT_QUERY[] = {"label", "id", NULL};
 static const char *const CHANGE_QUERY[] = {"label", "id", "source", NULL};
-static const char *const TRAIN_QUERY[] = {"label", "id", "source", "unlabelled", NULL};
+static const char *const TRAIN_QUERY[] = {"label", "id", "source", "unlabelled", "attached", NULL};
 static const char *const SOURCE_QUERY[] = {"source", NULL};
 static const char *const COPY_QUERY[] = {"source", "strength", NULL};
 static const char *const PAGE_QUERY[] = {"limit", "after", NULL};

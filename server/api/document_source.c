@@ -227,15 +227,94 @@ static int open_mbox(struct nb_document_source *s, struct nb_error *error)
     return read_names(s, error);
 }
 
+/* ---- forwards ----------------------------------------------------------------------------------
+ */
+
+/* Whether the mails are forwards of those that are wanted. */
+static int read_attached(struct nb_document_source *s, struct nb_error *error)
+{
+    const struct nb_request *request = s->request;
+    if (request->query_count == 0)
+        return 0;
+    struct nb_string value = nb_request_query(request, "attached");
+    if (value.bytes == NULL)
+        return 0;
+    s->is_attached = nb_string_equals_nocase(value, "yes");
+    if (!s->is_attached && !nb_string_equals_nocase(value, "no"))
+        return nb_error_set(error, NB_INVALID,
+                            "query parameter 'attached' is 'yes' (learn the mails that are "
+                            "attached to these) or 'no'");
+    if (!s->is_attached)
+        return 0;
+    if (s->line != NULL ||
+        (request->type.media != NB_MEDIA_MAIL && request->type.media != NB_MEDIA_MBOX &&
+         request->type.media != NB_MEDIA_JSON))
+        return nb_error_set(error, NB_INVALID,
+                            "query parameter 'attached' goes with message/rfc822, application/mbox "
+                            "and application/json");
+    if (nb_request_query(request, "id").bytes != NULL)
+        return nb_error_set(error, NB_INVALID,
+                            "query parameter 'id' cannot name all the mails that are attached");
+    return 0;
+}
+
+static int next_document(struct nb_document_source *s, struct nb_error *error);
+
+/* Finds what is attached to the document at hand. Sets s->why if there is nothing. */
+static int search(struct nb_document_source *s, struct nb_error *error)
+{
+    const struct nb_document *document = &s->document.document;
+    struct nb_string mail = {document->bytes, document->length};
+    int rc = 0;
+    s->attached.count = s->given = 0;
+    if (s->document.id.length > 0)
+        rc = nb_error_set(&s->why, NB_INVALID,
+                          "the member \"id\" cannot name all the mails that are attached");
+    else if (!s->document.has_content || document->kind != NB_DOCUMENT_MAIL)
+        rc = nb_error_set(&s->why, NB_INVALID,
+                          "the document is no mail: attached=yes learns what is attached to mails");
+    else
+        rc = nb_mail_attached_find(&s->attached, mail, &s->why);
+    if (rc == 0 && s->attached.count == 0)
+        rc = nb_error_set(&s->why, NB_INVALID, "the mail %s", NB_MAIL_NOTHING_ATTACHED);
+    if (rc != 0)
+        s->attached.count = 0;
+    if (rc == NB_NO_MEMORY || (rc != 0 && s->request->type.media == NB_MEDIA_MAIL)) {
+        *error = s->why;
+        return rc;
+    }
+    return 0;
+}
+
+/* The next mail that is attached to one of the documents. */
+static int next_attached(struct nb_document_source *s, struct nb_error *error)
+{
+    uint64_t most = s->request->config->batch_documents;
+    if (s->given == s->attached.count) {
+        int rc = next_document(s, error);
+        if (rc <= 0 || s->why.code != 0)
+            return rc;
+        rc = search(s, error);
+        if (rc != 0 || s->why.code != 0)
+            return rc != 0 ? rc : 1;
+    }
+    if (s->attached_documents++ == most)
+        return nb_error_set(error, NB_TOO_LARGE,
+                            "there are more than the limit of %llu attached mails "
+                            "(batch_documents)",
+                            (unsigned long long)most);
+    struct nb_string mail = nb_mail_attached_get(&s->attached, s->given++);
+    s->document.document.bytes = mail.bytes;
+    s->document.document.length = mail.length;
+    return 1;
+}
+
 /* ---- all of them -------------------------------------------------------------------------------
  */
 
-int nb_document_source_open(struct nb_document_source *source, const struct nb_request *request,
-                            const struct nb_ndjson_line *line, struct nb_error *error)
+static int open_documents(struct nb_document_source *source, struct nb_error *error)
 {
-    *source = (struct nb_document_source){.request = request, .line = line};
-    if (line != NULL)
-        return refuse_query(request, error); /* the first of them need not be line 1 */
+    const struct nb_request *request = source->request;
     switch (request->type.media) {
     case NB_MEDIA_MBOX:
         return open_mbox(source, error);
@@ -251,13 +330,22 @@ int nb_document_source_open(struct nb_document_source *source, const struct nb_r
     }
 }
 
-int nb_document_source_next(struct nb_document_source *source, struct nb_error *error)
+int nb_document_source_open(struct nb_document_source *source, const struct nb_request *request,
+                            const struct nb_ndjson_line *line, struct nb_error *error)
 {
-    struct nb_document_source *s = source;
-    /* A long batch or stream ends when the daemon breaks requests off. */
-    if (atomic_load_explicit(&s->request->server->is_cutting, memory_order_relaxed))
-        return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
-    s->why.code = 0;
+    *source = (struct nb_document_source){.request = request, .line = line};
+    int rc = read_attached(source, error);
+    if (rc != 0)
+        return rc;
+    if (line != NULL)
+        return refuse_query(request, error); /* the first of them need not be line 1 */
+    rc = open_documents(source, error);
+    source->is_batch |= source->is_attached;
+    return rc;
+}
+
+static int next_document(struct nb_document_source *s, struct nb_error *error)
+{
     if (s->line != NULL)
         return next_line(s, error);
     if (s->body != NULL || s->is_table)
@@ -266,7 +354,17 @@ int nb_document_source_next(struct nb_document_source *source, struct nb_error *
         return next_json(s, error);
     if (s->is_table)
         return next_row(s, error);
-    return s->is_batch ? next_mail(s, error) : next_whole(s, error);
+    return s->request->type.media == NB_MEDIA_MBOX ? next_mail(s, error) : next_whole(s, error);
+}
+
+int nb_document_source_next(struct nb_document_source *source, struct nb_error *error)
+{
+    struct nb_document_source *s = source;
+    /* A long batch or stream ends when the daemon breaks requests off. */
+    if (atomic_load_explicit(&s->request->server->is_cutting, memory_order_relaxed))
+        return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+    s->why.code = 0;
+    return s->is_attached ? next_attached(s, error) : next_document(s, error);
 }
 
 void nb_document_source_close(struct nb_document_source *source)
@@ -277,4 +375,5 @@ void nb_document_source_close(struct nb_document_source *source)
     nb_buffer_deinit(&source->text);
     nb_buffer_deinit(&source->lines);
     nb_buffer_deinit(&source->file);
+    nb_mail_attached_deinit(&source->attached);
 }

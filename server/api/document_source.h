@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The documents of a request's body one after the other, whatever its media type: a JSON document,
- * a JSON batch, a line of NDJSON, a text, a mail, an mbox, the rows of a CSV. For the thread that
- * works on the request.
+ * a JSON batch, a line of NDJSON, a text, a mail, an mbox, the rows of a CSV. With the query
+ * parameter attached=yes the mails that are attached to these mails. For the thread that works on
+ * the request.
  */
 #ifndef NB_SERVER_API_DOCUMENT_SOURCE_H
 #define NB_SERVER_API_DOCUMENT_SOURCE_H
@@ -14,6 +15,7 @@
 #include "core/base/error.h"
 #include "server/json/document.h"
 #include "server/json/table.h"
+#include "tokenizer/mail/mail_attached.h"
 #include "tokenizer/mail/mbox.h"
 
 struct nb_ndjson_line;
@@ -36,6 +38,10 @@ struct nb_document_source {
     struct nb_buffer lines; /* a mail after conversion of its lines (tokenizer/mail/mail_file.h) */
     struct nb_buffer file;  /* an mbox likewise */
     size_t taken;           /* documents so far */
+    bool is_attached;      /* mails are forwards of those that are wanted, and these: */
+    struct nb_mail_attached attached;
+    size_t given;              /* of those */
+    size_t attached_documents; /* given of all mails so far */
 };
 
 /* Begins with `line`, or with the whole of request->body when that is NULL; both are borrowed. A

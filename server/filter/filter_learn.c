@@ -10,11 +10,14 @@
 #include "server/filter/filter.h"
 #include "server/filter/filter_judge.h"
 #include "server/filter/filter_load.h"
+#include "server/filter/filter_mail.h"
 #include "server/request/admission.h"
+#include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 #include "server/request/source.h"
 #include "server/request/wait.h"
+#include "tokenizer/mail/mail_attached.h"
 
 struct learning {
     struct nb_request *request;
@@ -30,31 +33,85 @@ static void learning_free(void *user)
     free(learning);
 }
 
-static int make_batch(struct learning *learning, struct nb_string mail, const char *label,
-                      struct nb_error *error)
+/* One mail into the batch of a request that learns it, or several. */
+struct lesson {
+    struct learning *learning;
+    const char *label; /* NULL: it is forgotten */
+    struct nb_string source;
+    struct nb_envelope envelope;
+};
+
+static int learn_mail(struct lesson *lesson, struct nb_string mail, struct nb_error *error)
 {
     const struct nb_document document = {.kind = NB_DOCUMENT_MAIL,
                                          .bytes = mail.bytes,
                                          .length = mail.length,
-                                         .envelope = nb_filter_envelope(learning->request)};
+                                         .envelope = lesson->envelope};
     const struct nb_string no_id = {NULL, 0};
-    struct nb_string model = nb_string_of(learning->model), source;
-    int rc = nb_request_source(learning->request, &source, error);
+    struct nb_batch *batch = lesson->learning->batch;
+    if (lesson->label == NULL)
+        return nb_batch_untrain(batch, &document, no_id, lesson->source, error);
+    return nb_batch_train(batch, &document, nb_string_of(lesson->label), no_id, lesson->source,
+                          error);
+}
+
+/* The forward is not learned, nor is its envelope that of the mails. Of several, one that has
+ * nothing to learn does not keep the others from it. */
+static int learn_attached(struct lesson *lesson, struct nb_string forward, struct nb_error *error)
+{
+    struct learning *learning = lesson->learning;
+    struct nb_mail_attached attached = {.count = 0};
+    lesson->envelope = (struct nb_envelope){0};
+    int rc = nb_mail_attached_find(&attached, forward, error);
+    if (rc == 0 && attached.count == 0)
+        rc = nb_error_set(error, NB_INVALID, "the mail %s", NB_MAIL_NOTHING_ATTACHED);
+    else if (rc == 0)
+        nb_filter_message_id(learning->request->config, nb_mail_attached_get(&attached, 0),
+                             learning->message_id);
+    for (size_t i = 0; rc == 0 && i < attached.count; i++) {
+        rc = learn_mail(lesson, nb_mail_attached_get(&attached, i), error);
+        bool is_last = i + 1 == attached.count;
+        if (rc == NB_UNUSABLE && !(is_last && nb_batch_size(learning->batch) == 0))
+            rc = 0;
+    }
+    nb_mail_attached_deinit(&attached);
+    return rc;
+}
+
+static int make_batch(struct learning *learning, struct nb_string mail, const char *label,
+                      bool is_forward, struct nb_error *error)
+{
+    const struct nb_request *request = learning->request;
+    struct nb_string model = nb_string_of(learning->model);
+    struct lesson lesson = {
+        .learning = learning, .label = label, .envelope = nb_filter_envelope(request)};
+    int rc = nb_request_source(request, &lesson.source, error);
     if (rc != 0)
         return rc;
-    rc = nb_batch_new(learning->request->server->engine, model, true, &learning->batch, error);
+    rc = nb_batch_new(request->server->engine, model, !is_forward, &learning->batch, error);
     if (rc != 0)
         return rc;
-    nb_batch_quarantine(learning->batch, nb_request_is_quarantined(learning->request, &source));
-    if (label == NULL)
-        return nb_batch_untrain(learning->batch, &document, no_id, source, error);
-    return nb_batch_train(learning->batch, &document, nb_string_of(label), no_id, source, error);
+    nb_batch_quarantine(learning->batch, nb_request_is_quarantined(request, &lesson.source));
+    return is_forward ? learn_attached(&lesson, mail, error) : learn_mail(&lesson, mail, error);
+}
+
+/* Whether a field of the request says that the mail is a forward of those to be learned. */
+static int read_attached(const struct nb_request *request, bool *is, struct nb_error *error)
+{
+    struct nb_string value = nb_string_trim(nb_request_field(request, "Attached"));
+    *is = nb_string_equals_nocase(value, "yes");
+    if (*is || value.length == 0 || nb_string_equals_nocase(value, "no"))
+        return 0;
+    return nb_error_set(error, NB_INVALID,
+                        "the header field Attached is 'yes' (learn the mails that are attached to "
+                        "this one) or 'no'");
 }
 
 int nb_filter_learn(struct nb_request *request, struct nb_string mail, const char *label,
                     nb_handler *after, struct nb_error *error)
 {
     char user[NB_USER_NAME];
+    bool is_forward = false;
     int rc = nb_request_check_load(request, error);
     if (rc != 0)
         return rc;
@@ -70,7 +127,9 @@ int nb_filter_learn(struct nb_request *request, struct nb_string mail, const cha
     if (rc == 0)
         rc = nb_request_check_model(request, nb_string_of(learning->model), error);
     if (rc == 0)
-        rc = make_batch(learning, mail, label, error);
+        rc = read_attached(request, &is_forward, error);
+    if (rc == 0)
+        rc = make_batch(learning, mail, label, is_forward, error);
     if (rc != 0)
         return rc;
     if (label != NULL && strcmp(learning->model, request->config->filter_model) != 0)
@@ -78,10 +137,18 @@ int nb_filter_learn(struct nb_request *request, struct nb_string mail, const cha
     return nb_request_submit(request, learning->batch, after, error);
 }
 
+/* Of several mails one that failed says more than others, and one that changed something more than
+ * one that is unchanged. */
 const struct nb_receipt *nb_filter_receipt(const struct nb_request *request)
 {
     const struct learning *learning = request->state;
-    return nb_batch_receipt(learning->batch, 0);
+    const struct nb_receipt *told = nb_batch_receipt(learning->batch, 0);
+    for (size_t i = 1; told->code == 0 && i < nb_batch_size(learning->batch); i++) {
+        const struct nb_receipt *receipt = nb_batch_receipt(learning->batch, i);
+        if (receipt->code != 0 || told->status == NB_UNCHANGED)
+            told = receipt;
+    }
+    return told;
 }
 
 const char *nb_filter_learned_message(const struct nb_request *request)

@@ -23,6 +23,9 @@ MAIL = ("From: Anna <anna@example.org>\r\nTo: ben@example.org\r\nSubject: %s\r\n
 MESSAGE = MAIL % ("Lunch", 1, "Shall we meet for lunch on Monday? The project is nearly done.")
 SPAM = [MAIL % ("Prize", 2, "You have won a prize! Claim your money now."),
         MAIL % ("Pills", 3, "Cheap pills, order now, free delivery!")]
+FORWARD = ("From: Ben <ben@example.org>\r\nTo: spam@example.org\r\nSubject: Fwd: Casino\r\nMIME-Version: 1.0\r\n"
+           "Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nFYI\r\n--b\r\nContent-Type: message/rfc822\r\n\r\n"
+           + MAIL % ("Casino", 4, "Play in our casino and win a prize today.") + "\r\n--b--\r\n")
 
 
 CLIENTS = os.path.join("clients", "README.md")
@@ -77,6 +80,8 @@ def prepare(folder):
     with open(os.path.join(folder, "bayesd.conf"), "w", encoding="ascii") as file:
         file.write("[server]\ntimeout = 20\n")
     os.symlink(os.path.join(os.path.abspath(TOP), "scripts"), os.path.join(folder, "scripts"))
+    with open(os.path.join(folder, "forwarded.eml"), "w", encoding="ascii", newline="") as file:
+        file.write(FORWARD)
     with open(os.path.join(folder, "message.eml"), "w", encoding="ascii", newline="") as file:
         file.write(MESSAGE)
     with open(os.path.join(folder, "spam.mbox"), "w", encoding="ascii", newline="") as file:

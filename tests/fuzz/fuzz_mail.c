@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Any bytes as a mail, all features counted. The first byte lowers the limits. The ids follow from
- * the texts.
+ * the texts. And the mails that are attached to it: no more bytes than it has.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,8 +9,24 @@
 
 #include "core/base/feature_hash.h"
 #include "tokenizer/document.h"
+#include "tokenizer/mail/mail_attached.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void find_attached(const struct nb_document *mail)
+{
+    struct nb_mail_attached attached = {.count = 0};
+    struct nb_error error;
+    size_t bytes = 0;
+    int rc =
+        nb_mail_attached_find(&attached, (struct nb_string){mail->bytes, mail->length}, &error);
+    for (size_t i = 0; i < attached.count; i++)
+        bytes += nb_mail_attached_get(&attached, i).length;
+    /* Lines of text in a body that says base64 are set off by line breaks. */
+    if ((rc != 0 && rc != NB_TOO_LARGE) || bytes > 2 * mail->length + 2)
+        abort();
+    nb_mail_attached_deinit(&attached);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -35,6 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     const struct nb_document mail = {
         .kind = NB_DOCUMENT_MAIL, .bytes = (const char *)data + 1, .length = size - 1};
+    find_attached(&mail);
     const struct nb_attribute of_server[] = {{(char[]){"spf"}, NB_FIELD_KIND_CATEGORY},
                                              {(char[]){"client"}, NB_FIELD_KIND_CATEGORY},
                                              {(char[]){"sender"}, NB_FIELD_KIND_CATEGORY}};

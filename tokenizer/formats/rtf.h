@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "core/base/buffer.h"
-#include "tokenizer/text/charset.h"
+#include "tokenizer/charset/charset.h"
 
 /* Whether a text begins as RTF does. */
 bool nb_rtf_sniff(struct nb_string text);

@@ -19,7 +19,6 @@
 #include "tokenizer/mail/mail_header.h"
 #include "tokenizer/mail/mail_leaf.h"
 #include "tokenizer/mail/mail_structure.h"
-#include "tokenizer/mail/mail_type.h"
 #include "tokenizer/mail/mail_values.h"
 #include "tokenizer/mail/mime.h"
 #include "tokenizer/text/line_ends.h"
@@ -35,8 +34,7 @@ struct walk {
     bool wants_header; /* the settings want features of header fields other than the Subject */
 };
 
-/* Reads one field about the content of a part. Of two equal fields the first counts, as in most
- * mail programs. */
+/* Reads one field about the content of a part. */
 static int content_field(struct nb_mail_reader *reader, struct nb_mail_type *type,
                          struct nb_string name, struct nb_string value)
 {
@@ -47,14 +45,7 @@ static int content_field(struct nb_mail_reader *reader, struct nb_mail_type *typ
     if (nb_mail_field_to_utf8(&reader->charsets, (struct nb_string){"", 0}, &value,
                               &reader->utf8) != 0)
         return NB_NO_MEMORY;
-    if (nb_string_equals_nocase(name, "Content-Type") && type->media[0] == '\0') {
-        if (!nb_mail_plain_type(type, value))
-            nb_mail_read_type(type, value);
-    } else if (nb_string_equals_nocase(name, "Content-Disposition"))
-        nb_mail_read_disposition(type, value);
-    else if (nb_string_equals_nocase(name, "Content-Transfer-Encoding") &&
-             type->transfer[0] == '\0')
-        nb_mail_read_encoding(type, value);
+    nb_mail_content_field(type, name, value);
     return 0;
 }
 

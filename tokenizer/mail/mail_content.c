@@ -6,6 +6,7 @@
 
 #include "tokenizer/formats/rtf.h"
 #include "tokenizer/html/html_text.h"
+#include "tokenizer/mail/mail_type.h"
 
 struct row {
     const char *name;
@@ -43,6 +44,19 @@ static const struct row NAMES[] = {
     {".vcs", NB_CONTENT_CALENDAR}, {".vcf", NB_CONTENT_CALENDAR}, {".rtf", NB_CONTENT_RTF},
     {".eml", NB_CONTENT_MESSAGE},
 };
+
+void nb_mail_content_field(struct nb_mail_type *type, struct nb_string name, struct nb_string value)
+{
+    if (nb_string_equals_nocase(name, "Content-Type") && type->media[0] == '\0') {
+        if (!nb_mail_plain_type(type, value))
+            nb_mail_read_type(type, value);
+    } else if (nb_string_equals_nocase(name, "Content-Disposition")) {
+        nb_mail_read_disposition(type, value);
+    } else if (nb_string_equals_nocase(name, "Content-Transfer-Encoding") &&
+               type->transfer[0] == '\0') {
+        nb_mail_read_encoding(type, value);
+    }
+}
 
 static bool has_prefix(const char *text, const char *prefix)
 {

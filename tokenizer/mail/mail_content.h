@@ -28,6 +28,11 @@ enum {
     NB_MAIL_SNIFFED_BYTES = 512        /* of a body without its encoding that tell what it is */
 };
 
+/* Reads a field of the header of a part into `type`, if it is about the content. Of two equal
+ * fields the first counts, as in most mail programs. */
+void nb_mail_content_field(struct nb_mail_type *type, struct nb_string name,
+                           struct nb_string value);
+
 /* Content as the type says; of text, as it begins. `text` is of the body, decoded; it may be empty.
  */
 enum nb_mail_content nb_mail_content_of_type(const struct nb_mail_type *type,

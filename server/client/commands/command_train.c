@@ -18,7 +18,7 @@ struct train_options {
     struct nb_files_options files;
     const char *source;
     uint64_t connections;
-    bool is_in_order, is_quiet, is_new_label, is_unlabelled;
+    bool is_in_order, is_quiet, is_new_label, is_unlabelled, is_attached;
 };
 
 static const struct train_options DEFAULTS = {.connections = 4};
@@ -27,6 +27,10 @@ static const struct nb_flag FLAGS[] = {
     NB_FILES_LABEL_FLAGS(struct train_options),
     NB_FILES_FLAGS(struct train_options),
     NB_SOURCE_FLAG(struct train_options),
+    {"attached", 0, NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_attached), 0, 0,
+     "learn the mails that are attached to the mails (message/rfc822, .eml), and\n"
+     "nothing of these themselves: for mail that users forward; one without an\n"
+     "attached mail is told and not learned"},
     {"connections", 'c', NB_FLAG_COUNT, "N", offsetof(struct train_options, connections), 1,
      NB_CONNECTIONS_MOST, "connections at the same time; 1 keeps the order (default: 4)"},
     {"in-order", 0, NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_in_order), 0, 0,
@@ -162,6 +166,7 @@ static int run_train(struct nb_client *client, const void *user, char **argument
         .with_label = true,
         .takes_unlabelled = options->is_unlabelled,
         .is_guarded = !options->is_new_label,
+        .is_attached = options->is_attached,
         .is_mixed = needs_mixing(options, arguments, count),
         .is_quiet = options->is_quiet,
         .is_counted = true,
@@ -205,7 +210,8 @@ const struct nb_command NB_COMMAND_TRAIN = {
     "  bayesc train spam=junk.mbox ham=inbox.mbox\n"
     "  bayesc train --label ham --folder Junk=spam --recursive ~/Maildir\n"
     "  bayesc train --model sms messages.csv\n"
-    "  bayesc train --unlabelled archive.mbox\n",
+    "  bayesc train --unlabelled archive.mbox\n"
+    "  bayesc train --label spam --attached - < forwarded.eml\n",
     .flags = FLAGS,
     .flag_count = sizeof FLAGS / sizeof FLAGS[0],
     .defaults = &DEFAULTS,

@@ -147,6 +147,8 @@ static int path_of(const struct nb_run *run, struct nb_buffer *path, struct nb_e
     int rc = nb_path_model(path, run->client->model, run->operation);
     if (rc == 0)
         rc = nb_path_query(path, "source", run->source);
+    if (rc == 0 && run->is_attached)
+        rc = nb_path_query(path, "attached", "yes");
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
@@ -181,6 +183,7 @@ static int run_pipeline(struct nb_run *run, char *const *paths, size_t count,
         .path = path.bytes,
         .connections = run->connections,
         .with_label = run->with_label,
+        .has_several = run->is_attached,
         .take = take_outcome,
         .user = run,
     };

@@ -20,10 +20,11 @@ struct nb_run {
     size_t connections;
     bool with_label;       /* each document must have a label, and it is sent */
     bool takes_unlabelled; /* with `with_label`: one that has none is sent with a null label */
-    bool is_guarded; /* labels that may be mistyped are asked about or refused (new_label.h) */
-    bool is_mixed;   /* everything is read first, then sent in a shuffled, repeatable order */
-    bool is_quiet;   /* no progress bar */
-    bool is_counted; /* an interruption ends it with NB_STOPPING, when all that was sent is done */
+    bool is_guarded;  /* labels that may be mistyped are asked about or refused (new_label.h) */
+    bool is_attached; /* the daemon takes the mails that are attached to the documents */
+    bool is_mixed;    /* everything is read first, then sent in a shuffled, repeatable order */
+    bool is_quiet;    /* no progress bar */
+    bool is_counted;  /* an interruption ends it with NB_STOPPING, when all that was sent is done */
     bool wants_refused; /* `take` is called with every refused document */
     /* Called in the order of the documents; a code below 0 ends the run. */
     int (*take)(void *user, const struct nb_outcome *outcome, struct nb_error *error);
