@@ -65,19 +65,28 @@ static bool has_prefix(const char *text, const char *prefix)
 
 static bool is_text(const char *media)
 {
-    return *media == '\0' || has_prefix(media, "text/") || has_prefix(media, "message/") ||
+    return has_prefix(media, "text/") || has_prefix(media, "message/") ||
            has_prefix(media, "multipart/");
+}
+
+/* Content as the type alone says. Most parts are of the first two types. */
+static enum nb_mail_content content_of(const char *media)
+{
+    if (*media == '\0' || strcmp(media, "text/plain") == 0)
+        return NB_CONTENT_PLAIN;
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++) {
+        if (strcmp(media, TYPES[i].name) == 0)
+            return TYPES[i].content;
+    }
+    return is_text(media) ? NB_CONTENT_PLAIN : NB_CONTENT_NONE;
 }
 
 enum nb_mail_content nb_mail_content_of_type(const struct nb_mail_type *type, struct nb_string text)
 {
-    enum nb_mail_content content = is_text(type->media) ? NB_CONTENT_PLAIN : NB_CONTENT_NONE;
-    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++) {
-        if (strcmp(type->media, TYPES[i].name) == 0)
-            content = TYPES[i].content;
-    }
-    if ((content == NB_CONTENT_PLAIN || content == NB_CONTENT_ENRICHED) &&
-        nb_html_sniff(text.bytes, text.length))
+    enum nb_mail_content content = content_of(type->media);
+    if (text.length == 0 || (content != NB_CONTENT_PLAIN && content != NB_CONTENT_ENRICHED))
+        return content;
+    if (nb_html_sniff(text.bytes, text.length))
         return NB_CONTENT_HTML;
     if (content == NB_CONTENT_ENRICHED && nb_rtf_sniff(text)) /* both are called rich text */
         return NB_CONTENT_RTF;
@@ -91,6 +100,8 @@ bool nb_mail_content_is_vague(const struct nb_mail_type *type)
 
 enum nb_mail_content nb_mail_content_of_name(const struct nb_mail_type *type)
 {
+    if (type->file_name[0] == '\0')
+        return NB_CONTENT_NONE;
     struct nb_string name = nb_string_trim_end(nb_string_of(type->file_name), " .");
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
         size_t length = strlen(NAMES[i].name);

@@ -143,11 +143,13 @@ static struct line look(struct nb_string text)
     while (end > 0 && text.bytes[end - 1] == '=')
         end--;
     line.is_padded = end > 0 && end < text.length;
-    for (size_t i = 0; i < end; i++) {
+    while (line.run < end && VALUES[(unsigned char)text.bytes[line.run]] != 0)
+        line.run++;
+    line.letters = line.run;
+    for (size_t i = line.run; i < end; i++) {
         unsigned char c = (unsigned char)text.bytes[i];
         if (VALUES[c] != 0) {
             line.letters++;
-            line.run += line.run == i;
         } else if (nb_ascii_is_space(c)) {
             line.has_blanks = true;
         } else {
