@@ -33,18 +33,19 @@ static const char *const SOURCE_QUERY[] = {"source", NULL};
 static const char *const COPY_QUERY[] = {"source", "strength", NULL};
 static const char *const PAGE_QUERY[] = {"limit", "after", NULL};
 static const char *const UNDONE_QUERY[] = {"limit", "next", NULL};
-static const char *const CLASSIFY_QUERY[] = {
-    "explain", "level",    "label",  "id",        "threshold", "target_fpr",  "cost_fp",
-    "cost_fn", "positive", "scores", "documents", "remember",  "word_counts", NULL};
+static const char *const CLASSIFY_QUERY[] = {"explain",     "level",      "label",     "id",
+                                             "threshold",   "target_fpr", "cost_fp",   "cost_fn",
+                                             "positive",    "scores",     "documents", "remember",
+                                             "word_counts", "top",        NULL};
 static const char *const HISTORY_QUERY[] = {"verdict", "from",   "to",       "least",
                                             "most",    "source", "contains", "labelled",
                                             "limit",   "after",  NULL};
-static const char *const EXPLAIN_QUERY[] = {"explain", NULL};
+static const char *const EXPLAIN_QUERY[] = {"explain", "top", NULL};
 static const char *const AT_QUERY[] = {"at", "stream", NULL};
 static const char *const NEXT_QUERY[] = {"count", NULL};
 /* What would have held a rate of false positives is another threshold for each model. */
 static const char *const MANY_QUERY[] = {"explain",  "level",     "threshold", "cost_fp", "cost_fn",
-                                         "positive", "documents", "remember",  NULL};
+                                         "positive", "documents", "remember",  "top",     NULL};
 static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", "scores", NULL};
 static const char *const DELETE_LABEL_QUERY[] = {"source", "limit", "next", NULL};
 static const char *const FORMAT_QUERY[] = {"format", NULL};

@@ -313,7 +313,8 @@ class Bayesd:
                  **query: Union[None, str, int, float, bool, Sequence[float]]) -> Json:
         """The verdict: label, probability, probabilities, log_scores; `explain` tokens that weigh most.
 
-        `query` has the other parameters of the API: threshold, target_fpr, cost_fp, cost_fn, positive, level, scores.
+        `query` has the other parameters of the API: threshold, target_fpr, cost_fp, cost_fn, positive, level, scores,
+        top (how many labels are told).
         """
         return self._call("POST", self._verb(model, "classify", {"explain": explain, **query}), _document(document))
 

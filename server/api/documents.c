@@ -90,6 +90,8 @@ int nb_wishes_read(const struct nb_request *request, struct nb_wishes *wishes,
         rc = nb_request_query_count(request, "remember", 0, 1, &remember, error);
     wishes->remembers = remember == 1;
     if (rc == 0)
+        rc = nb_results_top(request, &wishes->top, error);
+    if (rc == 0)
         rc = read_level(request, wishes, error);
     return rc != 0 ? rc : nb_decision_read(request, &wishes->rule, error);
 }
@@ -233,6 +235,7 @@ int nb_documents_judge(const struct nb_wishes *wishes, struct nb_results *result
     need_labels(results->request->config, verdict);
     results->has_counts = wishes->counts;
     results->has_word_counts = wishes->word_counts;
+    results->top = wishes->top;
     if (wishes->rule.is_asked)
         rc = nb_decision_make(&wishes->rule, verdict, made, error);
     /* Kept after the decision: a document that is answered with an error leaves nothing. */

@@ -27,6 +27,7 @@ struct nb_wishes {
     bool is_of_several;           /* models: where one keeps no history, nothing is kept */
     bool counts;                  /* the documents of each label, also of a model that is ready */
     bool word_counts;             /* how often the tokens of an explanation occur */
+    size_t top;                   /* labels that are told, the most probable ones; 0: all */
     struct nb_decision_rule rule; /* how verdicts become decisions */
 };
 

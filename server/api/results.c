@@ -9,7 +9,9 @@
 #include "server/json/document.h"
 #include "server/json/emit.h"
 #include "server/json/problem.h"
+#include "server/json/top.h"
 #include "server/request/answer.h"
+#include "server/request/query.h"
 #include "server/request/request.h"
 
 /* ---- the forms ----------------------------------------------------------------------------------
@@ -55,6 +57,14 @@ bool nb_results_has_lines(const struct nb_results *results)
     return results->form == NB_RESULTS_LINES && results->size > 0;
 }
 
+int nb_results_top(const struct nb_request *request, size_t *most, struct nb_error *error)
+{
+    uint64_t top = 0;
+    int rc = nb_request_query_count(request, "top", 0, NB_TOP_MOST, &top, error);
+    *most = (size_t)top;
+    return rc;
+}
+
 /* ---- verdicts -----------------------------------------------------------------------------------
  */
 
@@ -64,21 +74,26 @@ static void emit_label(struct nb_emitter *e, const char *label, double value)
     nb_emit_double(e, value);
 }
 
-static void emit_log_scores(struct nb_emitter *e, const struct nb_verdict *verdict)
+static void emit_log_scores(struct nb_emitter *e, const struct nb_verdict *verdict,
+                            const struct nb_top *top)
 {
     nb_emit_key(e, "log_scores");
     nb_emit_open(e, '{');
     for (size_t i = 0; i < verdict->size; i++)
-        emit_label(e, verdict->labels[i], verdict->log_scores[i]);
+        if (nb_top_tells(top, i))
+            emit_label(e, verdict->labels[i], verdict->log_scores[i]);
     nb_emit_close(e, '}');
 }
 
 /* Of a verdict that is not ready, or where it is asked for. */
-static void emit_counts(struct nb_emitter *e, const struct nb_verdict *verdict)
+static void emit_counts(struct nb_emitter *e, const struct nb_verdict *verdict,
+                        const struct nb_top *top)
 {
     nb_emit_key(e, "documents");
     nb_emit_open(e, '{');
     for (size_t i = 0; i < verdict->size; i++) {
+        if (!nb_top_tells(top, i))
+            continue;
         nb_emit_name(e, nb_string_of(verdict->labels[i]));
         nb_emit_u64(e, verdict->documents[i]);
     }
@@ -86,9 +101,12 @@ static void emit_counts(struct nb_emitter *e, const struct nb_verdict *verdict)
 }
 
 /* By name, with the label that has no document yet where it belongs. */
-static void emit_probabilities(struct nb_emitter *e, const struct nb_verdict *verdict)
+static void emit_probabilities(struct nb_emitter *e, const struct nb_verdict *verdict,
+                               const struct nb_top *top)
 {
     const char *unseen = verdict->unseen_label;
+    if (unseen != NULL && !nb_top_tells(top, verdict->size))
+        unseen = NULL;
     nb_emit_key(e, "probabilities");
     nb_emit_open(e, '{');
     for (size_t i = 0; i < verdict->size; i++) {
@@ -96,7 +114,8 @@ static void emit_probabilities(struct nb_emitter *e, const struct nb_verdict *ve
             emit_label(e, unseen, verdict->unseen_probability);
             unseen = NULL;
         }
-        emit_label(e, verdict->labels[i], verdict->probabilities[i]);
+        if (nb_top_tells(top, i))
+            emit_label(e, verdict->labels[i], verdict->probabilities[i]);
     }
     if (unseen != NULL)
         emit_label(e, unseen, verdict->unseen_probability);
@@ -183,19 +202,20 @@ static void emit_decision(struct nb_emitter *e, const struct nb_json_decision *d
 }
 
 static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
-                         const struct nb_verdict *verdict, const struct nb_json_decision *decision)
+                         const struct nb_verdict *verdict, const struct nb_top *top,
+                         const struct nb_json_decision *decision)
 {
     nb_emit_open(e, '{');
     nb_emit_member_string(e, "model", results->model);
     nb_emit_member_text(e, "label", verdict->labels[verdict->best]);
     nb_emit_key(e, "probability");
     nb_emit_double(e, verdict->probabilities[verdict->best]);
-    emit_probabilities(e, verdict);
+    emit_probabilities(e, verdict, top);
     if (verdict->tells_calibrated) {
         nb_emit_key(e, "calibrated");
         nb_emit_bool(e, verdict->calibrated);
     }
-    emit_log_scores(e, verdict);
+    emit_log_scores(e, verdict, top);
     nb_emit_key(e, "tokens");
     nb_emit_open(e, '{');
     nb_emit_member_u64(e, "total", verdict->total);
@@ -210,7 +230,7 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
     if (!verdict->ready)
         nb_emit_member_text(e, "missing", verdict->missing);
     if (!verdict->ready || results->has_counts)
-        emit_counts(e, verdict);
+        emit_counts(e, verdict, top);
     emit_decision(e, decision);
     if (results->id.length > 0) {
         nb_emit_member_string(e, "id", (struct nb_string){results->id.bytes, results->id.length});
@@ -225,8 +245,12 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
 int nb_results_verdict(struct nb_results *results, const struct nb_verdict *verdict,
                        const struct nb_json_decision *decision, struct nb_error *error)
 {
+    struct nb_top top;
+    if (nb_top_choose(&top, verdict, results->top) != 0)
+        return nb_error_no_memory(error);
     struct nb_emitter e = begin_result(results);
-    emit_verdict(&e, results, verdict, decision);
+    emit_verdict(&e, results, verdict, &top, decision);
+    nb_top_deinit(&top);
     return end_result(results, &e, error);
 }
 

@@ -34,6 +34,7 @@ struct nb_results {
     bool is_kept;           /* ... and whether it is */
     bool has_counts;        /* verdicts have the documents of each label */
     bool has_word_counts;   /* tokens of explanations have their counts */
+    size_t top;             /* verdicts have so many labels at most; 0: all */
     uint64_t size;          /* results so far */
     uint64_t totals[NB_STATUSES]; /* receipts, by enum nb_status */
     uint64_t failed;
@@ -42,6 +43,9 @@ struct nb_results {
 /* Every function returns 0, or a code that fails the request: NB_NO_MEMORY, or the spool's. */
 int nb_results_begin(struct nb_results *results, struct nb_request *request,
                      enum nb_results_form form, struct nb_error *error);
+
+/* Sets *most to the query parameter `top`, 0 if it was not given. NB_INVALID names its range. */
+int nb_results_top(const struct nb_request *request, size_t *most, struct nb_error *error);
 
 /* `decision` may be NULL: none was asked for. */
 int nb_results_verdict(struct nb_results *results, const struct nb_verdict *verdict,

@@ -113,10 +113,11 @@ int nb_route_history(struct nb_request *request, struct nb_error *error)
  */
 
 static int write_found(struct nb_request *request, const struct nb_history_found *found,
-                       const struct nb_verdict *verdict, struct nb_error *error)
+                       const struct nb_verdict *verdict, size_t top, struct nb_error *error)
 {
     struct nb_results results;
     int rc = nb_results_begin(&results, request, NB_RESULTS_ONE, error);
+    results.top = top;
     if (rc == 0 && nb_json_history_open(&request->reply.body, &found->row) != 0)
         rc = nb_error_no_memory(error);
     if (rc == 0)
@@ -131,8 +132,11 @@ int nb_route_history_verdict(struct nb_request *request, struct nb_error *error)
     struct nb_history_found found = {.label = NULL};
     struct nb_scratch_pool *pool = request->server->scratch;
     uint64_t explain;
+    size_t top = 0;
     int rc = nb_request_query_count(request, "explain", EXPLAIN_DEFAULT,
                                     request->config->listing_rows, &explain, error);
+    if (rc == 0)
+        rc = nb_results_top(request, &top, error);
     struct nb_scratch *scratch = rc == 0 ? nb_scratch_take(pool) : NULL;
     if (rc == 0 && scratch == NULL)
         rc = nb_error_no_memory(error);
@@ -140,7 +144,7 @@ int nb_route_history_verdict(struct nb_request *request, struct nb_error *error)
         rc = nb_engine_history_find(request->server->engine, request->model, request->id,
                                     (size_t)explain, &found, &scratch->verdict, error);
     if (rc == 0)
-        rc = write_found(request, &found, &scratch->verdict, error);
+        rc = write_found(request, &found, &scratch->verdict, top, error);
     nb_history_found_deinit(&found);
     nb_scratch_give(pool, scratch);
     return rc;
