@@ -451,6 +451,52 @@ def test_classify_gives_a_table_back(api):
     holds(out.endswith(',an id that is too long,,,\n'), out)
 
 
+def test_classify_tells_more_when_asked(api):
+    """A decision, the labels that come next, and the tokens that weigh most: as text, CSV and JSON."""
+    client, model, folder = trained(api)
+    for i in range(12):
+        client.run("train", "-m", model, "-l", "news", "--new-label", stdin=b"election held today, minister says %d" % i)
+    path = write(folder, "new.csv", content=b"id,text\n1,lunch in the garden\n2,win a prize\n3,quite unknown\n")
+    options = ["-m", model, path]
+    tell = ["--threshold", "0.999999", "--top", "3", "--evidence", "2"]
+    verdicts = [json.loads(line) for line in client.run("classify", "--json", *tell, *options).splitlines()]
+    whole = [json.loads(line) for line in client.run("classify", "--json", *options).splitlines()]
+    equal([v["label"] for v in verdicts], [v["label"] for v in whole])
+    for verdict in verdicts:
+        equal(verdict["decision"], "unsure" if verdict["probability"] < 0.999999 else verdict["label"])
+        equal(len([row for row in verdict["explanation"] if row["token"]]) <= 2, True)
+        equal(len(verdict["probabilities"]), 3)
+    one = json.loads(client.run("classify", "--json", "--top", "1", *options).splitlines()[0])
+    equal(list(one["probabilities"]), [one["label"]])
+    equal(list(one["log_scores"]), [one["label"]])
+    out = list(csv.DictReader(io.StringIO(client.run("classify", "--csv", *tell, *options).decode(), newline="")))
+    for row, verdict in zip(out, verdicts, strict=True):
+        order = sorted(verdict["probabilities"], key=lambda v: (-verdict["probabilities"][v], v))
+        equal([row["predicted"], row["predicted_2"], row["predicted_3"]], order)
+        holds(abs(float(row["probability_3"]) - verdict["probabilities"][order[2]]) < 1e-6, row)
+        equal(row["decision"], verdict["decision"])
+        told = [f'{r["token"]} {r["evidence"]:+.3f}' for r in verdict["explanation"] if r["token"]]
+        equal(row["evidence"], "; ".join(told))
+    # More columns than there are labels are empty, as those of a row that is refused.
+    head, first = client.run("classify", "--csv", "--top", "5", *options).decode().splitlines()[:2]
+    equal(head, "id,text,predicted,probability,predicted_2,probability_2,predicted_3,probability_3,"
+          "predicted_4,probability_4,predicted_5,probability_5")
+    holds(first.endswith(",,,,") and len(first.split(",")) == len(head.split(",")), first)
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("x" * 300 + ",an id that is too long\n")
+    last = client.run("classify", "--csv", *tell, *options, status=DATAERR).decode().splitlines()[-1]
+    holds(last.endswith(",an id that is too long,,,,,,,,"), last)
+    line = client.run("classify", *tell, "-m", model, stdin=b"lunch \x1b[31m garden").decode()
+    holds(re.match(r"(ham|unsure) +0\.\d{6}  standard input  \| ham 0\.\d+, \w+ 0\.\d+, \w+ 0\.\d+  \| \S+ [+-]", line), line)
+    holds("\x1b" not in line, line)
+    line = client.run("classify", "--threshold", "1", "-m", model, stdin=b"a garden, a prize").decode()
+    equal(line.split()[0], "unsure")
+    for wrong in (["--threshold", "1.5"], ["--threshold", "nan"], ["--top", "0"], ["--top", "x"],
+                  ["--evidence", "0"], ["--evidence", "-1"], ["--top", "1001"], ["--csv", "--json"]):
+        client.run("classify", "-m", model, *wrong, stdin=b"x", status=USAGE)
+        holds(wrong[0] in client.said, client.said)
+
+
 def test_models_and_stats(api):
     client, model, _ = trained(api)
     holds(re.search(rf"(?m)^{model} +24 +\d+  ham 12, spam 12$", client.run("models").decode()), "models")

@@ -8,6 +8,7 @@
 #include "server/client/base/answer.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
+#include "server/client/commands/verdict_columns.h"
 #include "server/client/files/write_csv.h"
 #include "server/client/terminal/message.h"
 #include "server/client/terminal/terminal.h"
@@ -16,9 +17,10 @@ struct classify_options {
     struct nb_files_options files;
     bool is_csv;
     uint64_t connections;
+    struct nb_verdict_columns columns;
 };
 
-static const struct classify_options DEFAULTS = {.connections = 2};
+static const struct classify_options DEFAULTS = {.connections = 2, .columns.threshold = -1};
 
 static const struct nb_flag FLAGS[] = {
     NB_FILES_FLAGS(struct classify_options),
@@ -27,32 +29,49 @@ static const struct nb_flag FLAGS[] = {
     {"csv", 0, NB_FLAG_SWITCH, NULL, offsetof(struct classify_options, is_csv), 0, 0,
      "print the rows of a table as they are, as CSV, with two columns more:\n"
      "predicted and probability"},
+    {"threshold", 0, NB_FLAG_NUMBER, "P", offsetof(struct classify_options, columns.threshold), 0,
+     1, "decide: a label that is less probable than P is unsure"},
+    {"top", 0, NB_FLAG_COUNT, "N", offsetof(struct classify_options, columns.top), 1,
+     NB_VERDICT_TOP_MOST, "tell the N most probable labels, each with its probability"},
+    {"evidence", 0, NB_FLAG_COUNT, "N", offsetof(struct classify_options, columns.evidence), 1,
+     NB_VERDICT_EVIDENCE_MOST, "tell the N tokens that weigh most, with their evidence"},
 };
 
 struct output {
     bool is_json, is_csv;
+    const struct nb_verdict_columns *columns;
     bool has_head;   /* of the CSV, which is printed once */
     bool is_told;    /* that the model has learned too little */
     uint64_t silent; /* documents of which no token is known */
-    struct nb_buffer name, row;
+    struct nb_buffer name, row, more;
 };
 
-static int print_verdict(struct output *output, const struct nb_outcome *outcome)
+static int print_verdict(struct output *output, const struct nb_outcome *outcome,
+                         struct nb_error *error)
 {
-    const char *label = json_string_value(json_object_get(outcome->result, "label"));
+    const char *label = nb_verdict_columns_first(output->columns, outcome->result);
     double probability = json_number_value(json_object_get(outcome->result, "probability"));
     const char *missing = json_string_value(json_object_get(outcome->result, "missing"));
     if (missing != NULL && !output->is_told)
         nb_message("the model has learned too little yet: %s", missing);
     output->is_told = output->is_told || missing != NULL;
     output->silent += json_object_get(outcome->result, "evidence") != NULL;
-    nb_terminal_safe(label != NULL ? label : "?", 64, &output->name);
+    nb_terminal_safe(label, 64, &output->name);
     int printed = printf("%-8s %.6f  ", output->name.bytes, probability);
     nb_terminal_safe(outcome->name, SIZE_MAX, &output->name);
-    return printed < 0 || puts(output->name.bytes) < 0;
+    if (printed < 0 || fputs(output->name.bytes, stdout) < 0)
+        return nb_error_set(error, NB_IO, "standard output cannot be written");
+    output->more.length = 0;
+    int rc = nb_verdict_columns_text(output->columns, outcome->result, &output->more);
+    if (rc != 0 || nb_buffer_append(&output->more, "", 1) != 0)
+        return nb_error_no_memory(error);
+    nb_terminal_safe(output->more.bytes, SIZE_MAX, &output->name);
+    return puts(output->name.bytes) >= 0
+               ? 0
+               : nb_error_set(error, NB_IO, "standard output cannot be written");
 }
 
-/* Prints a row and its two columns, of which each may be empty. */
+/* Prints a row, its two columns, of which each may be empty, and what output->more has. */
 static int print_row(struct output *output, const char *row, const char *label,
                      const char *probability, struct nb_error *error)
 {
@@ -62,6 +81,10 @@ static int print_row(struct output *output, const char *row, const char *label,
         rc = nb_csv_cell(nb_string_of(label), false, &output->row);
     if (rc == 0)
         rc = nb_buffer_printf(&output->row, ",%s", probability);
+    if (rc == 0)
+        rc = nb_buffer_append(&output->row, output->more.bytes, output->more.length);
+    if (rc == 0)
+        rc = nb_buffer_append(&output->row, "", 1);
     if (rc != 0)
         return nb_error_no_memory(error);
     return puts(output->row.bytes) >= 0
@@ -76,6 +99,9 @@ static int take_head(void *user, struct nb_string row, struct nb_error *error)
     int rc = nb_buffer_append(&head, row.bytes, row.length);
     if (rc == 0)
         rc = nb_buffer_append(&head, "", 1);
+    output->more.length = 0;
+    if (rc == 0)
+        rc = nb_verdict_columns_head(output->columns, &output->more);
     rc = rc != 0             ? nb_error_no_memory(error)
          : !output->has_head ? print_row(output, head.bytes, "predicted", "probability", error)
                              : 0;
@@ -94,6 +120,9 @@ static int print_csv(struct output *output, const struct nb_outcome *outcome,
     int rc = nb_csv_cell(nb_string_of(outcome->name), true, &name);
     if (rc == 0)
         rc = nb_buffer_append(&name, "", 1);
+    output->more.length = 0;
+    if (rc == 0)
+        rc = nb_verdict_columns_csv(output->columns, outcome->result, &output->more);
     if (json_is_number(number))
         (void)snprintf(probability, sizeof probability, "%.6f", json_number_value(number));
     rc = rc != 0 ? nb_error_no_memory(error)
@@ -110,10 +139,8 @@ static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_
         return nb_error_set(error, outcome->code, "%s", outcome->refusal);
     if (output->is_csv)
         return print_csv(output, outcome, error);
-    if (!output->is_json && print_verdict(output, outcome) != 0)
-        return nb_error_set(error, NB_IO, "standard output cannot be written");
     if (!output->is_json)
-        return 0;
+        return print_verdict(output, outcome, error);
     json_t *object = json_copy((json_t *)(uintptr_t)outcome->result); /* is only read */
     (void)json_object_set_new(object, "document", json_string(outcome->name));
     if (*outcome->id != '\0')
@@ -128,12 +155,19 @@ static int run_classify(struct nb_client *client, const void *user, char **argum
 {
     const struct classify_options *options = user;
     struct nb_files_options files = options->files;
-    struct output output = {.is_json = client->json, .is_csv = options->is_csv};
+    struct output output = {
+        .is_json = client->json, .is_csv = options->is_csv, .columns = &options->columns};
+    struct nb_buffer path = {0};
+    if (options->is_csv && client->json)
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "only one of --csv and --json may be given: the output is one of them");
+    if (nb_verdict_columns_path(&options->columns, &path) != 0)
+        return nb_error_no_memory(error);
     files.keeps_rows = options->is_csv;
     struct nb_run run = {
         .client = client,
         .files = &files,
-        .operation = "/classify",
+        .operation = path.bytes,
         .connections = (size_t)options->connections,
         .is_quiet = true,
         .wants_refused = options->is_csv,
@@ -144,6 +178,8 @@ static int run_classify(struct nb_client *client, const void *user, char **argum
     int rc = nb_run_documents(&run, arguments, count, error);
     nb_buffer_deinit(&output.name);
     nb_buffer_deinit(&output.row);
+    nb_buffer_deinit(&output.more);
+    nb_buffer_deinit(&path);
     if (output.silent > 0)
         nb_message("the model knows no token of %llu of these documents: their labels are those "
                    "likely of any document",
@@ -160,6 +196,11 @@ const struct nb_command NB_COMMAND_CLASSIFY = {
     "With --json each line is the daemon's verdict with the name of the document\n"
     "added, and its id if it brought one. With --csv a table comes out as it was,\n"
     "with two columns more; a row that was refused has them empty.\n"
+    "\n"
+    "With --threshold the first word is the decision: the label, or unsure; a table\n"
+    "has it in the column decision. --top and --evidence follow the name of the\n"
+    "document; a table has the columns predicted_2, probability_2 and so on, and\n"
+    "evidence. Evidence above 0 speaks for the label, below 0 against it.\n"
     "\n"
     "  bayesc classify --columns text=title+body,id=ticket --csv new.csv >out.csv\n",
     .flags = FLAGS,
