@@ -278,6 +278,14 @@ static const struct nb_option options[] = {
      "without work.",
      NB_LIVE},
 
+    {"http", "origins", NB_OPTION_STRING, AT(http_origins), 0, LIST_BYTES, NULL, "",
+     "Origins of web pages that may use the daemon from a browser, separated by commas, as in "
+     "https://app.example.org, http://localhost:3000; * stands for any. Such a page must show a "
+     "token (Authorization: Bearer TOKEN): neither its address, a certificate nor a cookie gives "
+     "it a role, so that there must be [tokens]. Empty: requests of pages of other sites are "
+     "refused.",
+     NB_LIVE},
+
     {"networks", "table_cells", NB_OPTION_COUNT, AT(network_table_cells), 1, 10000000, NULL,
      "100000", "Probabilities in all tables of one network; more are answered with 413.", NB_LIVE},
     {"networks", "factor_cells", NB_OPTION_COUNT, AT(network_factor_cells), 1, 1000000000, NULL,

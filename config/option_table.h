@@ -73,6 +73,8 @@ struct nb_config {
     uint64_t backups;            /* 2; at the same time */
     uint64_t backup_seconds;     /* 3,600 */
     uint64_t superseded_seconds; /* 604,800 */
+    /* [http] */
+    char *http_origins; /* of pages that may use the daemon, separated by commas */
     /* [networks] */
     uint64_t network_table_cells;  /* probabilities of one network, 100,000 */
     uint64_t network_factor_cells; /* numbers in memory for one answer, 4,000,000 */

@@ -9,6 +9,8 @@
 #include "core/base/buffer.h"
 #include "core/engine/engine.h"
 #include "server/access/access.h"
+#include "server/access/list.h"
+#include "server/access/origins.h"
 #include "server/access/tokens.h"
 #include "server/base/log.h"
 #include "server/filter/filter_config.h"
@@ -49,12 +51,24 @@ static int check_address(const struct nb_configuration *made, const char *addres
                         address);
 }
 
+static int check_origins(const struct nb_configuration *made, struct nb_error *error)
+{
+    const char *origins = made->config.http_origins;
+    bool has_tokens = made->access->tokens.count > 0 || made->access->has_file;
+    int rc = nb_origins_check(origins, error);
+    if (rc != 0 || nb_list_count(origins) == 0 || has_tokens)
+        return rc;
+    return nb_error_set(error, NB_INVALID,
+                        "[http] origins lets pages of other sites in with a token only, and there "
+                        "are no [tokens]: set some, or leave origins empty");
+}
+
 static int check_access(const struct nb_configuration *made, struct nb_error *error)
 {
     int rc = check_address(made, made->config.listen, error);
     if (rc == 0 && made->config.tls_listen[0] != '\0')
         rc = check_address(made, made->config.tls_listen, error);
-    return rc;
+    return rc == 0 ? check_origins(made, error) : rc;
 }
 
 int nb_configure_make(struct nb_config *config, const struct nb_configuration **made,

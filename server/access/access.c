@@ -197,7 +197,8 @@ struct nb_grant nb_access_grant(const struct nb_access *access, const struct nb_
     struct nb_grant grant = {.role = NB_ROLE_NONE, .name = "", .models = "*"};
     if (!nb_access_asks(access)) {
         grant.is_by_address = true;
-        grant.role = access->is_insecure || !peer->is_forwarded ? NB_ROLE_ADMIN : NB_ROLE_NONE;
+        bool is_anybody = access->is_insecure || !peer->is_forwarded;
+        grant.role = is_anybody && !peer->is_page ? NB_ROLE_ADMIN : NB_ROLE_NONE;
         return grant;
     }
     const struct nb_token *known = find_token(&access->tokens, token);
@@ -207,6 +208,8 @@ struct nb_grant nb_access_grant(const struct nb_access *access, const struct nb_
         grant.name = known->name;
         grant.models = known->models;
     }
+    if (peer->is_page) /* what proves who the browser's user is proves nothing about the page */
+        return grant;
     if (peer->certificate != NULL && grant.role < access->certificate_role) {
         grant.role = access->certificate_role;
         grant.name = peer->certificate;

@@ -76,6 +76,7 @@ struct nb_sender {
     const char *fetch_site;         /* the same: Sec-Fetch-Site */
     bool has_origins;               /* there are several fields Origin */
     bool is_tls;                    /* the connection is */
+    bool is_page;                   /* [http] origins names `origin` (origins.h) */
 };
 
 struct nb_peer {
@@ -85,6 +86,7 @@ struct nb_peer {
     bool has_user;             /* it came over a Unix socket, from a process of `user` */
     uid_t user;
     const char *certificate; /* the sender's; it lives as long as the request */
+    bool is_page;            /* a page of another site: only a token gives it a role */
 };
 
 /* Adds the next field X-Forwarded-For; of too many, the first ones are forgotten. */

@@ -44,6 +44,9 @@ struct nb_http_call {
     bool lingers;          /* and the client may still be sending */
     unsigned refused;      /* status of the library's own refusal (library.h); 0: none */
     char method[8];        /* for the log */
+    const char *page; /* the Origin of a page of another site that may read the reply; or NULL */
+    bool varies;      /* whether there is one makes another reply (cors.h) */
+    char methods[NB_ALLOW_BYTES]; /* that it may use, as it has asked; empty: it has not */
 };
 
 /* ---- http_request.c -----------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "core/base/string.h"
 #include "server/http/connection.h"
+#include "server/http/cors.h"
 #include "server/http/http_call.h"
 #include "server/http/router.h"
 #include "server/request/admission.h"
@@ -397,6 +398,7 @@ static int check_client(struct nb_http_call *call, struct head *head, struct nb_
         .forwarding = head->forwarding,
         .authorization = {token, token != NULL ? strlen(token) : 0},
         .origin = head->value[ORIGIN],
+        .is_page = call->page != NULL,
         .host = head->value[HOST],
         .fetch_site = head->value[SEC_FETCH_SITE],
         .has_origins = head->origins > 1,
@@ -436,7 +438,7 @@ static void check_request(struct nb_http_call *call, struct head *head, const ch
                          "the only Transfer-Encoding that is taken is chunked");
         return;
     }
-    if (!find_route(call, url, method))
+    if (nb_cors_answer(call, url) || !find_route(call, url, method))
         return;
     if (check_client(call, head, &error) != 0) {
         nb_reply_error(request, &error);
@@ -482,5 +484,6 @@ void nb_http_read_head(struct nb_http_call *call, const char *url, const char *m
                                       &head); /* returns how many fields there are */
     call->is_kept = strcmp(version, MHD_HTTP_VERSION_1_1) == 0 && head.value[CONNECTION] == NULL;
     measure_body(call, &head);
+    nb_cors_begin(call, head.value[ORIGIN]);
     check_request(call, &head, url, method);
 }

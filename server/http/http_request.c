@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "server/http/connection.h"
+#include "server/http/cors.h"
 #include "server/http/http_call.h"
 #include "server/http/library.h"
 #include "server/json/problem.h"
@@ -148,6 +149,14 @@ static void add_number(struct fields *to, uint64_t number)
     add_field(to, NB_FIELD_NUMBER, digits);
 }
 
+static void add_fields_for_page(struct fields *to, const struct nb_http_call *call)
+{
+    struct nb_cors_field fields[NB_CORS_FIELDS];
+    size_t count = nb_cors_fields(call, fields);
+    for (size_t i = 0; i < count; i++)
+        add_field(to, fields[i].name, fields[i].value);
+}
+
 /* Returns whether all fields are there. A reply without some of them says something else: JSON that
  * is not called so, a page that others may frame. */
 static bool add_fields(struct MHD_Response *response, const struct nb_http_call *call)
@@ -170,6 +179,7 @@ static bool add_fields(struct MHD_Response *response, const struct nb_http_call 
         add_field(&to, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"bayesd\"");
     if (call->closes || atomic_load(&call->request.server->is_stopping))
         add_field(&to, MHD_HTTP_HEADER_CONNECTION, "close");
+    add_fields_for_page(&to, call);
     if (reply->policy != NULL)
         add_fields_of_page(&to, reply->policy);
     if (reply->tag[0] != '\0')
@@ -198,26 +208,44 @@ static enum MHD_Result queue_reply(struct nb_http_call *call)
     return queued;
 }
 
+/* The same as text, and the end of the head. Without memory the head has no end, and the client no
+ * reply. */
+static void put_fields_for_page(struct nb_buffer *out, const struct nb_http_call *call)
+{
+    struct nb_cors_field fields[NB_CORS_FIELDS];
+    size_t count = nb_cors_fields(call, fields);
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = nb_buffer_printf(out, "%s: %s\r\n", fields[i].name, fields[i].value);
+    if (rc != 0 || nb_buffer_puts(out, "\r\n") != 0)
+        nb_buffer_deinit(out);
+}
+
 /* In the middle of a body: the library takes no reply here, so the (short) problem is written to
  * the socket, whose send buffer is empty; then the connection is given up. Returns MHD_NO. */
 static enum MHD_Result answer_at_once(struct nb_http_call *call)
 {
     const struct nb_reply *reply = &call->request.reply;
     char head[256];
+    struct nb_buffer more = {0};
     if (reply->is_withheld || !nb_connection_enter(call->held, NB_PHASE_OVER))
         return MHD_NO;
     int length = snprintf(head, sizeof head,
                           "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
-                          "Connection: close\r\n\r\n",
+                          "Connection: close\r\n",
                           reply->status, nb_json_title((int)reply->status), reply->content_type,
                           reply->body.length, reply->status == 503 ? "Retry-After: 1\r\n" : "");
-    struct iovec parts[2] = {{head, (size_t)length}, {reply->body.bytes, reply->body.length}};
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    put_fields_for_page(&more, call);
+    struct iovec parts[] = {
+        {head, (size_t)length}, {more.bytes, more.length}, {reply->body.bytes, reply->body.length}};
+    enum { PARTS = sizeof parts / sizeof parts[0] };
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = PARTS};
     void *session = nb_http_session(call->request.connection);
-    for (int i = 0; session != NULL && i < 2; i++)
+    for (int i = 0; session != NULL && i < PARTS; i++)
         nb_tls_send(session, parts[i].iov_base, parts[i].iov_len);
     if (session == NULL) /* a client that does not take it has gone */
         (void)sendmsg(call->held->file, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    nb_buffer_deinit(&more);
     call->sent = reply->body.length;
     call->lingers = true;
     return MHD_NO;

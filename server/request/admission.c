@@ -105,14 +105,16 @@ static bool is_like_a_page(const struct nb_request *request)
            request->peer.address.kind != NB_ADDRESS_FILE;
 }
 
-/* The Origin of a page in a browser. A proxy in front may speak TLS with the browser. */
-static int check_origin(const struct nb_sender *sender, struct nb_error *error)
+/* The Origin of a page in a browser. A proxy in front may speak TLS with the browser. Sets *is_page
+ * if it is another one than this server's, which the configuration names. */
+static int check_origin(const struct nb_sender *sender, bool *is_page, struct nb_error *error)
 {
     const char *scheme = sender->forwarding.is_there ? NULL : sender->is_tls ? "https" : "http";
     if (sender->has_origins)
         return nb_error_set(error, NB_FORBIDDEN,
                             "the request has several fields Origin; a browser sends one");
-    if (!nb_origin_is_foreign(sender->origin, scheme, sender->host))
+    *is_page = nb_origin_is_foreign(sender->origin, scheme, sender->host);
+    if (!*is_page || sender->is_page)
         return 0;
     if (!nb_origin_is_foreign(sender->origin, NULL, sender->host))
         return nb_error_set(error, NB_FORBIDDEN,
@@ -122,7 +124,7 @@ static int check_origin(const struct nb_sender *sender, struct nb_error *error)
                             scheme);
     return nb_error_set(error, NB_FORBIDDEN,
                         "the request comes from a page of another site: its Origin is not the "
-                        "Host");
+                        "Host, and the option [http] origins does not name it");
 }
 
 static int check_host(const struct nb_request *request, const struct nb_sender *sender,
@@ -326,11 +328,13 @@ int nb_request_check_access(struct nb_request *request, const struct nb_sender *
                             struct nb_error *error)
 {
     const struct nb_access *access = request->access;
-    int rc = check_origin(sender, error);
+    bool is_page = false;
+    int rc = check_origin(sender, &is_page, error);
     if (rc != 0)
         return rc;
     struct nb_string token = find_token(request, sender);
     request->peer = nb_peer_of(sender, &access->proxies);
+    request->peer.is_page = is_page;
     request->grant =
         nb_access_grant(access, &request->peer, token, request->route->protocol->is_for_mail);
     rc = check_role(request, token, error);

@@ -134,6 +134,14 @@ def server_hosts(api):
     with_options(api, "server", hosts="*").client.get("/v1/models", **other).ok()
 
 
+def http_origins(api):
+    page = {"Origin": "https://app.example.org", "Authorization": f"Bearer {T}"}
+    daemon = api.another(config={"tokens": {"admin": T}}).start()
+    refused(daemon.client.get("/v1/models", **page), 403, "[http] origins")
+    daemon = api.another(config={"tokens": {"admin": T}, "http": {"origins": page["Origin"]}}).start()
+    equal(daemon.client.get("/v1/models", **page).ok().headers["access-control-allow-origin"], page["Origin"])
+
+
 def server_threads(api):
     counts = [len(os.listdir(f"/proc/{with_options(api, 'server', threads=n).pid}/task")) for n in (1, 6)]
     holds(counts[1] >= counts[0] + 4, counts)
@@ -960,7 +968,7 @@ def networks_tests(api):
 
 
 EFFECTS = {tuple(name.split("_", 1)): function for name, function in list(globals().items())
-           if name.split("_", 1)[0] in ("server", "tls", "tokens", "store", "networks", "models", "tokenizer", "filter", "cluster", "log") and callable(function)
+           if name.split("_", 1)[0] in ("server", "tls", "tokens", "store", "http", "networks", "models", "tokenizer", "filter", "cluster", "log") and callable(function)
            and name not in ("tokenizer_case", "filter_reports", "filter_actions", "filter_actions_of")}
 
 
