@@ -974,6 +974,37 @@ def test_evaluate_online_is_what_the_daemon_finds(api):
           sorted([row["name"] for row in before["models"]] + [model]), "models left behind")
 
 
+def test_evaluate_measures_the_model_that_is_named(api):
+    """On all documents, without a change of it; a model that is not there is an error, not a new one."""
+    client, (path, rows) = Bayesc(api), corpus(api, 100)
+    model = api.name()
+    for settings in ({"preset": "book"}, {"preset": "text"}):
+        api.delete(f"/v1/models/{model}")
+        api.put(f"/v1/models/{model}", settings).ok(201)
+        for label, text in rows[:30]:
+            api.post(f"/v1/models/{model}/train", {"text": text, "label": label}).ok()
+        before, names = api.get(f"/v1/models/{model}").ok().json, client.json("models")
+        got = client.json("evaluate", "--model", model, path)["windows"]
+        equal((len(got), got[0]["variant"], got[0]["documents"]), (1, model, 100))
+        verdicts = [api.post(f"/v1/models/{model}/classify", {"text": text}).ok().json for _, text in rows]
+        near(got[0]["accuracy"], sum(v["label"] == label for v, (label, _) in zip(verdicts, rows, strict=True)) / 100)
+        equal((api.get(f"/v1/models/{model}").ok().json, client.json("models")), (before, names), "the model has changed")
+    holds(model in client.run("evaluate", "-m", model, path).decode(), "its name is the column's")
+    # Labels that no document has, and one that the model has not.
+    api.post(f"/v1/models/{model}/train", {"text": "election held today", "label": "news"}).ok()
+    more = write(api.new_folder(), "rows.tsv", content=b"ham\tlunch meeting\nnews\telection\nsports\tgoal of the day\n")
+    window = client.json("evaluate", "-m", model, more)["windows"][0]
+    holds("'sports'" in client.said and window["documents"] == 3 and window["accuracy"] <= 2 / 3 + 1e-9, client.said)
+    one = write(api.new_folder(), "rows.tsv", content=b"ham\tlunch meeting\n")
+    equal(client.json("evaluate", "-m", model, one)["windows"][0]["documents"], 1)
+    client.run("evaluate", "-m", model + "x", path, status=NOINPUT)
+    holds(model + "x" in client.said, client.said)
+    for how in (["--folds", "3"], ["--split", ".5"], ["--parts"], ["--online"], ["--set", "smoothing=2"], ["--in-order"], ["--seed", "1"]):
+        client.run("evaluate", "-m", model, *how, path, status=USAGE)
+        holds(how[0] in client.said and "--model" in client.said, client.said)
+    equal(client.json("evaluate", path, environment={"BAYESC_MODEL": model + "x"})["windows"][0]["variant"], "online")
+
+
 def test_evaluate_splits(api):
     client, (path, rows) = Bayesc(api), corpus(api, 100)
     equal(client.json("evaluate", "--split", "0.7", path)["windows"][0]["documents"], 30)

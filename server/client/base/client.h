@@ -18,6 +18,7 @@ struct nb_client {
     struct nb_call_target daemon;
     const char *model; /* borrowed from the command line or the environment */
     bool json;         /* print JSON instead of text for people */
+    bool names_model;  /* --model was given; else `model` is the usual one */
 };
 
 #endif

@@ -34,6 +34,7 @@ static const struct nb_flag COMMON[] = {
      "of several nodes: let this one make the change of that\nnumber first (Bayesd-Number)"},
     {"json", 0, NB_FLAG_SWITCH, NULL, AT(json), 0, 0, "print JSON"},
 };
+enum { MODEL /* the first of them */ };
 enum { COMMON_COUNT = sizeof COMMON / sizeof COMMON[0], FLAGS_MOST = 48, HELP_COLUMN = 28 };
 /* What getopt_long returns for a flag: its index + LONG_FLAG for the long form, its letter for the
  * short one. HELP is the index of --help. */
@@ -209,6 +210,7 @@ int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void
         int rc = set_value(flag_at(command, (size_t)i), optarg, is_own ? options : client, error);
         if (rc != 0)
             return rc;
+        client->names_model |= flag_at(command, (size_t)i) == &COMMON[MODEL];
     }
     *arguments = argv + optind;
     *count = (size_t)(argc - optind);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * bayesc evaluate: measures how good verdicts are. Without a PATH, the verdicts that the daemon has
- * given so far; with one, those of a new model on labelled documents, which is deleted afterwards.
+ * given so far; with one, those of a model that there is (--model) or of a new one, which is
+ * deleted afterwards, on labelled documents.
  */
 #include <string.h>
 #include <sysexits.h>
@@ -16,6 +17,8 @@
 #include "server/client/evaluate/trial.h"
 #include "server/client/evaluate/winner.h"
 #include "server/client/terminal/figure.h"
+#include "server/client/terminal/message.h"
+#include "server/client/terminal/terminal.h"
 
 struct evaluate_options {
     struct nb_files_options files;
@@ -26,7 +29,10 @@ struct evaluate_options {
     const char *positive, *roc, *reliability;
 };
 
-static const struct evaluate_options DEFAULTS = {.seed = 1};
+enum { USUAL_SEED = 1 };
+static const uint64_t NO_SEED = UINT64_MAX; /* it was not given */
+
+static const struct evaluate_options DEFAULTS = {.seed = UINT64_MAX};
 
 #define AT(member) offsetof(struct evaluate_options, member)
 
@@ -145,8 +151,40 @@ static int settings_of(const struct evaluate_options *options, const struct nb_c
  * ------------------------------------------------------------------------------
  */
 
-static int check(const struct evaluate_options *options, struct nb_error *error)
+/* Whether the model that --model names is measured. With --variant it is the one that gets the
+ * settings that were found. */
+static bool is_of_model(const struct nb_client *client, const struct evaluate_options *options)
 {
+    return client->names_model && options->variants.count == 0;
+}
+
+/* What is said of a new model has no meaning for one that there is. */
+static int check_of_model(const struct evaluate_options *options, struct nb_error *error)
+{
+    const struct {
+        const char *flag;
+        bool is_given;
+    } table[] = {
+        {"--online", options->is_online},       {"--split", options->split > 0},
+        {"--folds", options->folds > 0},        {"--parts", options->is_by_part},
+        {"--set", options->settings.count > 0}, {"--in-order", options->is_in_order},
+        {"--seed", options->seed != NO_SEED},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (table[i].is_given)
+            return nb_error_set(error, NB_CLIENT_USAGE,
+                                "--model measures the model that there is, %s tells how a new one "
+                                "is trained: leave one of them out",
+                                table[i].flag);
+    return 0;
+}
+
+static int check(const struct nb_client *client, const struct evaluate_options *options,
+                 struct nb_error *error)
+{
+    int rc = is_of_model(client, options) ? check_of_model(options, error) : 0;
+    if (rc != 0)
+        return rc;
     int ways =
         options->is_online + options->is_by_part + (options->split > 0) + (options->folds > 0);
     if (ways > 1)
@@ -210,7 +248,8 @@ static int print_report(const struct nb_client *client, const struct evaluate_op
 static int run_variants(struct nb_trial *trial, const struct evaluate_options *options,
                         struct nb_error *error)
 {
-    const char *way = options->folds > 0                          ? "cross-validation"
+    const char *way = trial->is_of_model                          ? trial->client->model
+                      : options->folds > 0                        ? "cross-validation"
                       : options->split > 0 || options->is_by_part ? "train and test"
                                                                   : "online";
     struct nb_report report = {.positive = trial->corpus->labels[trial->positive],
@@ -243,8 +282,9 @@ static int judge_documents(struct nb_client *client, const struct evaluate_optio
         .folds = (size_t)options->folds,
         .title = "judged",
     };
+    trial.is_of_model = is_of_model(client, options);
     trial.is_online = !trial.is_by_part && !(trial.split > 0) && trial.folds == 0;
-    if (corpus->count < 2 || corpus->label_count < 2)
+    if (corpus->count < (trial.is_of_model ? 1 : 2) || corpus->label_count < 2)
         return nb_error_set(error, NB_INVALID,
                             "there are %zu documents of %zu labels: two are "
                             "needed of each",
@@ -253,7 +293,7 @@ static int judge_documents(struct nb_client *client, const struct evaluate_optio
     if (rc != 0)
         return rc;
     if (!options->is_in_order)
-        nb_corpus_shuffle(corpus, options->seed);
+        nb_corpus_shuffle(corpus, options->seed == NO_SEED ? USUAL_SEED : options->seed);
     nb_interrupt_catch(false); /* the model of the trial is deleted in any case */
     return run_variants(&trial, options, error);
 }
@@ -272,17 +312,62 @@ static int read_documents(struct nb_corpus *corpus, const struct evaluate_option
     return rc;
 }
 
+/* The labels of the model are those that a verdict may have, also where no document has them; a
+ * label that it has not learned can only be missed. */
+static int add_labels(struct nb_corpus *corpus, const json_t *model, struct nb_error *error)
+{
+    json_t *labels = json_object_get(model, "labels"), *row;
+    const char *name;
+    int rc = 0;
+    json_object_foreach(labels, name, row)
+    {
+        if (rc == 0)
+            rc = nb_corpus_add_label(corpus, nb_string_of(name), error);
+    }
+    return rc;
+}
+
+static void tell_unknown(const struct nb_corpus *corpus, const char *name, const json_t *model)
+{
+    const json_t *labels = json_object_get(model, "labels");
+    for (size_t i = 0; i < corpus->label_count; i++)
+        if (json_object_get(labels, corpus->labels[i]) == NULL)
+            nb_message("the model '%s' has no label '%s': its documents count as wrong",
+                       nb_shown(name).text, nb_shown(corpus->labels[i]).text);
+}
+
+/* Reads the documents for the model that there is, which says what its fields are. */
+static int read_for_model(const struct nb_client *client, struct nb_corpus *corpus,
+                          const struct evaluate_options *options, char **arguments, size_t count,
+                          struct nb_error *error)
+{
+    struct nb_files_options files = options->files;
+    json_t *model = NULL;
+    int rc = nb_answer_get(client, "", &model, error);
+    files.fields = json_object_get(json_object_get(model, "settings"), "fields");
+    if (rc == 0)
+        rc = add_labels(corpus, model, error);
+    if (rc == 0)
+        rc = nb_corpus_read(corpus, &files, arguments, count, error);
+    if (rc == 0)
+        tell_unknown(corpus, client->model, model);
+    json_decref(model);
+    return rc;
+}
+
 static int run_evaluate(struct nb_client *client, const void *user, char **arguments, size_t count,
                         struct nb_error *error)
 {
     const struct evaluate_options *options = user;
     if (count == 0)
         return show_own(client, options, error);
-    int rc = check(options, error);
+    int rc = check(client, options, error);
     if (rc != 0)
         return rc;
     struct nb_corpus corpus = {0};
-    rc = read_documents(&corpus, options, arguments, count, error);
+    rc = is_of_model(client, options)
+             ? read_for_model(client, &corpus, options, arguments, count, error)
+             : read_documents(&corpus, options, arguments, count, error);
     if (rc == 0)
         rc = judge_documents(client, options, &corpus, error);
     uint64_t unread = corpus.unread;
@@ -296,8 +381,11 @@ const struct nb_command NB_COMMAND_EVALUATE = {
     .summary = "Measures how good verdicts are",
     .details =
         "Without a PATH: the verdicts that the model gave on documents before it learned them.\n"
-        "With labelled documents: the verdicts of a new model, which is deleted afterwards; no\n"
-        "other model is changed.\n"
+        "With labelled documents and --model: the verdicts that this model gives on them now; it\n"
+        "stays as it is. Documents that it has learned are judged too well.\n"
+        "With labelled documents alone, or --variant: the verdicts of a new model, which is\n"
+        "deleted afterwards; no other model is changed. --model is then the one for which the\n"
+        "command at the end is written.\n"
         "\n"
         "With more than two labels, accuracy and macro-F1 come first; figures of one label "
         "against\n"
@@ -305,6 +393,7 @@ const struct nb_command NB_COMMAND_EVALUATE = {
         "with the command that gives its settings to the model.\n"
         "\n"
         "  bayesc evaluate --model mail --roc roc.svg\n"
+        "  bayesc evaluate --model mail spam=new-spam ham=new-ham\n"
         "  bayesc evaluate spam=spam ham=ham --variant decision=stacked --variant decision=bayes\n"
         "  bayesc evaluate --format index --in-order trec/full/index\n"
         "  bayesc evaluate --by-folder --folds 10 newsgroups\n"

@@ -42,6 +42,11 @@ static int add_label(struct nb_corpus *corpus, struct nb_string label, struct nb
     return 0;
 }
 
+int nb_corpus_add_label(struct nb_corpus *corpus, struct nb_string label, struct nb_error *error)
+{
+    return find_label(corpus, label) != NB_CORPUS_LABELS ? 0 : add_label(corpus, label, error);
+}
+
 static int by_bytes(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);

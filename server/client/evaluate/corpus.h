@@ -41,10 +41,14 @@ struct nb_corpus {
     struct nb_buffer content; /* of the last nb_corpus_get */
 };
 
+/* Adds a label, if it is not there, that a document may have: before the documents are read.
+ * Returns 0, NB_TOO_LARGE or NB_NO_MEMORY. */
+int nb_corpus_add_label(struct nb_corpus *corpus, struct nb_string label, struct nb_error *error);
+
 /* Reads all documents of the paths into a corpus that is all zero but for `skip`, `note`,
- * `user`, `takes_unlabelled` and `hint`. Returns 0, NB_CLIENT_USAGE (a document has no label),
- * NB_TOO_LARGE (too many labels, too long a name), NB_IO or NB_NO_MEMORY; nb_corpus_deinit is
- * needed in any case. */
+ * `user`, `takes_unlabelled`, `hint` and labels that were added. Returns 0, NB_CLIENT_USAGE (a
+ * document has no label), NB_TOO_LARGE (too many labels, too long a name), NB_IO or NB_NO_MEMORY;
+ * nb_corpus_deinit is needed in any case. */
 int nb_corpus_read(struct nb_corpus *corpus, const struct nb_files_options *options,
                    char *const *paths, size_t count, struct nb_error *error);
 void nb_corpus_deinit(struct nb_corpus *corpus);

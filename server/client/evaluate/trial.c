@@ -10,6 +10,7 @@
 
 #include "core/evaluate/evaluate.h"
 #include "server/call/path.h"
+#include "server/client/base/answer.h"
 #include "server/client/base/interrupt.h"
 #include "server/client/evaluate/evaluation_json.h"
 #include "server/client/send/item_json.h"
@@ -84,6 +85,12 @@ static bool has_setting(const json_t *reply, const char *member, const char *val
     return json_is_string(found) && strcmp(json_string_value(found), value) == 0;
 }
 
+static void note_settings(struct judge *judge, const json_t *reply)
+{
+    judge->is_stacked = has_setting(reply, "decision", "stacked");
+    judge->has_calibration = !has_setting(reply, "calibration", "none");
+}
+
 static int change_model(struct judge *judge, const char *method, struct nb_error *error)
 {
     const struct nb_trial *trial = judge->trial;
@@ -101,10 +108,8 @@ static int change_model(struct judge *judge, const char *method, struct nb_error
     rc = rc == 0 && (body != NULL || !is_put)
              ? nb_call_once(&trial->client->daemon, &request, &reply, error)
              : nb_error_no_memory(error);
-    if (rc == 0 && is_put) {
-        judge->is_stacked = has_setting(reply, "decision", "stacked");
-        judge->has_calibration = !has_setting(reply, "calibration", "none");
-    }
+    if (rc == 0 && is_put)
+        note_settings(judge, reply);
     json_decref(reply);
     free(body);
     nb_buffer_deinit(&path);
@@ -173,6 +178,8 @@ static int run_online(struct judge *judge, struct nb_error *error)
 static bool is_tested(const struct judge *judge, size_t i)
 {
     const struct nb_trial *trial = judge->trial;
+    if (trial->is_of_model)
+        return true;
     if (trial->is_by_part)
         return trial->corpus->entries[i].part == NB_ITEM_TEST;
     if (trial->folds > 0)
@@ -260,10 +267,23 @@ static int await_calibration(struct judge *judge, struct nb_error *error)
 
 /* ---- the trial ------------------------------------------------------------------------------- */
 
+/* Tests the model that there is. */
+static int test_model(struct judge *judge, struct nb_error *error)
+{
+    json_t *reply = NULL;
+    int rc = nb_answer_get(judge->trial->client, "", &reply, error);
+    if (rc == 0)
+        note_settings(judge, reply);
+    json_decref(reply);
+    return rc == 0 ? send_part(judge, true, error) : rc;
+}
+
 static int run_fold(struct judge *judge, struct nb_error *error)
 {
     const struct nb_trial *trial = judge->trial;
     struct nb_error ignored;
+    if (trial->is_of_model)
+        return test_model(judge, error);
     int rc = change_model(judge, "PUT", error);
     if (rc != 0)
         return rc;
@@ -318,7 +338,8 @@ int nb_trial_run(const struct nb_trial *trial, json_t **figures, struct nb_error
     if (rc == 0)
         rc = nb_evaluator_new(judge.numbers, count, trial->positive, &judge.evaluator);
     (void)snprintf(model, sizeof model, "bayesc-evaluate-%ld", (long)getpid());
-    trial->client->model = model;
+    if (!trial->is_of_model)
+        trial->client->model = model;
     rc = rc == 0 ? run_folds(&judge, error) : nb_error_no_memory(error);
     trial->client->model = before;
     if (rc == 0)

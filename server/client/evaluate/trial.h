@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Judges a model on a corpus: trains a part of it and tests another one, on models made for this,
- * which are deleted afterwards. One thread.
+ * which are deleted afterwards; or tests a model that there is. One thread.
  */
 #ifndef NB_CLIENT_TRIAL_H
 #define NB_CLIENT_TRIAL_H
@@ -14,6 +14,7 @@ struct nb_trial {
     struct nb_client *client; /* borrowed; the name of its model is changed during the trial */
     struct nb_corpus *corpus;
     const json_t *settings; /* of the models */
+    bool is_of_model;       /* the client's model is tested on all documents, and stays as it is */
     size_t positive;        /* index of the label that is judged against the others */
     bool is_online;         /* each document is tested, then trained */
     bool is_by_part;        /* the index says what is trained and what is tested */
