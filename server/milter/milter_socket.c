@@ -137,8 +137,11 @@ int nb_milter_inner_make(char path[NB_INNER_BYTES], struct nb_error *error)
         make_in("/tmp", path))
         return 0;
     path[0] = '\0';
-    return nb_error_set(error, NB_IO, "no folder for libmilter's socket can be made: %s",
-                        strerror(errno));
+    return nb_error_set(
+        error, NB_IO,
+        "no folder for libmilter's socket can be made in $RUNTIME_DIRECTORY, $TMPDIR "
+        "or /tmp, of which one must be writable: %s",
+        strerror(errno));
 }
 
 void nb_milter_inner_remove(char path[NB_INNER_BYTES])

@@ -99,7 +99,9 @@ static int open_file(struct nb_spool *spool, struct nb_error *error)
         spool->file = open_nameless(spool->directory);
     if (spool->file >= 0)
         return 0;
-    int rc = nb_error_errno(error, errno, "temporary file for a long reply");
+    int rc = nb_error_errno(error, errno,
+                            "temporary file for a long reply, in the folder that the option "
+                            "[server] spool_directory names");
     return rc == NB_NOT_FOUND ? nb_error_set(error, NB_IO,
                                              "temporary file for a long reply: its directory "
                                              "(spool_directory) is missing")
@@ -115,7 +117,9 @@ static int write_tail(struct nb_spool *spool, struct nb_error *error)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return nb_error_errno(error, errno, "temporary file for a long reply");
+            return nb_error_errno(error, errno,
+                                  "temporary file for a long reply, in the folder that the option "
+                                  "[server] spool_directory names");
         done += (size_t)n;
     }
     return 0;

@@ -1005,6 +1005,17 @@ def test_evaluate_measures_the_model_that_is_named(api):
     equal(client.json("evaluate", path, environment={"BAYESC_MODEL": model + "x"})["windows"][0]["variant"], "online")
 
 
+def test_temporary_files_name_their_folder(api):
+    """Whatever is the matter with it: it is not there, no folder, or cannot be written to."""
+    client, (path, _) = Bayesc(api), corpus(api)
+    for folder in (os.path.join(api.new_folder(), "none"), path, "/proc/self"):
+        for command in (("evaluate", path), ("bench", path), ("train", "-m", api.name(), path)):
+            done = subprocess.run([client.path, *command], env=client.environment(TMPDIR=folder), capture_output=True,
+                                  timeout=patience(60), check=False)
+            said = done.stderr.decode()
+            holds(done.returncode != 0 and f"in {folder} " in said and "TMPDIR" in said, (command, folder, said))
+
+
 def test_evaluate_splits(api):
     client, (path, rows) = Bayesc(api), corpus(api, 100)
     equal(client.json("evaluate", "--split", "0.7", path)["windows"][0]["documents"], 30)

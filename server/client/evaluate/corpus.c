@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,6 +79,45 @@ static int sort_labels(struct nb_corpus *corpus, struct nb_error *error)
     return 0;
 }
 
+/* ---- the file ----------------------------------------------------------------------------------
+ */
+
+static const char *temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder != NULL && *folder != '\0' ? folder : "/tmp";
+}
+
+/* A file without a name; on file systems that cannot make one, a name that is removed at once. The
+ * folder is that of the variable in any case, so that a message can name it. */
+static FILE *open_nameless(const char *folder)
+{
+    int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+        char path[PATH_MAX];
+        int length = snprintf(path, sizeof path, "%s/bayesc-XXXXXX", folder);
+        if (length < 0 || (size_t)length >= sizeof path) {
+            errno = ENAMETOOLONG;
+            return NULL;
+        }
+        file = mkostemp(path, O_CLOEXEC);
+        if (file >= 0)
+            (void)unlink(path); /* a name that stays does no harm to the work */
+    }
+    FILE *opened = file >= 0 ? fdopen(file, "w+") : NULL;
+    if (file >= 0 && opened == NULL)
+        (void)close(file);
+    return opened;
+}
+
+static int refuse_file(int reason, const char *what, struct nb_error *error)
+{
+    char text[NB_ERROR_TEXT];
+    (void)snprintf(text, sizeof text, "%s in %.200s (TMPDIR names another folder)", what,
+                   temporary_folder());
+    return nb_error_errno(error, reason, text);
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static int write_item(struct nb_corpus *corpus, const struct nb_item *item,
@@ -92,7 +132,7 @@ static int write_item(struct nb_corpus *corpus, const struct nb_item *item,
         (values > 0 && fwrite(item->values.bytes, 1, values, corpus->file) != values) ||
         (id > 0 && fwrite(item->id.bytes, 1, id, corpus->file) != id) ||
         fwrite(item->name, 1, name, corpus->file) != name)
-        return nb_error_errno(error, errno, "the temporary file");
+        return refuse_file(errno, "the temporary file", error);
     entry->length = (uint32_t)length;
     entry->values_length = (uint32_t)values;
     entry->id_length = (uint16_t)id;
@@ -148,24 +188,16 @@ static void skip_file(void *user, const char *name, const char *reason)
         nb_message("%s: %s", name, reason);
 }
 
-static FILE *open_nameless(void)
-{
-    const char *folder = getenv("TMPDIR");
-    int file = open(folder != NULL && *folder != '\0' ? folder : "/tmp",
-                    O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    return file >= 0 ? fdopen(file, "w+") : tmpfile();
-}
-
 int nb_corpus_read(struct nb_corpus *corpus, const struct nb_files_options *options,
                    char *const *paths, size_t count, struct nb_error *error)
 {
     const struct nb_files files = {options, take_item, skip_file, note, NULL, corpus};
-    corpus->file = open_nameless();
+    corpus->file = open_nameless(temporary_folder());
     if (corpus->file == NULL)
-        return nb_error_errno(error, errno, "a temporary file");
+        return refuse_file(errno, "a temporary file", error);
     int rc = nb_files_read(&files, paths, count, error);
     if (rc == 0 && fflush(corpus->file) != 0)
-        rc = nb_error_errno(error, errno, "the temporary file");
+        rc = refuse_file(errno, "the temporary file", error);
     return rc == 0 ? sort_labels(corpus, error) : rc;
 }
 
@@ -217,7 +249,7 @@ int nb_corpus_get(struct nb_corpus *corpus, size_t i, struct nb_item *item, stru
         if (got == 0)
             return nb_error_set(error, NB_IO, "the temporary file has been cut");
         if (got < 0 && errno != EINTR)
-            return nb_error_errno(error, errno, "the temporary file");
+            return refuse_file(errno, "the temporary file", error);
         corpus->content.length += got > 0 ? (size_t)got : 0;
     }
     const char *label = corpus->labels[entry->label], *content = corpus->content.bytes;
