@@ -304,6 +304,10 @@ bool nb_engine_met_damage(struct nb_engine *engine, struct nb_error *what);
  * nb_store_met_journal. */
 bool nb_engine_met_journal(struct nb_engine *engine, struct nb_error *what, bool *is_cut);
 
+/* Whether a model was loaded that the setting `memory` does not let stay, so that it is loaded anew
+ * for every verdict; fills `what` with a sentence that says how much is needed. Any thread. */
+bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what);
+
 /* ---- numbers for /metrics -------------------------------------------------------------------- */
 
 struct nb_engine_statistics {

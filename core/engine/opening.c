@@ -338,6 +338,21 @@ bool nb_engine_met_journal(struct nb_engine *engine, struct nb_error *what, bool
     return nb_store_met_journal(engine->store, what, is_cut);
 }
 
+bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what)
+{
+    enum { KIB_BITS = 10 };
+    uint64_t needed = atomic_load_explicit(&engine->memory_needed, memory_order_relaxed);
+    if (needed == 0)
+        return false;
+    (void)nb_error_set(what, NB_CONFLICT,
+                       "[store] memory is %lluK, and a model needs %lluK: it is loaded anew for "
+                       "every verdict, which takes up to a second; set memory to more than that, "
+                       "or to 0",
+                       (unsigned long long)(engine->settings.memory >> KIB_BITS),
+                       (unsigned long long)(needed >> KIB_BITS) + 1);
+    return true;
+}
+
 /* The writer's thread is gone: this one may write now. What does not get written is replayed by the
  * next start, within the bound that holds for all models. */
 static void save_some(struct nb_engine *engine)

@@ -101,6 +101,10 @@ struct nb_engine {
     atomic_uint_fast64_t memory; /* sum of the models' `bytes`, if `memory` is set */
     atomic_uint_fast64_t tail;   /* sum of the models' `tail` */
 
+    /* What the setting `memory` would have to be so that the largest model that exceeds it alone
+     * could stay; 0: none does. Such a model is loaded anew whenever it is used. */
+    atomic_uint_fast64_t memory_needed;
+
     struct nb_remembering *remembering; /* verdicts for the history (core/remember/remember.h) */
 
     pthread_mutex_t health_lock;

@@ -8,6 +8,7 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/search.h"
+#include "core/estimate/log_table.h"
 #include "core/learn/load.h"
 #include "core/live/names.h"
 #include "core/live/relay.h"
@@ -174,6 +175,19 @@ void nb_refining_ask(struct nb_engine *engine, struct nb_live *live)
     pthread_mutex_unlock(&engine->refining_lock);
 }
 
+/* Notes a model that the setting `memory` does not let stay, with the eighth that a trim leaves. */
+static void note_need(struct nb_engine *engine, struct nb_live *live)
+{
+    if (engine->settings.memory == 0)
+        return;
+    uint64_t needed = nb_live_memory(live) + nb_log_tables_memory();
+    uint64_t known = atomic_load(&engine->memory_needed);
+    if (needed <= engine->settings.memory)
+        return;
+    while (needed > known && !atomic_compare_exchange_weak(&engine->memory_needed, &known, needed))
+        ;
+}
+
 int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
 {
     struct nb_error why = {0};
@@ -188,6 +202,8 @@ int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_e
     if (rc == 0)
         atomic_store(&live->loaded, true);
     pthread_mutex_unlock(&live->loading);
+    if (rc == 0)
+        note_need(engine, live);
     if (rc == 0 && atomic_load(&live->wants_refit))
         ask_for_refits(engine);
     if (rc == 0)

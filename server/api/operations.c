@@ -57,7 +57,9 @@ static int reply_ready(struct nb_request *request, struct nb_error *error)
             names[i] = other;
         }
     }
-    int rc = nb_json_ready(&request->reply.body, names, shown);
+    struct nb_error memory;
+    bool lacks = nb_engine_lacks_memory(request->server->engine, &memory);
+    int rc = nb_json_ready(&request->reply.body, names, shown, lacks ? memory.text : NULL);
     if (rc == 0 && request->server->nodes != NULL)
         rc = add_nodes(request);
     for (size_t i = 0; i < count; i++)

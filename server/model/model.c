@@ -80,7 +80,7 @@ int nb_json_models(struct nb_buffer *out, const struct nb_model_info *infos, siz
     return nb_emit_end(&e);
 }
 
-int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count)
+int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count, const char *warning)
 {
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_open(&e, '{');
@@ -90,6 +90,12 @@ int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count)
         nb_emit_open(&e, '[');
         for (size_t i = 0; i < count; i++)
             nb_emit_text(&e, damaged[i]);
+        nb_emit_close(&e, ']');
+    }
+    if (warning != NULL) {
+        nb_emit_key(&e, "warnings");
+        nb_emit_open(&e, '[');
+        nb_emit_text(&e, warning);
         nb_emit_close(&e, ']');
     }
     nb_emit_close(&e, '}');

@@ -22,7 +22,7 @@ int nb_json_models(struct nb_buffer *out, const struct nb_model_info *infos, siz
                    bool more);
 
 /* {"status": "ready"}, with the names of damaged models if there are any. */
-int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count);
+int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count, const char *warning);
 
 /* Reads {"name": "...", "merge": true or false}, the new name of a label or the label that it
  * becomes part of, which has passed nb_check_label; appends it to `name`, and sets *merges.

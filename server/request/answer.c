@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
+#include "core/engine/engine.h"
 #include "server/base/log.h"
 #include "server/base/metrics.h"
 #include "server/json/problem.h"
@@ -224,11 +225,22 @@ static void write_log(const struct nb_request *request, const struct nb_request_
            (unsigned long long)(nanoseconds / 1000));
 }
 
+/* Once: every verdict of that model would say it again. */
+static void tell_memory(struct nb_server *server)
+{
+    struct nb_error what;
+    if (!atomic_load_explicit(&server->has_told_memory, memory_order_relaxed) &&
+        nb_engine_lacks_memory(server->engine, &what) &&
+        !atomic_exchange(&server->has_told_memory, true))
+        nb_log(NB_LOG_WARNING, "%s", what.text);
+}
+
 void nb_request_end(struct nb_request *request, const struct nb_request_figures *figures)
 {
     struct nb_server *server = request->server;
     uint64_t nanoseconds = nb_clock_monotonic() - request->started;
     write_log(request, figures, nanoseconds);
+    tell_memory(server);
     nb_metrics_request(server->metrics, request->route != NULL ? request->route_index : SIZE_MAX,
                        figures->status, nanoseconds, figures->received, figures->sent);
     if (request->state_free != NULL)

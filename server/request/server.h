@@ -55,6 +55,7 @@ struct nb_server {
     atomic_size_t waiting_changes; /* handed to the writer and not reported back yet */
     atomic_size_t suspended;       /* requests that wait for the writer or for long work */
     atomic_size_t backups;         /* being sent */
+    atomic_bool has_told_memory;   /* that [store] memory is smaller than a model */
     struct nb_budget budgets[NB_BUDGETS];
     nb_spare_place spare; /* for a large body */
 };

@@ -566,6 +566,26 @@ def store_memory(api):
     holds(0 < metric(some, "bayesd_models_loaded") < 12, "all or none are loaded")
 
 
+def test_a_model_that_memory_is_too_small_for_is_told(api):
+    """Once in the log, and by /readyz; not of models that have to make room for each other only."""
+    words = "[store] memory"
+    documents = [{"text": " ".join(f"word{i}x{j}" for j in range(200)), "label": "ab"[i % 2]} for i in range(50)]
+    for most in (0, "64M", "16K"):
+        daemon = with_options(api, "store", memory=most)
+        daemon.client.post(M + "/train", {"documents": documents}).ok()
+        if most == "16K":
+            wait_for(lambda: metric(daemon, "bayesd_models_loaded") == 0, "the model has gone", 20)
+        for _ in range(3):
+            daemon.client.post(M + "/classify", {"text": "word1x1"}).ok()
+        ready = daemon.client.get("/readyz").ok().json
+        told = [line for line in daemon.lines if words in line and "anew" in line]
+        if most != "16K":
+            equal((told, "warnings" in ready), ([], False))
+            continue
+        equal(len(told), 1, daemon.lines)
+        holds("is 16K" in ready["warnings"][0] and words in ready["warnings"][0], ready)
+
+
 def store_disk(api):
     """Without a limit nothing is taken out; with one, old documents are when the writer has time."""
     taken = []
