@@ -9,8 +9,10 @@
 
 X is a sequence (list, 1-D array) of documents as bayesd.py has them: texts, raw mails as bytes, or document
 objects such as {"values": {"country": "DE"}}. Each row is an example of its own: equal rows count as often
-as they are there. y has classes of any kind; in the daemon a class is the label str(class).
+as they are there; sample_weight says so with whole numbers. Matrices (of a vectorizer) are refused. y has one
+class for each document, of any kind; in the daemon a class is the label str(class).
 """
+import numbers
 import uuid
 import weakref
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
@@ -21,6 +23,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import]
 from sklearn.utils.validation import check_is_fitted  # type: ignore[import]
 
 __all__ = ["BayesdClassifier"]
+_WEIGHT_MOST = 10000  # times that one document may be learned
 
 
 def _delete(daemon: Bayesd, name: str) -> None:
@@ -38,6 +41,86 @@ def _good(replies: Iterator[Json]) -> Iterator[Json]:
         if "error" in reply:
             raise Problem.in_line(reply["error"])
         yield reply
+
+
+# -- what is taken, and what is refused by what it is
+
+def _kind(values: Any) -> str:
+    """What something is that is no sequence of single things; "" for what may be one."""
+    if isinstance(values, str):
+        return "a string, and not a list of them"
+    if isinstance(values, (bytes, bytearray)):
+        return "bytes, and not a list of them"
+    if hasattr(values, "tocsr"):
+        return "a sparse matrix"
+    if isinstance(values, Mapping):
+        return "a dict, and not a list of them"
+    if isinstance(values, (set, frozenset)):
+        return "a set, which has no order"
+    dimensions = getattr(values, "ndim", 1)
+    if dimensions != 1:
+        shape = " x ".join(str(n) for n in getattr(values, "shape", ()))
+        return f"an array of {dimensions} dimensions ({shape})" if shape else "a single value"
+    if not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
+        return f"a {type(values).__name__}, which has no length: list(...) makes a list of it"
+    return ""
+
+
+def _check_documents(X: Any) -> None:
+    kind = _kind(X)
+    if "matrix" in kind or "dimensions" in kind:
+        raise TypeError(f"X is {kind}: BayesdClassifier takes the documents themselves, in a list or a 1-D array, and "
+                        "counts their words itself; leave the vectorizer out, or take one column of the table")
+    if kind:
+        raise TypeError(f"X is {kind}: a list or a 1-D array of documents is needed")
+    for n, document in enumerate(X):
+        if not isinstance(document, (str, bytes, bytearray, Mapping)):
+            raise TypeError(f"X[{n}] is a {type(document).__name__}: a document is a text, bytes (a raw mail) or a dict")
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, and what pandas has for them, which equals not even itself."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # pylint: disable=comparison-with-itself
+    except (TypeError, ValueError):
+        return type(value).__name__ == "NAType"
+
+
+def _check_classes(y: Any, name: str = "y") -> None:
+    kind = _kind(y)
+    if kind:
+        raise ValueError(f"{name} is {kind}: a list or a 1-D array with one class for each document is needed")
+    strings = None
+    for n, value in enumerate(y):
+        if isinstance(value, (list, tuple, set, frozenset, Mapping)) or getattr(value, "ndim", 0) > 0:
+            raise ValueError(f"{name}[{n}] is a {type(value).__name__}: {name} has two dimensions, and one class for "
+                             "each document is needed (several labels of one document are not learned)")
+        if _is_missing(value):
+            raise ValueError(f"{name}[{n}] is {value}: every document needs a class; leave out those without one")
+        is_string = isinstance(value, str)
+        if strings is not None and is_string != strings:
+            raise ValueError(f"{name} mixes strings and other classes ({name}[{n}] is {value!r}): make all of them "
+                             "strings")
+        strings = is_string
+
+
+def _times(sample_weight: Any, count: int) -> List[int]:
+    """How many times each document is learned. The daemon counts documents: half a document there is none."""
+    if sample_weight is None:
+        return [1] * count
+    kind = _kind(sample_weight)
+    if kind:
+        raise ValueError(f"sample_weight is {kind}: a list or a 1-D array with a number for each document is needed")
+    if len(sample_weight) != count:
+        raise ValueError(f"sample_weight has {len(sample_weight)} numbers and X has {count} documents")
+    for n, weight in enumerate(sample_weight):
+        is_number = isinstance(weight, (numbers.Real, numpy.bool_))
+        if not is_number or not 0 <= float(weight) <= _WEIGHT_MOST or weight != int(weight):
+            raise ValueError(f"sample_weight[{n}] is {weight!r}: a document is learned a whole number of times, from 0 to "
+                             f"{_WEIGHT_MOST}; other weights are not supported")
+    return [int(weight) for weight in sample_weight]
 
 
 class BayesdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -60,26 +143,41 @@ class BayesdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- learning
 
-    def fit(self, X: Sequence[Document], y: Sequence[Any]) -> "BayesdClassifier":
-        """Learns these documents and no others."""
+    def fit(self, X: Sequence[Document], y: Sequence[Any],
+            sample_weight: Optional[Sequence[int]] = None) -> "BayesdClassifier":
+        """Learns these documents and no others, each as often as its weight says, a whole number."""
+        times = self._check(X, y, sample_weight)
         self._begin()
         with self._daemon() as daemon:
             if self.model is not None:
                 self._drop(daemon)
             daemon.put_model(self.model_, self.settings, only_new=True)
             self.classes_ = numpy.array([])
-            return self._learn(daemon, X, y, None)
+            return self._learn(daemon, X, y, None, times)
 
     def partial_fit(self, X: Sequence[Document], y: Sequence[Any],
-                    classes: Optional[Sequence[Any]] = None) -> "BayesdClassifier":
+                    classes: Optional[Sequence[Any]] = None,
+                    sample_weight: Optional[Sequence[int]] = None) -> "BayesdClassifier":
         """Learns these documents too. `classes`: all that may come; without them classes_ grows as they come."""
+        times = self._check(X, y, sample_weight)
+        if classes is not None:
+            _check_classes(classes, "classes")
         with self._daemon() as daemon:
             if not self.__sklearn_is_fitted__():
                 self._begin()
                 if not self._exists(daemon):
                     daemon.put_model(self.model_, self.settings)
                 self.classes_ = numpy.array(sorted(daemon.model(self.model_)["labels"]))
-            return self._learn(daemon, X, y, classes)
+            return self._learn(daemon, X, y, classes, times)
+
+    @staticmethod
+    def _check(X: Any, y: Any, sample_weight: Any) -> List[int]:
+        """Before anything is changed in the daemon. Returns how often each document is learned."""
+        _check_documents(X)
+        _check_classes(y)
+        if len(X) != len(y):
+            raise ValueError(f"X has {len(X)} documents and y has {len(y)} classes")
+        return _times(sample_weight, len(X))
 
     def _begin(self) -> None:
         self.model_ = self.model if self.model is not None else f"sklearn-{uuid.uuid4().hex}"
@@ -95,16 +193,15 @@ class BayesdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._finalizer = weakref.finalize(self, _delete, self._daemon(), self.model_)
 
     def _learn(self, daemon: Bayesd, X: Sequence[Document], y: Sequence[Any],
-               classes: Optional[Sequence[Any]]) -> "BayesdClassifier":
-        if len(X) != len(y):
-            raise ValueError(f"X has {len(X)} documents and y has {len(y)} classes")
+               classes: Optional[Sequence[Any]], times: Sequence[int]) -> "BayesdClassifier":
         known = [*self.classes_, *y, *([] if classes is None else classes)]
         self.classes_ = numpy.unique(numpy.asarray(known))
         if len({str(c) for c in self.classes_}) < len(self.classes_):
             raise ValueError("two classes have the same str(), which is their label in the daemon")
+        repeated = ((document, c) for document, c, often in zip(X, numpy.asarray(y), times) for _ in range(often))
         rows = (_document(document, label=str(c), id=f"{self._ids}-{n}")
-                for n, (document, c) in enumerate(zip(X, numpy.asarray(y)), self._learned))
-        self._learned += len(X)
+                for n, (document, c) in enumerate(repeated, self._learned))
+        self._learned += sum(times)
         for _ in _good(daemon.train_stream(self.model_, rows)):
             pass
         return self
@@ -114,16 +211,23 @@ class BayesdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Sequence[Document]) -> Any:
         """The class of each document."""
         columns = self._columns()
+        _check_documents(X)
         return self.classes_[[columns[verdict["label"]] for verdict in self._verdicts(X)]]
 
     def predict_proba(self, X: Sequence[Document]) -> Any:
         """The probability of each class, in the order of classes_, a row for each document."""
         columns = self._columns()
+        _check_documents(X)
         told = numpy.zeros((len(X), len(columns)))
         for row, verdict in zip(told, self._verdicts(X)):
             for label, probability in verdict["probabilities"].items():
                 row[columns[label]] = probability
         return told
+
+    def predict_log_proba(self, X: Sequence[Document]) -> Any:
+        """Their natural logarithms; of an impossible class it is -inf."""
+        with numpy.errstate(divide="ignore"):
+            return numpy.log(self.predict_proba(X))
 
     def _columns(self) -> Dict[str, int]:
         check_is_fitted(self)

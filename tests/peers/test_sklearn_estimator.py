@@ -80,6 +80,71 @@ def test_classes_that_are_numbers(peers):
     close(fitted.predict_proba(texts), classifier(peers).fit(texts, labels).predict_proba(texts))
 
 
+def test_weights_are_numbers_of_times(peers):
+    texts, labels = examples(peers)
+    weights = [peers.random.randrange(4) for _ in texts]
+    theirs = make_pipeline(CountVectorizer(), MultinomialNB())
+    theirs.fit(texts, labels, multinomialnb__sample_weight=weights)
+    ours = classifier(peers).fit(texts, labels, sample_weight=numpy.array(weights, dtype=float))
+    repeated = [(t, v) for t, v, n in zip(texts, labels, weights) for _ in range(n)]
+    again = classifier(peers).fit(*zip(*repeated))
+    parts = classifier(peers)
+    for begin in range(0, len(texts), 50):
+        part = slice(begin, begin + 50)
+        parts.partial_fit(texts[part], labels[part], sample_weight=weights[part])
+    close(ours.predict_proba(texts), again.predict_proba(texts))
+    close(parts.predict_proba(texts), again.predict_proba(texts))
+    known = [t for t in texts if all(w in " ".join(t for t, _ in repeated).split() for w in t.split())]
+    close(ours.predict_proba(known), theirs.predict_proba(known))
+    for weight in (0.5, -1, float("nan"), "2", None, 10001, float("inf")):
+        refuses(ValueError, "sample_weight[1]", classifier(peers).fit, ["a", "b"], ["x", "y"], sample_weight=[1, weight])
+    refuses(ValueError, "3 numbers", classifier(peers).fit, ["a", "b"], ["x", "y"], sample_weight=[1, 1, 1])
+    refuses(ValueError, "dimensions", classifier(peers).fit, ["a", "b"], ["x", "y"], sample_weight=numpy.ones((2, 1)))
+
+
+def test_logarithms(peers):
+    fitted = classifier(peers).partial_fit(["apple", "violin"], ["fruit", "music"], classes=["fruit", "music", "trade"])
+    with numpy.errstate(divide="raise"):
+        told = fitted.predict_log_proba(["apple"])
+    close(told[0][:2], numpy.log(fitted.predict_proba(["apple"])[0][:2]))
+    equal(told[0][2], -numpy.inf)
+
+
+def refuses(kind, words, call, *arguments, **named):
+    try:
+        call(*arguments, **named)
+    except kind as error:
+        holds(words in str(error), (words, error))
+        return
+    raise AssertionError(f"{words}: nothing was refused")
+
+
+def test_what_is_no_list_of_documents_or_classes(peers):
+    """Refused by what it is, before the daemon is asked for anything; what was learned before stays."""
+    texts, labels = ["apple", "violin"], ["fruit", "music"]
+    counts = CountVectorizer().fit_transform(texts)
+    fitted = classifier(peers).fit(texts, labels)
+    held = names(peers)
+    for X, words in ((counts, "sparse matrix"), (counts.toarray(), "2 dimensions (2 x 2)"), (numpy.array([["a"], ["b"]]), "2 dimensions"),
+                     ("apple", "a string"), (b"apple", "bytes"), ({"text": "apple"}, "a dict"), ({"apple", "pear"}, "a set"),
+                     ((t for t in texts), "generator"), (numpy.array(3), "a single value"), (7, "int"), (numpy.array([1.0, 2.0]), "X[0]"),
+                     (["apple", None], "X[1]"), (["apple", float("nan")], "X[1]"), (["apple", ["violin"]], "X[1]")):
+        for call in (lambda X: classifier(peers).fit(X, labels), lambda X: classifier(peers).partial_fit(X, labels),
+                     fitted.predict, fitted.predict_proba, fitted.predict_log_proba):
+            refuses(TypeError, words, call, X)
+    for y, words in ((numpy.array([["fruit"], ["music"]]), "2 dimensions (2 x 1)"), ([["fruit"], ["music"]], "two dimensions"),
+                     ([("fruit", "x"), ("music",)], "two dimensions"), ("fm", "a string"), (counts, "sparse matrix"),
+                     (["fruit", float("nan")], "y[1]"), (["fruit", None], "y[1]"), (numpy.array([1.0, numpy.nan]), "y[1]"),
+                     (numpy.array(["fruit", numpy.nan], dtype=object), "y[1]"), (["fruit", 1], "mixes"), (None, "NoneType"),
+                     (["fruit"], "2 documents"), ({"fruit": 1, "music": 2}, "a dict")):
+        for call in (classifier(peers).fit, classifier(peers).partial_fit, fitted.fit, fitted.partial_fit):
+            refuses(ValueError, words, call, texts, y)
+    refuses(ValueError, "classes", classifier(peers).partial_fit, texts, labels, classes="fruit")
+    refuses(ValueError, "classes[1]", classifier(peers).partial_fit, texts, labels, classes=["fruit", None])
+    equal(list(fitted.predict(texts)), labels)
+    equal(names(peers), held, "models that a refused call has left behind")
+
+
 def test_documents_with_values(peers):
     rows = [{"values": {"sky": "blue"}}, {"values": {"sky": "grey"}}, {"values": {"sky": "grey"}}]
     fitted = classifier(peers, settings={**BOOK, "fields": {"sky": "category"}}).fit(rows, ["dry", "wet", "wet"])
