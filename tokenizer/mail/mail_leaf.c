@@ -25,11 +25,6 @@ void nb_mail_reader_deinit(struct nb_mail_reader *reader)
     nb_buffer_deinit(&reader->plain);
 }
 
-static bool has_prefix(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 static int element(void *user, const struct nb_html_token *start_tag)
 {
     struct nb_mail_reader *reader = user;
