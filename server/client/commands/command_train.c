@@ -28,8 +28,8 @@ static const struct nb_flag FLAGS[] = {
     NB_FILES_FLAGS(struct train_options),
     NB_SOURCE_FLAG(struct train_options),
     {"attached", 0, NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_attached), 0, 0,
-     "learn the mails that are attached to the mails (message/rfc822, .eml), and\n"
-     "nothing of these themselves: for mail that users forward; one without an\n"
+     "learn the mails that are attached to these (message/rfc822, .eml), and\n"
+     "not these themselves: for mail that users forward; one without an\n"
      "attached mail is told and not learned"},
     {"connections", 'c', NB_FLAG_COUNT, "N", offsetof(struct train_options, connections), 1,
      NB_CONNECTIONS_MOST, "connections at the same time; 1 keeps the order (default: 4)"},
