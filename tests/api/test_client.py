@@ -269,7 +269,7 @@ please",DE,12.50,vip; urgent,x
         want = api.post(f"{path}/classify", {"values": document["values"]}).ok().json
         got = json.loads(line)
         equal((got["label"], got["log_scores"]), (want["label"], want["log_scores"]))
-    trial = client.json("evaluate", "-m", api.name(), "--split", "0.5", "--in-order", "--set", "preset=book", "--set",
+    trial = client.json("evaluate", "--split", "0.5", "--in-order", "--set", "preset=book", "--set",
                         'fields={"country":"category","amount":"number","tags":"set"}', "--columns",
                         "label=queue,country=country,amount=price,tags=tags", table)
     equal(trial["windows"][0]["documents"], 1)
