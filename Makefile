@@ -21,7 +21,7 @@ PACKAGES := libmicrohttpd gnutls libsystemd jansson libutf8proc lmdb libxxhash l
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
-FREE_GOALS := run check check-interop check-peers bench-peers check-openapi check-console check-monitoring check-nodes check-cluster check-deb check-image clean help format install-deps docker uninstall dist
+FREE_GOALS := run check check-interop check-peers bench-peers check-openapi check-console check-monitoring check-nodes check-deb check-image clean help format install-deps docker uninstall dist
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl milter 2>/dev/null && echo yes),yes)
 $(error libraries are missing: run scripts/install-deps (Debian 12), or `make run`, which does)
@@ -71,19 +71,17 @@ LINK_FLAGS := $(filter -fsanitize% -fno-sanitize% --coverage,$(OPTIMIZE_$(FLAVOU
 INCLUDES := -I. $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null))
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
 # The client and the milter speak HTTP to others: the daemon never links libcurl.
-# Several nodes need libnats; without it [cluster] is refused.
-ifeq ($(shell pkg-config --exists libnats 2>/dev/null && echo yes),yes)
-LIBS += $(shell pkg-config --libs libnats)
-NATS_FLAGS := -DNB_HAS_NATS=1
-else
-NATS_FLAGS := -Wno-pedantic # most files there are empty then
+# Several nodes need libpq; without it [nodes] is refused.
+ifeq ($(shell pkg-config --exists libpq 2>/dev/null && echo yes),yes)
+LIBS += $(shell pkg-config --libs libpq)
+PQ_FLAGS := -DNB_HAS_LIBPQ=1 $(patsubst -I%,-isystem %,$(shell pkg-config --cflags libpq))
 endif
-$(BUILD)/server/nodes/%.o: private NATS := $(NATS_FLAGS)
+$(BUILD)/server/nodes/database.o: private PQ := $(PQ_FLAGS)
 CLIENT_LIBS := $(shell pkg-config --libs libcurl jansson libutf8proc libsodium 2>/dev/null) -lm
 MILTER_LIBS := $(shell pkg-config --libs libcurl jansson milter libsystemd 2>/dev/null) -lm
 # The caller's CFLAGS and LDFLAGS come last.
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -g $(OPTIMIZE_$(FLAVOUR)) $(SPEED) $(HARDEN) $(WARNINGS) -pthread \
-             $(NATS) $(INCLUDES) -MMD -MP $(CFLAGS)
+             $(PQ) $(INCLUDES) -MMD -MP $(CFLAGS)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LINK_FLAGS) $(LDFLAGS)
 
 # ---- sources -------------------------------------------------------------------------------------
@@ -289,9 +287,9 @@ check-monitoring:
 check-monitoring-here: $(BUILD)/bayesd
 	$(Q)tests/monitoring/run $(BUILD)
 
-# Three nats-servers and three bayesds, disturbed: make check-nodes ROUNDS=200 (tests/nodes/README.md).
-.PHONY: check-nodes check-cluster check-nodes-here
-check-nodes check-cluster:
+# A PostgreSQL with its standby and three bayesds, disturbed: make check-nodes ROUNDS=200 (tests/nodes/README.md).
+.PHONY: check-nodes check-nodes-here
+check-nodes:
 	$(Q)scripts/install-deps --nodes
 	$(Q)$(MAKE) $(JOBS) check-nodes-here
 check-nodes-here: $(BUILD)/bayesd $(BUILD)/bayesc
@@ -501,7 +499,7 @@ help:
 	@echo 'make check-interop   real mail servers and clients against bayesd (as root)'
 	@echo 'make check-peers     probabilities of Weka and scikit-learn against those of bayesd'
 	@echo 'make check-monitoring   dashboard and alerts with a real Prometheus'
-	@echo 'make check-nodes        several nodes over nats-servers, disturbed (ROUNDS=10); also check-cluster'
+	@echo 'make check-nodes        several nodes over PostgreSQL, disturbed (ROUNDS=10)'
 	@echo 'make check-deb       Debian packages: built in a chroot, lintian, piuparts, autopkgtest, units'
 	@echo '                     under systemd (as root); PACKAGE_PARTS="build lintian": these only;'
 	@echo '                     PACKAGE_PARTS=here: build and lintian, without chroots'

@@ -171,6 +171,21 @@ static struct nb_string showable(const struct reader *reader, struct nb_string t
     return is_token ? nb_string_of("...") : text;
 }
 
+/* A line database.N of [nodes] adds to the list `databases`. */
+static int add_database(struct reader *reader, struct nb_string number, struct nb_string value,
+                        const char *where)
+{
+    const struct nb_option *option = find_option(nb_string_of("nodes"), nb_string_of("databases"));
+    const char *before = reader->config->nodes_databases;
+    struct nb_buffer list = {0};
+    int rc = nb_buffer_printf(&list, "%s%s%.*s=%.*s", before, before[0] == '\0' ? "" : " ",
+                              (int)number.length, number.bytes, (int)value.length, value.bytes);
+    rc = rc == 0 ? take_value(reader, option, nb_buffer_string(&list), where)
+                 : nb_error_no_memory(reader->error);
+    nb_buffer_deinit(&list);
+    return rc;
+}
+
 static int read_key(struct reader *reader, struct nb_string line, const char *where)
 {
     const char *equals = memchr(line.bytes, '=', line.length);
@@ -185,6 +200,12 @@ static int read_key(struct reader *reader, struct nb_string line, const char *wh
         return nb_error_set(reader->error, NB_INVALID,
                             "%s: \"%.*s\" stands before the first [group]", where, shown(key),
                             key.bytes);
+    static const char NUMBERED[] = "database.";
+    struct nb_string value =
+        nb_string_trim(nb_string_from(line, (size_t)(equals - line.bytes) + 1));
+    if (nb_string_equals(reader->group, "nodes") && key.length >= sizeof NUMBERED &&
+        memcmp(key.bytes, NUMBERED, sizeof NUMBERED - 1) == 0)
+        return add_database(reader, nb_string_from(key, sizeof NUMBERED - 1), value, where);
     const struct nb_option *option = find_option(reader->group, key);
     if (option == NULL)
         return refuse_key(reader->group, showable(reader, key), where, reader->error);
@@ -193,8 +214,7 @@ static int read_key(struct reader *reader, struct nb_string line, const char *wh
         return nb_error_set(reader->error, NB_INVALID, "%s: [%s] %s is set in line %zu already",
                             where, option->group, option->key, *seen);
     *seen = reader->line;
-    struct nb_string value = nb_string_from(line, (size_t)(equals - line.bytes) + 1);
-    return take_value(reader, option, nb_string_trim(value), where);
+    return take_value(reader, option, value, where);
 }
 
 static int read_line(struct reader *reader, struct nb_string text)

@@ -49,6 +49,13 @@ static int append_help(const struct nb_option *option, struct nb_buffer *out)
  * before the host, which is a token then. */
 static int append_url(struct nb_string url, struct nb_buffer *out)
 {
+    static const char PASSWORD[] = "password="; /* of libpq */
+    const char *password = memmem(url.bytes, url.length, PASSWORD, sizeof PASSWORD - 1);
+    if (password != NULL) {
+        struct nb_string head = {url.bytes, (size_t)(password - url.bytes)};
+        int rc = append_url(head, out);
+        return rc != 0 ? rc : nb_buffer_printf(out, "%s***", PASSWORD);
+    }
     const char *scheme = memmem(url.bytes, url.length, "://", 3);
     const char *user = scheme == NULL ? url.bytes : scheme + 3;
     const char *host = memrchr(url.bytes, '@', url.length);

@@ -433,84 +433,78 @@ static const struct nb_option options[] = {
      "spammer gets past the filter. GTUBE itself (XJS*) is always rejected.",
      NB_LIVE},
 
-    {"cluster", "servers", NB_OPTION_SECRET, AT(cluster_servers), 0, LIST_BYTES, NULL, "",
-     "NATS servers, separated by commas (nats://HOST:PORT), whose stream has the changes that "
-     "several bayesd share. Empty: this one is alone.",
+    {"nodes", "database", NB_OPTION_SECRET, AT(nodes_database), 0, LIST_BYTES, NULL, "",
+     "PostgreSQL database whose tables have the changes that several bayesd share, as libpq takes "
+     "it: postgresql://USER@HOST/NAME, or host=... dbname=... Empty: this one is alone.",
      NB_RESTART},
-    {"cluster", "stream", NB_OPTION_STRING, AT(cluster_stream), 1, 64, NULL, "bayesd",
-     "Name of the stream, of letters, digits, '-' and '_'. It is made if there is none.",
+    {"nodes", "databases", NB_OPTION_SECRET, AT(nodes_databases), 0, LIST_BYTES, NULL, "",
+     "Other databases of single streams, as NUMBER=postgresql://... separated by blanks. In a file "
+     "a line database.3 = postgresql://... adds that of stream 3.",
      NB_RESTART},
-    {"cluster", "streams", NB_OPTION_COUNT, AT(cluster_streams), 1, 64, NULL, "1",
-     "Over so many streams the models are spread, by their names: STREAM_0, STREAM_1 ... It is the "
-     "same on all nodes and stays as it was when the streams were made.",
+    {"nodes", "streams", NB_OPTION_COUNT, AT(nodes_streams), 1, 64, NULL, "1",
+     "Over so many streams the models are spread, by their names. It is the same on all nodes and "
+     "stays as it was when the tables were made (bayesd --nodes-init).",
      NB_RESTART},
-    {"cluster", "replicas", NB_OPTION_COUNT, AT(cluster_replicas), 1, 5, NULL, "3",
-     "NATS servers that keep each change, when the stream is made.", NB_RESTART},
-    {"cluster", "cluster_key_file", NB_OPTION_STRING, AT(cluster_key_file), 0, PATH_BYTES, NULL, "",
+    {"nodes", "key_file", NB_OPTION_STRING, AT(nodes_key_file), 0, PATH_BYTES, NULL, "",
      "File with the key that all nodes have: 64 hexadecimal digits (openssl rand -hex 32). A store "
      "is made with it.",
      NB_RESTART},
-    {"cluster", "credentials", NB_OPTION_STRING, AT(cluster_credentials), 0, PATH_BYTES, NULL, "",
-     "File of credentials for the NATS servers. Empty: none.", NB_RESTART},
-    {"cluster", "tls_ca", NB_OPTION_STRING, AT(cluster_tls_ca), 0, PATH_BYTES, NULL, "",
-     "File of authorities, in PEM, of which the NATS servers show a certificate, and other nodes "
-     "whose store is asked for with https://. Empty: no TLS to NATS; for nodes, the authorities of "
-     "this machine.",
-     NB_RESTART},
-    {"cluster", "tls_certificate", NB_OPTION_STRING, AT(cluster_tls_certificate), 0, PATH_BYTES,
-     NULL, "", "File of a certificate, in PEM, that is shown to them. Empty: none.", NB_RESTART},
-    {"cluster", "tls_key", NB_OPTION_STRING, AT(cluster_tls_key), 0, PATH_BYTES, NULL, "",
-     "File of its private key, in PEM.", NB_RESTART},
-    {"cluster", "name", NB_OPTION_STRING, AT(cluster_name), 0, 64, NULL, "",
+    {"nodes", "name", NB_OPTION_STRING, AT(nodes_name), 0, 64, NULL, "",
      "Name of this node among the others, of letters, digits, '-' and '_'. Empty: the name of the "
      "machine and the port of [server] listen.",
      NB_RESTART},
-    {"cluster", "url", NB_OPTION_STRING, AT(cluster_url), 0, 255, NULL, "",
+    {"nodes", "url", NB_OPTION_STRING, AT(nodes_url), 0, 255, NULL, "",
      "Address at which administrators reach this node, http://HOST:PORT or https://. It tells the "
-     "others, so that bayesc cluster status and check find all nodes by asking one. Empty: they "
-     "do not find this one.",
+     "others, so that bayesc nodes status and check find all nodes by asking one. Empty: they do "
+     "not find this one.",
      NB_RESTART},
-    {"cluster", "follow", NB_OPTION_STRING, AT(cluster_follow), 0, 511, NULL, "",
-     "Models that this node has, as patterns separated by commas, in which * stands for any bytes "
-     "and ? for one: user-a*,shared. It stays as it was when the store joined. Requests for other "
-     "models are answered with 421, and the addresses of nodes that have them (url). Empty: all "
-     "models.",
+    {"nodes", "follow", NB_OPTION_STRING, AT(nodes_follow), 0, 255, NULL, "",
+     "Streams that this node follows, by their numbers: 0,4-7. Requests for models of others are "
+     "answered with 421, and the addresses of nodes that have them (url). Empty: all streams.",
      NB_RESTART},
-    {"cluster", "peers", NB_OPTION_STRING, AT(cluster_peers), 0, LIST_BYTES, NULL, "",
+    {"nodes", "peers", NB_OPTION_STRING, AT(nodes_peers), 0, LIST_BYTES, NULL, "",
      "Addresses of other nodes (http://HOST:PORT or https://), separated by commas. With them the "
-     "stream is cut: changes that all known nodes have go, and a node that needs one of these "
-     "takes the store of another. Empty: all changes stay in the stream.",
+     "tables are cut: changes that all known nodes have go, and a node that needs one of these "
+     "takes the store of another. Empty: this node cuts nothing.",
      NB_RESTART},
-    {"cluster", "keep_seconds", NB_OPTION_COUNT, AT(cluster_keep_seconds), 1, 31536000, NULL,
-     "3600", "Seconds for which a change stays in the stream after all known nodes have it.",
+    {"nodes", "peer_token_file", NB_OPTION_STRING, AT(nodes_peer_token_file), 0, PATH_BYTES, NULL,
+     "",
+     "File whose first line is an access token of the role admin at the other nodes: this one asks "
+     "for their store with it (--join). Empty: without a token.",
      NB_RESTART},
-    {"cluster", "member_seconds", NB_OPTION_COUNT, AT(cluster_member_seconds), 1, 2592000, NULL,
+    {"nodes", "tls_ca", NB_OPTION_STRING, AT(nodes_tls_ca), 0, PATH_BYTES, NULL, "",
+     "File of authorities, in PEM, of which other nodes show a certificate whose store is asked "
+     "for with https://. Empty: the authorities of this machine.",
+     NB_RESTART},
+    {"nodes", "tls_certificate", NB_OPTION_STRING, AT(nodes_tls_certificate), 0, PATH_BYTES, NULL,
+     "", "File of a certificate, in PEM, that is shown to them. Empty: none.", NB_RESTART},
+    {"nodes", "tls_key", NB_OPTION_STRING, AT(nodes_tls_key), 0, PATH_BYTES, NULL, "",
+     "File of its private key, in PEM.", NB_RESTART},
+    {"nodes", "keep_seconds", NB_OPTION_COUNT, AT(nodes_keep_seconds), 1, 31536000, NULL, "3600",
+     "Seconds for which a change stays in the tables at least, also when all known nodes have it.",
+     NB_RESTART},
+    {"nodes", "member_seconds", NB_OPTION_COUNT, AT(nodes_member_seconds), 1, 2592000, NULL,
      "86400",
      "Seconds without a word of a node after which the others do not wait for it any more.",
      NB_RESTART},
-    {"cluster", "digest_seconds", NB_OPTION_COUNT, AT(cluster_digest_seconds), 0, 2592000, NULL,
+    {"nodes", "digest_seconds", NB_OPTION_COUNT, AT(nodes_digest_seconds), 0, 2592000, NULL,
      "86400",
      "Seconds after which nodes compare what they have learned. Each reads its store for it and "
      "makes no changes meanwhile: for a second at 30 million features of documents, and for two at "
      "most, after which it leaves it. 0: never.",
      NB_RESTART},
-    {"cluster", "peer_token_file", NB_OPTION_STRING, AT(cluster_peer_token_file), 0, PATH_BYTES,
-     NULL, "",
-     "File whose first line is an access token of the role admin at the other nodes: this one asks "
-     "for their store with it (--join). Empty: without a token.",
-     NB_RESTART},
-    {"cluster", "patience", NB_OPTION_COUNT, AT(cluster_patience), 1, 3600, NULL, "15",
-     "Seconds that a client waits until its change is in the stream and on this node's disk, and "
+    {"nodes", "patience", NB_OPTION_COUNT, AT(nodes_patience), 1, 3600, NULL, "15",
+     "Seconds that a client waits until its change is in the database and on this node's disk, and "
      "that a request waits for ?after=NUMBER; then it is answered with 503.",
      NB_RESTART},
-    {"cluster", "queue", NB_OPTION_BOOL, AT(cluster_queue), 0, 1, NULL, "no",
-     "While the stream is away, keep what is trained and untrained on this node's disk, answer "
+    {"nodes", "queue", NB_OPTION_BOOL, AT(nodes_queue), 0, 1, NULL, "no",
+     "While the database is away, keep what is trained and untrained in this node's store, answer "
      "\"status\": \"queued\", and publish it later in its order. No: it is answered with 503.",
      NB_RESTART},
-    {"cluster", "queue_bytes", NB_OPTION_BYTES, AT(cluster_queue_bytes), 1024, TIB, NULL, "64M",
+    {"nodes", "queue_bytes", NB_OPTION_BYTES, AT(nodes_queue_bytes), 1024, TIB, NULL, "64M",
      "Bytes that may be kept so; a mail takes about 7 KB. What comes then is answered with 503.",
      NB_RESTART},
-    {"cluster", "queue_entries", NB_OPTION_COUNT, AT(cluster_queue_entries), 1, 1000000000, NULL,
+    {"nodes", "queue_entries", NB_OPTION_COUNT, AT(nodes_queue_entries), 1, 1000000000, NULL,
      "100000", "Changes that may be kept so.", NB_RESTART},
 
     {"log", "level", NB_OPTION_ENUM, AT(log_level), 0, 3, log_levels, "info",

@@ -114,21 +114,21 @@ struct nb_config {
     char *filter_subject;               /* "%s" is the mail's own */
     uint64_t filter_evidence;           /* tokens named in a symbol */
     bool filter_test_patterns;          /* rspamd's variants of GTUBE too */
+    /* [nodes] */
+    char *nodes_database;  /* conninfo of libpq; empty: this one is alone */
+    char *nodes_databases; /* of single streams: "3=URI 7=URI" */
+    uint64_t nodes_streams;
+    char *nodes_key_file; /* path */
+    char *nodes_name, *nodes_url;
+    char *nodes_follow; /* numbers of streams; empty: all */
+    char *nodes_peers;  /* addresses of other nodes; none: nothing is cut */
+    char *nodes_peer_token_file, *nodes_tls_ca, *nodes_tls_certificate, *nodes_tls_key; /* paths */
+    uint64_t nodes_keep_seconds, nodes_member_seconds; /* an hour, a day */
+    uint64_t nodes_digest_seconds;                     /* a day; 0: never */
+    uint64_t nodes_patience;                           /* 15, in seconds */
+    bool nodes_queue;
+    uint64_t nodes_queue_bytes, nodes_queue_entries; /* 64M, 100000 */
     /* [log] */
-    char *cluster_servers, *cluster_stream;     /* no servers: this one is alone */
-    uint64_t cluster_streams, cluster_replicas; /* 1, 3 */
-    char *cluster_key_file;                     /* path, as the next four */
-    char *cluster_credentials, *cluster_tls_ca, *cluster_tls_certificate, *cluster_tls_key;
-    char *cluster_name, *cluster_url;
-    char *cluster_follow; /* patterns of models; empty: all */
-    char *cluster_peers;  /* addresses of other nodes; none: nothing is cut */
-    uint64_t cluster_keep_seconds, cluster_member_seconds; /* an hour, a day */
-    uint64_t cluster_digest_seconds;                       /* a day; 0: never */
-    char *cluster_peer_token_file;                         /* path */
-    uint64_t cluster_patience;                             /* 15, in seconds */
-    bool cluster_queue;
-    uint64_t cluster_queue_bytes, cluster_queue_entries; /* 64M, 100000 */
-
     int log_level;     /* enum nb_log_level: error, warning, info, debug */
     int log_format;    /* 0: text, 1: json */
     bool log_verdicts; /* one event for each verdict */

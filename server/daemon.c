@@ -38,19 +38,20 @@
 
 enum { ROUTES_MOST = 128 };
 
-/* A store of a cluster that is changed without it is never the same as the others again. */
+/* A store of one of several nodes that is changed without them is never the same as the others
+ * again. */
 static int join(struct nb_server *server, struct nb_error *error)
 {
-    const char *stream = nb_replica_stream(server->engine);
     server->list_followers = nb_nodes_list_followers;
-    if (server->startup->cluster_servers[0] != '\0')
+    server->has_caught_up = nb_nodes_have_caught_up;
+    server->follows = nb_nodes_follow;
+    if (server->startup->nodes_database[0] != '\0')
         return nb_nodes_start(server->engine, server->startup, &server->nodes, error);
-    if (stream == NULL)
+    if (!nb_replica_is_shared(server->engine))
         return 0;
     return nb_error_set(error, NB_CONFLICT,
-                        "the store belongs to the cluster of the stream '%s', and the "
-                        "configuration has no [cluster] servers",
-                        stream);
+                        "the store is that of one of several nodes, and the configuration has no "
+                        "[nodes] database");
 }
 
 static struct nb_metrics *make_metrics(const struct nb_server *server)

@@ -3,8 +3,8 @@
 
 #include "config/config.h"
 #include "core/engine/engine.h"
-#include "server/access/models.h"
 #include "server/nodes/nodes.h"
+#include "server/nodes/schema.h"
 
 void nb_engine_settings_of(const struct nb_config *config, struct nb_engine_settings *settings)
 {
@@ -36,19 +36,17 @@ void nb_engine_settings_of(const struct nb_config *config, struct nb_engine_sett
 int nb_engine_settings_share(const struct nb_config *config, unsigned char key[NB_KEY_BYTES],
                              struct nb_engine_settings *settings, struct nb_error *error)
 {
-    if (config->cluster_servers[0] == '\0')
+    if (config->nodes_database[0] == '\0')
         return 0;
-    if (config->cluster_key_file[0] == '\0')
-        return nb_error_set(error, NB_INVALID,
-                            "[cluster] needs a cluster_key_file, the same on all nodes");
-    if (config->cluster_follow[0] != '\0' &&
-        !nb_models_are_patterns(nb_string_of(config->cluster_follow)))
-        return nb_error_set(error, NB_INVALID,
-                            "[cluster] follow: patterns of names of models, separated by commas, "
-                            "in which * stands for any bytes and ? for one: user-a*,shared");
+    if (config->nodes_key_file[0] == '\0')
+        return nb_error_set(error, NB_INVALID, "[nodes] needs a key_file, the same on all nodes");
+    uint64_t follow;
+    int rc = nb_nodes_read_follow(config, &follow, error);
+    if (rc != 0)
+        return rc;
     settings->shared = true;
-    settings->streams = (unsigned)config->cluster_streams;
+    settings->streams = (unsigned)config->nodes_streams;
     settings->refit_units = UINT64_MAX;
     settings->key = key;
-    return nb_nodes_read_key(config->cluster_key_file, key, error);
+    return nb_nodes_read_key(config->nodes_key_file, key, error);
 }

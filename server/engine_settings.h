@@ -18,7 +18,7 @@ void nb_engine_settings_of(const struct nb_config *config, struct nb_engine_sett
 
 /* Where nodes share their changes, all have one key, and a refit is one step: one that is under way
  * is in memory alone, and a node that starts anew would fit otherwise than the others. Without
- * [cluster] servers nothing is changed. `key` is the caller's, and borrowed by `settings`. Returns
+ * [nodes] database nothing is changed. `key` is the caller's, and borrowed by `settings`. Returns
  * 0, NB_INVALID for options that do not go together, or what nb_nodes_read_key returns. */
 int nb_engine_settings_share(const struct nb_config *config, unsigned char key[NB_KEY_BYTES],
                              struct nb_engine_settings *settings, struct nb_error *error);

@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "core/base/string.h"
 #include "core/repair/repair.h"
+#include "server/nodes/schema.h"
 
 enum { PATH_ROOM = 4096, WORDS_MOST = 16, SAID_MOST = 512 };
 
@@ -57,10 +58,10 @@ static int spawn(const struct nb_config *config, const char *peer, int bytes, in
     posix_spawn_file_actions_t files;
     size_t count = add_option(words, 2, "--url", peer);
     find_client(path);
-    count = add_option(words, count, "--token-file", config->cluster_peer_token_file);
-    count = add_option(words, count, "--ca-file", config->cluster_tls_ca);
-    count = add_option(words, count, "--cert", config->cluster_tls_certificate);
-    count = add_option(words, count, "--key", config->cluster_tls_key);
+    count = add_option(words, count, "--token-file", config->nodes_peer_token_file);
+    count = add_option(words, count, "--ca-file", config->nodes_tls_ca);
+    count = add_option(words, count, "--cert", config->nodes_tls_certificate);
+    count = add_option(words, count, "--key", config->nodes_tls_key);
     words[count] = "-";
     int rc = posix_spawn_file_actions_init(&files);
     if (rc != 0)
@@ -149,14 +150,14 @@ static void print_difference(void *user, const char *line)
 int nb_join(const struct nb_engine_settings *settings, const struct nb_config *config,
             const char *peer, uint64_t *position, struct nb_error *error)
 {
-    const struct nb_node_wanted wanted = {config->cluster_stream, position};
+    struct nb_node_wanted wanted = {0, position};
     struct fetch f;
     struct nb_error why = {0};
-    if (config->cluster_servers[0] == '\0')
-        return nb_error_set(error, NB_INVALID,
-                            "--join is for nodes of a cluster, and the configuration has no "
-                            "[cluster] servers");
-    int rc = begin(config, peer, &f, error);
+    int rc = nb_nodes_announce(config, error); /* from now on nothing is cut */
+    if (rc == 0)
+        rc = nb_nodes_read_follow(config, &wanted.streams, error);
+    if (rc == 0)
+        rc = begin(config, peer, &f, error);
     if (rc != 0)
         return rc;
     rc = nb_engine_restore_node(settings, f.bytes, peer, &wanted, print_difference, stderr, &why);

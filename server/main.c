@@ -14,7 +14,7 @@
 #include "server/base/version.h"
 #include "server/configure.h"
 #include "server/daemon.h"
-#include "server/nodes/mend.h"
+#include "server/nodes/schema.h"
 #include "server/offline.h"
 #include "server/options.h"
 #include "server/token_command.h"
@@ -37,8 +37,8 @@ static int act(const struct nb_options *options, struct nb_config *config, struc
         return nb_offline_restore(config, options->backup, error);
     case NB_ACTION_JOIN:
         return nb_offline_join(config, options->peer, error);
-    case NB_ACTION_MEND_STREAM:
-        return nb_nodes_mend(config, error);
+    case NB_ACTION_NODES_INIT:
+        return nb_nodes_init(config, error);
     case NB_ACTION_NEW_TOKEN:
         return nb_token_command_new(options, config, error);
     case NB_ACTION_LIST_TOKENS:

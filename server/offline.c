@@ -2,15 +2,19 @@
 #include "server/offline.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "config/config.h"
 #include "core/engine/engine.h"
 #include "core/repair/repair.h"
-#include "core/replica/queue.h"
 #include "server/configure.h"
 #include "server/engine_settings.h"
 #include "server/join.h"
+#include "server/rejoin.h"
 #include "server/request/configuration.h"
+
+enum { PATH_ROOM = 4096 };
 
 static void print_difference(void *user, const char *line)
 {
@@ -27,27 +31,11 @@ int nb_offline_verify(const struct nb_config *config, struct nb_error *error)
     return rc;
 }
 
-/* A node whose store has lost something has to join again; one with a damaged outbox has not. */
-static int mend_outbox(const struct nb_config *config, struct nb_error *error)
-{
-    struct nb_outbox_mended mended;
-    int rc = nb_outbox_mend(config->data, &mended, error);
-    if (rc != 0 || !mended.is_damaged)
-        return rc;
-    (void)printf("outbox: %llu changes are kept, at least %llu cannot be read and are lost; the "
-                 "old file is outbox.old. The store was left as it is.\n",
-                 (unsigned long long)mended.kept, (unsigned long long)mended.lost);
-    return 1;
-}
-
 int nb_offline_rebuild(const struct nb_config *config, struct nb_error *error)
 {
     struct nb_engine_settings settings;
     nb_engine_settings_of(config, &settings);
-    int rc = mend_outbox(config, error);
-    if (rc != 0)
-        return rc;
-    rc = nb_engine_rebuild(&settings, print_difference, stdout, error);
+    int rc = nb_engine_rebuild(&settings, print_difference, stdout, error);
     if (rc == 0)
         (void)printf("%s: rebuilt; nothing differed\n", config->data);
     else if (rc > 0)
@@ -71,18 +59,38 @@ int nb_offline_restore(const struct nb_config *config, const char *backup, struc
     return rc;
 }
 
+/* A node that has a store fetches the other one beside it, and hands over what it alone has. */
+static int place_of(const struct nb_config *config, char *folder, size_t size,
+                    struct nb_error *error)
+{
+    int length = snprintf(folder, size, "%s/data.mdb", config->data);
+    bool has_store = access(folder, F_OK) == 0;
+    if (length > 0 && (size_t)length < size)
+        length = snprintf(folder, size, "%s%s", config->data, has_store ? "/join" : "");
+    return length > 0 && (size_t)length < size
+               ? 0
+               : nb_error_set(error, NB_UNUSABLE, "the data directory's path is too long");
+}
+
 int nb_offline_join(const struct nb_config *config, const char *peer, struct nb_error *error)
 {
     struct nb_engine_settings settings;
     unsigned char key[NB_KEY_BYTES];
+    char folder[PATH_ROOM];
     uint64_t position = 0;
+    bool replaced;
     nb_engine_settings_of(config, &settings);
+    settings.directory = folder;
     int rc = nb_engine_settings_share(config, key, &settings, error);
     if (rc == 0)
-        rc = nb_join(&settings, config, peer, &position, error);
+        rc = place_of(config, folder, sizeof folder, error);
     if (rc == 0)
-        (void)printf("%s: has what %s has, up to change %llu of the stream; every count is what "
-                     "the documents say\n",
+        rc = nb_join(&settings, config, peer, &position, error);
+    if (rc == 0 && strcmp(folder, config->data) != 0)
+        rc = nb_rejoin_put(config, &replaced, error);
+    if (rc == 0)
+        (void)printf("%s: has what %s has, up to change %llu; every count is what the documents "
+                     "say\n",
                      config->data, peer, (unsigned long long)position);
     return rc;
 }

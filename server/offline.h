@@ -15,8 +15,7 @@ struct nb_config;
 /* Compares every count with what the documents say. 1: they differ. */
 int nb_offline_verify(const struct nb_config *config, struct nb_error *error);
 
-/* Makes the store anew from its documents. 1: something differed, or the outbox was damaged, and
- * the store was left as it is. */
+/* Makes the store anew from its documents. 1: something differed. */
 int nb_offline_rebuild(const struct nb_config *config, struct nb_error *error);
 
 /* Puts the backup in the file `backup` into the data directory, which has no store. 1: a count

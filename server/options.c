@@ -15,7 +15,7 @@ static const struct option LONG[] = {
     {"rebuild", no_argument, NULL, 'R'},
     {"restore", required_argument, NULL, 'b'},
     {"join", required_argument, NULL, 'j'},
-    {"mend-stream", no_argument, NULL, 'M'},
+    {"nodes-init", no_argument, NULL, 'N'},
     {"version", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {"new-token", required_argument, NULL, 'n'},
@@ -46,12 +46,12 @@ void nb_options_help(FILE *out)
         "  --restore FILE          put a backup (bayesc backup) into the data directory, which is "
         "empty;\n"
         "                          verify it, and end; FILE may be '-', standard input\n"
-        "  --join URL              put the store of another node of the [cluster] into the data\n"
-        "                          directory, which is empty; verify it, and end: the next start\n"
-        "                          follows the stream from there\n"
-        "  --mend-stream           make all copies of the cluster's stream that of the NATS server "
-        "that\n"
-        "                          leads, and end; nodes may be running\n"
+        "  --join URL              put the store of another one of several [nodes] into the data\n"
+        "                          directory, verify it, and end: the next start goes on from "
+        "there,\n"
+        "                          and publishes again what the old store alone has\n"
+        "  --nodes-init            make the tables of [nodes] in the database, print what a role\n"
+        "                          needs that uses them, and end\n"
         "  --new-token NAME --role classify|train|admin [--models PATTERN,...]\n"
         "                          make an access token, print it once, and end; --models "
         "'user-*'\n"
@@ -108,8 +108,8 @@ static int take(struct nb_options *options, int option)
         options->peer = optarg;
         set_action(options, NB_ACTION_JOIN);
         return 0;
-    case 'M':
-        set_action(options, NB_ACTION_MEND_STREAM);
+    case 'N':
+        set_action(options, NB_ACTION_NODES_INIT);
         return 0;
     case 'n':
         options->token = optarg;

@@ -12,8 +12,12 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
+#include "core/engine/engine.h"
+#include "core/engine/opening.h"
 #include "core/repair/repair.h"
+#include "core/replica/handover.h"
 #include "server/base/log.h"
+#include "server/engine_settings.h"
 #include "server/nodes/nodes.h"
 #include "server/options.h"
 
@@ -30,17 +34,52 @@ static int join_path(char path[PATH_ROOM], const char *directory, const char *na
                : nb_error_set(error, NB_UNUSABLE, "the data directory's path is too long");
 }
 
-int nb_rejoin_begin(struct nb_rejoin *r, const struct nb_config *config, struct nb_error *error)
+/* What the old store alone has. One that cannot be opened, or is not there, has nothing. */
+static int hand_over(const struct nb_config *config, const char *fresh, struct nb_error *error)
 {
-    char fresh[PATH_ROOM];
-    *r = (struct nb_rejoin){.config = config};
-    if (config->cluster_servers[0] == '\0')
-        return 0;
+    struct nb_engine_settings settings;
+    struct nb_engine *from = NULL, *to = NULL;
+    struct nb_error why;
+    unsigned char key[NB_KEY_BYTES];
+    uint64_t queued = 0, lost = 0;
+    nb_engine_settings_of(config, &settings);
+    int rc = nb_engine_settings_share(config, key, &settings, error);
+    if (rc != 0 || nb_engine_open_existing(&settings, &from, &why) != 0)
+        return rc;
+    settings.directory = fresh;
+    rc = nb_engine_open(&settings, &to, error); /* it writes */
+    if (rc == 0)
+        rc = nb_hand_over(from, to, &queued, &lost, error);
+    if (rc == 0 && queued + lost > 0)
+        nb_log(NB_LOG_WARNING,
+               "nodes: the old store has %llu changes that the database had lost, and %llu that "
+               "were queued: they are published again",
+               (unsigned long long)lost, (unsigned long long)queued);
+    if (to != NULL)
+        nb_engine_close(&to);
+    nb_engine_close(&from);
+    return rc;
+}
+
+int nb_rejoin_put(const struct nb_config *config, bool *replaced, struct nb_error *error)
+{
+    char fresh[PATH_ROOM], made[PATH_ROOM];
+    *replaced = false;
     int rc = join_path(fresh, config->data, FOLDER, error);
     if (rc == 0)
-        rc = nb_engine_replace(config->data, fresh, &r->has_old, error);
+        rc = join_path(made, fresh, "data.mdb", error);
+    if (rc != 0 || access(made, F_OK) != 0)
+        return rc;
+    rc = hand_over(config, fresh, error);
+    return rc == 0 ? nb_engine_replace(config->data, fresh, replaced, error) : rc;
+}
+
+int nb_rejoin_begin(struct nb_rejoin *r, const struct nb_config *config, struct nb_error *error)
+{
+    *r = (struct nb_rejoin){.config = config};
+    int rc = config->nodes_database[0] == '\0' ? 0 : nb_rejoin_put(config, &r->has_old, error);
     if (rc == 0 && r->has_old)
-        nb_log(NB_LOG_INFO, "cluster: the store of another node is in force");
+        nb_log(NB_LOG_INFO, "nodes: the store of another node is in force");
     return rc;
 }
 
@@ -109,16 +148,16 @@ static int spawn(struct nb_rejoin *r, const struct nb_options *options, const ch
 static void fetch(struct nb_rejoin *r, const struct nb_options *options)
 {
     char folder[PATH_ROOM];
-    char *list = strdup(r->config->cluster_peers);
+    char *list = strdup(r->config->nodes_peers);
     const char *peer = list != NULL ? choose_peer(list, r->tries) : NULL;
     int rc = ENOMEM;
     r->child = 0;
     if (peer != NULL && join_path(folder, r->config->data, FOLDER, NULL) == 0) {
-        nb_log(NB_LOG_INFO, "cluster: fetching the store of %s", peer);
+        nb_log(NB_LOG_INFO, "nodes: fetching the store of %s", peer);
         rc = spawn(r, options, folder, peer);
     }
     if (rc != 0) {
-        nb_log(NB_LOG_WARNING, "cluster: the store of another node cannot be fetched: %s",
+        nb_log(NB_LOG_WARNING, "nodes: the store of another node cannot be fetched: %s",
                strerror(rc));
         r->child = 0;
     }
@@ -147,7 +186,7 @@ bool nb_rejoin_look(struct nb_rejoin *r, struct nb_nodes *nodes, const struct nb
     nb_nodes_state(nodes, &state);
     if (r->has_old && state.connected)
         remove_old(r);
-    if (state.is_outrun && r->config->cluster_peers[0] != '\0' && nb_clock_monotonic() >= r->next)
+    if (state.is_outrun && r->config->nodes_peers[0] != '\0' && nb_clock_monotonic() >= r->next)
         fetch(r, options);
     return false;
 }

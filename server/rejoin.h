@@ -26,6 +26,9 @@ struct nb_rejoin {
     bool has_old; /* the store that was replaced is still there */
 };
 
+/* Puts the store that was fetched in force, if there is one (*replaced); it publishes what the old
+ * one alone has (core/replica/handover.h). No daemon runs on it. */
+int nb_rejoin_put(const struct nb_config *config, bool *replaced, struct nb_error *error);
 /* Before the store is opened: puts one that was fetched in force. `config` is borrowed. */
 int nb_rejoin_begin(struct nb_rejoin *rejoin, const struct nb_config *config,
                     struct nb_error *error);

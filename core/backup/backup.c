@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/backup/format.h"
 #include "core/base/clock.h"
@@ -38,10 +39,13 @@ int nb_backup_begin(struct nb_engine *engine, uint64_t seconds, struct nb_backup
     return rc;
 }
 
-/* A new store has the number of its format already. */
-static bool is_format(const struct nb_backup *backup, struct nb_string key)
+/* A new store has the number of its format already. What a node has queued it publishes itself. */
+static bool is_left_out(const struct nb_backup *backup, struct nb_string key)
 {
-    return backup->table == NB_TABLE_META && nb_string_equals(key, "format");
+    static const char QUEUE[] = "queue";
+    return backup->table == NB_TABLE_META &&
+           (nb_string_equals(key, "format") ||
+            (key.length >= sizeof QUEUE - 1 && memcmp(key.bytes, QUEUE, sizeof QUEUE - 1) == 0));
 }
 
 static int take_value(void *user, struct nb_string key, struct nb_string value,
@@ -49,7 +53,7 @@ static int take_value(void *user, struct nb_string key, struct nb_string value,
 {
     struct nb_backup *backup = user;
     struct nb_string last = {backup->last.bytes, backup->last.length};
-    if (nb_string_same(key, last) || is_format(backup, key))
+    if (nb_string_same(key, last) || is_left_out(backup, key))
         return 0;
     if (backup->out->length >= backup->limit)
         return MORE;

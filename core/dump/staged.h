@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pieces of an import that all nodes of a cluster make. They come one by one through the stream
+ * Pieces of an import that all nodes make. They come one by one through the stream
  * (core/live/relayed.h), between changes of others, and wait in the store until the last one is
  * there: so a node that dies goes on with the next piece, and a backup has them. Each piece is also
  * a place in the stream, whose numbers (core/store/serials.h) the entries of the import get. So the
@@ -31,7 +31,7 @@ struct nb_errand;
 
 enum {
     NB_STAGED_ID = 16,           /* hexadecimal digits */
-    NB_STAGED_BYTES = 128 << 10, /* of a piece; the messages of NATS have up to 1 MB */
+    NB_STAGED_BYTES = 128 << 10, /* of a piece */
     NB_STAGED_ENTRIES = 65535,   /* numbers of a piece */
 };
 

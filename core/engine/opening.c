@@ -194,8 +194,8 @@ static int read_identity(struct nb_engine *engine, const struct nb_view *view,
     if (engine->settings.key != NULL &&
         memcmp(engine->settings.key, value.bytes, NB_KEY_BYTES) != 0)
         return nb_error_set(error, NB_CONFLICT,
-                            "the store was made with another key than that of [cluster] "
-                            "cluster_key_file: a node joins with an empty store, or with the "
+                            "the store was made with another key than that of [nodes] "
+                            "key_file: a node joins with an empty store, or with the "
                             "backup of another node");
     nb_key_restore(&engine->key, (const unsigned char *)value.bytes);
     rc = nb_store_get(view, NB_TABLE_META, FIELDS, &value, error);
@@ -402,6 +402,7 @@ void nb_engine_close(struct nb_engine **out)
     pthread_mutex_destroy(&engine->health_lock);
     pthread_mutex_destroy(&engine->queue_lock);
     pthread_rwlock_destroy(&engine->registry);
+    nb_standing_deinit(engine);
     free(engine->directory);
     free(engine);
 }

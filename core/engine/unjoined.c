@@ -7,8 +7,8 @@ static int refuse(struct nb_error *error)
 {
     return nb_error_set(
         error, NB_STOPPING,
-        "this node does not follow its cluster now (GET /readyz says why); send the "
-        "change again later, or to another node");
+        "this node does not follow the others now (GET /readyz says why); send the change "
+        "again later, or to another node");
 }
 
 static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
@@ -29,6 +29,12 @@ static int ask(void *user, const struct nb_errand *errand, struct nb_errand_done
     return refuse(error);
 }
 
+static int catch_up(void *user, struct nb_error *error)
+{
+    (void)user;
+    return refuse(error);
+}
+
 static void propose(void *user, const struct nb_batch *batch)
 {
     (void)user;
@@ -41,4 +47,4 @@ static void propose_errand(void *user, const struct nb_errand *errand)
     (void)errand;
 }
 
-const struct nb_relay nb_unjoined = {NULL, submit, ask, propose, propose_errand};
+const struct nb_relay nb_unjoined = {NULL, submit, ask, catch_up, propose, propose_errand};

@@ -61,20 +61,3 @@ int nb_once_note(struct nb_view *view, const struct nb_relayed *relayed, struct 
     nb_buffer_deinit(&value);
     return rc;
 }
-
-int nb_once_last(struct nb_engine *engine, uint64_t outbox, uint64_t *entry, struct nb_error *error)
-{
-    char bytes[KEY_BYTES];
-    struct nb_view view;
-    int rc = nb_store_snapshot(engine->store, &view, error);
-    if (rc != 0)
-        return rc;
-    *entry = 0;
-    for (unsigned i = 0; rc == 0 && i < engine->settings.streams; i++) {
-        struct once last;
-        rc = read_last(&view, key_of(outbox, i, bytes), &last, error);
-        *entry = last.entry > *entry ? last.entry : *entry;
-    }
-    nb_store_snapshot_end(&view);
-    return rc;
-}

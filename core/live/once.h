@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which of the changes that nodes had queued (core/outbox) the store has: of each outbox the number
- * of the entry that was made last, of each stream for itself, in the transaction that makes it. So
- * one that is published twice, however long after, is made once, by all nodes alike.
+ * Which of the changes that nodes had queued (core/replica/queue.h) the store has: of each outbox
+ * the number of the entry that was made last, of each stream for itself, in the transaction that
+ * makes it. So one that is published twice, however long after, is made once, by all nodes alike.
  *
  * Stored form, in META under "outbox", the outbox's identity, 8 bytes, and a byte of the stream:
  * the number of the entry and its position in the stream, varints.
@@ -14,17 +14,11 @@
 
 #include "core/base/error.h"
 
-struct nb_engine;
 struct nb_relayed;
 struct nb_view;
 
 /* Notes the change as made, if it was queued. NB_EXISTS: it, or a later one of its outbox, was made
  * at another position. Other codes: of the store. On the writer's thread. */
 int nb_once_note(struct nb_view *view, const struct nb_relayed *relayed, struct nb_error *error);
-
-/* Sets *entry to that of the outbox that was made last, or to 0. Returns 0 or a code. Any thread.
- */
-int nb_once_last(struct nb_engine *engine, uint64_t outbox, uint64_t *entry,
-                 struct nb_error *error);
 
 #endif

@@ -49,9 +49,8 @@ int nb_relay_ask(const struct nb_engine *engine, const struct nb_errand *errand,
     int rc = relay->ask(relay->user, errand, &result, error);
     if (rc != 0)
         return rc;
-    if (errand->kind != NB_ERRAND_BARRIER)
-        nb_relay_collected(nb_relay_number(
-            engine, nb_relay_stream(errand->model, engine->settings.streams), result.position));
+    nb_relay_collected(nb_relay_number(
+        engine, nb_relay_stream(errand->model, engine->settings.streams), result.position));
     if (done != NULL)
         *done = result;
     return 0;
@@ -73,11 +72,11 @@ void nb_relay_propose_errand(const struct nb_engine *engine, const struct nb_err
 int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,
                       struct nb_error *error)
 {
-    struct nb_errand errand = {.kind = NB_ERRAND_BARRIER, .model = model};
     if (!nb_relay_is_wanted(engine))
         return 0;
+    const struct nb_relay *relay = relay_of(engine, model);
     int rc = nb_check_model_name(model, error);
-    return rc != 0 ? rc : nb_relay_ask(engine, &errand, NULL, error);
+    return rc != 0 ? rc : relay->catch_up(relay->user, error);
 }
 
 void nb_relay_apply(const struct nb_relayed *relayed)

@@ -13,7 +13,6 @@
 
 #include "core/base/error.h"
 #include "core/base/string.h"
-#include "core/chain/trail.h"
 
 struct nb_batch;
 
@@ -24,7 +23,7 @@ enum nb_errand_kind {
     NB_ERRAND_RENAME_LABEL, /* from `from` to `to` */
     NB_ERRAND_FIELDS,       /* the fields in `settings` that the model does not have are added */
     NB_ERRAND_FITTED,       /* `settings` have a map that was fitted to the entries up to `last` */
-    NB_ERRAND_BARRIER,      /* nothing: who asked for it has all that was before it */
+    NB_ERRAND_COMPARE,      /* nothing: nodes compare what they have learned up to there */
     NB_ERRAND_PUT_NAMED,    /* the value `settings` of the kind `from` under the name `model` */
     NB_ERRAND_DELETE_NAMED, /* what is kept of the kind `from` under the name `model` */
     NB_ERRAND_DROP, /* from the model's quarantine what `settings` list (nb_quarantine_drop_list) */
@@ -46,21 +45,14 @@ struct nb_errand {
     uint64_t last;             /* the newest entry of the model; else nothing is done */
 };
 
-/* What ties a position to those before it, so that two nodes find out whether they were told the
- * same (core/chain/chain.h). */
-struct nb_link {
-    uint64_t hash;   /* of the message there */
-    uint64_t chain;  /* of all messages up to there */
-    uint64_t agreed; /* the last position where another node had the same chain; 0: none yet */
-    uint64_t agreed_chain; /* which was that */
-};
-
 /* What is common to all changes that come from the stream. All of it is 0 in other changes. */
 struct nb_relayed {
-    unsigned stream;   /* which of the cluster's */
+    unsigned stream;   /* which of the nodes' */
     uint64_t position; /* in the stream */
     uint64_t after;    /* the position before it */
-    struct nb_link link;
+    /* What came from there, and nb_trace_checksum of it; borrowed until it is applied. */
+    uint64_t checksum;
+    struct nb_string message_id, message;
     int64_t time;    /* milliseconds since 1970, as the node says that was asked */
     uint64_t born;   /* number of the first entry of the model there; 0: it had none */
     uint8_t creates; /* the model comes into being with the change, if there is none: with this
@@ -86,41 +78,50 @@ struct nb_relay {
      * if that is 0. */
     int (*ask)(void *user, const struct nb_errand *errand, struct nb_errand_done *done,
                struct nb_error *error);
+    /* Waits until all is applied here that any node has confirmed before. */
+    int (*catch_up)(void *user, struct nb_error *error);
     /* Publish what the writer finds due by itself. All nodes find it, so that what they publish has
      * a condition and an id that follow from it: it is done once. The batch stays the caller's. */
     void (*propose)(void *user, const struct nb_batch *batch);
     void (*propose_errand)(void *user, const struct nb_errand *errand);
 };
 
-/* Streams of a cluster, over which its models are spread by their names (nb_relay_stream). */
+/* Streams of several nodes, over which their models are spread by their names (nb_relay_stream). */
 enum { NB_STREAMS_MOST = 64 };
 
-/* How far a store has come in a stream. */
-enum {
-    NB_STREAM_NAME_MOST = 64, /* bytes, without the number of one of several */
-    NB_FOLLOW_MOST = 511      /* bytes of patterns of names */
+/* What was made and is to be kept with the transaction that makes it (core/live/trace.h). */
+struct nb_traced {
+    uint64_t position, checksum;
+    struct nb_string id, message; /* borrowed */
 };
 
+/* A position, and what says whether two nodes have the same there. */
+struct nb_point {
+    uint64_t position, sum;
+};
+
+/* How far a store has come in a stream. */
 struct nb_place {
-    uint64_t created;             /* of the stream: tells it from one that was made anew; 0: none */
-    uint64_t staged;              /* what the next transaction writes */
-    uint64_t written;             /* what is in the store */
-    bool is_due;                  /* to be written, although the position is */
-    struct nb_link link;          /* of what was staged last */
-    struct nb_trail trail;        /* up to that */
+    uint64_t made;           /* tells the stream from one that was made anew; 0: it follows none */
+    uint64_t staged;         /* what the next transaction writes */
+    uint64_t written;        /* what is in the store */
+    uint64_t checksum;       /* of what was staged last */
+    uint64_t traced;         /* bytes in all that the trace was given */
+    bool is_due;             /* to be written, although the position is */
+    struct nb_traced *fresh; /* staged and not written yet; owned */
+    size_t fresh_count, fresh_room;
+    atomic_bool caught_up;        /* it had all that there was, once */
     atomic_uint_fast64_t applied; /* as `written`, for any thread */
 };
 
 struct nb_standing {
-    bool is_known; /* the store belongs to a cluster: */
-    char stream[NB_STREAM_NAME_MOST + 1];
-    unsigned streams;                /* so many of this name */
-    char follow[NB_FOLLOW_MOST + 1]; /* patterns of the models that it has; empty: all */
-    int64_t time;                    /* of the change that is being made; 0: the clock says it */
+    bool is_known;    /* the store is that of one of several nodes: */
+    unsigned streams; /* that share so many streams */
+    int64_t time;     /* of the change that is being made; 0: the clock says it */
     struct nb_place places[NB_STREAMS_MOST];
     struct {
-        uint64_t staged;
-        struct nb_link link;
+        uint64_t staged, checksum, traced;
+        size_t fresh;
     } marked[NB_STREAMS_MOST]; /* nb_standing_mark */
 };
 

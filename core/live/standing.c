@@ -1,78 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stored form, in META under "cluster" for the first stream, with a byte of its number behind for
- * another: a byte for the format, 3; the streams' name, a string; how many there are; when this one
- * was created, and the position, varints; and of struct nb_link there the hash and the chain, 8
- * bytes each, `agreed`, a varint, and its chain, 8 bytes; and a trail (trail.h). A store that
- * follows a part of the models has the format 4, which older programs do not take for that of all
- * models, and the patterns at the end, a string.
+ * Stored form, in META under "nodes" and a byte, the stream's number: a byte for the format, 5; how
+ * many streams there are, a varint; when this one was made, 8 bytes; the position, a varint; the
+ * checksum of what is there, 8 bytes; what the trace was given, a varint; and 1 if the node has
+ * caught up once.
  */
 #include "core/live/standing.h"
 
 #include <assert.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "core/live/state.h"
+#include "core/live/trace.h"
 #include "core/store/ledger.h"
 
-enum { FORMAT = 3, FORMAT_OF_A_PART = 4, KEY_MOST = 8 };
+enum { FORMAT = 5, KEY_BYTES = 6 };
 
-static struct nb_string key_of(unsigned which, char key[KEY_MOST])
+static struct nb_string key_of(unsigned which, char key[KEY_BYTES])
 {
-    memcpy(key, "cluster", 7);
-    key[7] = (char)which;
-    return (struct nb_string){key, which == 0 ? 7 : 8};
+    memcpy(key, "nodes", KEY_BYTES - 1);
+    key[KEY_BYTES - 1] = (char)which;
+    return (struct nb_string){key, KEY_BYTES};
 }
 
 /* ---- in the store ---------------------------------------------------------------------------- */
 
-static int corrupt(struct nb_error *error)
-{
-    return nb_error_set(error, NB_CORRUPT,
-                        "the store is damaged: its place in the stream of its cluster does not "
-                        "read back");
-}
-
-/* What is common to all streams is read with each of them. */
+/* The number of streams is read with each of them. */
 static int read_place(struct nb_standing *s, struct nb_place *p, struct nb_string value,
                       struct nb_error *error)
 {
     struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
     uint8_t format = nb_unpack_u8(&u);
-    if (format > FORMAT_OF_A_PART)
+    if (format > FORMAT)
         return nb_error_set(error, NB_VERSION,
-                            "the store's place in the stream of its cluster is of a newer bayesd");
-    struct nb_string stream = nb_unpack_string(&u);
+                            "the store's place among several nodes is of a newer bayesd");
     s->streams = (unsigned)nb_unpack_bounded(&u, NB_STREAMS_MOST);
-    p->created = nb_unpack_varint(&u);
+    p->made = nb_unpack_u64(&u);
     p->staged = p->written = nb_unpack_varint(&u);
-    p->link.hash = nb_unpack_u64(&u);
-    p->link.chain = nb_unpack_u64(&u);
-    p->link.agreed = nb_unpack_varint(&u);
-    p->link.agreed_chain = nb_unpack_u64(&u);
-    nb_trail_unpack(&p->trail, &u);
-    struct nb_string follow = {"", 0};
-    if (format == FORMAT_OF_A_PART)
-        follow = nb_unpack_string(&u);
-    if (!nb_unpacker_done(&u) || format < FORMAT || follow.length > NB_FOLLOW_MOST ||
-        stream.length > NB_STREAM_NAME_MOST || s->streams == 0 || p->link.agreed > p->written)
-        return corrupt(error);
-    memcpy(s->stream, stream.bytes, stream.length);
-    s->stream[stream.length] = '\0';
-    memcpy(s->follow, follow.bytes, follow.length);
-    s->follow[follow.length] = '\0';
+    p->checksum = nb_unpack_u64(&u);
+    p->traced = nb_unpack_varint(&u);
+    atomic_store(&p->caught_up, nb_unpack_u8(&u) != 0);
     atomic_store(&p->applied, p->written);
-    return 0;
+    return nb_unpacker_done(&u) && format == FORMAT && s->streams > 0
+               ? 0
+               : nb_error_set(error, NB_CORRUPT,
+                              "the store is damaged: its place among several nodes does not read "
+                              "back");
 }
 
 int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error)
 {
     struct nb_standing *s = &engine->standing;
     struct nb_string value;
-    char key[KEY_MOST];
+    char key[KEY_BYTES];
     for (unsigned i = 0; i < NB_STREAMS_MOST; i++) {
         int rc = nb_store_get(view, NB_TABLE_META, key_of(i, key), &value, error);
         if (rc == 0)
@@ -84,29 +68,26 @@ int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struc
     return 0;
 }
 
-static int write_place(const struct nb_standing *s, unsigned which, const struct nb_view *view,
+static int write_place(struct nb_standing *s, unsigned which, const struct nb_view *view,
                        struct nb_error *error)
 {
-    const struct nb_place *p = &s->places[which];
+    struct nb_place *p = &s->places[which];
     struct nb_buffer stored = {0};
     struct nb_packer w = {.out = &stored};
-    char key[KEY_MOST];
-    bool is_of_all = s->follow[0] == '\0';
-    nb_pack_u8(&w, is_of_all ? FORMAT : FORMAT_OF_A_PART);
-    nb_pack_string(&w, nb_string_of(s->stream));
+    char key[KEY_BYTES];
+    int rc = nb_trace_write(p, which, view, error);
+    if (rc != 0)
+        return rc;
+    nb_pack_u8(&w, FORMAT);
     nb_pack_varint(&w, s->streams);
-    nb_pack_varint(&w, p->created);
+    nb_pack_u64(&w, p->made);
     nb_pack_varint(&w, p->staged);
-    nb_pack_u64(&w, p->link.hash);
-    nb_pack_u64(&w, p->link.chain);
-    nb_pack_varint(&w, p->link.agreed);
-    nb_pack_u64(&w, p->link.agreed_chain);
-    nb_trail_pack(&p->trail, &w);
-    if (!is_of_all)
-        nb_pack_string(&w, nb_string_of(s->follow));
-    int rc = w.code != 0 ? nb_error_no_memory(error)
-                         : nb_store_put(view, NB_TABLE_META, key_of(which, key),
-                                        nb_buffer_string(&stored), error);
+    nb_pack_u64(&w, p->checksum);
+    nb_pack_varint(&w, p->traced);
+    nb_pack_u8(&w, atomic_load(&p->caught_up));
+    rc = w.code != 0 ? nb_error_no_memory(error)
+                     : nb_store_put(view, NB_TABLE_META, key_of(which, key),
+                                    nb_buffer_string(&stored), error);
     nb_buffer_deinit(&stored);
     return rc;
 }
@@ -118,7 +99,7 @@ static bool is_due(const struct nb_place *p)
 
 int nb_standing_write(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error)
 {
-    const struct nb_standing *s = &engine->standing;
+    struct nb_standing *s = &engine->standing;
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < s->streams; i++)
         if (is_due(&s->places[i]))
@@ -135,11 +116,13 @@ static int copy_row(void *user, struct nb_string key, struct nb_string value,
 
 int nb_standing_copy(const struct nb_view *from, struct nb_view *to, struct nb_error *error)
 {
-    const struct nb_string places = {"cluster", 7}; /* with which stream behind, or not */
-    const struct nb_string made = {"outbox", 6};
-    int rc = nb_store_scan(from, NB_TABLE_META, places, places.length, copy_row, to, error);
-    return rc != 0 ? rc
-                   : nb_store_scan(from, NB_TABLE_META, made, made.length, copy_row, to, error);
+    static const char *const prefixes[] = {"nodes", "outbox", "queue", "trace"};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof prefixes / sizeof *prefixes; i++) {
+        struct nb_string prefix = nb_string_of(prefixes[i]);
+        rc = nb_store_scan(from, NB_TABLE_META, prefix, prefix.length, copy_row, to, error);
+    }
+    return rc;
 }
 
 void nb_standing_note(struct nb_engine *engine)
@@ -150,50 +133,40 @@ void nb_standing_note(struct nb_engine *engine)
         if (!is_due(p))
             continue;
         p->is_due = false;
+        p->fresh_count = 0;
         p->written = p->staged;
         atomic_store(&p->applied, p->written);
     }
 }
 
-void nb_standing_join(struct nb_engine *engine, struct nb_string stream, struct nb_string follow,
-                      unsigned which, uint64_t created)
+void nb_standing_join(struct nb_engine *engine, unsigned which, uint64_t made)
 {
     struct nb_standing *s = &engine->standing;
-    struct nb_place *p = &s->places[which];
-    assert(stream.length <= NB_STREAM_NAME_MOST && follow.length <= NB_FOLLOW_MOST);
-    assert(which < engine->settings.streams);
-    if (!s->is_known) {
-        memcpy(s->stream, stream.bytes, stream.length);
-        s->stream[stream.length] = '\0';
-        memcpy(s->follow, follow.bytes, follow.length);
-        s->follow[follow.length] = '\0';
-        s->streams = engine->settings.streams;
-        s->is_known = true;
-    }
-    p->created = created;
-    p->staged = p->written = 0;
-    p->link = (struct nb_link){.hash = 0};
-    p->trail = (struct nb_trail){.first = {{0}}};
-    p->is_due = true;
+    assert(which < engine->settings.streams && s->places[which].written == 0);
+    s->is_known = true;
+    s->streams = engine->settings.streams;
+    s->places[which].made = made;
+    s->places[which].is_due = true;
 }
 
-void nb_standing_renew(struct nb_engine *engine, unsigned which, uint64_t created)
+void nb_standing_catch_up(struct nb_engine *engine, unsigned which)
 {
     struct nb_place *p = &engine->standing.places[which];
-    assert(which < engine->settings.streams);
-    p->created = created;
-    p->is_due = true;
+    p->is_due |= !atomic_exchange(&p->caught_up, true);
 }
 
-void nb_standing_name(const char *stream, unsigned streams, unsigned which,
-                      char name[NB_STREAM_FULL_MOST + 1])
+bool nb_standing_has_caught_up(const struct nb_engine *engine, uint64_t streams)
 {
-    size_t length = strnlen(stream, NB_STREAM_NAME_MOST);
-    memcpy(name, stream, length);
-    name[length] = '\0';
-    if (streams > 1)
-        (void)snprintf(name + length, NB_STREAM_FULL_MOST + 1 - length, "_%u",
-                       which % NB_STREAMS_MOST);
+    for (unsigned i = 0; i < engine->settings.streams; i++)
+        if ((streams >> i & 1) != 0 && !atomic_load(&engine->standing.places[i].caught_up))
+            return false;
+    return true;
+}
+
+void nb_standing_deinit(struct nb_engine *engine)
+{
+    for (unsigned i = 0; i < NB_STREAMS_MOST; i++)
+        free(engine->standing.places[i].fresh);
 }
 
 uint64_t nb_standing_total(const struct nb_engine *engine)
@@ -210,8 +183,11 @@ void nb_standing_mark(struct nb_engine *engine)
 {
     struct nb_standing *s = &engine->standing;
     for (unsigned i = 0; i < s->streams; i++) {
-        s->marked[i].staged = s->places[i].staged;
-        s->marked[i].link = s->places[i].link;
+        const struct nb_place *p = &s->places[i];
+        s->marked[i].staged = p->staged;
+        s->marked[i].checksum = p->checksum;
+        s->marked[i].traced = p->traced;
+        s->marked[i].fresh = p->fresh_count;
     }
 }
 
@@ -219,20 +195,27 @@ void nb_standing_return(struct nb_engine *engine)
 {
     struct nb_standing *s = &engine->standing;
     for (unsigned i = 0; i < s->streams; i++) {
-        s->places[i].staged = s->marked[i].staged;
-        s->places[i].link = s->marked[i].link;
+        struct nb_place *p = &s->places[i];
+        p->staged = s->marked[i].staged;
+        p->checksum = s->marked[i].checksum;
+        p->traced = s->marked[i].traced;
+        p->fresh_count = s->marked[i].fresh < p->fresh_count ? s->marked[i].fresh : p->fresh_count;
     }
 }
 
 bool nb_standing_stage(struct nb_engine *engine, const struct nb_relayed *relayed)
 {
     struct nb_place *p = &engine->standing.places[relayed->stream];
-    if (p->staged != relayed->after && p->staged != relayed->position)
+    if (p->staged == relayed->position)
+        return true;
+    if (p->staged != relayed->after ||
+        nb_array_reserve(&p->fresh, &p->fresh_room, p->fresh_count + 1, sizeof *p->fresh) != 0)
         return false;
+    p->fresh[p->fresh_count++] = (struct nb_traced){relayed->position, relayed->checksum,
+                                                    relayed->message_id, relayed->message};
     p->staged = relayed->position;
-    p->link = relayed->link;
-    /* If the transaction fails the same change comes again: the trail need not be taken back. */
-    nb_trail_add(&p->trail, (struct nb_chained){relayed->position, relayed->link.chain});
+    p->checksum = relayed->checksum;
+    p->traced += relayed->message.length;
     nb_serials_follow(&engine->serials, relayed->stream, relayed->position);
     return true;
 }

@@ -22,27 +22,22 @@ struct nb_view;
 int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error);
 /* Writes what is staged, if that is not in the store. In every transaction. Returns 0 or a code. */
 int nb_standing_write(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error);
-/* For a rebuild: copies the place as it is stored, and which queued changes the store has (once.h).
+/* For a rebuild: copies the place as it is stored, the trace, what is queued, and which queued
+ * changes the store has (once.h).
  * Returns 0 or a code; NB_CORRUPT: they are damaged. Any thread. */
 int nb_standing_copy(const struct nb_view *from, struct nb_view *to, struct nb_error *error);
+/* Frees what is staged. */
+void nb_standing_deinit(struct nb_engine *engine);
 /* Notes that the transaction succeeded. */
 void nb_standing_note(struct nb_engine *engine);
 
-/* Makes the store one of a cluster with streams of this name (settings `streams`), of which the one
- * with the number `which` was made at `created`: the next transaction writes it. `follow`: patterns
- * of the models that it takes of them, which are kept as a text; empty: of all. */
-void nb_standing_join(struct nb_engine *engine, struct nb_string stream, struct nb_string follow,
-                      unsigned which, uint64_t created);
-
-/* The stream that the store follows says another time at which it was made: the next transaction
- * writes it. */
-void nb_standing_renew(struct nb_engine *engine, unsigned which, uint64_t created);
-
-/* The name of one of the streams: NAME of the only one, NAME_0, NAME_1 ... of several. Any thread.
- */
-enum { NB_STREAM_FULL_MOST = NB_STREAM_NAME_MOST + 3 };
-void nb_standing_name(const char *stream, unsigned streams, unsigned which,
-                      char name[NB_STREAM_FULL_MOST + 1]);
+/* Makes the store that of one of several nodes, which follows the stream `which`, made at `made`:
+ * the next transaction writes it. */
+void nb_standing_join(struct nb_engine *engine, unsigned which, uint64_t made);
+/* The node has all that the stream had a moment ago: the next transaction writes that, too. */
+void nb_standing_catch_up(struct nb_engine *engine, unsigned which);
+/* Whether it had all, once, of each of the streams whose bits are set. Any thread. */
+bool nb_standing_has_caught_up(const struct nb_engine *engine, uint64_t streams);
 
 /* The sum of the positions that are stored. Any thread. */
 uint64_t nb_standing_total(const struct nb_engine *engine);
@@ -51,8 +46,8 @@ uint64_t nb_standing_total(const struct nb_engine *engine);
 void nb_standing_mark(struct nb_engine *engine);
 void nb_standing_return(struct nb_engine *engine);
 
-/* Stages the position of a change or a task, which begins; false: one before it is missing here, so
- * that it must not be made. True also if it is staged already. */
+/* Stages the position of a change or a task, which begins; false: one before it is missing here, or
+ * memory is, so that it must not be made now. True also if it is staged already. */
 bool nb_standing_stage(struct nb_engine *engine, const struct nb_relayed *relayed);
 
 /* The number of the model's first entry, by which all nodes know it. `view`: where it is looked up,

@@ -44,9 +44,8 @@ static int write_place(struct nb_engine *to, struct nb_view *view, void *argumen
     int rc = r->d->lost == 0 ? nb_standing_copy(r->view, view, &why) : NB_CORRUPT;
     (void)to;
     if (rc == NB_CORRUPT && r->from->standing.is_known)
-        nb_differ(r->d,
-                  "the place in the stream of the cluster is given up with what is lost: this "
-                  "node joins again with an empty store, or the backup of another node");
+        nb_differ(r->d, "the place among the other nodes is given up with what is lost: this "
+                        "node joins again with an empty store, or the backup of another node");
     return rc == 0 || rc == NB_CORRUPT ? 0 : nb_error_set(error, rc, "%s", why.text);
 }
 

@@ -37,13 +37,13 @@ int nb_engine_restore(const struct nb_engine_settings *settings, const char *nam
 
 /* A store that another node has. */
 struct nb_node_wanted {
-    const char *stream; /* that it must belong to */
-    uint64_t *position; /* set: its place there, the sum of several streams */
+    uint64_t streams;   /* of which it must have a place: a bit for each */
+    uint64_t *position; /* set: the sum of its places */
 };
 
-/* The same with a backup of a node of the same cluster, read from the descriptor `file`, which
- * stays the caller's; `name` is for errors. Further codes: NB_CONFLICT (it belongs to another
- * stream, or to none, or has another key than the settings), NB_CORRUPT (something differs). */
+/* The same with a backup of another node, read from the descriptor `file`, which
+ * stays the caller's; `name` is for errors. Further codes: NB_CONFLICT (it has no place in the
+ * streams, or another key than the settings), NB_CORRUPT (something differs). */
 int nb_engine_restore_node(const struct nb_engine_settings *settings, int file, const char *name,
                            const struct nb_node_wanted *wanted, nb_report_line *report, void *user,
                            struct nb_error *error);

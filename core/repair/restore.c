@@ -200,17 +200,16 @@ static int check_standing(const struct nb_engine *engine, const struct nb_node_w
     const struct nb_standing *s = &engine->standing;
     if (!s->is_known)
         return nb_error_set(error, NB_CONFLICT,
-                            "its store belongs to no cluster: it follows no stream yet, or has no "
-                            "[cluster]; name a node whose /readyz says \"connected\"");
-    if (strcmp(s->stream, wanted->stream) != 0)
-        return nb_error_set(error, NB_CONFLICT,
-                            "its store belongs to the stream '%s', and [cluster] stream is '%s' "
-                            "here",
-                            s->stream, wanted->stream);
+                            "its store follows no stream yet, or has no [nodes]; name a node whose "
+                            "/readyz says \"connected\"");
     if (s->streams != engine->settings.streams)
         return nb_error_set(error, NB_CONFLICT,
-                            "its store belongs to %u streams, and [cluster] streams is %u here",
+                            "its store belongs to %u streams, and [nodes] streams is %u here",
                             s->streams, engine->settings.streams);
+    if (!nb_standing_has_caught_up(engine, wanted->streams))
+        return nb_error_set(error, NB_CONFLICT,
+                            "it does not have all streams that [nodes] follow names here, or has "
+                            "not caught up with them");
     *wanted->position = nb_standing_total(engine);
     return 0;
 }

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/base/clock.h"
 #include "core/replica/replica_state.h"
 #include "core/stage/batch.h"
 
@@ -49,47 +48,12 @@ static struct nb_sent *end(struct nb_replica *r, struct nb_awaited *awaited,
     return ended;
 }
 
-/* Ends the wait if the stream has acknowledged the message and it was applied. With the lock held.
- */
-static struct nb_sent *end_if_sure(struct nb_replica *r, struct nb_awaited *awaited)
+struct nb_sent *nb_answer_applied(struct nb_replica *r, struct nb_awaited *awaited)
 {
-    struct nb_error why;
-    if (awaited->acknowledged == 0 || awaited->applied == 0)
-        return NULL;
-    if (awaited->acknowledged == awaited->applied)
-        return end(r, awaited, NULL);
-    (void)nb_error_set(&why, NB_STOPPING,
-                       "the cluster's stream has the change at %llu, and this node was given it at "
-                       "%llu: the copy of a NATS server differs; send it again, to another node, "
-                       "where it is unchanged if it was made",
-                       (unsigned long long)awaited->acknowledged,
-                       (unsigned long long)awaited->applied);
-    atomic_store(&r->is_doubted, true);
-    return end(r, awaited, &why);
+    return end(r, awaited, NULL);
 }
 
-struct nb_sent *nb_answer_applied(struct nb_replica *r, struct nb_awaited *awaited,
-                                  uint64_t position)
-{
-    awaited->applied = position;
-    nb_awaiting_release(&r->awaiting, awaited, nb_clock_monotonic() + r->settings.patience);
-    return end_if_sure(r, awaited);
-}
-
-void nb_answer_acknowledge(struct nb_replica *r, const char *id, uint64_t position)
-{
-    struct nb_sent *ended = NULL;
-    pthread_mutex_lock(&r->lock);
-    struct nb_awaited *awaited = nb_awaiting_find(&r->awaiting, id);
-    if (awaited != NULL) {
-        awaited->acknowledged = position;
-        ended = end_if_sure(r, awaited);
-    }
-    pthread_mutex_unlock(&r->lock);
-    nb_answer_end(ended);
-}
-
-void nb_answer_refuse(struct nb_replica *r, const char *id, const struct nb_error *why)
+void nb_answer_refuse(struct nb_replica *r, struct nb_string id, const struct nb_error *why)
 {
     struct nb_sent *ended = NULL;
     pthread_mutex_lock(&r->lock);
@@ -124,7 +88,7 @@ void nb_answer_errand(struct nb_replica *r, struct nb_awaited *awaited,
     pthread_mutex_lock(&r->lock);
     if (awaited->asked != NULL && done != NULL)
         awaited->asked->done = *done;
-    ended = done != NULL ? nb_answer_applied(r, awaited, done->position) : end(r, awaited, why);
+    ended = done != NULL ? nb_answer_applied(r, awaited) : end(r, awaited, why);
     pthread_mutex_unlock(&r->lock);
     nb_answer_end(ended);
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
+#include "core/base/string.h"
 
 struct nb_awaited;
 struct nb_errand_done;
@@ -22,18 +23,12 @@ struct nb_sent *nb_answer_count_down(struct nb_sent *sent);
 /* Gives the batch back to its client. NULL: nothing. Without the lock. */
 void nb_answer_end(struct nb_sent *sent);
 
-/* A change that was given back to its client's batch, or an errand, is on the disk; it came back at
- * `position`. It is answered once the stream has acknowledged it there: at once, or by
- * nb_answer_acknowledge. Returns as nb_answer_count_down; NULL as well while it waits. With the
- * lock held. */
-struct nb_sent *nb_answer_applied(struct nb_replica *replica, struct nb_awaited *awaited,
-                                  uint64_t position);
-/* The stream has acknowledged the message of this id: a majority of its servers have it, at
- * `position`. */
-void nb_answer_acknowledge(struct nb_replica *replica, const char *id, uint64_t position);
+/* A change that was given back to its client's batch, or an errand, is on the disk: ends the wait.
+ * Returns as nb_answer_count_down. With the lock held. */
+struct nb_sent *nb_answer_applied(struct nb_replica *replica, struct nb_awaited *awaited);
 
 /* The operation of this id will not come: its client, if there is one, is told why. */
-void nb_answer_refuse(struct nb_replica *replica, const char *id, const struct nb_error *why);
+void nb_answer_refuse(struct nb_replica *replica, struct nb_string id, const struct nb_error *why);
 /* So are all that have waited until `now`. */
 void nb_answer_expire(struct nb_replica *replica, uint64_t now, const struct nb_error *why);
 /* The result of what was delivered and is no change that the writer has. Takes `awaited`, or NULL:

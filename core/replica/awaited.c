@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void append(struct nb_awaiting *a, struct nb_awaited *entry)
 {
@@ -49,12 +50,17 @@ void nb_awaiting_id(const struct nb_awaiting *a, const struct nb_awaited *entry,
     (void)snprintf(id, NB_MESSAGE_ID_MOST, "%016" PRIx64 "-%" PRIx64, a->instance, entry->number);
 }
 
-struct nb_awaited *nb_awaiting_find(const struct nb_awaiting *a, const char *id)
+struct nb_awaited *nb_awaiting_find(const struct nb_awaiting *a, struct nb_string id)
 {
+    char text[NB_MESSAGE_ID_MOST];
     uint64_t instance, number;
     int length = 0;
-    if (sscanf(id, "%16" SCNx64 "-%16" SCNx64 "%n", &instance, &number, &length) != 2 ||
-        id[length] != '\0' || instance != a->instance)
+    if (id.length >= sizeof text)
+        return NULL;
+    memcpy(text, id.bytes, id.length);
+    text[id.length] = '\0';
+    if (sscanf(text, "%16" SCNx64 "-%16" SCNx64 "%n", &instance, &number, &length) != 2 ||
+        text[length] != '\0' || instance != a->instance)
         return NULL;
     struct nb_awaited *entry = a->buckets[number % NB_AWAITED_BUCKETS];
     while (entry != NULL && entry->number != number)
@@ -72,14 +78,6 @@ void nb_awaiting_hold(struct nb_awaiting *a, struct nb_awaited *entry)
     assert(!entry->is_held);
     entry->is_held = true;
     unlink_entry(a, entry);
-}
-
-void nb_awaiting_release(struct nb_awaiting *a, struct nb_awaited *entry, uint64_t until)
-{
-    assert(entry->is_held);
-    entry->is_held = false;
-    entry->until = until;
-    append(a, entry);
 }
 
 void nb_awaiting_remove(struct nb_awaiting *a, struct nb_awaited *entry)

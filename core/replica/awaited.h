@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What clients of this node wait for: operations that were published. A client has its answer when
- * the stream has acknowledged the message, which says that a majority of its servers have it, and
- * at which position, and when what came back from there is on this node's disk. The caller locks.
+ * its message has come back from the stream, which has it on its disk then, and is applied and on
+ * this node's disk, too. The caller locks.
  */
 #ifndef NB_CORE_REPLICA_AWAITED_H
 #define NB_CORE_REPLICA_AWAITED_H
@@ -38,8 +38,6 @@ struct nb_awaited {
     uint64_t number;                  /* in the id of its message */
     uint64_t until;                   /* nb_clock_monotonic */
     bool is_held;                     /* it came back, and is not on the disk yet */
-    uint64_t acknowledged;            /* position that the stream says it has; 0: not yet */
-    uint64_t applied;                 /* position where it came back, once it is on the disk */
     struct nb_sent *sent;             /* of a change, with ... */
     size_t index;                     /* ... its place in the batch; */
     struct nb_asked *asked;           /* or of an errand */
@@ -60,13 +58,11 @@ struct nb_awaited *nb_awaiting_add(struct nb_awaiting *awaiting, uint64_t until)
 void nb_awaiting_id(const struct nb_awaiting *awaiting, const struct nb_awaited *entry,
                     char id[NB_MESSAGE_ID_MOST]);
 /* The entry of an id. NULL: it is not of this node, or nobody waits. */
-struct nb_awaited *nb_awaiting_find(const struct nb_awaiting *awaiting, const char *id);
+struct nb_awaited *nb_awaiting_find(const struct nb_awaiting *awaiting, struct nb_string id);
 /* The oldest one, if it has waited until `now`, and is not held. */
 struct nb_awaited *nb_awaiting_expired(const struct nb_awaiting *awaiting, uint64_t now);
 /* It came back: what becomes of it is known soon, so it does not expire. */
 void nb_awaiting_hold(struct nb_awaiting *awaiting, struct nb_awaited *entry);
-/* It is held no more, and waits until then, which is not before what others wait for. */
-void nb_awaiting_release(struct nb_awaiting *awaiting, struct nb_awaited *entry, uint64_t until);
 /* Removes the entry, which is the caller's to free then. */
 void nb_awaiting_remove(struct nb_awaiting *awaiting, struct nb_awaited *entry);
 

@@ -23,10 +23,8 @@ enum {
 struct nb_carried {
     struct nb_carried *next;
     struct nb_replica *replica;
-    uint64_t position, after; /* as in nb_relayed */
-    struct nb_link link;
-    uint64_t outbox, entry;
-    struct nb_buffer message;
+    struct nb_relayed here; /* borrows from: */
+    struct nb_buffer bytes; /* the message, and behind it its id */
     struct nb_batch *batch;
     struct nb_awaited *awaited; /* borrowed; NULL: no client of this node waits */
 };
@@ -48,7 +46,7 @@ static void hand_over(struct nb_carried *c, struct nb_batch *to, size_t index)
 static void carried_free(struct nb_carried *c)
 {
     nb_batch_free(&c->batch);
-    nb_buffer_deinit(&c->message);
+    nb_buffer_deinit(&c->bytes);
     free(c);
 }
 
@@ -62,16 +60,16 @@ static void on_carried(struct nb_batch *batch, void *user)
     const struct nb_receipt *receipt = &batch->changes[0].receipt;
     bool has_failed = nb_error_is_passing(receipt->code);
     if (receipt->code != 0 && !has_failed)
-        nb_queue_note(r->settings.queue, c->outbox, &receipt->error);
+        nb_queue_note(r->settings.queue, c->here.outbox, &receipt->error);
     pthread_mutex_lock(&r->lock);
     r->carried--;
-    r->carried_bytes -= c->message.length;
+    r->carried_bytes -= c->here.message.length;
     if (has_failed) {
         *r->failed_end = c;
         r->failed_end = &c->next;
     } else if (c->awaited != NULL) {
         hand_over(c, c->awaited->sent->batch, c->awaited->index);
-        ended = nb_answer_applied(r, c->awaited, c->position);
+        ended = nb_answer_applied(r, c->awaited);
     }
     pthread_cond_broadcast(&r->changed);
     pthread_mutex_unlock(&r->lock);
@@ -85,22 +83,16 @@ static int carry(struct nb_carried *c, const struct nb_operation *o, struct nb_e
 {
     struct nb_replica *r = c->replica;
     bool single = c->awaited != NULL && c->awaited->sent->batch->single;
-    const struct nb_relayed here = {.position = c->position};
     nb_batch_free(&c->batch);
-    int rc = nb_carry_read(r->engine, o, c->position, c->after, single, &c->batch, error);
+    int rc = nb_carry_read(r->engine, o, &c->here, single, &c->batch, error);
     if (rc != 0)
         return rc;
-    struct nb_relayed *relayed = &c->batch->changes[0].relayed;
-    relayed->stream = r->settings.stream;
-    relayed->link = c->link;
-    relayed->outbox = c->outbox;
-    relayed->entry = c->entry;
     c->next = NULL;
     pthread_mutex_lock(&r->lock);
     r->carried++;
-    r->carried_bytes += c->message.length;
+    r->carried_bytes += c->here.message.length;
     pthread_mutex_unlock(&r->lock);
-    nb_relay_apply(&here);
+    nb_relay_apply(&c->here);
     nb_engine_submit(r->engine, c->batch, on_carried, c);
     nb_relay_apply(NULL);
     return 0;
@@ -152,7 +144,7 @@ void nb_carried_retry(struct nb_replica *r)
     while (c != NULL) {
         struct nb_carried *next = c->next;
         struct nb_operation o;
-        int rc = nb_operation_read(&o, nb_buffer_string(&c->message), NULL);
+        int rc = nb_operation_read(&o, c->here.message, NULL);
         if (rc == 0)
             rc = carry(c, &o, NULL);
         if (rc != 0) {
@@ -181,20 +173,19 @@ int nb_carried_settle(struct nb_replica *r)
 /* ---- new ones -------------------------------------------------------------------------------- */
 
 int nb_carried_add(struct nb_replica *r, const struct nb_operation *o,
-                   const struct nb_relayed *here, struct nb_string message,
-                   struct nb_awaited *awaited, struct nb_error *error)
+                   const struct nb_relayed *here, struct nb_awaited *awaited,
+                   struct nb_error *error)
 {
+    struct nb_string message = here->message, id = here->message_id;
     struct nb_carried *c = calloc(1, sizeof *c);
     if (c == NULL)
         return nb_error_no_memory(error);
-    *c = (struct nb_carried){.replica = r,
-                             .position = here->position,
-                             .after = here->after,
-                             .link = here->link,
-                             .outbox = here->outbox,
-                             .entry = here->entry,
-                             .awaited = awaited};
-    int rc = nb_buffer_append(&c->message, message.bytes, message.length);
+    *c = (struct nb_carried){.replica = r, .here = *here, .awaited = awaited};
+    int rc = nb_buffer_append(&c->bytes, message.bytes, message.length);
+    if (rc == 0)
+        rc = nb_buffer_append(&c->bytes, id.bytes, id.length);
+    c->here.message.bytes = c->bytes.bytes;
+    c->here.message_id.bytes = c->bytes.bytes + message.length;
     if (rc == 0)
         rc = carry(c, o, error);
     if (rc != 0)

@@ -10,7 +10,6 @@
 #include <stddef.h>
 
 #include "core/base/error.h"
-#include "core/base/string.h"
 
 struct nb_awaited;
 struct nb_operation;
@@ -20,8 +19,8 @@ struct nb_replica;
 /* Hands the change at `here` to the writer, who ends `awaited` (NULL: nobody waits). On failure
  * `awaited` is still the caller's. */
 int nb_carried_add(struct nb_replica *replica, const struct nb_operation *operation,
-                   const struct nb_relayed *here, struct nb_string message,
-                   struct nb_awaited *awaited, struct nb_error *error);
+                   const struct nb_relayed *here, struct nb_awaited *awaited,
+                   struct nb_error *error);
 
 /* Waits until the writer has room for another one. */
 void nb_carried_wait(struct nb_replica *replica);

@@ -200,9 +200,13 @@ static int read_texts(const struct nb_operation *o, struct nb_submitted *c)
     return read_features(o, c);
 }
 
-static struct nb_submitted change_of(const struct nb_operation *o, uint64_t position,
-                                     uint64_t after)
+static struct nb_submitted change_of(const struct nb_operation *o, const struct nb_relayed *here)
 {
+    struct nb_relayed relayed = *here;
+    relayed.time = o->time;
+    relayed.born = o->born;
+    relayed.creates = o->creates;
+    relayed.last = o->last;
     return (struct nb_submitted){
         .untrain = (o->flags & NB_OPERATION_UNTRAIN) != 0,
         .quarantined = (o->flags & NB_OPERATION_QUARANTINED) != 0,
@@ -220,17 +224,13 @@ static struct nb_submitted change_of(const struct nb_operation *o, uint64_t posi
         .part = (enum nb_refit_part)o->part,
         .fields = o->fields,
         .positions = o->positions,
-        .relayed = {.position = position,
-                    .after = after,
-                    .time = o->time,
-                    .born = o->born,
-                    .creates = o->creates,
-                    .last = o->last},
+        .relayed = relayed,
     };
 }
 
-int nb_carry_read(struct nb_engine *engine, const struct nb_operation *o, uint64_t position,
-                  uint64_t after, bool single, struct nb_batch **out, struct nb_error *error)
+int nb_carry_read(struct nb_engine *engine, const struct nb_operation *o,
+                  const struct nb_relayed *here, bool single, struct nb_batch **out,
+                  struct nb_error *error)
 {
     struct nb_batch *batch;
     struct nb_settings settings;
@@ -239,7 +239,7 @@ int nb_carry_read(struct nb_engine *engine, const struct nb_operation *o, uint64
     if (rc != 0)
         return rc;
     nb_settings_init(&settings, preset);
-    struct nb_submitted change = change_of(o, position, after);
+    struct nb_submitted change = change_of(o, here);
     rc = read_texts(o, &change);
     if (rc != 0) {
         nb_submitted_deinit(&change);

@@ -13,9 +13,11 @@
 int nb_carry_write(const struct nb_batch *batch, size_t index, int64_t time, uint64_t last,
                    struct nb_buffer *out, struct nb_error *error);
 
-/* Makes a batch of the one change that the operation is, for the writer; the caller frees it.
+/* Makes a batch of the one change that the operation at `here` is, for the writer; the caller frees
+ * it, and keeps what `here` borrows until the writer is done.
  * `single` as for nb_batch_new. Returns 0, NB_TOO_LARGE (too many models) or NB_NO_MEMORY. */
-int nb_carry_read(struct nb_engine *engine, const struct nb_operation *operation, uint64_t position,
-                  uint64_t after, bool single, struct nb_batch **batch, struct nb_error *error);
+int nb_carry_read(struct nb_engine *engine, const struct nb_operation *operation,
+                  const struct nb_relayed *here, bool single, struct nb_batch **batch,
+                  struct nb_error *error);
 
 #endif

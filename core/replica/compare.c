@@ -18,18 +18,18 @@
 enum { TURNS = 1024 }; /* in an eighth of the time between two digests */
 /* Nanoseconds for which a node makes no changes for it. */
 static const uint64_t READ_MOST = UINT64_C(2000000000);
-/* What the barrier is about, for nodes that know no such thing. */
+/* What it is about; it needs a name. */
 static const char MODEL[] = "digest";
 
 static const struct nb_operation asking = {
-    .kind = NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_BARRIER,
-    .errand = {.kind = NB_ERRAND_BARRIER, .model = {MODEL, sizeof MODEL - 1}}};
+    .kind = NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_COMPARE,
+    .errand = {.kind = NB_ERRAND_COMPARE, .model = {MODEL, sizeof MODEL - 1}}};
 
 /* Each node has a turn of its own, so that one of them asks. */
 static void wait_for_turn(struct nb_replica *r, uint64_t now)
 {
     uint64_t every = r->settings.compare_every;
-    struct nb_random random = nb_random_of(r->settings.member, atomic_load(&r->delivered));
+    struct nb_random random = nb_random_of(r->settings.seed, r->delivered.position);
     r->compare_at = now + every + every / 8 / TURNS * nb_random_below(&random, TURNS);
 }
 
@@ -51,7 +51,7 @@ static void take_digest(struct nb_replica *r, uint64_t position)
     }
     memcpy(half, digest.digits, sizeof half - 1);
     pthread_mutex_lock(&r->lock);
-    r->digested = (struct nb_chained){position, strtoull(half, NULL, 16)};
+    r->digested = (struct nb_point){position, strtoull(half, NULL, 16)};
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -77,7 +77,7 @@ void nb_compare_tick(struct nb_replica *r, uint64_t now)
         return;
     wait_for_turn(r, now); /* if it does not come */
     o.time = nb_clock_now();
-    const uint64_t all[] = {htole64(atomic_load(&r->delivered)), htole64(r->settings.member),
+    const uint64_t all[] = {htole64(r->delivered.position), htole64(r->settings.seed),
                             htole64(now)};
     nb_key_content_id(&r->engine->key, 0xFC, (const char *)all, sizeof all, id);
     if (nb_operation_write(&o, &message) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether nodes have learned the same. That they were given the same says their chain (attest.h);
- * what they have made of it says the digest of their stores (digest.h), at one position for all:
+ * Whether nodes have learned the same: the digest of their stores (digest.h) says so, at one
+ * position for all:
  * that of a message which changes nothing and asks for it. Now and then a node publishes one, if no
  * other has; each node that comes to it notes its digest, which members tell each other. A store
  * that takes too long to read has none: it makes no changes meanwhile. On the follower's thread.

@@ -68,7 +68,7 @@ int nb_errand_run(struct nb_engine *engine, const struct nb_errand *e, struct nb
     case NB_ERRAND_IMPORT:
         return e->to.length > 0 ? nb_copy_shared(engine, e, error)
                                 : nb_import_shared(engine, e, done, error);
-    case NB_ERRAND_BARRIER:
+    case NB_ERRAND_COMPARE:
     case NB_ERRANDS:
         break;
     }

@@ -77,14 +77,13 @@ int nb_incoming_pass(struct nb_replica *r, const struct nb_relayed *here,
 }
 
 int nb_incoming_change(struct nb_replica *r, const struct nb_operation *o,
-                       const struct nb_relayed *here, struct nb_string message,
-                       struct nb_awaited *awaited)
+                       const struct nb_relayed *here, struct nb_awaited *awaited)
 {
     struct nb_error why = {0};
-    int rc = nb_carried_add(r, o, here, message, awaited, &why);
+    int rc = nb_carried_add(r, o, here, awaited, &why);
     while (nb_error_is_passing(rc) && !atomic_load(&r->is_stopping)) {
         nb_carried_pause();
-        rc = nb_carried_add(r, o, here, message, awaited, &why);
+        rc = nb_carried_add(r, o, here, awaited, &why);
     }
     if (rc == 0)
         return 0;

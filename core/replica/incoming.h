@@ -18,8 +18,7 @@ struct nb_replica;
 
 /* All take `awaited`, or NULL: nobody waits; all return 0 or NB_STOPPING. */
 int nb_incoming_change(struct nb_replica *replica, const struct nb_operation *operation,
-                       const struct nb_relayed *here, struct nb_string message,
-                       struct nb_awaited *awaited);
+                       const struct nb_relayed *here, struct nb_awaited *awaited);
 int nb_incoming_errand(struct nb_replica *replica, const struct nb_operation *operation,
                        const struct nb_relayed *here, struct nb_awaited *awaited);
 /* What is not applied by any node: its client is told why, and the stream goes on. */

@@ -186,8 +186,7 @@ int nb_operation_check(struct nb_string written, size_t most, struct nb_error *e
     if (written.length <= most)
         return 0;
     return nb_error_set(error, NB_TOO_LARGE,
-                        "the change takes %zu bytes, and the messages of the cluster at most %zu: "
-                        "raise max_payload of its NATS servers",
+                        "the change takes %zu bytes, and what several nodes share at most %zu",
                         written.length, most);
 }
 

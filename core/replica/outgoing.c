@@ -2,6 +2,7 @@
 #include "core/replica/outgoing.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "core/base/clock.h"
 #include "core/base/key.h"
@@ -10,28 +11,34 @@
 #include "core/live/state.h"
 #include "core/replica/answer.h"
 #include "core/replica/carry.h"
-#include "core/replica/part.h"
 #include "core/replica/queue.h"
 #include "core/replica/replica_state.h"
 
+enum { LOOK_NANOSECONDS = 1000000 };
+
 /* ---- what is asked of this node -------------------------------------------------------------- */
 
-int nb_outgoing_publish(struct nb_replica *r, const char *id, const struct nb_buffer *message,
-                        struct nb_error *error)
+static int publish(struct nb_replica *r, const char *id, const struct nb_buffer *message,
+                   bool lasts, struct nb_error *error)
 {
     if (atomic_load(&r->is_stopping))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     int rc = nb_operation_check(nb_buffer_string(message), r->settings.message_most, error);
-    if (rc != 0)
-        return rc;
-    if (atomic_load(&r->is_astray))
-        return nb_error_set(error, NB_STOPPING,
-                            "this node does not follow the cluster any more: see /readyz, and ask "
-                            "another node");
-    pthread_mutex_lock(&r->lock);
-    const struct nb_witness witness = {r->tip.position, r->tip.chain, r->settings.member};
-    pthread_mutex_unlock(&r->lock);
-    return r->settings.publish(r->settings.user, id, &witness, nb_buffer_string(message), error);
+    return rc != 0
+               ? rc
+               : r->settings.publish(r->settings.user, id, nb_buffer_string(message), lasts, error);
+}
+
+int nb_outgoing_publish(struct nb_replica *r, const char *id, const struct nb_buffer *message,
+                        struct nb_error *error)
+{
+    return publish(r, id, message, false, error);
+}
+
+int nb_outgoing_publish_queued(struct nb_replica *r, const char *id,
+                               const struct nb_buffer *message, struct nb_error *error)
+{
+    return publish(r, id, message, true, error);
 }
 
 static struct nb_awaited *await(struct nb_replica *r, char id[NB_MESSAGE_ID_MOST])
@@ -66,7 +73,7 @@ static void submit_one(struct nb_replica *r, struct nb_sent *sent, size_t index,
     }
     pthread_mutex_unlock(&r->lock);
     if (awaited != NULL && nb_outgoing_publish(r, id, &message, &why) != 0)
-        nb_answer_refuse(r, id, &why);
+        nb_answer_refuse(r, nb_string_of(id), &why);
     nb_buffer_deinit(&message);
     nb_answer_end(ended);
 }
@@ -86,13 +93,9 @@ static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_ba
 {
     struct nb_replica *r = user;
     struct nb_error why;
-    if (nb_part_check_model(r, nb_buffer_string(&batch->name), &why) != 0) {
-        refuse_batch(batch, &why);
-        done(batch, done_user);
-        return;
-    }
     if (nb_queue_takes(r->settings.queue, r->settings.stream)) {
-        nb_queue_submit(r->settings.queue, batch, r->settings.message_most, done, done_user);
+        nb_queue_submit(r->settings.queue, r->settings.stream, batch, r->settings.message_most,
+                        done, done_user);
         return;
     }
     struct nb_sent *sent = malloc(sizeof *sent);
@@ -129,12 +132,9 @@ static int ask(void *user, const struct nb_errand *errand, struct nb_errand_done
     struct nb_asked asked = {.is_done = false};
     struct nb_error why = {0};
     char id[NB_MESSAGE_ID_MOST];
-    int rc = nb_part_check(r, errand, error);
-    if (rc != 0)
-        return rc;
     if (nb_queue_takes(r->settings.queue, r->settings.stream)) /* it would overtake them */
         return nb_error_set(error, NB_STOPPING,
-                            "the cluster's stream is away, or changes are queued that were asked "
+                            "the database is away, or changes are queued that were asked "
                             "for before: send this one again later");
     if (write_errand(errand, &message) != 0)
         return nb_error_no_memory(error);
@@ -148,7 +148,7 @@ static int ask(void *user, const struct nb_errand *errand, struct nb_errand_done
         return nb_error_no_memory(error);
     }
     if (nb_outgoing_publish(r, id, &message, &why) != 0)
-        nb_answer_refuse(r, id, &why);
+        nb_answer_refuse(r, nb_string_of(id), &why);
     nb_buffer_deinit(&message);
     pthread_mutex_lock(&r->lock);
     while (!asked.is_done) /* the follower ends it, if nothing else does (nb_replica_tick) */
@@ -158,6 +158,23 @@ static int ask(void *user, const struct nb_errand *errand, struct nb_errand_done
         return nb_error_set(error, asked.code, "%s", asked.error.text);
     *done = asked.done;
     return 0;
+}
+
+/* What any node has confirmed is in the stream. */
+static int catch_up(void *user, struct nb_error *error)
+{
+    struct nb_replica *r = user;
+    const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
+    uint64_t last, until = nb_clock_monotonic() + r->settings.patience;
+    int rc = r->settings.look(r->settings.user, &last, error);
+    while (rc == 0 && atomic_load(&r->place->applied) < last) {
+        if (nb_clock_monotonic() > until || atomic_load(&r->is_stopping))
+            return nb_error_set(error, NB_STOPPING,
+                                "this node does not have all changes of the others yet: send this "
+                                "one again later");
+        (void)nanosleep(&pause, NULL); /* it may wake early */
+    }
+    return rc;
 }
 
 /* ---- what the writer finds due --------------------------------------------------------------- */
@@ -210,5 +227,5 @@ static void propose_errand(void *user, const struct nb_errand *errand)
 
 struct nb_relay nb_outgoing_relay(struct nb_replica *replica)
 {
-    return (struct nb_relay){replica, submit, ask, propose, propose_errand};
+    return (struct nb_relay){replica, submit, ask, catch_up, propose, propose_errand};
 }

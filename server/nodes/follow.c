@@ -1,154 +1,227 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifdef NB_HAS_NATS
-
 #include "server/nodes/follow.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
 
 #include "config/config.h"
 #include "core/base/clock.h"
+#include "core/live/trace.h"
+#include "core/replica/queue.h"
 #include "core/replica/replica.h"
 #include "server/base/log.h"
+#include "server/nodes/look.h"
+#include "server/nodes/member.h"
 #include "server/nodes/nodes_state.h"
 #include "server/nodes/place.h"
-#include "server/nodes/waiting.h"
+#include "server/nodes/publish.h"
 
 enum {
-    LOOK_MILLISECONDS = 50, /* for a message, before what has failed or waited is looked at */
-    LOOKS_AGAIN = 2,        /* after a gap, before it is believed */
+    READ_MOST = 512,         /* changes that are read at once, */
+    READ_BYTES = 4 << 20,    /* and their bytes, but for the last */
+    LOOK_MILLISECONDS = 100, /* before the stream is looked at, whatever woke nobody */
+    REST_NANOSECONDS = 200000000,
+    REFUSED_RESTS = 10, /* as often as that it rests when it must not follow */
 };
-static const uint64_t ASK_EVERY = UINT64_C(500000000);     /* for the state of the stream */
-static const uint64_t SILENCE_MOST = UINT64_C(3000000000); /* while there should be messages */
+/* Nanoseconds. Where the database has lost its end, nodes that are further on put that back before
+ * others write something else there. */
+static const uint64_t OTHERS_FIRST = UINT64_C(1500000000);
+static const uint64_t LAST_EVERY = UINT64_C(300000000);
 
-/* Whether the message may be taken. After a gap the stream is followed anew; if the gap stays, the
- * positions in it are gone for everybody. */
-static bool follows(struct nb_lane *l, struct nb_following *f, uint64_t position)
-{
-    if (position <= nb_replica_delivered(l->replica) + 1)
-        return true;
-    f->gaps = f->gap == position ? f->gaps + 1 : 1;
-    f->gap = position;
-    return f->gaps > LOOKS_AGAIN;
-}
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* Notes how long a message that is not applied yet has been in the stream, and that the stream has
- * come as far as that. */
-static void note_lag(struct nb_lane *l, uint64_t position, int64_t time)
+/* The stream's end, which `applied` falls behind. */
+static void note_last(struct nb_lane *l, uint64_t last)
 {
-    uint64_t last = atomic_load(&l->last);
-    if (position > last) /* this thread alone sets it while it follows */
-        atomic_store(&l->last, position);
-    uint64_t applied = nb_replica_applied(l->replica);
+    atomic_store(&l->last, last);
+    if (nb_replica_applied(l->replica) < last)
+        return;
     pthread_mutex_lock(&l->lock);
-    if (position > applied && nb_lag_is_over(&l->lag, applied))
-        nb_lag_note(&l->lag, position, time, nb_clock_now() * INT64_C(1000000));
+    l->whole = nb_clock_monotonic();
     pthread_mutex_unlock(&l->lock);
 }
 
-/* 0, which is passed over: no message of the stream. */
-static uint64_t position_of(natsMsg *message, uint64_t *number, int64_t *time)
+static int read_last(struct nb_lane *l, struct nb_error *error)
 {
-    jsMsgMetaData *about = NULL;
-    if (natsMsg_GetMetaData(&about, message) != NATS_OK)
-        return 0;
-    uint64_t position = about->Sequence.Stream;
-    *number = about->Sequence.Consumer;
-    *time = about->Timestamp;
-    jsMsgMetaData_Destroy(about);
-    return position;
+    struct nb_sql sql = {.text = "SELECT last FROM bayesd.stream WHERE number = $1"};
+    struct nb_sql_rows rows;
+    nb_sql_number(&sql, l->which);
+    int rc = nb_database_run(l->database, &sql, &l->nodes->stops, &rows, error);
+    nb_sql_deinit(&sql);
+    if (rc != 0)
+        return rc;
+    if (rows.count > 0)
+        note_last(l, nb_sql_rows_number(&rows, 0, 0));
+    nb_sql_rows_deinit(&rows);
+    return 0;
 }
 
-/* Returns 0, NB_CONFLICT (it must not follow), or NB_STOPPING (it is to begin anew). */
-static int take(struct nb_lane *l, struct nb_following *f, natsMsg *message, struct nb_error *error)
+static int deliver(struct nb_lane *l, const struct nb_sql_rows *rows, int row,
+                   struct nb_error *error)
 {
-    uint64_t number = 0;
-    int64_t time = 0;
-    uint64_t position = position_of(message, &number, &time);
-    const struct nb_delivery delivery = {
-        .position = position,
-        .id = nb_stream_header(message, "Nats-Msg-Id"),
-        .witness = nb_witness_read(nb_stream_header(message, "Chain")),
-        .message = {natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message)}};
-    /* The library has begun to follow anew by itself, maybe another stream than before. */
-    if (number != 0 && number != ++f->number)
-        return nb_error_set(error, NB_STOPPING, "the stream was interrupted");
-    if (!follows(l, f, position))
-        return nb_error_set(error, NB_STOPPING, "a change is missing");
-    note_lag(l, position, time);
-    int rc = nb_replica_deliver(l->replica, &delivery, error);
-    if (rc == NB_CORRUPT) {
-        nb_log(NB_LOG_WARNING, "cluster: message %llu is passed over: %s",
-               (unsigned long long)position, error->text);
-        return 0;
+    const struct nb_delivery d = {.position = nb_sql_rows_number(rows, row, 0),
+                                  .id = nb_sql_rows_bytes(rows, row, 1),
+                                  .checksum = nb_sql_rows_number(rows, row, 2),
+                                  .message = nb_sql_rows_bytes(rows, row, 3)};
+    if (d.position != nb_replica_delivered(l->replica).position + 1)
+        return nb_error_set(error, NB_STOPPING, "stream %u has no change between %llu and %llu",
+                            l->which, (unsigned long long)nb_replica_delivered(l->replica).position,
+                            (unsigned long long)d.position);
+    if (nb_trace_checksum(d.id, d.message) != d.checksum)
+        return nb_error_set(error, NB_STOPPING,
+                            "change %llu of stream %u is damaged in the database: its checksum is "
+                            "another one",
+                            (unsigned long long)d.position, l->which);
+    int rc = nb_replica_deliver(l->replica, &d, error);
+    if (rc == NB_CORRUPT)
+        nb_log(NB_LOG_WARNING, "nodes: change %llu of stream %u is passed over: %s",
+               (unsigned long long)d.position, l->which, error->text);
+    if (rc != 0 && rc != NB_CORRUPT)
+        return rc;
+    nb_publish_delivered(l, d.id);
+    return 0;
+}
+
+/* Each read begins with what this node was given last: the stream must still have that. */
+static int take(struct nb_lane *l, const struct nb_sql_rows *rows, bool *is_end,
+                struct nb_error *error)
+{
+    struct nb_point at = nb_replica_delivered(l->replica);
+    int first = at.position == 0 ? 0 : 1, rc = 0;
+    if (first == 1 && (rows->count == 0 || nb_sql_rows_number(rows, 0, 0) != at.position ||
+                       nb_sql_rows_number(rows, 0, 2) != at.sum))
+        return nb_error_set(error, NB_STOPPING, "stream %u has lost its end", l->which);
+    size_t bytes = 0;
+    for (int i = first; rc == 0 && i < rows->count; i++) {
+        bytes += nb_sql_rows_bytes(rows, i, 3).length;
+        uint64_t position = nb_sql_rows_number(rows, i, 0);
+        if (position > atomic_load(&l->last))
+            atomic_store(&l->last, position);
+        rc = deliver(l, rows, i, error);
     }
-    return rc == 0 || rc == NB_STOPPING ? rc : NB_CONFLICT;
-}
-
-/* The same of what the stream has and has not delivered. What fails is asked again. */
-static void ask_lag(struct nb_lane *l, uint64_t last)
-{
-    uint64_t next = nb_replica_delivered(l->replica) + 1;
-    int64_t time;
-    pthread_mutex_lock(&l->lock);
-    bool is_over = nb_lag_is_over(&l->lag, nb_replica_applied(l->replica));
-    pthread_mutex_unlock(&l->lock);
-    if (is_over && next <= last && nb_stream_time(&l->stream, next, &time, NULL) == 0)
-        note_lag(l, next, time);
-}
-
-static int ask(struct nb_lane *l, struct nb_following *f, struct nb_error *error)
-{
-    struct nb_stream_state state;
-    uint64_t now = nb_clock_monotonic();
-    if (now - f->asked < ASK_EVERY)
-        return 0;
-    int rc = nb_stream_find(&l->stream, l->nodes->config, NULL, &state, error);
-    f->asked = nb_clock_monotonic();
-    if (rc == 0)
-        rc = nb_place_check(l, &state, error);
-    if (rc == 0)
-        ask_lag(l, state.last);
-    if (rc == 0 && state.last == nb_replica_delivered(l->replica))
-        f->heard = f->asked;
-    if (rc == 0 && f->asked - f->heard > SILENCE_MOST)
-        rc = nb_error_set(error, NB_STOPPING, "the stream has changes and delivers none");
+    *is_end = rows->count < READ_MOST / 2 && bytes < READ_BYTES / 2;
     return rc;
 }
 
-/* One look for a message. */
-static int look(struct nb_lane *l, struct nb_following *f, struct nb_error *error)
+static int read_some(struct nb_lane *l, bool *is_end, struct nb_error *error)
 {
-    natsMsg *message = NULL;
-    natsStatus s = natsSubscription_NextMsg(&message, f->subscription, LOOK_MILLISECONDS);
-    int rc = 0;
-    if (s == NATS_OK) {
-        f->heard = nb_clock_monotonic();
-        rc = take(l, f, message, error);
-        natsMsg_Destroy(message);
-    } else {
-        nb_replica_tick(l->replica);
-        if (s != NATS_TIMEOUT)
-            rc = nb_stream_error(s, "the stream is away", error);
+    struct nb_sql sql = {
+        .text = "SELECT position, id, checksum, CASE WHEN position = $2 THEN ''::bytea ELSE body"
+                " END FROM (SELECT position, id, checksum, body, sum(octet_length(body))"
+                "  OVER (ORDER BY position) - octet_length(body) AS before FROM bayesd.change"
+                "  WHERE stream = $1 AND position >= $2 ORDER BY position LIMIT $3) AS found"
+                " WHERE before <= $4 ORDER BY position"};
+    struct nb_sql_rows rows;
+    uint64_t asked = nb_look_asked(l);
+    nb_sql_number(&sql, l->which);
+    nb_sql_number(&sql, nb_replica_delivered(l->replica).position);
+    nb_sql_number(&sql, READ_MOST);
+    nb_sql_number(&sql, READ_BYTES);
+    int rc = nb_database_run(l->database, &sql, &l->nodes->stops, &rows, error);
+    nb_sql_deinit(&sql);
+    if (rc != 0)
+        return rc;
+    rc = take(l, &rows, is_end, error);
+    nb_sql_rows_deinit(&rows);
+    if (rc == 0 && *is_end) {
+        note_last(l, nb_replica_delivered(l->replica).position);
+        nb_look_answer(l, asked);
+        nb_replica_note_end(l->replica);
     }
-    return rc == 0 ? ask(l, f, error) : rc;
+    return rc;
 }
 
-int nb_follow(struct nb_lane *l, struct nb_following *f, struct nb_error *error)
+/* ---- following ------------------------------------------------------------------------------- */
+
+static void set_following(struct nb_lane *l, bool follows, bool is_refused)
 {
-    f->heard = f->asked = nb_clock_monotonic();
-    f->number = 0;
-    int rc =
-        nb_stream_follow(&l->stream, nb_replica_delivered(l->replica) + 1, &f->subscription, error);
+    atomic_store(&l->is_following, follows);
+    nb_queue_set(l->nodes->queue, l->which,
+                 follows      ? NB_QUEUE_THERE
+                 : is_refused ? NB_QUEUE_FORBIDDEN
+                              : NB_QUEUE_AWAY);
+    pthread_mutex_lock(&l->lock);
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* A database without the statement wakes nobody. */
+static int listen_to(struct nb_lane *l, struct nb_error *error)
+{
+    char text[48];
+    struct nb_sql sql = {.text = text};
+    (void)snprintf(text, sizeof text, "LISTEN bayesd_%u", l->which);
+    int rc = nb_database_run(l->database, &sql, &l->nodes->stops, NULL, error);
+    return rc == NB_STOPPING ? rc : 0;
+}
+
+static int follow(struct nb_lane *l, struct nb_error *error)
+{
+    uint64_t looked = nb_clock_monotonic();
+    bool is_end = false;
+    int rc = listen_to(l, error);
+    uint64_t half =
+        l->nodes->config->nodes_patience * UINT64_C(500000000); /* clients wait so long */
+    atomic_store(&l->publishes_after, looked + (half < OTHERS_FIRST ? half : OTHERS_FIRST));
     while (rc == 0 && !atomic_load(&l->nodes->stops)) {
-        bool is_connected = nb_stream_is_connected(&l->stream);
-        atomic_store(&l->is_following, is_connected);
-        nb_nodes_queue_set(l, is_connected ? NB_QUEUE_THERE : NB_QUEUE_AWAY);
-        rc = look(l, f, error);
+        rc = read_some(l, &is_end, error);
+        nb_replica_tick(l->replica);
+        if (rc == 0)
+            rc = nb_member_round(l, error);
+        if (rc == 0 && !is_end && nb_clock_monotonic() - looked > LAST_EVERY) {
+            rc = read_last(l, error);
+            looked = nb_clock_monotonic();
+        }
+        if (rc == 0 && is_end && !atomic_load(&l->is_following))
+            set_following(l, true, false);
+        if (rc == 0 && is_end)
+            rc = nb_database_wait(l->database, l->wake, LOOK_MILLISECONDS, error);
     }
-    atomic_store(&l->is_following, false);
-    nb_nodes_queue_set(l, NB_QUEUE_AWAY);
-    natsSubscription_Unsubscribe(f->subscription);
-    natsSubscription_Destroy(f->subscription);
-    f->subscription = NULL;
     return rc;
 }
 
-#endif
+/* A database that does not answer is no reason to take back that this node must not follow it. */
+static bool say(struct nb_lane *l, int rc, const struct nb_error *why)
+{
+    bool is_refused = rc != 0 && rc != NB_STOPPING;
+    pthread_mutex_lock(&l->lock);
+    if (l->is_refused && rc == NB_STOPPING) {
+        pthread_mutex_unlock(&l->lock);
+        return true;
+    }
+    bool is_new = strcmp(l->reason, why->text) != 0;
+    (void)snprintf(l->reason, sizeof l->reason, "%s", why->text);
+    l->is_refused = is_refused;
+    pthread_mutex_unlock(&l->lock);
+    if (is_new && rc != 0)
+        nb_log(is_refused ? NB_LOG_ERROR : NB_LOG_WARNING, "nodes: %s", why->text);
+    return is_refused;
+}
+
+void *nb_follow_main(void *argument)
+{
+    struct nb_lane *l = argument;
+    const struct timespec pause = {.tv_nsec = REST_NANOSECONDS};
+    while (!atomic_load(&l->nodes->stops)) {
+        struct nb_error why = {0};
+        int rc = l->database == NULL ? nb_database_open(l->conninfo, &l->database, &why) : 0;
+        if (rc == 0)
+            rc = nb_place_find(l, &why);
+        if (rc == 0) {
+            (void)say(l, 0, &why); /* nothing is wrong */
+            rc = follow(l, &why);
+        }
+        bool is_refused = rc != 0 && say(l, rc, &why);
+        set_following(l, false, is_refused);
+        nb_database_close(&l->database);
+        for (int i = 0; i < (is_refused ? REFUSED_RESTS : 1); i++) {
+            if (l->replica != NULL)
+                nb_replica_tick(l->replica);
+            if (!atomic_load(&l->nodes->stops))
+                (void)nanosleep(&pause, NULL); /* it may wake early */
+        }
+    }
+    nb_database_close(&l->database);
+    return NULL;
+}

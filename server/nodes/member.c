@@ -1,84 +1,72 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Written form: a byte for the format, 1; varints: place in the stream, version of the tokenizer,
- * version of applying, kinds of operations. An older program ends here. Strings: the URL, the
- * program's version; what it was given: a varint, the place, and its chain, 8 bytes. With several
- * streams the first is meant; then a varint says how many there are besides, and of each there are
- * the place, and what it was given. A node that follows a part of the models tells both in any
- * case, and then its patterns, a string. So does one that knows the digest of its store, with
- * patterns that may be empty, and then of each stream the place of the digest, a varint, and half
- * of it, 8 bytes. What follows is passed over.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "server/nodes/member.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "core/base/pack.h"
+#include "config/config.h"
+#include "core/base/clock.h"
+#include "core/live/state.h"
+#include "core/replica/operation.h"
+#include "core/replica/replica.h"
+#include "server/base/log.h"
+#include "server/base/version.h"
+#include "server/nodes/nodes_state.h"
 
-enum { FORMAT = 1 };
-static const uint64_t ROUND = UINT64_C(5000000000), ROUND_OF_EACH = 40000000;
+enum { HOST_MOST = 48, ALIVE_SECONDS = 60, CUT_MOST = 10000 };
+static const uint64_t ROUND = UINT64_C(1000000000); /* nanoseconds */
 
-void nb_member_name(char name[NB_MEMBER_NAME_MOST + 1], struct nb_string text)
+void nb_member_name(const struct nb_config *config, char name[NB_MEMBER_NAME_MOST + 1])
 {
-    size_t length = text.length < NB_MEMBER_NAME_MOST ? text.length : NB_MEMBER_NAME_MOST;
+    char host[HOST_MOST] = "", text[NB_MEMBER_NAME_MOST + 1];
+    const char *port = strrchr(config->listen, ':');
+    (void)gethostname(host, sizeof host - 1); /* without it the port is the name */
+    (void)snprintf(text, sizeof text, "%s-%.8s", host, port == NULL ? "" : port + 1);
+    const char *from = config->nodes_name[0] == '\0' ? text : config->nodes_name;
+    size_t length = strnlen(from, NB_MEMBER_NAME_MOST);
     for (size_t i = 0; i < length; i++) {
-        char c = text.bytes[i];
+        char c = from[i];
         bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
         name[i] = c == '_' || good ? c : '-';
     }
     name[length] = '\0';
 }
 
-static void pack_chained(struct nb_packer *w, const struct nb_chained *at)
+int nb_member_announce(struct nb_database *database, const struct nb_config *config,
+                       unsigned stream, uint64_t applied, struct nb_point digested,
+                       struct nb_error *error)
 {
-    nb_pack_varint(w, at->position);
-    nb_pack_u64(w, at->chain);
+    struct nb_sql sql = {
+        .text = "INSERT INTO bayesd.member"
+                " (stream, name, url, applied, compared, digest, versions, seen)"
+                " VALUES ($1, $2, $3, $4, $5, $6, $7, now()) ON CONFLICT (stream, name) DO UPDATE"
+                " SET url = $3, applied = $4, compared = $5, digest = $6, versions = $7,"
+                " seen = now()"};
+    char name[NB_MEMBER_NAME_MOST + 1], versions[96];
+    nb_member_name(config, name);
+    (void)snprintf(versions, sizeof versions, "%d %d %d %s", NB_TOKENIZER_VERSION, NB_APPLY_VERSION,
+                   (int)NB_OPERATION_KINDS, NB_PROGRAM_VERSION);
+    nb_sql_number(&sql, stream);
+    nb_sql_text(&sql, nb_string_of(name));
+    nb_sql_text(&sql, nb_string_of(config->nodes_url));
+    nb_sql_number(&sql, applied);
+    nb_sql_number(&sql, digested.position);
+    nb_sql_number(&sql, digested.sum);
+    nb_sql_text(&sql, nb_string_of(versions));
+    int rc = nb_database_run(database, &sql, NULL, NULL, error);
+    nb_sql_deinit(&sql);
+    return rc;
 }
 
-static void unpack_chained(struct nb_unpacker *u, struct nb_chained *at)
-{
-    at->position = nb_unpack_varint(u);
-    at->chain = nb_unpack_u64(u);
-}
-
-static bool has_digests(const struct nb_member *m)
-{
-    for (unsigned i = 0; i < m->streams; i++)
-        if (m->places[i].digested.position != 0)
-            return true;
-    return false;
-}
-
-int nb_member_write(const struct nb_member *m, struct nb_buffer *out)
-{
-    struct nb_packer w = {.out = out};
-    nb_pack_u8(&w, FORMAT);
-    nb_pack_varint(&w, m->places[0].applied);
-    nb_pack_varint(&w, m->tokenizer);
-    nb_pack_varint(&w, m->apply);
-    nb_pack_varint(&w, m->kinds);
-    nb_pack_string(&w, nb_string_of(m->url));
-    nb_pack_string(&w, nb_string_of(m->version));
-    pack_chained(&w, &m->places[0].told);
-    bool compares = has_digests(m), is_of_all = m->follow[0] == '\0' && !compares;
-    if (m->streams > 1 || !is_of_all)
-        nb_pack_varint(&w, m->streams - 1);
-    for (unsigned i = 1; i < m->streams; i++) {
-        nb_pack_varint(&w, m->places[i].applied);
-        pack_chained(&w, &m->places[i].told);
-    }
-    if (!is_of_all)
-        nb_pack_string(&w, nb_string_of(m->follow));
-    for (unsigned i = 0; compares && i < m->streams; i++)
-        pack_chained(&w, &m->places[i].digested);
-    return w.code;
-}
+/* ---- the others ------------------------------------------------------------------------------ */
 
 /* What others have written is shown to people: printable ASCII that fits, or nothing. */
-static void read_text(struct nb_unpacker *u, char *to, size_t most)
+static void read_text(struct nb_string text, char *to, size_t most)
 {
-    struct nb_string text = nb_unpack_string(u);
-    bool good = !u->failed && text.length <= most;
+    bool good = text.length <= most;
     for (size_t i = 0; good && i < text.length; i++)
         good = text.bytes[i] > ' ' && text.bytes[i] <= '~';
     to[0] = '\0';
@@ -88,113 +76,154 @@ static void read_text(struct nb_unpacker *u, char *to, size_t most)
     to[text.length] = '\0';
 }
 
-/* They are not there, or something else is: then there are none. */
-static void read_digests(struct nb_unpacker *u, struct nb_member *m)
+static void read_versions(struct nb_string text, struct nb_known_member *m)
 {
-    struct nb_unpacker here = *u;
-    for (unsigned i = 0; i < m->streams; i++)
-        unpack_chained(&here, &m->places[i].digested);
-    for (unsigned i = 0; here.failed && i < m->streams; i++)
-        m->places[i].digested = (struct nb_chained){.position = 0};
+    char copy[96], program[NB_MEMBER_VERSION_MOST + 1] = "";
+    (void)snprintf(copy, sizeof copy, "%.*s", (int)text.length, text.bytes);
+    (void)sscanf(copy, "%u %u %u %31s", &m->tokenizer, &m->apply, &m->kinds, program);
+    read_text(nb_string_of(program), m->version, NB_MEMBER_VERSION_MOST);
 }
 
-static void read_more(struct nb_unpacker *u, struct nb_member *m)
+static void read_member(const struct nb_sql_rows *rows, int row, struct nb_known_member *m)
 {
-    read_text(u, m->url, NB_MEMBER_URL_MOST);
+    uint64_t stream = nb_sql_rows_number(rows, row, 7) % NB_STREAMS_MOST;
+    *m = (struct nb_known_member){.same = -1, .streams = UINT64_C(1) << stream};
+    read_text(nb_sql_rows_bytes(rows, row, 0), m->name, NB_MEMBER_NAME_MOST);
+    read_text(nb_sql_rows_bytes(rows, row, 1), m->url, NB_MEMBER_URL_MOST);
     if (strncmp(m->url, "http://", 7) != 0 && strncmp(m->url, "https://", 8) != 0)
         m->url[0] = '\0';
-    read_text(u, m->version, NB_MEMBER_VERSION_MOST);
-    unpack_chained(u, &m->places[0].told);
-    if (u->failed || nb_unpacker_done(u))
-        return;
-    m->streams += (unsigned)nb_unpack_bounded(u, NB_STREAMS_MOST - 1);
-    for (unsigned i = 1; i < m->streams; i++) {
-        m->places[i].applied = nb_unpack_varint(u);
-        unpack_chained(u, &m->places[i].told);
-    }
-    if (u->failed || nb_unpacker_done(u))
-        return;
-    read_text(u, m->follow, NB_FOLLOW_MOST);
-    read_digests(u, m);
+    m->applied = nb_sql_rows_number(rows, row, 2);
+    m->digested =
+        (struct nb_point){nb_sql_rows_number(rows, row, 3), nb_sql_rows_number(rows, row, 4)};
+    read_versions(nb_sql_rows_bytes(rows, row, 5), m);
+    m->silence = (int64_t)nb_sql_rows_number(rows, row, 6) * 1000000;
+    m->silence = m->silence < 0 ? 0 : m->silence;
 }
 
-bool nb_member_read(struct nb_member *m, struct nb_string written)
+/* Digests can be compared at one position only; until then holds what was found before. */
+static void compare(const struct nb_lane *l, struct nb_point own, struct nb_known_member *m)
 {
-    struct nb_unpacker u = nb_unpacker_of(written.bytes, written.length);
-    uint8_t format = nb_unpack_u8(&u);
-    m->places[0].applied = nb_unpack_varint(&u);
-    m->tokenizer = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
-    m->apply = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
-    m->kinds = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
-    m->url[0] = m->version[0] = m->follow[0] = '\0';
-    m->places[0].told = (struct nb_chained){.position = 0};
-    for (unsigned i = 0; i < NB_STREAMS_MOST; i++)
-        m->places[i].digested = (struct nb_chained){.position = 0};
-    m->streams = 1;
-    if (!u.failed && !nb_unpacker_done(&u))
-        read_more(&u, m);
-    return !u.failed && format == FORMAT;
+    int before = -1;
+    for (size_t i = 0; i < l->member_count; i++) /* this thread alone sets the list */
+        if (strcmp(l->members[i].name, m->name) == 0)
+            before = l->members[i].same;
+    m->is_self = strcmp(m->name, l->nodes->name) == 0;
+    if (m->is_self)
+        m->same = 1;
+    else if (own.position == 0 || m->digested.position == 0)
+        m->same = -1;
+    else
+        m->same = own.position != m->digested.position ? before : own.sum == m->digested.sum;
+    if (m->same == 0 && before != 0)
+        nb_log(NB_LOG_ERROR,
+               "nodes: the node '%s' has learned something else than this node from the same "
+               "changes: keep both stores, start one of both with an empty one, and report it",
+               m->name);
 }
 
-int nb_member_same(struct nb_chained own, struct nb_chained its, int before)
+static void keep(struct nb_lane *l, struct nb_known_member *list, size_t count)
 {
-    if (own.position == 0 || its.position == 0)
-        return -1;
-    return own.position != its.position ? before : own.chain == its.chain;
-}
-
-int nb_member_same_of_all(const int8_t *same, unsigned streams)
-{
-    int all = -1;
-    for (unsigned i = 0; i < streams; i++)
-        all = all == 0 || same[i] < 0 ? all : same[i];
-    return all;
-}
-
-uint64_t nb_members_round(size_t count)
-{
-    uint64_t all = count * ROUND_OF_EACH;
-    return all > ROUND ? all : ROUND;
-}
-
-uint64_t nb_member_applied(const struct nb_member *m)
-{
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < m->streams; i++)
-        sum += m->places[i].applied;
-    return sum;
-}
-
-static bool is_within(const struct nb_member *m, int64_t now, int64_t age)
-{
-    return now - m->heard <= age;
-}
-
-uint64_t nb_members_cut(const struct nb_member *members, size_t count, const char *self,
-                        const struct nb_member_ages *ages, unsigned stream)
-{
-    uint64_t least = UINT64_MAX;
-    bool has_self = false, has_other = false;
-    for (size_t i = 0; i < count; i++) {
-        const struct nb_member *m = &members[i];
-        bool is_self = strcmp(m->name, self) == 0;
-        if (!is_self && !is_within(m, ages->now, ages->known))
-            continue;
-        has_self |= is_self;
-        has_other |= !is_self && is_within(m, ages->now, ages->alive);
-        uint64_t applied = stream < m->streams ? m->places[stream].applied : 0;
-        least = applied < least ? applied : least;
-    }
-    return has_self && has_other && least > 0 ? least - 1 : 0;
-}
-
-const struct nb_member *nb_members_oldest(const struct nb_member *members, size_t count,
-                                          const struct nb_member_ages *ages)
-{
-    const struct nb_member *oldest = NULL;
+    const struct nb_known_member *oldest = NULL;
     for (size_t i = 0; i < count; i++)
-        if (is_within(&members[i], ages->now, ages->known) &&
-            (oldest == NULL || members[i].kinds < oldest->kinds))
-            oldest = &members[i];
-    return oldest;
+        if (oldest == NULL || list[i].kinds < oldest->kinds)
+            oldest = &list[i];
+    pthread_mutex_lock(&l->lock);
+    struct nb_known_member *old = l->members;
+    l->members = list;
+    l->member_count = count;
+    l->members_read = nb_clock_monotonic();
+    l->kinds = oldest == NULL ? NB_OPERATION_KINDS : oldest->kinds;
+    if (oldest != NULL)
+        memcpy(l->oldest, oldest->name, sizeof l->oldest);
+    pthread_mutex_unlock(&l->lock);
+    free(old);
+}
+
+static int read_all(struct nb_lane *l, struct nb_point own, struct nb_error *error)
+{
+    struct nb_sql sql = {
+        .text = "SELECT name, url, applied, compared, digest, versions,"
+                " (extract(epoch FROM now() - seen) * 1000)::bigint, stream FROM bayesd.member"
+                " WHERE (stream = $1 OR ($4 >> stream::integer) & 1 = 0)"
+                " AND seen > now() - $2 * interval '1 second' ORDER BY stream, name LIMIT $3"};
+    uint64_t follow = l->nodes->follow;
+    bool is_first = (follow & (~follow + 1)) >> l->which == 1; /* it reads those of the streams */
+
+    struct nb_sql_rows rows;
+    nb_sql_number(&sql, l->which);
+    nb_sql_number(&sql, l->nodes->config->nodes_member_seconds);
+    nb_sql_number(&sql, NB_MEMBERS_MOST);
+    nb_sql_number(&sql, is_first ? follow : UINT64_MAX); /* that this node does not follow, too */
+    int rc = nb_database_run(l->database, &sql, &l->nodes->stops, &rows, error);
+    nb_sql_deinit(&sql);
+    if (rc != 0)
+        return rc;
+    struct nb_known_member *list = malloc(((size_t)rows.count + 1) * sizeof *list);
+    size_t count = 0;
+    for (int i = 0; list != NULL && i < rows.count; i++) {
+        read_member(&rows, i, &list[count]);
+        if (list[count].name[0] == '\0')
+            continue;
+        if (list[count].streams >> l->which == 1)
+            compare(l, own, &list[count]);
+        else
+            list[count].applied = 0;
+        count++;
+    }
+    nb_sql_rows_deinit(&rows);
+    if (list == NULL)
+        return nb_error_no_memory(error);
+    keep(l, list, count);
+    return 0;
+}
+
+/* ---- cutting --------------------------------------------------------------------------------- */
+
+/* Deletes what all known nodes have and what is old enough, from the beginning on. The row that a
+ * node has made last stays: by that it sees whether the stream is still the same. Nothing goes
+ * while nobody else is alive of whom a node that comes later could take the store. */
+static int cut(struct nb_lane *l, struct nb_error *error)
+{
+    const struct nb_config *config = l->nodes->config;
+    struct nb_sql sql = {
+        .text = "WITH bound AS (SELECT s.cut + $5 AS most,"
+                "  (SELECT min(applied) FROM bayesd.member WHERE stream = $1"
+                "    AND seen > now() - $3 * interval '1 second') AS least"
+                "  FROM bayesd.stream s WHERE s.number = $1 AND EXISTS (SELECT 1"
+                "    FROM bayesd.member WHERE stream = $1 AND name <> $2"
+                "    AND seen > now() - $6 * interval '1 second')),"
+                " young AS (SELECT min(position) AS at FROM bayesd.change, bound WHERE stream = $1"
+                "  AND position <= most AND added >= now() - $4 * interval '1 second'),"
+                " gone AS (DELETE FROM bayesd.change USING bound, young WHERE stream = $1"
+                "  AND position < least AND position <= most AND position < coalesce(at, least)"
+                "  RETURNING position)"
+                "UPDATE bayesd.stream SET cut = greatest(cut, (SELECT max(position) FROM gone))"
+                " WHERE number = $1 AND EXISTS (SELECT 1 FROM gone)"};
+    nb_sql_number(&sql, l->which);
+    nb_sql_text(&sql, nb_string_of(l->nodes->name));
+    nb_sql_number(&sql, config->nodes_member_seconds);
+    nb_sql_number(&sql, config->nodes_keep_seconds);
+    nb_sql_number(&sql, CUT_MOST);
+    nb_sql_number(&sql, ALIVE_SECONDS);
+    int rc = nb_database_run(l->database, &sql, &l->nodes->stops, NULL, error);
+    nb_sql_deinit(&sql);
+    return rc == NB_EXISTS ? 0 : rc; /* another node does it */
+}
+
+int nb_member_round(struct nb_lane *l, struct nb_error *error)
+{
+    uint64_t now = nb_clock_monotonic();
+    struct nb_point digested = {0, 0};
+    if (l->announced != 0 && now - l->announced < ROUND)
+        return 0;
+    if (l->replica != NULL)
+        digested = nb_replica_digested(l->replica);
+    uint64_t applied = atomic_load(&l->nodes->engine->standing.places[l->which].applied);
+    int rc = nb_member_announce(l->database, l->nodes->config, l->which, applied, digested, error);
+    if (rc == 0)
+        rc = read_all(l, digested, error);
+    if (rc == 0 && l->nodes->config->nodes_peers[0] != '\0' && atomic_load(&l->is_following))
+        rc = cut(l, error);
+    l->announced = now;
+    return rc;
 }

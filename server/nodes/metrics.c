@@ -23,17 +23,16 @@ static int write_all(const struct gauge *gauges, size_t count, struct nb_buffer 
 static int write_queue(const struct nb_nodes_state *state, struct nb_buffer *out)
 {
     const struct gauge gauges[] = {
-        {"cluster_queued", "Changes that wait in the outbox for the stream of the cluster.",
-         (double)state->queued},
-        {"cluster_queued_bytes", "Their bytes.", (double)state->queued_bytes},
+        {"nodes_queued", "Changes that wait in the queue for the database.", (double)state->queued},
+        {"nodes_queued_bytes", "Their bytes.", (double)state->queued_bytes},
     };
     int rc = write_all(gauges, sizeof gauges / sizeof *gauges, out);
     return rc != 0 ? rc
                    : nb_buffer_printf(out,
-                                      "# HELP bayesd_cluster_queue_refused_total Changes from the "
-                                      "outbox that were not made when they were published.\n"
-                                      "# TYPE bayesd_cluster_queue_refused_total counter\n"
-                                      "bayesd_cluster_queue_refused_total %llu\n",
+                                      "# HELP bayesd_nodes_queue_refused_total Changes from the "
+                                      "queue that were not made when they were published.\n"
+                                      "# TYPE bayesd_nodes_queue_refused_total counter\n"
+                                      "bayesd_nodes_queue_refused_total %llu\n",
                                       (unsigned long long)state->queue_refused);
 }
 
@@ -41,17 +40,12 @@ static int write_queue(const struct nb_nodes_state *state, struct nb_buffer *out
 
 static double applied_of(const struct nb_known_member *m)
 {
-    return (double)nb_member_applied(&m->said);
+    return (double)m->applied;
 }
 
 static double silence_of(const struct nb_known_member *m)
 {
     return (double)m->silence / 1e9;
-}
-
-static double agreement_of(const struct nb_known_member *m)
-{
-    return m->agrees;
 }
 
 static double sameness_of(const struct nb_known_member *m)
@@ -64,9 +58,8 @@ static const struct member_gauge {
     const char *name, *help;
     double (*value)(const struct nb_known_member *member); /* below 0: not known, left out */
 } member_gauges[] = {
-    {"applied", "Place in the stream that the node has told last.", applied_of},
+    {"applied", "Place in the streams that the node has told last.", applied_of},
     {"silent_seconds", "Time since the node's last word.", silence_of},
-    {"agrees", "Whether the node was given the same by the stream as this one.", agreement_of},
     {"same", "Whether the node has learned the same as this one: their digests were compared.",
      sameness_of},
 };
@@ -76,14 +69,14 @@ static int write_member_gauge(const struct member_gauge *gauge,
                               struct nb_buffer *out)
 {
     int rc = nb_buffer_printf(out,
-                              "# HELP bayesd_cluster_member_%s %s\n"
-                              "# TYPE bayesd_cluster_member_%s gauge\n",
+                              "# HELP bayesd_nodes_member_%s %s\n"
+                              "# TYPE bayesd_nodes_member_%s gauge\n",
                               gauge->name, gauge->help, gauge->name);
     for (size_t k = 0; rc == 0 && k < count; k++) {
         double value = gauge->value(&members[k]);
         if (value >= 0)
-            rc = nb_buffer_printf(out, "bayesd_cluster_member_%s{member=\"%s\"} %.17g\n",
-                                  gauge->name, members[k].said.name, value);
+            rc = nb_buffer_printf(out, "bayesd_nodes_member_%s{member=\"%s\"} %.17g\n", gauge->name,
+                                  members[k].name, value);
     }
     return rc;
 }
@@ -106,18 +99,18 @@ int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out)
     struct nb_nodes_state state;
     nb_nodes_state(nodes, &state);
     const struct gauge gauges[] = {
-        {"cluster_connected", "Whether this node follows the stream of its cluster.",
+        {"nodes_connected", "Whether this node follows the database that the nodes share.",
          state.connected ? 1 : 0},
-        {"cluster_applied", "Place in the stream of the last change on this node's disk.",
+        {"nodes_applied", "Place in the stream of the last change on this node's disk.",
          (double)state.applied},
-        {"cluster_behind", "Changes that the stream has and this node does not.",
+        {"nodes_behind", "Changes that the stream has and this node does not.",
          (double)state.behind},
-        {"cluster_lag_seconds",
-         "Age of the oldest change that the stream has and this node does not.",
+        {"nodes_lag_seconds", "Time since this node had all that the database has; 0 while it has.",
          (double)state.lag_nanoseconds / 1e9},
-        {"cluster_copies", "NATS servers that have all of the stream.", (double)state.copies},
-        {"cluster_copies_wanted", "NATS servers that should have it: [cluster] replicas.",
-         (double)state.copies_wanted},
+        {"nodes_caught_up", "Whether this node had all that the others have, once.",
+         state.caught_up ? 1 : 0},
+        {"nodes_put_back", "Changes that this node has put back since the database had lost them.",
+         (double)state.put_back},
     };
     int rc = write_all(gauges, sizeof gauges / sizeof *gauges, out);
     if (rc == 0 && state.queues)
@@ -126,6 +119,6 @@ int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out)
         rc = write_members(nodes, out);
     return rc != 0 || state.publishing == NULL
                ? rc
-               : nb_latency_write(state.publishing, "cluster_publish_seconds",
-                                  "Time until a majority of the NATS servers had a change.", out);
+               : nb_latency_write(state.publishing, "nodes_publish_seconds",
+                                  "Time until the database had a change.", out);
 }

@@ -1,96 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread for each stream finds it and follows it; whatever goes wrong with the stream, it
- * begins anew from what it has delivered.
+ * Two threads for each stream that the node follows; whatever goes wrong with the database, they
+ * begin anew from what was delivered.
  */
 #include "server/nodes/nodes.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "config/config.h"
-
-#ifdef NB_HAS_NATS
-
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
 #include "core/base/clock.h"
+#include "core/live/relay.h"
+#include "core/live/standing.h"
 #include "core/live/state.h"
 #include "core/replica/operation.h"
+#include "core/replica/queue.h"
 #include "core/replica/replica.h"
 #include "server/base/log.h"
 #include "server/nodes/follow.h"
-#include "server/nodes/known.h"
-#include "server/nodes/members.h"
+#include "server/nodes/look.h"
+#include "server/nodes/member.h"
 #include "server/nodes/nodes_state.h"
 #include "server/nodes/place.h"
-#include "server/nodes/waiting.h"
-
-static const long REST_NANOSECONDS = 200000000;
-
-static void rest(void)
-{
-    const struct timespec pause = {.tv_nsec = REST_NANOSECONDS};
-    (void)nanosleep(&pause, NULL); /* it may wake early */
-}
-
-/* A stream that does not answer is no reason to take back that this node must not follow it.
- * Returns whether it must not. */
-static bool say(struct nb_lane *l, bool is_refused, const struct nb_error *why)
-{
-    pthread_mutex_lock(&l->lock);
-    if (l->is_refused && why->code == NB_STOPPING) {
-        pthread_mutex_unlock(&l->lock);
-        return true;
-    }
-    bool is_new = strcmp(l->reason, why->text) != 0;
-    (void)snprintf(l->reason, sizeof l->reason, "%s", why->text);
-    l->is_refused = is_refused;
-    pthread_mutex_unlock(&l->lock);
-    if (is_new && why->text[0] != '\0')
-        nb_log(is_refused ? NB_LOG_ERROR : NB_LOG_WARNING, "cluster: %s", why->text);
-    return is_refused;
-}
-
-static void *lane_main(void *argument)
-{
-    struct nb_lane *l = argument;
-    struct nb_following f = {.gap = 0};
-    while (!atomic_load(&l->nodes->stops)) {
-        struct nb_error why = {0};
-        int rc = nb_place_find(l, &why);
-        if (rc == 0) {
-            (void)say(l, false, &why); /* nothing is wrong */
-            rc = nb_follow(l, &f, &why);
-        }
-        if (rc != 0) {
-            bool is_refused = say(l, rc != NB_STOPPING, &why);
-            nb_nodes_queue_set(l, is_refused ? NB_QUEUE_FORBIDDEN : NB_QUEUE_AWAY);
-        }
-        if (l->replica != NULL)
-            nb_replica_tick(l->replica);
-        if (!atomic_load(&l->nodes->stops))
-            rest();
-    }
-    return NULL;
-}
+#include "server/nodes/publish.h"
+#include "server/nodes/schema.h"
 
 /* ---- start and stop -------------------------------------------------------------------------- */
+
+static int start_threads(struct nb_lane *l, struct nb_error *error)
+{
+    int rc = pthread_create(&l->reader, NULL, nb_follow_main, l);
+    if (rc == 0) {
+        rc = pthread_create(&l->writer, NULL, nb_publish_main, l);
+        l->is_started = rc == 0;
+        if (rc != 0) {
+            atomic_store(&l->nodes->stops, true);
+            (void)pthread_join(l->reader, NULL); /* it fails for an invalid thread only */
+        }
+    }
+    return rc == 0 ? 0 : nb_error_errno(error, rc, "starting a thread for the other nodes");
+}
 
 static int lane_start(struct nb_nodes *n, unsigned which, struct nb_error *error)
 {
     struct nb_lane *l = &n->lanes[which];
+    char *conninfo = NULL;
+    int rc = nb_nodes_conninfo(n->config, which, &conninfo, error);
     l->nodes = n;
     l->which = which;
-    nb_standing_name(n->config->cluster_stream, n->lane_count, which, l->name);
-    (void)snprintf(l->reason, sizeof l->reason, "it has not found the stream yet");
+    l->conninfo = conninfo;
+    l->end = &l->first;
+    l->kinds = NB_OPERATION_KINDS; /* until it has heard of the others */
+    l->whole = nb_clock_monotonic();
+    (void)snprintf(l->reason, sizeof l->reason, "it has not reached the database yet");
     atomic_store(&l->last, atomic_load(&n->engine->standing.places[which].applied));
     pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->changed, NULL);
     pthread_rwlock_init(&l->using, NULL);
-    int rc = pthread_create(&l->thread, NULL, lane_main, l);
-    l->is_started = rc == 0;
-    return rc == 0 ? 0 : nb_error_errno(error, rc, "starting the thread that follows the cluster");
+    l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (rc == 0 && l->wake < 0)
+        rc = nb_error_errno(error, errno, "an eventfd");
+    return rc == 0 ? start_threads(l, error) : rc;
 }
 
 static void lane_stop(struct nb_lane *l)
@@ -101,21 +75,42 @@ static void lane_stop(struct nb_lane *l)
     if (l->replica != NULL)
         nb_replica_stop(l->replica);
     pthread_rwlock_unlock(&l->using);
-    (void)pthread_join(l->thread, NULL); /* it fails for an invalid thread only */
-    pthread_rwlock_wrlock(&l->using);
-    struct nb_replica *replica = l->replica;
-    l->replica = NULL;
-    pthread_rwlock_unlock(&l->using);
-    nb_replica_free(&replica);
+    nb_look_wake(l);
+    (void)pthread_join(l->reader, NULL); /* these fail for an invalid thread only */
+    (void)pthread_join(l->writer, NULL);
+    nb_replica_free(&l->replica);
 }
 
-/* When no thread of the library is there any more. */
 static void lane_free(struct nb_lane *l)
 {
-    if (!l->is_started)
+    if (l->nodes == NULL)
         return;
+    nb_publish_deinit(l);
+    free(l->members);
+    free(l->conninfo);
+    if (l->wake >= 0)
+        close(l->wake);
     pthread_rwlock_destroy(&l->using);
+    pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
+}
+
+static int open_queue(struct nb_nodes *n, struct nb_error *error)
+{
+    bool takes = n->config->nodes_queue;
+    const struct nb_queue_limits limits = {takes ? n->config->nodes_queue_bytes : 0,
+                                           takes ? n->config->nodes_queue_entries : 0};
+    struct nb_queue_state state;
+    if (!takes && !nb_queue_is_left(n->engine))
+        return 0;
+    int rc = nb_queue_new(n->engine, &limits, &n->queue, error);
+    if (rc != 0)
+        return rc;
+    nb_queue_state(n->queue, &state);
+    if (state.entries > 0)
+        nb_log(NB_LOG_INFO, "nodes: %llu changes wait in the queue, and are published first",
+               (unsigned long long)state.entries);
+    return 0;
 }
 
 int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
@@ -126,20 +121,15 @@ int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
         return nb_error_no_memory(error);
     n->engine = engine;
     n->config = config;
-    n->known = nb_known_new();
-    if (n->known == NULL) {
-        free(n);
-        return nb_error_no_memory(error);
-    }
-    n->lane_count = (unsigned)config->cluster_streams;
-    pthread_mutex_init(&n->lock, NULL);
-    n->kinds = NB_OPERATION_KINDS; /* until it has heard of the others */
+    n->lane_count = (unsigned)config->nodes_streams;
+    nb_member_name(config, n->name);
     nb_place_identify(n);
-    int rc = nb_nodes_queue_open(n, error);
-    for (unsigned i = 0; rc == 0 && i < n->lane_count; i++)
-        rc = lane_start(n, i, error);
+    int rc = nb_nodes_read_follow(config, &n->follow, error);
     if (rc == 0)
-        rc = nb_members_start(n, &n->members, error);
+        rc = open_queue(n, error);
+    for (unsigned i = 0; rc == 0 && i < n->lane_count; i++)
+        if (n->follow >> i & 1)
+            rc = lane_start(n, i, error);
     *nodes = n;
     if (rc != 0)
         nb_nodes_stop(nodes);
@@ -153,18 +143,24 @@ void nb_nodes_stop(struct nb_nodes **nodes)
     if (n == NULL)
         return;
     atomic_store(&n->stops, true);
-    nb_members_stop(&n->members);
     for (unsigned i = 0; i < n->lane_count; i++)
         lane_stop(&n->lanes[i]);
     nb_queue_free(&n->queue);
     for (unsigned i = 0; i < n->lane_count; i++)
-        nb_stream_close(&n->lanes[i].stream);
-    nats_Close();
-    for (unsigned i = 0; i < n->lane_count; i++)
         lane_free(&n->lanes[i]);
-    nb_known_free(&n->known);
-    pthread_mutex_destroy(&n->lock);
     free(n);
+}
+
+/* ---- how it stands --------------------------------------------------------------------------- */
+
+bool nb_nodes_have_caught_up(struct nb_nodes *n)
+{
+    return nb_standing_has_caught_up(n->engine, n->follow);
+}
+
+bool nb_nodes_follow(struct nb_nodes *n, struct nb_string name)
+{
+    return (n->follow >> nb_relay_stream(name, n->lane_count) & 1) != 0;
 }
 
 static void add_queue(struct nb_nodes *n, struct nb_nodes_state *state)
@@ -177,37 +173,20 @@ static void add_queue(struct nb_nodes *n, struct nb_nodes_state *state)
     state->queued = queue.entries;
     state->queued_bytes = queue.bytes;
     state->queue_refused = queue.refused;
-    if (queue.unreadable[0] != '\0') /* this goes before what a stream warns of */
-        (void)snprintf(state->warning, sizeof state->warning, "%s", queue.unreadable);
-}
-
-static void state_of(struct nb_lane *l, struct nb_lane_state *state)
-{
-    uint64_t applied = atomic_load(&l->nodes->engine->standing.places[l->which].applied);
-    uint64_t last = atomic_load(&l->last);
-    *state = (struct nb_lane_state){.name = l->name,
-                                    .connected = atomic_load(&l->is_following),
-                                    .applied = applied,
-                                    .behind = last > applied ? last - applied : 0};
-}
-
-/* Of the stream that has the fewest. */
-static void add_copies(struct nb_lane *l, struct nb_nodes_state *state)
-{
-    unsigned copies = atomic_load(&l->copies);
-    if (l->which == 0 || copies < state->copies)
-        state->copies = copies;
-    if (state->warning[0] == '\0')
-        nb_place_warning(l, state->warning);
 }
 
 /* What is wrong with one of them is wrong with all; a refusal goes before what may pass. */
-static void add_reason(struct nb_lane *l, struct nb_nodes_state *state)
+static void add_lane(struct nb_lane *l, struct nb_nodes_state *state)
 {
-    uint64_t applied = atomic_load(&l->nodes->engine->standing.places[l->which].applied);
-    int64_t now = nb_clock_now() * INT64_C(1000000);
+    struct nb_lane_state one;
+    nb_nodes_lane(l->nodes, l->which, &one);
+    state->connected &= one.connected;
+    state->applied += one.applied;
+    state->behind += one.behind;
+    state->is_outrun |= atomic_load(&l->is_outrun);
+    state->put_back += atomic_load(&l->put_back);
     pthread_mutex_lock(&l->lock);
-    uint64_t lag = (uint64_t)nb_lag_of(&l->lag, applied, atomic_load(&l->last), now);
+    uint64_t lag = one.behind > 0 ? nb_clock_monotonic() - l->whole : 0;
     state->lag_nanoseconds = lag > state->lag_nanoseconds ? lag : state->lag_nanoseconds;
     if (state->reason[0] == '\0' || (l->is_refused && !state->is_refused))
         (void)snprintf(state->reason, sizeof state->reason, "%s", l->reason);
@@ -217,20 +196,11 @@ static void add_reason(struct nb_lane *l, struct nb_nodes_state *state)
 
 void nb_nodes_state(struct nb_nodes *n, struct nb_nodes_state *state)
 {
-    *state = (struct nb_nodes_state){.connected = true,
-                                     .stream = n->config->cluster_stream,
-                                     .publishing = &n->publishing,
-                                     .copies_wanted = (unsigned)n->config->cluster_replicas};
-    for (unsigned i = 0; i < n->lane_count; i++) {
-        struct nb_lane_state one;
-        state_of(&n->lanes[i], &one);
-        state->connected &= one.connected;
-        state->applied += one.applied;
-        state->behind += one.behind;
-        state->is_outrun |= atomic_load(&n->lanes[i].is_outrun);
-        add_copies(&n->lanes[i], state);
-        add_reason(&n->lanes[i], state);
-    }
+    *state = (struct nb_nodes_state){.connected = true, .publishing = &n->publishing};
+    for (unsigned i = 0; i < n->lane_count; i++)
+        if (n->lanes[i].is_started)
+            add_lane(&n->lanes[i], state);
+    state->caught_up = nb_nodes_have_caught_up(n);
     add_queue(n, state);
 }
 
@@ -241,43 +211,13 @@ unsigned nb_nodes_lanes(struct nb_nodes *n)
 
 void nb_nodes_lane(struct nb_nodes *n, unsigned which, struct nb_lane_state *state)
 {
-    state_of(&n->lanes[which], state);
+    struct nb_lane *l = &n->lanes[which];
+    uint64_t applied = atomic_load(&n->engine->standing.places[which].applied);
+    uint64_t last = atomic_load(&l->last);
+    *state = (struct nb_lane_state){.follows = (n->follow >> which & 1) != 0,
+                                    .connected = atomic_load(&l->is_following),
+                                    .applied = applied,
+                                    .behind = last > applied ? last - applied : 0};
+    if (!state->follows)
+        state->applied = state->behind = 0;
 }
-
-#else
-
-int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
-                   struct nb_nodes **nodes, struct nb_error *error)
-{
-    (void)engine;
-    (void)config;
-    (void)nodes;
-    return nb_error_set(error, NB_UNSUPPORTED,
-                        "[cluster]: this bayesd was built without libnats (libnats-dev)");
-}
-
-void nb_nodes_stop(struct nb_nodes **nodes)
-{
-    (void)nodes;
-}
-
-void nb_nodes_state(struct nb_nodes *nodes, struct nb_nodes_state *state)
-{
-    (void)nodes;
-    *state = (struct nb_nodes_state){.stream = ""};
-}
-
-unsigned nb_nodes_lanes(struct nb_nodes *nodes)
-{
-    (void)nodes;
-    return 1;
-}
-
-void nb_nodes_lane(struct nb_nodes *nodes, unsigned which, struct nb_lane_state *state)
-{
-    (void)nodes;
-    (void)which;
-    *state = (struct nb_lane_state){.name = ""};
-}
-
-#endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this node's place consists of, for the files of this folder, in a build with the library.
+ * What this node's place among others consists of, for the files of this folder.
  */
 #ifndef NB_SERVER_NODES_NODES_STATE_H
 #define NB_SERVER_NODES_NODES_STATE_H
@@ -8,39 +8,53 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "server/nodes/lag.h"
+#include "core/base/error.h"
+#include "core/live/relayed.h"
+#include "server/nodes/database.h"
 #include "server/nodes/latency.h"
-#include "server/nodes/stream.h"
+#include "server/nodes/told.h"
 
 struct nb_config;
 struct nb_engine;
-struct nb_known;
-struct nb_members;
-struct nb_nodes;
+struct nb_entry;
 struct nb_queue;
 struct nb_replica;
 
-/* One of the streams, which a thread of its own follows, on a connection of its own. */
+/* One of the streams that this node follows. A thread reads it, and one writes what this node
+ * publishes; each has a connection of its own. */
 struct nb_lane {
     struct nb_nodes *nodes;
     unsigned which;
-    char name[NB_STREAM_FULL_MOST + 1];
-    pthread_t thread;
-    bool is_started; /* the thread */
+    char *conninfo; /* owned */
+    bool is_started;
+    pthread_t reader, writer;
+    int wake; /* an eventfd: something is in the stream */
     atomic_bool is_following;
-    atomic_bool is_outrun;        /* the stream begins after what this node has */
-    atomic_uint_fast64_t last;    /* of the stream */
-    atomic_uint copies, replicas; /* that are whole, and that the stream is to have; 0: unknown */
-    pthread_mutex_t lock;         /* of what follows */
-    char reason[NB_ERROR_TEXT];
-    struct nb_lag lag;
-    bool is_refused;
-    pthread_rwlock_t using; /* held while `stream` and `replica` are used by other threads */
-    struct nb_stream stream;
+    atomic_bool is_outrun;                /* the stream begins after what this node has */
+    atomic_uint_fast64_t last;            /* of the stream, as far as it is known */
+    atomic_uint_fast64_t made;            /* of the stream; 0: not known yet */
+    atomic_uint_fast64_t publishes_after; /* nb_clock_monotonic: the others go first (place.h) */
+    atomic_uint_fast64_t put_back;        /* entries that the database had lost */
+    pthread_rwlock_t using;               /* held while `replica` is used by other threads */
     struct nb_replica *replica;
-    /* The thread's: */
-    uint64_t created;     /* of the stream */
-    uint64_t short_since; /* when it was found to have less than this node; 0: it has all */
+    struct nb_database *database; /* the reader's */
+    uint64_t announced;           /* when; the reader's, as what follows */
+    unsigned twice;               /* entries could not be put back, so often */
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t changed;
+    char reason[NB_ERROR_TEXT];
+    bool is_refused;
+    uint64_t whole;           /* when it had all that the stream had */
+    uint64_t asked, answered; /* nb_look_ask */
+    struct nb_entry *first, **end;
+    size_t entries, bytes;
+    size_t doubts; /* of them that may be in the stream */
+    struct nb_known_member *members;
+    size_t member_count;
+    uint64_t members_read;                /* when, by nb_clock_monotonic */
+    uint32_t kinds;                       /* of operations that all members know, and ... */
+    char oldest[NB_MEMBER_NAME_MOST + 1]; /* ... the name of the one that knows no more */
 };
 
 struct nb_nodes {
@@ -48,15 +62,10 @@ struct nb_nodes {
     const struct nb_config *config;
     atomic_bool stops;
     struct nb_latency publishing;
+    uint64_t follow; /* a bit for each stream */
+    char name[NB_MEMBER_NAME_MOST + 1];
     char identity[256];
-    pthread_mutex_t lock;     /* of what follows */
-    uint32_t kinds;           /* of operations that all members know, and ... */
-    char oldest[80];          /* ... the name of the one that knows no more */
-    uint64_t refused;         /* of the queue, that were logged */
-    bool is_queue_unreadable; /* that was logged */
-    struct nb_queue *queue;   /* NULL: changes are not kept while the stream is away */
-    struct nb_members *members;
-    struct nb_known *known;
+    struct nb_queue *queue; /* NULL: changes are not kept while the database is away */
     unsigned lane_count;
     struct nb_lane lanes[NB_STREAMS_MOST];
 };

@@ -40,8 +40,6 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
     nb_emit_member_text(&e, "digest", digest.digits);
     if (streams > 1)
         nb_emit_member_u64(&e, "stream", which);
-    if (server->startup->cluster_follow[0] != '\0')
-        nb_emit_member_text(&e, "follow", server->startup->cluster_follow);
     nb_emit_close(&e, '}');
     return nb_reply_written(request, nb_emit_end(&e), error);
 }
@@ -58,7 +56,8 @@ static void emit_lanes(struct nb_emitter *e, struct nb_nodes *nodes)
     for (unsigned i = 0; i < count; i++) {
         nb_nodes_lane(nodes, i, &one);
         nb_emit_open(e, '{');
-        nb_emit_member_text(e, "stream", one.name);
+        nb_emit_member_u64(e, "stream", i);
+        nb_emit_flag(e, "follows", one.follows);
         nb_emit_key(e, "connected");
         nb_emit_bool(e, one.connected);
         nb_emit_member_u64(e, "applied", one.applied);
@@ -72,18 +71,15 @@ void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes)
 {
     struct nb_nodes_state state;
     nb_nodes_state(nodes, &state);
-    nb_emit_key(e, "cluster");
+    nb_emit_key(e, "nodes");
     nb_emit_open(e, '{');
     nb_emit_key(e, "connected");
     nb_emit_bool(e, state.connected);
     nb_emit_member_u64(e, "applied", state.applied);
     nb_emit_member_u64(e, "behind", state.behind);
-    nb_emit_member_text(e, "stream", state.stream);
     emit_lanes(e, nodes);
-    if (state.copies > 0)
-        nb_emit_member_u64(e, "copies", state.copies);
-    if (state.warning[0] != '\0')
-        nb_emit_member_text(e, "warning", state.warning);
+    if (state.put_back > 0)
+        nb_emit_member_u64(e, "put_back", state.put_back);
     if (state.queues)
         nb_emit_member_u64(e, "queued", state.queued);
     if (!state.connected && state.reason[0] != '\0')
@@ -91,33 +87,36 @@ void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes)
     nb_emit_close(e, '}');
 }
 
+static void emit_streams(struct nb_emitter *e, uint64_t streams)
+{
+    nb_emit_key(e, "streams");
+    nb_emit_open(e, '[');
+    for (unsigned i = 0; i < 64; i++)
+        if (streams >> i & 1)
+            nb_emit_u64(e, i);
+    nb_emit_close(e, ']');
+}
+
 static void emit_member(struct nb_emitter *e, const struct nb_known_member *m, uint64_t last)
 {
-    const struct nb_member *said = &m->said;
     nb_emit_open(e, '{');
-    nb_emit_member_text(e, "name", said->name);
+    nb_emit_member_text(e, "name", m->name);
     nb_emit_flag(e, "self", m->is_self);
-    if (said->url[0] != '\0')
-        nb_emit_member_text(e, "url", said->url);
-    if (said->follow[0] != '\0')
-        nb_emit_member_text(e, "follow", said->follow);
-    uint64_t applied = nb_member_applied(said);
-    nb_emit_member_u64(e, "applied", applied);
-    nb_emit_member_u64(e, "behind", last > applied ? last - applied : 0);
+    if (m->url[0] != '\0')
+        nb_emit_member_text(e, "url", m->url);
+    emit_streams(e, m->streams);
+    nb_emit_member_u64(e, "applied", m->applied);
+    nb_emit_member_u64(e, "behind", last > m->applied ? last - m->applied : 0);
     nb_emit_member_u64(e, "seconds", (uint64_t)(m->silence / 1000000000));
-    if (m->agrees >= 0) {
-        nb_emit_key(e, "agrees");
-        nb_emit_bool(e, m->agrees != 0);
-    }
     if (m->same >= 0) {
         nb_emit_key(e, "same");
         nb_emit_bool(e, m->same != 0);
     }
-    if (said->version[0] != '\0')
-        nb_emit_member_text(e, "version", said->version);
-    nb_emit_member_u64(e, "tokenizer", said->tokenizer);
-    nb_emit_member_u64(e, "apply", said->apply);
-    nb_emit_member_u64(e, "operations", said->kinds);
+    if (m->version[0] != '\0')
+        nb_emit_member_text(e, "version", m->version);
+    nb_emit_member_u64(e, "tokenizer", m->tokenizer);
+    nb_emit_member_u64(e, "apply", m->apply);
+    nb_emit_member_u64(e, "operations", m->kinds);
     nb_emit_close(e, '}');
 }
 
@@ -136,7 +135,7 @@ static int emit_members(struct nb_emitter *e, struct nb_nodes *nodes, struct nb_
     return 0;
 }
 
-int nb_route_cluster_members(struct nb_request *request, struct nb_error *error)
+int nb_route_nodes(struct nb_request *request, struct nb_error *error)
 {
     struct nb_nodes *nodes = request->server->nodes;
     struct nb_emitter e = nb_emit_begin(&request->reply.body);

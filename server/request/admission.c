@@ -229,17 +229,21 @@ int nb_request_check_follows(struct nb_request *request, struct nb_string model,
                              struct nb_error *error)
 {
     const struct nb_server *server = request->server;
-    if (server->nodes == NULL || server->startup->cluster_follow[0] == '\0' ||
-        nb_models_match(server->startup->cluster_follow, model) ||
-        nb_check_model_name(model, NULL) != 0)
+    if (server->nodes == NULL || nb_check_model_name(model, NULL) != 0)
         return 0;
+    if (server->follows(server->nodes, model))
+        return server->has_caught_up(server->nodes)
+                   ? 0
+                   : nb_error_set(error, NB_STOPPING,
+                                  "this node has not got all that the other nodes have yet (GET "
+                                  "/readyz says why): ask again later, or another node");
     request->urls.length = 0;
     if (server->list_followers(server->nodes, model, URLS_MOST, &request->urls) != 0)
         return nb_error_no_memory(error);
     return nb_error_set(error, NB_ELSEWHERE, "this node does not follow the model '%.*s': ask %s",
                         (int)model.length, model.bytes,
                         request->urls.length > 0 ? request->urls.bytes
-                                                 : "another one (GET /v1/cluster names them)");
+                                                 : "another one (GET /v1/nodes names them)");
 }
 
 int nb_request_check_model(struct nb_request *request, struct nb_string model,
@@ -249,11 +253,14 @@ int nb_request_check_model(struct nb_request *request, struct nb_string model,
     return rc != 0 ? rc : nb_request_check_follows(request, model, error);
 }
 
-/* Networks have names, too. */
+/* Whether the path has the name of what one of the streams has: a model, or a network. */
 static bool names_model(const struct nb_request *request)
 {
-    static const char below[] = "/v1/models/";
-    return strncmp(request->route->pattern, below, sizeof below - 1) == 0;
+    static const char *const below[] = {"/v1/models/", "/v1/networks/"};
+    for (size_t i = 0; i < sizeof below / sizeof *below; i++)
+        if (strncmp(request->route->pattern, below[i], strlen(below[i])) == 0)
+            return true;
+    return false;
 }
 
 /* Whether the token is for the model of the path. A path without a model needs a token for all

@@ -26,7 +26,7 @@ bool nb_request_is_for(const struct nb_request *request, struct nb_string model)
 /* The same as an error code, 0 or NB_FORBIDDEN, of a name that may be another thing's. */
 int nb_request_check_name(const struct nb_request *request, struct nb_string name,
                           struct nb_error *error);
-/* Whether this node of a cluster has the model ([cluster] follow): 0, also for what is no name of a
+/* Whether this node of several has the model ([nodes] follow): 0, also for what is no name of a
  * model, or NB_ELSEWHERE: then the request has the URLs of nodes that have it. */
 int nb_request_check_follows(struct nb_request *request, struct nb_string model,
                              struct nb_error *error);

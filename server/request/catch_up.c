@@ -23,9 +23,9 @@ int nb_catch_up_look(const struct nb_request *request, uint64_t number, struct n
 {
     const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
     struct nb_server *server = request->server;
-    uint64_t patience = server->startup->cluster_patience * UINT64_C(1000000000);
+    uint64_t patience = server->startup->nodes_patience * UINT64_C(1000000000);
     if (server->nodes == NULL)
-        return nb_error_set(error, NB_CONFLICT, "this bayesd is none of several ([cluster])");
+        return nb_error_set(error, NB_CONFLICT, "this bayesd is none of several ([nodes])");
     uint64_t last;
     if (nb_engine_has_applied(server->engine, number, &last))
         return 0;

@@ -31,7 +31,7 @@ bool nb_takes_after(const struct nb_route *route);
 int nb_catch_up(struct nb_request *request, struct nb_error *error);
 
 /* One look whether the place is applied here. Returns 0; NB_WAIT, after a short pause; NB_STOPPING:
- * the request has waited for [cluster] patience; NB_CONFLICT. On a thread of a pool. */
+ * the request has waited for [nodes] patience; NB_CONFLICT. On a thread of a pool. */
 int nb_catch_up_look(const struct nb_request *request, uint64_t number, struct nb_error *error);
 
 #endif

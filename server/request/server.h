@@ -36,6 +36,9 @@ struct nb_server {
     struct nb_engine *engine;
     struct nb_metrics *metrics;
     struct nb_nodes *nodes; /* that share what they learn; NULL: this one is alone */
+    /* Whether this node had all that the others have, once; whether it has what bears this name. */
+    bool (*has_caught_up)(struct nb_nodes *nodes);
+    bool (*follows)(struct nb_nodes *nodes, struct nb_string name);
     /* Appends the URLs of those that follow a model, each with a NUL behind, up to `most` bytes.
      * Returns 0 or NB_NO_MEMORY. */
     int (*list_followers)(struct nb_nodes *nodes, struct nb_string model, size_t most,

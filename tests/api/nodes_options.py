@@ -1,66 +1,83 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each option of [cluster] does, with a nats-server of our own. Several nodes: tests/nodes."""
-import base64
-import json
+"""What each option of [nodes] does, with a PostgreSQL of our own. Several nodes: tests/nodes."""
+import atexit
+import itertools
 import os
-import socket
-import subprocess
-import threading
+import shutil
+import sys
+import tempfile
 import time
-import urllib.request
 
 import ports
 from authority import Authority
-from harness import _die_with_parent, clean_environment, equal, holds, patience, refused, wait_for
+from harness import equal, holds, patience, refused, wait_for
+
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "nodes"))
+import databases  # noqa: E402  (needs the path above)
 
 M = "/v1/models/m"
 KEY = bytes(range(32)).hex()
+_server, _names = [], itertools.count(1)
 
 
-class Nats:
-    """A nats-server with JetStream that is alone."""
+def server():
+    """One for all tests; each has a database of its own there."""
+    if not _server:
+        folder = tempfile.mkdtemp(prefix="bayesd-postgres-")
+        one = databases.Database("db", folder, False)
+        os.chmod(folder, 0o755)
+        one.init()
+        _server.append(one)
+        atexit.register(lambda: (one.kill(), shutil.rmtree(folder, ignore_errors=True)))
+    return _server[0]
 
-    def __init__(self, api, more=""):
-        self.folder, self.port = api.new_folder(), ports.free_port()
-        path = os.path.join(self.folder, "nats.conf")
-        with open(path, "w", encoding="ascii") as file:
-            file.write(f'listen: "127.0.0.1:{self.port}"\njetstream {{ store_dir: "{self.folder}/stream" }}\n{more}\n')
-        with open(os.path.join(self.folder, "log"), "wb") as log:
-            self.process = subprocess.Popen(["nats-server", "-c", path], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            env=clean_environment(), preexec_fn=_die_with_parent)
-        wait_for(self.listens, "nats-server listens", 20, 0.05)
 
-    def listens(self):
-        try:
-            socket.create_connection(("127.0.0.1", self.port), 1).close()
-            return True
-        except OSError:
-            return False
+class Postgres:
+    """A database with the tables of so many streams."""
+
+    def __init__(self, api, streams=1):
+        self.name, self.port = f"of_a_test_{next(_names)}", server().port
+        server().sql(f"CREATE DATABASE {self.name}")
+        self.url = f"postgresql://{databases.USER}@127.0.0.1:{self.port}/{self.name}"
+        status, out, err = api.tool("--config", config_file(api, {"nodes": {"database": self.url, "streams": streams}}), "--nodes-init")
+        holds(status == 0 and "GRANT" in out, out + err)
+
+    def sql(self, text):
+        return server().run("psql", "-h", "127.0.0.1", "-p", str(self.port), "-U", databases.USER, "-d", self.name, "-AtXc", text).strip()
 
     def stop(self):
-        self.process.kill()
-        self.process.wait()
+        """Nobody reaches it any more."""
+        server().sql(f"ALTER DATABASE {self.name} ALLOW_CONNECTIONS false",
+                     f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{self.name}'")
+
+
+def config_file(api, config):
+    path = os.path.join(api.new_folder(), "nodes.conf")
+    with open(path, "w", encoding="utf-8") as file:
+        for group, options in config.items():
+            file.write(f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in options.items()))
+    return path
 
 
 def key_file(api, key=KEY):
-    path = os.path.join(api.new_folder(), "cluster.key")
+    path = os.path.join(api.new_folder(), "nodes.key")
     with open(path, "w", encoding="ascii", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(key + "\n")
     return path
 
 
-def node(api, port, host="127.0.0.1", **options):
-    found = {"servers": f"nats://{host}:{port}", "replicas": 1, "cluster_key_file": key_file(api), "patience": 5, **options}
-    return api.another(config={"cluster": found}).start()
+def node(api, database, **options):
+    found = {"database": database if isinstance(database, str) else database.url, "key_file": key_file(api), "patience": 5, **options}
+    return api.another(config={"nodes": found}).start()
 
 
 def said(daemon):
-    """What /readyz says of the cluster; of a node that was refused, only why."""
-    return daemon.client.get("/readyz").json.get("cluster", {"connected": False})
+    """What /readyz says of the nodes; of one that was refused, only why."""
+    return daemon.client.get("/readyz").json.get("nodes", {"connected": False})
 
 
 def joined(daemon):
-    wait_for(lambda: said(daemon)["connected"], f"it follows the stream: {said(daemon)}", 20, 0.05)
+    wait_for(lambda: said(daemon)["connected"], lambda: f"it follows: {daemon.client.get('/readyz').body}", 20, 0.05)
     return daemon
 
 
@@ -75,273 +92,197 @@ def taught(daemon, model=M):
     return daemon.client.post(model + "/train", {"text": "win cash", "label": "spam"}).ok().json["number"]
 
 
-def cluster_servers(api):
-    nats = Nats(api)
+def nodes_database(api):
+    database = Postgres(api)
     alone = api.another().start()
-    holds("cluster" not in alone.client.get("/readyz").json, "a daemon without the section is alone")
-    equal(taught(joined(node(api, nats.port))), 1)
-    stays_out(node(api, ports.free_port()))
-    nats.stop()
+    holds("nodes" not in alone.client.get("/readyz").json, "a daemon without the section is alone")
+    equal(taught(joined(node(api, database))), 1)
+    stays_out(node(api, "postgresql://127.0.0.1:1/nowhere"))
 
 
-def cluster_stream(api):
-    nats = Nats(api)
-    one, other, same = (joined(node(api, nats.port, stream=name)) for name in ("one", "other", "one"))
-    taught(one)
-    wait_for(lambda: said(same)["applied"] == 1, "who shares the stream learns", 20, 0.05)
-    equal([said(other)["applied"], said(other)["stream"]], [0, "other"])
-    nats.stop()
+def nodes_databases(api):
+    """A stream in a database of its own, by a line of the file, or by the list."""
+    most, second = Postgres(api, 2), Postgres(api, 2)
+    daemon = joined(node(api, most, streams=2, **{"database.1": second.url}))
+    for turn in range(12):
+        taught(daemon, f"/v1/models/m{turn}")
+    found = [[database.sql(f"SELECT last FROM bayesd.stream WHERE number = {i}") != "0" for i in (0, 1)] for database in (most, second)]
+    equal(found, [[True, False], [False, True]])
+    daemon.stop()
+    joined(node(api, most, streams=2, databases=f"1={second.url}"))
+    refusal = api.another(config={"nodes": {"database": most.url, "databases": "9=x", "key_file": key_file(api)}}).spawn()
+    holds(refusal.wait() != 0 and "[nodes] databases" in refusal.output(), refusal.output())
 
 
-def cluster_streams(api):
-    nats = Nats(api)
-    several = joined(node(api, nats.port, streams=3))
-    equal([one["stream"] for one in said(several)["streams"]], ["bayesd_0", "bayesd_1", "bayesd_2"])
+def nodes_streams(api):
+    database = Postgres(api, 3)
+    several = joined(node(api, database, streams=3))
+    equal([one["stream"] for one in said(several)["streams"]], [0, 1, 2])
     equal(len({taught(several, f"/v1/models/m{i}") % 3 for i in range(20)}), 3, "streams that models of many names are in")
-    stays_out(node(api, nats.port, streams=2))
-    nats.stop()
+    stays_out(node(api, database, streams=2))
 
 
-def cluster_replicas(api):
-    nats = Nats(api)
-    stays_out(node(api, nats.port, replicas=3))  # there is one server
-    joined(node(api, nats.port, replicas=1))
-    nats.stop()
-
-
-def cluster_cluster_key_file(api):
-    nats = Nats(api)
-    taught(joined(node(api, nats.port)))
-    stranger = node(api, nats.port, cluster_key_file=key_file(api, KEY[::-1]))
+def nodes_key_file(api):
+    database = Postgres(api)
+    taught(joined(node(api, database)))
+    stranger = node(api, database, key_file=key_file(api, KEY[::-1]))
     wait_for(lambda: "another key" in stranger.client.get("/readyz").body.decode(), "it says why it does not join", 20, 0.05)
     stays_out(stranger)
-    without = api.another(config={"cluster": {"servers": f"nats://127.0.0.1:{nats.port}", "cluster_key_file": "/nowhere"}}).spawn()
+    without = api.another(config={"nodes": {"database": database.url, "key_file": "/nowhere"}}).spawn()
     holds(without.wait(20) > 0, "started without its key")
-    nats.stop()
 
 
-def seed():
-    """A user's seed of NATS: two bytes of what it is, 32 of the seed, and a CRC-16 of XMODEM."""
-    raw = bytes([0x90 | 0xA0 >> 5, (0xA0 & 31) << 3]) + bytes(range(32))
-    crc = 0
-    for byte in raw:
-        crc ^= byte << 8
-        for _ in range(8):
-            crc = (crc << 1 ^ 0x1021 if crc & 0x8000 else crc << 1) & 0xFFFF
-    return base64.b32encode(raw + crc.to_bytes(2, "little")).decode().rstrip("=")
+def named(daemon):
+    return [(one["name"], one.get("url")) for one in daemon.client.get("/v1/nodes").ok().json["members"]]
 
 
-def cluster_credentials(api):
-    """What a server is told by who connects."""
-    path = os.path.join(api.new_folder(), "node.creds")
-    with open(path, "w", encoding="ascii") as file:
-        for what, text in (("NATS USER JWT", "the-token-of-a-node"), ("USER NKEY SEED", seed())):
-            file.write(f"-----BEGIN {what}-----\n{text}\n------END {what}------\n\n")
-    heard = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        def serve():
-            info = {"server_id": "S", "version": "2.9.0", "max_payload": 1 << 20, "headers": True, "auth_required": True,
-                    "nonce": "a-nonce"}
-            while not heard:
-                with server.accept()[0] as connection:
-                    connection.settimeout(patience(10))
-                    connection.sendall(b"INFO " + json.dumps(info).encode() + b"\r\n")
-                    line = connection.makefile("rb").readline()
-                    if line.startswith(b"CONNECT "):
-                        heard.append(json.loads(line[8:]))
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        daemon = node(api, server.getsockname()[1], credentials=path)
-        thread.join(patience(20))
-        daemon.stop()
-    equal(heard[0].get("jwt"), "the-token-of-a-node")
-
-
-def secured(api):
-    """A server that asks for certificates, the files of a client, and those of a stranger."""
-    folder = api.new_folder()
-    authority, others = Authority(folder), Authority(folder, "others")
-    certificate, key = authority.sign("server")
-    nats = Nats(api, f'tls {{ cert_file: "{certificate}", key_file: "{key}", ca_file: "{authority.certificate}", verify: true }}')
-    return nats, authority, others
-
-
-def with_tls(api, nats, authority, shown):
-    certificate, key = shown
-    return node(api, nats.port, host="localhost", tls_ca=authority.certificate, tls_certificate=certificate, tls_key=key)
-
-
-def cluster_tls_ca(api):
-    nats, authority, others = secured(api)
-    shown = authority.sign("node", "clientAuth")
-    stays_out(with_tls(api, nats, others, shown))
-    taught(joined(with_tls(api, nats, authority, shown)))
-    nats.stop()
-
-
-def cluster_tls_certificate(api):
-    nats, authority, others = secured(api)
-    stays_out(node(api, nats.port, host="localhost", tls_ca=authority.certificate))
-    stays_out(with_tls(api, nats, authority, others.sign("stranger", "clientAuth")))
-    joined(with_tls(api, nats, authority, authority.sign("node", "clientAuth")))
-    nats.stop()
-
-
-def cluster_tls_key(api):
-    nats, authority, _others = secured(api)
-    certificate, key = authority.sign("node", "clientAuth")
-    stays_out(with_tls(api, nats, authority, (certificate, authority.sign("another", "clientAuth")[1])))
-    joined(with_tls(api, nats, authority, (certificate, key)))
-    nats.stop()
-
-
-def hear(nats, name):
-    """Until the node of that name has told the others of itself."""
-    with socket.create_connection(("127.0.0.1", nats.port), patience(20)) as connection:
-        connection.sendall(b"CONNECT {}\r\nSUB bayesd.members.* 1\r\n")
-        heard = b""
-        while f"MSG bayesd.members.{name} ".encode() not in heard:
-            more = connection.recv(65536)
-            holds(more and len(heard) < 1000000, f"heard {heard[-200:]}")
-            heard += more
-
-
-def cluster_name(api):
+def nodes_name(api):
     """What a node tells the others stands under its name."""
-    nats = Nats(api)
-    joined(node(api, nats.port, name="mail-1"))
-    hear(nats, "mail-1")
-    nats.stop()
+    database = Postgres(api)
+    joined(node(api, database, name="mail 1"))
+    equal(database.sql("SELECT name FROM bayesd.member"), "mail-1")
 
 
-def cluster_url(api):
+def nodes_url(api):
     """What a node tells the others is where they, and administrators, find it."""
-    nats = Nats(api)
-    daemon = joined(node(api, nats.port, name="mail-1", url="https://mail1.example.org:8764"))
-    wait_for(lambda: [(one["name"], one.get("url")) for one in daemon.client.get("/v1/cluster").ok().json["members"]] ==
-             [("mail-1", "https://mail1.example.org:8764")], "it knows itself", 20, 0.1)
-    nats.stop()
+    daemon = joined(node(api, Postgres(api), name="mail-1", url="https://mail1.example.org:8764"))
+    wait_for(lambda: named(daemon) == [("mail-1", "https://mail1.example.org:8764")], "it knows itself", 20, 0.1)
 
 
-def cluster_follow(api):
-    """A node has the models that match, and says so of others; what is no pattern is refused."""
-    nats = Nats(api)
-    daemon = joined(node(api, nats.port, name="a", follow="user-a*,m?"))
-    for name, status in (("user-a1", 200), ("m1", 200), ("m", 421), ("user-b1", 421)):
-        reply = daemon.client.post(f"/v1/models/{name}/train", {"text": "win cash", "label": "spam"})
-        equal(reply.status, status, name)
-    refused(daemon.client.get(M), 421, "does not follow the model 'm'")
-    equal(daemon.client.get("/v1/networks/m").status, 404)
-    refusal = api.another(config={"cluster": {"servers": f"nats://127.0.0.1:{nats.port}", "follow": "a b",
-                                              "cluster_key_file": key_file(api)}}).spawn()
-    holds(refusal.wait() != 0 and "[cluster] follow: patterns" in refusal.output(), refusal.output())
-    nats.stop()
-
-
-class Watched(Nats):
-    """A nats-server that says what its streams have."""
-
-    def __init__(self, api):
-        self.status = ports.free_port()
-        super().__init__(api, f'http: "127.0.0.1:{self.status}"')
-
-    def first(self):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.status}/jsz?streams=1", timeout=patience(10)) as reply:
-            streams = json.load(reply)["account_details"][0]["stream_detail"]
-        return next(stream["state"]["first_seq"] for stream in streams if stream["name"] == "bayesd")
-
-    def is_cut(self, number):
-        """After some seconds, or not at all."""
-        try:
-            wait_for(lambda: self.first() >= number, "the stream is cut", 10 / patience(1), 0.1)
-            return True
-        except AssertionError:
-            return False
+def nodes_follow(api):
+    """A node has the models of its streams, and says so of others, with the URLs of nodes that have them."""
+    database = Postgres(api, 3)
+    part = joined(node(api, database, streams=3, name="a", follow="0,1-1"))
+    joined(node(api, database, streams=3, name="b", follow="2", url="http://b:1"))
+    wait_for(lambda: ("b", "http://b:1") in named(part), "it has heard of the other", 20, 0.1)
+    replies = [part.client.post(f"/v1/models/m{i}/train", {"text": "win cash", "label": "spam"}) for i in range(20)]
+    equal({reply.status for reply in replies}, {200, 421})
+    elsewhere = next(reply for reply in replies if reply.status == 421)
+    equal(elsewhere.json["urls"], ["http://b:1"])
+    equal([one.get("follows", False) for one in said(part)["streams"]], [True, True, False])
+    refusal = api.another(config={"nodes": {"database": database.url, "follow": "0,x", "key_file": key_file(api)}}).spawn()
+    holds(refusal.wait() != 0 and "[nodes] follow: numbers" in refusal.output(), refusal.output())
 
 
 def cut(api, absent=False, **options):
     """Whether the stream loses its beginning, with two nodes that have it, and one that was there."""
-    nats, behind = Watched(api), 3
+    database, behind = Postgres(api), 2
     options = {"peers": "http://127.0.0.1:1", "keep_seconds": 1, **options}
-    first, _second = (joined(node(api, nats.port, name=name, **options)) for name in "ab")
+    first, _second = (joined(node(api, database, name=name, **options)) for name in "ab")
     if absent:
-        third = joined(node(api, nats.port, name="c", **options))
+        third = joined(node(api, database, name="c", **options))
         taught(first)
         wait_for(lambda: said(third)["applied"] == 1, "the third has learned", 20, 0.05)
-        hear(nats, "c")
-        behind = said(third)["applied"] + 3  # nodes confirm it to each other by two messages
+        wait_for(lambda: database.sql("SELECT applied FROM bayesd.member WHERE name = 'c'") == "1", "it has said so", 20, 0.1)
+        behind = 3
         third.stop()
-    for turn in range(4):
+    for turn in range(6):
         first.client.post(M + "/train", {"text": f"win cash {turn}", "label": "spam", "id": f"d{turn}"}).ok()
-    found = nats.is_cut(behind)
-    nats.stop()
-    return found
+    def first_of():
+        return int(database.sql("SELECT cut + 1 FROM bayesd.stream"))
+    try:
+        wait_for(lambda: first_of() >= behind, "the stream is cut", 10 / patience(1), 0.1)
+        return True
+    except AssertionError:
+        return False
 
 
-def cluster_peers(api):
+def nodes_peers(api):
     equal([cut(api), cut(api, peers="")], [True, False])
 
 
-def cluster_keep_seconds(api):
+def nodes_keep_seconds(api):
     equal([cut(api, keep_seconds=1), cut(api, keep_seconds=60)], [True, False])
 
 
-def cluster_member_seconds(api):
-    equal([cut(api, absent=True, member_seconds=6), cut(api, absent=True, member_seconds=3600)], [True, False])
+def nodes_member_seconds(api):
+    equal([cut(api, absent=True, member_seconds=3), cut(api, absent=True, member_seconds=3600)], [True, False])
 
 
-def cluster_digest_seconds(api):
+def nodes_digest_seconds(api):
     """Two nodes find that they have learned the same; others do not look."""
     pairs = []
-    for seconds in (8, 0):
-        nats = Nats(api)
-        pair = [joined(node(api, nats.port, name=name, digest_seconds=seconds)) for name in "ab"]
+    for seconds in (4, 0):
+        database = Postgres(api)
+        pair = [joined(node(api, database, name=name, digest_seconds=seconds)) for name in "ab"]
         pair[0].client.post(M + "/train", {"text": "win cash", "label": "spam"}).ok()
-        pairs.append((nats, pair[0]))
+        pairs.append(pair[0])
     def same(daemon):
-        return {one["name"]: one.get("same") for one in daemon.client.get("/v1/cluster").ok().json["members"]}.get("b")
-    wait_for(lambda: same(pairs[0][1]), "they have compared what they know", 60, 0.2)
-    equal(same(pairs[1][1]), None)
-    for nats, _ in pairs:
-        nats.stop()
+        return {one["name"]: one.get("same") for one in daemon.client.get("/v1/nodes").ok().json["members"]}.get("b")
+    wait_for(lambda: same(pairs[0]), "they have compared what they know", 60, 0.2)
+    equal(same(pairs[1]), None)
 
 
-def cluster_peer_token_file(api):
+def nodes_peer_token_file(api):
     """A peer that wants a token gives its store to who has one."""
-    nats, token = Nats(api), "a-token-of-the-nodes-of-this-test"
+    database, token = Postgres(api), "a-token-of-the-nodes-of-this-test"
     path = os.path.join(api.new_folder(), "token")
     with open(path, "w", encoding="ascii", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(token + "\n")
-    cluster = {"servers": f"nats://127.0.0.1:{nats.port}", "replicas": 1, "cluster_key_file": key_file(api)}
-    peer = api.another(config={"cluster": cluster, "tokens": {"admin": token}}).start()
+    nodes = {"database": database.url, "key_file": key_file(api)}
+    peer = api.another(config={"nodes": nodes, "tokens": {"admin": token}}).start()
     as_admin = {"Authorization": f"Bearer {token}"}
-    wait_for(lambda: peer.client.get("/readyz", **as_admin).json["cluster"]["connected"], "it follows the stream", 20, 0.05)
+    wait_for(lambda: peer.client.get("/readyz", **as_admin).json.get("nodes", {}).get("connected"), "it follows", 20, 0.05)
     for given, code in (({}, 1), ({"peer_token_file": path}, 0)):
-        new = api.another(config={"cluster": {**cluster, **given}}, options=("--join", peer.url)).spawn()
-        equal(new.wait(20), code, f"with {given}")
+        new = api.another(config={"nodes": {**nodes, **given}}, options=("--join", peer.url)).spawn()
+        equal(new.wait(20), code, f"with {given}: {new.output()}")
         equal(os.path.exists(os.path.join(new.data, "data.mdb")), code == 0)
-    nats.stop()
 
 
-def cluster_patience(api):
-    nats = Nats(api)
+def joins(api, **shown):
+    """Whether a node joins by one that speaks TLS and asks for a certificate of the role admin; `shown` are its settings, by
+    an authority that may be another one."""
+    database, authority, others = Postgres(api), Authority(api.new_folder()), Authority(api.new_folder(), "others")
+    certificate, key = authority.sign("localhost")
+    nodes, port = {"database": database.url, "key_file": key_file(api)}, ports.free_port()
+    tls = {"listen": f"127.0.0.1:{port}", "certificate": certificate, "key": key, "client_ca": authority.certificate,
+           "client_role": "admin"}
+    token = "a-token-of-the-nodes-of-this-test"
+    peer = api.another(config={"nodes": nodes, "tls": tls, "tokens": {"admin": token}}).start()
+    as_admin = {"Authorization": f"Bearer {token}"}
+    wait_for(lambda: peer.client.get("/readyz", **as_admin).json.get("nodes", {}).get("connected"), "it follows", 20, 0.05)
+    settings = {name: make(authority, others) for name, make in {**GOOD, **shown}.items()}
+    pair = authority.sign("node", "clientAuth")
+    files = {"tls_certificate": pair[0], "tls_key": pair[1]}
+    settings = {name: files[name] if value is True else value for name, value in settings.items()}
+    new = api.another(config={"nodes": {**nodes, **settings}}, options=("--join", f"https://localhost:{port}")).spawn()
+    return new.wait(30) == 0
+
+
+GOOD = {"tls_ca": lambda authority, others: authority.certificate, "tls_certificate": lambda *_: True, "tls_key": lambda *_: True}
+
+
+def nodes_tls_ca(api):
+    equal([joins(api), joins(api, tls_ca=lambda _, others: others.certificate)], [True, False])
+
+
+def nodes_tls_certificate(api):
+    equal([joins(api), joins(api, tls_certificate=lambda _, others: others.sign("stranger", "clientAuth")[0])], [True, False])
+
+
+def nodes_tls_key(api):
+    equal([joins(api), joins(api, tls_key=lambda authority, _: authority.sign("another", "clientAuth")[1])], [True, False])
+
+
+def nodes_patience(api):
+    database = Postgres(api)
     waited = []
     for seconds in (1, 3):
-        daemon = joined(node(api, nats.port, patience=seconds))
+        daemon = joined(node(api, database, patience=seconds))
         taught(daemon)
         began = time.monotonic()
         refused(daemon.client.post(M + "/classify?after=999", {"text": "win"}), 503, "999")
         waited.append(time.monotonic() - began)
         daemon.stop()
     holds(waited[0] >= 0.9 and waited[1] >= 2.9, waited)
-    nats.stop()
 
 
-def alone_with(api, nats, **options):
-    """A node whose server has gone, after it has made a model."""
-    daemon = joined(node(api, nats.port, **options))
+def alone_with(api, **options):
+    """A node whose database has gone, after it has made a model."""
+    database = Postgres(api)
+    daemon = joined(node(api, database, **options))
     taught(daemon)
-    nats.stop()
+    database.stop()
     wait_for(lambda: not said(daemon)["connected"], "it is alone", 20, 0.05)
     return daemon
 
@@ -355,18 +296,18 @@ def kept(daemon, count):
     return statuses.count(202)
 
 
-def cluster_queue(api):
-    equal(kept(alone_with(api, Nats(api), queue="yes"), 3), 3)
-    without = alone_with(api, Nats(api))
+def nodes_queue(api):
+    equal(kept(alone_with(api, queue="yes"), 3), 3)
+    without = alone_with(api)
     refused(without.client.post(M + "/train", {"text": "win", "label": "spam"}), 503)
     holds("queued" not in said(without), said(without))
 
 
-def cluster_queue_bytes(api):
-    few, more = (kept(alone_with(api, Nats(api), queue="yes", queue_bytes=size), 40) for size in ("1K", "2K"))
+def nodes_queue_bytes(api):
+    few, more = (kept(alone_with(api, queue="yes", queue_bytes=size), 40) for size in ("1K", "2K"))
     holds(0 < few < more < 40, (few, more))
 
 
-def cluster_queue_entries(api):
+def nodes_queue_entries(api):
     for most in (1, 3):
-        equal(kept(alone_with(api, Nats(api), queue="yes", queue_entries=most), 5), most)
+        equal(kept(alone_with(api, queue="yes", queue_entries=most), 5), most)

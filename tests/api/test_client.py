@@ -26,7 +26,7 @@ VALGRIND = True
 USAGE, DATAERR, NOINPUT, UNAVAILABLE, CANTCREAT, IOERR, TEMPFAIL, NOPERM = 64, 65, 66, 69, 73, 74, 75, 77
 COMMANDS = ("train", "classify", "explain", "filter", "untrain", "models", "stats", "evaluate",
             "export", "import", "undo", "backup", "quarantine", "refit", "sample", "network",
-            "rename-label", "delete-label", "derive", "cluster", "create", "set", "show", "delete", "bench", "restore", "em", "watch")
+            "rename-label", "delete-label", "derive", "cluster", "create", "set", "show", "delete", "bench", "restore", "em", "watch", "nodes")
 HAM = b"From: anna@example.org\nTo: ben@example.org\nSubject: garden %d\nDate: today\n\nlunch in the garden %d\n"
 SPAM = b"From: win@example.net\nTo: ben@example.org\nSubject: prize %d\nDate: today\n\ncheap pills, win a prize %d\n"
 
@@ -530,7 +530,7 @@ class Told(http.server.BaseHTTPRequestHandler):
         path, _, at = self.path.partition("?at=")
         if moves:
             self.server.said = (number + 1, digest, moves)
-        body = {"/readyz": {"status": "ready", "cluster": {"connected": True, "applied": number, "behind": 1234, "stream": "s"}},
+        body = {"/readyz": {"status": "ready", "nodes": {"connected": True, "applied": number, "behind": 1234}},
                 "/v1/state/digest": {"number": number, "digest": digest}}[path]
         is_there = at in ("", str(number))
         self.send_response(200 if is_there else 409 if number > int(at) else 503)
@@ -552,37 +552,38 @@ def told(stack, number, digest, moves=False):
     return f"http://127.0.0.1:{server.server_port}"
 
 
-def test_cluster_status(api):
+def test_nodes_status(api):
     client = Bayesc(api)
-    client.run("cluster", "status", status=DATAERR)
-    holds("no [cluster]" in client.said, client.said)
+    client.run("nodes", "status", status=DATAERR)
+    holds("no [nodes]" in client.said, client.said)
     with contextlib.ExitStack() as stack:
         nodes = [told(stack, number, "abc") for number in (7, 8, 7)]
-        shown = client.run("cluster", "status", *nodes).decode().splitlines()
+        shown = client.run("nodes", "status", *nodes).decode().splitlines()
         equal([line.split() for line in shown[1:]], [[url, "yes", str(number), "1,234", "-"] for url, number in zip(nodes, (7, 8, 7))])
-        rows = client.json("cluster", "status", *nodes)
-        equal([(row["url"], row["ready"]["cluster"]["applied"]) for row in rows], list(zip(nodes, (7, 8, 7))))
+        rows = client.json("nodes", "status", *nodes)
+        equal([(row["url"], row["ready"]["nodes"]["applied"]) for row in rows], list(zip(nodes, (7, 8, 7))))
         away = f"http://127.0.0.1:{free_port()}"
-        shown = client.run("cluster", "status", away, nodes[0], status=UNAVAILABLE).decode().splitlines()
+        shown = client.run("nodes", "status", away, nodes[0], status=UNAVAILABLE).decode().splitlines()
         equal([line.split()[:3] for line in shown[1:]], [[away, "-", "-"], [nodes[0], "yes", "7"]])
-        client.run("cluster", "status", *nodes * 30, status=USAGE)
+        client.run("nodes", "status", *nodes * 30, status=USAGE)
+    client.run("nodes", "a-model", status=USAGE)
     client.run("cluster", "a-model", "another", status=USAGE)
 
 
-def test_cluster_check(api):
+def test_nodes_check(api):
     client = Bayesc(api)
-    client.run("cluster", "check", status=DATAERR)
+    client.run("nodes", "check", status=DATAERR)
     with contextlib.ExitStack() as stack:
         same = [told(stack, 7, "abc") for _ in range(3)]
-        shown = client.run("cluster", "check", *same).decode().splitlines()
+        shown = client.run("nodes", "check", *same).decode().splitlines()
         equal([line.split() for line in shown[1:]], [[url, "7", "abc"] for url in same])
-        equal([(row["url"], row["digest"]) for row in client.json("cluster", "check", *same)],
+        equal([(row["url"], row["digest"]) for row in client.json("nodes", "check", *same)],
               [(url, {"number": 7, "digest": "abc"}) for url in same])
-        client.run("cluster", "check", same[0], same[1], told(stack, 7, "abd"), status=DATAERR)
+        client.run("nodes", "check", same[0], same[1], told(stack, 7, "abd"), status=DATAERR)
         holds("have not learned the same" in client.said, client.said)
-        client.run("cluster", "check", same[0], told(stack, 8, "abc"), status=TEMPFAIL)
-        client.run("cluster", "check", same[0], told(stack, 7, "abc", True), status=TEMPFAIL)
-        client.run("cluster", "check", same[0], f"http://127.0.0.1:{free_port()}", status=UNAVAILABLE)
+        client.run("nodes", "check", same[0], told(stack, 8, "abc"), status=TEMPFAIL)
+        client.run("nodes", "check", same[0], told(stack, 7, "abc", True), status=TEMPFAIL)
+        client.run("nodes", "check", same[0], f"http://127.0.0.1:{free_port()}", status=UNAVAILABLE)
 
 
 def test_derive(api):
@@ -1432,7 +1433,7 @@ def test_man_page_and_completion_know_every_option(api):
                                   text=True, check=True, env=client.environment()).stdout.split()
         equal(sorted(complete("e", "", "1")), ["em", "evaluate", "explain", "export"])
         equal(complete("train", "--lab", "2"), ["--label"])
-        equal(complete("cluster", "stat", "2"), ["status"])
+        equal(complete("nodes", "stat", "2"), ["status"])
         equal(complete("network", "lis", "2"), ["list"])
 
 

@@ -115,13 +115,13 @@ def test_printed_configurations_hold_no_tokens(api):
 
 
 def test_printed_configurations_hold_no_passwords(api):
-    """Of the NATS servers; nor do messages."""
-    servers = "nats://bayesd:p@ss:w/rd@[::1]:4222, tls://a-token@b:4222,nats://user@c,d:4222"
-    path = config_file(api, {"cluster": {"servers": servers}})
-    shown = "nats://bayesd:***@[::1]:4222, tls://***@b:4222,nats://***@c,d:4222"
-    equal(printed(api, "--config", path)["cluster", "servers"], shown)
-    status, out, err = api.tool("--config", config_file(api, {"cluster": {"servers": servers + "," * 70000}}), "--check-config")
-    holds(status > 0 and "servers" in err and "w/rd" not in out + err, err)
+    """Of the database; nor do messages."""
+    servers = "postgresql://bayesd:p@ss:w/rd@[::1]:5432/b?a=1 host=c password=w/rd"
+    path = config_file(api, {"nodes": {"database": servers}})
+    shown = "postgresql://bayesd:***@[::1]:5432/b?a=1 host=c password=***"
+    equal(printed(api, "--config", path)["nodes", "database"], shown)
+    status, out, err = api.tool("--config", config_file(api, {"nodes": {"database": servers + "," * 70000}}), "--check-config")
+    holds(status > 0 and "database" in err and "w/rd" not in out + err, err)
 
 
 def test_messages_show_no_tokens(api):

@@ -14,11 +14,10 @@ import test_next
 import test_quarantine
 import test_undo
 from harness import equal, holds, patience, problem, refused, slow, wait_for
-from nodes_options import (cluster_cluster_key_file, cluster_credentials, cluster_digest_seconds, cluster_follow,
-                           cluster_keep_seconds, cluster_member_seconds, cluster_name, cluster_patience, cluster_peer_token_file,
-                           cluster_peers, cluster_queue, cluster_queue_bytes, cluster_queue_entries, cluster_replicas,
-                           cluster_servers, cluster_stream, cluster_streams, cluster_tls_ca, cluster_tls_certificate,
-                           cluster_tls_key, cluster_url)
+from nodes_options import (nodes_database, nodes_databases, nodes_digest_seconds, nodes_follow, nodes_keep_seconds, nodes_key_file,
+                           nodes_member_seconds, nodes_name, nodes_patience, nodes_peer_token_file, nodes_peers, nodes_queue,
+                           nodes_queue_bytes, nodes_queue_entries, nodes_streams, nodes_tls_ca, nodes_tls_certificate,
+                           nodes_tls_key, nodes_url)
 from prometheus import parse
 from test_command_line import printed
 from test_tls import tls_certificate, tls_client_ca, tls_client_role, tls_key, tls_listen, tls_only, tls_priorities
@@ -988,7 +987,7 @@ def networks_tests(api):
 
 
 EFFECTS = {tuple(name.split("_", 1)): function for name, function in list(globals().items())
-           if name.split("_", 1)[0] in ("server", "tls", "tokens", "store", "http", "networks", "models", "tokenizer", "filter", "cluster", "log") and callable(function)
+           if name.split("_", 1)[0] in ("server", "tls", "tokens", "store", "http", "networks", "models", "tokenizer", "filter", "nodes", "log") and callable(function)
            and name not in ("tokenizer_case", "filter_reports", "filter_actions", "filter_actions_of")}
 
 

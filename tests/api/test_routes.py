@@ -17,7 +17,7 @@ ROUTES = [
     ("{m}/quarantine/apply", {"POST"}), ("{m}/quarantine/drop", {"POST"}),
     ("/v1/networks", {"GET"}), ("/v1/networks/x", {"GET", "PUT", "POST", "DELETE"}), ("/v1/networks/x/query", {"POST"}),
     ("/v1/networks/x/learn", {"POST"}),
-    ("/v1/cluster", {"GET"}), ("/v1/state/digest", {"GET"}),
+    ("/v1/nodes", {"GET"}), ("/v1/state/digest", {"GET"}),
     ("/ping", {"GET"}), ("/stat", {"GET"}), ("/auth", {"GET"}),
     *((path, {"GET", "POST"}) for path in ("/checkv2", "/check", "/symbols", "/scan", "/learnspam", "/learnham")),
 ]

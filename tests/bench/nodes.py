@@ -1,21 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What several nodes over nats-servers give, and cost.
+"""What several nodes over a PostgreSQL give, and cost.
 
     nodes.py BUILD [--quick] [--corpus FOLDER] [--changes N] [--only LETTERS]
 
-Three nats-servers, each change on two of them at least, and one to three bayesds, all on this machine: they share its
-cores, so that figures of more nodes are higher where each has a machine of its own. Parts:
+A PostgreSQL, which syncs each commit, and one to three bayesds, all on this machine: they share its cores, so that figures of more nodes are higher where each has a machine of its own. Parts:
 
-    n  the stream alone: messages/s in, messages/s out to one reader, processor time of the nats-servers for each; and for
-       what nodes ask by themselves: the state of the stream, and the words of 100 members
     a  trainings/s of single documents and of batches, with one node alone and with 1, 2 and 3 nodes
     s  trainings/s of 3 nodes in many models, which one stream has, or 4, or 16
     b  verdicts/s with 1, 2 and 3 nodes, and processor time for a verdict
     c  how long it takes until an acknowledged training is in force on all nodes, when nothing else is learned and when much is
-    d  how long an empty node takes to catch up: with the mails of the corpus, and with N small changes; each from the stream,
+    d  how long an empty node takes to catch up: with the mails of the corpus, and with N small changes; each from the tables,
        and with the store of another node (--join)
-    e  the corpus fed to three nodes in turns, judged on the next: as by one node of a cluster, to the last digit
+    e  the corpus fed to three nodes in turns, judged on the next: as by one node, to the last digit
 """
 import argparse
 import base64
@@ -42,17 +39,17 @@ from processes import Site  # noqa: E402
 PATH = path_of("text")
 
 
-def cpu(process):
-    return time.clock_gettime(~process.pid << 3 | 2)
+def cpu(pid):
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 class Measured:
-    """A site that is closed at the end; `nodes` 0: one daemon without a cluster."""
+    """A site that is closed at the end; `nodes` 0: one daemon without [nodes]."""
 
-    def __init__(self, bench, nodes, **cluster):
+    def __init__(self, bench, nodes, **settings):
         self.folder = tempfile.mkdtemp(dir=PASSING)
         self.site = Site(self.folder, os.path.join(bench.build, "bayesd"), nodes or 1, nodes > 0, linked=False,
-                         settings={"cluster": cluster} if cluster else None)
+                         settings={"nodes": settings} if settings else None, databases=1)
 
     def __enter__(self):
         self.site.start()
@@ -64,7 +61,7 @@ class Measured:
 
 
 def named(nodes):
-    return "a node alone, without a cluster" if nodes == 0 else "1 node" if nodes == 1 else f"{nodes} nodes"
+    return "a node alone, without [nodes]" if nodes == 0 else "1 node" if nodes == 1 else f"{nodes} nodes"
 
 
 def by_the_book(site, path=PATH):
@@ -74,24 +71,26 @@ def by_the_book(site, path=PATH):
 
 
 def loaded(bench, site, bodies, paths, kind="text/plain", seconds=5.0, connections=16):
-    """All nodes at once, each with bodies of its own: (replies/s, microseconds of the nodes' and of the nats-servers'
+    """All nodes at once, each with bodies of its own: (replies/s, microseconds of the nodes' and of the database's
     processors for each, the highest 99 % of milliseconds, microseconds of the busiest thread of a node and its name)."""
     threads = threads_of(site)
-    before = [sum(cpu(p) for p in group) for group in processes_of(site)]
+    before = spent_by(site)
     commands = [[bench.tool("load"), "--port", str(node.port), "--type", kind, "--connections", str(connections),
                  "--seconds", str(seconds), *[word for path in paths for word in ("--path", path)], "--once", body]
                 for node, body in zip(site.nodes, bodies)]
     programs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
     results = [json.loads(program.communicate(timeout=seconds + 300)[0].splitlines()[-1]) for program in programs]
     requests = sum(result["requests"] for result in results)
-    spent = [sum(cpu(p) for p in group) - was for group, was in zip(processes_of(site), before)]
+    spent = [now - was for now, was in zip(spent_by(site), before)]
     busiest, name = max((1e6 * (now - threads.get(thread, 0)) / requests, thread[1]) for thread, now in threads_of(site).items())
     return (sum(result["requests"] / result["seconds"] for result in results), *(1e6 * s / requests for s in spent),
             max(result["p99_us"] for result in results) / 1e3, busiest, name)
 
 
-def processes_of(site):
-    return [node.daemon.process for node in site.nodes], [server.process for server in site.servers]
+def spent_by(site):
+    """Seconds of processors: of the nodes, and of the database with its processes, as long as these live."""
+    return (sum(cpu(node.daemon.process.pid) for node in site.nodes),
+            sum(cpu(pid) for database in site.databases for pid in database.pids()))
 
 
 def threads_of(site):
@@ -108,69 +107,6 @@ def threads_of(site):
 
 
 # ---- the parts ----------------------------------------------------------------------------------
-def published_many(connection, subject, data, count, window=500):
-    """With so many under way that are not acknowledged yet."""
-    inbox, under_way = connection.inbox + ".many", 0
-    for sent in range(count + window):
-        if sent < count:
-            connection.send(subject, data, inbox)
-            under_way += 1
-        if under_way and (under_way >= window or sent >= count):
-            if b'"seq"' not in connection.next().data:
-                raise RuntimeError("a message was not taken")
-            under_way -= 1
-
-
-def part_n(bench):
-    count = 5000 if bench.quick else 40000
-    folder = tempfile.mkdtemp(dir=PASSING)
-    site = Site(folder, None, linked=False)
-    try:
-        site.start_servers()
-        for size in (100, 4000):
-            stream = f"size{size}"
-            with site.connect() as connection:
-                connection.api("STREAM.CREATE." + stream, {"name": stream, "subjects": [stream], "num_replicas": 3})
-            with site.leader(stream).connect() as connection:
-                spent = measured(site, lambda: published_many(connection, stream, os.urandom(size), count))
-                bench.figures.add("n", f"published and acknowledged by a majority, {size:,} bytes", count / spent[0], "messages/s")
-                bench.figures.add("n", f"nats-servers for a message of {size:,} bytes", 1e6 * spent[1] / count, "us")
-                spent = measured(site, lambda: sum(1 for _ in connection.read(stream)))
-                bench.figures.add("n", f"read by one consumer, {size:,} bytes", count / spent[0], "messages/s")
-                bench.figures.add("n", f"nats-servers for a delivery of {size:,} bytes", 1e6 * spent[1] / count, "us")
-        asked(bench, site)
-    finally:
-        site.close()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def asked(bench, site):
-    """What each node asks twice a second, and every five seconds."""
-    times, members = 1000 if bench.quick else 5000, 100
-    with site.leader("size100").connect() as connection:
-        def ask():
-            for _ in range(times):
-                connection.api("STREAM.INFO.size100")
-        bench.figures.add("n", "nats-servers for a question about the stream", 1e6 * measured(site, ask)[1] / times, "us")
-        config = {"name": "members", "subjects": ["members.*"], "num_replicas": 3, "max_msgs_per_subject": 1}
-        connection.api("STREAM.CREATE.members", config)
-        for number in range(members):
-            connection.publish(f"members.m{number}", bytes(80))
-    with site.leader("members").connect() as connection:
-        def read():
-            for _ in range(times // 20):
-                if sum(1 for _ in connection.read("members")) != members:
-                    raise RuntimeError("a member is missing")
-        bench.figures.add("n", f"nats-servers for the words of {members} members", 1e6 * measured(site, read)[1] / (times // 20), "us")
-
-
-def measured(site, function):
-    """Seconds, and of them the nats-servers' processors."""
-    before, begin = sum(cpu(server.process) for server in site.servers), time.monotonic()
-    function()
-    return time.monotonic() - begin, sum(cpu(server.process) for server in site.servers) - before
-
-
 # What is asked at once: (name, type, documents of a request, clients of each node).
 ASKED = (("single", "text/plain", 1, 16), ("batches of 500", "application/json", 500, 2))
 
@@ -185,12 +121,12 @@ def taught(bench, site, letter, models, bodies, seconds, title):
     for (what, kind, size, clients), bodies_of_it in zip(ASKED, bodies):
         labels = ("?label=ham", "?label=spam") if size == 1 else ("",)
         paths = [f"{path}/train{label}" for label in labels for path in models]
-        rate, node_us, nats_us, p99, busiest, name = loaded(bench, site, bodies_of_it, paths, kind, seconds, clients)
+        rate, node_us, database_us, p99, busiest, name = loaded(bench, site, bodies_of_it, paths, kind, seconds, clients)
         what = f"train, {what}, {title}"
         bench.figures.add(letter, what, rate * size, "documents/s")
         bench.figures.add(letter, what + ", of all nodes", node_us / size, "us/document")
-        if site.servers:
-            bench.figures.add(letter, what + ", of nats-servers", nats_us / size, "us/document")
+        if site.databases:
+            bench.figures.add(letter, what + ", of the database", database_us / size, "us/document")
         bench.figures.add(letter, f"{what}, of the busiest thread of a node ({name})", busiest / size, "us/document")
         bench.figures.add(letter, what + ", 99 % within", p99, "ms")
 
@@ -276,7 +212,7 @@ def tell_times(bench, what, times):
 
 
 def caught_up(bench, site, what, count):
-    """The third node loses its disk and comes back: from the stream, and with the store of another node."""
+    """The third node loses its disk and comes back: from the tables, and with the store of another node."""
     for joins in (False, True):
         node, number = site.nodes[2], site.nodes[0].applied()
         node.kill()
@@ -330,7 +266,7 @@ def part_e(bench):
     for nodes, verdicts in found.items():
         wrong = sum(label != said for (label, _), (said, _) in zip(mails, verdicts))
         bench.figures.add("e", f"wrong of {len(mails):,} mails, each judged before it is learned, {named(nodes)}", wrong, "mails")
-    # Stores without a cluster have keys of their own, so that two of them differ as well; and weights are fitted anew at other
+    # Stores without [nodes] have keys of their own, so that two of them differ as well; and weights are fitted anew at other
     # moments there.
     for one, most in ((0, None), (1, 1e-9)):
         apart = max(abs(a[1] - b[1]) for a, b in zip(found[one], found[3]))
@@ -353,7 +289,7 @@ def judged(bench, mails, nodes):
     return verdicts
 
 
-PARTS = {"n": part_n, "a": part_a, "s": part_s, "b": part_b, "c": part_c, "d": part_d, "e": part_e}
+PARTS = {"a": part_a, "s": part_s, "b": part_b, "c": part_c, "d": part_d, "e": part_e}
 
 
 def main():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to the six processes while clients are at work. Each takes its time; Site.heal() ends what lasts."""
+"""What happens to the five processes while clients are at work. Each takes its time; Site.heal() ends what lasts."""
 import time
 
 
@@ -14,22 +14,6 @@ def kill_a_node(site, rng, _):
     pause(rng, 1)
     node.start()
     return node
-
-
-def kill_a_server(site, rng, _):
-    server = rng.choice(site.servers)
-    server.kill()
-    pause(rng)
-    server.start()
-    return server
-
-
-def kill_all_servers(site, rng, _):
-    """What they had acknowledged is in the kernel's memory, and comes back."""
-    for server in site.servers:
-        server.kill()
-    pause(rng, 1)
-    site.start_servers()
 
 
 def kill_all_nodes(site, rng, _):
@@ -47,36 +31,12 @@ def stop_a_node(site, rng, _):
     return node
 
 
-def stop_a_server(site, rng, _):
-    server = rng.choice(site.servers)
-    server.stop()
-    pause(rng)
-    server.start()
-    return server
-
-
 def freeze_a_node(site, rng, _):
     node = rng.choice(site.nodes)
     node.freeze()
     pause(rng)
     node.thaw()
     return node
-
-
-def freeze_a_server(site, rng, _):
-    server = rng.choice(site.servers)
-    server.freeze()
-    pause(rng, 5)
-    server.thaw()
-    return server
-
-
-def freeze_two_servers(site, rng, _):
-    """No majority is left."""
-    for server in rng.sample(site.servers, 2):
-        server.freeze()
-    pause(rng, 5)
-    site.heal()
 
 
 def cut_off_a_node(site, rng, _):
@@ -86,18 +46,57 @@ def cut_off_a_node(site, rng, _):
     return node
 
 
-def cut_off_a_server(site, rng, _):
-    server = rng.choice(site.servers)
-    site.network.cut(server.name)
+def empty_a_node(site, rng, _):
+    """Its disk is lost: it takes all from the others."""
+    node = rng.choice(site.nodes)
+    node.kill()
+    node.empty()
+    node.start()
+    return node
+
+
+def kill_the_database(site, rng, _):
+    site.primary.kill()
+    pause(rng)
+    site.primary.start()
+
+
+def stop_the_database(site, rng, _):
+    site.primary.stop()
+    pause(rng)
+    site.primary.start()
+
+
+def freeze_the_database(site, rng, _):
+    site.primary.freeze()
     pause(rng, 5)
-    return server
+    site.primary.thaw()
+
+
+def cut_off_the_database(site, rng, _):
+    site.network.cut(site.primary.name)
+    pause(rng, 5)
+
+
+def kill_the_standby(site, rng, _):
+    """Nothing is committed meanwhile."""
+    site.databases[1].kill()
+    pause(rng, 1)
+    site.databases[1].start()
+
+
+def empty_the_standby(site, rng, _):
+    standby = site.databases[1]
+    standby.kill()
+    standby.empty()
+    standby.clone(site.primary)
 
 
 def cut_a_link(site, rng, _):
-    one, other = rng.sample(site.members, 2)
-    site.network.cut_link(one.name, other.name)
+    node = rng.choice(site.nodes)
+    site.network.cut_link(node.name, site.primary.name)
     pause(rng, 4)
-    return f"{one.name} and {other.name}"
+    return node
 
 
 def break_connections(site, rng, _):
@@ -112,43 +111,19 @@ def slow_links(site, rng, _):
     pause(rng, 3)
 
 
-def another_leader(site, rng, _):
-    for _ in range(2):
-        with site.connect() as connection:
-            try:
-                connection.api("STREAM.LEADER.STEPDOWN." + rng.choice(site.stream_names), seconds=5)
-            except Exception:  # there is none at this moment; that is well, too
-                pass
-        pause(rng, 1)
+def fail_over(site, _rng, _):
+    """The standby has all that was committed."""
+    site.fail_over()
 
 
-def empty_a_node(site, rng, _):
-    """Its disk is lost: it takes all from the others."""
-    node = rng.choice(site.nodes)
-    node.kill()
-    node.empty()
-    node.start()
-    return node
+def fail_over_behind(site, rng, _):
+    """The standby does not have the last of it."""
+    site.fail_over(lambda: pause(rng, 1))
 
 
-def empty_a_server(site, rng, load):
-    """Its disk is lost. What a majority has promised is on one other server alone where that one was a part of the
-    majority; a server without its disk does not remember its promises, so the others must have all before."""
-    with load.paused():
-        for name in site.stream_names:
-            site.wait_whole(name)
-        server = rng.choice(site.servers)
-        server.kill()
-        server.empty()
-        server.start()
-        for name in site.stream_names:
-            site.wait_whole(name)
-    return server
-
-
-ALL = (kill_a_node, kill_a_server, freeze_a_server, cut_off_a_node, empty_a_node, cut_off_a_server, freeze_a_node,
-       empty_a_server, break_connections, another_leader, kill_all_servers, slow_links, freeze_two_servers, cut_a_link,
-       kill_all_nodes, stop_a_node, stop_a_server)
+ALL = (kill_a_node, kill_the_database, fail_over, freeze_the_database, cut_off_a_node, empty_a_node, fail_over_behind,
+       cut_off_the_database, freeze_a_node, break_connections, kill_the_standby, slow_links, stop_the_database, cut_a_link,
+       kill_all_nodes, stop_a_node, empty_the_standby)
 
 
 def plan(rng, rounds):

@@ -8,8 +8,6 @@ a cable were pulled, where TCP sends again what was lost. Who comes from elsewhe
 """
 import collections
 import os
-import random
-import re
 import selectors
 import socket
 import threading
@@ -44,74 +42,11 @@ def holds_inode(pid, inode):
     return False
 
 
-class Frames:
-    """What a nats-server sends to a client, one frame after the other. Messages of a consumer are `changed`."""
-    HEAD = re.compile(rb"(?:H?MSG) \S+ \d+ (\$JS\.ACK\.\S+ )?(?:\d+ )?(\d+)\r\n")
-
-    def __init__(self):
-        self.rest = b""
-
-    def changed(self, frame):
-        raise NotImplementedError
-
-    def of(self, data):
-        out, self.rest = [], self.rest + data
-        while found := self.frame():
-            frame, is_delivery = found
-            out.append(self.changed(frame) if is_delivery else frame)
-        return b"".join(out)
-
-    def frame(self):
-        """(bytes, whether they are a message of a consumer), or None when there is none in full yet."""
-        end = self.rest.find(b"\r\n")
-        if end < 0:
-            return None
-        found, length = self.HEAD.match(self.rest), end + 2
-        if self.rest.startswith((b"MSG ", b"HMSG ")):
-            length += int(self.rest[:end].rsplit(b" ", 1)[1]) + 2
-        if len(self.rest) < length:
-            return None
-        frame, self.rest = self.rest[:length], self.rest[length:]
-        return frame, bool(found and found[1])
-
-
-class Replaced(Frames):
-    """Bytes of messages of a consumer are replaced by as many others."""
-
-    def __init__(self, old, new):
-        super().__init__()
-        self.old, self.new = old, new
-        assert len(old) == len(new)
-
-    def changed(self, frame):
-        return frame.replace(self.old, self.new)
-
-
-class Shuffled(Frames):
-    """Messages of a consumer come twice, late, or one after the next."""
-
-    def __init__(self, rng):
-        super().__init__()
-        self.rng, self.late = rng, b""
-
-    def changed(self, frame):
-        draw, late = self.rng.random(), self.late
-        if draw < 0.05:
-            return frame + frame
-        if draw < 0.1 and not late:
-            self.late = frame
-            return b""
-        if draw < 0.3 and late:
-            self.late = b""
-            return frame + late
-        return frame
-
-
 class Direction:
     """What goes from one socket to the other."""
 
-    def __init__(self, source, sink, frames=None):
-        self.source, self.sink, self.frames = source, sink, frames
+    def __init__(self, source, sink):
+        self.source, self.sink = source, sink
         self.held, self.bytes, self.ended = collections.deque(), 0, False
 
     def take(self, due):
@@ -119,10 +54,6 @@ class Direction:
             data = self.source.recv(65536)
         except BlockingIOError:
             return
-        if data and self.frames is not None:
-            data = self.frames.of(data)
-            if not data:
-                return
         if data:
             self.held.append((due, data))
             self.bytes += len(data)
@@ -152,12 +83,12 @@ class Pair:
         self.link, self.near, self.target, self.far = link, near, target, None
         self.ways = ()
 
-    def connect(self, frames):
+    def connect(self):
         self.far = socket.socket()
         self.far.setblocking(False)
         self.far.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.far.connect_ex(("127.0.0.1", self.target))
-        self.ways = (Direction(self.near, self.far), Direction(self.far, self.near, frames))
+        self.ways = (Direction(self.near, self.far), Direction(self.far, self.near))
 
     def close(self):
         for end in (self.near, self.far):
@@ -174,7 +105,6 @@ class Network(threading.Thread):
         self.doors, self.pids = {}, {}         # {listening socket: (name, target)}, {name: function that gives its pid}
         self.cut_off, self.cut_pairs = set(), set()
         self.delays, self.broken = {}, set()   # {name: seconds}, names whose connections are to be closed
-        self.frames = {}  # {name: makes the Frames of a connection}
         self.pairs = []
         self.wake_read, self.wake_write = os.pipe()
         os.set_blocking(self.wake_read, False)
@@ -213,20 +143,6 @@ class Network(threading.Thread):
         """All connections of the process end at once; new ones may be made."""
         self.change(lambda: self.broken.add(name))
 
-    def shuffle(self, names, rng):
-        """From now on what consumers of these are sent comes twice and in another order. For servers' client doors alone."""
-        for name in names:
-            self.give(name, lambda: Shuffled(random.Random(rng.random())))
-
-    def replace(self, name, old, new):
-        """From now on its consumers are sent `new` in the place of `old`, which is as long."""
-        self.give(name, lambda: Replaced(old, new))
-
-    def give(self, name, frames):
-        """What the process is sent goes through `frames()`, or through nothing again (None). Its connections are broken."""
-        self.change(lambda: self.frames.__setitem__(name, frames))
-        self.break_connections(name)
-
     def heal(self):
         def whole():
             self.cut_off.clear()
@@ -248,10 +164,6 @@ class Network(threading.Thread):
     # -- the thread
     def is_cut(self, link):
         return bool(self.cut_off & set(link)) or frozenset(link) in self.cut_pairs
-
-    def frames_of(self, link):
-        make = self.frames.get(link[0])
-        return make() if make is not None else None
 
     def whose(self, near):
         port, peer = near.getpeername()[1], near.getsockname()[1]
@@ -306,7 +218,7 @@ class Network(threading.Thread):
                     if self.is_cut(pair.link):
                         continue
                 if pair.far is None:
-                    pair.connect(self.frames_of(pair.link))
+                    pair.connect()
                 for way in pair.ways:
                     if not way.ended and way.bytes < HELD_MOST:
                         events[way.source] = events.get(way.source, 0) | selectors.EVENT_READ

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One bayesd without a [cluster]: the account of the history agrees with it, through kills, and finds what is wrong."""
+"""One bayesd without a [nodes]: the account of the history agrees with it, through kills, and finds what is wrong."""
 import itertools
 import json
 import threading
@@ -11,7 +11,7 @@ from harness import equal, holds
 
 
 def one_node(nodes):
-    site = nodes.site(nodes=1, clustered=False).start()
+    site = nodes.site(nodes=1, shared=False).start()
     return site, site.nodes[0]
 
 

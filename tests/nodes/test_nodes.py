@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three bayesds over three nats-servers: what one node acknowledged is on every node exactly once, whatever happens."""
+"""Three bayesds over a PostgreSQL: what one node acknowledged is on every node exactly once, whatever happens."""
 import json
 import os
 import re
@@ -11,10 +11,6 @@ from account import Account, default_chain, patiently, seen_of
 from acknowledged import models_of, path_of, settled
 from clients import Asker, Load, dumped, number_of
 from harness import clean_environment, equal, holds, near, patience, wait_for
-from jetstream import Refused
-from links import Frames
-from processes import STREAM
-from test_samples import PASSWORD, Sample
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 BESIDES = ("standing", "barrier", "dumped", *(f"barrier{turn}" for turn in range(64)))
@@ -93,7 +89,7 @@ def assert_same(site):
 
 
 def members_of(node):
-    return node.client.get("/v1/cluster").ok().json["members"]
+    return node.client.get("/v1/nodes").ok().json["members"]
 
 
 def nobody_differs(site):
@@ -148,7 +144,7 @@ def assert_stores(site):
 def test_a_change_is_on_every_node(nodes):
     """The receipt is that of one node, and a number; a verdict that asks for the number knows the change."""
     site = nodes.site().start()
-    alone = nodes.site(nodes=1, clustered=False).start().nodes[0]
+    alone = nodes.site(nodes=1, shared=False).start().nodes[0]
     path, last = path_of("shared"), 0
     for turn in range(12):
         node = site.nodes[turn % 3]
@@ -166,7 +162,7 @@ def test_a_change_is_on_every_node(nodes):
             holds(other.applied() >= number, f"{other.name} says {other.applied()}")
     assert_same(site)
     client = os.path.join(os.path.dirname(nodes.binary), "bayesc")
-    subprocess.run([client, "cluster", "check", *(f"http://127.0.0.1:{node.port}" for node in site.nodes)], check=True,
+    subprocess.run([client, "nodes", "check", *(f"http://127.0.0.1:{node.port}" for node in site.nodes)], check=True,
                    stdout=subprocess.DEVNULL)
     assert_stores(site)
 
@@ -225,8 +221,8 @@ def test_changes_of_models_in_one_order(nodes):
 
 # ---- disturbed ----------------------------------------------------------------------------------
 def test_mixed_load_and_disturbances(nodes):
-    """Clients on all nodes while any of the six processes dies, stands still, loses its disk or is cut off."""
-    disturb_a_mixed_load(nodes, nodes.site(settings={"cluster": {"digest_seconds": 10}}).start())
+    """Clients on all nodes while any of the processes dies, stands still, loses its disk or is cut off."""
+    disturb_a_mixed_load(nodes, nodes.site(settings={"nodes": {"digest_seconds": 10}}).start())
 
 
 def disturb_a_mixed_load(nodes, site):
@@ -265,9 +261,8 @@ def one_round(site, account, rng, known, turn, disturbance):
         if asker.is_alive():
             asker.stop()
     equal(asker.faults, [], "verdicts while that was so")
-    for name in site.stream_names:
-        site.wait_whole(name)
-    assert_same_or_mended(site)
+    rejoin(site, account)
+    assert_same(site)
     wait_for(lambda: nobody_differs(site), lambda: f"nodes compare digests: {[members_of(node) for node in site.nodes]}", 20, 0.2)
     account.settle(rng.choice(site.nodes).client)
     load.check_networks(rng.choice(site.nodes).client)
@@ -277,25 +272,49 @@ def one_round(site, account, rng, known, turn, disturbance):
     return load, getattr(met, "name", met) or ""
 
 
-def test_without_nats(nodes):
+def test_without_the_database(nodes):
     """Verdicts go on; a change is answered with 503 and Retry-After, in time; then it works again by itself."""
     site = nodes.site().start()
     path = path_of("shared")
     trained(site.nodes[0], path, "one", "ham").ok()
     assert_same(site)
-    for server in site.servers:
-        server.kill()
+    site.primary.kill()
     for node in site.nodes:
         begin = time.monotonic()
-        reply = trained(node, path, "two", "spam")
+        reply = node.client.post(path + "/train", {"id": "two", "label": "spam", "text": "some words"})
         equal(reply.status, 503, reply.body)
         holds(reply.headers.get("retry-after", "").isdigit(), f"headers {reply.headers}")
         holds(time.monotonic() - begin < patience(15), "a refusal in time")
         equal(node.client.post(path + "/classify", {"text": "some words"}).ok().json["label"], "ham")
-    site.start_servers()
+        node.kill()
+        node.start()
+        equal(node.client.post(path + "/classify", {"text": "some words"}).ok().json["label"], "ham", "after a start")
+        equal(node.ready()[0], 200, "it had caught up before")
+    site.primary.start()
     assert_same(site)
     holds(taken(site.nodes[1], path, "three", "spam").json["status"] in ("learned", "unchanged"), "it is learned")
     assert_same(site)
+
+
+def test_a_node_that_has_not_caught_up(nodes):
+    """An empty one says so, and changes nothing: no 404 for what others have."""
+    site = nodes.site().start()
+    path, node = path_of("shared"), site.nodes[0]
+    trained(node, path, "one", "ham").ok()
+    assert_same(site)
+    node.kill()
+    node.empty()
+    site.network.cut(node.name)
+    node.start()
+    equal(node.ready()[0], 503)
+    for reply in (node.client.post(path + "/untrain", {"id": "one"}), node.client.post(path + "/classify", {"text": "words"}),
+                  node.client.post(path + "/train", {"id": "two", "label": "a", "text": "a"}), node.client.get(path)):
+        equal(reply.status, 503, reply.body)
+    mail = b"Subject: one\r\n\r\nsome words\r\n"
+    equal(node.client.post("/checkv2", mail, "message/rfc822").json["action"], "soft reject")
+    site.network.heal()
+    node.wait_joined()
+    equal(node.client.get(path + "/documents/one").status, 200)
 
 
 def test_a_node_without_its_disk(nodes):
@@ -309,429 +328,125 @@ def test_a_node_without_its_disk(nodes):
     node.kill()
     node.empty()
     node.start()
+    node.wait_joined()
     equal(node.client.post(f"{path}/classify?after={number}", {"text": "w1 w2"}).ok().status, 200)
     holds(node.applied() >= number, f"{node.applied()} of {number}")
     assert_same(site)
 
 
-# ---- what comes twice, or late ------------------------------------------------------------------
-def again(connection, message, with_id):
-    """Publishes a message of the stream once more."""
-    subject, headers, data = message
-    if not with_id:
-        headers = {name: value for name, value in headers.items() if name != "Nats-Msg-Id"}
-    return connection.publish(subject, data, headers=headers)
-
-
-def messages_of(site, first):
-    with site.connect() as connection:
-        last = connection.last(STREAM)
-        found = []
-        for number in range(first, last + 1):
-            try:
-                found.append(connection.message(STREAM, number))
-            except Refused:  # not there any more
-                pass
-        return found
-
-
-def test_operations_that_are_published_again(nodes):
-    """With their message id nats-server knows them; without it they come a second time, and change nothing."""
-    rng, site = nodes.random, nodes.site().start()
-    account, default = Account(besides=BESIDES), default_chain(site.nodes[0].client)
-    for turn in range(3):
-        Load(site, account, rng, default, clients=3, requests=25, first=100 * turn).start().join()
-        assert_same(site)
-        account.settle(site.nodes[0].client)
-        found = messages_of(site, 1)
-        with site.connect() as connection:
-            for message in rng.sample(found, min(len(found), 40)):
-                again(connection, message, with_id=True)
-            for message in rng.sample(found, min(len(found), 40)):
-                again(connection, message, with_id=False)
-        assert_same(site)
-        account.settle(site.nodes[0].client)
-    account.check(site.nodes[1].client)
-
-
-def test_deliveries_that_come_twice_and_in_another_order(nodes):
-    """What consumers of the nodes are sent comes twice, late, or after the next, by the links."""
-    rng, site = nodes.random, nodes.site().start()
-    account, default = Account(besides=BESIDES), default_chain(site.nodes[0].client)
-    site.network.shuffle([node.name for node in site.nodes], rng)
-    for turn in range(3):
-        Load(site, account, rng, default, clients=4, requests=40, first=100 * turn).start().join()
-        assert_same(site)
-        account.settle(site.nodes[turn].client)
-    account.check(site.nodes[1].client)
-
-
-def test_bytes_that_are_no_operation(nodes):
-    """Who may publish may send anything. All nodes agree on what it is not, and go on."""
-    rng, site = nodes.random, nodes.site().start()
-    trained(site.nodes[0], path_of("shared"), "one").ok()
-    before = assert_same(site)
-    found = messages_of(site, 1)
-    with site.connect() as connection:
-        for _ in range(60):
-            subject, headers, data = rng.choice(found)
-            data = bytearray(data)
-            kind = rng.randrange(4)
-            if kind == 0:
-                data = data[:rng.randrange(len(data) + 1)]
-            elif kind == 1:
-                data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-            elif kind == 2:
-                data = rng.randbytes(rng.randrange(200))
-            else:
-                data += rng.randbytes(rng.randrange(1, 50))
-            headers.pop("Nats-Msg-Id", None)
-            connection.publish(subject, bytes(data), headers=headers)
-    holds(assert_same(site) > before, "they went on")
-
-
-# ---- the stream itself is not what it was -------------------------------------------------------
-def test_a_stream_that_has_lost_its_end(nodes):
-    """All nats-servers come back with an older state of their disks: what was acknowledged is published again, or a node
-    says that it cannot go on. Never is one silently different."""
-    site = nodes.site().start()
-    path = path_of("shared")
-    trained(site.nodes[0], path, "early").ok()
-    assert_same(site)
-    for server in site.servers:
-        server.stop()
-        subprocess.run(["cp", "-a", server.data, server.data + ".old"], check=True)
-    site.start_servers()
-    number = barrier(site)
-    late = number_of(taken(site.nodes[1], path, "late", "spam", "other words"))
-    holds(late > number, late)
-    for node in site.nodes:
-        wait_for(lambda node=node: node.applied() >= late, f"{node.name} has it")
-    for server in site.servers:
-        server.kill()
-        server.empty()
-        os.rename(server.data + ".old", server.data)
-    site.start_servers()
-    wait_for(lambda: all(says_what_it_is(node, path) for node in site.nodes), f"{[node.ready() for node in site.nodes]}", 60, 0.2)
-    for node in site.nodes:
-        equal(node.client.get(path + "/documents/late").status, 200, f"{node.name}: an acknowledged document is gone")
-    if all(node.ready()[0] == 200 for node in site.nodes):
-        assert_same(site)
-
-
-def test_a_stream_that_has_lost_its_end_and_goes_on(nodes):
-    """As above, while a node is not there that has applied more; the others have put other changes in the place of what was
-    lost. When it comes back, the stream is longer than what it has applied, but not the same."""
-    site = nodes.site().start()
-    path, absent = path_of("shared"), site.nodes[0]
-    trained(site.nodes[0], path, "early").ok()
-    assert_same(site)
-    for server in site.servers:
-        server.stop()
-        subprocess.run(["cp", "-a", server.data, server.data + ".old"], check=True)
-    site.start_servers()
-    barrier(site)
-    for turn in range(5):
-        late = number_of(taken(absent, path, f"late {turn}", "spam", "other words"))
-    absent.kill()
-    for node in site.nodes[1:]:
-        node.kill()
-        node.empty()
-    for server in site.servers:
-        server.kill()
-        server.empty()
-        os.rename(server.data + ".old", server.data)
-    site.start_servers()
-    for node in site.nodes[1:]:
-        node.start()
-    for turn in range(30):
-        def is_taken(turn=turn):
-            return trained(site.nodes[1 + turn % 2], path, f"instead {turn}", "ham", "words instead").status == 200
-        wait_for(is_taken, "the others take changes", 60, 0.1)
-    absent.start()
-    wait_for(lambda: not absent.ready()[1].get("cluster", {}).get("behind", 1) or absent.ready()[0] == 503, "it looks", 30, 0.1)
-    time.sleep(2)
-    holds(site.nodes[1].applied() > late, "the stream is longer now")
-    if absent.ready()[0] == 200:
-        assert_same(site)
-    else:
-        holds("stream" in json.dumps(absent.ready()[1]), absent.ready())
-        equal(absent.client.get(path + "/documents/late%204").status, 200, "an acknowledged document is gone")
-
-
-class Behind(Frames):
-    """The stream says that it has one change less than it has, `left[0]` times."""
-    LAST = re.compile(rb'"last_seq":(\d+)')
-
-    def __init__(self, left):
-        super().__init__()
-        self.left = left
-
-    def changed(self, frame):
-        if b"stream_info_response" not in frame or b'"name":"%s"' % STREAM.encode() not in frame or self.left[0] <= 0:
-            return frame
-        self.left[0] -= 1
-        return self.LAST.sub(lambda found: b'"last_seq":%d' % (int(found[1]) - 1), frame)
-
-    def of(self, data):
-        out, self.rest = [], self.rest + data
-        while found := self.frame():
-            out.append(found[0] if found[1] else self.changed(found[0]))
-        return b"".join(out)
-
-
-def test_a_leader_that_is_a_moment_behind(nodes):
-    """It has told others what it has not stored itself yet: a node that has that already refuses nothing. It does when the
-    stream does not get what the node has, also when it starts; and goes on when the stream has it."""
-    site = nodes.site().start()
-    path, node = path_of("shared"), site.nodes[0]
-    for turn in range(12):  # numbers of two digits, now and one less
-        trained(node, path, f"d{turn}").ok()
-    assert_same(site)
-    left = [4]
-    site.network.give(node.name, lambda: Behind(left))
-    def is_over():
-        status, said = node.ready()
-        holds("lost some" not in json.dumps(said), said)
-        return left[0] == 0 and status == 200
-    wait_for(is_over, "it asks for the stream", 30, 0.01)
-    assert_same(site)
-    left[0] = 10 ** 6
-    wait_for(lambda: "lost some" in json.dumps(node.ready()[1]), lambda: f"it finds out: {node.ready()}", 30, 0.1)
-    equal(trained(node, path, "refused").status, 503)
-    node.kill()
-    node.start()
-    wait_for(lambda: "lost some" in json.dumps(node.ready()[1]), lambda: f"it finds out again: {node.ready()}", 30, 0.1)
-    site.network.give(node.name, None)
-    node.wait_joined()
-    assert_same(site)
-
-
-def says_what_it_is(node, path):
-    """It is not ready and says why, or it takes changes again."""
-    status, body = node.ready()
-    if status == 503:
-        return "stream" in json.dumps(body)
-    return trained(node, path, "after " + node.name).status == 200
-
-
-# ---- the copy of one server is not that of the others -----------------------------------------------
-def has_stopped(node):
-    """It says that it does not follow any more, and why."""
-    status, said = node.ready()
-    return status == 503 and "stream" in json.dumps(said)
-
-
-def assert_same_or_mended(site):
-    """As assert_same, after a server that led was cut off or stood still."""
-    try:
-        return assert_same(site)
-    except AssertionError as error:
-        # Which of them was given something else is found out within seconds.
-        wait_for(lambda: any(has_stopped(node) for node in site.nodes), f"a node has stopped, since: {error}", 10, 0.1)
-    mend(site)
-    return assert_same(site)
-
-
-def mend(site):
-    """A server that was cut off or stood still while it led may have come back with a copy of the stream of its own
-    (config/cluster/README.md), and nodes have found that out. What an administrator does then is done."""
-    print(f"    {', '.join(node.name for node in stopped_of(site))} found out that a server has another copy", flush=True)
-    mend_stream(site)
-    for node in stopped_of(site):
-        node.kill()
-        node.start()
-    time.sleep(5)  # one that was given something else says so again
-    wait_for(lambda: all_follow(site), "all nodes follow the stream, with empty stores where they had another one", 120, 1)
-
-
-def is_mended(site):
-    """Whether --mend-stream has succeeded: a server may not answer in time, and it says so."""
-    try:
-        mend_stream(site)
-    except AssertionError:
-        return False
-    return True
-
-
-def mend_stream(site):
-    node = site.nodes[0]
-    done = subprocess.run([node.daemon.command[0], "--config", os.path.join(node.daemon.folder, "bayesd.conf"), "--mend-stream"], capture_output=True, text=True,
-                          env=clean_environment(), timeout=patience(60), check=False)
-    equal(done.returncode, 0, f"--mend-stream: {done.stdout}{done.stderr}")
-
-
+# ---- the database is not what it was --------------------------------------------------------------
 def stopped_of(site):
-    return [node for node in site.nodes if has_stopped(node)]
+    """Nodes that say that the stream has something else than they have."""
+    return [node for node in site.nodes if "another change" in json.dumps(node.ready()[1])]
 
 
-def all_follow(site):
+def all_know(site):
+    return all(node.has_joined() for node in site.nodes if node not in stopped_of(site))
+
+
+def rejoin(site, account=None):
+    """What an administrator does with nodes that have stopped: their own changes are made anew, at other places."""
+    wait_for(lambda: all_know(site), lambda: f"all nodes follow, or say why not: {[node.ready() for node in site.nodes]}", 60, 0.1)
     for node in stopped_of(site):
+        peer = next(one for one in site.nodes if one not in stopped_of(site))
+        print(f"    {node.name} takes the store of {peer.name}: {node.ready()[1]['detail'][:60]}", flush=True)
         node.kill()
-        node.empty()
+        code, said = joining(node, peer)
+        equal(code, 0, said)
         node.start()
-        node.wait_joined()
-    return agreeing(site) == site.nodes
+        if account is not None:
+            account.is_reordered = True
 
 
-def same_or_stopped(site):
-    """Nodes that follow, when they have the same at one number, and the others say that they do not: now and in a while."""
-    following = agreeing(site)
-    if following is not None:
-        time.sleep(2)
-    return following if following is not None and agreeing(site) == following else None
+def joining(node, peer):
+    command = [*node.daemon.command, "--join", f"http://127.0.0.1:{peer.port}"]
+    done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), timeout=patience(120), check=False)
+    return done.returncode, done.stdout + done.stderr
 
 
-def agreeing(site):
-    following = [node for node in site.nodes if not has_stopped(node)]
-    if not all(node.ready()[0] == 200 for node in following):
-        return None
-    found = [node.digest() for node in following]
-    return following if len({(one["number"], one["digest"]) for one in found}) == 1 else None
-
-
-def copies_of(site):
-    """The stream as each server has it, by its name: the one that leads answers, and each leads once."""
-    found, last, faults = {}, site.stream(STREAM)["state"]["last_seq"], []
-    def led():
-        try:
-            with site.connect() as connection:
-                leader = site.leader(STREAM)
-                copy = repr([connection.message(STREAM, number) for number in range(1, last + 1)])
-                if site.leader(STREAM) is leader:
-                    found[leader.name] = copy
-                connection.api("STREAM.LEADER.STEPDOWN." + STREAM)
-        except (AssertionError, AttributeError, OSError, Refused) as error:
-            faults.append(repr(error))  # nobody leads just now
-        return len(found) == 3
-    try:
-        wait_for(led, "each server has led", 60, 1)
-    except AssertionError as error:
-        raise AssertionError(f"{error}: {list(found)} of {last} messages, then {faults[-3:]}") from error
-    return found
-
-
-def test_a_server_that_keeps_what_the_others_do_not_have(nodes):
-    """The server that leads is cut off while changes are on their way to it. When it comes back, its copy of the stream
-    may have what is in no other. In the end nodes have the same, or say that they have stopped; none is silently different.
-    --mend-stream makes the copies equal, and then all nodes are."""
+def test_a_database_that_has_lost_its_end(nodes):
+    """A fail-over to a standby that was behind: the nodes put back what they have, with the same numbers."""
     site = nodes.site().start()
     path = path_of("shared")
     trained(site.nodes[0], path, "early").ok()
-    before = assert_same(site)
-    alone = site.leader(STREAM)
-    other = next(server for server in site.servers if server is not alone)
-    _, headers, data = messages_of(site, before)[0]
-    site.network.cut(alone.name)
-    with alone.connect() as connection:
-        for turn in range(3):
-            changed = {**headers, "Nats-Msg-Id": f"under way {turn}"}
-            connection.send("bayesd.changes", data.replace(b"node", b"lost"), headers=changed)
-    wait_for(lambda: (site.stream(STREAM, other) or {}).get("cluster", {}).get("leader") not in (None, alone.name),
-             "one of the others leads", 60, 0.1)
-    for turn in range(20):
-        wait_for(lambda turn=turn: any(trained(node, path, f"d{turn}", "spam", f"w{turn} words").status == 200
-                                       for node in site.nodes), "a change is taken", 60, 0.1)
-    site.network.heal()
-    site.wait_formed()
-    for turn in range(10):
+    numbers = []
+    def changes():
+        for turn in range(30):
+            numbers.append(number_of(trained(site.nodes[turn % 3], path, f"late {turn}", "spam", f"w{turn}").ok()))
         for node in site.nodes:
-            holds(trained(node, path, f"e{turn}", "ham", f"w{turn}").status in (200, 503), "taken or refused")
-    following = wait_for(lambda: same_or_stopped(site), f"they agree: {[node.ready() for node in site.nodes]}", 60, 0.2)
-    holds(following, "one follows")
-    wanted = all_seen(following[0].client)
-    for node in following[1:]:
-        equal(all_seen(node.client), wanted, f"{node.name} beside {following[0].name}")
-    if len(following) < 3:
-        print(f"    {3 - len(following)} of 3 nodes found out that they were given something else", flush=True)
-    mend_stream(site)
-    wait_for(lambda: all_follow(site), f"all nodes follow: {[node.ready() for node in site.nodes]}", 120, 1)
+            wait_for(lambda node=node: node.has(numbers[-1]), f"{node.name} has it")
+    site.fail_over(changes)
+    holds(assert_same(site) > numbers[-1], "new ones come behind")
+    for node in site.nodes:
+        equal(node.client.get(path).ok().json["documents"], 31, node.name)
+    equal(int(site.primary.sql("SELECT count(*) - max(position) FROM bayesd.change")), 0, "positions without gaps")
+    holds(sum(node.ready()[1]["nodes"].get("put_back", 0) for node in site.nodes) >= 30, "it is counted")
+
+
+def test_a_database_that_has_lost_its_end_and_goes_on(nodes):
+    """A node that was away has more, and others have put something else there. It stops, and says so; --join makes what it
+    alone has anew."""
+    site = nodes.site().start()
+    path, ahead = path_of("shared"), site.nodes[0]
+    trained(ahead, path, "early").ok()
+    assert_same(site)
+    def changes():
+        for node in site.nodes[1:]:
+            node.freeze()
+        for turn in range(5):
+            trained(ahead, path, f"late {turn}", "spam", "other words").ok()
+        ahead.kill()
+        for node in site.nodes[1:]:
+            node.kill()
+            node.start()
+    for node in site.nodes[1:]:
+        site.network.cut(node.name)
+    site.fail_over(changes)
+    site.network.heal()
+    for turn in range(8):
+        taken(site.nodes[1 + turn % 2], path, f"instead {turn}", "ham", "words instead")
+    ahead.start()
+    wait_for(lambda: stopped_of(site) == [ahead], lambda: f"it has found out: {ahead.ready()}", 30, 0.1)
+    equal(ahead.ready()[0], 503)
+    equal(ahead.client.post(path + "/train", {"id": "no", "label": "a", "text": "a"}).status, 503)
+    equal(ahead.client.post(path + "/classify", {"text": "other words"}).status, 200)
+    rejoin(site)
     assert_same(site)
     for node in site.nodes:
-        node.stop()  # what comes while another server is to lead could part the copies again
-    equal(len(set(copies_of(site).values())), 1, "different copies")
+        equal(node.client.get(path).ok().json["documents"], 14, f"{node.name}: early, 5 late and 8 instead")
 
 
-def test_a_node_that_is_given_another_message(nodes):
-    """It finds out though nothing comes after it, says so, learns no more, and still says so when it starts again; the
-    others go on. With an empty store it follows again."""
-    site = nodes.site().start()
-    path, misled = path_of("shared"), site.nodes[2]
-    trained(site.nodes[0], path, "early").ok()
-    assert_same(site)
-    site.network.replace(misled.name, b"victim", b"viktim")
-    misled.wait_joined()
-    number = number_of(trained(site.nodes[0], path, "victim", "spam", "other words").ok())
-    wait_for(lambda: has_stopped(misled), f"it finds out: {misled.ready()}", 60, 0.1)
-    holds(f" {number} " in json.dumps(misled.ready()[1]), misled.ready())
-    holds(b"\nbayesd_cluster_connected 0\n" in misled.client.get("/metrics").ok().body, "its metric")
-    equal(trained(misled, path, "refused").status, 503)
-    equal(misled.client.post(path + "/classify", {"text": "some words"}).status, 200)
-    for node in site.nodes[:2]:
-        trained(node, path, "by " + node.name).ok()
-    following = wait_for(lambda: same_or_stopped(site), f"the others agree: {[node.ready() for node in site.nodes]}", 60, 0.2)
-    equal([node.name for node in following], [node.name for node in site.nodes[:2]])
-    misled.kill()
-    misled.start()
-    wait_for(lambda: has_stopped(misled), f"it finds out again: {misled.ready()}", 60, 0.1)
-    misled.kill()
-    misled.empty()
-    site.network.give(misled.name, None)
-    misled.start()
-    misled.wait_joined()
-    assert_same(site)
-    equal(misled.client.get(path + "/documents/victim").status, 200)
-
-
-def test_a_server_that_is_behind_is_no_loss(nodes):
-    """A server that was cut off takes itself for the leader for a while, and knows less than a node has applied: the
-    stream has lost nothing. The node gives verdicts, and goes on when the others can be reached."""
-    site = nodes.site().start()
-    path, node = path_of("shared"), site.nodes[0]
-    trained(node, path, "early").ok()
-    assert_same(site)
-    stale = site.leader(STREAM)
-    others = [server for server in site.servers if server is not stale]
-    for server in others:
-        site.network.cut_link(stale.name, server.name)
-    for other in site.nodes:
-        site.network.cut_link(stale.name, other.name)
-        site.network.break_connections(other.name)
-    reply = wait_for(lambda: (lambda got: got.status == 200 and got)(trained(node, path, "late", "spam", "other words")),
-                     "the other two take changes", 40, 0.2)
-    node.kill()
-    site.network.heal()
-    for server in others:
-        site.network.cut_link(stale.name, server.name)
-        site.network.cut_link(node.name, server.name)
-    node.start()
-    equal(node.client.post(path + "/classify", {"text": "other words"}).ok().json["label"], "spam")
-    time.sleep(3)
-    equal(node.client.get(path + "/documents/late").status, 200)
-    site.network.heal()
-    assert_same_or_mended(site)
-    holds(node.applied() >= number_of(reply), node.ready())
+def test_tables_that_are_made_anew(nodes):
+    """Nobody takes them for those that were there."""
+    site = nodes.site(nodes=1).start()
+    node, path = site.nodes[0], path_of("shared")
+    trained(node, path, "one").ok()
+    site.primary.sql("DROP SCHEMA bayesd CASCADE")
+    wait_for(lambda: not node.ready()[1].get("nodes", {}).get("connected"), "it sees that", 30, 0.1)
+    site.init_tables()
+    wait_for(lambda: "made anew" in json.dumps(node.ready()[1]), lambda: f"it says so: {node.ready()}", 30, 0.1)
+    equal(node.client.post(path + "/classify", {"text": "some words"}).status, 200)
 
 
 def test_metrics_of_a_node(nodes):
     """Those that the dashboard and the alerts name, with the values of /readyz. What it says of members comes with their words."""
-    site = nodes.site(settings={"cluster": {"queue": "yes"}}).start()
+    site = nodes.site(settings={"nodes": {"queue": "yes"}}).start()
     number = assert_same(site)
     with open(os.path.join(TOP, "config", "monitoring", "dashboard.json"), encoding="utf-8") as board:
-        named = set(re.findall(r"bayesd_cluster_\w+", board.read()))
+        named = set(re.findall(r"bayesd_nodes_\w+", board.read()))
     with open(os.path.join(TOP, "config", "monitoring", "alerts.yml"), encoding="utf-8") as alerts:
-        named |= set(re.findall(r"bayesd_cluster_\w+", alerts.read()))
+        named |= set(re.findall(r"bayesd_nodes_\w+", alerts.read()))
     def shown():
         text = site.nodes[0].client.get("/metrics").ok().body.decode()
-        found = dict(re.findall(r"(?m)^(bayesd_cluster_\w+)(?:\{[^}]*\})? ([\d.e+]+)$", text))
-        has_all = "bayesd_cluster_member_agrees" in found and float(found["bayesd_cluster_connected"]) == 1
+        found = dict(re.findall(r"(?m)^(bayesd_nodes_\w+)(?:\{[^}]*\})? ([\d.e+]+)$", text))
+        has_all = "bayesd_nodes_member_applied" in found and float(found["bayesd_nodes_connected"]) == 1
         return found if has_all else None
     metrics = wait_for(shown, "it follows, and has heard of the others", 30, 0.1)
-    equal(sorted(named - set(metrics)), [], f"of {sorted(metrics)}")
-    holds(float(metrics["bayesd_cluster_applied"]) >= number, metrics)
+    equal(sorted(named - set(metrics) - {"bayesd_nodes_member_same"}), [], f"of {sorted(metrics)}")
+    holds(float(metrics["bayesd_nodes_applied"]) >= number, metrics)
     site.network.cut(site.nodes[0].name)
-    wait_for(lambda: b"\nbayesd_cluster_connected 0\n" in site.nodes[0].client.get("/metrics").ok().body, "it is cut off", 60, 0.2)
-    equal(site.nodes[0].ready()[1]["cluster"]["connected"], False)
+    wait_for(lambda: b"\nbayesd_nodes_connected 0\n" in site.nodes[0].client.get("/metrics").ok().body, "it is cut off", 60, 0.2)
+    equal(site.nodes[0].ready()[1]["nodes"]["connected"], False)
 
 
 def test_another_key_does_not_join(nodes):
@@ -747,27 +462,17 @@ def test_another_key_does_not_join(nodes):
     equal(site.nodes[0].client.get(path_of("shared") + "/documents/one").status, 200)
 
 
-
-# ---- as the samples have it -----------------------------------------------------------------------
-def test_nodes_of_the_samples(nodes):
-    """Over TLS, with the password, and with no more rights than config/cluster/nats-server.conf gives."""
-    sample = Sample(nodes, "nats-server.conf")
-    try:
-        for number in range(3):
-            sample.start(number)
-        servers = ",".join(f"tls://bayesd:{PASSWORD}@localhost:{port}" for port in sample.clients)
-        settings = {"cluster": {"servers": servers, "tls_ca": sample.path("ca.pem"), "keep_seconds": 1}}
-        site = nodes.site(nodes=2, servers=0, settings=settings)
-        for node in site.nodes:
-            node.set_peers([other for other in site.nodes if other is not node])
-        site.start()
-        number = number_of(trained(site.nodes[0], path_of("shared"), "one").ok())
-        wait_for(lambda: site.nodes[1].applied() >= number, "the other has it")
-        equal(site.nodes[1].client.get(path_of("shared") + "/documents/one").status, 200)
-        def first():
-            with sample.connect(0, **{"user": "bayesd", "pass": PASSWORD}) as connection:
-                return connection.api("STREAM.INFO." + STREAM)["state"]["first_seq"]
-        wait_for(lambda: first() >= number, "the stream is cut", 60, 0.2)
-        wait_for(lambda: is_mended(site), "the copies are made equal", 60, 0.5)
-    finally:
-        sample.stop()
+def test_a_role_that_may_do_no_more(nodes):
+    """What --nodes-init prints is enough for a node."""
+    site = nodes.site(nodes=1, databases=1)
+    site.start_databases()
+    site.primary.sql("CREATE ROLE plain LOGIN")
+    site.primary.sql(site.init_tables().replace("TO bayesd", "TO plain"))
+    site.conninfo = site.conninfo.replace("bayesd@", "plain@")
+    node = site.nodes[0]
+    node.more = {"peers": "http://127.0.0.1:1", "keep_seconds": 1}
+    node.configure()
+    node.start()
+    node.wait_joined()
+    trained(node, path_of("shared"), "one").ok()
+    equal(site.primary.sql("SET ROLE plain", "SELECT has_table_privilege('bayesd.change', 'TRUNCATE')").splitlines()[-1], "f")

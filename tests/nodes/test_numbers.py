@@ -120,7 +120,7 @@ def test_every_path_waits_for_a_number(nodes):
 
 def test_numbers_that_never_come(nodes):
     """A place that the stream does not have yet is waited for until `patience` is over; what is no number is refused."""
-    site = nodes.site(nodes=1, settings={"cluster": {"patience": 1}}).start()
+    site = nodes.site(nodes=1, settings={"nodes": {"patience": 1}}).start()
     client = site.nodes[0].client
     number = number_of(client.post(PATH + "/train", {"id": "one", "label": "ham", "text": "w1"}).ok())
     begin = time.monotonic()
@@ -136,10 +136,10 @@ def test_numbers_that_never_come(nodes):
 
 def test_a_bayesd_that_is_alone(nodes):
     """It has no numbers, and says that it is alone."""
-    client = nodes.site(nodes=1, clustered=False).start().nodes[0].client
+    client = nodes.site(nodes=1, shared=False).start().nodes[0].client
     reply = client.post(PATH + "/train", {"id": "one", "label": "ham", "text": "w1"}).ok()
     holds("number" not in reply.json and "bayesd-number" not in reply.headers, reply.headers)
-    refused(client.get(PATH + "?after=1"), 409, "[cluster]")
+    refused(client.get(PATH + "?after=1"), 409, "[nodes]")
 
 
 def test_the_client_sends_a_number(nodes):

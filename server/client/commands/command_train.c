@@ -56,7 +56,7 @@ static const char *const STATUS_WORDS[STATUSES] = {"learned",
                                                    "near-duplicates not learned",
                                                    "wait for an administrator",
                                                    "stored without a label",
-                                                   "wait for the stream of the cluster"};
+                                                   "wait for the database of the nodes"};
 
 struct tally {
     uint64_t counts[STATUSES];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc cluster: topics of the documents without a label; and, as the name of several nodes says,
- * how these stand (cluster_nodes.h).
+ * bayesc cluster: topics of the documents without a label.
  */
 #include <stdio.h>
 
@@ -10,7 +9,6 @@
 #include "server/client/base/source_flag.h"
 #include "server/client/base/wish.h"
 #include "server/client/commands/commands.h"
-#include "server/client/generative/cluster_nodes.h"
 #include "server/client/terminal/figure.h"
 #include "server/client/terminal/table.h"
 #include "server/client/terminal/terminal.h"
@@ -170,10 +168,6 @@ static int run_cluster(struct nb_client *client, const void *user, char **argume
 {
     const struct cluster_options *options = user;
     json_t *reply = NULL;
-    if (count > 0 && nb_cluster_is_of_nodes(arguments[0]))
-        return nb_cluster_nodes(client, arguments, count, error);
-    if (count > 1)
-        return nb_error_set(error, NB_CLIENT_USAGE, "'%s' is one argument too many", arguments[1]);
     if (count == 1)
         client->model = arguments[0];
     int rc = ask(client, options, &reply, error);
@@ -189,27 +183,18 @@ static int run_cluster(struct nb_client *client, const void *user, char **argume
 
 const struct nb_command NB_COMMAND_CLUSTER = {
     .name = "cluster",
-    .arguments = "[MODEL] | status|check [URL]...",
-    .summary = "Finds topics of documents without a label; or looks at several nodes",
+    .arguments = "[MODEL]",
+    .summary = "Finds topics of documents without a label",
     .details =
         "A mixture over the words that documents have, their categories and their numbers. Each\n"
         "topic is told by its most telling words and values, and mean and deviation of numbers.\n"
         "The same seed gives the same topics.\n"
-        "Nothing is changed, unless --apply gives each document a label.\n\n"
-        "status [URL]...  shows how far each of several nodes has come ([cluster]). Of one URL, "
-        "or\n"
-        "                 of --url, it finds all that tell their own ([cluster] url). It fails "
-        "when\n"
-        "                 one does not answer, or must not learn\n"
-        "check [URL]...   compares what they have learned at one number. It fails when two differ\n"
-        "                 (65), when one does not answer (69), and when one does not come to the\n"
-        "                 number, or changes go on all the time (75)\n"
-        "A model of such a name is given by --model.\n",
+        "Nothing is changed, unless --apply gives each document a label.\n",
     .flags = FLAGS,
     .flag_count = sizeof FLAGS / sizeof FLAGS[0],
     .defaults = &DEFAULTS,
     .options_size = sizeof DEFAULTS,
-    .most = NB_CLUSTER_NODES_MOST + 1,
+    .most = 1,
     .patience = 600,
     .run = run_cluster,
 };

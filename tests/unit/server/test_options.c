@@ -24,7 +24,7 @@ static const struct {
     {{"--print-config", "--data", "d", NULL}, 0, NB_ACTION_PRINT_CONFIG, NULL, "d", NULL, NULL},
     {{"--verify", NULL}, 0, NB_ACTION_VERIFY, NULL, NULL, NULL, NULL},
     {{"--join", "http://127.0.0.1:1", NULL}, 0, NB_ACTION_JOIN, NULL, NULL, NULL, NULL},
-    {{"--mend-stream", NULL}, 0, NB_ACTION_MEND_STREAM, NULL, NULL, NULL, NULL},
+    {{"--nodes-init", NULL}, 0, NB_ACTION_NODES_INIT, NULL, NULL, NULL, NULL},
     {{"--join", NULL}, NB_INVALID, 0, NULL, NULL, NULL, "--join needs a value"},
     {{"--version", "--verify", NULL}, 0, NB_ACTION_VERSION, NULL, NULL, NULL, NULL},
     {{"--verify", "--help", NULL}, 0, NB_ACTION_HELP, NULL, NULL, NULL, NULL},

@@ -40,7 +40,7 @@ static void setup(void)
     settings.streams = STREAMS;
     open_engine();
     for (unsigned i = 0; i < STREAMS; i++)
-        nb_standing_join(engine, nb_string_of("stream"), nb_string_of(""), i, 1);
+        nb_standing_join(engine, i, 1);
     here = (struct nb_relayed){.position = 0, .time = 1};
 }
 

@@ -17,6 +17,7 @@
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "core/live/state.h"
+#include "core/live/trace.h"
 #include "core/replica/replica.h"
 #include "core/replica/replica_state.h"
 #include "tests/unit/core/engine/picture.h"
@@ -32,7 +33,6 @@ enum {
 
 struct message {
     char id[64];
-    struct nb_witness witness;
     struct nb_buffer bytes;
 };
 
@@ -41,15 +41,9 @@ struct stream {
     struct message *messages; /* the first has the position 1 */
     size_t count, room;
     atomic_bool is_away;
-    uint64_t replaced;     /* position where one server of it has another message; 0: nowhere */
-    atomic_bool leads;     /* that one does */
-    uint64_t gone;         /* what is up to there cannot be read any more */
-    atomic_bool is_mute;   /* nothing can be read */
-    atomic_bool is_silent; /* it takes messages and acknowledges none */
-    atomic_uint displaced; /* so many positions further on than it has them */
-    atomic_uint known;     /* messages that came with an id that it has, or has lost */
-    atomic_bool loses;     /* what nodes publish by themselves */
-    size_t lost;           /* so many ids, of which the last are: */
+    atomic_uint known; /* messages that came with an id that it has, or has lost */
+    atomic_bool loses; /* what nodes publish by themselves */
+    size_t lost;       /* so many ids, of which the last are: */
     char lost_ids[LOST_IDS][64];
 };
 
@@ -61,8 +55,8 @@ static inline void lose(struct stream *s, const char *id)
     snprintf(s->lost_ids[s->lost++ % LOST_IDS], sizeof s->lost_ids[0], "%s", id);
 }
 
-static inline int put_message(struct stream *s, const char *id, const struct nb_witness *witness,
-                              struct nb_string message, struct nb_error *error)
+static inline int put_message(struct stream *s, const char *id, struct nb_string message,
+                              struct nb_error *error)
 {
     if (atomic_load(&s->is_away))
         return nb_error_set(error, NB_STOPPING, "the stream is away");
@@ -77,7 +71,7 @@ static inline int put_message(struct stream *s, const char *id, const struct nb_
     if (!is_known && !is_lost) {
         must(nb_array_reserve(&s->messages, &s->room, s->count + 1, sizeof *s->messages) == 0);
         struct message *m = &s->messages[s->count++];
-        *m = (struct message){.id = "", .witness = *witness};
+        *m = (struct message){.id = ""};
         snprintf(m->id, sizeof m->id, "%s", id);
         must(nb_buffer_append(&m->bytes, message.bytes, message.length) == 0);
     }
@@ -91,17 +85,6 @@ static inline size_t length_of(struct stream *s)
     size_t count = s->count;
     pthread_mutex_unlock(&s->lock);
     return count;
-}
-
-/* Of the newest message of the id. */
-static inline uint64_t position_of(struct stream *s, const char *id)
-{
-    pthread_mutex_lock(&s->lock);
-    size_t position = s->count;
-    while (position > 0 && strcmp(s->messages[position - 1].id, id) != 0)
-        position--;
-    pthread_mutex_unlock(&s->lock);
-    return position;
 }
 
 /* Messages stay where they are in memory but for their array. */
@@ -120,8 +103,6 @@ static inline void stream_free(struct stream *s)
     free(s->messages);
 }
 
-static const char stray_message[] = "what a server has that was cut off";
-
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
 struct node;
@@ -133,31 +114,19 @@ struct lane {
     struct stream *stream;
     struct nb_replica *replica;
     pthread_t follower;
-    atomic_uint_fast64_t agreed; /* position that another node agrees about */
 };
 
 struct node {
     uint64_t member;
-    atomic_bool is_misled; /* it is given what that one server has */
-    atomic_uint sees;      /* it is given so many messages, and no more yet; 0: all */
-    atomic_bool is_astray; /* and has found out; `error` is of then */
-    struct nb_error error;
-    atomic_uint warnings;
     char directory[96];
     struct nb_engine *engine;
     unsigned streams;      /* 0: one */
     struct stream *stream; /* the first of them */
     struct lane lanes[STREAMS];
     atomic_bool stops;
-    unsigned lag;       /* microseconds of a pause now and then */
-    uint64_t compares;  /* every so many nanoseconds; 0: never */
-    const char *follow; /* names of the models that it has begin so; NULL: it has all */
+    unsigned lag;      /* microseconds of a pause now and then */
+    uint64_t compares; /* every so many nanoseconds; 0: never */
 };
-
-static inline bool begins(const char *follow, struct nb_string model)
-{
-    return model.length >= strlen(follow) && memcmp(model.bytes, follow, strlen(follow)) == 0;
-}
 
 static inline unsigned streams_of(const struct node *n)
 {
@@ -166,59 +135,34 @@ static inline unsigned streams_of(const struct node *n)
 
 static inline void deliver(struct lane *l, uint64_t position)
 {
-    struct node *n = l->node;
     struct message m = message_at(l->stream, position);
+    struct nb_string id = nb_string_of(m.id), message = nb_buffer_string(&m.bytes);
     struct nb_error error = {0};
-    struct nb_delivery d = {position, m.id, m.witness, nb_buffer_string(&m.bytes)};
-    if (atomic_load(&n->is_misled) && position == l->stream->replaced)
-        d = (struct nb_delivery){position, "", {0}, string_at(stray_message)};
+    struct nb_delivery d = {position, nb_trace_checksum(id, message), id, message};
     int rc = nb_replica_deliver(l->replica, &d, &error);
-    if ((rc == NB_CONFLICT && l->stream->replaced != 0) ||
-        (rc == NB_VERSION && n->follow != NULL)) {
-        n->error = error;
-        atomic_store(&n->is_astray, true);
-        return;
-    }
     ck_assert_msg(rc == 0 || rc == NB_STOPPING || rc == NB_CORRUPT, "%d %s", rc, error.text);
 }
 
-static inline int publish(void *user, const char *id, const struct nb_witness *witness,
-                          struct nb_string message, struct nb_error *error)
+static inline int publish(void *user, const char *id, struct nb_string message, bool lasts,
+                          struct nb_error *error)
 {
     struct lane *l = user;
-    ck_assert_uint_eq(witness->member, l->node->member);
-    int rc = put_message(l->stream, id, witness, message, error);
-    if (rc == 0 && !atomic_load(&l->stream->is_silent))
-        nb_replica_acknowledge(l->replica, id,
-                               position_of(l->stream, id) + atomic_load(&l->stream->displaced));
-    return rc;
+    (void)lasts;
+    return put_message(l->stream, id, message, error);
 }
 
-static inline int hash_at(void *user, uint64_t position, uint64_t *hash, struct nb_error *error)
+static inline int look(void *user, uint64_t *last, struct nb_error *error)
 {
     struct lane *l = user;
-    if (atomic_load(&l->stream->is_mute))
-        return nb_error_set(error, NB_STOPPING, "the stream is away");
-    if (position > length_of(l->stream) || position <= l->stream->gone)
-        return NB_NOT_FOUND;
-    struct message m = message_at(l->stream, position);
-    *hash = atomic_load(&l->stream->leads) && position == l->stream->replaced
-                ? nb_chain_hash("", string_at(stray_message))
-                : nb_chain_hash(m.id, nb_buffer_string(&m.bytes));
+    (void)error;
+    *last = length_of(l->stream);
     return 0;
 }
 
 static inline void warn(void *user, const struct nb_error *why)
 {
-    struct lane *l = user;
-    ck_assert(why->code == NB_CONFLICT || why->code == NB_TOO_LARGE);
-    atomic_fetch_add(&l->node->warnings, 1);
-}
-
-static inline uint64_t end_of(const struct lane *l)
-{
-    uint64_t length = length_of(l->stream), sees = atomic_load(&l->node->sees);
-    return sees > 0 && sees < length ? sees : length;
+    (void)user;
+    ck_assert_int_eq(why->code, NB_TOO_LARGE);
 }
 
 static inline void *follow(void *argument)
@@ -227,8 +171,8 @@ static inline void *follow(void *argument)
     struct node *n = l->node;
     uint64_t at = nb_replica_applied(l->replica) + 1;
     while (!atomic_load(&n->stops)) {
-        atomic_store(&l->agreed, l->replica->link.agreed);
-        if (at > end_of(l) || atomic_load(&n->is_astray)) {
+        if (at > length_of(l->stream)) {
+            nb_replica_note_end(l->replica);
             nb_replica_tick(l->replica);
             usleep(200);
             continue;
@@ -237,9 +181,7 @@ static inline void *follow(void *argument)
         if (at % 7 == 0 && at > 3)
             deliver(l, at - 3); /* it came before */
         if (at % 32 == 0)       /* somebody else has published into the stream */
-            ck_assert_int_eq(
-                put_message(l->stream, n->directory, &(struct nb_witness){0}, string_at("x"), NULL),
-                0);
+            ck_assert_int_eq(put_message(l->stream, n->directory, string_at("x"), NULL), 0);
         if (at % 16 == 0)
             usleep(n->lag);
         at++;
@@ -275,20 +217,17 @@ static inline int open_node(struct node *n, uint64_t created, struct nb_error *e
     for (unsigned i = 0; rc == 0 && i < streams_of(n); i++) {
         struct lane *l = &n->lanes[i];
         const struct nb_replica_settings how = {.publish = publish,
-                                                .hash_at = hash_at,
+                                                .look = look,
                                                 .warn = warn,
                                                 .user = l,
                                                 .stream = i,
-                                                .follow = n->follow,
-                                                .matches = begins,
-                                                .member = n->member,
+                                                .seed = n->member,
                                                 .message_most = 1 << 20,
                                                 .patience = UINT64_C(20000000000),
                                                 .same_for = 200,
                                                 .compare_every = n->compares};
         *l = (struct lane){.node = n, .which = i, .stream = &n->stream[i]};
-        rc = nb_replica_new(n->engine, &how, string_at("bayesd"), created, length_of(l->stream),
-                            &l->replica, error);
+        rc = nb_replica_new(n->engine, &how, created, &l->replica, error);
     }
     return rc;
 }

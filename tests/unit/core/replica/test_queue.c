@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Changes that wait in the outbox of a node, and the ids with which they are published.
+ * Changes that wait in the queue of a node, and how they are published.
  */
 #include "core/replica/queue.h"
 
@@ -13,7 +13,7 @@
 #include "tests/unit/folder.h"
 #include "tokenizer/document.h"
 
-enum { SAME_MILLISECONDS = 50 };
+enum { LIMIT = 20 };
 
 static struct nb_string string_at(const char *text)
 {
@@ -21,19 +21,23 @@ static struct nb_string string_at(const char *text)
 }
 
 static const unsigned char cluster_key[NB_KEY_BYTES] = "a key that all nodes have";
-static char published[NB_MESSAGE_ID_MOST];
+static char published[LIMIT][NB_MESSAGE_ID_MOST];
+static size_t published_count, fails_at;
 
 static int publish(struct nb_replica *replica, const char *id, const struct nb_buffer *message,
                    struct nb_error *error)
 {
-    (void)replica, (void)error;
+    (void)replica;
     ck_assert_uint_gt(message->length, 0);
-    snprintf(published, sizeof published, "%s", id);
+    if (published_count + 1 == fails_at)
+        return nb_error_set(error, NB_STOPPING, "the database is away");
+    snprintf(published[published_count++], sizeof *published, "%s", id);
     return 0;
 }
 
-static void put_into_queue(struct nb_engine *engine)
+static const struct nb_receipt *train(struct nb_engine *engine)
 {
+    static struct nb_receipt receipt;
     struct nb_batch *batch;
     struct nb_document document = {
         .kind = NB_DOCUMENT_TEXT, .bytes = "some words", .length = strlen("some words")};
@@ -42,14 +46,20 @@ static void put_into_queue(struct nb_engine *engine)
         nb_batch_train(batch, &document, string_at("ham"), string_at("id"), string_at(""), NULL),
         0);
     nb_engine_apply(engine, batch);
-    ck_assert_int_eq(nb_batch_receipt(batch, 0)->status, NB_QUEUED);
+    receipt = *nb_batch_receipt(batch, 0); /* what it borrows is not looked at */
     nb_batch_free(&batch);
+    return &receipt;
+}
+
+static void put_into_queue(struct nb_engine *engine)
+{
+    ck_assert_int_eq(train(engine)->status, NB_QUEUED);
 }
 
 static struct nb_relayed entry_of(const char *id)
 {
     struct nb_relayed relayed = {.outbox = 0};
-    nb_queue_read_id(id, &relayed);
+    nb_queue_read_id(nb_string_of(id), &relayed);
     return relayed;
 }
 
@@ -60,19 +70,31 @@ struct world {
     struct nb_queue *queue;
 };
 
-static void set_up(struct world *w)
+static void open_world(struct world *w)
 {
-    static const struct nb_outbox_limits limits = {1 << 20, 20};
+    static const struct nb_queue_limits limits = {1 << 20, LIMIT};
     struct nb_engine_settings settings;
     struct nb_error error = {0};
-    test_folder_make(w->root);
     nb_engine_settings_init(&settings);
     settings.directory = w->root;
     settings.key = cluster_key;
     settings.shared = true;
     ck_assert_msg(nb_engine_open(&settings, &w->engine, &error) == 0, "%s", error.text);
-    ck_assert_msg(nb_queue_new(w->engine, w->root, &limits, &w->queue, &error) == 0, "%s",
-                  error.text);
+    ck_assert_msg(nb_queue_new(w->engine, &limits, &w->queue, &error) == 0, "%s", error.text);
+}
+
+static void set_up(struct world *w)
+{
+    published_count = 0;
+    test_folder_make(w->root);
+    open_world(w);
+}
+
+static void open_again(struct world *w)
+{
+    nb_queue_free(&w->queue);
+    nb_engine_close(&w->engine);
+    open_world(w);
 }
 
 static void tear_down(struct world *w)
@@ -82,96 +104,84 @@ static void tear_down(struct world *w)
     test_folder_remove(w->root);
 }
 
-/* Numbers of entries, of one digit and of two. */
-static const uint64_t entries[] = {1, 0x11};
-
-/* It is the same entry, whenever it is published, and has another id when its last one may be known
- * to a part of the stream's servers alone. */
-START_TEST(an_id_is_not_used_for_long)
+/* In order, many at once; each again until it is delivered, with the same id. */
+START_TEST(what_waits_is_published_in_order)
 {
-    enum { PERIODS = 17 /* one more than there are, until ids come again */ };
-    const uint64_t entry = entries[_i];
-    char before[NB_MESSAGE_ID_MOST] = "";
+    enum { ENTRIES = 15 };
     struct world w;
+    struct nb_queue_state state;
     set_up(&w);
-    for (uint64_t i = 0; i < entry; i++)
+    for (int i = 0; i < ENTRIES; i++)
         put_into_queue(w.engine);
+    nb_queue_go_on(w.queue, 0, publish, NULL);
+    ck_assert_uint_eq(published_count, 0); /* the stream is away */
     nb_queue_set(w.queue, 0, NB_QUEUE_THERE);
-    nb_queue_go_on(w.queue, 0, SAME_MILLISECONDS, publish, NULL);
-    struct nb_relayed last = entry_of(published);
-    last.entry = entry - 1;
-    nb_queue_delivered(w.queue, &last); /* and those before */
-    for (int i = 0; i < PERIODS; i++) {
-        nb_queue_refused(w.queue, published); /* it comes again */
-        published[0] = '\0';
-        nb_queue_go_on(w.queue, 0, SAME_MILLISECONDS, publish, NULL);
-        ck_assert_str_ne(published, "");
-        ck_assert_str_ne(published, before);
-        ck_assert_uint_eq(entry_of(published).entry, entry);
-        ck_assert_uint_eq(entry_of(published).outbox, last.outbox);
-        snprintf(before, sizeof before, "%s", published);
-        usleep(SAME_MILLISECONDS * 1000);
-    }
-    tear_down(&w);
-}
-END_TEST
-
-enum { IN_THE_FIRST = 100 }; /* a byte of the first message */
-
-static void change_byte(const char *root, long at)
-{
-    char path[NB_TEST_FOLDER_SIZE + sizeof "/outbox"];
-    snprintf(path, sizeof path, "%s/outbox", root);
-    FILE *file = fopen(path, "r+b");
-    ck_assert(file != NULL && fseek(file, at, SEEK_SET) == 0);
-    int byte = fgetc(file);
-    ck_assert(byte != EOF && fseek(file, at, SEEK_SET) == 0);
-    ck_assert_int_eq(fputc(byte ^ 1, file), byte ^ 1);
-    ck_assert_int_eq(fclose(file), 0);
-}
-
-/* An entry that the disk has changed is not published, nor are those behind it, and that is said.
- */
-START_TEST(an_entry_that_is_damaged_is_told)
-{
-    struct world w;
-    struct nb_queue_state state;
-    set_up(&w);
-    put_into_queue(w.engine);
-    put_into_queue(w.engine);
-    nb_queue_set(w.queue, 0, NB_QUEUE_THERE);
-    for (int damaged = 1; damaged >= 0; damaged--) {
-        change_byte(w.root, IN_THE_FIRST);
-        published[0] = '\0';
-        nb_queue_go_on(w.queue, 0, SAME_MILLISECONDS, publish, NULL);
-        nb_queue_state(w.queue, &state);
-        ck_assert_uint_eq(state.entries, 2);
-        ck_assert_int_eq(published[0] == '\0', damaged);
-        ck_assert_int_eq(strstr(state.unreadable, "damaged at byte 48") != NULL, damaged);
-        ck_assert_int_eq(state.unreadable[0] != '\0', damaged);
-    }
-    tear_down(&w);
-}
-END_TEST
-
-/* It had been published before: when it is delivered nothing waits, and nothing is wrong. */
-START_TEST(a_damaged_entry_that_is_delivered_is_told_no_more)
-{
-    struct world w;
-    struct nb_queue_state state;
-    set_up(&w);
-    put_into_queue(w.engine);
-    nb_queue_set(w.queue, 0, NB_QUEUE_THERE);
-    nb_queue_go_on(w.queue, 0, SAME_MILLISECONDS, publish, NULL);
-    const struct nb_relayed sent = entry_of(published);
-    change_byte(w.root, IN_THE_FIRST);
-    nb_queue_go_on(w.queue, 0, SAME_MILLISECONDS, publish, NULL);
+    ck_assert(nb_queue_takes(w.queue, 0));
+    fails_at = 5;
+    nb_queue_go_on(w.queue, 0, publish, NULL);
+    ck_assert_uint_eq(published_count, 4);
+    fails_at = 0;
+    nb_queue_go_on(w.queue, 0, publish, NULL);
+    nb_queue_go_on(w.queue, 0, publish, NULL);
+    ck_assert_uint_eq(published_count, ENTRIES);
+    for (unsigned i = 0; i < ENTRIES; i++)
+        ck_assert_uint_eq(entry_of(published[i]).entry, i + 1);
+    nb_queue_delivered(w.queue, 0, nb_string_of("q00000000000000aa-f")); /* of another node */
+    nb_queue_go_on(w.queue, 0, publish, NULL);
     nb_queue_state(w.queue, &state);
-    ck_assert_str_ne(state.unreadable, "");
-    nb_queue_delivered(w.queue, &sent);
+    ck_assert_uint_eq(state.entries, ENTRIES);
+    nb_queue_delivered(w.queue, 0, nb_string_of(published[9]));
+    nb_queue_go_on(w.queue, 0, publish, NULL);
+    nb_queue_state(w.queue, &state);
+    ck_assert_uint_eq(state.entries, ENTRIES - 10);
+    open_again(&w);
+    nb_queue_set(w.queue, 0, NB_QUEUE_THERE);
+    published_count = 0;
+    nb_queue_go_on(w.queue, 0, publish, NULL);
+    ck_assert_uint_eq(published_count, ENTRIES - 10);
+    nb_queue_delivered(w.queue, 0, nb_string_of(published[ENTRIES - 11]));
+    nb_queue_go_on(w.queue, 0, publish, NULL);
+    nb_queue_state(w.queue, &state);
+    ck_assert(state.entries == 0 && state.bytes == 0);
+    ck_assert(!nb_queue_takes(w.queue, 0));
+    tear_down(&w);
+}
+END_TEST
+
+/* What another store has left keeps its id. */
+START_TEST(what_is_adopted_has_its_id)
+{
+    struct world w;
+    struct nb_queue_state state;
+    set_up(&w);
+    nb_queue_free(&w.queue);
+    ck_assert(!nb_queue_is_left(w.engine));
+    ck_assert_int_eq(nb_queue_adopt(w.engine, 0, string_at("00aa-1"), string_at("m"), NULL), 0);
+    ck_assert_int_eq(nb_queue_adopt(w.engine, 0, string_at("00aa-2"), string_at("m"), NULL), 0);
+    ck_assert(nb_queue_is_left(w.engine));
+    open_again(&w);
+    nb_queue_set(w.queue, 0, NB_QUEUE_THERE);
+    nb_queue_go_on(w.queue, 0, publish, NULL);
+    ck_assert_uint_eq(published_count, 2);
+    ck_assert_str_eq(published[1], "00aa-2");
+    nb_queue_delivered(w.queue, 0, string_at("00aa-2"));
+    nb_queue_go_on(w.queue, 0, publish, NULL);
     nb_queue_state(w.queue, &state);
     ck_assert_uint_eq(state.entries, 0);
-    ck_assert_str_eq(state.unreadable, "");
+    tear_down(&w);
+}
+END_TEST
+
+/* What does not fit is refused; a node that must not follow queues nothing. */
+START_TEST(a_queue_has_bounds)
+{
+    struct world w;
+    set_up(&w);
+    for (int i = 0; i < LIMIT; i++)
+        ck_assert_int_eq(train(w.engine)->status, NB_QUEUED);
+    ck_assert_int_eq(train(w.engine)->code, NB_STOPPING);
+    nb_queue_set(w.queue, 0, NB_QUEUE_FORBIDDEN);
+    ck_assert(!nb_queue_takes(w.queue, 0));
     tear_down(&w);
 }
 END_TEST
@@ -181,9 +191,9 @@ int main(void)
     Suite *s = suite_create("queue");
     TCase *t = tcase_create("queue");
     suite_add_tcase(s, t);
-    tcase_add_test(t, an_entry_that_is_damaged_is_told);
-    tcase_add_test(t, a_damaged_entry_that_is_delivered_is_told_no_more);
-    tcase_add_loop_test(t, an_id_is_not_used_for_long, 0, sizeof entries / sizeof *entries);
+    tcase_add_test(t, what_waits_is_published_in_order);
+    tcase_add_test(t, what_is_adopted_has_its_id);
+    tcase_add_test(t, a_queue_has_bounds);
     SRunner *runner = srunner_create(s);
     if (nb_tokenizer_setup(NULL) != 0)
         return EXIT_FAILURE;

@@ -490,7 +490,7 @@ struct tally {
     uint64_t dropped, copied;
 };
 
-static void begin_history(struct history *h, const char *follow)
+static void begin_history(struct history *h)
 {
     for (unsigned i = 0; i < h->stream_count; i++)
         pthread_mutex_init(&h->streams[i].lock, NULL);
@@ -501,7 +501,6 @@ static void begin_history(struct history *h, const char *follow)
         n->stream = h->streams;
         n->streams = h->stream_count;
         n->member = 100 + i;
-        n->follow = i > 0 && i < NODES ? follow : NULL;
         n->lag = (unsigned)below(h, 3) * 2000;
         if (i < NODES)
             start(n);
@@ -529,7 +528,7 @@ static void run_history(uint64_t seed, struct tally *tally)
     static struct history h;
     h = (struct history){
         .random = seed * 1000, .stream_count = seed % 2 == 0 ? 1 : STREAMS, .askers = NODES};
-    begin_history(&h, NULL);
+    begin_history(&h);
     for (uint64_t steps = 5 + below(&h, STEPS); steps > 0; steps--)
         step(&h);
     expect_same_everywhere(&h);
@@ -568,10 +567,9 @@ END_TEST
 /* The message at a place comes again, by an id that the stream has not: another spelling. */
 static void repeat(struct node *n, uint64_t position, const char *id)
 {
-    const struct nb_witness none = {.member = n->member};
     struct message m = message_at(n->stream, position);
     size_t before = length_of(n->stream);
-    ck_assert_int_eq(publish(&n->lanes[0], id, &none, nb_buffer_string(&m.bytes), NULL), 0);
+    ck_assert_int_eq(publish(&n->lanes[0], id, nb_buffer_string(&m.bytes), false, NULL), 0);
     wait_until_applied(n, before + 1);
 }
 
@@ -614,152 +612,6 @@ START_TEST(what_was_queued_is_made_once)
 }
 END_TEST
 
-/* ---- nodes that have a part of the models ---------------------------------------------------- */
-
-static bool has_model(struct node *n, const char *name)
-{
-    return nb_engine_has_model(n->engine, string_at(name));
-}
-
-/* What is asked of the node for another model is refused, and not published. */
-static void expect_elsewhere(struct node *n, const char *name)
-{
-    struct nb_batch *batch;
-    struct nb_error error = {0};
-    struct nb_document document = document_of(NB_DOCUMENT_TEXT, "some words");
-    ck_assert_int_eq(nb_batch_new(n->engine, string_at(name), true, &batch, NULL), 0);
-    ck_assert_int_eq(nb_batch_train(batch, &document, string_at("ham"), string_at("elsewhere"),
-                                    string_at(""), NULL),
-                     0);
-    nb_engine_apply(n->engine, batch);
-    ck_assert_int_eq(nb_batch_receipt(batch, 0)->code, NB_ELSEWHERE);
-    nb_batch_free(&batch);
-    int rc = nb_engine_delete_model(n->engine, string_at(name), string_at(""), &error);
-    ck_assert_msg(rc == NB_ELSEWHERE || rc == NB_NOT_FOUND, "%d %s", rc, error.text);
-}
-
-static bool are_same_parts(struct history *h)
-{
-    struct node *whole = &h->nodes[0], *part = &h->nodes[1];
-    bool same = true;
-    for (unsigned k = 0; same && k < h->stream_count; k++)
-        same = has_same_digest(h, part, &h->nodes[2], k);
-    return same && is_same_node(h, whole, &h->nodes[NODES]) &&
-           has_same_verdicts(h, whole, part, "a") &&
-           (!has_model(whole, "a") || has_same_rows(h, whole, part, "a"));
-}
-
-static void expect_part(struct history *h)
-{
-    expect_same_at_the_end(h, are_same_parts);
-    ck_assert_int_eq(has_model(&h->nodes[0], "a"), has_model(&h->nodes[1], "a"));
-    for (size_t i = 1; i < MODELS; i++)
-        ck_assert(!has_model(&h->nodes[1], model_names[i]));
-}
-
-/* Nodes may publish by themselves meanwhile, but not each time. */
-static void expect_unpublished_elsewhere(struct history *h)
-{
-    uint64_t before;
-    int tries = 0;
-    do {
-        before = total(h);
-        expect_elsewhere(&h->nodes[1], "mail.x");
-        ck_assert_int_lt(tries++, 100);
-    } while (total(h) != before);
-}
-
-static void run_part(uint64_t seed)
-{
-    static struct history h;
-    h = (struct history){
-        .random = seed * 1000, .stream_count = seed % 2 == 0 ? 1 : STREAMS, .askers = 1};
-    begin_history(&h, "a");
-    for (uint64_t steps = 5 + below(&h, STEPS); steps > 0; steps--)
-        step(&h);
-    leave_out_all_unlabelled(&h);
-    start(&h.nodes[NODES]);
-    expect_part(&h);
-    expect_unpublished_elsewhere(&h);
-    end_history(&h);
-}
-
-START_TEST(some_have_a_part)
-{
-    unsigned long first = number_from("SEED", 1);
-    unsigned long count = number_from("HISTORIES", 8);
-    for (unsigned long seed = first; seed < first + count; seed++) {
-        fprintf(stderr, "part %lu\n", seed);
-        run_part(seed);
-    }
-}
-END_TEST
-
-/* Neither more nor less. */
-START_TEST(the_part_stays)
-{
-    static const char *const others[] = {NULL, "", "m", "a,m"};
-    struct history h = {.random = 1};
-    struct node *n = &h.nodes[0];
-    pthread_mutex_init(&h.streams[0].lock, NULL);
-    test_folder_make(h.root);
-    snprintf(n->directory, sizeof n->directory, "%s/0", h.root);
-    n->stream = h.streams;
-    n->follow = "a";
-    start(n);
-    train(n, "spam");
-    stop(n);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        struct nb_error error = {0};
-        n->follow = others[i];
-        ck_assert_int_eq(open_node(n, 77, &error), NB_CONFLICT);
-        ck_assert_msg(strstr(error.text, "[cluster] follow") != NULL, "%s", error.text);
-        nb_engine_close(&n->engine);
-    }
-    n->follow = "a";
-    start(n);
-    expect_label(n, "spam");
-    stop(n);
-    stream_free(&h.streams[0]);
-    test_folder_remove(h.root);
-}
-END_TEST
-
-/* The node that has one of the two alone cannot know what the others make of it: it stops. */
-START_TEST(a_family_is_not_divided)
-{
-    static struct history h;
-    struct nb_settings settings;
-    struct nb_error error = {0};
-    bool created;
-    h = (struct history){.random = 1, .stream_count = 1, .askers = 1};
-    begin_history(&h, "a");
-    nb_settings_init(&settings, NB_PRESET_TEXT);
-    int rc = nb_engine_put_model(h.nodes[0].engine, string_at("parent"), &settings, false,
-                                 string_at(""), &created, &error);
-    ck_assert_msg(rc == 0, "%s", error.text);
-    settings.parent = strdup("parent");
-    rc = nb_engine_put_model(h.nodes[1].engine, string_at("a-child"), &settings, false,
-                             string_at(""), &created, &error);
-    ck_assert_int_eq(rc, NB_ELSEWHERE);
-    rc = nb_engine_put_model(h.nodes[0].engine, string_at("a-child"), &settings, false,
-                             string_at(""), &created, &error);
-    ck_assert_msg(rc == 0, "%s", error.text);
-    nb_settings_deinit(&settings);
-    for (uint64_t until = nb_clock_monotonic() + UINT64_C(30000000000);
-         !atomic_load(&h.nodes[1].is_astray);) {
-        ck_assert(nb_clock_monotonic() < until);
-        usleep(500);
-    }
-    ck_assert_int_eq(h.nodes[1].error.code, NB_VERSION);
-    ck_assert_msg(strstr(h.nodes[1].error.text, "'a-child' gets 'parent'") != NULL, "%s",
-                  h.nodes[1].error.text);
-    ck_assert(!has_model(&h.nodes[1], "a-child") && has_model(&h.nodes[0], "a-child"));
-    start(&h.nodes[NODES]);
-    end_history(&h);
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("replica");
@@ -767,9 +619,6 @@ int main(void)
     suite_add_tcase(s, t);
     tcase_set_timeout(t, 0); /* whoever asks for more histories waits longer */
     tcase_add_test(t, what_was_queued_is_made_once);
-    tcase_add_test(t, the_part_stays);
-    tcase_add_test(t, a_family_is_not_divided);
-    tcase_add_test(t, some_have_a_part);
     tcase_add_test(t, nodes_say_the_same);
     SRunner *runner = srunner_create(s);
     if (nb_tokenizer_setup(NULL) != 0)

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/nodes/schema.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "core/base/key.h"
+#include "core/live/relayed.h"
+#include "server/nodes/database.h"
+#include "server/nodes/member.h"
+
+/* ---- what the configuration says ------------------------------------------------------------- */
+
+int nb_nodes_read_follow(const struct nb_config *config, uint64_t *follow, struct nb_error *error)
+{
+    const char *at = config->nodes_follow;
+    uint64_t all = config->nodes_streams == NB_STREAMS_MOST
+                       ? UINT64_MAX
+                       : (UINT64_C(1) << config->nodes_streams) - 1;
+    *follow = *at == '\0' ? all : 0;
+    while (*at != '\0') {
+        unsigned from = 0, to = 0;
+        int length = 0;
+        if (sscanf(at, " %2u - %2u %n", &from, &to, &length) != 2 || length == 0) {
+            length = 0;
+            if (sscanf(at, " %2u %n", &from, &length) != 1)
+                length = 0;
+            to = from;
+        }
+        at += length;
+        if (length == 0 || from > to || to >= config->nodes_streams || (*at != ',' && *at != '\0'))
+            return nb_error_set(error, NB_INVALID,
+                                "[nodes] follow: numbers of streams below %" PRIu64
+                                ", separated by commas: 0,4-7",
+                                config->nodes_streams);
+        for (unsigned i = from; i <= to; i++)
+            *follow |= UINT64_C(1) << i;
+        at += *at == ',';
+    }
+    return 0;
+}
+
+int nb_nodes_conninfo(const struct nb_config *config, unsigned stream, char **conninfo,
+                      struct nb_error *error)
+{
+    char number[8];
+    const char *at = config->nodes_databases, *found = NULL;
+    int digits = snprintf(number, sizeof number, "%u=", stream);
+    for (; *at != '\0'; at += strcspn(at, " "), at += strspn(at, " ")) {
+        size_t length = strspn(at, "0123456789");
+        if (length == 0 || at[length] != '=' || strtoul(at, NULL, 10) >= config->nodes_streams)
+            return nb_error_set(error, NB_INVALID,
+                                "[nodes] databases: NUMBER=postgresql://..., where the number is "
+                                "that of a stream below %" PRIu64 ", separated by blanks",
+                                config->nodes_streams);
+        if (strncmp(at, number, (size_t)digits) == 0)
+            found = at + digits;
+    }
+    *conninfo =
+        found == NULL ? strdup(config->nodes_database) : strndup(found, strcspn(found, " "));
+    return *conninfo == NULL ? nb_error_no_memory(error) : 0;
+}
+
+/* ---- the tables ------------------------------------------------------------------------------ */
+
+/* Plain tables: other servers of the protocol have them, too. Bodies do not get smaller by being
+ * compressed, most of them are hashes. */
+static const char *const statements[] = {
+    "CREATE SCHEMA IF NOT EXISTS bayesd",
+    "CREATE TABLE IF NOT EXISTS bayesd.stream (number bigint PRIMARY KEY, last bigint NOT NULL,"
+    " cut bigint NOT NULL, made bigint NOT NULL, identity text NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS bayesd.change (stream bigint NOT NULL, position bigint NOT NULL,"
+    " id text NOT NULL, checksum bigint NOT NULL, added timestamptz NOT NULL DEFAULT now(),"
+    " body bytea NOT NULL, PRIMARY KEY (stream, position), UNIQUE (stream, id))",
+    "CREATE TABLE IF NOT EXISTS bayesd.member (stream bigint NOT NULL, name text NOT NULL,"
+    " url text NOT NULL, applied bigint NOT NULL, compared bigint NOT NULL,"
+    " digest bigint NOT NULL, versions text NOT NULL, seen timestamptz NOT NULL,"
+    " PRIMARY KEY (stream, name))",
+};
+static const char RAW[] = "ALTER TABLE bayesd.change ALTER COLUMN body SET STORAGE EXTERNAL";
+
+static int run(struct nb_database *d, const char *text, struct nb_error *error)
+{
+    struct nb_sql sql = {.text = text};
+    return nb_database_run(d, &sql, NULL, NULL, error);
+}
+
+static int add_stream(struct nb_database *d, unsigned stream, struct nb_error *error)
+{
+    struct nb_sql sql = {.text = "INSERT INTO bayesd.stream (number, last, cut, made, identity)"
+                                 " VALUES ($1, 0, 0, $2, '') ON CONFLICT (number) DO NOTHING"};
+    nb_sql_number(&sql, stream);
+    nb_sql_number(&sql, nb_key_random() >> 1 | 1);
+    int rc = nb_database_run(d, &sql, NULL, NULL, error);
+    nb_sql_deinit(&sql);
+    return rc;
+}
+
+static int init(const struct nb_config *config, unsigned stream, struct nb_error *error)
+{
+    struct nb_database *d = NULL;
+    char *conninfo = NULL;
+    int rc = nb_nodes_conninfo(config, stream, &conninfo, error);
+    if (rc == 0)
+        rc = nb_database_open(conninfo, &d, error);
+    for (size_t i = 0; rc == 0 && i < sizeof statements / sizeof *statements; i++)
+        rc = run(d, statements[i], error);
+    if (rc == 0 && run(d, RAW, NULL) == NB_STOPPING)
+        rc = nb_error_set(error, NB_STOPPING, "the database has gone away");
+    if (rc == 0)
+        rc = add_stream(d, stream, error);
+    nb_database_close(&d);
+    free(conninfo);
+    return rc;
+}
+
+static int check_configured(const struct nb_config *config, const char *what,
+                            struct nb_error *error)
+{
+    return config->nodes_database[0] != '\0'
+               ? 0
+               : nb_error_set(error, NB_INVALID,
+                              "%s is for several nodes, and the configuration has no [nodes] "
+                              "database",
+                              what);
+}
+
+int nb_nodes_init(const struct nb_config *config, struct nb_error *error)
+{
+    int rc = check_configured(config, "--nodes-init", error);
+    for (unsigned i = 0; rc == 0 && i < config->nodes_streams; i++)
+        rc = init(config, i, error);
+    if (rc != 0)
+        return rc;
+    (void)puts("-- The tables of bayesd are there. A role that may use them, and no more, needs:\n"
+               "GRANT USAGE ON SCHEMA bayesd TO bayesd;\n"
+               "GRANT SELECT, UPDATE ON bayesd.stream TO bayesd;\n"
+               "GRANT SELECT, INSERT, DELETE ON bayesd.change TO bayesd;\n"
+               "GRANT SELECT, INSERT, UPDATE ON bayesd.member TO bayesd;");
+    return 0;
+}
+
+static int announce(const struct nb_config *config, unsigned stream, struct nb_error *error)
+{
+    const struct nb_point none = {0, 0};
+    struct nb_database *d = NULL;
+    char *conninfo = NULL;
+    int rc = nb_nodes_conninfo(config, stream, &conninfo, error);
+    if (rc == 0)
+        rc = nb_database_open(conninfo, &d, error);
+    if (rc == 0)
+        rc = nb_member_announce(d, config, stream, 0, none, error);
+    nb_database_close(&d);
+    free(conninfo);
+    return rc;
+}
+
+int nb_nodes_announce(const struct nb_config *config, struct nb_error *error)
+{
+    uint64_t follow = 0;
+    int rc = check_configured(config, "--join", error);
+    if (rc == 0)
+        rc = nb_nodes_read_follow(config, &follow, error);
+    for (unsigned i = 0; rc == 0 && i < config->nodes_streams; i++)
+        if (follow >> i & 1)
+            rc = announce(config, i, error);
+    return rc;
+}

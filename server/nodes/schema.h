@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tables, and what the configuration says of databases and streams. Main thread.
+ */
+#ifndef NB_SERVER_NODES_SCHEMA_H
+#define NB_SERVER_NODES_SCHEMA_H
+
+#include <stdint.h>
+
+#include "core/base/error.h"
+
+struct nb_config;
+
+/* Reads [nodes] follow: a bit for each stream. Returns 0 or NB_INVALID. */
+int nb_nodes_read_follow(const struct nb_config *config, uint64_t *follow, struct nb_error *error);
+/* The database of a stream; the caller frees *conninfo. Returns 0, NB_INVALID or NB_NO_MEMORY. */
+int nb_nodes_conninfo(const struct nb_config *config, unsigned stream, char **conninfo,
+                      struct nb_error *error);
+
+/* Makes the tables, where there are none, and prints what a role needs that is to use them.
+ * Returns 0 or a code. */
+int nb_nodes_init(const struct nb_config *config, struct nb_error *error);
+/* Tells the others that this node begins, or begins anew: nothing is cut until it has come.
+ * Returns 0 or a code. */
+int nb_nodes_announce(const struct nb_config *config, struct nb_error *error);
+
+#endif
