@@ -154,8 +154,8 @@ bool nb_settings_walk_vocabulary(const struct nb_settings *settings);
  * settings that are to be put: `counted` are those of the model as it is, NULL when it has not
  * counted a document yet. */
 void nb_settings_set_tokenizer(struct nb_settings *settings, const struct nb_settings *counted);
-/* Whether this program can go on with the model: it was counted with a version of the tokenizer from
- * NB_TOKENIZER_OLDEST on. Returns 0 or NB_VERSION. */
+/* Whether this program can go on with the model: it was counted with a version of the tokenizer
+ * from NB_TOKENIZER_OLDEST on. Returns 0 or NB_VERSION. */
 int nb_settings_check_tokenizer(const struct nb_settings *settings, struct nb_error *error);
 
 /* Stored form: names and values, also of the fields. What is not stored has the default of the

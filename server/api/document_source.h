@@ -38,7 +38,7 @@ struct nb_document_source {
     struct nb_buffer lines; /* a mail after conversion of its lines (tokenizer/mail/mail_file.h) */
     struct nb_buffer file;  /* an mbox likewise */
     size_t taken;           /* documents so far */
-    bool is_attached;      /* mails are forwards of those that are wanted, and these: */
+    bool is_attached;       /* mails are forwards of those that are wanted, and these: */
     struct nb_mail_attached attached;
     size_t given;              /* of those */
     size_t attached_documents; /* given of all mails so far */
