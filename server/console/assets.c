@@ -35,6 +35,7 @@
     SCRIPT(model_sources)                                                                          \
     SCRIPT(model_trial)                                                                            \
     SCRIPT(models)                                                                                 \
+    SCRIPT(near_label)                                                                             \
     SCRIPT(next)                                                                                   \
     SCRIPT(next_gain)                                                                              \
     SCRIPT(overview)                                                                               \

@@ -19,8 +19,8 @@ async function written(api, files) {
 }
 
 // Chooses these files, {name: content}, in the view Train of a model.
-async function choose(api, files, {model = "made", input = "#train-files", settings, awaited = []} = {}) {
-  const daemon = await api.daemon();
+async function choose(api, files, {model = "made", input = "#train-files", settings, awaited = [], daemon} = {}) {
+  daemon ??= await api.daemon();
   if (settings) await daemon.call("PUT", `v1/models/${model}`, settings);
   const tab = await api.tab(daemon, {awaited});
   const {folder, paths} = await written(api, files);
@@ -228,4 +228,45 @@ export async function what_is_dropped_meanwhile_must_wait(api) {
   await tab.sees("h2", "What will be learned");
   await learn(tab);
   equal((await daemon.call("GET", "v1/models/made")).documents, 1501, "documents");
+}
+
+// A model whose label spam has one document, and a table whose labels differ from it in what a reader does not notice.
+async function nearlySpam(api, labels) {
+  const daemon = await api.daemon();
+  await daemon.call("POST", "v1/models/made/train?label=spam", "the first text", {"Content-Type": "text/plain"});
+  const rows = labels.map((label, i) => `text number ${i},${label}\n`).join("");
+  return choose(api, {"rows.csv": `text,label\n${rows}`}, {daemon});
+}
+
+const documentsOfLabels = async (daemon) => Object.fromEntries(Object.entries((await daemon.call("GET", "v1/models/made")).labels)
+  .map(([label, {documents}]) => [label, documents]).filter(([, documents]) => documents > 0));
+
+export async function a_label_that_is_nearly_an_old_one_is_asked_about(api) {
+  for (const near of ["Spam", "sp\u200Bam", "\uFEFFspam\u2060", "\uFF53pam", "sp\u00ADAM"]) {
+    const {daemon, tab} = await nearlySpam(api, ["ham", near, near]);
+    await tab.press("Learn them");
+    await tab.sees(".notice.warn", "It differs from spam, which has 1 document, only by case or by characters that are not seen.");
+    equal(await documentsOfLabels(daemon), {spam: 1}, "learned before the answer");
+    await tab.press("Learn as spam");
+    await tab.sees("h3", "Done");
+    equal(await documentsOfLabels(daemon), {ham: 1, spam: 3}, JSON.stringify(near));
+  }
+}
+
+export async function a_label_that_is_meant_is_a_new_one(api) {
+  const {daemon, tab} = await nearlySpam(api, ["Spam", "SPAM", "Spam"]);
+  await tab.press("Learn them");
+  await tab.sees(".notice.warn", "The label Spam is new.");
+  await tab.looksRight("train-label");
+  await tab.press("Learn as a new label");
+  await tab.sees(".notice.warn", "The label SPAM is new.");
+  await tab.press("Do not learn");
+  await tab.sees("h3", "Stopped");
+  equal(await documentsOfLabels(daemon), {Spam: 1, spam: 1}, "what was said");
+}
+
+export async function forms_of_one_label_are_not_asked_about(api) {
+  const {daemon, tab} = await nearlySpam(api, ["m\u00FCll", "mu\u0308ll", " spam ", "ham"]);
+  await learn(tab);
+  equal(await documentsOfLabels(daemon), {ham: 1, "m\u00FCll": 2, spam: 2}, "composed, without blanks");
 }

@@ -200,3 +200,15 @@ export async function long_and_foreign_labels_have_their_place(api) {
   await tab.sees("h2", "ROC");
   await tab.looksRight("quality-long");
 }
+
+export async function another_label_that_is_nearly_an_old_one_is_asked_about(api) {
+  const {daemon, tab} = await tried(api, "the weekly prize giving of the rowing club");
+  const before = (await daemon.call("GET", "v1/models/sample")).labels;
+  await tab.write("input[name=label]", "H\u200Bam");
+  await tab.press("Teach it");
+  await tab.sees(".notice.warn", `It differs from ham, which has ${before.ham.documents} documents, only by case`);
+  equal((await daemon.call("GET", "v1/models/sample")).labels, before, "learned before the answer");
+  await tab.press("Learn as ham");
+  await tab.sees(".notice.good", `ham ${before.ham.documents + 1}`);
+  equal(Object.keys((await daemon.call("GET", "v1/models/sample")).labels).sort(), ["ham", "spam"], "labels");
+}

@@ -9,6 +9,7 @@ import {dropPlace} from "./drop.js";
 import {chosen, documentsOf, dropped, firstRows, kindOf, labelOfFolder} from "./files.js";
 import {bytes, count, duration, number, plural} from "./format.js";
 import {choose, labelList} from "./models.js";
+import {askLabel, KnownLabels} from "./near_label.js";
 import {address} from "./router.js";
 import {Sender} from "./sender.js";
 
@@ -20,6 +21,7 @@ const KINDS = {mbox: "mbox", lines: "NDJSON file", table: "table", single: "docu
 class Training {
   constructor(place, name, info) {
     Object.assign(this, {name, info});
+    this.known = new KnownLabels(info?.labels); // and those of all that was learned in this view
     this.plan = h("div");
     this.progress = h("div");
     put(place, this.chooser(), this.plan, this.progress);
@@ -95,7 +97,28 @@ class Training {
   async *documents() {
     const label = this.haveFolders() && this.byFolder.checked ? null : this.label.value.trim();
     const columns = this.columns?.read();
-    for (const entry of this.entries) yield* documentsOf(entry, {label, columns});
+    const ask = (...labels) => this.askLabel(...labels);
+    for (const entry of this.entries) {
+      for await (const one of documentsOf(entry, {label, columns})) {
+        const agreed = one.document ? await this.known.agree(one.document.label, ask) : null;
+        if (one.document && agreed === null) return void this.stop();
+        yield one.document ? {...one, document: {...one.document, label: agreed}} : one;
+      }
+    }
+  }
+
+  // Documents of the label wait for the answer, and those behind them.
+  async askLabel(label, old, documents) {
+    if (this.sender.state === "stopped") return null;
+    this.question = askLabel(this.asked, label, old, documents);
+    const answer = await this.question.answer;
+    this.question = null;
+    return answer;
+  }
+
+  stop() {
+    this.sender?.stop();
+    this.question?.none();
   }
 
   async start() {
@@ -104,11 +127,12 @@ class Training {
     this.bar = h("progress", {max: 1, value: 0, "aria-label": "Progress"});
     this.told = h("p", {class: "told"});
     this.hold = h("button", {type: "button", onclick: () => (sender.state === "paused" ? sender.resume() : sender.pause())}, "Pause");
-    this.halt = h("button", {type: "button", onclick: () => sender.stop()}, "Stop");
+    this.halt = h("button", {type: "button", onclick: () => this.stop()}, "Stop");
+    this.asked = h("div");
     this.summed = h("div");
     put(this.plan);
     const title = h("h2", {tabindex: -1}, "Learning");
-    put(this.progress, h("section", {class: "panel"}, title, this.bar, this.told, h("div", {class: "row"}, this.hold, this.halt), this.summed));
+    put(this.progress, h("section", {class: "panel"}, title, this.bar, this.told, h("div", {class: "row"}, this.hold, this.halt), this.asked, this.summed));
     title.focus();
     this.isLearning = true;
     try {
@@ -170,5 +194,5 @@ export async function show(place, rest) {
   const work = h("div");
   put(place, picker, hint, work);
   const training = new Training(work, name, info);
-  return () => training.sender?.stop();
+  return () => training.stop();
 }

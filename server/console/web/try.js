@@ -9,6 +9,7 @@ import {fieldInputs} from "./field_values.js";
 import {base64, whyNoText} from "./files.js";
 import {looksLikeMail, readMail} from "./mail.js";
 import {choose, labelList, labelsOf, nothing} from "./models.js";
+import {askLabel, KnownLabels} from "./near_label.js";
 import {change, headline, kinds, strongest, summary, textWithEvidence} from "./verdict.js";
 
 const EXPLAIN = 10000;
@@ -156,15 +157,17 @@ class Trial {
     if (labels.length > LABELS_MOST) labels.sort((a, b) => chance(b) - chance(a)); // few keep their places
     const shown = labels.slice(0, LABELS_MOST);
     const other = h("input", {name: "label", maxlength: 64, list: "other-labels", autocomplete: "off"});
-    const teachOther = (event) => {
+    const asked = h("div");
+    const teachOther = async (event) => {
       event.preventDefault();
-      const label = other.value.trim();
+      const known = new KnownLabels(this.info?.labels);
+      const label = await known.agree(other.value, (...labels) => askLabel(asked, ...labels).answer);
       if (label) this.teach(label, verdict);
     };
     return h("section", {class: "teach"}, h("h3", null, "It should be"),
       h("div", {class: "row"}, shown.map((label) => h("button", {type: "button", onclick: () => this.teach(label, verdict)}, label))),
       labelList("other-labels", labels.slice(LABELS_MOST)),
-      h("form", {class: "row", onsubmit: teachOther}, field("Another label", other), h("button", {type: "submit"}, "Teach it")));
+      h("form", {class: "row", onsubmit: teachOther}, field("Another label", other), h("button", {type: "submit"}, "Teach it")), asked);
   }
 
   async teach(label, before) {
