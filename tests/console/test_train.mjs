@@ -133,6 +133,43 @@ export async function an_mbox_is_taken_apart(api) {
   equal([again.unchanged, again.results.length], [mails.length, mails.length], JSON.stringify(again.results.filter((one) => one.status !== "unchanged")));
 }
 
+// An mbox as Windows, an old Mac and a download leave it is as it was, for the console and for the daemon.
+export async function an_mbox_with_a_mark_or_lines_of_cr_is_as_it_was(api) {
+  const mail = (i) => `From a@b Mon Jan  1 00:00:00 2024\nFrom: sender${i}@example.com\nTo: me@example.com\nDate: Mon, 1 Jan 2024 00:00:0${i} +0000\n` +
+    `Subject: letter ${i}\nMessage-ID: <${i}@example.com>\n\nthe text of number ${i}\nFrom here on it is quoted by nobody\n>From here on it is\n>>From two\n\n`;
+  const plain = [1, 2, 3].map(mail).join("");
+  const forms = {mark: Buffer.from(`\uFEFF${plain}`), cr: Buffer.from(plain.replaceAll("\n", "\r")), both: Buffer.from(`\uFEFF${plain.replaceAll("\n", "\r")}`),
+    crlf: Buffer.from(plain.replaceAll("\n", "\r\n")), wide: Buffer.from(`\uFEFF${plain}`, "utf16le")};
+  const {daemon, tab} = await choose(api, {"plain.mbox": plain});
+  await tab.write("#train-label", "spam");
+  await learn(tab);
+  equal(await counted(tab), ["learned 3"], "what came of the plain one");
+  for (const [name, bytes] of Object.entries(forms)) {
+    const {paths} = await written(api, {[`${name}.mbox`]: bytes});
+    await (await tab.page.$("#train-files")).uploadFile(...paths);
+    await tab.sees("h2", "What will be learned");
+    await tab.sees("main", "1 mbox; ");
+    await tab.write("#train-label", "spam");
+    await learn(tab);
+    equal(await counted(tab), ["unchanged 3"], name);
+  }
+  const again = await daemon.call("POST", "v1/models/made/train?label=spam", plain, {"Content-Type": "application/mbox"});
+  equal(again.unchanged, 3, "the daemon takes it apart in the same way");
+}
+
+// What may stand before the header of a mail in a file: it is the same mail, with the same words.
+export async function mails_of_files_are_known_behind_what_stands_before(api) {
+  const mail = "From: a@example.com\nTo: b@example.com\nDate: Mon, 1 Jan 2024 00:00:00 +0000\nSubject: prize\nMessage-ID: <1@example.com>\n\nbuy the prize now\n";
+  const before = {mark: "\uFEFF", empty: "\n\n", blanks: "   \n", blank: " ", pop: "+OK 310 octets\n", smtp: "EHLO x\nMAIL FROM:<a@example.com>\nDATA\n"};
+  const files = {"plain.eml": mail, "cr.eml": mail.replaceAll("\n", "\r"), "wide.eml": Buffer.from(`\uFEFF${mail}`, "utf16le")};
+  for (const [name, text] of Object.entries(before)) files[`${name}.eml`] = text + mail;
+  const {daemon, tab} = await choose(api, files);
+  await tab.write("#train-label", "spam");
+  await learn(tab);
+  equal(await counted(tab), ["learned 1", `unchanged ${Object.keys(files).length - 1}`], "what came of them");
+  equal((await daemon.call("GET", "v1/models/made")).documents, 1, "documents");
+}
+
 export async function lines_bring_their_labels_and_errors_are_saved(api) {
   const lines = [...(await sample("train")).map((one) => JSON.stringify(one)), "{broken", '{"text": "no label"}', '{"text": "x", "label": ""}', '{"text": 7, "label": "ham"}'];
   const {tab} = await choose(api, {"all.ndjson": lines.join("\n")}, {model: "sample"});

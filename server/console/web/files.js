@@ -6,6 +6,7 @@ import {CsvReader, separatorOf} from "./csv.js";
 import {looksLikeMail} from "./mail.js";
 
 const PIECE = 1 << 20; // bytes that are read at a time
+const BEGIN = 4096; // bytes that tell how lines end
 const MAIL_MOST = 32 << 20;
 
 export const labelOfFolder = (entry) => entry.path.split("/").slice(0, -1).at(-1) ?? "";
@@ -24,7 +25,8 @@ async function* texts(file) {
 export async function kindOf(file) {
   if (/\.(csv|tsv)$/i.test(file.name)) return "table";
   if (/\.(ndjson|jsonl)$/i.test(file.name)) return "lines";
-  return await file.slice(0, 5).text() === "From " ? "mbox" : "single";
+  const begin = new Uint8Array(await file.slice(0, 32).arrayBuffer());
+  return new TextDecoder(encodingOf(begin)).decode(begin).startsWith("From ") ? "mbox" : "single";
 }
 
 export function base64(bytes) {
@@ -61,12 +63,33 @@ async function* single(file) {
   else yield {bytes: file.size, ...mailOrText(new Uint8Array(await file.arrayBuffer()))};
 }
 
-// Where a mail of an mbox begins in these bytes, from `from` on: "From " at the beginning of a line; -1: nowhere.
+const FROM = [70, 114, 111, 109, 32]; // "From "
+const isFrom = (bytes, at) => FROM.every((byte, i) => bytes[at + i] === byte);
+
+// Where a mail of an mbox begins in these bytes, from `from` on: "From " behind an empty line; -1: nowhere. The rules
+// are those of the daemon (tokenizer/mail/mbox.h).
 function nextMail(bytes, from) {
   for (let i = bytes.indexOf(10, from); i >= 0; i = bytes.indexOf(10, i + 1)) {
-    if (bytes[i + 1] === 70 && bytes[i + 2] === 114 && bytes[i + 3] === 111 && bytes[i + 4] === 109 && bytes[i + 5] === 32) return i + 1;
+    const isBlank = bytes[i - 1] === 10 || (bytes[i - 1] === 13 && bytes[i - 2] === 10);
+    if (isBlank && isFrom(bytes, i + 1)) return i + 1;
   }
   return -1;
+}
+
+// A file in pieces of lines that end with LF or CR LF, as the daemon reads the files of mails (tokenizer/mail/mail_file.h):
+// without a byte order mark, UTF-16 as UTF-8, and CR as LF if the beginning has no LF.
+async function* linePieces(file) {
+  const begin = new Uint8Array(await file.slice(0, BEGIN).arrayBuffer()), encoding = encodingOf(begin);
+  const text = new TextDecoder(encoding).decode(begin), isCr = text.includes("\r") && !text.includes("\n");
+  const decoder = new TextDecoder(encoding), encoder = new TextEncoder();
+  const hasMark = begin[0] === 0xEF && begin[1] === 0xBB && begin[2] === 0xBF;
+  let isFirst = true;
+  for await (const piece of pieces(file)) {
+    let bytes = encoding === "utf-8" ? piece : encoder.encode(decoder.decode(piece, {stream: true}));
+    if (isFirst && hasMark) bytes = bytes.subarray(3);
+    isFirst = false;
+    yield isCr ? bytes.map((byte) => (byte === 13 ? 10 : byte)) : bytes;
+  }
 }
 
 function join(a, b) {
@@ -76,18 +99,31 @@ function join(a, b) {
   return all;
 }
 
+// Without the ">" that mboxrd puts before a line of "From ", with any number of ">" before it.
+function unquoted(bytes) {
+  const out = new Uint8Array(bytes.length);
+  let length = 0, isBegin = true;
+  for (let i = 0; i < bytes.length; i++) {
+    let from = i;
+    while (isBegin && bytes[from] === 62) from++;
+    if (from === i || !isFrom(bytes, from)) out[length++] = bytes[i];
+    isBegin = bytes[i] === 10;
+  }
+  return out.subarray(0, length);
+}
+
 // The line "From " before a mail and the empty line behind it are of the mbox (RFC 4155).
 function mailOf(bytes) {
-  const line = bytes[0] === 70 && bytes[4] === 32 ? bytes.indexOf(10) + 1 : 0;
+  const line = isFrom(bytes, 0) ? bytes.indexOf(10) + 1 : 0;
   const end = bytes.at(-2) === 13 ? 3 : 2;
   const isEmpty = bytes.at(-1) === 10 && bytes.at(-end) === 10;
-  return bytes.subarray(line, isEmpty ? bytes.length + 1 - end : bytes.length);
+  return unquoted(bytes.subarray(line, isEmpty ? bytes.length + 1 - end : bytes.length));
 }
 
 async function* mbox(file) {
   let rest = new Uint8Array(0);
-  for await (const piece of pieces(file)) {
-    let from = Math.max(0, rest.length - 6); // "\nFrom " may lie across the two
+  for await (const piece of linePieces(file)) {
+    let from = Math.max(0, rest.length - 8); // "\n\r\nFrom " may lie across the two
     rest = join(rest, piece);
     for (let end = nextMail(rest, from); end >= 0; end = nextMail(rest, from)) {
       yield {bytes: end, document: {mail_base64: base64(mailOf(rest.subarray(0, end)))}};
