@@ -65,7 +65,11 @@ struct nb_files_options {
     "mails marked as trash or draft are skipped), and by their names .csv, .tsv, .ndjson and\n"    \
     ".jsonl; with --columns standard input is a table, too. Files and folders whose name\n"        \
     "begins with a dot are skipped; binary files are said and not read, unless --text or\n"        \
-    "--mail says what they are.\n"
+    "--mail says what they are. Before the header of a mail in a file may stand empty lines,\n"    \
+    "a byte order mark, the line of an mbox, and what an SMTP or POP3 server said; the file\n"     \
+    "may be UTF-16, and its lines may end with CR. The header is searched for in the first 64\n"   \
+    "lines and 16 KiB; without one there the file is a text, or with --mail all of it is a\n"      \
+    "mail.\n"
 
 /* Where documents come from and go to. Read-only while they are read. */
 struct nb_files {
