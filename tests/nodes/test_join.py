@@ -88,6 +88,56 @@ def test_a_node_joins_by_a_snapshot(nodes):
     account.settle(new.client)
 
 
+def test_a_join_that_is_cut_off(nodes):
+    """Killed at any moment it leaves the whole store or none, and can be begun again."""
+    site = nodes.site(nodes=2).start()
+    peer, new = site.nodes
+    taught(site, 0, 60)
+    assert_same(site)
+    for turn in range(4):
+        without_disk(new)
+        begun = joining(new, peer, wait=False)
+        try:
+            begun.wait(0.03 * turn)
+        except subprocess.TimeoutExpired:
+            pass
+        begun.kill()
+        begun.communicate()
+        if not os.path.exists(os.path.join(new.daemon.data, "data.mdb")):
+            code, said = joining(new, peer)
+            equal(code, 0, said)
+        new.start()
+        new.wait_joined()
+        assert_same(site)
+
+
+def fails(node, peer, *words, data=None):
+    code, said = joining(node, peer, data)
+    holds(code != 0 and all(word in said for word in words), f"exit status {code}, {words} in: {said}")
+
+
+def test_a_join_says_what_is_wrong(nodes):
+    site = nodes.site(nodes=2).start()
+    peer, new = site.nodes
+    taught(site, 0, 3)
+    assert_same(site)
+    without_disk(new)
+    fails(new, "http://127.0.0.1:1", "http://127.0.0.1:1")  # nobody is there
+    fails(peer, peer, "in use")
+    with open(new.key, encoding="ascii") as file:
+        key = file.read()
+    with open(new.key, "w", encoding="ascii") as file:
+        file.write("ab" * 32 + "\n")
+    fails(new, peer, "key")
+    with open(new.key, "w", encoding="ascii") as file:
+        file.write(key)
+    code, said = joining(new, peer)
+    equal(code, 0, said)
+    new.start()
+    new.wait_joined()
+    assert_same(site)
+
+
 def test_tables_are_cut_to_what_all_have(nodes):
     """What a node that is known lacks stays; who is forgotten takes another store, by itself; nothing is missing."""
     site = with_peers(nodes)
