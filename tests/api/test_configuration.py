@@ -758,7 +758,7 @@ def tokenizer_header_bytes(api):
 
 
 def tokenizer_work(api):
-    words = "".join(f" =?{charset}?q?a?=" for _ in range(20) for charset in ("big5", "euc-kr"))
+    words = " =?big5?q?=A4=A4?= =?euc-kr?q?=C7=D1?=" * 20  # each opens another charset than the one before
     tokenizer_case(api, "work", 8, f"Subject:{words} =?koi8-r?q?_=D0=D2=C9?=\n\nbody\n", "subject:\u043f\u0440\u0438")
 
 
