@@ -278,3 +278,67 @@ int nb_charset_to_utf8(struct nb_charset_state *state, struct nb_string charset,
         return nb_error_set(error, rc, "charset: \"%s\" is not known", name);
     return rc;
 }
+
+/* ---- the other way --------------------------------------------------------------------------- */
+
+static int not_in(const char *charset, struct nb_error *error)
+{
+    return nb_error_set(error, NB_INVALID, "a character cannot be written in %s", charset);
+}
+
+/* The five bytes that windows-1252 leaves undefined come back as they were. */
+static int to_windows_1252(struct nb_string text, struct nb_buffer *out, struct nb_error *error)
+{
+    const unsigned char *at = (const unsigned char *)text.bytes, *end = at + text.length;
+    int rc = 0;
+    while (at < end && rc == 0) {
+        uint32_t c = nb_utf8_decode(&at, end);
+        unsigned byte = c < 0x100 ? (unsigned)c : 0x80;
+        while (byte < 0x100 && nb_windows_1252((unsigned char)byte) != c)
+            byte++;
+        if (byte == 0x100)
+            return not_in("windows-1252", error);
+        char written = (char)byte;
+        rc = nb_buffer_append(out, &written, 1);
+    }
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+static int to_iconv(iconv_t converter, const char *charset, struct nb_string text,
+                    struct nb_buffer *out, struct nb_error *error)
+{
+    char *from = (char *)(uintptr_t)text.bytes; /* iconv reads only, but its prototype is older */
+    size_t left = text.length;
+    while (left > 0) {
+        if (nb_buffer_reserve(out, 4 * left + 16) != 0)
+            return nb_error_no_memory(error);
+        char *to = out->bytes + out->length;
+        size_t room = out->capacity - out->length, before = room;
+        size_t result = iconv(converter, &from, &left, &to, &room);
+        out->length += before - room;
+        if (result == (size_t)-1 && errno != E2BIG)
+            return not_in(charset, error);
+    }
+    return 0;
+}
+
+int nb_charset_from_utf8(struct nb_string charset, struct nb_string text, struct nb_buffer *out,
+                         struct nb_error *error)
+{
+    char name[NB_CHARSET_NAME];
+    const char *to = nb_charset_of_label(charset, name);
+    if (to == NULL)
+        return nb_error_set(error, NB_UNSUPPORTED, "charset: not the name of a charset");
+    if (to == NB_CHARSET_UTF_8 || to == NB_CHARSET_NONE)
+        return nb_buffer_append(out, text.bytes, text.length) == 0 ? 0 : nb_error_no_memory(error);
+    if (to == NB_CHARSET_WINDOWS_1252)
+        return to_windows_1252(text, out, error);
+    if (strcasecmp(to, "UTF-16") == 0 || strcasecmp(to, "UTF-32") == 0)
+        to = strcasecmp(to, "UTF-16") == 0 ? "UTF-16LE" : "UTF-32LE";
+    iconv_t converter = iconv_open(to, "UTF-8");
+    if (converter == (iconv_t)-1)
+        return nb_error_set(error, NB_UNSUPPORTED, "charset: \"%s\" is not one to write in", to);
+    int rc = to_iconv(converter, to, text, out, error);
+    (void)iconv_close(converter);
+    return rc;
+}

@@ -43,4 +43,11 @@ void nb_charset_state_deinit(struct nb_charset_state *state);
 int nb_charset_to_utf8(struct nb_charset_state *state, struct nb_string charset, const char *bytes,
                        size_t length, size_t most, struct nb_buffer *out, struct nb_error *error);
 
+/* Appends a text in UTF-8 to `out` in `charset`, a label as above, of which one that says
+ * nothing is UTF-8; UTF-16 and UTF-32 without a byte
+ * order mark. Returns 0, NB_UNSUPPORTED (no such charset), NB_INVALID (a character is not in it) or
+ * NB_NO_MEMORY. */
+int nb_charset_from_utf8(struct nb_string charset, struct nb_string text, struct nb_buffer *out,
+                         struct nb_error *error);
+
 #endif

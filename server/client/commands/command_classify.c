@@ -27,8 +27,8 @@ static const struct nb_flag FLAGS[] = {
     {"connections", 'c', NB_FLAG_COUNT, "N", offsetof(struct classify_options, connections), 1,
      NB_CONNECTIONS_MOST, "connections at the same time (default: 2)"},
     {"csv", 0, NB_FLAG_SWITCH, NULL, offsetof(struct classify_options, is_csv), 0, 0,
-     "print the rows of a table as they are, as CSV, with two columns more:\n"
-     "predicted and probability"},
+     "print the rows of a table as they are, with two columns more, predicted\n"
+     "and probability, in its charset, separator and line ends"},
     {"threshold", 0, NB_FLAG_NUMBER, "P", offsetof(struct classify_options, columns.threshold), 0,
      1, "decide: a label that is less probable than P is unsure"},
     {"top", 0, NB_FLAG_COUNT, "N", offsetof(struct classify_options, columns.top), 1,
@@ -40,9 +40,11 @@ static const struct nb_flag FLAGS[] = {
 struct output {
     bool is_json, is_csv;
     const struct nb_verdict_columns *columns;
-    bool has_head;   /* of the CSV, which is printed once */
-    bool is_told;    /* that the model has learned too little */
-    uint64_t silent; /* documents of which no token is known */
+    bool has_head;             /* of the CSV, which is printed once */
+    bool has_rows;             /* something of the CSV is printed */
+    bool is_told;              /* that the model has learned too little */
+    uint64_t silent;           /* documents of which no token is known */
+    struct nb_table_form form; /* of the table that is printed again */
     struct nb_buffer name, row, more;
 };
 
@@ -71,6 +73,11 @@ static int print_verdict(struct output *output, const struct nb_outcome *outcome
                : nb_error_set(error, NB_IO, "standard output cannot be written");
 }
 
+static char separator_of(const struct output *output)
+{
+    return output->form.is_known ? output->form.separator : ',';
+}
+
 /* Prints a row, its two columns, of which each may be empty, and what output->more has. */
 static int print_row(struct output *output, const char *row, const char *label,
                      const char *probability, struct nb_error *error)
@@ -78,18 +85,18 @@ static int print_row(struct output *output, const char *row, const char *label,
     output->row.length = 0;
     int rc = nb_buffer_puts(&output->row, row);
     if (rc == 0)
-        rc = nb_csv_cell(nb_string_of(label), false, &output->row);
+        rc = nb_csv_cell(nb_string_of(label), separator_of(output), false, &output->row);
     if (rc == 0)
-        rc = nb_buffer_printf(&output->row, ",%s", probability);
+        rc = nb_csv_cell(nb_string_of(probability), separator_of(output), false, &output->row);
     if (rc == 0)
         rc = nb_buffer_append(&output->row, output->more.bytes, output->more.length);
-    if (rc == 0)
-        rc = nb_buffer_append(&output->row, "", 1);
     if (rc != 0)
         return nb_error_no_memory(error);
-    return puts(output->row.bytes) >= 0
-               ? 0
-               : nb_error_set(error, NB_IO, "standard output cannot be written");
+    bool is_first = !output->has_rows;
+    output->has_rows = true;
+    return nb_csv_write_row(&output->form,
+                            (struct nb_string){output->row.bytes, output->row.length}, is_first,
+                            stdout, error);
 }
 
 static int take_head(void *user, struct nb_string row, struct nb_error *error)
@@ -101,7 +108,7 @@ static int take_head(void *user, struct nb_string row, struct nb_error *error)
         rc = nb_buffer_append(&head, "", 1);
     output->more.length = 0;
     if (rc == 0)
-        rc = nb_verdict_columns_head(output->columns, &output->more);
+        rc = nb_verdict_columns_head(output->columns, separator_of(output), &output->more);
     rc = rc != 0             ? nb_error_no_memory(error)
          : !output->has_head ? print_row(output, head.bytes, "predicted", "probability", error)
                              : 0;
@@ -117,12 +124,13 @@ static int print_csv(struct output *output, const struct nb_outcome *outcome,
     struct nb_buffer name = {0};
     char probability[32] = "";
     json_t *number = json_object_get(outcome->result, "probability");
-    int rc = nb_csv_cell(nb_string_of(outcome->name), true, &name);
+    int rc = nb_csv_cell(nb_string_of(outcome->name), separator_of(output), true, &name);
     if (rc == 0)
         rc = nb_buffer_append(&name, "", 1);
     output->more.length = 0;
     if (rc == 0)
-        rc = nb_verdict_columns_csv(output->columns, outcome->result, &output->more);
+        rc = nb_verdict_columns_csv(output->columns, outcome->result, separator_of(output),
+                                    &output->more);
     if (json_is_number(number))
         (void)snprintf(probability, sizeof probability, "%.6f", json_number_value(number));
     rc = rc != 0 ? nb_error_no_memory(error)
@@ -173,6 +181,7 @@ static int run_classify(struct nb_client *client, const void *user, char **argum
         .wants_refused = options->is_csv,
         .take = take_verdict,
         .head = take_head,
+        .form = &output.form,
         .user = &output,
     };
     int rc = nb_run_documents(&run, arguments, count, error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/client/commands/new_label.h"
 
+#include "core/label/label.h"
 #include "server/client/base/answer.h"
 #include "server/client/base/near.h"
 #include "server/client/terminal/ask.h"
@@ -30,13 +31,16 @@ static bool is_in_use(const struct nb_new_label *check, struct nb_string label)
 }
 
 /* A label with documents whose name is similar; NULL: there is none. */
-static const char *nearest(json_t *known, struct nb_string label)
+static const char *nearest(json_t *known, struct nb_string label, bool *looks_same)
 {
     const char *name;
     json_t *counts;
     json_object_foreach(known, name, counts)
     {
-        if (nb_answer_number(counts, "documents") > 0 && nb_near_is(label, nb_string_of(name)))
+        if (nb_answer_number(counts, "documents") == 0)
+            continue;
+        *looks_same = nb_label_looks_same(label, nb_string_of(name));
+        if (*looks_same || nb_near_is(label, nb_string_of(name)))
             return name;
     }
 
@@ -44,7 +48,7 @@ static const char *nearest(json_t *known, struct nb_string label)
 }
 
 static int judge(const struct nb_new_label *check, struct nb_string label, const char *old,
-                 const char *name, struct nb_error *error)
+                 bool looks_same, const char *name, struct nb_error *error)
 {
     struct nb_figure documents =
         nb_figure_of(nb_answer_number(json_object_get(check->known, old), "documents"));
@@ -52,12 +56,14 @@ static int judge(const struct nb_new_label *check, struct nb_string label, const
         nb_ask("The label '%.*s' is new, and there is '%s' with %s documents. Is it meant?",
                (int)label.length, label.bytes, old, documents.text))
         return 0;
-    if (!nb_ask_is_possible() && check->documents < NB_NEW_LABEL_DOCUMENTS)
+    if (!nb_ask_is_possible() && !looks_same && check->documents < NB_NEW_LABEL_DOCUMENTS)
         return 0;
-    return nb_error_set(error, NB_INVALID,
-                        "%s: the label '%.*s' is new, and there is '%s' with %s documents: correct "
-                        "it, or use --new-label if it is meant",
-                        name, (int)label.length, label.bytes, old, documents.text);
+    return nb_error_set(
+        error, NB_INVALID,
+        "%s: the label '%.*s' is new, and there is '%s' with %s documents%s: correct "
+        "it, or use --new-label if it is meant",
+        name, (int)label.length, label.bytes, old, documents.text,
+        looks_same ? ", which differs in case or in characters that are not seen" : "");
 }
 
 int nb_new_label_check(struct nb_new_label *check, const struct nb_client *client,
@@ -67,8 +73,9 @@ int nb_new_label_check(struct nb_new_label *check, const struct nb_client *clien
     if (rc != 0 || is_in_use(check, label) ||
         json_object_getn(check->good, label.bytes, label.length) != NULL)
         return rc;
-    const char *old = nearest(check->known, label);
-    rc = old == NULL ? 0 : judge(check, label, old, name, error);
+    bool looks_same = false;
+    const char *old = nearest(check->known, label, &looks_same);
+    rc = old == NULL ? 0 : judge(check, label, old, looks_same, name, error);
     if (rc == 0) /* a label that is no UTF-8 is asked about again; the daemon refuses it */
         (void)json_object_setn_new(check->good, label.bytes, label.length, json_true());
     return rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/client/commands/run.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -16,6 +17,7 @@
 
 enum {
     COMPLAINTS_MOST = 20, /* that are printed; the summary counts the others */
+    REMARKS_MOST = 5,
     MIXING_SEED = 1
 };
 
@@ -35,10 +37,21 @@ static void skip_file(void *user, const char *name, const char *reason)
     complain(run->unread++, name, reason);
 }
 
+static void refuse_row(void *user, const char *name, const char *reason)
+{
+    struct nb_run *run = user;
+    complain(run->refused++, name, reason);
+}
+
+/* A folder may have thousands of files of which the same is to be said. */
 static void tell(void *user, const char *name, const char *what)
 {
-    (void)user;
-    nb_message("%s: %s", name, what);
+    struct nb_run *run = user;
+    if (run->remarks < REMARKS_MOST)
+        nb_message("%s: %s", name, what);
+    else if (run->remarks == REMARKS_MOST)
+        nb_message("there are more such remarks, which are not printed");
+    run->remarks++;
 }
 
 static int give_head(void *user, struct nb_string row, struct nb_error *error)
@@ -50,7 +63,15 @@ static int give_head(void *user, struct nb_string row, struct nb_error *error)
 static int add_item(void *user, const struct nb_item *item, struct nb_error *error)
 {
     struct nb_run *run = user;
-    if (run->with_label && item->label.length == 0 && !run->takes_unlabelled)
+    bool lacks_label = run->with_label && item->label.length == 0 && !run->takes_unlabelled;
+    if (lacks_label && item->is_one_of_many) {
+        char reason[192];
+        (void)snprintf(reason, sizeof reason, "has no label: give it one in its row%s",
+                       UNLABELLED_HINT); /* fits */
+        refuse_row(run, item->name, reason);
+        return 0;
+    }
+    if (lacks_label)
         return nb_error_set(error, NB_CLIENT_USAGE,
                             "%s has no label: use --label, LABEL=PATH or --by-folder%s", item->name,
                             UNLABELLED_HINT);
@@ -104,6 +125,7 @@ static int check_labels(struct nb_run *run, struct nb_corpus *corpus, struct nb_
 static int send_mixed(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
 {
     struct nb_corpus corpus = {.skip = skip_file,
+                               .refuse = refuse_row,
                                .note = tell,
                                .user = run,
                                .takes_unlabelled = run->takes_unlabelled,
@@ -130,7 +152,14 @@ static int send_mixed(struct nb_run *run, char *const *paths, size_t count, stru
 static int send_documents(struct nb_run *run, char *const *paths, size_t count,
                           struct nb_error *error)
 {
-    const struct nb_files files = {run->files, add_item, skip_file, tell, give_head, run};
+    const struct nb_files files = {.options = run->files,
+                                   .take = add_item,
+                                   .skip = skip_file,
+                                   .refuse = refuse_row,
+                                   .note = tell,
+                                   .head = give_head,
+                                   .form = run->form,
+                                   .user = run};
     if (!run->is_mixed)
         catch_interrupts(run);
     int rc = run->is_mixed ? send_mixed(run, paths, count, error)

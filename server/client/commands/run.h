@@ -29,6 +29,7 @@ struct nb_run {
     /* Called in the order of the documents; a code below 0 ends the run. */
     int (*take)(void *user, const struct nb_outcome *outcome, struct nb_error *error);
     int (*head)(void *user, struct nb_string row, struct nb_error *error); /* see struct nb_files */
+    struct nb_table_form *form; /* see struct nb_files; or NULL */
     void *user;
 
     /* Set by the run. */
@@ -37,6 +38,7 @@ struct nb_run {
     struct nb_progress progress;
     uint64_t unread;    /* files that could not be read; reported on standard error */
     uint64_t refused;   /* documents that the daemon refused; reported too */
+    uint64_t remarks;   /* about files */
     uint64_t documents; /* that the daemon took */
     uint64_t total;     /* documents that there are; 0: it is not known */
 };

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
@@ -100,50 +101,52 @@ static int put_evidence(const json_t *verdict, struct nb_buffer *out)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-static int put_cell(const char *text, struct nb_buffer *out)
+static int put_cell(const char *text, char separator, struct nb_buffer *out)
 {
-    return nb_csv_cell(nb_string_of(text), false, out);
+    return nb_csv_cell(nb_string_of(text), separator, false, out);
 }
 
-int nb_verdict_columns_head(const struct nb_verdict_columns *columns, struct nb_buffer *out)
+int nb_verdict_columns_head(const struct nb_verdict_columns *columns, char separator,
+                            struct nb_buffer *out)
 {
-    int rc = columns->threshold >= 0 ? nb_buffer_puts(out, ",decision") : 0;
+    int rc = columns->threshold >= 0 ? put_cell("decision", separator, out) : 0;
     for (uint64_t i = 2; i <= columns->top && rc == 0; i++)
-        rc = nb_buffer_printf(out, ",predicted_%" PRIu64 ",probability_%" PRIu64, i, i);
-    return rc == 0 && columns->evidence > 0 ? nb_buffer_puts(out, ",evidence") : rc;
+        rc = nb_buffer_printf(out, "%cpredicted_%" PRIu64 "%cprobability_%" PRIu64, separator, i,
+                              separator, i);
+    return rc == 0 && columns->evidence > 0 ? put_cell("evidence", separator, out) : rc;
 }
 
 static int put_ranks(const struct nb_verdict_columns *columns, const json_t *verdict,
-                     struct nb_buffer *out)
+                     char separator, struct nb_buffer *out)
 {
     struct ranked rank[NB_VERDICT_TOP_MOST];
     size_t count = rank_labels(verdict, columns->top, rank);
     int rc = 0;
     for (size_t i = 1; i < columns->top && rc == 0; i++) {
-        if (i >= count) {
-            rc = nb_buffer_puts(out, ",,");
-            continue;
-        }
-        rc = put_cell(rank[i].label, out);
+        char probability[32] = "";
+        if (i < count)
+            (void)snprintf(probability, sizeof probability, "%.6f", rank[i].probability);
+        rc = put_cell(i < count ? rank[i].label : "", separator, out);
         if (rc == 0)
-            rc = nb_buffer_printf(out, ",%.6f", rank[i].probability);
+            rc = put_cell(probability, separator, out);
     }
     return rc;
 }
 
 int nb_verdict_columns_csv(const struct nb_verdict_columns *columns, const json_t *verdict,
-                           struct nb_buffer *out)
+                           char separator, struct nb_buffer *out)
 {
     struct nb_buffer evidence = {0};
     int rc = 0;
     if (columns->threshold >= 0)
-        rc = put_cell(verdict != NULL ? nb_answer_text(verdict, "decision") : "", out);
+        rc = put_cell(verdict != NULL ? nb_answer_text(verdict, "decision") : "", separator, out);
     if (rc == 0 && columns->top > 0)
-        rc = put_ranks(columns, verdict, out);
+        rc = put_ranks(columns, verdict, separator, out);
     if (rc == 0 && columns->evidence > 0) {
         rc = put_evidence(verdict, &evidence);
         if (rc == 0)
-            rc = nb_csv_cell((struct nb_string){evidence.bytes, evidence.length}, false, out);
+            rc = nb_csv_cell((struct nb_string){evidence.bytes, evidence.length}, separator, false,
+                             out);
     }
     nb_buffer_deinit(&evidence);
     return rc;

@@ -28,11 +28,12 @@ int nb_verdict_columns_path(const struct nb_verdict_columns *columns, struct nb_
 const char *nb_verdict_columns_first(const struct nb_verdict_columns *columns,
                                      const json_t *verdict);
 
-/* Appends cells of a CSV, each behind a comma: decision; predicted_2, probability_2 and so on to
- * `top`; evidence. Of a verdict that is NULL (the document was refused) they are empty. */
-int nb_verdict_columns_head(const struct nb_verdict_columns *columns, struct nb_buffer *out);
+/* Appends cells of a CSV, each behind the separator: decision; predicted_2, probability_2 and so on
+ * to `top`; evidence. Of a verdict that is NULL (the document was refused) they are empty. */
+int nb_verdict_columns_head(const struct nb_verdict_columns *columns, char separator,
+                            struct nb_buffer *out);
 int nb_verdict_columns_csv(const struct nb_verdict_columns *columns, const json_t *verdict,
-                           struct nb_buffer *out);
+                           char separator, struct nb_buffer *out);
 
 /* Appends the same for people, as what follows the name of the document; nothing of it is safe for
  * a terminal before nb_terminal_safe. */

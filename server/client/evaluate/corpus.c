@@ -142,9 +142,49 @@ static int write_item(struct nb_corpus *corpus, const struct nb_item *item,
     return 0;
 }
 
+static void note(void *user, const char *name, const char *what)
+{
+    const struct nb_corpus *corpus = user;
+    if (corpus->note != NULL)
+        corpus->note(corpus->user, name, what);
+}
+
+static void skip_file(void *user, const char *name, const char *reason)
+{
+    struct nb_corpus *corpus = user;
+    corpus->unread++;
+    if (corpus->skip != NULL)
+        corpus->skip(corpus->user, name, reason);
+    else
+        nb_message("%s: %s", name, reason);
+}
+
+static void refuse(void *user, const char *name, const char *reason)
+{
+    struct nb_corpus *corpus = user;
+    if (corpus->refuse != NULL)
+        corpus->refuse(corpus->user, name, reason);
+    else
+        skip_file(user, name, reason);
+}
+
+/* Documents without a label are named, and the others are read. */
+static int refuse_unlabelled(struct nb_corpus *corpus, const struct nb_item *item,
+                             struct nb_error *error)
+{
+    (void)nb_error_set(error, NB_INVALID,
+                       "has no label: give it one in its row, or use --label, LABEL=PATH, "
+                       "--by-folder or --format index%s",
+                       corpus->hint == NULL ? "" : corpus->hint);
+    refuse(corpus, item->name, error->text);
+    return 0;
+}
+
 static int take_item(void *user, const struct nb_item *item, struct nb_error *error)
 {
     struct nb_corpus *corpus = user;
+    if (item->label.length == 0 && !corpus->takes_unlabelled && item->is_one_of_many)
+        return refuse_unlabelled(corpus, item, error);
     if (item->label.length == 0 && !corpus->takes_unlabelled)
         return nb_error_set(error, NB_CLIENT_USAGE,
                             "%s has no label: use --label, LABEL=PATH, --by-folder or "
@@ -171,27 +211,15 @@ static int take_item(void *user, const struct nb_item *item, struct nb_error *er
     return rc;
 }
 
-static void note(void *user, const char *name, const char *what)
-{
-    const struct nb_corpus *corpus = user;
-    if (corpus->note != NULL)
-        corpus->note(corpus->user, name, what);
-}
-
-static void skip_file(void *user, const char *name, const char *reason)
-{
-    struct nb_corpus *corpus = user;
-    corpus->unread++;
-    if (corpus->skip != NULL)
-        corpus->skip(corpus->user, name, reason);
-    else
-        nb_message("%s: %s", name, reason);
-}
-
 int nb_corpus_read(struct nb_corpus *corpus, const struct nb_files_options *options,
                    char *const *paths, size_t count, struct nb_error *error)
 {
-    const struct nb_files files = {options, take_item, skip_file, note, NULL, corpus};
+    const struct nb_files files = {.options = options,
+                                   .take = take_item,
+                                   .skip = skip_file,
+                                   .refuse = refuse,
+                                   .note = note,
+                                   .user = corpus};
     corpus->file = open_nameless(temporary_folder());
     if (corpus->file == NULL)
         return refuse_file(errno, "a temporary file", error);

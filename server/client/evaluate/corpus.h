@@ -33,7 +33,9 @@ struct nb_corpus {
     uint64_t bytes;   /* of the documents */
     /* Called for each file that cannot be read; NULL: a message on standard error. */
     void (*skip)(void *user, const char *name, const char *reason);
-    void (*note)(void *user, const char *name, const char *what); /* see struct nb_files */
+    /* See struct nb_files; `refuse` NULL: a row that is no document counts as a file. */
+    void (*refuse)(void *user, const char *name, const char *reason);
+    void (*note)(void *user, const char *name, const char *what);
     void *user;
     bool takes_unlabelled; /* a document without a label has an empty one */
     const char *hint;      /* what else can be done about one, at the end of a message; or NULL */
@@ -45,10 +47,10 @@ struct nb_corpus {
  * Returns 0, NB_TOO_LARGE or NB_NO_MEMORY. */
 int nb_corpus_add_label(struct nb_corpus *corpus, struct nb_string label, struct nb_error *error);
 
-/* Reads all documents of the paths into a corpus that is all zero but for `skip`, `note`,
- * `user`, `takes_unlabelled`, `hint` and labels that were added. Returns 0, NB_CLIENT_USAGE (a
- * document has no label), NB_TOO_LARGE (too many labels, too long a name), NB_IO or NB_NO_MEMORY;
- * nb_corpus_deinit is needed in any case. */
+/* Reads all documents of the paths into a corpus that is all zero but for `skip`, `refuse`,
+ * `note`, `user`, `takes_unlabelled`, `hint` and labels that were added. Returns 0,
+ * NB_CLIENT_USAGE (a document has no label), NB_TOO_LARGE (too many labels, too long a name),
+ * NB_IO or NB_NO_MEMORY; nb_corpus_deinit is needed in any case. */
 int nb_corpus_read(struct nb_corpus *corpus, const struct nb_files_options *options,
                    char *const *paths, size_t count, struct nb_error *error);
 void nb_corpus_deinit(struct nb_corpus *corpus);

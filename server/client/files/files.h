@@ -9,6 +9,7 @@
 
 #include "server/client/base/flags.h"
 #include "server/client/files/item.h"
+#include "tokenizer/charset/charset.h"
 
 struct json_t;
 
@@ -16,7 +17,8 @@ struct json_t;
 struct nb_files_options {
     const char *label;           /* of documents that have none of their own; or NULL */
     const char *format;          /* NULL: the name and the beginning of a file tell */
-    const char *columns;         /* of CSV and TSV; NULL: the first line tells */
+    const char *columns;         /* of CSV, TSV and JSON lines; NULL: the first line tells */
+    const char *charset;         /* of texts and tables; NULL: their bytes tell */
     const struct json_t *fields; /* borrowed: of the model, by name their kinds; or NULL */
     struct nb_flag_list folders; /* NAME=LABEL of Maildir++ folders */
     bool is_text, is_mail;       /* what a document is where the format does not tell */
@@ -31,15 +33,18 @@ struct nb_files_options {
  * `files` is a struct nb_files_options. */
 #define NB_FILES_FLAGS(type)                                                                       \
     {"format", 'f', NB_FLAG_TEXT, "FORMAT", offsetof(type, files.format), 0, 0,                    \
-     "file (one document), mbox, csv, tsv, ndjson or index (each line is\n"                        \
-     "LABEL FILE [train|test]); without it the name and the beginning of a\n"                          \
-     "file tell its format"},                                                                      \
+     "file (one document), lines (one in each line), mbox, csv, tsv, ndjson or\n"                  \
+     "index (each line is LABEL FILE [train|test]); without it the name and\n"                     \
+     "the beginning of a file tell its format"},                                                   \
+    {"charset", 0, NB_FLAG_TEXT, "NAME", offsetof(type, files.charset), 0, 0,                      \
+     "the charset of texts and tables that say none by a byte order mark\n"                        \
+     "(default: UTF-8, and windows-1252 for what is not)"},                                        \
     {"columns", 0, NB_FLAG_TEXT, "NAMES", offsetof(type, files.columns), 0, 0,                     \
      "columns of CSV and TSV whose first line does not name them: text,\n"                         \
      "mail, label, id, and - for one that is ignored: label,text,-; or, if it\n"                   \
      "does, what they are: text=summary+body,label=queue,id=no,price=amount\n"                     \
      "(price is a field of the model; a set is split at ';', an empty cell is\n"                   \
-     "a missing value)"},                                                                          \
+     "a missing value); of JSON lines the names of members"},                                      \
     {"text", 0, NB_FLAG_SWITCH, NULL, offsetof(type, files.is_text), 0, 0,                         \
      "files are texts, whatever they look like"},                                                  \
     {"mail", 0, NB_FLAG_SWITCH, NULL, offsetof(type, files.is_mail), 0, 0,                         \
@@ -71,6 +76,17 @@ struct nb_files_options {
     "lines and 16 KiB; without one there the file is a text, or with --mail all of it is a\n"      \
     "mail.\n"
 
+/* How a table is written, so that it can be written again as it was. */
+struct nb_table_form {
+    bool is_known; /* set by the first table */
+    char separator;
+    bool is_quoted; /* cells may be; not in TSV */
+    const char *line_end;
+    bool has_mark; /* a byte order mark stands before it */
+    char charset[NB_CHARSET_NAME];
+    char preface[8]; /* the line before the header that names the separator; or empty */
+};
+
 /* Where documents come from and go to. Read-only while they are read. */
 struct nb_files {
     const struct nb_files_options *options; /* borrowed */
@@ -79,10 +95,14 @@ struct nb_files {
     int (*take)(void *user, const struct nb_item *item, struct nb_error *error);
     /* Called for each file that cannot be read, with the reason; the reading goes on. */
     void (*skip)(void *user, const char *name, const char *reason);
+    /* Called for each row or line of a file that is no document; the reading goes on. NULL: `skip`
+     * is called. */
+    void (*refuse)(void *user, const char *name, const char *reason);
     /* Called with a remark about a file that its user may want to read; NULL: no remarks. */
     void (*note)(void *user, const char *name, const char *what);
-    /* With `keeps_rows`: called with the header of a table, as CSV; NULL: not called. */
+    /* With `keeps_rows`: called with the header of a table, in its form; NULL: not called. */
     int (*head)(void *user, struct nb_string row, struct nb_error *error);
+    struct nb_table_form *form; /* set by the first table that is read; NULL: rows are CSV */
     void *user;
 };
 

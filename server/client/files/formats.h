@@ -21,6 +21,9 @@ int nb_read_mbox(struct nb_reading *reading, struct nb_error *error);
 /* Rows of cells: CSV, or TSV, in which nothing is quoted (rows.h). */
 int nb_read_table(struct nb_reading *reading, bool is_csv, struct nb_error *error);
 
+/* A text in each line that is not blank. */
+int nb_read_lines(struct nb_reading *reading, struct nb_error *error);
+
 /* A JSON object in each line, as the daemon takes documents. */
 int nb_read_ndjson(struct nb_reading *reading, struct nb_error *error);
 

@@ -28,8 +28,3 @@ bool nb_looks_binary(const char *bytes, size_t length)
         stray += is_stray((unsigned char)bytes[i]);
     return stray > length / 16;
 }
-
-bool nb_looks_like_utf16(const char *bytes, size_t length)
-{
-    return length >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0);
-}

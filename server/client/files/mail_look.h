@@ -18,7 +18,4 @@ bool nb_looks_like_mail(const char *bytes, size_t length);
  * programs of a Debian have more than one in 16. */
 bool nb_looks_binary(const char *bytes, size_t length);
 
-/* Whether the bytes begin with the byte order mark of UTF-16. */
-bool nb_looks_like_utf16(const char *bytes, size_t length);
-
 #endif

@@ -83,10 +83,13 @@ static int read_as(struct nb_reading *reading, const char *format, struct nb_err
         return nb_read_table(reading, false, error);
     if (strcmp(format, "ndjson") == 0)
         return nb_read_ndjson(reading, error);
+    if (strcmp(format, "lines") == 0)
+        return nb_read_lines(reading, error);
     if (strcmp(format, "index") == 0)
         return nb_read_index(reading, error);
     return nb_error_set(error, NB_CLIENT_USAGE,
-                        "--format '%s': file, mbox, csv, tsv, ndjson or index is needed", format);
+                        "--format '%s': file, lines, mbox, csv, tsv, ndjson or index is needed",
+                        format);
 }
 
 int nb_read_file(const struct nb_files *files, const char *path, struct nb_string label,
@@ -94,7 +97,8 @@ int nb_read_file(const struct nb_files *files, const char *path, struct nb_strin
 {
     struct nb_reading reading;
     int rc = nb_reading_open(&reading, files, path, error);
-    reading.label = label;
+    if (rc == 0)
+        rc = nb_reading_set_label(&reading, label, error);
     if (rc == 0)
         rc = read_as(&reading, format, error);
     rc = nb_reading_result(&reading, rc, error);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,7 +19,8 @@ struct table {
     enum nb_column columns[NB_ROWS_CELLS];
     size_t column_count;
     struct nb_mapping mapping; /* used when --columns has one */
-    struct nb_buffer csv;      /* the row as CSV */
+    struct nb_buffer csv;      /* the row as CSV, where it is written in another form */
+    uint64_t row_count;        /* documents, good or not */
     struct nb_buffer id;       /* of a row that is numbered */
 };
 
@@ -89,12 +92,12 @@ static int look_for_header(struct table *t, bool *is_header, struct nb_error *er
     if (at < 0 || word.length > HEADER_WORD_MOST ||
         (word.length > 0 && memchr(word.bytes, ' ', word.length) != NULL))
         return 0;
-    reading.input = (struct nb_input){.file = t->reading->input.file};
+    bool is_begun = nb_input_again(&t->reading->input, &reading.input);
     struct table other = {.reading = &reading,
                           .rows = {.input = &reading.input,
                                    .is_csv = t->rows.is_csv,
                                    .separator = t->rows.separator}};
-    *is_header = lseek(reading.input.file, 0, SEEK_SET) == 0 && is_lonely(&other, t->rows.cells[0]);
+    *is_header = is_begun && is_lonely(&other, t->rows.cells[0]);
     nb_input_deinit(&reading.input);
     nb_rows_deinit(&other.rows);
     if (lseek(t->reading->input.file, at, SEEK_SET) != at)
@@ -119,7 +122,8 @@ static int ask_for_columns(const struct table *t, struct nb_error *error)
                               t->rows.cells[i].bytes);
     rc = nb_error_set(error, NB_INVALID,
                       "the first line names no column text or mail: say which it is, as in "
-                      "--columns text=COLUMN,label=COLUMN (there are: %.200s)",
+                      "--columns text=COLUMN,label=COLUMN (there are: %.200s); if the first line "
+                      "is a document, say what stands where, as in --columns id,-,text,label",
                       rc == 0 ? names.bytes : "");
     nb_buffer_deinit(&names);
     return rc;
@@ -192,14 +196,40 @@ static bool is_named(const struct table *t)
 
 /* ---- giving ---------------------------------------------------------------------------------- */
 
-/* Sets *row to the cells as CSV, if they are asked for. */
+/* The first table says how all rows are written. */
+static void set_form(const struct table *t, struct nb_table_form *form)
+{
+    const struct nb_input *input = &t->reading->input;
+    form->is_known = true;
+    form->separator = t->rows.separator;
+    form->is_quoted = t->rows.is_csv;
+    form->line_end = input->line_end == '\r' ? "\r" : input->had_cr ? "\r\n" : "\n";
+    form->has_mark = input->charset.mark > 0;
+    (void)snprintf(form->charset, sizeof form->charset, "%s", input->charset.name);
+    if (t->rows.preface.length > 0)
+        (void)snprintf(form->preface, sizeof form->preface, "%.*s", (int)t->rows.preface.length,
+                       t->rows.preface.bytes);
+}
+
+/* Sets *row to the row as it stands, if rows are asked for; a table of another form than the first
+ * one has its cells written in that. */
 static int keep_row(struct table *t, struct nb_string *row, struct nb_error *error)
 {
+    const struct nb_files *files = t->reading->files;
     int rc = 0;
+    *row = (struct nb_string){NULL, 0};
+    if (!files->options->keeps_rows)
+        return 0;
+    if (files->form != NULL && !files->form->is_known)
+        set_form(t, files->form);
+    char separator = files->form != NULL ? files->form->separator : ',';
+    *row = (struct nb_string){t->rows.raw.bytes, t->rows.raw.length};
+    if (files->form != NULL && separator == t->rows.separator &&
+        files->form->is_quoted == t->rows.is_csv)
+        return 0;
     t->csv.length = 0;
-    for (size_t i = 0; rc == 0 && t->reading->files->options->keeps_rows && i < t->rows.cell_count;
-         i++)
-        rc = nb_csv_cell(t->rows.cells[i], i == 0, &t->csv);
+    for (size_t i = 0; rc == 0 && i < t->rows.cell_count; i++)
+        rc = nb_csv_cell(t->rows.cells[i], separator, i == 0, &t->csv);
     *row = (struct nb_string){t->csv.bytes, t->csv.length};
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
@@ -221,9 +251,27 @@ static int give_item(struct table *t, struct nb_item *item, struct nb_error *err
     return rc == 0 ? nb_reading_give(t->reading, item, t->rows.number, error) : rc;
 }
 
+/* More cells than the first row has are a separator in a text that is not in quotes: the text would
+ * be cut there. */
+static int check_count(const struct table *t, struct nb_error *error)
+{
+    size_t count = t->rows.cell_count;
+    while (count > t->column_count && t->rows.cells[count - 1].length == 0)
+        count--;
+    if (count <= t->column_count || t->reading->files->options->columns != NULL)
+        return 0;
+    return nb_error_set(error, NB_INVALID,
+                        "line %ju has %zu cells, and the first row %zu: a text with the separator "
+                        "'%c' in it must stand in double quotes",
+                        (uintmax_t)t->rows.line, count, t->column_count, t->rows.separator);
+}
+
 static int give_row(struct table *t, struct nb_error *error)
 {
-    struct nb_item item = {0};
+    struct nb_item item = {.is_one_of_many = true};
+    int rc = check_count(t, error);
+    if (rc != 0)
+        return rc;
     for (size_t i = 0; i < t->rows.cell_count && i < t->column_count; i++) {
         if (t->columns[i] == NB_COLUMN_LABEL)
             item.label = t->rows.cells[i];
@@ -253,19 +301,22 @@ static int number_row(struct table *t, struct nb_item *item, struct nb_error *er
 /* The header is bound to the mapping, each row after it is a document. */
 static int take_mapped(struct table *t, bool is_header, struct nb_error *error)
 {
-    struct nb_item item = {0};
+    struct nb_item item = {.is_one_of_many = true};
     int rc = is_header ? nb_mapping_find(&t->mapping, t->rows.cells, t->rows.cell_count,
                                          t->rows.line, error)
                        : 0;
     if (is_header)
         return rc == 0 ? give_header(t, error) : rc;
+    t->row_count++;
     /* Spreadsheets separate by semicolons where the comma is in the numbers. */
     t->mapping.has_decimal_commas = t->rows.separator == ';';
     rc = nb_mapping_apply(&t->mapping, t->rows.cells, t->rows.cell_count, t->rows.line, &item,
                           error);
     if (rc == 0 && t->mapping.numbers_rows)
         rc = number_row(t, &item, error);
-    return rc == 0 ? give_item(t, &item, error) : rc;
+    if (rc == 0)
+        rc = give_item(t, &item, error);
+    return nb_reading_refuse(t->reading, rc, error);
 }
 
 static int read_mapped(struct table *t, struct nb_error *error)
@@ -292,8 +343,12 @@ static int read_rows(struct table *t, struct nb_error *error)
     while (rc == 0 && (rc = nb_rows_next(&t->rows, error)) == 1) {
         is_header = is_first && names != NULL && is_named(t);
         rc = is_first && names == NULL ? columns_of_row(t, &is_header, error) : 0;
-        if (rc == 0)
-            rc = is_header ? give_header(t, error) : give_row(t, error);
+        if (rc == 0 && is_header)
+            rc = give_header(t, error);
+        else if (rc == 0) {
+            t->row_count++;
+            rc = nb_reading_refuse(t->reading, give_row(t, error), error);
+        }
         is_first = false;
     }
     return rc;
@@ -304,8 +359,16 @@ int nb_read_table(struct nb_reading *reading, bool is_csv, struct nb_error *erro
     struct table table = {
         .reading = reading,
         .rows = {.input = &reading->input, .is_csv = is_csv, .separator = is_csv ? '\0' : '\t'}};
-    bool is_mapped = nb_mapping_is(reading->files->options->columns);
-    int rc = is_mapped ? read_mapped(&table, error) : read_rows(&table, error);
+    const struct nb_files_options *options = reading->files->options;
+    bool is_mapped = nb_mapping_is(options->columns);
+    int rc = nb_reading_decode(reading, is_csv, error);
+    if (rc == 0)
+        rc = is_mapped ? read_mapped(&table, error) : read_rows(&table, error);
+    if (rc == 0 && table.row_count == 0 && table.rows.cell_count == 0)
+        rc = nb_error_set(error, NB_INVALID, "is empty");
+    else if (rc == 0 && table.row_count == 0 && !options->keeps_rows)
+        rc = nb_error_set(error, NB_INVALID,
+                          "has a header and no row: there is nothing to read in it");
     nb_mapping_deinit(&table.mapping);
     nb_rows_deinit(&table.rows);
     nb_buffer_deinit(&table.csv);

@@ -4,6 +4,7 @@
 #include "core/base/lines.h"
 #include "server/client/files/formats.h"
 #include "server/client/files/mail_look.h"
+#include "tokenizer/charset/decode.h"
 
 struct nb_string nb_read_without_separator(struct nb_string mail)
 {
@@ -27,13 +28,43 @@ static int read_all(struct nb_input *input, struct nb_error *error)
 /* What is no text teaches garbage, and is most likely no document at all. */
 static int check_text(struct nb_string text, struct nb_error *error)
 {
-    if (nb_looks_like_utf16(text.bytes, text.length))
-        return nb_error_set(error, NB_INVALID,
-                            "is UTF-16: iconv -f UTF-16 -t UTF-8 makes a text of it");
     if (nb_looks_binary(text.bytes, text.length))
         return nb_error_set(error, NB_INVALID,
                             "is binary, neither a text nor a mail (--text reads it all the same)");
     return 0;
+}
+
+static int give_text(struct nb_reading *reading, struct nb_string all, struct nb_error *error)
+{
+    const struct nb_files_options *options = reading->files->options;
+    struct nb_buffer decoded = {0};
+    struct nb_text_charset charset;
+    int rc = nb_text_decode_whole(&all, nb_string_of(options->charset), 4 * (size_t)NB_ITEM_MOST,
+                                  &decoded, &charset, error);
+    if (rc == 0 && !options->is_text)
+        rc = check_text(all, error);
+    struct nb_item item = {.content = all};
+    if (rc == 0) {
+        nb_reading_tell_charset(reading, &charset);
+        rc = nb_reading_give(reading, &item, 0, error);
+    }
+    nb_buffer_deinit(&decoded);
+    return rc;
+}
+
+int nb_read_lines(struct nb_reading *reading, struct nb_error *error)
+{
+    struct nb_string line;
+    uint64_t number = 0, given = 0;
+    int rc = nb_reading_decode(reading, false, error);
+    while (rc == 0 && (rc = nb_input_line(&reading->input, NB_ITEM_MOST, &line, error)) == 1) {
+        struct nb_item item = {.content = line};
+        number++;
+        bool is_blank = nb_string_trim(line).length == 0;
+        given += !is_blank;
+        rc = is_blank ? 0 : nb_reading_give(reading, &item, number, error);
+    }
+    return rc == 0 && given == 0 ? nb_error_set(error, NB_INVALID, "is empty") : rc;
 }
 
 int nb_read_whole(struct nb_reading *reading, struct nb_error *error)
@@ -52,7 +83,7 @@ int nb_read_whole(struct nb_reading *reading, struct nb_error *error)
         item.content = all;
     if (item.content.length == 0)
         return nb_error_set(error, NB_INVALID, "is empty");
-    if (!item.is_mail && !options->is_text && (rc = check_text(all, error)) != 0)
-        return rc;
+    if (!item.is_mail)
+        return give_text(reading, all, error);
     return nb_reading_give(reading, &item, 0, error);
 }

@@ -3,8 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "core/label/label.h"
 
 int nb_reading_open(struct nb_reading *reading, const struct nb_files *files, const char *path,
                     struct nb_error *error)
@@ -19,10 +23,20 @@ int nb_reading_open(struct nb_reading *reading, const struct nb_files *files, co
     return 0;
 }
 
+int nb_reading_set_label(struct nb_reading *reading, struct nb_string label, struct nb_error *error)
+{
+    reading->label = label;
+    return nb_label_normalize(&reading->label, &reading->own_label) == 0
+               ? 0
+               : nb_error_no_memory(error);
+}
+
 void nb_reading_close(struct nb_reading *reading)
 {
     nb_input_deinit(&reading->input);
     nb_buffer_deinit(&reading->title);
+    nb_buffer_deinit(&reading->given_label);
+    nb_buffer_deinit(&reading->own_label);
 }
 
 int nb_reading_give(struct nb_reading *reading, struct nb_item *item, uint64_t number,
@@ -35,12 +49,54 @@ int nb_reading_give(struct nb_reading *reading, struct nb_item *item, uint64_t n
             return nb_error_no_memory(error);
         item->name = reading->title.bytes;
     }
+    if (nb_label_normalize(&item->label, &reading->given_label) != 0)
+        return nb_error_no_memory(error);
     if (item->label.length == 0)
         item->label = reading->label;
+    if (nb_label_is_lossy(item->label))
+        return nb_error_set(error, NB_INVALID,
+                            "%s: the label '%.*s' has U+FFFD, which stands for bytes that were "
+                            "lost in a wrong charset: write the file anew from its source",
+                            item->name, (int)item->label.length, item->label.bytes);
     item->part = reading->part;
     int rc = reading->files->take(reading->files->user, item, error);
     reading->is_over = rc != 0;
     return rc;
+}
+
+void nb_reading_tell_charset(const struct nb_reading *reading,
+                             const struct nb_text_charset *charset)
+{
+    const struct nb_files *files = reading->files;
+    char said[160];
+    if (files->note == NULL || (!charset->is_guessed && !charset->is_damaged))
+        return;
+    (void)snprintf(said, sizeof said,
+                   charset->is_damaged
+                       ? "some bytes are not UTF-8, and are read as windows-1252"
+                       : "is not UTF-8, and is read as %s; --charset says otherwise",
+                   charset->name); /* fits */
+    files->note(files->user, reading->name, said);
+}
+
+int nb_reading_decode(struct nb_reading *reading, bool is_quoted, struct nb_error *error)
+{
+    const struct nb_files_options *options = reading->files->options;
+    int rc =
+        nb_input_decode(&reading->input, nb_string_of(options->charset), is_quoted, false, error);
+    if (rc == 0)
+        nb_reading_tell_charset(reading, &reading->input.charset);
+    return rc;
+}
+
+int nb_reading_refuse(const struct nb_reading *reading, int rc, const struct nb_error *error)
+{
+    const struct nb_files *files = reading->files;
+    if (rc == 0 || reading->is_over || rc == NB_NO_MEMORY || rc == NB_CLIENT_USAGE || rc == NB_IO ||
+        rc == NB_STOPPING)
+        return rc;
+    (files->refuse != NULL ? files->refuse : files->skip)(files->user, reading->name, error->text);
+    return 0;
 }
 
 int nb_reading_result(const struct nb_reading *reading, int rc, const struct nb_error *error)

@@ -8,21 +8,77 @@
 /* Spreadsheets put it before the header. */
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
-/* What stands between the cells of a CSV, by its first line outside of quotes: a comma, unless
- * there is none but a semicolon, or else a tab. */
-static char separator_of(struct nb_string line)
+static const char SEPARATORS[] = {',', ';', '\t', '|'};
+enum { SEPARATORS_COUNT = sizeof SEPARATORS, ROWS_LOOKED_AT = 50 };
+
+/* How often each separator comes in the first rows. */
+struct look {
+    size_t first[SEPARATORS_COUNT],
+        now[SEPARATORS_COUNT];         /* of the first row, and the one at hand */
+    size_t agreeing[SEPARATORS_COUNT]; /* rows that have as many as the first one */
+    size_t rows;
+};
+
+static void end_row(struct look *look)
 {
-    static const char SEPARATORS[] = {',', ';', '\t'};
-    bool is_quoted = false, has[sizeof SEPARATORS] = {false};
-    for (size_t i = 0; i < line.length; i++) {
-        is_quoted = is_quoted != (line.bytes[i] == '"');
-        for (size_t k = 0; k < sizeof SEPARATORS; k++)
-            has[k] = has[k] || (!is_quoted && line.bytes[i] == SEPARATORS[k]);
+    for (size_t k = 0; k < SEPARATORS_COUNT; k++) {
+        if (look->rows == 0)
+            look->first[k] = look->now[k];
+        look->agreeing[k] += look->now[k] == look->first[k];
+        look->now[k] = 0;
     }
-    size_t first = 0;
-    while (first < sizeof SEPARATORS && !has[first])
-        first++;
-    return first < sizeof SEPARATORS ? SEPARATORS[first] : ',';
+    look->rows++;
+}
+
+/* Counts outside of quotes. */
+static void look_at(struct look *look, struct nb_string text, char line_end, bool *is_quoted)
+{
+    bool has_some = false;
+    for (size_t i = 0; i < text.length && look->rows < ROWS_LOOKED_AT; i++) {
+        char c = text.bytes[i];
+        *is_quoted = *is_quoted != (c == '"');
+        if (!*is_quoted && c == line_end) {
+            if (has_some)
+                end_row(look);
+            has_some = false;
+            continue;
+        }
+        has_some = has_some || (c != '\r' && c != '\n');
+        for (size_t k = 0; k < SEPARATORS_COUNT; k++)
+            look->now[k] += !*is_quoted && c == SEPARATORS[k];
+    }
+}
+
+/* What stands between the cells of a CSV: what every row has as often as the first one, and if that
+ * is true of several, what comes first in SEPARATORS. A semicolon beside commas in an unquoted cell
+ * is found so. Else the first row tells: a comma, unless there is none but a semicolon or a tab. */
+static char separator_of(const struct nb_rows *t, struct nb_string line)
+{
+    struct look look = {.rows = 0};
+    bool is_quoted = false;
+    char line_end = t->input->line_end == '\0' ? '\n' : t->input->line_end;
+    look_at(&look, line, line_end, &is_quoted);
+    if (!is_quoted)
+        end_row(&look);
+    look_at(&look, nb_input_unused(t->input), line_end, &is_quoted);
+    for (size_t k = 0; look.rows > 1 && k < SEPARATORS_COUNT; k++)
+        if (look.first[k] > 0 && look.agreeing[k] == look.rows)
+            return SEPARATORS[k];
+    for (size_t k = 0; k + 1 < SEPARATORS_COUNT; k++)
+        if (look.first[k] > 0)
+            return SEPARATORS[k];
+    return ',';
+}
+
+/* Excel's first line "sep=;", which is no row. */
+static bool is_preface(struct nb_rows *t, struct nb_string line)
+{
+    if (line.length != 5 || !nb_string_starts_nocase(line, "sep="))
+        return false;
+    memcpy(t->preface_text, line.bytes, line.length);
+    t->preface = (struct nb_string){t->preface_text, line.length};
+    t->separator = line.bytes[4];
+    return true;
 }
 
 static int end_cell(struct nb_rows *t, size_t begin, struct nb_error *error)
@@ -58,6 +114,16 @@ static int next_line(struct nb_rows *t, struct nb_string *line, struct nb_error 
     return nb_input_line(t->input, NB_ITEM_MOST, line, error);
 }
 
+/* Appends a line to the row as it stands, behind the end of the line before. */
+static int keep_raw(struct nb_rows *t, struct nb_string line, const char *before,
+                    struct nb_error *error)
+{
+    int rc = nb_buffer_puts(&t->raw, before);
+    if (rc == 0)
+        rc = nb_buffer_append(&t->raw, line.bytes, line.length);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
 /* Reads a quoted cell behind its opening quote; it may go on over several lines. *at is the place
  * in `line` where it begins, and then the place behind its end in the last line. */
 static int read_quoted(struct nb_rows *t, struct nb_string *line, size_t *at,
@@ -73,7 +139,10 @@ static int read_quoted(struct nb_rows *t, struct nb_string *line, size_t *at,
             return nb_error_set(error, NB_TOO_LARGE, "row %ju is larger than %d bytes",
                                 (uintmax_t)t->number, NB_ITEM_MOST);
         (void)nb_buffer_append(&t->text, "\n", 1); /* has room: reserved */
+        const char *before = t->input->line_end == '\r' ? "\r" : t->input->had_cr ? "\r\n" : "\n";
         int rc = next_line(t, line, error);
+        if (rc == 1)
+            rc = keep_raw(t, *line, before, error) == 0 ? 1 : NB_NO_MEMORY;
         if (rc < 0)
             return rc;
         if (rc == 0)
@@ -120,12 +189,16 @@ int nb_rows_next(struct nb_rows *t, struct nb_error *error)
         t->number++;
         if (t->number == 1 && nb_string_starts(line, BYTE_ORDER_MARK))
             line = nb_string_from(line, strlen(BYTE_ORDER_MARK));
+        if (t->number == 1 && is_preface(t, line))
+            line.length = 0;
     } while (line.length == 0);
     if (t->separator == '\0')
-        t->separator = separator_of(line);
+        t->separator = separator_of(t, line);
     t->line = t->next_line;
-    t->text.length = 0;
+    t->text.length = t->raw.length = 0;
     t->cell_count = 0;
+    if (keep_raw(t, line, "", error) != 0)
+        return NB_NO_MEMORY;
     for (size_t at = 0; at <= line.length;) {
         int rc = read_cell(t, &line, &at, error);
         if (rc != 0)
@@ -138,4 +211,5 @@ int nb_rows_next(struct nb_rows *t, struct nb_error *error)
 void nb_rows_deinit(struct nb_rows *t)
 {
     nb_buffer_deinit(&t->text);
+    nb_buffer_deinit(&t->raw);
 }

@@ -24,11 +24,14 @@ struct nb_rows {
     uint64_t number;          /* of the row, from 1 */
     uint64_t line, next_line; /* of the file, from 1: where the row begins, and what comes next */
     struct nb_buffer text;    /* owned: the text of the cells, one behind the other */
+    struct nb_buffer raw;     /* owned: the row as it stands in the file, without its last end */
+    struct nb_string preface; /* the line "sep=;" before the header, as it is; or empty */
+    char preface_text[8];     /* private */
     size_t begins[NB_ROWS_CELLS];
 };
 
-/* Reads the next row into `cells`; empty lines, and a byte order mark before the first, are
- * skipped. Returns 1, 0 at the end, or a code. */
+/* Reads the next row into `cells`; empty lines, a byte order mark before the first, and Excel's
+ * line "sep=;", which names the separator, are skipped. Returns 1, 0 at the end, or a code. */
 int nb_rows_next(struct nb_rows *rows, struct nb_error *error);
 
 void nb_rows_deinit(struct nb_rows *rows);

@@ -115,7 +115,7 @@ static void skip(void *user, const char *name, const char *reason)
 static int read_path(const struct nb_files_options *options, char *path, struct heard *heard,
                      struct nb_error *error)
 {
-    const struct nb_files files = {options, take, skip, NULL, NULL, heard};
+    const struct nb_files files = {.options = options, .take = take, .skip = skip, .user = heard};
     char *paths[] = {path};
     int rc = nb_files_read(&files, paths, 1, error);
     ck_assert_int_eq(nb_buffer_append(&heard->text, "", 1), 0);
@@ -137,6 +137,8 @@ static void expect(char *path, const char *wanted)
     expect_with(&options, path, wanted);
 }
 
+#define OR_NO_HEADER                                                                               \
+    "; if the first line is a document, say what stands where, as in --columns id,-,text,label"
 #define MAIL "From: a@b\nTo: c@d\n\nhello\n"
 #define SEPARATOR "From a@b Thu Jan  1 00:00:00 1970\n"
 
@@ -183,20 +185,20 @@ END_TEST
 
 static const struct {
     struct nb_string bytes;
-    bool is_binary, is_utf16;
+    bool is_binary;
 } neither[] = {
-    {{"", 0}, false, false},
-    {{"\0", 1}, true, false},
-    {{"a short one\n\0", 13}, true, false},
-    {{"a line of sixty\0", 16}, false, false},
-    {{"a line of sixty\x7f", 16}, false, false},
-    {{"a line of fif\x01\x02\n", 16}, true, false},
-    {{"\b\t\n\v\f\r\x0e\x0f\x1b", 9}, false, false},
-    {{TIMES_8("\xe4\xf6\x80\xff"), 32}, false, false},
-    {{TIMES_8("h\0i\0"), 32}, true, false},
-    {{"\xff\xfe-N", 4}, false, true},
-    {{"\xfe\xffN-", 4}, false, true},
-    {{"\xff", 1}, false, false},
+    {{"", 0}, false},
+    {{"\0", 1}, true},
+    {{"a short one\n\0", 13}, true},
+    {{"a line of sixty\0", 16}, false},
+    {{"a line of sixty\x7f", 16}, false},
+    {{"a line of fif\x01\x02\n", 16}, true},
+    {{"\b\t\n\v\f\r\x0e\x0f\x1b", 9}, false},
+    {{TIMES_8("\xe4\xf6\x80\xff"), 32}, false},
+    {{TIMES_8("h\0i\0"), 32}, true},
+    {{"\xff\xfe-N", 4}, false},
+    {{"\xfe\xffN-", 4}, false},
+    {{"\xff", 1}, false},
 };
 
 START_TEST(what_is_no_text_is_recognized)
@@ -205,7 +207,6 @@ START_TEST(what_is_no_text_is_recognized)
     char *bytes = malloc(length); /* exactly, as above */
     memcpy(bytes, neither[_i].bytes.bytes, length);
     ck_assert(nb_looks_binary(bytes, length) == neither[_i].is_binary);
-    ck_assert(nb_looks_like_utf16(bytes, length) == neither[_i].is_utf16);
     free(bytes);
 }
 END_TEST
@@ -232,8 +233,7 @@ START_TEST(binary_files_are_no_documents)
         "! a: is binary, neither a text nor a mail (--text reads it all the same)|";
     expect(write_bytes("a", zeros, sizeof zeros), binary);
     expect_with(&file, write_bytes("a", zeros, sizeof zeros), binary);
-    expect(write_bytes("b", "\xff\xfeh\0i\0", 6),
-           "! b: is UTF-16: iconv -f UTF-16 -t UTF-8 makes a text of it|");
+    expect(write_bytes("b", "\xff\xfeh\0i\0", 6), "text   b: hi|");
     ck_assert_uint_eq(documents(&any, write_bytes("c", with_header.bytes, with_header.length)), 1);
     ck_assert_uint_eq(documents(&text, write_bytes("d", zeros, sizeof zeros)), 1);
     ck_assert_uint_eq(documents(&mail, write_bytes("e", zeros, sizeof zeros)), 1);
@@ -258,7 +258,8 @@ START_TEST(a_single_file_is_a_document)
 }
 END_TEST
 
-START_TEST(bytes_stay_as_they_are)
+/* What belongs to no character of UTF-8 is a character of windows-1252. */
+START_TEST(bytes_above_127_are_windows_1252)
 {
     struct heard heard = {.documents = 0};
     const struct nb_files_options options = {.is_text = true};
@@ -268,8 +269,9 @@ START_TEST(bytes_stay_as_they_are)
         bytes[i] = (char)i;
     ck_assert_int_eq(read_path(&options, write_bytes("a", bytes, sizeof bytes), &heard, &error), 0);
     size_t head = strlen("text   a: ");
-    ck_assert_uint_eq(heard.text.length, head + sizeof bytes + 2);
-    ck_assert_mem_eq(heard.text.bytes + head, bytes, sizeof bytes);
+    ck_assert_mem_eq(heard.text.bytes + head, bytes, 128);
+    ck_assert_mem_eq(heard.text.bytes + head + 128, "\xE2\x82\xAC\xC2\x81\xE2\x80\x9A", 8);
+    ck_assert_mem_eq(heard.text.bytes + heard.text.length - 6, "\xC3\xBE\xC3\xBF|", 6);
     nb_buffer_deinit(&heard.text);
 }
 END_TEST
@@ -281,7 +283,12 @@ START_TEST(a_file_that_is_too_large_is_skipped)
     expect(path, "! large: is larger than 67108864 bytes|");
     const struct nb_files_options mbox = {.format = "mbox"};
     expect_with(&mbox, path, "! large: mail 1 is larger than 67108864 bytes|");
-    static const char *const formats[] = {"csv", "tsv", "ndjson", "index"};
+    static const char *const formats[] = {"csv", "tsv", "ndjson", "lines", "index"};
+    char *spaces = malloc(NB_ITEM_MOST + 1);
+    ck_assert_ptr_nonnull(spaces);
+    memset(spaces, ' ', NB_ITEM_MOST + 1);
+    path = write_bytes("large", spaces, NB_ITEM_MOST + 1);
+    free(spaces);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         const struct nb_files_options options = {.format = formats[i]};
         expect_with(&options, path, "! large: a line is longer than 67108864 bytes|");
@@ -494,10 +501,10 @@ static const struct {
      "text ham  a.csv:1: x|! a.csv: row 2: a quote is not closed|"},
     {"a.csv", NULL, "a,b,c\n",
      "! a.csv: the first line names no column text or mail: say which it is, as in --columns "
-     "text=COLUMN,label=COLUMN (there are: a, b, c)|"},
+     "text=COLUMN,label=COLUMN (there are: a, b, c)" OR_NO_HEADER "|"},
     {"a.csv", NULL, "only\n",
      "! a.csv: the first line names no column text or mail: say which it is, as in --columns "
-     "text=COLUMN,label=COLUMN (there are: only)|"},
+     "text=COLUMN,label=COLUMN (there are: only)" OR_NO_HEADER "|"},
     /* Usual names of other programs. */
     {"a.csv", NULL, "Category,Message\nham,hello\n", "text ham  a.csv:2: hello|"},
     {"a.csv", NULL, "message,category\nhello,ham\n", "text ham  a.csv:2: hello|"},
@@ -505,7 +512,7 @@ static const struct {
      "text ham 7 a.csv:2: hello|"},
     {"a.csv", NULL, "body,message,class\nx,y,ham\n",
      "! a.csv: the first line names no column text or mail: say which it is, as in --columns "
-     "text=COLUMN,label=COLUMN (there are: body, message, class)|"},
+     "text=COLUMN,label=COLUMN (there are: body, message, class)" OR_NO_HEADER "|"},
     {"a.csv", "label,text", "Category,Message\nham,hello\n", "text ham  a.csv:2: hello|"},
     {"a.csv", NULL, "category,text\nham,hello\n", "text ham  a.csv:2: hello|"},
     {"a.csv", NULL, "tag,Text,label\nx,hello,ham\n", "text ham  a.csv:2: hello|"},
@@ -533,8 +540,8 @@ static const struct {
     {"a.csv", NULL, "label,mail\nham,hi\n", "mail ham  a.csv:2: hi|"},
     {"a.csv", "text,label", "hello,ham\n", "text ham  a.csv:1: hello|"},
     {"a.csv", "-,text,-", "1,hello,2,3\n", "text   a.csv:1: hello|"},
-    {"a.csv", NULL, "", ""},
-    {"a.csv", NULL, "\n\n\r\n", ""},
+    {"a.csv", NULL, "", "! a.csv: is empty|"},
+    {"a.csv", NULL, "\n\n\r\n", "! a.csv: is empty|"},
     {"a.tsv", NULL, "ham\t\"quoted\"\nspam\tx\n",
      "text ham  a.tsv:1: \"quoted\"|text spam  a.tsv:2: x|"},
     {"a.TSV", NULL, "text\tlabel\na,b\tham\n", "text ham  a.TSV:2: a,b|"},
@@ -583,9 +590,10 @@ static const struct {
     {"title=a+b", "a,b\nx,y\n,z\n",
      "text   a.csv:2: {\"title\":\"x\\ny\"}|text   a.csv:3: {\"title\":\"z\"}|"},
     {"other=a", "a\n12;13\n\xFF\n",
-     "text   a.csv:2: {\"other\":\"12;13\"}|text   a.csv:3: {\"other\":\"\\ufffd\"}|"},
+     "text   a.csv:2: {\"other\":\"12;13\"}|text   a.csv:3: {\"other\":\"\xC3\xBF\"}|"},
     {"amount=n", "n,x\n1,\"a\nb\"\n\n\"12.5 EUR\",c\n2,d\n",
-     "text   a.csv:2: {\"amount\":1}|! a.csv: line 5, column 'n': '12.5 EUR' is not a number|"},
+     "text   a.csv:2: {\"amount\":1}|! a.csv: line 5, column 'n': '12.5 EUR' is not a number|"
+     "text   a.csv:5: {\"amount\":2}|"},
     {"amount=n", "n,x\n\"12,5\",c\n\"-,5\",d\n",
      "text   a.csv:2: {\"amount\":12.5}|text   a.csv:3: {\"amount\":-0.5}|"},
     {"amount=n", "n;x\n1,234;c\n", "text   a.csv:2: {\"amount\":1.234}|"},
@@ -601,7 +609,7 @@ static const struct {
     {"text=t,label=l", "l\tt\nham\t\"a\tb\"\n", "text ham  a.csv:2: a\tb|"},
     {"text=t", "t\na;b\n", "text   a.csv:2: a;b|"},
     {"text=t", "t,T,t\nx,y,z\n", "! a.csv: line 1, the header, has more than one column 't'|"},
-    {"text=t", "", ""},
+    {"text=t", "", "! a.csv: is empty|"},
 };
 
 START_TEST(columns_of_a_header_are_values_of_fields)
@@ -645,14 +653,126 @@ START_TEST(wrong_columns_end_the_run)
 }
 END_TEST
 
-START_TEST(nul_bytes_stay_in_a_cell)
+START_TEST(nul_bytes_are_no_table)
 {
     static const char bytes[] = "ham,a\0b\n";
+    expect(write_bytes("a.csv", bytes, 8),
+           "! a.csv: line 1 has NUL bytes, so it is no text; if it is UTF-16, --charset utf-16le "
+           "(or utf-16be) reads it|");
+}
+END_TEST
+
+/* ---- charsets and forms of tables ---------------------------------------------------------------
+ */
+
+#define ROWS "text ham  a.csv:2: M\xC3\xBCll|text spam  a.csv:3: 5 \xE2\x82\xAC|"
+#define OF(bytes) bytes, sizeof(bytes) - 1
+
+static const struct {
+    const char *bytes;
+    size_t length;
+    const char *charset, *wanted;
+} charsets[] = {
+    {OF("label,text\nham,M\xC3\xBCll\nspam,5 \xE2\x82\xAC\n"), NULL, ROWS},
+    {OF("\xEF\xBB\xBFlabel,text\r\nham,M\xC3\xBCll\r\nspam,5 \xE2\x82\xAC\r\n"), NULL, ROWS},
+    {OF("label,text\r\nham,M\xFCll\r\nspam,5 \x80\r\n"), NULL, ROWS},
+    {OF("label,text\rham,M\xFCll\rspam,5 \x80\r"), NULL, ROWS},
+    {OF("label,text\rham,M\xC3\xBCll\rspam,5 \xE2\x82\xAC"), NULL, ROWS},
+    {OF("label,text\nham,M\xFCll\nspam,5 \x80\n"), "windows-1252", ROWS},
+    {OF("label,text\nham,M\x81ll\nspam,5 \xD5\n"), "cp858", ROWS},
+    {OF("\xFF\xFEl\0a\0b\0e\0l\0\t\0t\0e\0x\0t\0\r\0\n\0h\0a\0m\0\t\0M\0\xFC\0l\0l\0\r\0\n\0"
+        "s\0p\0a\0m\0\t\0005\0 \0\xAC\x20\r\0\n\0"),
+     NULL, ROWS},
+    {OF("l\0a\0b\0e\0l\0,\0t\0e\0x\0t\0\n\0h\0a\0m\0,\0M\0\xFC\0l\0l\0\n\0s\0p\0a\0m\0,\0005\0 \0"
+        "\xAC\x20\n\0"),
+     NULL, ROWS},
+    {OF("\xFE\xFF\0l\0a\0b\0e\0l\0,\0t\0e\0x\0t\0\n\0h\0a\0m\0,\0M\0\xFC\0l\0l\0\n\0s\0p\0a\0m\0,"
+        "\0005\0 \x20\xAC"),
+     NULL, ROWS},
+    /* What is neither is refused as a whole. */
+    {OF("label,text\nham,good\nspam,M\x81ll\n"), NULL,
+     "! a.csv: is neither UTF-8 nor windows-1252 (line 3 is the first with bytes above 127): say "
+     "its charset, as in --charset cp850|"},
+    {OF("label,text\nham,M\xC3\xBCll\nspam,5 \xFC\n"), NULL,
+     "! a.csv: is UTF-8, but line 3 has bytes that are not: mend it, or use --charset utf-8, which "
+     "reads those bytes as windows-1252|"},
+    {OF("label,text\nham,M\xC3\xBCll\nspam,5 \x80\n"), "utf-8", ROWS},
+    {OF("label,text\nham,\xFF\xFF\n"), "euc-jp",
+     "! a.csv: line 2 has bytes that are no characters of euc-jp: name another one with "
+     "--charset|"},
+    {OF("label,text\nham,M\xFCll\n"), "nonsense", "! a.csv: charset: \"nonsense\" is not known|"},
+    {OF("label,text\nham,M\xEF\xBF\xBDll\nM\xEF\xBF\xBDll,x\n"), NULL,
+     "text ham  a.csv:2: M\xEF\xBF\xBDll|! a.csv: a.csv:3: the label 'M\xEF\xBF\xBDll' has U+FFFD, "
+     "which stands for bytes that were lost in a wrong charset: write the file anew from its "
+     "source|"},
+};
+
+START_TEST(tables_of_all_charsets_are_read_or_refused)
+{
+    const struct nb_files_options options = {.charset = charsets[_i].charset};
+    ck_assert_int_eq(chdir(folder), 0);
+    (void)write_bytes("a.csv", charsets[_i].bytes, charsets[_i].length);
+    char name[] = "a.csv";
+    expect_with(&options, name, charsets[_i].wanted);
+    ck_assert_int_eq(chdir("/"), 0);
+}
+END_TEST
+
+static const struct {
+    const char *bytes, *wanted;
+} forms[] = {
+    {"sep=;\r\nlabel;text\r\nham;a, b\r\nspam;c\r\n",
+     "text ham  a.csv:3: a, b|text spam  a.csv:4: c|"},
+    {"SEP=,\nlabel,text\nham,a\n", "text ham  a.csv:3: a|"},
+    {"sep=|\nlabel|text\nham|a;b,c\n", "text ham  a.csv:3: a;b,c|"},
+    {"id;text;label\n1;a, b;ham\n2;c;spam\n", "text ham 1 a.csv:2: a, b|text spam 2 a.csv:3: c|"},
+    {"ham;a, b\nspam;c\n", "text ham  a.csv:1: a, b|text spam  a.csv:2: c|"},
+    {"label|text\nham|a\nspam|b\n", "text ham  a.csv:2: a|text spam  a.csv:3: b|"},
+    {"label,text\rham,\"a\nb\"\rspam,c\r", "text ham  a.csv:2: a\nb|text spam  a.csv:3: c|"},
+    {"label,text\n", "! a.csv: has a header and no row: there is nothing to read in it|"},
+    {"\xEF\xBB\xBF", "! a.csv: is empty|"},
+    {"\n\r\n", "! a.csv: is empty|"},
+    {"label,text\nham,a, b\nspam,c\n",
+     "! a.csv: line 2 has 3 cells, and the first row 2: a text with the separator ',' in it must "
+     "stand in double quotes|text spam  a.csv:3: c|"},
+    {"label,text,,\nham,a,,\n", "text ham  a.csv:2: a|"},
+};
+
+START_TEST(tables_of_all_forms_are_read_or_refused)
+{
+    expect(write_text("a.csv", forms[_i].bytes), forms[_i].wanted);
+}
+END_TEST
+
+START_TEST(lines_are_documents)
+{
+    const struct nb_files_options options = {.format = "lines", .label = "ham"};
+    expect_with(&options, write_text("a.txt", "one, two\r\n\n \n\"three\"\n"),
+                "text ham  a.txt:1: one, two|text ham  a.txt:4: \"three\"|");
+    expect_with(&options, write_text("b.txt", "M\xFCll\rzwei\r"),
+                "text ham  b.txt:1: M\xC3\xBCll|text ham  b.txt:2: zwei|");
+    expect_with(&options, write_text("c.txt", "\n"), "! c.txt: is empty|");
+}
+END_TEST
+
+START_TEST(columns_name_members_of_json_lines)
+{
+    const struct nb_files_options options = {.columns = "text=subject+body,label=queue,id=no"};
+    expect_with(&options,
+                write_text("a.jsonl",
+                           "{\"subject\": \"s\", \"body\": \"b\", \"queue\": 3, \"no\": 7}\n"
+                           "{\"body\": \"c\", \"queue\": \"x\"}\n"
+                           "{\"title\": \"d\", \"queue\": \"x\"}\n"
+                           "{\"subject\": {}, \"queue\": \"x\"}\n"),
+                "text 3 7 a.jsonl:1: s\nb|text x  a.jsonl:2: c|"
+                "! a.jsonl: line 3 has no member 'body' (there are: title, queue)|"
+                "! a.jsonl: line 4: the member \"subject\" is an object; a string or a number is "
+                "needed|");
+    const struct nb_files_options list = {.columns = "label,text"};
     struct heard heard = {.documents = 0};
-    const struct nb_files_options options = {.label = NULL};
     struct nb_error error = {0};
-    ck_assert_int_eq(read_path(&options, write_bytes("a.csv", bytes, 8), &heard, &error), 0);
-    ck_assert_mem_eq(heard.text.bytes, "text ham  a.csv:1: a\0b|", 24);
+    ck_assert_int_eq(read_path(&list, write_text("b.jsonl", "{}\n"), &heard, &error),
+                     NB_CLIENT_USAGE);
     nb_buffer_deinit(&heard.text);
 }
 END_TEST
@@ -670,8 +790,11 @@ static const struct {
     {"{\"mail_base64\": \"aGVsbG8=aGVs\"}\n", "! a.ndjson: line 1: mail_base64 is not base64|"},
     {"{\"mail_base64\": \"a\"}\n", "! a.ndjson: line 1: mail_base64 is not base64|"},
     {"{\"mail_base64\": \"aGVs*G8=\"}\n", "! a.ndjson: line 1: mail_base64 is not base64|"},
-    {"{\"mail_base64\": 7}\n", "! a.ndjson: line 1 has no text, mail, mail_base64 or values|"},
-    {"{\"text\": null}\n", "! a.ndjson: line 1 has no text, mail, mail_base64 or values|"},
+    {"{\"mail_base64\": 7}\n",
+     "! a.ndjson: line 1: the member \"mail_base64\" is no string, which it must be|"},
+    {"{\"text\": null}\n",
+     "! a.ndjson: line 1 has no text, mail, mail_base64 or values: it has text "
+     "(--columns text=NAME,label=NAME says what they are)|"},
     {"{\"values\": {\"a\": [1, \"b\"]}, \"label\": \"ham\"}\n",
      "text ham  a.ndjson:1: {\"a\":[1,\"b\"]}|"},
     {"{\"text\": \"t\", \"values\": {\"n\": 0.5}}\n{\"mail\": \"m\", \"values\": {}}\n",
@@ -679,13 +802,25 @@ static const struct {
     {"{\"text\": \"t\", \"values\": 7}\n", "! a.ndjson: line 1: values is not an object|"},
     {"{\"values\": [\"\"]}\n", "! a.ndjson: line 1: values is not an object|"},
     {"{}\n", "! a.ndjson: line 1 has no text, mail, mail_base64 or values|"},
-    {"[]\n", "! a.ndjson: line 1 is not a JSON object|"},
-    {"\"text\"\n", "! a.ndjson: line 1 is not a JSON object|"},
-    {"{\"text\": \"a\", \"text\": \"b\"}\n", "! a.ndjson: line 1 is not a JSON object|"},
+    {"[]\n",
+     "! a.ndjson: line 1 is not a JSON object, as in {\"text\": \"...\", \"label\": \"...\"}|"},
+    {"\"text\"\n",
+     "! a.ndjson: line 1 is not a JSON object: '[' or '{' expected near '\"text\"' (byte 6)|"},
+    {"{\"text\": \"a\", \"text\": \"b\"}\n",
+     "! a.ndjson: line 1 is not a JSON object: duplicate object key near '\"text\"' (byte 20)|"},
     {"{\"text\": \"a\"}\n{\"text\": \"b",
-     "text   a.ndjson:1: a|! a.ndjson: line 2 is not a JSON object|"},
-    {"{\"text\": \"a\"} {\"text\": \"b\"}\n", "! a.ndjson: line 1 is not a JSON object|"},
-    {"{\"text\": \"\xFF\"}\n", "! a.ndjson: line 1 is not a JSON object|"},
+     "text   a.ndjson:1: a|! a.ndjson: line 2 is not a JSON object: premature end of input near "
+     "'\"b' (byte 11)|"},
+    {"{\"text\": \"a\"} {\"text\": \"b\"}\n{\"text\": \"c\"}\n",
+     "! a.ndjson: line 1 is not a JSON object: end of file expected near '{' (byte 15)|"
+     "text   a.ndjson:2: c|"},
+    {"{\"text\": \"\xFF\"}\n", "text   a.ndjson:1: \xC3\xBF|"},
+    {"{\"text\": \"a\", \"label\": 7, \"id\": 12.5}\n", "text 7 12.5 a.ndjson:1: a|"},
+    {"{\"text\": \"a\", \"label\": [7]}\n{\"text\": \"b\", \"label\": \"x\"}\n",
+     "! a.ndjson: line 1: the member \"label\" is a list; a string or a number is needed|"
+     "text x  a.ndjson:2: b|"},
+    {"{\"text\": \"a\", \"label\": \" ham\xC2\xA0\"}\n", "text ham  a.ndjson:1: a|"},
+    {"{\"text\": \"a\", \"label\": \"Mu\xCC\x88ll\"}\n", "text M\xC3\xBCll  a.ndjson:1: a|"},
 };
 
 START_TEST(json_lines_are_read)
@@ -771,7 +906,7 @@ int main(void)
     tcase_add_loop_test(all, what_is_no_text_is_recognized, 0, COUNT(neither));
     tcase_add_test(all, binary_files_are_no_documents);
     tcase_add_test(all, a_single_file_is_a_document);
-    tcase_add_test(all, bytes_stay_as_they_are);
+    tcase_add_test(all, bytes_above_127_are_windows_1252);
     tcase_add_test(all, a_file_that_is_too_large_is_skipped);
     tcase_add_test(all, an_unknown_format_ends_the_run);
     tcase_add_test(all, take_ends_the_run);
@@ -786,7 +921,11 @@ int main(void)
     tcase_add_loop_test(all, tables_are_read, 0, COUNT(tables));
     tcase_add_loop_test(all, columns_of_a_header_are_values_of_fields, 0, COUNT(mapped));
     tcase_add_test(all, wrong_columns_end_the_run);
-    tcase_add_test(all, nul_bytes_stay_in_a_cell);
+    tcase_add_test(all, nul_bytes_are_no_table);
+    tcase_add_loop_test(all, tables_of_all_charsets_are_read_or_refused, 0, COUNT(charsets));
+    tcase_add_loop_test(all, tables_of_all_forms_are_read_or_refused, 0, COUNT(forms));
+    tcase_add_test(all, lines_are_documents);
+    tcase_add_test(all, columns_name_members_of_json_lines);
     tcase_add_loop_test(all, json_lines_are_read, 0, COUNT(lines));
     tcase_add_test(all, an_index_lists_files);
     tcase_add_test(all, an_index_may_name_a_long_path);
