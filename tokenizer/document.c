@@ -7,6 +7,7 @@
 #include "core/base/lines.h"
 #include "tokenizer/mail/mail.h"
 #include "tokenizer/mail/mail_decode.h"
+#include "tokenizer/mail/mail_leaf.h"
 #include "tokenizer/mail/mail_values.h"
 #include "tokenizer/text/derived.h"
 #include "tokenizer/text/text.h"
@@ -114,7 +115,9 @@ int nb_document_tokenize(const struct nb_document *document, const struct nb_key
                               .tokens_left = limits->tokens,
                               .work = nb_work_of(read, limits->work)};
     int rc = is_mail ? tokenize_mail(&t, document)
-                     : tokenize_text(&t, document->bytes, document->length);
+             : document->kind == NB_DOCUMENT_HTML
+                 ? nb_mail_html(&t, (struct nb_string){document->bytes, document->length})
+                 : tokenize_text(&t, document->bytes, document->length);
     if (rc == 0 && document->values.count > 0)
         rc = nb_tokenize_values(&t, document->values, settings->attributes);
     bag->truncated |= t.work.is_short;

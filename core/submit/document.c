@@ -55,7 +55,7 @@ int nb_batch_make_id(const struct nb_key *key, const struct nb_document *documen
     if (rc == 0 && document->values.count > 0)
         return make_values_id(key, document, content, made);
     if (rc == 0 && document->kind != NB_DOCUMENT_MAIL)
-        nb_key_content_id(key, NB_DOCUMENT_TEXT, content.bytes, content.length, made);
+        nb_key_content_id(key, (unsigned char)document->kind, content.bytes, content.length, made);
     return rc;
 }
 

@@ -10,6 +10,7 @@
 #include "core/verdict/decide.h"
 #include "server/api/evaluation.h"
 #include "server/api/evaluations.h"
+#include "server/json/label.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
@@ -63,16 +64,17 @@ static int read_positive(const struct nb_request *request, struct nb_decision_ru
     struct nb_string positive = nb_request_query(request, "positive");
     if (positive.bytes == NULL)
         return 0;
-    int rc = nb_check_label(positive, error);
-    if (rc != 0)
-        return rc;
-    if (!rule->is_asked)
-        return nb_error_set(error, NB_INVALID,
-                            "query parameter 'positive' needs 'threshold', 'target_fpr', or "
-                            "'cost_fp' and 'cost_fn' beside it");
-    memcpy(rule->positive, positive.bytes, positive.length); /* at most 64 bytes, as checked */
-    rule->is_named = true;
-    return 0;
+    struct nb_buffer room = {0};
+    int rc = nb_label_take(&positive, &room, error);
+    if (rc == 0 && !rule->is_asked)
+        rc = nb_error_set(error, NB_INVALID,
+                          "query parameter 'positive' needs 'threshold', 'target_fpr', or "
+                          "'cost_fp' and 'cost_fn' beside it");
+    if (rc == 0)
+        memcpy(rule->positive, positive.bytes, positive.length); /* at most 64 bytes, as checked */
+    rule->is_named = rc == 0;
+    nb_buffer_deinit(&room);
+    return rc;
 }
 
 static int take_from_evaluation(const struct nb_request *request, double target,

@@ -2,12 +2,14 @@
 #include "server/api/document_source.h"
 
 #include "config/config.h"
+#include "core/base/utf8.h"
 #include "core/engine/engine.h"
+#include "server/json/label.h"
 #include "server/request/ndjson.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
-#include "tokenizer/charset/charset.h"
+#include "tokenizer/charset/decode.h"
 #include "tokenizer/mail/mail_file.h"
 
 static enum nb_verb verb_of(const struct nb_document_source *s)
@@ -81,6 +83,23 @@ static int end_line(struct nb_document_source *s, int rc, uint64_t number,
     return 1;
 }
 
+/* A line that is no JSON for its bytes is read in their charset, as lines of files are. */
+static int read_line(struct nb_document_source *s, struct nb_error *why)
+{
+    struct nb_string line = s->line->text;
+    struct nb_text_charset found;
+    if (nb_string_starts(line, "\xEF\xBB\xBF")) /* before the first */
+        line = nb_string_from(line, 3);
+    int rc = nb_json_document_read(line, verb_of(s), &s->document, why);
+    if (rc != NB_INVALID || nb_utf8_is_valid(line))
+        return rc;
+    rc = nb_text_decode_whole(&line, nb_string_of(""), (size_t)s->request->config->line_bytes,
+                              &s->text, &found, why);
+    if (rc == 0 && found.is_damaged)
+        return nb_error_set(why, NB_INVALID, "it is UTF-8 but for some bytes");
+    return rc == 0 ? nb_json_document_read(line, verb_of(s), &s->document, why) : rc;
+}
+
 static int next_line(struct nb_document_source *s, struct nb_error *error)
 {
     struct nb_error why = {0};
@@ -91,18 +110,38 @@ static int next_line(struct nb_document_source *s, struct nb_error *error)
         rc = nb_error_set(&why, NB_TOO_LARGE, "longer than the limit of %llu bytes (line_bytes)",
                           (unsigned long long)s->request->config->line_bytes);
     else
-        rc = nb_json_document_read(s->line->text, verb_of(s), &s->document, &why);
+        rc = read_line(s, &why);
     return end_line(s, rc, s->line->number, &why, error);
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
+/* A table in another charset, and one with bytes of none, which is refused. */
+static int decode_table(struct nb_document_source *s, struct nb_string *table,
+                        struct nb_error *error)
+{
+    struct nb_text_charset found;
+    int rc = nb_text_decode_whole(table, nb_string_of(s->request->type.charset),
+                                  (size_t)s->request->config->body_bytes, &s->text, &found, error);
+    if (rc == 0 && (found.is_damaged || found.is_unlikely))
+        return nb_error_set(error, NB_INVALID,
+                            found.is_damaged
+                                ? "the CSV is UTF-8 but for some bytes: mend it, or name its "
+                                  "charset, as in 'Content-Type: text/csv; charset=cp850'"
+                                : "the CSV is neither UTF-8 nor windows-1252: name its charset, as "
+                                  "in 'Content-Type: text/csv; charset=cp850'");
+    return rc;
+}
+
 static int open_table(struct nb_document_source *s, struct nb_error *error)
 {
     int rc = refuse_query(s->request, error);
+    struct nb_string table = s->request->body;
     s->is_batch = s->is_table = true;
     if (rc == 0)
-        rc = nb_table_open(&s->table, s->request->body, error);
+        rc = decode_table(s, &table, error);
+    if (rc == 0)
+        rc = nb_table_open(&s->table, table, error);
     return rc == 0 ? read_unlabelled(s, &s->table.takes_unlabelled, error) : rc;
 }
 
@@ -129,8 +168,7 @@ static int next_row(struct nb_document_source *s, struct nb_error *error)
  */
 
 /* Training needs a label, or that there is none to be said. */
-static int read_label(const struct nb_document_source *s, struct nb_string *label,
-                      struct nb_error *error)
+static int read_label(struct nb_document_source *s, struct nb_string *label, struct nb_error *error)
 {
     bool is_unlabelled = false;
     int rc = read_unlabelled(s, &is_unlabelled, error);
@@ -144,7 +182,7 @@ static int read_label(const struct nb_document_source *s, struct nb_string *labe
         return nb_error_set(error, NB_INVALID,
                             "query parameter 'label' is missing; with unlabelled=1 the document "
                             "is stored without one");
-    return label->bytes != NULL ? nb_check_label(*label, error) : 0;
+    return label->bytes != NULL ? nb_label_take(label, &s->label, error) : 0;
 }
 
 /* Label and id of the query. Nothing needs the id. */
@@ -181,21 +219,23 @@ static int next_whole(struct nb_document_source *s, struct nb_error *error)
 {
     const struct nb_request *request = s->request;
     const char *charset = request->type.charset;
-    bool is_text = request->type.media == NB_MEDIA_TEXT;
+    bool is_html = request->type.media == NB_MEDIA_HTML;
+    bool is_text = is_html || request->type.media == NB_MEDIA_TEXT;
     struct nb_string content = request->body;
     if (s->taken++ > 0)
         return 0;
-    if (is_text && charset[0] != '\0') {
-        int rc = nb_charset_to_utf8(NULL, nb_string_of(charset), content.bytes, content.length,
-                                    (size_t)request->config->body_bytes, &s->text, error);
+    if (is_text) {
+        struct nb_text_charset found;
+        int rc = nb_text_decode_whole(&content, nb_string_of(charset),
+                                      (size_t)request->config->body_bytes, &s->text, &found, error);
         if (rc != 0)
             return rc;
-        content = (struct nb_string){s->text.bytes, s->text.length};
     }
-    s->document.document =
-        (struct nb_document){.kind = is_text ? NB_DOCUMENT_TEXT : NB_DOCUMENT_MAIL,
-                             .bytes = content.bytes,
-                             .length = content.length};
+    s->document.document = (struct nb_document){.kind = is_html   ? NB_DOCUMENT_HTML
+                                                        : is_text ? NB_DOCUMENT_TEXT
+                                                                  : NB_DOCUMENT_MAIL,
+                                                .bytes = content.bytes,
+                                                .length = content.length};
     return find_mail(s, error);
 }
 
@@ -319,6 +359,7 @@ static int open_documents(struct nb_document_source *source, struct nb_error *er
     case NB_MEDIA_MBOX:
         return open_mbox(source, error);
     case NB_MEDIA_TEXT:
+    case NB_MEDIA_HTML:
     case NB_MEDIA_MAIL:
         return read_names(source, error);
     case NB_MEDIA_CSV:
@@ -376,4 +417,5 @@ void nb_document_source_close(struct nb_document_source *source)
     nb_buffer_deinit(&source->lines);
     nb_buffer_deinit(&source->file);
     nb_mail_attached_deinit(&source->attached);
+    nb_buffer_deinit(&source->label);
 }

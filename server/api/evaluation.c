@@ -3,6 +3,7 @@
 
 #include "core/engine/engine.h"
 #include "server/json/evaluation.h"
+#include "server/json/label.h"
 #include "server/request/answer.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
@@ -30,7 +31,8 @@ int nb_route_evaluation(struct nb_request *request, struct nb_error *error)
     struct nb_evaluation_report report;
     double target = -1; /* none wanted */
     enum nb_score_kind scores;
-    int rc = positive.bytes == NULL ? 0 : nb_check_label(positive, error);
+    struct nb_buffer room = {0};
+    int rc = positive.bytes == NULL ? 0 : nb_label_take(&positive, &room, error);
     if (rc == 0)
         rc = nb_request_query_number(request, "target_fpr", 1, &target, error);
     if (rc == 0)
@@ -38,6 +40,7 @@ int nb_route_evaluation(struct nb_request *request, struct nb_error *error)
     if (rc == 0)
         rc = nb_engine_evaluation(request->server->engine, request->model, positive, target, scores,
                                   &report, error);
+    nb_buffer_deinit(&room);
     if (rc != 0)
         return rc;
     rc = nb_json_evaluation(&request->reply.body, request->model, &report);

@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "core/copy/copy.h"
 #include "core/engine/engine.h"
+#include "core/label/label.h"
 #include "core/merge/merge.h"
 #include "core/merge/rename.h"
 #include "server/model/model.h"
@@ -195,9 +196,11 @@ static int merge_label(struct nb_request *request, struct nb_string into, struct
 int nb_route_rename_label(struct nb_request *request, struct nb_error *error)
 {
     struct nb_string source, label = request->id; /* the path's second parameter */
-    struct nb_buffer buffer = {NULL, 0, 0};
+    struct nb_buffer buffer = {NULL, 0, 0}, room = {NULL, 0, 0};
     bool merges = false;
     int rc = nb_request_source(request, &source, error);
+    if (rc == 0 && nb_label_normalize(&label, &room) != 0)
+        rc = nb_error_no_memory(error);
     if (rc == 0)
         rc = nb_json_rename_read(request->body, &buffer, &merges, error);
     struct nb_string name = {buffer.bytes, buffer.length};
@@ -208,6 +211,7 @@ int nb_route_rename_label(struct nb_request *request, struct nb_error *error)
                                     error);
         request->has_changed = rc == 0;
     }
+    nb_buffer_deinit(&room);
     nb_buffer_deinit(&buffer);
     return rc != 0 ? rc : nb_route_model(request, error);
 }

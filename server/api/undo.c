@@ -2,6 +2,7 @@
 #include "server/api/undo.h"
 
 #include "config/config.h"
+#include "core/label/label.h"
 #include "server/json/undo.h"
 #include "server/request/answer.h"
 #include "server/request/query.h"
@@ -38,12 +39,18 @@ int nb_route_delete_label(struct nb_request *request, struct nb_error *error)
 {
     /* request->id: the path's second parameter */
     struct nb_json_undo wanted = {.wish = {.to = INT64_MAX, .label = request->id}};
-    int rc = nb_check_label(request->id, error);
+    struct nb_buffer room = {0};
+    int rc = nb_label_normalize(&wanted.wish.label, &room) == 0
+                 ? nb_check_label(wanted.wish.label, error)
+                 : nb_error_no_memory(error);
     if (rc == 0)
         rc = nb_request_query_count(request, "limit", 0, INT64_MAX, &wanted.limit, error);
     if (rc == 0)
         rc = nb_request_query_count(request, "next", 0, INT64_MAX, &wanted.after, error);
-    return rc != 0 ? rc : undo(request, &wanted, error);
+    if (rc == 0)
+        rc = undo(request, &wanted, error);
+    nb_buffer_deinit(&room);
+    return rc;
 }
 
 static int try_undo(struct nb_request *request, const struct nb_json_undo *wanted,

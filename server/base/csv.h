@@ -16,9 +16,13 @@ struct nb_csv {
     size_t line; /* of the field that was read last, from 1 */
     size_t next; /* of the field that comes */
     struct nb_buffer unquoted;
+    char separator;
+    bool has_returns; /* no line ends with a line feed: a CR alone ends lines */
 };
 
-/* A byte order mark at the beginning is passed over. */
+/* A byte order mark at the beginning is passed over. What separates the fields is a comma, or where
+ * the first line has none outside of quotes, a semicolon or a tab; or what a first line "sep=;",
+ * which is passed over, says. */
 void nb_csv_init(struct nb_csv *csv, struct nb_string text);
 void nb_csv_deinit(struct nb_csv *csv);
 

@@ -246,11 +246,12 @@ static const struct {
     enum nb_media media;
 } MEDIA[] = {
     {"application/json", NB_MEDIA_JSON}, {"application/x-ndjson", NB_MEDIA_NDJSON},
-    {"text/plain", NB_MEDIA_TEXT},       {"message/rfc822", NB_MEDIA_MAIL},
-    {"application/mbox", NB_MEDIA_MBOX}, {"text/csv", NB_MEDIA_CSV},
+    {"text/plain", NB_MEDIA_TEXT},       {"text/html", NB_MEDIA_HTML},
+    {"message/rfc822", NB_MEDIA_MAIL},   {"application/mbox", NB_MEDIA_MBOX},
+    {"text/csv", NB_MEDIA_CSV},
 };
 
-static const char MEDIA_NAMES[] = "application/json, application/x-ndjson, text/plain, "
+static const char MEDIA_NAMES[] = "application/json, application/x-ndjson, text/plain, text/html, "
                                   "message/rfc822, application/mbox or text/csv";
 
 /* Copies a parameter's value, in quotes or not; a value that does not fit is not the name of a
@@ -308,9 +309,9 @@ int nb_media_read(const char *content_type, struct nb_media_type *type, struct n
     if (read.charset[0] != '\0' && is_utf8(read.charset))
         read.charset[0] = '\0';
     bool is_json = read.media == NB_MEDIA_JSON || read.media == NB_MEDIA_NDJSON;
-    if ((is_json || read.media == NB_MEDIA_CSV) && read.charset[0] != '\0')
-        return nb_error_set(error, NB_UNSUPPORTED, "%s must be UTF-8, not charset '%s'",
-                            is_json ? "JSON" : "CSV", read.charset);
+    if (is_json && read.charset[0] != '\0')
+        return nb_error_set(error, NB_UNSUPPORTED, "JSON must be UTF-8, not charset '%s'",
+                            read.charset);
     *type = read;
     return 0;
 }
@@ -333,8 +334,12 @@ int nb_coding_read(const char *content_encoding, enum nb_coding *coding, struct 
 }
 
 /* A table, which is read as a whole. */
-static int check_rows(enum nb_media media, struct nb_error *error)
+static int check_rows(const struct nb_media_type *type, struct nb_error *error)
 {
+    enum nb_media media = type->media;
+    if (media == NB_MEDIA_CSV && type->charset[0] != '\0')
+        return nb_error_set(error, NB_UNSUPPORTED, "rows must be UTF-8, not charset '%s'",
+                            type->charset);
     if (media != NB_MEDIA_JSON && media != NB_MEDIA_NDJSON && media != NB_MEDIA_CSV)
         return nb_error_set(error, NB_UNSUPPORTED,
                             "rows must come as application/json, application/x-ndjson or text/csv");
@@ -354,7 +359,7 @@ static int check_media(struct nb_request *request, const struct head *head, stru
     if (request->route->body == NB_BODY_DUMP && media != NB_MEDIA_NDJSON)
         return nb_error_set(error, NB_UNSUPPORTED, "an import must come as application/x-ndjson");
     if (request->route->body == NB_BODY_ROWS)
-        return check_rows(media, error);
+        return check_rows(&request->type, error);
     request->is_lines = media == NB_MEDIA_NDJSON;
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "core/base/array.h"
 #include "core/engine/engine.h"
 #include "server/json/base64.h"
+#include "server/json/label.h"
 #include "server/json/load.h"
 #include "server/json/scan.h"
 #include "tokenizer/mail/mail_file.h"
@@ -64,11 +65,11 @@ static int check_members(const struct members *m, bool has_values, enum nb_verb 
     return 0;
 }
 
-static int check_values(const struct members *m, struct nb_error *error)
+static int check_values(struct members *m, struct nb_buffer *label_room, struct nb_error *error)
 {
     int rc = 0;
     if (m->given[NB_MEMBER_LABEL] && m->value[NB_MEMBER_LABEL].bytes != NULL)
-        rc = nb_check_label(m->value[NB_MEMBER_LABEL], error);
+        rc = nb_label_take(&m->value[NB_MEMBER_LABEL], label_room, error);
     if (rc == 0 && m->given[NB_MEMBER_ID])
         rc = nb_check_id(m->value[NB_MEMBER_ID], error);
     if (rc == 0 && m->value[NB_MEMBER_SOURCE].length > 0)
@@ -94,13 +95,13 @@ static int decode_base64(struct nb_string text, struct nb_buffer *out, struct nb
 
 /* Everything but `decoded` and `json` of a document, which hold the members' strings already.
  * `decoded` has room for the decoded base64. */
-static int fill(const struct members *m, enum nb_verb verb, struct nb_json_document *document,
+static int fill(struct members *m, enum nb_verb verb, struct nb_json_document *document,
                 struct nb_error *error)
 {
     bool has_values = document->values.values != NULL;
     int rc = check_members(m, has_values, verb, error);
     if (rc == 0)
-        rc = check_values(m, error);
+        rc = check_values(m, &document->label_room, error);
     if (rc != 0)
         return rc;
     document->has_content = has_content(m) || has_values;
@@ -294,6 +295,7 @@ void nb_json_document_deinit(struct nb_json_document *document)
     nb_json_values_deinit(&document->values);
     nb_buffer_deinit(&document->decoded);
     nb_buffer_deinit(&document->lines);
+    nb_buffer_deinit(&document->label_room);
     json_decref(document->json);
     *document = (struct nb_json_document){0};
 }

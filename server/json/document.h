@@ -35,12 +35,13 @@ struct json_t;
 struct nb_json_document {
     bool has_content; /* false: untrain, or a new label, by id alone; `document` is then empty */
     struct nb_document document;
-    struct nb_string label;       /* no bytes: none given, or null; else by nb_check_label */
+    struct nb_string label;       /* no bytes: none given, or null; else by nb_label_take */
     struct nb_string id;          /* length 0: none given; else checked by nb_check_id */
     struct nb_string source;      /* length 0: none given; else checked by nb_check_source */
     struct nb_json_values values; /* private: owned; those of `document` */
     struct nb_buffer decoded;     /* private: owned bytes of decoded strings */
     struct nb_buffer lines;       /* private: owned; of a mail (tokenizer/mail/mail_file.h) */
+    struct nb_buffer label_room;  /* private: owned; the label, where its form needs bytes */
     struct json_t *json;          /* private: reference on the parsed value, or NULL */
 };
 

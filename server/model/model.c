@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "server/json/emit.h"
+#include "server/json/label.h"
 #include "server/json/load.h"
 #include "server/json/time.h"
 #include "server/model/settings.h"
@@ -119,10 +120,12 @@ int nb_json_rename_read(struct nb_string text, struct nb_buffer *name, bool *mer
         return rc;
     rc = nb_json_take(object, "a label", members, MEMBERS, values, error);
     struct nb_string given = rc == 0 ? nb_json_text(values[NAME]) : (struct nb_string){"", 0};
+    struct nb_buffer room = {0};
     if (rc == 0)
-        rc = nb_check_label(given, error);
+        rc = nb_label_take(&given, &room, error);
     if (rc == 0 && nb_buffer_append(name, given.bytes, given.length) != 0)
         rc = nb_error_no_memory(error);
+    nb_buffer_deinit(&room);
     *merges = rc == 0 && json_is_true(values[MERGE]);
     json_decref(object);
     return rc;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/engine/engine.h"
+#include "server/json/label.h"
 #include "server/json/load.h"
 
 /* The index of a JSON string among the first `count` names, or -1. */
@@ -87,11 +88,24 @@ static int take_weight(const char *name, const char *label, const json_t *value,
 
 int nb_json_check_labels(const json_t *value, struct nb_error *error)
 {
-    json_t *object = (json_t *)(uintptr_t)value; /* iterators only read it */
-    int rc = 0;
-    for (void *at = json_object_iter(object); at != NULL && rc == 0;
-         at = json_object_iter_next(object, at))
-        rc = nb_check_label(nb_string_of(json_object_iter_key(at)), error);
+    json_t *object = (json_t *)(uintptr_t)value; /* of the request, which nothing else holds */
+    json_t *given = json_copy(object);
+    struct nb_buffer room = {0};
+    int rc = given == NULL ? nb_error_no_memory(error) : 0;
+    (void)json_object_clear(object);
+    for (void *at = json_object_iter(given); at != NULL && rc == 0;
+         at = json_object_iter_next(given, at)) {
+        struct nb_string label = nb_string_of(json_object_iter_key(at));
+        rc = nb_label_take(&label, &room, error);
+        if (rc == 0 && json_object_getn(object, label.bytes, label.length) != NULL)
+            rc = nb_error_set(error, NB_UNUSABLE, "the label '%.*s' is named twice",
+                              (int)label.length, label.bytes);
+        if (rc == 0 &&
+            json_object_setn(object, label.bytes, label.length, json_object_iter_value(at)) != 0)
+            rc = nb_error_no_memory(error);
+    }
+    nb_buffer_deinit(&room);
+    json_decref(given);
     return rc;
 }
 

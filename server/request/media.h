@@ -9,6 +9,7 @@ enum nb_media {
     NB_MEDIA_JSON,
     NB_MEDIA_NDJSON,
     NB_MEDIA_TEXT,
+    NB_MEDIA_HTML,
     NB_MEDIA_MAIL,
     NB_MEDIA_MBOX,
     NB_MEDIA_CSV /* rows: documents, or a table to learn a network from */

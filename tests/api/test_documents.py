@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import subprocess
+import urllib.parse
 import zlib
 
 from book import PROBES, Model
@@ -163,7 +164,7 @@ def test_ndjson_of_bad_bytes(api):
         model.filled()
         body = b'{"text":"\xff\xfe"}\n\x00\n{"text":"win"}\n' + b"[" * 100000 + b'\n{"text":"garden"}\n'
         rows = model.post("classify", body, NDJSON).ok().lines
-        equal([row.get("label") for row in rows], [None, None, "spam", None, "ham"])
+        equal([row.get("label") for row in rows], ["ham", None, "spam", None, "ham"])
 
 
 def test_ndjson_says_what_single_requests_say(api):
@@ -406,12 +407,47 @@ def test_csv_odd_ones(api):
         equal(model.post("classify", "text\n", "text/csv").ok().json["results"], [])
         for body, status, words in (("", 400, ("line of names",)), ("text,,label\n", 400, ("column 2",)), ("a,b,a\n", 400, ("'a'", "twice")),
                                     ('text\n"x', 400, ("line 2", "not closed")), ('text\n"x"y\n', 400, ("line 2", "closing quote")),
-                                    (b"text\n\xff\n", 400, ("UTF-8",)), (",".join(f"c{n}" for n in range(513)), 413, ("512",)),
+                                    (b"text\n\x81\n", 400, ("UTF-8", "charset")), (",".join(f"c{n}" for n in range(513)), 413, ("512",)),
                                     ("text\n" + "x\n" * 10001, 413, ("10000", "batch_documents"))):
             refused(model.post("classify", body, "text/csv"), status, *words)
         refused(model.post("train?label=a", "text\nx\n", "text/csv"), 400, "label", "column")
-        refused(model.post("train", "text\nx\n", "text/csv; charset=latin1"), 415, "UTF-8")
         equal(model.row()["documents"], 8)
+
+
+def test_csv_in_all_charsets_and_forms(api):
+    """The same rows, whatever a spreadsheet wrote."""
+    table = "text,label,id\nMüll €,Größe,1\nanderes,b,2\n"
+    with Model(api) as model:
+        first = True
+        for body, media in ((table.encode(), ""), (table.encode("cp1252"), ""), (table.encode("utf-8-sig"), ""),
+                            (table.encode("utf-16"), ""), (table.encode("utf-16-le"), ""), (table.encode("cp858"), "; charset=cp858"),
+                            (table.replace("\n", "\r").encode(), ""), (table.replace(",", ";").encode(), ""),
+                            (("sep=;\r\n" + table.replace(",", ";")).encode("cp1252"), ""), (table.replace(",", "\t").encode(), "")):
+            got = model.post("train", body, "text/csv" + media).ok().json
+            equal((got["learned" if first else "unchanged"], got["failed"]), (2, 0), (body, got))
+            first = False
+        refused(model.post("train", table.encode() + b"\xfc,b,3\n", "text/csv"), 400, "UTF-8")
+        refused(model.post("train", b"\xfc", "text/csv; charset=nonsense"), 415, "nonsense")
+        equal(sorted(model.row()["labels"]), ["Größe", "b"])
+
+
+def test_labels_have_one_form(api):
+    """White space around a label and its composition make no other one, at any door."""
+    with Model(api) as model:
+        for i, label in enumerate(("Müll", " Müll", "Mu\u0308ll\u00a0", "\tMüll\n")):
+            model.post("train", {"text": f"a{i}", "label": label}).ok()
+            model.post("train?label=" + urllib.parse.quote(label), f"b{i}", "text/plain").ok()
+        equal(model.row()["labels"]["Müll"]["documents"], 8)
+        for label in ("M\ufffdll", "   ", "\u00a0"):
+            refused(model.post("train", {"text": "x", "label": label}), 422, "label")
+        model.post("train", {"text": "y", "label": "other"}).ok()
+        api.call("PATCH", f"/v1/models/{model.name}/labels/" + urllib.parse.quote(" Mu\u0308ll"), {"name": " Abfall "}).ok()
+        equal(sorted(model.row()["labels"]), ["Abfall", "other"])
+        api.delete(f"/v1/models/{model.name}/labels/" + urllib.parse.quote("Abfall ")).ok()
+        equal(model.row()["labels"]["Abfall"]["documents"], 0)
+    name = api.name()
+    api.put(f"/v1/models/{name}", {"preset": "book", "prior": {" Mu\u0308ll ": 2, "b": 1}}).ok(201)
+    equal(api.get(f"/v1/models/{name}").ok().json["settings"]["prior"], {"Müll": 2, "b": 1})
 
 
 def test_csv_of_one_column(api):
@@ -466,3 +502,16 @@ def test_compressed_import(api):
         api.put(copy.path + "/import", zstd(dump), NDJSON, Content_Encoding="zstd").ok()
         copy.documents = dict(model.documents)
         copy.assert_exact()
+
+
+def test_html_is_a_page(api):
+    """Tags are markup; what is hidden is not text; the charset is found as of a text."""
+    with Model(api) as model:
+        page = "<html><title>Titel</title><body class=zzclass><p>M&uuml;ll <b>Grö</b>ße<span style='display:none'>versteckt</span></body></html>"
+        for body, media in ((page.encode(), "text/html"), (page.encode("cp1252"), "text/html"), (page.encode("utf-16"), "text/html"),
+                            (page.encode("cp858"), "text/html; charset=cp858")):
+            tokens = {row["token"] for row in model.post("tokenize", body, media).ok().json["tokens"]}
+            holds({"müll", "grösse"} <= tokens and not {"zzclass", "body", "versteckt"} & tokens, (media, tokens))
+        equal(model.post("train?label=spam", page, "text/html").ok().json["status"], "learned")
+        equal(model.post("train?label=spam", page, "text/html").ok().json["status"], "unchanged")
+        equal(model.post("train?label=spam", page, "text/plain").ok().json["status"], "learned")

@@ -162,6 +162,14 @@ int nb_mail_leaf(struct nb_mail_reader *reader, const struct nb_mail_type *type,
     return rc == 0 ? count_text(reader, type, content, text) : rc;
 }
 
+int nb_mail_html(struct nb_tokenizing *t, struct nb_string html)
+{
+    struct nb_mail_reader reader = {.t = t};
+    int rc = html.length == 0 ? 0 : html_part(&reader, html);
+    nb_mail_reader_deinit(&reader);
+    return rc;
+}
+
 int nb_mail_subject(struct nb_mail_reader *reader, struct nb_string value)
 {
     reader->utf8.length = 0;

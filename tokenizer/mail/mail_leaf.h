@@ -28,6 +28,10 @@ void nb_mail_reader_deinit(struct nb_mail_reader *reader);
 int nb_mail_leaf(struct nb_mail_reader *reader, const struct nb_mail_type *type,
                  struct nb_string body);
 
+/* Counts the features of a page in UTF-8 that is no part of a mail, as if it were one. Returns 0 or
+ * NB_NO_MEMORY. */
+int nb_mail_html(struct nb_tokenizing *t, struct nb_string html);
+
 /* Counts the features of a Subject, whose value is as it stands in the mail. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_mail_subject(struct nb_mail_reader *reader, struct nb_string value);

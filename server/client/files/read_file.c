@@ -46,7 +46,9 @@ static const char *format_of_stream(const struct nb_reading *reading)
     struct nb_string bytes = nb_input_unused(&reading->input);
     const char *end = bytes.length > 0 ? memchr(bytes.bytes, '\n', bytes.length) : NULL;
     size_t length = end == NULL ? bytes.length : (size_t)(end - bytes.bytes);
-    return length > 0 && memchr(bytes.bytes, '\t', length) != NULL ? "tsv" : "csv";
+    bool is_wide =
+        length > 0 && memchr(bytes.bytes, '\0', length) != NULL; /* UTF-16: not looked at */
+    return length > 0 && !is_wide && memchr(bytes.bytes, '\t', length) != NULL ? "tsv" : "csv";
 }
 
 static int find_format(struct nb_reading *reading, const char **format, struct nb_error *error)
