@@ -430,6 +430,15 @@ def test_tables_of_spreadsheets_are_learned_and_come_back(api):
         for row, line in zip(text.split(end), lines, strict=True):
             holds(row.startswith(line), (row, line))
         equal(text.split(end)[bool(form.get("preface"))], separator.join(("no", "title", "queue", "predicted", "probability")))
+        # More columns are joined and written in the same way.
+        out = client.run("classify", "-m", model, *columns, "--csv", "--threshold", "0.5", "--top", "2", "--evidence", "2", path)
+        text = out[len(form.get("mark", b"")):].decode(form.get("charset", "cp1252")).removeprefix(form.get("preface", ""))
+        more = ["predicted", "probability", "decision", "predicted_2", "probability_2", "evidence"]
+        told = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=separator))
+        equal([list(row) for row in told], [["no", "title", "queue", *more]] * 4, form)
+        for row in told:
+            holds(row["predicted_2"] != row["predicted"] and re.fullmatch(r"0\.\d{6}", row["probability_2"]), row)
+            holds(row["decision"] in ("unsure", row["predicted"]) and re.search(r"\S [+-]\d", row["evidence"]), row)
         if form.get("charset") not in ("utf-16-le", "utf-16-be", "utf-32-be") or "mark" in form:
             with open(path, "rb") as file:  # what comes through a pipe cannot be read twice
                 model = api.name()
