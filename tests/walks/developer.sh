@@ -21,7 +21,7 @@ echo "the invoice is wrong" >ticket.txt
 fails 65 "the label 'biling' is new, and there is 'billing'" bayesc train --model tickets --label biling ticket.txt
 
 step "categories for the new tickets, as a column"
-bayesc classify --model tickets --columns text=title+body,id=ticket --csv new.csv >out.csv
+bayesc classify --model tickets --columns text=title+body,id=ticket --csv new.csv | tr -d '\r' >out.csv # the line ends are those of the table
 [ "$(head -n 1 out.csv)" = "ticket,title,body,predicted,probability" ]
 [ "$(wc -l <out.csv)" -eq 31 ]
 right=$(paste -d, <(cut -d, -f4 out.csv) <(tr -d '\r' <answers.csv | cut -d, -f4) | awk -F, 'NR > 1 && $1 == $2' | wc -l)
