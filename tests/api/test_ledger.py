@@ -159,12 +159,13 @@ def test_document_can_be_looked_up(api):
 
 
 def test_labels_of_every_allowed_kind(api):
-    labels = ["a", "l" * 64, "é" * 32, "two words", " ", "a/b", "日本", "\U0001F600", "quote\"\\", "null", "%41"]
+    labels = ["a", "l" * 64, "é" * 32, "two words", "a/b", "日本", "\U0001F600", "quote\"\\", "null", "%41"]
     with Model(api) as model:
         for label in labels:
             model.train(f"words of {label}", label, id=label)
         model.assert_counts()
         equal(sorted(model.classify("words")["log_scores"]), sorted(labels))
+        refused(api.post(model.path + "/train", {"text": "words", "label": " "}), 422, "1 to 64 bytes", "not 0")  # blanks around it go
 
 
 def test_names_of_every_allowed_kind(api):

@@ -12,7 +12,7 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 # Prometheus' own, of every job.
 FOREIGN = {"up"}
 # Of several nodes alone: tests/monitoring looks at these, of a node that has all of them.
-OF_NODES = "bayesd_cluster_"
+OF_NODES = "bayesd_nodes_"
 SELECTOR = re.compile(r"([a-z_:][a-zA-Z0-9_:]*)\{([^{}]*(?:\{model\}[^{}]*)*)\}|\b((?:bayesd|process)_[a-z_]+)")
 MATCHER = re.compile(r'(\w+)=(~?)"([^"]*)"')
 
