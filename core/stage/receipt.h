@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/string.h"
+#include "core/label/difference.h"
 
 struct nb_batch;
 
@@ -51,7 +52,11 @@ struct nb_receipt {
     uint64_t new_tokens;             /* distinct tokens that came into the vocabulary */
     uint64_t number;                 /* its place in the stream that nodes share; else 0 */
     bool truncated;
-    struct nb_label_documents *labels; /* after this change; owned by the batch; sorted by name */
+    /* Of a label whose first document this is: one with documents that is probably meant; of no
+     * length: there is none among those that are compared. */
+    struct nb_string near_label;
+    enum nb_label_difference difference; /* from that */
+    struct nb_label_documents *labels;   /* after this change; owned by the batch; sorted by name */
     size_t label_count;
 };
 

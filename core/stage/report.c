@@ -19,6 +19,34 @@ static int fill_labels(struct nb_receipt *receipt, const struct nb_model *counts
     return 0;
 }
 
+/* Labels with documents that a new one is compared with: .3 us each. */
+enum { COMPARED_MOST = 500 };
+
+/* Whether the document is the first one of its label, which then may be a slip for another one. */
+static bool is_first(const struct nb_receipt *receipt, const struct nb_model *counts,
+                     uint32_t label)
+{
+    return (receipt->status == NB_LEARNED || receipt->status == NB_RELABELLED) &&
+           nb_model_documents(counts, label) == 1;
+}
+
+/* Finds the label that is nearest to a new one. */
+static void fill_near(struct nb_receipt *receipt, const struct nb_model *counts, uint32_t label)
+{
+    size_t count = nb_model_label_count(counts), compared = 0;
+    for (uint32_t i = 0; i < count && compared < COMPARED_MOST; i++) {
+        if (i == label || nb_model_documents(counts, i) == 0)
+            continue;
+        struct nb_string other = nb_model_label_name(counts, i);
+        enum nb_label_difference difference = nb_label_difference_of(receipt->label, other);
+        compared++;
+        if (difference <= receipt->difference)
+            continue;
+        receipt->near_label = other;
+        receipt->difference = difference;
+    }
+}
+
 static bool is_counted(uint32_t label)
 {
     return label != NB_NO_LABEL && label != UINT32_MAX;
@@ -44,6 +72,8 @@ int nb_stage_fill_receipt(const struct nb_batch *batch, struct nb_submitted *cha
     receipt->id = nb_buffer_string(&change->id);
     if (is_labelled)
         receipt->label = nb_model_label_name(counts, label);
+    if (is_labelled && is_first(receipt, counts, label))
+        fill_near(receipt, counts, label);
     receipt->truncated = change->truncated;
     if (two)
         receipt->previous_label = nb_model_label_name(counts, old_label);

@@ -17,6 +17,16 @@ static enum nb_verb verb_of(const struct nb_document_source *s)
     return (enum nb_verb)s->request->route->verb;
 }
 
+/* What is to be said of a text that was not read as it says it is; NULL: nothing. */
+static const char *warning_of(const struct nb_text_charset *found)
+{
+    if (found->is_damaged)
+        return "the text is UTF-8 but for some bytes, which were read as windows-1252";
+    return found->is_guessed ? "the text is not UTF-8 and names no charset: it was read as "
+                               "windows-1252; 'Content-Type: ...; charset=...' says otherwise"
+                             : NULL;
+}
+
 /* ---- JSON --------------------------------------------------------------------------------------
  */
 
@@ -97,7 +107,11 @@ static int read_line(struct nb_document_source *s, struct nb_error *why)
                               &s->text, &found, why);
     if (rc == 0 && found.is_damaged)
         return nb_error_set(why, NB_INVALID, "it is UTF-8 but for some bytes");
-    return rc == 0 ? nb_json_document_read(line, verb_of(s), &s->document, why) : rc;
+    if (rc == 0)
+        rc = nb_json_document_read(line, verb_of(s), &s->document, why);
+    if (rc == 0)
+        s->document.warning = warning_of(&found);
+    return rc;
 }
 
 static int next_line(struct nb_document_source *s, struct nb_error *error)
@@ -130,6 +144,8 @@ static int decode_table(struct nb_document_source *s, struct nb_string *table,
                                   "charset, as in 'Content-Type: text/csv; charset=cp850'"
                                 : "the CSV is neither UTF-8 nor windows-1252: name its charset, as "
                                   "in 'Content-Type: text/csv; charset=cp850'");
+    if (rc == 0)
+        s->warning = warning_of(&found);
     return rc;
 }
 
@@ -230,6 +246,7 @@ static int next_whole(struct nb_document_source *s, struct nb_error *error)
                                       (size_t)request->config->body_bytes, &s->text, &found, error);
         if (rc != 0)
             return rc;
+        s->document.warning = warning_of(&found);
     }
     s->document.document = (struct nb_document){.kind = is_html   ? NB_DOCUMENT_HTML
                                                         : is_text ? NB_DOCUMENT_TEXT

@@ -26,6 +26,7 @@ struct nb_document_source {
     /* The document at hand, and why it cannot be read (code 0: it can). */
     struct nb_json_document document;
     struct nb_error why;
+    const char *warning; /* of how the bytes of a table were read; NULL: there is none */
 
     /* private */
     const struct nb_request *request;

@@ -287,6 +287,7 @@ static int take(struct handling *h, const struct nb_json_document *document, str
 {
     if (is_change(h))
         return nb_training_add(&h->training, document, error);
+    h->results.warning = document->warning;
     int rc = ask(h, document, error);
     /* When the model is deleted in the middle of a stream, each further line is answered with
      * the error. */
@@ -322,6 +323,7 @@ static int take_all(struct handling *h, const struct nb_ndjson_line *line, struc
     if (rc == 0 && line == NULL)
         rc = nb_results_begin(&h->results, h->request,
                               source.is_batch ? NB_RESULTS_BATCH : NB_RESULTS_ONE, error);
+    h->results.table_warning = source.warning;
     while (rc == 0 && (rc = nb_document_source_next(&source, error)) > 0) {
         struct nb_error why = source.why;
         bool is_bad = why.code != 0 || count_document(h, &why) != 0;

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "core/base/attribute.h"
+#include "core/label/difference.h"
+#include "core/label/near.h"
 #include "server/json/document.h"
 #include "server/json/emit.h"
 #include "server/json/problem.h"
@@ -63,6 +65,46 @@ int nb_results_top(const struct nb_request *request, size_t *most, struct nb_err
     int rc = nb_request_query_count(request, "top", 0, NB_TOP_MOST, &top, error);
     *most = (size_t)top;
     return rc;
+}
+
+/* ---- warnings -----------------------------------------------------------------------------------
+ */
+
+/* The member is absent where there is nothing to be said. */
+static void emit_warning(struct nb_emitter *e, const char *warning)
+{
+    if (warning == NULL)
+        return;
+    nb_emit_key(e, "warnings");
+    nb_emit_open(e, '[');
+    nb_emit_text(e, warning);
+    nb_emit_close(e, ']');
+}
+
+static void emit_near_label(struct nb_emitter *e, const struct nb_receipt *receipt)
+{
+    char text[2 * NB_NEAR_MOST + 128];
+    struct nb_string label = receipt->label, old = receipt->near_label;
+    int length = snprintf(text, sizeof text, "the label '%.*s' is new and differs from '%.*s' %s",
+                          (int)label.length, label.bytes, (int)old.length, old.bytes,
+                          nb_label_difference_text(receipt->difference));
+    assert(length > 0 && (size_t)length < sizeof text);
+    nb_emit_string(e, (struct nb_string){text, (size_t)length});
+}
+
+static void emit_warnings(struct nb_emitter *e, const struct nb_results *results,
+                          const struct nb_receipt *receipt)
+{
+    if (receipt->difference == NB_LABEL_OTHER) {
+        emit_warning(e, results->warning);
+        return;
+    }
+    nb_emit_key(e, "warnings");
+    nb_emit_open(e, '[');
+    emit_near_label(e, receipt);
+    if (results->warning != NULL)
+        nb_emit_text(e, results->warning);
+    nb_emit_close(e, ']');
 }
 
 /* ---- verdicts -----------------------------------------------------------------------------------
@@ -239,6 +281,7 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
     }
     if (verdict->explanation_count > 0)
         emit_explanation(e, verdict, results->has_word_counts);
+    emit_warning(e, results->warning);
     nb_emit_close(e, '}');
 }
 
@@ -257,7 +300,7 @@ int nb_results_verdict(struct nb_results *results, const struct nb_verdict *verd
 /* ---- tokens -------------------------------------------------------------------------------------
  */
 
-static void emit_tokens(struct nb_emitter *e, const struct nb_bag *bag)
+static void emit_tokens(struct nb_emitter *e, const struct nb_bag *bag, const char *warning)
 {
     nb_emit_open(e, '{');
     nb_emit_key(e, "tokens");
@@ -272,13 +315,14 @@ static void emit_tokens(struct nb_emitter *e, const struct nb_bag *bag)
     }
     nb_emit_close(e, ']');
     nb_emit_flag(e, "truncated", bag->truncated);
+    emit_warning(e, warning);
     nb_emit_close(e, '}');
 }
 
 int nb_results_tokens(struct nb_results *results, const struct nb_bag *bag, struct nb_error *error)
 {
     struct nb_emitter e = begin_result(results);
-    emit_tokens(&e, bag);
+    emit_tokens(&e, bag, results->warning);
     return end_result(results, &e, error);
 }
 
@@ -300,11 +344,11 @@ static void emit_null(struct nb_emitter *e, const char *key)
     nb_emit_raw(e, "null");
 }
 
-static void emit_receipt(struct nb_emitter *e, enum nb_results_form form, struct nb_string model,
+static void emit_receipt(struct nb_emitter *e, const struct nb_results *results,
                          const struct nb_receipt *receipt)
 {
     nb_emit_open(e, '{');
-    nb_emit_member_string(e, "model", model);
+    nb_emit_member_string(e, "model", results->model);
     nb_emit_member_string(e, "id", receipt->id);
     if (receipt->label.length > 0) /* an untraining in quarantine has none */
         nb_emit_member_string(e, "label", receipt->label);
@@ -323,9 +367,10 @@ static void emit_receipt(struct nb_emitter *e, enum nb_results_form form, struct
         receipt->status != NB_QUEUED)
         nb_emit_member_u64(e, "new_tokens", receipt->new_tokens);
     nb_emit_flag(e, "truncated", receipt->truncated);
-    if (receipt->number > 0 && form != NB_RESULTS_ONE) /* else the reply is the receipt */
+    if (receipt->number > 0 && results->form != NB_RESULTS_ONE) /* else the reply is the receipt */
         nb_emit_member_u64(e, "number", receipt->number);
     emit_receipt_labels(e, receipt);
+    emit_warnings(e, results, receipt);
     nb_emit_close(e, '}');
 }
 
@@ -335,7 +380,7 @@ int nb_results_receipt(struct nb_results *results, const struct nb_receipt *rece
     if (receipt->code != 0)
         return nb_results_error(results, &receipt->error, error);
     struct nb_emitter e = begin_result(results);
-    emit_receipt(&e, results->form, results->model, receipt);
+    emit_receipt(&e, results, receipt);
     assert(receipt->status < NB_STATUSES);
     results->totals[receipt->status]++;
     return end_result(results, &e, error);
@@ -392,6 +437,7 @@ static int end_batch(struct nb_results *r, struct nb_error *error)
     struct nb_emitter e = nb_emit_begin(&request->reply.spool.tail);
     nb_emit_raw(&e, "]");
     emit_totals(&e, r, (enum nb_verb)request->route->verb);
+    emit_warning(&e, r->table_warning);
     nb_emit_close(&e, '}');
     if (nb_emit_end(&e) != 0)
         return nb_error_no_memory(error);

@@ -29,13 +29,15 @@ enum nb_results_form {
 struct nb_results {
     struct nb_request *request;
     enum nb_results_form form;
-    struct nb_string model; /* that the next result is of; at first the request's */
-    struct nb_buffer id;    /* owned: of a document whose verdict was to be kept; else empty */
-    bool is_kept;           /* ... and whether it is */
-    bool has_counts;        /* verdicts have the documents of each label */
-    bool has_word_counts;   /* tokens of explanations have their counts */
-    size_t top;             /* verdicts have so many labels at most; 0: all */
-    uint64_t size;          /* results so far */
+    struct nb_string model;    /* that the next result is of; at first the request's */
+    struct nb_buffer id;       /* owned: of a document whose verdict was to be kept; else empty */
+    bool is_kept;              /* ... and whether it is */
+    bool has_counts;           /* verdicts have the documents of each label */
+    bool has_word_counts;      /* tokens of explanations have their counts */
+    size_t top;                /* verdicts have so many labels at most; 0: all */
+    const char *warning;       /* of how the text of the next result was read; NULL: none */
+    const char *table_warning; /* the same of a table: of all results */
+    uint64_t size;             /* results so far */
     uint64_t totals[NB_STATUSES]; /* receipts, by enum nb_status */
     uint64_t failed;
 };

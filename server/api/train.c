@@ -30,7 +30,7 @@ int nb_training_init(struct nb_training *training, struct nb_results *results,
 static void clear(struct nb_gathered *g)
 {
     for (size_t i = 0; i < g->count; i++)
-        free(g->places[i]);
+        free(g->places[i].error);
     g->count = 0;
     nb_batch_free(&g->batch);
 }
@@ -70,7 +70,7 @@ int nb_training_add_error(struct nb_training *training, const struct nb_error *w
         return nb_error_no_memory(error);
     }
     *copy = *why;
-    next->places[next->count++] = copy;
+    next->places[next->count++] = (struct nb_place){.error = copy};
     return 0;
 }
 
@@ -113,7 +113,7 @@ int nb_training_add(struct nb_training *training, const struct nb_json_document 
     struct nb_error why = {0};
     rc = add_to_batch(training, document, &why);
     if (rc == 0) {
-        next->places[next->count++] = NULL;
+        next->places[next->count++] = (struct nb_place){.warning = document->warning};
         return 0;
     }
     if (!fails_request(training, rc))
@@ -158,8 +158,9 @@ static int answer(const struct nb_training *t, struct nb_gathered *g, struct nb_
     size_t receipt = 0;
     int rc = nb_results_has_lines(t->results) ? 0 : check_store(g, error);
     for (size_t i = 0; rc == 0 && i < g->count; i++) {
-        if (g->places[i] != NULL)
-            rc = nb_results_error(t->results, g->places[i], error);
+        t->results->warning = g->places[i].warning;
+        if (g->places[i].error != NULL)
+            rc = nb_results_error(t->results, g->places[i].error, error);
         else
             rc = nb_results_receipt(t->results, nb_batch_receipt(g->batch, receipt++), error);
     }

@@ -18,10 +18,16 @@ struct nb_json_document;
 struct nb_results;
 struct nb_round;
 
+/* A document of a round. */
+struct nb_place {
+    struct nb_error *error; /* owned: why it is not learned; NULL: its receipt tells */
+    const char *warning;    /* as of nb_json_document */
+};
+
 /* The documents of a round, in order. */
 struct nb_gathered {
-    struct nb_batch *batch;   /* owned; NULL: it has no change */
-    struct nb_error **places; /* owned, each: the error in this place, or NULL for a receipt */
+    struct nb_batch *batch;  /* owned; NULL: it has no change */
+    struct nb_place *places; /* owned */
     size_t count, room;
 };
 

@@ -14,7 +14,7 @@
 #include "server/base/version.h"
 #include "server/call/access_token.h"
 #include "server/client/base/exit_status.h"
-#include "server/client/base/near.h"
+#include "core/label/near.h"
 #include "server/client/commands/commands.h"
 #include "server/client/terminal/message.h"
 

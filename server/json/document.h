@@ -38,6 +38,7 @@ struct nb_json_document {
     struct nb_string label;       /* no bytes: none given, or null; else by nb_label_take */
     struct nb_string id;          /* length 0: none given; else checked by nb_check_id */
     struct nb_string source;      /* length 0: none given; else checked by nb_check_source */
+    const char *warning;          /* of how its bytes were read; NULL: there is none */
     struct nb_json_values values; /* private: owned; those of `document` */
     struct nb_buffer decoded;     /* private: owned bytes of decoded strings */
     struct nb_buffer lines;       /* private: owned; of a mail (tokenizer/mail/mail_file.h) */

@@ -515,3 +515,61 @@ def test_html_is_a_page(api):
         equal(model.post("train?label=spam", page, "text/html").ok().json["status"], "learned")
         equal(model.post("train?label=spam", page, "text/html").ok().json["status"], "unchanged")
         equal(model.post("train?label=spam", page, "text/plain").ok().json["status"], "learned")
+
+
+def warnings_of(reply):
+    return reply.ok().json.get("warnings", [])
+
+
+def test_warnings_of_labels(api):
+    """The first document of a label that is probably a slip for another one is learned, and the reply says so."""
+    with Model(api) as model:
+        def train(label, **more):
+            return warnings_of(model.post("train", {"text": f"x {label}", "label": label, **more}))
+        equal([train("spam"), train("spam", id="a"), train("invoice"), train("Größe")], [[]] * 4)
+        equal(train("Spam"), ["the label 'Spam' is new and differs from 'spam' only by capitals"])
+        equal(train("GRÖSSE"), ["the label 'GRÖSSE' is new and differs from 'Größe' only by capitals"])
+        equal(train("in\u200bvoice"), ["the label 'in\u200bvoice' is new and differs from 'invoice' only by characters that are not seen or look the same"])
+        equal(train("invocie"), ["the label 'invocie' is new and differs from 'invoice' by one or two letters"])
+        equal(train("cluster-1") + train("cluster-2") + train("ham"), [], "names that are counted up, and others")
+        equal(model.post("train", {"text": "another", "label": "Spam"}).ok().json.get("warnings"), None, "it is there now")
+        got = model.post("train", {"documents": [{"text": "b1", "label": "SPAM"}, {"text": "b2", "label": "SPAM"}, {"text": "b3", "label": "spam"}]}).ok().json
+        equal(["warnings" in row for row in got["results"]], [True, False, False], got)
+        lines = model.post("train", '{"text": "c1", "label": "invoise"}\n{"text": "c2", "label": "invoise"}\n', NDJSON).ok().body.splitlines()
+        equal(["warnings" in json.loads(line) for line in lines], [True, False], lines)
+        got = model.post("train", {"id": "a", "label": "spamm"}).ok().json
+        equal((got["status"], len(got["warnings"])), ("relabelled", 1), got)
+        got = api.post(f"{model.path}/documents/a/label", {"label": "spa m"}).ok().json
+        equal((got["status"], len(got["warnings"])), ("relabelled", 1), got)
+        holds("spamm" not in got["warnings"][0], "the label without documents is no other one")
+
+
+def test_warnings_of_many_labels(api):
+    """Two thousand labels: a new one is compared with some of them, in little time."""
+    with Model(api) as model:
+        body = "".join(json.dumps({"text": f"word{i}", "label": f"topic of {chr(97 + i % 26) * 5}{i}"}) + "\n" for i in range(2000))
+        reply = model.post("train", body, NDJSON).ok()
+        holds(not any(b'"error"' in line for line in reply.body.splitlines()), reply.body[:300])
+        equal(len(warnings_of(model.post("train", {"text": "y", "label": "Topic of aaaaa0"}))), 1)
+
+
+def test_warnings_of_charsets(api):
+    """A text that is read as windows-1252 because nothing else fits is answered with a word about it, once."""
+    with Model(api) as model:
+        text = "Müll €"
+        for operation in ("train?label=a", "classify", "tokenize"):
+            for media in ("text/plain", "text/html"):
+                equal(warnings_of(model.post(operation, text.encode(), media)), [])
+                equal(warnings_of(model.post(operation, text.encode("cp1252"), media + "; charset=windows-1252")), [])
+                told = warnings_of(model.post(operation, text.encode("cp1252"), media))
+                holds(len(told) == 1 and "windows-1252" in told[0] and "charset" in told[0], (operation, media, told))
+                told = warnings_of(model.post(operation, "Müll, Grüße, Öl ".encode() + b"\xfc", media))
+                holds(len(told) == 1 and "some bytes" in told[0], told)
+            table = "text,label\nMüll,a\nÖl,a\n" if "train" in operation else "text\nMüll\nÖl\n"
+            operation = operation.partition("?")[0]
+            equal(warnings_of(model.post(operation, table.encode(), "text/csv")), [])
+            got = model.post(operation, table.encode("cp1252"), "text/csv").ok().json
+            holds(len(got["warnings"]) == 1 and "windows-1252" in got["warnings"][0] and not any("warnings" in row for row in got["results"]), got)
+            line = '{"text": "Müll", "label": "a"}\n'
+            rows = [json.loads(row) for row in model.post(operation, line.encode("cp1252") + line.encode(), NDJSON).ok().body.splitlines()]
+            equal([len(row.get("warnings", [])) for row in rows], [1, 0], rows)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/client/base/near.h"
+#include "core/label/near.h"
 
 #define AT(member) offsetof(struct nb_client, member)
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/client/commands/new_label.h"
 
-#include "core/label/label.h"
+#include "core/label/difference.h"
 #include "server/client/base/answer.h"
-#include "server/client/base/near.h"
 #include "server/client/terminal/ask.h"
 #include "server/client/terminal/figure.h"
 
@@ -39,11 +38,11 @@ static const char *nearest(json_t *known, struct nb_string label, bool *looks_sa
     {
         if (nb_answer_number(counts, "documents") == 0)
             continue;
-        *looks_same = nb_label_looks_same(label, nb_string_of(name));
-        if (*looks_same || nb_near_is(label, nb_string_of(name)))
+        enum nb_label_difference difference = nb_label_difference_of(label, nb_string_of(name));
+        *looks_same = difference > NB_LABEL_NEAR;
+        if (difference != NB_LABEL_OTHER)
             return name;
     }
-
     return NULL;
 }
 

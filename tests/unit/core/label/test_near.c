@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/client/base/near.h"
+#include "core/label/near.h"
 
 static const struct {
     const char *a, *b;

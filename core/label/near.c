@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/client/base/near.h"
+#include "core/label/near.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -71,5 +71,7 @@ bool nb_near_is(struct nb_string a, struct nb_string b)
     size_t shorter = least(a.length, b.length);
     if (nb_string_same(a, b) || shorter <= SHORT_MOST || differ_in_numbers(a, b))
         return false;
-    return nb_near_distance(a, b) <= (shorter >= LONG_LEAST ? 2 : 1);
+    size_t most = shorter >= LONG_LEAST ? 2 : 1;
+    size_t longer = a.length > b.length ? a.length : b.length;
+    return longer - shorter <= most && nb_near_distance(a, b) <= most;
 }

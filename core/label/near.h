@@ -2,8 +2,8 @@
  *
  * Whether a word is probably another one with a slip of the fingers. Pure functions; any thread.
  */
-#ifndef NB_CLIENT_NEAR_H
-#define NB_CLIENT_NEAR_H
+#ifndef NB_CORE_LABEL_NEAR_H
+#define NB_CORE_LABEL_NEAR_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/label/difference.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "core/label/label.h"
+#include "core/label/near.h"
+
+static utf8proc_uint8_t *folded(struct nb_string s, utf8proc_ssize_t *length)
+{
+    utf8proc_uint8_t *made = NULL;
+    *length = utf8proc_map((const utf8proc_uint8_t *)s.bytes, (utf8proc_ssize_t)s.length, &made,
+                           UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD);
+    return *length < 0 ? NULL : made;
+}
+
+static bool differ_in_case(struct nb_string a, struct nb_string b)
+{
+    utf8proc_ssize_t a_length, b_length;
+    utf8proc_uint8_t *x = folded(a, &a_length), *y = folded(b, &b_length);
+    bool do_so =
+        x != NULL && y != NULL && a_length == b_length && memcmp(x, y, (size_t)a_length) == 0;
+    free(x);
+    free(y);
+    return do_so;
+}
+
+enum nb_label_difference nb_label_difference_of(struct nb_string a, struct nb_string b)
+{
+    if (nb_label_looks_same(a, b))
+        return differ_in_case(a, b) ? NB_LABEL_CAPITALS : NB_LABEL_UNSEEN;
+    return nb_near_is(a, b) ? NB_LABEL_NEAR : NB_LABEL_OTHER;
+}
+
+const char *nb_label_difference_text(enum nb_label_difference difference)
+{
+    return difference == NB_LABEL_CAPITALS ? "only by capitals"
+           : difference == NB_LABEL_UNSEEN ? "only by characters that are not seen or look the same"
+                                           : "by one or two letters";
+}
