@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "server/json/emit.h"
+#include "server/json/label.h"
 #include "server/json/load.h"
 #include "server/json/time.h"
 
@@ -101,23 +102,34 @@ int nb_json_next(struct nb_buffer *out, const struct nb_next *next)
     return nb_emit_end(&e);
 }
 
+/* Appends the label in its form. */
+static int take_label(const json_t *value, struct nb_buffer *label, struct nb_error *error)
+{
+    struct nb_buffer digits = {0}, room = {0};
+    struct nb_string text;
+    int rc = nb_json_name(value, &digits, &text);
+    rc = rc == 0 ? nb_label_take(&text, &room, error) : nb_error_no_memory(error);
+    if (rc == 0 && nb_buffer_append(label, text.bytes, text.length) != 0)
+        rc = nb_error_no_memory(error);
+    nb_buffer_deinit(&digits);
+    nb_buffer_deinit(&room);
+    return rc;
+}
+
 int nb_json_label_read(struct nb_string text, struct nb_buffer *label, bool *has_label,
                        struct nb_error *error)
 {
     enum { VALUES_MOST = 16 };
-    static const struct nb_member members[] = {{"label", NB_TYPE_STRING | NB_TYPE_NULL, true}};
+    static const struct nb_member members[] = {{"label", NB_TYPE_NAME | NB_TYPE_NULL, true}};
     const json_t *value;
     json_t *object;
     int rc = nb_json_load(text, VALUES_MOST, &object, error);
     if (rc != 0)
         return rc;
     rc = nb_json_take(object, "a label", members, 1, &value, error);
-    *has_label = rc == 0 && json_is_string(value);
+    *has_label = rc == 0 && !json_is_null(value);
     if (*has_label)
-        rc = nb_check_label(nb_json_text(value), error);
-    if (rc == 0 && *has_label &&
-        nb_buffer_append(label, json_string_value(value), json_string_length(value)) != 0)
-        rc = nb_error_no_memory(error);
+        rc = take_label(value, label, error);
     json_decref(object);
     return rc;
 }

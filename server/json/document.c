@@ -12,6 +12,7 @@
 #include "server/json/base64.h"
 #include "server/json/label.h"
 #include "server/json/load.h"
+#include "server/json/number_text.h"
 #include "server/json/scan.h"
 #include "tokenizer/mail/mail_file.h"
 
@@ -180,6 +181,23 @@ static int from_flat(const struct nb_flat_document *flat, enum nb_verb verb,
     return deliver(fill(&m, verb, &made, error), &made, document, error);
 }
 
+/* The strings of an object's members. `decoded` gets the numbers, and room for the decoded base64.
+ * Returns 0 or NB_NO_MEMORY. */
+static int read_members(const json_t *const *values, struct members *m, struct nb_buffer *decoded)
+{
+    const json_t *base64 = values[NB_MEMBER_MAIL_BASE64];
+    size_t need = base64 != NULL ? nb_json_text(base64).length / 4 * 3 + 3 : 0;
+    for (unsigned i = 0; i < NB_MEMBERS; i++)
+        need += json_is_integer(values[i]) ? NB_NUMBER_TEXT : 0;
+    int rc = need > 0 ? nb_buffer_reserve(decoded, need) : 0;
+    for (unsigned i = 0; i < NB_MEMBERS && rc == 0; i++) {
+        m->given[i] = values[i] != NULL;
+        if (m->given[i] && !json_is_null(values[i]))
+            rc = nb_json_name(values[i], decoded, &m->value[i]);
+    }
+    return rc;
+}
+
 /* `models` is NULL, or receives the member of that name, which the object then must have. */
 static int from_json(json_t *object, enum nb_verb verb, const json_t **models,
                      struct nb_json_document *document, struct nb_error *error)
@@ -189,7 +207,8 @@ static int from_json(json_t *object, enum nb_verb verb, const json_t **models,
     struct nb_member members[ALL];
     for (unsigned i = 0; i < NB_MEMBERS; i++)
         members[i] = (struct nb_member){nb_scan_members[i], NB_TYPE_STRING, false};
-    members[NB_MEMBER_LABEL].types |= NB_TYPE_NULL;
+    members[NB_MEMBER_LABEL].types = NB_TYPE_NAME | NB_TYPE_NULL;
+    members[NB_MEMBER_ID].types = NB_TYPE_NAME;
     members[VALUES] = (struct nb_member){"values", NB_TYPE_OBJECT, false};
     members[MODELS] = (struct nb_member){"models", NB_TYPE_ARRAY, true};
     int rc =
@@ -204,13 +223,8 @@ static int from_json(json_t *object, enum nb_verb verb, const json_t **models,
         rc = nb_json_values_read(values[VALUES], &made.values, error);
     if (rc != 0)
         return rc;
-    for (unsigned i = 0; i < NB_MEMBERS; i++) {
-        m.given[i] = values[i] != NULL;
-        if (m.given[i] && !json_is_null(values[i]))
-            m.value[i] = nb_json_text(values[i]);
-    }
-    if (m.given[NB_MEMBER_MAIL_BASE64] &&
-        nb_buffer_reserve(&made.decoded, m.value[NB_MEMBER_MAIL_BASE64].length / 4 * 3 + 3) != 0)
+    rc = read_members(values, &m, &made.decoded);
+    if (rc != 0)
         return deliver(nb_error_no_memory(error), &made, document, error);
     made.json = json_incref(object);
     return deliver(fill(&m, verb, &made, error), &made, document, error);

@@ -3,6 +3,9 @@
  * Documents out of JSON: one object, a line of NDJSON, or a batch. Any thread; a document or body
  * belongs to one.
  *
+ * "label" and "id" may be whole numbers, which stand for their texts; one with a point or an
+ * exponent is refused, since 1.0 is no other number than 1, but another name.
+ *
  * Reading is strict: duplicate keys, invalid UTF-8, unknown members and anything after the value
  * are refused, with the line and column or the member's name. NB_INVALID means 400 (syntax, type,
  * unknown or missing member), NB_UNUSABLE means 422 (a value that cannot be used). Every function

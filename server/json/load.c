@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/engine/engine.h"
+#include "server/json/number_text.h"
 
 /* How deep jansson follows brackets (its JSON_PARSER_MAX_DEPTH); it stops reading there. */
 enum { MOST_DEPTH = 2048 };
@@ -83,7 +84,9 @@ const char *nb_json_type_name(const json_t *value)
 static const char *wanted(unsigned types)
 {
     if (types & NB_TYPE_STRING)
-        return types & NB_TYPE_OBJECT ? "a string or an object" : "a string";
+        return types & NB_TYPE_OBJECT  ? "a string or an object"
+               : types & NB_TYPE_COUNT ? "a string or a whole number"
+                                       : "a string";
     if (types & 1u << JSON_REAL)
         return types & NB_TYPE_OBJECT ? "a number or an object" : "a number";
     if (types & NB_TYPE_COUNT)
@@ -124,9 +127,10 @@ static int check_member(const struct nb_member *member, const json_t *value, con
                                                 what, member->name);
     if (member->types >> json_typeof(value) & 1u)
         return 0;
-    if (member->types == NB_TYPE_COUNT && json_is_real(value))
-        return nb_error_set(error, NB_INVALID, "member \"%s\" must be a whole number",
-                            member->name);
+    if ((member->types & NB_TYPE_COUNT) != 0 && json_is_real(value))
+        return nb_error_set(error, NB_INVALID,
+                            "member \"%s\" must be %s, without a point or an exponent",
+                            member->name, wanted(member->types));
     return nb_error_set(error, NB_INVALID, "member \"%s\" must be %s, not %s", member->name,
                         wanted(member->types), nb_json_type_name(value));
 }
@@ -163,6 +167,21 @@ int nb_json_take(const json_t *object, const char *what, const struct nb_member 
 struct nb_string nb_json_text(const json_t *string)
 {
     return (struct nb_string){json_string_value(string), json_string_length(string)};
+}
+
+int nb_json_name(const json_t *value, struct nb_buffer *room, struct nb_string *name)
+{
+    if (!json_is_integer(value)) {
+        *name = nb_json_text(value);
+        return 0;
+    }
+    if (nb_buffer_reserve(room, NB_NUMBER_TEXT) != 0)
+        return NB_NO_MEMORY;
+    char *begin = room->bytes + room->length;
+    char *end = nb_number_text_i64(begin, json_integer_value(value));
+    *name = (struct nb_string){begin, (size_t)(end - begin)};
+    room->length += name->length;
+    return 0;
 }
 
 static int by_text(const void *a, const void *b)

@@ -21,6 +21,7 @@ const char *nb_json_type_name(const json_t *value);
 enum {
     NB_TYPE_STRING = 1 << JSON_STRING,
     NB_TYPE_COUNT = 1 << JSON_INTEGER,
+    NB_TYPE_NAME = NB_TYPE_STRING | NB_TYPE_COUNT, /* a number is its text */
     NB_TYPE_NUMBER = 1 << JSON_INTEGER | 1 << JSON_REAL,
     NB_TYPE_ARRAY = 1 << JSON_ARRAY,
     NB_TYPE_OBJECT = 1 << JSON_OBJECT,
@@ -42,6 +43,11 @@ int nb_json_take(const json_t *object, const char *what, const struct nb_member 
 
 /* A JSON string's bytes, borrowed. */
 struct nb_string nb_json_text(const json_t *string);
+
+/* The text of an id or a label (NB_TYPE_NAME): a string's bytes, or a whole number as it is written
+ * in decimal, which is appended to `room`: where there are NB_NUMBER_TEXT bytes left for each, what
+ * points into it stays. Returns 0 or NB_NO_MEMORY. */
+int nb_json_name(const json_t *value, struct nb_buffer *room, struct nb_string *name);
 
 /* Reads the member "ids": 1 to `most` ids, of which each is told once, in order. They borrow from
  * `list`; *ids is the caller's to free, also on failure. Returns 0, NB_INVALID, NB_UNUSABLE,

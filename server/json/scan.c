@@ -120,6 +120,34 @@ static bool scan_string(const char **at, const char *end, struct nb_string *raw,
     return true;
 }
 
+/* A whole number as it is written back: of 18 digits at most, which fit 64 bits, and not -0. */
+static bool scan_count(const char **at, const char *end, struct nb_string *raw)
+{
+    enum { DIGITS_MOST = 18 };
+    const char *begin = *at, *p = begin + (*begin == '-'), *first = p;
+    while (p < end && *p >= '0' && *p <= '9')
+        p++;
+    size_t digits = (size_t)(p - first);
+    bool is_zero = digits > 0 && *first == '0';
+    if (digits == 0 || digits > DIGITS_MOST || (is_zero && (digits > 1 || first != begin)) ||
+        p == end || *p == '.' || *p == 'e' || *p == 'E')
+        return false;
+    *raw = (struct nb_string){begin, (size_t)(p - begin)};
+    *at = p;
+    return true;
+}
+
+static bool scan_value(const char **at, const char *end, unsigned member, struct nb_string *raw,
+                       bool *escaped)
+{
+    skip_space(at, end);
+    bool is_name = member == NB_MEMBER_LABEL || member == NB_MEMBER_ID;
+    *escaped = false;
+    if (is_name && *at < end && **at != '"')
+        return scan_count(at, end, raw);
+    return scan_string(at, end, raw, escaped);
+}
+
 static bool scan_member(const char **at, const char *end, struct nb_flat_document *document)
 {
     struct nb_string name;
@@ -130,7 +158,7 @@ static bool scan_member(const char **at, const char *end, struct nb_flat_documen
     while (i < NB_MEMBERS && !nb_string_equals(name, nb_scan_members[i]))
         i++;
     if (i == NB_MEMBERS || (document->given >> i & 1u) != 0 ||
-        !scan_string(at, end, &document->raw[i], &escaped))
+        !scan_value(at, end, i, &document->raw[i], &escaped))
         return false;
     document->given |= 1u << i;
     document->escaped |= (unsigned)escaped << i;

@@ -24,7 +24,8 @@ enum nb_document_member {
 
 extern const char *const nb_scan_members[NB_MEMBERS]; /* their names */
 
-/* A document object as it lies in the text: each member's string between its quotes. */
+/* A document object as it lies in the text: each member's string between its quotes, or
+ * the digits of a label or an id that is a whole number. */
 struct nb_flat_document {
     struct nb_string raw[NB_MEMBERS];
     unsigned given;   /* bits 1u << enum nb_document_member */

@@ -573,3 +573,22 @@ def test_warnings_of_charsets(api):
             line = '{"text": "Müll", "label": "a"}\n'
             rows = [json.loads(row) for row in model.post(operation, line.encode("cp1252") + line.encode(), NDJSON).ok().body.splitlines()]
             equal([len(row.get("warnings", [])) for row in rows], [1, 0], rows)
+
+
+def test_numbers_are_names(api):
+    """A whole number as label or id is its text, in every form of JSON; one with a point is refused."""
+    with Model(api) as model:
+        got = model.post("train", {"text": "x", "label": 1, "id": 5}).ok().json
+        equal((got["label"], got["id"], got["status"]), ("1", "5", "learned"))
+        equal(model.post("train", {"text": "x", "label": "1", "id": "5"}).ok().json["status"], "unchanged")
+        equal(model.post("train", {"documents": [{"text": "y", "label": 0, "id": -6}, {"values": {}, "text": "x", "label": 1, "id": 5}]}).ok().json["failed"], 0)
+        lines = '{"text": "z", "label": 1, "id": 7}\n{"t\\u0065xt": "z", "label": 1, "id": 7}\n{"text": "z", "label": 1.0, "id": 8}\n{"text": "z", "label": 1, "id": 1e3}\n'
+        rows = [json.loads(row) for row in model.post("train", lines, NDJSON).ok().body.splitlines()]
+        equal([row.get("status") for row in rows], ["learned", "unchanged", None, None], rows)
+        holds('"label" must be a string or a whole number' in rows[2]["error"]["detail"] and '"id"' in rows[3]["error"]["detail"], rows)
+        equal({label: row["documents"] for label, row in model.row()["labels"].items()}, {"0": 1, "1": 2})
+        equal(model.post("train", {"id": 7, "label": 0}).ok().json["status"], "relabelled")
+        equal(api.post(f"{model.path}/documents/7/label", {"label": 1}).ok().json["label"], "1")
+        equal(api.post(f"{model.path}/documents/7/label", {"label": " 1 "}).ok().json["label"], "1")
+        equal(model.post("classify", {"text": "x", "id": 3}).ok().json["label"], "1")
+        equal(model.post("untrain", {"id": 7}).ok().json["status"], "forgotten")

@@ -218,7 +218,7 @@ def test_label_of_learned_and_unknown_documents(api):
     refused(label(client, "none", "ham"), 404, "none")
     refused(label(client, "spam", ""), 422, "label")
     refused(client.post(M + "/documents/spam/label", {"name": "x"}), 400, "name")
-    refused(client.post(M + "/documents/spam/label", {"label": 3}), 400, "label")
+    refused(client.post(M + "/documents/spam/label", {"label": 3.5}), 400, "label")
     refused(client.post("/v1/models/none/documents/a/label", {"label": "x"}), 404, "none")
     # By `train` with an id and a label, too, and in a stream.
     remember(client, "cheap things", id="a")

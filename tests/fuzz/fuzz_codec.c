@@ -11,6 +11,7 @@
 #include "server/json/document.h"
 #include "server/json/emit.h"
 #include "server/json/load.h"
+#include "server/json/number_text.h"
 #include "server/json/problem.h"
 #include "server/json/scan.h"
 #include "server/model/dump_read.h"
@@ -37,6 +38,9 @@ static void fuzz_scanner(struct nb_string input)
     struct nb_member members[NB_MEMBERS];
     for (unsigned i = 0; i < NB_MEMBERS; i++)
         members[i] = (struct nb_member){nb_scan_members[i], NB_TYPE_STRING, false};
+    members[NB_MEMBER_LABEL].types = members[NB_MEMBER_ID].types = NB_TYPE_NAME;
+    struct nb_buffer digits = {0};
+    demand(nb_buffer_reserve(&digits, (size_t)2 * NB_NUMBER_TEXT) == 0);
     demand(nb_json_take(object, "", members, NB_MEMBERS, values, NULL) == 0);
     for (unsigned i = 0; i < NB_MEMBERS; i++) {
         demand((values[i] != NULL) == ((flat.given >> i & 1u) != 0));
@@ -45,11 +49,13 @@ static void fuzz_scanner(struct nb_string input)
         char *text = malloc(flat.raw[i].length + 1);
         demand(text != NULL);
         size_t length = nb_scan_unescape(flat.raw[i], text);
-        demand(length == json_string_length(values[i]) &&
-               memcmp(text, json_string_value(values[i]), length) == 0);
+        struct nb_string read;
+        demand(nb_json_name(values[i], &digits, &read) == 0);
+        demand(length == read.length && memcmp(text, read.bytes, length) == 0);
         demand((flat.escaped >> i & 1u) != 0 || length == flat.raw[i].length);
         free(text);
     }
+    nb_buffer_deinit(&digits);
     json_decref(object);
 }
 

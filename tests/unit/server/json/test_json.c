@@ -912,6 +912,48 @@ START_TEST(no_byte_slips_through_at_any_place)
 }
 END_TEST
 
+/* A label and an id as a number, by the scanner and by jansson, which alone reads the escape in the
+ * name of a member: the same text, or refused by both. */
+START_TEST(numbers_are_names)
+{
+    static const struct {
+        const char *number, *name; /* NULL: refused */
+    } numbers[] = {{"0", "0"},
+                   {"7", "7"},
+                   {"-7", "-7"},
+                   {"-0", "0"},
+                   {"123456789012345678", "123456789012345678"},
+                   {"9223372036854775807", "9223372036854775807"},
+                   {"-9223372036854775808", "-9223372036854775808"},
+                   {"9223372036854775808", NULL},
+                   {"1.0", NULL},
+                   {"1.5", NULL},
+                   {"1e3", NULL},
+                   {"01", NULL},
+                   {"-", NULL},
+                   {"+1", NULL},
+                   {"1x", NULL},
+                   {"true", NULL}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        for (int way = 0; way < 2; way++) {
+            char json[200];
+            struct nb_json_document d;
+            struct nb_error error = {0};
+            snprintf(json, sizeof json, "{\"label\": %s , \"t%s\": \"x\", \"id\":%s}",
+                     numbers[i].number, way == 0 ? "ext" : "e\\u0078t", numbers[i].number);
+            int rc = nb_json_document_read(nb_string_of(json), NB_VERB_TRAIN, &d, &error);
+            ck_assert_msg((rc == 0) == (numbers[i].name != NULL), "%s: %s", json, error.text);
+            ck_assert(rc == 0 || rc == NB_INVALID);
+            if (rc != 0)
+                continue;
+            ck_assert_msg(same(d.label, numbers[i].name, strlen(numbers[i].name)), "%s", json);
+            ck_assert_msg(same(d.id, numbers[i].name, strlen(numbers[i].name)), "%s", json);
+            nb_json_document_deinit(&d);
+        }
+    }
+}
+END_TEST
+
 /* Documents that are right, of every shape: the scanner must take them all, which the fuzzer then
  * holds against jansson. */
 START_TEST(every_right_document_takes_the_fast_way)
@@ -926,13 +968,16 @@ START_TEST(every_right_document_takes_the_fast_way)
                                        "\\\\",
                                        "\\\"",
                                        "\x7f"};
+    static const char *const ids[] = {"\"i\"", "0", "7", "-7", "123456789012345678"};
     begin_random(11);
     for (int round = 0; round < 2000; round++) {
         struct nb_buffer input = {0};
         nb_buffer_puts(&input, "{\"text\":\"");
         for (uint64_t left = draw() % 40; left > 0; left--)
             nb_buffer_puts(&input, runs[draw() % (sizeof runs / sizeof *runs)]);
-        nb_buffer_puts(&input, "\" , \"id\" : \"i\"}\n");
+        nb_buffer_puts(&input, "\" , \"id\" : ");
+        nb_buffer_puts(&input, ids[draw() % (sizeof ids / sizeof *ids)]);
+        nb_buffer_puts(&input, " }\n");
         struct nb_flat_document flat;
         const char *p = input.bytes, *end = p + input.length;
         ck_assert(nb_scan_document(&p, end, &flat) && nb_scan_end(p, end));
@@ -979,6 +1024,7 @@ int main(void)
     tcase_add_test(anything, random_inputs_do_no_harm);
     tcase_add_test(anything, no_byte_slips_through_at_any_place);
     tcase_add_test(anything, every_right_document_takes_the_fast_way);
+    tcase_add_test(anything, numbers_are_names);
     suite_add_tcase(suite, anything);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
