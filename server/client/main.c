@@ -11,10 +11,10 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "core/label/near.h"
 #include "server/base/version.h"
 #include "server/call/access_token.h"
 #include "server/client/base/exit_status.h"
-#include "core/label/near.h"
 #include "server/client/commands/commands.h"
 #include "server/client/terminal/message.h"
 
