@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/document_source.h"
 
+#include <string.h>
+
 #include "config/config.h"
 #include "core/base/utf8.h"
 #include "core/engine/engine.h"
@@ -10,6 +12,7 @@
 #include "server/request/request.h"
 #include "server/request/server.h"
 #include "tokenizer/charset/decode.h"
+#include "tokenizer/mail/mail_charset.h"
 #include "tokenizer/mail/mail_file.h"
 
 static enum nb_verb verb_of(const struct nb_document_source *s)
@@ -230,23 +233,53 @@ static int find_mail(struct nb_document_source *s, struct nb_error *error)
     return 1;
 }
 
+/* Reads HTML of which the transport says nothing, by the rule for mails: by its byte order mark or
+ * what it says itself. It then is UTF-8 in s->text; else it is as it was. UTF-16 and UTF-32, which
+ * have NULs, are found by the rule for texts. */
+static int decode_html(struct nb_document_source *s, struct nb_string *html, struct nb_error *error)
+{
+    char name[NB_CHARSET_NAME];
+    struct nb_string given = nb_string_of(s->request->type.charset);
+    if ((given.length > 0 && nb_charset_of_label(given, name) != NB_CHARSET_NONE) ||
+        memchr(html->bytes, '\0', html->length) != NULL)
+        return 0;
+    struct nb_work work = NB_WORK_UNBOUNDED; /* a body is bounded */
+    struct nb_mail_charsets charsets = {.state = {.work = &work}};
+    nb_mail_charsets_message(&charsets, nb_string_of(""));
+    int rc = nb_mail_body_to_utf8(&charsets, nb_string_of(""), true, html, &s->text);
+    nb_mail_charsets_deinit(&charsets);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+/* Makes a text or HTML UTF-8. */
+static int decode_text(struct nb_document_source *s, bool is_html, struct nb_string *content,
+                       struct nb_error *error)
+{
+    struct nb_text_charset found;
+    const char *body = content->bytes;
+    int rc = is_html && content->length > 0 ? decode_html(s, content, error) : 0;
+    if (rc != 0 || content->bytes != body)
+        return rc;
+    rc = nb_text_decode_whole(content, nb_string_of(s->request->type.charset),
+                              (size_t)s->request->config->body_bytes, &s->text, &found, error);
+    if (rc == 0)
+        s->document.warning = warning_of(&found);
+    return rc;
+}
+
 /* The one document of a text or mail. UTF-8 is used where it lies; other charsets are converted. */
 static int next_whole(struct nb_document_source *s, struct nb_error *error)
 {
     const struct nb_request *request = s->request;
-    const char *charset = request->type.charset;
     bool is_html = request->type.media == NB_MEDIA_HTML;
     bool is_text = is_html || request->type.media == NB_MEDIA_TEXT;
     struct nb_string content = request->body;
     if (s->taken++ > 0)
         return 0;
     if (is_text) {
-        struct nb_text_charset found;
-        int rc = nb_text_decode_whole(&content, nb_string_of(charset),
-                                      (size_t)request->config->body_bytes, &s->text, &found, error);
+        int rc = decode_text(s, is_html, &content, error);
         if (rc != 0)
             return rc;
-        s->document.warning = warning_of(&found);
     }
     s->document.document = (struct nb_document){.kind = is_html   ? NB_DOCUMENT_HTML
                                                         : is_text ? NB_DOCUMENT_TEXT

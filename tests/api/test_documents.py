@@ -592,3 +592,29 @@ def test_numbers_are_names(api):
         equal(api.post(f"{model.path}/documents/7/label", {"label": " 1 "}).ok().json["label"], "1")
         equal(model.post("classify", {"text": "x", "id": 3}).ok().json["label"], "1")
         equal(model.post("untrain", {"id": 7}).ok().json["status"], "forgotten")
+
+
+def test_html_says_its_charset(api):
+    """As in browsers and in mails: a byte order mark, the transport, what the page says; else it is guessed, and said."""
+    with Model(api) as model:
+        def read(head, media="text/html", charset="cp1251", mark=b""):
+            page = mark + (f"<html><head>{head}</head><body>" + "\u041f\u0440\u0438\u0432\u0435\u0442 \u043c\u0438\u0440</body></html>").encode(charset)
+            got = model.post("tokenize", page, media).ok().json
+            return {row["token"] for row in got["tokens"]}, got.get("warnings")
+        right = ({"\u043f\u0440\u0438\u0432\u0435\u0442", "\u043c\u0438\u0440"}, None)
+        meta = "<meta charset=windows-1251>"
+        for head in (meta, "<META CharSet='cp1251'>", '<meta content="text/html; charset=windows-1251" http-equiv=Content-Type>'):
+            equal(read(head), right, head)
+        equal(read(meta, "text/html; charset=us-ascii"), right, "a name that says nothing")
+        equal(read(meta, charset="utf-8"), right, "UTF-8 is UTF-8")
+        equal(read(meta, charset="utf-8", mark=b"\xef\xbb\xbf"), right)
+        equal(read("<meta charset=koi8-r>", "text/html; charset=windows-1251"), right, "the transport comes first")
+        equal(read("<meta charset=koi8-r>", charset="koi8-r"), right)
+        for charset in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
+            equal(read(meta, charset=charset)[0], right[0], charset)
+        equal(read(meta, "text/html; charset=windows-1251", "utf-16"), right, "the mark comes before the transport")
+        equal(read("<meta charset=shift_jis>", charset="shift_jis")[1], None)
+        for head in ("", "<meta charset=nonsense>", "<meta charset=utf-8>"):
+            tokens, told = read(head)
+            holds(not right[0] & tokens and len(told) == 1 and "windows-1252" in told[0], (head, tokens, told))
+        equal(read(meta, "text/plain")[1] is None, False, "in a text it is a word")
