@@ -568,6 +568,31 @@ def test_classify_gives_a_table_back(api):
     holds(out.endswith(',an id that is too long,,,\r\n'), out)
 
 
+def test_classify_writes_a_table_whose_charset_lacks_the_label(api):
+    """The cells of the table come back to the byte; of the new columns a question mark stands for what its charset does not have."""
+    client, model, folder = trained(api)
+    for i in range(12):
+        client.run("train", "-m", model, "-l", "\u0441\u043f\u0430\u043c \u20ac", "--new-label", stdin="\u043f\u0440\u0438\u0432\u0435\u0442 Gr\u00fc\u00dfe {}".format(i).encode())
+    rows = "id;text\r\n1;Gr\u00fc\u00dfe \u20ac\r\n2;M\u00fcll\r\n"
+    for charset, label in (("cp1252", "???? \u20ac"), ("utf-8", "\u0441\u043f\u0430\u043c \u20ac"), ("cp1251", None)):
+        text = rows if charset != "cp1251" else "id;text\r\n1;\u043f\u0440\u0438\u0432\u0435\u0442\r\n"
+        path = write(folder, "charset.csv", content=text.encode(charset))
+        out = client.run("classify", "-m", model, "--csv", "--top", "3", "--evidence", "3", "--charset", charset, path).decode(charset)
+        lines = out.split("\r\n")
+        for got, row in zip(lines, text.split("\r\n"), strict=True):
+            holds(got.startswith(row), (got, row))
+        if label is not None:
+            equal(lines[1].split(";")[2], label)
+        equal(client.said.count("question mark"), 1 if charset == "cp1252" else 0, client.said)
+    name = write(folder, "\u043f.txt", content=b"hello")
+    path = write(folder, "charset.csv", content=rows.encode("cp1252"))
+    out = client.run("classify", "-m", model, "--csv", path, name)
+    holds(b"?.txt;" in out, out)
+    other = write(folder, "other.csv", content="id;text\r\n3;\u043f\u0440\u0438\u0432\u0435\u0442\r\n".encode())
+    client.run("classify", "-m", model, "--csv", path, other, status=DATAERR)
+    holds("windows-1252, as the first table" in client.said, client.said)
+
+
 def test_classify_tells_more_when_asked(api):
     """A decision, the labels that come next, and the tokens that weigh most: as text, CSV and JSON."""
     client, model, folder = trained(api)

@@ -44,6 +44,7 @@ struct output {
     bool has_rows;             /* something of the CSV is printed */
     bool is_told;              /* that the model has learned too little */
     uint64_t silent;           /* documents of which no token is known */
+    uint64_t lost;             /* characters of the new columns that the charset does not have */
     struct nb_table_form form; /* of the table that is printed again */
     struct nb_buffer name, row, more;
 };
@@ -78,25 +79,31 @@ static char separator_of(const struct output *output)
     return output->form.is_known ? output->form.separator : ',';
 }
 
-/* Prints a row, its two columns, of which each may be empty, and what output->more has. */
-static int print_row(struct output *output, const char *row, const char *label,
-                     const char *probability, struct nb_error *error)
+/* Puts the two columns, of which each may be empty, and what output->more has, into output->row. */
+static int join_columns(struct output *output, const char *label, const char *probability)
 {
-    output->row.length = 0;
-    int rc = nb_buffer_puts(&output->row, row);
-    if (rc == 0)
-        rc = nb_csv_cell(nb_string_of(label), separator_of(output), false, &output->row);
+    int rc = nb_csv_cell(nb_string_of(label), separator_of(output), false, &output->row);
     if (rc == 0)
         rc = nb_csv_cell(nb_string_of(probability), separator_of(output), false, &output->row);
-    if (rc == 0)
-        rc = nb_buffer_append(&output->row, output->more.bytes, output->more.length);
-    if (rc != 0)
-        return nb_error_no_memory(error);
-    bool is_first = !output->has_rows;
+    return rc == 0 ? nb_buffer_append(&output->row, output->more.bytes, output->more.length) : rc;
+}
+
+/* Prints a row of a table, or nothing of one, and output->row behind it. */
+static int print_row(struct output *output, const char *own, struct nb_error *error)
+{
+    const struct nb_csv_row row = {
+        .own = nb_string_of(own),
+        .added = {output->row.bytes, output->row.length},
+        .is_first = !output->has_rows,
+    };
     output->has_rows = true;
-    return nb_csv_write_row(&output->form,
-                            (struct nb_string){output->row.bytes, output->row.length}, is_first,
-                            stdout, error);
+    int rc = nb_csv_write_row(&output->form, &row, &output->lost, stdout, error);
+    if (rc == NB_INVALID)
+        return nb_error_set(error, rc,
+                            "the output is in %s, as the first table, and a row of another table "
+                            "has characters that are not in it: classify them one by one",
+                            output->form.charset);
+    return rc;
 }
 
 static int take_head(void *user, struct nb_string row, struct nb_error *error)
@@ -106,11 +113,13 @@ static int take_head(void *user, struct nb_string row, struct nb_error *error)
     int rc = nb_buffer_append(&head, row.bytes, row.length);
     if (rc == 0)
         rc = nb_buffer_append(&head, "", 1);
-    output->more.length = 0;
+    output->more.length = output->row.length = 0;
     if (rc == 0)
         rc = nb_verdict_columns_head(output->columns, separator_of(output), &output->more);
+    if (rc == 0)
+        rc = join_columns(output, "predicted", "probability");
     rc = rc != 0             ? nb_error_no_memory(error)
-         : !output->has_head ? print_row(output, head.bytes, "predicted", "probability", error)
+         : !output->has_head ? print_row(output, head.bytes, error)
                              : 0;
     output->has_head = true;
     nb_buffer_deinit(&head);
@@ -121,23 +130,22 @@ static int take_head(void *user, struct nb_string row, struct nb_error *error)
 static int print_csv(struct output *output, const struct nb_outcome *outcome,
                      struct nb_error *error)
 {
-    struct nb_buffer name = {0};
     char probability[32] = "";
     json_t *number = json_object_get(outcome->result, "probability");
-    int rc = nb_csv_cell(nb_string_of(outcome->name), separator_of(output), true, &name);
-    if (rc == 0)
-        rc = nb_buffer_append(&name, "", 1);
-    output->more.length = 0;
+    bool is_row = *outcome->row != '\0';
+    output->more.length = output->row.length = 0;
+    int rc =
+        is_row ? 0
+               : nb_csv_cell(nb_string_of(outcome->name), separator_of(output), true, &output->row);
     if (rc == 0)
         rc = nb_verdict_columns_csv(output->columns, outcome->result, separator_of(output),
                                     &output->more);
     if (json_is_number(number))
         (void)snprintf(probability, sizeof probability, "%.6f", json_number_value(number));
-    rc = rc != 0 ? nb_error_no_memory(error)
-                 : print_row(output, *outcome->row != '\0' ? outcome->row : name.bytes,
-                             nb_answer_text(outcome->result, "label"), probability, error);
-    nb_buffer_deinit(&name);
-    return rc;
+    if (rc == 0)
+        rc = join_columns(output, nb_answer_text(outcome->result, "label"), probability);
+    return rc != 0 ? nb_error_no_memory(error)
+                   : print_row(output, is_row ? outcome->row : "", error);
 }
 
 static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_error *error)
@@ -189,6 +197,11 @@ static int run_classify(struct nb_client *client, const void *user, char **argum
     nb_buffer_deinit(&output.row);
     nb_buffer_deinit(&output.more);
     nb_buffer_deinit(&path);
+    if (output.lost > 0)
+        nb_message(
+            "the charset of the table, %s, does not have %llu characters of the new columns: "
+            "a question mark stands for each (--json has them)",
+            output.form.charset, (unsigned long long)output.lost);
     if (output.silent > 0)
         nb_message("the model knows no token of %llu of these documents: their labels are those "
                    "likely of any document",
@@ -204,7 +217,8 @@ const struct nb_command NB_COMMAND_CLASSIFY = {
     "\n"
     "With --json each line is the daemon's verdict with the name of the document\n"
     "added, and its id if it brought one. With --csv a table comes out as it was,\n"
-    "with two columns more; a row that was refused has them empty.\n"
+    "with two columns more; a row that was refused has them empty. A character that\n"
+    "the charset of the table does not have is a question mark in them.\n"
     "\n"
     "With --threshold the first word is the decision: the label, or unsure; a table\n"
     "has it in the column decision. --top and --evidence follow the name of the\n"
