@@ -140,6 +140,7 @@ struct nb_model_info {
     bool has_drift; /* enough verdicts were given since the start: */
     struct nb_drift_figures drift;
     uint64_t quarantine_dropped; /* by an import that has replaced it; else 0 */
+    const char *warning;         /* borrowed: of the change that is answered; or NULL */
 };
 void nb_model_info_deinit(struct nb_model_info *info);
 /* Fills `info`, which the caller deinits, with what the last commit left; loads nothing. A damaged

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/label/difference.h"
 
+#include <assert.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -35,9 +37,17 @@ enum nb_label_difference nb_label_difference_of(struct nb_string a, struct nb_st
     return nb_near_is(a, b) ? NB_LABEL_NEAR : NB_LABEL_OTHER;
 }
 
-const char *nb_label_difference_text(enum nb_label_difference difference)
+static const char *text_of(enum nb_label_difference difference)
 {
     return difference == NB_LABEL_CAPITALS ? "only by capitals"
            : difference == NB_LABEL_UNSEEN ? "only by characters that are not seen or look the same"
                                            : "by one or two letters";
+}
+
+void nb_label_difference_say(struct nb_string label, struct nb_string old,
+                             enum nb_label_difference difference, char text[NB_LABEL_WARNING])
+{
+    assert(difference != NB_LABEL_OTHER);
+    (void)snprintf(text, NB_LABEL_WARNING, "the label '%.*s' is new and differs from '%.*s' %s",
+                   (int)label.length, label.bytes, (int)old.length, old.bytes, text_of(difference));
 }

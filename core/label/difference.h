@@ -18,7 +18,10 @@ enum nb_label_difference {
 
 enum nb_label_difference nb_label_difference_of(struct nb_string a, struct nb_string b);
 
-/* What stands behind "it differs from it" in a sentence; not of NB_LABEL_OTHER. */
-const char *nb_label_difference_text(enum nb_label_difference difference);
+enum { NB_LABEL_WARNING = 256 /* bytes of the sentence, with its NUL, of labels of 64 bytes */ };
+
+/* "the label 'Spam' is new and differs from 'spam' only by capitals"; not of NB_LABEL_OTHER. */
+void nb_label_difference_say(struct nb_string label, struct nb_string old,
+                             enum nb_label_difference difference, char text[NB_LABEL_WARNING]);
 
 #endif

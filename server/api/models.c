@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "core/copy/copy.h"
 #include "core/engine/engine.h"
+#include "core/label/difference.h"
 #include "core/label/label.h"
 #include "core/merge/merge.h"
 #include "core/merge/rename.h"
@@ -178,12 +179,12 @@ static bool is_cutting(void *user)
     return atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed);
 }
 
-static int merge_label(struct nb_request *request, struct nb_string into, struct nb_string source,
-                       struct nb_error *error)
+static int merge_label(struct nb_request *request, struct nb_string from, struct nb_string into,
+                       struct nb_string source, struct nb_error *error)
 {
     uint64_t merged;
     const struct nb_merge_wish wish = {.model = request->model,
-                                       .from = request->id,
+                                       .from = from,
                                        .into = into,
                                        .source = source,
                                        .stop = is_cutting,
@@ -191,6 +192,37 @@ static int merge_label(struct nb_request *request, struct nb_string into, struct
     int rc = nb_label_merge(request->server->engine, &wish, &merged, error);
     request->has_changed = merged > 0;
     return rc;
+}
+
+/* The label that a new name is probably a slip for. Sets `text` to a sentence, or to "". */
+static void warn_of_name(const struct nb_model_info *info, struct nb_string name,
+                         char text[NB_LABEL_WARNING])
+{
+    enum nb_label_difference most = NB_LABEL_OTHER;
+    text[0] = '\0';
+    for (size_t i = 0; i < info->label_count; i++) {
+        struct nb_string other = nb_string_of(info->labels[i].label);
+        if (info->labels[i].documents == 0)
+            continue;
+        enum nb_label_difference difference = nb_label_difference_of(name, other);
+        if (difference > most)
+            nb_label_difference_say(name, other, difference, text);
+        most = difference > most ? difference : most;
+    }
+}
+
+static int reply_renamed(struct nb_request *request, struct nb_string name, struct nb_error *error)
+{
+    char text[NB_LABEL_WARNING];
+    struct nb_model_info info;
+    int rc = nb_engine_model(request->server->engine, request->model, &info, error);
+    if (rc != 0)
+        return rc;
+    warn_of_name(&info, name, text);
+    info.warning = text[0] != '\0' ? text : NULL;
+    rc = nb_json_model(&request->reply.body, &info, true);
+    nb_model_info_deinit(&info);
+    return nb_reply_written(request, rc, error);
 }
 
 int nb_route_rename_label(struct nb_request *request, struct nb_error *error)
@@ -205,15 +237,17 @@ int nb_route_rename_label(struct nb_request *request, struct nb_error *error)
         rc = nb_json_rename_read(request->body, &buffer, &merges, error);
     struct nb_string name = {buffer.bytes, buffer.length};
     if (rc == 0 && merges) {
-        rc = merge_label(request, name, source, error);
+        rc = merge_label(request, label, name, source, error);
     } else if (rc == 0) {
         rc = nb_engine_rename_label(request->server->engine, request->model, label, name, source,
                                     error);
         request->has_changed = rc == 0;
     }
+    if (rc == 0)
+        rc = merges ? nb_route_model(request, error) : reply_renamed(request, name, error);
     nb_buffer_deinit(&room);
     nb_buffer_deinit(&buffer);
-    return rc != 0 ? rc : nb_route_model(request, error);
+    return rc;
 }
 
 int nb_route_refit(struct nb_request *request, struct nb_error *error)

@@ -7,7 +7,6 @@
 
 #include "core/base/attribute.h"
 #include "core/label/difference.h"
-#include "core/label/near.h"
 #include "server/json/document.h"
 #include "server/json/emit.h"
 #include "server/json/problem.h"
@@ -70,38 +69,18 @@ int nb_results_top(const struct nb_request *request, size_t *most, struct nb_err
 /* ---- warnings -----------------------------------------------------------------------------------
  */
 
-/* The member is absent where there is nothing to be said. */
-static void emit_warning(struct nb_emitter *e, const char *warning)
-{
-    if (warning == NULL)
-        return;
-    nb_emit_key(e, "warnings");
-    nb_emit_open(e, '[');
-    nb_emit_text(e, warning);
-    nb_emit_close(e, ']');
-}
-
-static void emit_near_label(struct nb_emitter *e, const struct nb_receipt *receipt)
-{
-    char text[2 * NB_NEAR_MOST + 128];
-    struct nb_string label = receipt->label, old = receipt->near_label;
-    int length = snprintf(text, sizeof text, "the label '%.*s' is new and differs from '%.*s' %s",
-                          (int)label.length, label.bytes, (int)old.length, old.bytes,
-                          nb_label_difference_text(receipt->difference));
-    assert(length > 0 && (size_t)length < sizeof text);
-    nb_emit_string(e, (struct nb_string){text, (size_t)length});
-}
-
 static void emit_warnings(struct nb_emitter *e, const struct nb_results *results,
                           const struct nb_receipt *receipt)
 {
     if (receipt->difference == NB_LABEL_OTHER) {
-        emit_warning(e, results->warning);
+        nb_emit_warning(e, results->warning);
         return;
     }
+    char text[NB_LABEL_WARNING];
+    nb_label_difference_say(receipt->label, receipt->near_label, receipt->difference, text);
     nb_emit_key(e, "warnings");
     nb_emit_open(e, '[');
-    emit_near_label(e, receipt);
+    nb_emit_text(e, text);
     if (results->warning != NULL)
         nb_emit_text(e, results->warning);
     nb_emit_close(e, ']');
@@ -281,7 +260,7 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
     }
     if (verdict->explanation_count > 0)
         emit_explanation(e, verdict, results->has_word_counts);
-    emit_warning(e, results->warning);
+    nb_emit_warning(e, results->warning);
     nb_emit_close(e, '}');
 }
 
@@ -315,7 +294,7 @@ static void emit_tokens(struct nb_emitter *e, const struct nb_bag *bag, const ch
     }
     nb_emit_close(e, ']');
     nb_emit_flag(e, "truncated", bag->truncated);
-    emit_warning(e, warning);
+    nb_emit_warning(e, warning);
     nb_emit_close(e, '}');
 }
 
@@ -437,7 +416,7 @@ static int end_batch(struct nb_results *r, struct nb_error *error)
     struct nb_emitter e = nb_emit_begin(&request->reply.spool.tail);
     nb_emit_raw(&e, "]");
     emit_totals(&e, r, (enum nb_verb)request->route->verb);
-    emit_warning(&e, r->table_warning);
+    nb_emit_warning(&e, r->table_warning);
     nb_emit_close(&e, '}');
     if (nb_emit_end(&e) != 0)
         return nb_error_no_memory(error);

@@ -354,3 +354,13 @@ void nb_emit_flag(struct nb_emitter *e, const char *key, bool value)
     nb_emit_key(e, key);
     nb_emit_bool(e, true);
 }
+
+void nb_emit_warning(struct nb_emitter *e, const char *warning)
+{
+    if (warning == NULL)
+        return;
+    nb_emit_key(e, "warnings");
+    nb_emit_open(e, '[');
+    nb_emit_text(e, warning);
+    nb_emit_close(e, ']');
+}

@@ -57,6 +57,8 @@ void nb_emit_member_short_double(struct nb_emitter *e, const char *key, double v
 void nb_emit_label_documents(struct nb_emitter *e, const char *name, uint64_t documents);
 /* Written only if true. */
 void nb_emit_flag(struct nb_emitter *e, const char *key, bool value);
+/* The member "warnings" with one sentence; nothing where it is NULL. */
+void nb_emit_warning(struct nb_emitter *e, const char *warning);
 
 /* Appends a JSON string, quotes included. 0 or NB_NO_MEMORY. */
 int nb_json_string(struct nb_buffer *out, struct nb_string s);

@@ -54,6 +54,7 @@ static void emit_model(struct nb_emitter *e, const struct nb_model_info *info, b
         emit_drift(e, &info->drift);
     if (info->quarantine_dropped > 0)
         nb_emit_member_u64(e, "quarantine_dropped", info->quarantine_dropped);
+    nb_emit_warning(e, info->warning);
     nb_emit_close(e, '}');
 }
 
@@ -93,12 +94,7 @@ int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count, con
             nb_emit_text(&e, damaged[i]);
         nb_emit_close(&e, ']');
     }
-    if (warning != NULL) {
-        nb_emit_key(&e, "warnings");
-        nb_emit_open(&e, '[');
-        nb_emit_text(&e, warning);
-        nb_emit_close(&e, ']');
-    }
+    nb_emit_warning(&e, warning);
     nb_emit_close(&e, '}');
     return nb_emit_end(&e);
 }

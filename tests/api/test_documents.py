@@ -542,6 +542,11 @@ def test_warnings_of_labels(api):
         got = api.post(f"{model.path}/documents/a/label", {"label": "spa m"}).ok().json
         equal((got["status"], len(got["warnings"])), ("relabelled", 1), got)
         holds("spamm" not in got["warnings"][0], "the label without documents is no other one")
+        def rename(old, new, **more):
+            return warnings_of(api.call("PATCH", f"{model.path}/labels/" + urllib.parse.quote(old), {"name": new, **more}))
+        equal(rename("ham", "Invoice"), ["the label 'Invoice' is new and differs from 'invoice' only by capitals"])
+        equal(rename("Invoice", "quite another"), [])
+        equal(rename(" quite another ", "cluster-1", merge=True), [])
 
 
 def test_warnings_of_many_labels(api):
