@@ -168,9 +168,9 @@ END_TEST
 
 START_TEST(bodies_are_those_of_the_routes)
 {
-    static const char *const documents[] = {"application/json", "application/x-ndjson",
-                                            "text/plain",       "message/rfc822",
-                                            "application/mbox", "text/csv"};
+    static const char *const documents[] = {
+        "application/json", "application/x-ndjson", "text/plain", "text/html",
+        "message/rfc822",   "application/mbox",     "text/csv"};
     static const char *const rows[] = {"application/json", "application/x-ndjson", "text/csv"};
     size_t count;
     const struct nb_route *routes = nb_route_table(&count);
