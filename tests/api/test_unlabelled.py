@@ -8,7 +8,7 @@ import time
 from acknowledged import NDJSON, exported, rebuilt, verified
 from harness import equal, holds, refused, wait_for
 from prometheus import parse
-from test_client import USAGE, Bayesc
+from test_client import DATAERR, USAGE, Bayesc
 
 M = "/v1/models/m"
 WAITS = "stranger"
@@ -176,14 +176,15 @@ def test_client_stores_without_a_label(api):
                            (mail, "From: a@example.org\nSubject: car\n\na new car\n")):
             with open(path, "w", encoding="ascii") as file:
                 file.write(text)
-        for arguments in ((table,), (lines,), (mail,), ("--in-order", table)):
-            bayesc.run("train", "-m", "m", *arguments, status=USAGE)
-            holds("has no label: use --label" in bayesc.said and "--unlabelled" in bayesc.said, bayesc.said)
+        for arguments, status in (((mail,), USAGE), ((lines,), DATAERR), ((table,), DATAERR), (("--in-order", table), DATAERR)):
+            bayesc.run("train", "-m", "m", *arguments, status=status)
+            holds("has no label: " in bayesc.said and "--unlabelled" in bayesc.said, bayesc.said)
+        equal(client.get("/v1/models/m").ok().json["labels"]["fruit"]["documents"], 1, "the row that has one is learned")
         bayesc.run("train", "-m", "m", "--unlabelled", "--label", "x", table, status=USAGE)
         row = client.get("/v1/models/m").ok().json
         equal(row.get("unlabelled", 0), 0)
         said = bayesc.run("train", "-m", "m", "--unlabelled", table, lines, mail).decode()
-        holds("1 learned" in said and "5 stored without a label" in said, said)
+        holds("1 unchanged" in said and "5 stored without a label" in said, said)
         row = client.get("/v1/models/m").ok().json
         equal((row["unlabelled"], row["labels"]["fruit"]["documents"], list(row["labels"])), (5, 1, ["fruit"]))
         equal(bayesc.json("train", "-m", "m", "--unlabelled", "--in-order", table)["unchanged"], 3)
