@@ -19,8 +19,9 @@ static int fill_labels(struct nb_receipt *receipt, const struct nb_model *counts
     return 0;
 }
 
-/* Labels with documents that a new one is compared with: .3 us each. */
-enum { COMPARED_MOST = 500 };
+/* Labels with documents that a new one is compared with, the oldest first. Measured: 2 us each in
+ * ASCII, 5 us in other letters; the writer has other changes to make. */
+enum { COMPARED_MOST = 200 };
 
 /* Whether the document is the first one of its label, which then may be a slip for another one. */
 static bool is_first(const struct nb_receipt *receipt, const struct nb_model *counts,
