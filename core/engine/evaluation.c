@@ -12,6 +12,7 @@
 #include "core/engine/book_left_out.h"
 #include "core/engine/engine.h"
 #include "core/family/left_out.h"
+#include "core/label/level_hint.h"
 #include "core/learn/stored_score.h"
 #include "core/registry/registry.h"
 
@@ -97,9 +98,12 @@ static int choose_positive(struct nb_evaluation_report *report, struct nb_string
             report->positive = i;
             return 0;
         }
+    struct nb_level_hint hint = {0};
+    for (size_t i = 0; i < report->label_count; i++)
+        nb_level_hint_add(&hint, positive, nb_string_of(report->labels[i]));
     if (positive.length > 0)
-        return nb_error_set(error, NB_NOT_FOUND, "no document has the label '%.*s'",
-                            (int)positive.length, positive.bytes);
+        return nb_error_set(error, NB_NOT_FOUND, "no document has the label '%.*s'%s",
+                            (int)positive.length, positive.bytes, hint.text);
     report->positive = report->label_count == 0 ? 0 : report->label_count - 1;
     return 0;
 }

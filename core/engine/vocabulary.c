@@ -11,6 +11,7 @@
 #include "core/base/heap.h"
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
+#include "core/live/label_there.h"
 #include "core/registry/registry.h"
 #include "core/store/row_texts.h"
 
@@ -184,13 +185,12 @@ static int prepare(struct search *s, struct nb_string label, size_t limit, size_
 {
     const struct nb_model *counts = s->live->counts;
     nb_model_read_lock(counts);
-    s->label = nb_model_find_label(counts, label);
+    int rc = nb_live_label(s->live, label, &s->label, error);
     size_t rows = nb_model_rows(counts);
     size_t labels = nb_model_label_count(counts);
     nb_model_unlock(counts);
-    if (s->label == UINT32_MAX)
-        return nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'", s->live->name,
-                            (int)label.length, label.bytes);
+    if (rc != 0)
+        return rc;
     assert(labels > 0);
     size_t fit = cells / labels > 0 ? cells / labels : 1;
     limit = limit < fit ? limit : fit;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/live/label_there.h"
 #include "core/registry/registry.h"
 
 enum { STEP_ROWS = 16384 };
@@ -11,11 +12,10 @@ static int find_label(struct nb_label_walk *walk, struct nb_string label, struct
 {
     const struct nb_model *counts = walk->live->counts;
     nb_model_read_lock(counts);
-    walk->label = nb_model_find_label(counts, label);
+    int rc = nb_live_label(walk->live, label, &walk->label, error);
     nb_model_unlock(counts);
-    if (walk->label == UINT32_MAX)
-        return nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'", walk->live->name,
-                            (int)label.length, label.bytes);
+    if (rc != 0)
+        return rc;
     walk->words = malloc(STEP_ROWS * sizeof *walk->words);
     return walk->words == NULL ? nb_error_no_memory(error) : 0;
 }

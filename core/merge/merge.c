@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/merge/merge.h"
 
+#include "core/live/label_there.h"
 #include "core/live/relay.h"
 #include "core/registry/registry.h"
 #include "core/store/ledger.h"
@@ -79,12 +80,9 @@ static int find_label(const struct merging *m, struct nb_string name, uint32_t *
                       struct nb_error *error)
 {
     nb_model_read_lock(m->live->counts);
-    *label = nb_model_find_label(m->live->counts, name);
+    int rc = nb_live_label(m->live, name, label, error);
     nb_model_unlock(m->live->counts);
-    return *label != UINT32_MAX
-               ? 0
-               : nb_error_set(error, NB_NOT_FOUND, "the model '%s' has no label '%.*s'",
-                              m->live->name, (int)name.length, name.bytes);
+    return rc;
 }
 
 static int begin(struct merging *m, struct nb_error *error)

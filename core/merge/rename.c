@@ -7,6 +7,7 @@
 #include "core/engine/writer.h"
 #include "core/family/parents.h"
 #include "core/learn/apply.h"
+#include "core/live/label_there.h"
 #include "core/live/records.h"
 #include "core/live/relay.h"
 #include "core/live/transaction.h"
@@ -43,10 +44,9 @@ static int write_rename(struct nb_engine *engine, struct nb_view *view, void *ar
 static int check_renaming(const struct renaming *r, struct nb_live *live, uint32_t *label,
                           struct nb_error *error)
 {
-    *label = nb_model_find_label(live->counts, r->from);
-    if (*label == UINT32_MAX)
-        return nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'", live->name,
-                            (int)r->from.length, r->from.bytes);
+    int rc = nb_live_label(live, r->from, label, error);
+    if (rc != 0)
+        return rc;
     if (nb_model_find_label(live->counts, r->to) != UINT32_MAX)
         return nb_error_set(error, NB_CONFLICT, "model '%s' has a label '%.*s' already", live->name,
                             (int)r->to.length, r->to.bytes);

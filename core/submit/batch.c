@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
+#include "core/base/utf8.h"
 #include "core/live/names.h"
 #include "core/registry/registry.h"
 #include "core/submit/batch_private.h"
@@ -101,12 +102,26 @@ int nb_batch_count_changed(const struct nb_batch *batch, uint64_t *changed, stru
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
+/* A mistyped name of a column is most likely a value, too. */
+static int no_field(const struct nb_document *document, struct nb_string model,
+                    struct nb_error *error)
+{
+    struct nb_string field = nb_utf8_cut(document->values.values[0].name, NB_ATTRIBUTE_NAME_MOST);
+    return nb_error_set(error, NB_NOT_FOUND,
+                        "'%.*s' is a value of a field (a column of CSV that is not text, label or "
+                        "id, or in `values`), and there is no model '%.*s' that has fields: put it "
+                        "with the setting `fields` first",
+                        (int)field.length, field.bytes, (int)model.length, model.bytes);
+}
+
 static int find_model(struct nb_batch *batch, const struct nb_document *document, bool make,
                       struct nb_error *error)
 {
     struct nb_string name = {batch->name.bytes, batch->name.length};
-    if (!make || document->values.count > 0) /* values need a model with named fields */
-        return nb_registry_acquire(batch->engine, name, false, &batch->live, error);
+    if (!make || document->values.count > 0) { /* values need a model with named fields */
+        int rc = nb_registry_acquire(batch->engine, name, false, &batch->live, error);
+        return make && rc == NB_NOT_FOUND ? no_field(document, name, error) : rc;
+    }
     struct nb_settings settings;
     nb_settings_init(&settings,
                      document->kind == NB_DOCUMENT_MAIL ? NB_PRESET_MAIL : NB_PRESET_TEXT);

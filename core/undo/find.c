@@ -6,6 +6,7 @@
 
 #include "core/base/array.h"
 #include "core/engine/engine.h"
+#include "core/live/label_there.h"
 #include "core/live/state.h"
 
 enum {
@@ -175,13 +176,12 @@ static int find_label(struct nb_undo_search *s, const struct nb_live *live, stru
     if (name.length == 0)
         return 0;
     nb_model_read_lock(live->counts);
-    uint32_t label = nb_model_find_label(live->counts, name);
+    uint32_t label;
+    int rc = nb_live_label(live, name, &label, error);
     nb_model_unlock(live->counts);
-    if (label == UINT32_MAX)
-        return nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'", live->name,
-                            (int)name.length, name.bytes);
-    s->label = label;
-    return 0;
+    if (rc == 0)
+        s->label = label;
+    return rc;
 }
 
 int nb_undo_search_begin(struct nb_undo_search *search, struct nb_engine *engine,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/engine/engine.h"
+#include "core/label/level_hint.h"
 #include "core/verdict/decide.h"
 #include "server/api/evaluation.h"
 #include "server/api/evaluations.h"
@@ -152,8 +153,12 @@ static int find_positive(const struct nb_decision_rule *rule, const struct nb_ve
     *positive = rule->is_named ? find_label(verdict, rule->positive) : spam;
     if (*positive < verdict->size)
         return 0;
+    struct nb_level_hint hint = {0};
+    for (size_t i = 0; i < verdict->size; i++)
+        nb_level_hint_add(&hint, nb_string_of(rule->positive), nb_string_of(verdict->labels[i]));
     if (rule->is_named)
-        return nb_error_set(error, NB_NOT_FOUND, "no document has the label '%s'", rule->positive);
+        return nb_error_set(error, NB_NOT_FOUND, "no document has the label '%s'%s", rule->positive,
+                            hint.text);
     if (verdict->size > 2)
         return nb_error_set(error, NB_CONFLICT,
                             "the model has %zu labels and none is 'spam': query parameter "

@@ -13,6 +13,7 @@
 
 #include "core/engine/engine.h"
 #include "server/json/number_text.h"
+#include "server/base/json_fault.h"
 
 /* How deep jansson follows brackets (its JSON_PARSER_MAX_DEPTH); it stops reading there. */
 enum { MOST_DEPTH = 2048 };
@@ -45,11 +46,12 @@ static int not_json(struct nb_string text, const json_error_t *fault, struct nb_
 {
     if (text.length == 0)
         return nb_error_set(error, NB_INVALID, "not valid JSON: there is nothing");
+    const char *hint = nb_json_fault_hint(fault->text);
     if (memchr(text.bytes, '\n', text.length) == NULL)
-        return nb_error_set(error, NB_INVALID, "not valid JSON: column %d: %s", fault->column,
-                            fault->text);
-    return nb_error_set(error, NB_INVALID, "not valid JSON: line %d, column %d: %s", fault->line,
-                        fault->column, fault->text);
+        return nb_error_set(error, NB_INVALID, "not valid JSON: column %d: %s%s", fault->column,
+                            fault->text, hint);
+    return nb_error_set(error, NB_INVALID, "not valid JSON: line %d, column %d: %s%s", fault->line,
+                        fault->column, fault->text, hint);
 }
 
 int nb_json_load(struct nb_string text, size_t most_values, json_t **value, struct nb_error *error)

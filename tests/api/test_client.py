@@ -462,7 +462,7 @@ def test_bad_lines_are_named_and_the_others_are_learned(api):
     """In tables and JSON lines, in a mixed order and not: a line that is none, one without a label, a label that is a list."""
     client, folder = Bayesc(api), api.new_folder()
     good = [json.dumps({"text": f"word{i}", "label": "spam", "id": i}) for i in range(9)]
-    bad = {'{"text": "\\ud83d", "label": "spam"}': "line 6 is not a JSON object: ", "[1]": "line 6 is not a JSON object",
+    bad = {'{"text": "\\ud83d", "label": "spam"}': "line 6 is not valid JSON: byte ", '{"text": "a \\ud83dbc", "label": "a"}': "half of a character, as of a text that was cut within an emoji", "[1]": "line 6 is not a JSON object",
            '{"text": "x"}': "a.jsonl:6: has no label", '{"text": "x", "label": null}': "a.jsonl:6: has no label",
            '{"text": "x", "label": ["a"]}': 'line 6: the member "label" is a list'}
     for line, said in bad.items():

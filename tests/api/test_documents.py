@@ -414,6 +414,27 @@ def test_csv_odd_ones(api):
         equal(model.row()["documents"], 8)
 
 
+def test_a_column_that_is_no_member_is_named(api):
+    """A model that is not there has no fields: what is wrong is the name of the column, and not the model's."""
+    name = api.name()
+    for body, kind in (("body,label\nx,a\n", "text/csv"), ({"values": {"body": "x"}, "label": "a"}, "application/json"),
+                       ({"documents": [{"text": "x", "values": {"body": "x"}, "label": "a"}]}, "application/json")):
+        refused(api.post(f"/v1/models/{name}/train", body, kind), 404, "'body'", f"no model '{name}' that has fields", "text, label")
+    reply = api.post(f"/v1/models/{name}/train", '{"values": {"body": "x"}, "label": "a"}\n', "application/x-ndjson")
+    holds(b"'body'" in reply.body, reply.body)
+    refused(api.post(f"/v1/models/{name}/untrain", {"values": {"body": "x"}}), 404, f"there is no model '{name}'")
+    refused(api.post(f"/v1/models/{name}/classify", {"values": {"body": "x"}}), 404, f"there is no model '{name}'")
+
+
+def test_a_cut_emoji_is_said(api):
+    name = api.name()
+    for cut in ('{"text": "a \\ud83d", "label": "a"}', '{"text": "\\ude00 b", "label": "a"}', '{"text": "\\ud83d\\u0041", "label": "a"}'):
+        refused(api.post(f"/v1/models/{name}/train", cut, "application/json"), 400, "half of a character", "emoji")
+        got = api.post(f"/v1/models/{name}/train", cut + '\n{"text": "b", "label": "a"}\n', "application/x-ndjson").ok().lines
+        holds("line 1: not valid JSON" in got[0]["error"]["detail"] and "half of a character" in got[0]["error"]["detail"], got)
+        equal("status" in got[1], True)
+
+
 def test_csv_in_all_charsets_and_forms(api):
     """The same rows, whatever a spreadsheet wrote."""
     table = "text,label,id\nMüll €,Größe,1\nanderes,b,2\n"

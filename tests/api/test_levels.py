@@ -86,6 +86,24 @@ def test_decisions_and_readiness_of_a_level(api):
         refused(model.post("classify?documents=2", {"text": "x"}), 400, "documents")
 
 
+def test_a_level_is_not_taken_for_a_label(api):
+    """Where a label is named that is a level of others, or one below the level that was asked for, the message says which."""
+    with Model(api) as model:
+        trained(model)
+        whole = ("'sci-fi'", "is a level of labels", "'sci-fi/new'")
+        refused(model.post("classify?threshold=0.5&positive=sci-fi", {"text": "x"}), 404, *whole)
+        refused(api.get(f"/v1/models/{model.name}/evaluation?positive=sci-fi"), 404, *whole)
+        refused(api.get(f"/v1/models/{model.name}/vocabulary?label=sci-fi"), 404, *whole)
+        path = f"/v1/models/{model.name}/labels/sci-fi"
+        refused(api.call("PATCH", path, {"name": "x"}), 404, *whole)
+        refused(api.call("PATCH", path, {"name": "sci/med", "merge": True}), 404, *whole)
+        refused(api.call("DELETE", path), 404, *whole)
+        refused(model.post("classify?level=1&threshold=0.5&positive=sci/space", {"text": "x"}), 404, "'sci/space'", "end with 'sci'")
+        refused(model.post("classify?level=2&threshold=0.5&positive=rec/sport/hockey", {"text": "x"}), 404, "end with 'rec/sport'")
+        reply = refused(model.post("classify?threshold=0.5&positive=nothing", {"text": "x"}), 404, "'nothing'")
+        holds("level" not in str(reply), reply)
+
+
 def test_levels_in_batches_and_lines(api):
     with Model(api) as model:
         trained(model)

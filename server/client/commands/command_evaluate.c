@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "core/label/level_hint.h"
 #include "server/call/path.h"
 #include "server/client/base/answer.h"
 #include "server/client/base/interrupt.h"
@@ -206,10 +207,14 @@ static int find_positive(const struct nb_corpus *corpus, const char *wanted, siz
         *positive = i;
         return 0;
     }
+    struct nb_level_hint hint = {0};
+    for (size_t i = 0; i < corpus->label_count; i++)
+        nb_level_hint_add(&hint, nb_string_of(name), nb_string_of(corpus->labels[i]));
     *positive = corpus->label_count - 1;
-    return wanted == NULL ? 0
-                          : nb_error_set(error, NB_CLIENT_USAGE,
-                                         "--positive: no document has the label '%s'", wanted);
+    return wanted == NULL
+               ? 0
+               : nb_error_set(error, NB_CLIENT_USAGE,
+                              "--positive: no document has the label '%s'%s", wanted, hint.text);
 }
 
 static int run_variant(struct nb_trial *trial, const struct evaluate_options *options,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/json_fault.h"
 #include "server/client/files/formats.h"
 #include "server/client/files/mapping.h"
 #include "server/client/files/rows.h"
@@ -272,8 +273,9 @@ static int give_line(struct lines *l, struct nb_string line, struct nb_error *er
         json_loadb(line.bytes, line.length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
     int rc;
     if (object == NULL)
-        rc = nb_error_set(error, NB_INVALID, "line %ju is not a JSON object: %.120s (byte %d)",
-                          (uintmax_t)l->number, why.text, why.position);
+        rc = nb_error_set(error, NB_INVALID, "line %ju is not valid JSON: byte %d: %.120s%s",
+                          (uintmax_t)l->number, why.position, why.text,
+                          nb_json_fault_hint(why.text));
     else if (!json_is_object(object))
         rc = nb_error_set(error, NB_INVALID,
                           "line %ju is not a JSON object, as in {\"text\": \"...\", \"label\": "
