@@ -1497,7 +1497,7 @@ def test_help_and_mistakes(api):
         said = client.run(command, "--help").decode()
         short = re.findall(r"^  (-\w),", said, re.M)
         equal(sorted(short), sorted(set(short)), f"{command}: an option of one letter that stands twice means one of both")
-        holds(said.startswith(f"Usage: bayesc {command} ") and "--url URL" in said, said)
+        holds(said.startswith(f"Usage: bayesc {command} ") and ("--url URL" in said) == (command != "restore"), said)
     equal(sorted(re.findall(r"(?m)^  ([a-z-]+) ", text)), sorted(COMMANDS))
     holds(client.run("--version").startswith(b"bayesc "), "version")
     for arguments in ([], ["typo"], ["train", "--typo"], ["train", "-Z"], ["train", "--label"], ["models", "x"],
@@ -1517,6 +1517,37 @@ def test_slips_are_understood(api):
     for words in (["frobnicate"], ["models", "--frobnicate"]):
         client.run(*words, status=USAGE)
         holds("did you mean" not in client.said, client.said)
+
+
+# What a command has no use of, and words of what is said of it.
+UNUSED_OPTIONS = (
+    (("models", "-m", "x"), "--model: models has no use of it"), (("backup", "--model=x", "there"), "--model: backup"),
+    (("backup", "--json", "there"), "--json: backup"), (("export", "--json", "there"), "--json: export"),
+    (("restore", "-m", "x", "a", "b"), "--model: restore"), (("restore", "--after", "1", "a", "b"), "--after: restore"),
+    (("--url", "http://127.0.0.1:1", "restore", "a", "b"), "--url: restore"), (("derive", "-m", "x", "a", "b"), "--model: derive"),
+    (("nodes", "status", "-m", "x"), "--model: nodes"), (("network", "list", "-m", "x"), "--model: network"),
+    *(((command, "-m", "x", "y", *more), "name two models") for command, *more in (
+        ("show",), ("stats",), ("refit",), ("delete",), ("create",), ("em",), ("sample",), ("cluster",), ("watch",),
+        ("set", "alpha=1"), ("rename-label", "a", "b"), ("delete-label", "a"))),
+    *((("classify", "--columns", "text", "--format", form), f"with --format {form} there are no columns") for form in (
+        "file", "lines", "mbox", "index")),
+    (("train", "-l", "a", "--charset", "cp850", "--mail"), "mails say their charsets"),
+    (("evaluate", "--charset", "cp850", "-f", "mbox", "-"), "mails say their charsets"),
+    (("explain", "--text", "--mail"), "exclude each other"), (("untrain", "--mail", "-f", "lines"), "--mail does not go with --format lines"),
+    (("classify", "--text", "-f", "mbox"), "--text does not go with --format mbox"))
+
+
+def test_options_that_change_nothing_are_refused(api):
+    client, model = Bayesc(api), api.name()
+    client.run("train", "-m", model, "-l", "a", stdin=b"word")
+    for words, said in UNUSED_OPTIONS:
+        client.run(*words, stdin=b"word", status=USAGE)
+        holds(said in client.said, (words, client.said))
+        if said.startswith("--") and said.split()[0].endswith(":"):
+            option, command = said.split()[:2]
+            holds(f"  {option[:-1]}" not in client.run(command, "--help").decode(), words)
+    client.run("show", "-m", model, model)  # one model, named twice
+    client.run("models", environment={"BAYESC_MODEL": "x"})
 
 
 def test_options_stand_before_or_after_the_command(api):

@@ -34,8 +34,8 @@ static const struct nb_flag COMMON[] = {
      "of several nodes: let this one make the change of that\nnumber first (Bayesd-Number)"},
     {"json", 0, NB_FLAG_SWITCH, NULL, AT(json), 0, 0, "print JSON"},
 };
-enum { MODEL /* the first of them */ };
 enum { COMMON_COUNT = sizeof COMMON / sizeof COMMON[0], FLAGS_MOST = 48, HELP_COLUMN = 28 };
+enum { MODEL = 0, JSON = COMMON_COUNT - 1 /* where they stand there */ };
 /* What getopt_long returns for a flag: its index + LONG_FLAG for the long form, its letter for the
  * short one. HELP is the index of --help. */
 enum { LONG_FLAG = 256, HELP = FLAGS_MOST * 2 };
@@ -48,6 +48,17 @@ static const struct nb_flag *flag_at(const struct nb_command *command, size_t i)
 static size_t flag_total(const struct nb_command *command)
 {
     return command->flag_count + COMMON_COUNT;
+}
+
+/* Whether the command has no use of a flag of all commands: it is refused, not passed over. */
+static bool is_unused(const struct nb_command *command, const struct nb_flag *flag)
+{
+    if (flag < COMMON || flag >= COMMON + COMMON_COUNT)
+        return false;
+    unsigned which = flag == &COMMON[MODEL]  ? NB_UNUSED_MODEL
+                     : flag == &COMMON[JSON] ? NB_UNUSED_JSON
+                                             : NB_UNUSED_DAEMON;
+    return (command->unused & which) != 0;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -149,6 +160,18 @@ static int check_count(const struct nb_command *command, size_t count, struct nb
     return nb_error_set(error, NB_CLIENT_USAGE, "%s needs %s", command->name, command->arguments);
 }
 
+/* Two names of one model are a slip: which is meant? A setting, NAME=VALUE, is none. */
+static int check_model(const struct nb_command *command, const struct nb_client *client,
+                       const char *first, size_t count, struct nb_error *error)
+{
+    if (!client->names_model || command->model_from == 0 || count < command->model_from ||
+        strchr(first, '=') != NULL || strcmp(first, client->model) == 0)
+        return 0;
+    return nb_error_set(error, NB_CLIENT_USAGE,
+                        "--model %s and '%s' name two models: leave one of them out", client->model,
+                        first);
+}
+
 bool nb_flags_are_before(const struct nb_command *command, int argc, char **argv)
 {
     struct getopt_tables tables;
@@ -207,6 +230,9 @@ int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void
         if (i == HELP)
             return 1;
         bool is_own = (size_t)i < command->flag_count;
+        if (is_unused(command, flag_at(command, (size_t)i)))
+            return nb_error_set(error, NB_CLIENT_USAGE, "--%s: %s has no use of it",
+                                flag_at(command, (size_t)i)->name, command->name);
         int rc = set_value(flag_at(command, (size_t)i), optarg, is_own ? options : client, error);
         if (rc != 0)
             return rc;
@@ -214,7 +240,8 @@ int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void
     }
     *arguments = argv + optind;
     *count = (size_t)(argc - optind);
-    return check_count(command, *count, error);
+    int rc = check_count(command, *count, error);
+    return rc == 0 ? check_model(command, client, **arguments, *count, error) : rc;
 }
 
 /* ---- help ------------------------------------------------------------------------------------ */
@@ -253,6 +280,7 @@ void nb_flags_help(const struct nb_command *command, FILE *out)
         (void)fprintf(out, "\n%s", command->details);
     (void)fputs("\nOptions:\n", out);
     for (size_t i = 0; i < flag_total(command); i++)
-        print_flag(flag_at(command, i), out);
+        if (!is_unused(command, flag_at(command, i)))
+            print_flag(flag_at(command, i), out);
     (void)fprintf(out, "%-*sprint this text\n", HELP_COLUMN, "  -h, --help");
 }

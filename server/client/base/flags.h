@@ -38,6 +38,9 @@ struct nb_flag {
     const char *help;   /* without a point at the end; --help indents the second line and later */
 };
 
+/* Flags of all commands that a command may have no use of. */
+enum { NB_UNUSED_MODEL = 1, NB_UNUSED_JSON = 2, NB_UNUSED_DAEMON = 4 /* the others */ };
+
 struct nb_command {
     const char *name;
     const char *arguments; /* as the usage line shows them */
@@ -48,6 +51,9 @@ struct nb_command {
     const void *defaults; /* the options when no flag is given */
     size_t options_size;
     size_t least, most; /* number of arguments */
+    size_t model_from;  /* from so many arguments on the first one is the model, unless it has
+                           an equals sign; 0: it never is */
+    unsigned unused;    /* flags of all commands that this one has no use of: NB_UNUSED_... or'ed */
     uint64_t patience;  /* see struct nb_call_target */
     uint64_t deadline;  /* seconds for a whole request; 0: none, only progress is demanded */
     int (*run)(struct nb_client *client, const void *options, char **arguments, size_t count,

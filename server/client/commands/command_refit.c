@@ -34,6 +34,7 @@ static int run_refit(struct nb_client *client, const void *user, char **argument
 const struct nb_command NB_COMMAND_REFIT = {
     .name = "refit",
     .arguments = "[MODEL]",
+    .model_from = 1,
     .summary = "Fits the weights of a stacked model anew, on its living documents",
     .details =
         "After it nothing is in the weights of what forgotten documents taught. The daemon does\n"

@@ -93,6 +93,7 @@ static int run_backup(struct nb_client *client, const void *options, char **argu
 const struct nb_command NB_COMMAND_BACKUP = {
     .name = "backup",
     .arguments = "DIR|FILE",
+    .unused = NB_UNUSED_MODEL | NB_UNUSED_JSON,
     .summary = "Writes the whole store, all models, to a file",
     .details =
         "The daemon goes on serving. In a directory the file is called bayesd-DATE.backup; '-' is\n"

@@ -71,6 +71,7 @@ static int run_export(struct nb_client *client, const void *options, char **argu
 const struct nb_command NB_COMMAND_EXPORT = {
     .name = "export",
     .arguments = "[FILE]",
+    .unused = NB_UNUSED_JSON,
     .summary = "Writes a whole model to a file or standard output",
     .details =
         "The file is NDJSON. It is FILE.part until it is complete and its totals are checked;\n"

@@ -48,6 +48,7 @@ static int run_restore(struct nb_client *client, const void *user, char **argume
 const struct nb_command NB_COMMAND_RESTORE = {
     .name = "restore",
     .arguments = "FILE DIR",
+    .unused = NB_UNUSED_MODEL | NB_UNUSED_JSON | NB_UNUSED_DAEMON,
     .summary = "Puts a backup into an empty data directory",
     .details =
         "No daemon may run on DIR. It runs bayesd --restore FILE --data DIR on this machine, "

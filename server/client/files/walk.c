@@ -255,11 +255,38 @@ static int walk_paths(struct walk *walk, char *const *paths, size_t count)
     return rc;
 }
 
+static bool is_format(const struct nb_files_options *options, const char *name)
+{
+    return options->format != NULL && strcmp(options->format, name) == 0;
+}
+
+/* What would change nothing is refused: something else was meant. */
+static int check_options(const struct nb_files_options *o, struct nb_error *error)
+{
+    bool is_mbox = is_format(o, "mbox"), is_lines = is_format(o, "lines");
+    if (o->is_text && o->is_mail)
+        return nb_error_set(error, NB_CLIENT_USAGE, "--text and --mail exclude each other");
+    if (o->columns != NULL &&
+        (is_mbox || is_lines || is_format(o, "file") || is_format(o, "index")))
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "--columns is of tables and JSON lines: with --format %s there are no "
+                            "columns; csv, tsv and ndjson have them",
+                            o->format);
+    if (o->charset != NULL && (is_mbox || o->is_mail))
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "--charset is of texts and tables: mails say their charsets");
+    if ((o->is_text && is_mbox) || (o->is_mail && is_lines))
+        return nb_error_set(error, NB_CLIENT_USAGE, "--%s does not go with --format %s",
+                            o->is_text ? "text" : "mail", o->format);
+    return 0;
+}
+
 int nb_files_read(const struct nb_files *files, char *const *paths, size_t count,
                   struct nb_error *error)
 {
     struct walk walk = {.files = files, .options = files->options, .error = error};
-    return walk_paths(&walk, paths, count);
+    int rc = check_options(files->options, error);
+    return rc == 0 ? walk_paths(&walk, paths, count) : rc;
 }
 
 uint64_t nb_files_bytes(const struct nb_files_options *options, char *const *paths, size_t count)

@@ -184,6 +184,7 @@ static int run_cluster(struct nb_client *client, const void *user, char **argume
 const struct nb_command NB_COMMAND_CLUSTER = {
     .name = "cluster",
     .arguments = "[MODEL]",
+    .model_from = 1,
     .summary = "Finds topics of documents without a label",
     .details =
         "A mixture over the words that documents have, their categories and their numbers. Each\n"

@@ -67,6 +67,7 @@ static int run_derive(struct nb_client *client, const void *user, char **argumen
 const struct nb_command NB_COMMAND_DERIVE = {
     .name = "derive",
     .arguments = "OLD NEW",
+    .unused = NB_UNUSED_MODEL,
     .summary = "Makes a model that begins with what another one knows",
     .details =
         "What OLD has learned until now is the prior of NEW, frozen: neither sees what the other\n"

@@ -89,6 +89,7 @@ static int run_em(struct nb_client *client, const void *user, char **arguments, 
 const struct nb_command NB_COMMAND_EM = {
     .name = "em",
     .arguments = "[MODEL]",
+    .model_from = 1,
     .summary = "Finds what documents without a label give a model",
     .details =
         "EM finds which labels they may have. Their weight is that of the setting\n"

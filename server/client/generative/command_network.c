@@ -146,6 +146,7 @@ static int run_network(struct nb_client *client, const void *user, char **argume
 }
 
 const struct nb_command NB_COMMAND_NETWORK = {
+    .unused = NB_UNUSED_MODEL,
     .name = "network",
     .arguments =
         "list|put|show|query|independent|learn|from|dot|svg|delete [NETWORK] [ARGUMENT]...",

@@ -216,6 +216,7 @@ static int run_sample(struct nb_client *client, const void *user, char **argumen
 const struct nb_command NB_COMMAND_SAMPLE = {
     .name = "sample",
     .arguments = "[MODEL]",
+    .model_from = 1,
     .summary = "Draws a document of a label from a model",
     .details =
         "Its words are independent of each other, as naive Bayes takes them to be, and as "

@@ -194,6 +194,7 @@ static int run_delete(struct nb_client *client, const void *user, char **argumen
 const struct nb_command NB_COMMAND_RENAME_LABEL = {
     .name = "rename-label",
     .arguments = "[MODEL] LABEL NAME",
+    .model_from = 3,
     .summary = "Gives a label of a model another name",
     .details =
         "Its documents and counts stay. Another label must not have the name, unless --merge is\n"
@@ -212,6 +213,7 @@ const struct nb_command NB_COMMAND_RENAME_LABEL = {
 const struct nb_command NB_COMMAND_DELETE_LABEL = {
     .name = "delete-label",
     .arguments = "[MODEL] LABEL",
+    .model_from = 2,
     .summary = "Forgets all documents of a label",
     .details =
         "It asks first, unless --yes is given. The model is then as if they had never been\n"

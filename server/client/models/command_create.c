@@ -144,6 +144,7 @@ static int run_set(struct nb_client *client, const void *user, char **arguments,
 const struct nb_command NB_COMMAND_CREATE = {
     .name = "create",
     .arguments = "[MODEL]",
+    .model_from = 1,
     .summary = "Makes a model with settings",
     .details =
         "Without it the first document makes a model, with the preset mail if that is a mail, and\n"
@@ -163,6 +164,7 @@ const struct nb_command NB_COMMAND_CREATE = {
 const struct nb_command NB_COMMAND_SET = {
     .name = "set",
     .arguments = "[MODEL] NAME=VALUE...",
+    .model_from = 1,
     .summary = "Changes settings of a model",
     .details =
         "NAME= alone gives a setting its default. The others stay, unless preset changes: then\n"

@@ -73,6 +73,7 @@ static int run_delete(struct nb_client *client, const void *user, char **argumen
 const struct nb_command NB_COMMAND_DELETE = {
     .name = "delete",
     .arguments = "MODEL",
+    .model_from = 1,
     .summary = "Deletes a model and all that it has learned",
     .details =
         "It asks first, unless --yes is given. Nothing brings the model back: bayesc export keeps\n"

@@ -122,6 +122,7 @@ static int run_models(struct nb_client *client, const void *options, char **argu
 const struct nb_command NB_COMMAND_MODELS = {
     .name = "models",
     .arguments = "",
+    .unused = NB_UNUSED_MODEL,
     .summary = "Lists the models",
     .patience = 10,
     .run = run_models,

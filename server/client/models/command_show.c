@@ -85,6 +85,7 @@ static int run_show(struct nb_client *client, const void *user, char **arguments
 const struct nb_command NB_COMMAND_SHOW = {
     .name = "show",
     .arguments = "[MODEL [SETTING]...]",
+    .model_from = 1,
     .summary = "Shows the settings of a model, or says what some of them mean",
     .details = "`bayesc set` changes them.\n"
                "\n"

@@ -147,6 +147,7 @@ static int run_stats(struct nb_client *client, const void *user, char **argument
 const struct nb_command NB_COMMAND_STATS = {
     .name = "stats",
     .arguments = "[MODEL]",
+    .model_from = 1,
     .summary = "Shows a model's counts and most telling tokens",
     .flags = FLAGS,
     .flag_count = sizeof FLAGS / sizeof FLAGS[0],

@@ -210,6 +210,7 @@ static int run_watch(struct nb_client *client, const void *user, char **argument
 const struct nb_command NB_COMMAND_WATCH = {
     .name = "watch",
     .arguments = "[MODEL]",
+    .model_from = 1,
     .summary = "Prints verdicts as they come",
     .details =
         "Time (UTC), verdict, probability, Message-ID or id, and the Subject where the model "

@@ -15,6 +15,7 @@ static int run_nodes(struct nb_client *client, const void *user, char **argument
 const struct nb_command NB_COMMAND_NODES = {
     .name = "nodes",
     .arguments = "status|check [URL]...",
+    .unused = NB_UNUSED_MODEL,
     .summary = "Looks at several nodes that share what they learn",
     .details =
         "status [URL]...  shows how far each node has come ([nodes]). Of one URL, or of --url, it\n"
