@@ -805,14 +805,14 @@ static const struct {
     {"[]\n",
      "! a.ndjson: line 1 is not a JSON object, as in {\"text\": \"...\", \"label\": \"...\"}|"},
     {"\"text\"\n",
-     "! a.ndjson: line 1 is not a JSON object: '[' or '{' expected near '\"text\"' (byte 6)|"},
+     "! a.ndjson: line 1 is not valid JSON: byte 6: '[' or '{' expected near '\"text\"'|"},
     {"{\"text\": \"a\", \"text\": \"b\"}\n",
-     "! a.ndjson: line 1 is not a JSON object: duplicate object key near '\"text\"' (byte 20)|"},
-    {"{\"text\": \"a\"}\n{\"text\": \"b",
-     "text   a.ndjson:1: a|! a.ndjson: line 2 is not a JSON object: premature end of input near "
-     "'\"b' (byte 11)|"},
+     "! a.ndjson: line 1 is not valid JSON: byte 20: duplicate object key near '\"text\"'|"},
+    {"{\"text\": \"a\"}\n{\"text\": \"b", "text   a.ndjson:1: a|! a.ndjson: line 2 is not valid "
+                                          "JSON: byte 11: premature end of input near "
+                                          "'\"b'|"},
     {"{\"text\": \"a\"} {\"text\": \"b\"}\n{\"text\": \"c\"}\n",
-     "! a.ndjson: line 1 is not a JSON object: end of file expected near '{' (byte 15)|"
+     "! a.ndjson: line 1 is not valid JSON: byte 15: end of file expected near '{'|"
      "text   a.ndjson:2: c|"},
     {"{\"text\": \"\xFF\"}\n", "text   a.ndjson:1: \xC3\xBF|"},
     {"{\"text\": \"a\", \"label\": 7, \"id\": 12.5}\n", "text 7 12.5 a.ndjson:1: a|"},
