@@ -98,9 +98,8 @@ static enum MHD_Result take_field(void *user, enum MHD_ValueKind kind, const cha
         i++;
     if (i == FIELDS)
         return MHD_YES;
-    if (head->value[i] == NULL)
-        head->value[i] = value;
-    else if (i == SEC_FETCH_SITE && nb_site_is_foreign(value)) /* the worst of several */
+    bool is_worse = i == SEC_FETCH_SITE && nb_site_is_foreign(value); /* of several */
+    if (head->value[i] == NULL || is_worse)
         head->value[i] = value;
     head->lengths += i == CONTENT_LENGTH || i == TRANSFER_ENCODING;
     head->hosts += i == HOST;

@@ -147,7 +147,7 @@ def large_model(api, **options):
 def test_the_memory_of_a_large_body_is_given_back(api):
     """It waits for the next one, but not for ever: the connection stays open."""
     daemon = api.another().start()
-    body = json.dumps({"documents": [{"text": " " * 6 * MIB, "label": 7}]}).encode()
+    body = json.dumps({"documents": [{"text": " " * 6 * MIB, "label": 7.5}]}).encode()
     equal(daemon.client.post(M + "/train", body, "application/json").ok().json["failed"], 1)
     full = daemon.memory()[0]
     wait_for(lambda: daemon.memory()[0] < full - 4 * MIB, lambda: (full, daemon.memory()))

@@ -129,7 +129,7 @@ static uint32_t colours(uint32_t bits)
 static int add_rule(struct reader *r, struct nb_string selector_text,
                     const struct nb_html_declared *all, const struct nb_html_declared *important)
 {
-    struct nb_html_selector selector;
+    struct nb_html_selector selector = {0};
     bool is_known;
     enum nb_html_rule kind = read_selector(selector_text, &selector, &is_known);
     if (!is_known)

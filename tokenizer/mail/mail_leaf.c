@@ -77,7 +77,7 @@ static int find_disguise(struct nb_mail_reader *reader, const struct nb_mail_typ
         *content = named;
     if (*content != NB_CONTENT_NONE || !nb_mail_content_is_vague(type))
         return 0;
-    int rc = decode(reader, type, body, ENCODED_BYTES * NB_MAIL_SNIFFED_BYTES, &beginning);
+    int rc = decode(reader, type, body, (size_t)ENCODED_BYTES * NB_MAIL_SNIFFED_BYTES, &beginning);
     if (rc == 0)
         *content = nb_mail_content_sniff(beginning);
     return rc;
@@ -151,7 +151,7 @@ int nb_mail_leaf(struct nb_mail_reader *reader, const struct nb_mail_type *type,
     if (rc != 0 || content == NB_CONTENT_NONE)
         return rc;
     bool is_disguised = content != said;
-    size_t most = is_disguised ? ENCODED_BYTES * NB_MAIL_DISGUISED_BYTES : SIZE_MAX;
+    size_t most = is_disguised ? (size_t)ENCODED_BYTES * NB_MAIL_DISGUISED_BYTES : SIZE_MAX;
     rc = decode(reader, type, body, most, &text);
     if (rc == 0 && is_disguised) {
         text = bound(reader, text);

@@ -212,7 +212,7 @@ static unsigned unseen_of(const char *at)
 /* As memmem, for a byte order mark, of which the first byte is rare in most texts. */
 static bool has_mark(const char *at, const char *end)
 {
-    while (end - at >= 3 && (at = memchr(at, '\xEF', (size_t)(end - at) - 2)) != NULL) {
+    while (end - at >= 3 && (at = memchr(at, 0xEF, (size_t)(end - at) - 2)) != NULL) {
         if (at[1] == '\xBB' && at[2] == '\xBF')
             return true;
         at++;
@@ -226,7 +226,7 @@ unsigned nb_scripts_unseen(const char *text, size_t length)
     const char *at = text;
     bool begins = length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0;
     unsigned unseen = has_mark(begins ? text + 3 : text, end) ? NB_UNSEEN_SPLITS : 0;
-    while (end - at >= 3 && (at = memchr(at, '\xE2', (size_t)(end - at) - 2)) != NULL) {
+    while (end - at >= 3 && (at = memchr(at, 0xE2, (size_t)(end - at) - 2)) != NULL) {
         unseen |= unseen_of(at);
         at++;
     }
