@@ -487,7 +487,6 @@ static const struct label {
     {"unknown8bit", NB_CHARSET_NONE},
     {"unknowncharset", NB_CHARSET_NONE},
     {"unknownencoding", NB_CHARSET_NONE},
-    {"unkown", NB_CHARSET_NONE},
     {"unspecified", NB_CHARSET_NONE},
     {"us", NB_CHARSET_NONE},
     {"usaascii", NB_CHARSET_NONE},
