@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // CSV and TSV (RFC 4180), as they come piece by piece.
 
-// The separator of a text, by its first line: the one that is there most, outside quotes.
+// A spreadsheet may say the separator in a line of its own in front of the table.
+const SEPARATOR_LINE = /^"?sep=(.)"?(?:\r\n|\r|\n)/i;
+export const withoutSeparatorLine = (text) => text.replace(SEPARATOR_LINE, "");
+
+// The separator of a text, by that line, or by its first line: the one that is there most, outside quotes.
 export function separatorOf(text) {
-  const line = text.split(/\r?\n/, 1)[0].replace(/"(?:[^"]|"")*"/g, "");
+  const said = SEPARATOR_LINE.exec(text);
+  if (said) return said[1];
+  const line = text.split(/\r\n|\r|\n/, 1)[0].replace(/"(?:[^"]|"")*"/g, "");
   const counts = ["\t", ";", ","].map((c) => [line.split(c).length - 1, c]);
   counts.sort((a, b) => b[0] - a[0]);
   return counts[0][0] > 0 ? counts[0][1] : ",";

@@ -2,7 +2,7 @@
 // Files as labelled documents: mbox, NDJSON, CSV, mails and texts. A document is {bytes: how much of the file it took,
 // place: which one of the file it is, document: what is sent, or error: why nothing is}.
 
-import {CsvReader, separatorOf} from "./csv.js";
+import {CsvReader, separatorOf, withoutSeparatorLine} from "./csv.js";
 import {looksLikeMail} from "./mail.js";
 
 const PIECE = 1 << 20; // bytes that are read at a time
@@ -15,8 +15,23 @@ async function* pieces(file) {
   for (let at = 0; at < file.size; at += PIECE) yield new Uint8Array(await file.slice(at, at + PIECE).arrayBuffer());
 }
 
+// The encoding of a text or a table, by the rules of the daemon (tokenizer/charset/decode.h): its byte order mark,
+// UTF-8 where all of it is that, else windows-1252.
+export async function encodingOfText(file) {
+  const marked = encodingOf(new Uint8Array(await file.slice(0, 2).arrayBuffer()));
+  if (marked !== "utf-8") return marked;
+  const decoder = new TextDecoder("utf-8", {fatal: true});
+  try {
+    for await (const bytes of pieces(file)) decoder.decode(bytes, {stream: true});
+    decoder.decode();
+    return "utf-8";
+  } catch {
+    return "windows-1252";
+  }
+}
+
 async function* texts(file) {
-  const decoder = new TextDecoder("utf-8");
+  const decoder = new TextDecoder(await encodingOfText(file));
   for await (const bytes of pieces(file)) yield decoder.decode(bytes, {stream: true});
   yield decoder.decode();
 }
@@ -40,7 +55,6 @@ const isStray = (byte) => byte < 8 || (byte > 15 && byte < 32 && byte !== 27) ||
 
 // Why bytes that are no mail are no text either; null: they are. The rule is that of bayesc.
 export function whyNoText(bytes) {
-  if ((bytes[0] === 255 && bytes[1] === 254) || (bytes[0] === 254 && bytes[1] === 255)) return "it is UTF-16: save it as UTF-8";
   let stray = 0;
   for (const byte of bytes) if (isStray(byte)) stray++;
   return stray * 16 > bytes.length ? "it is binary, neither a text nor a mail" : null;
@@ -49,10 +63,11 @@ export function whyNoText(bytes) {
 // The name of the encoding by the byte order mark, as a TextDecoder takes it.
 export const encodingOf = (bytes) => (bytes[0] === 255 && bytes[1] === 254 ? "utf-16le" : bytes[0] === 254 && bytes[1] === 255 ? "utf-16be" : "utf-8");
 
-function mailOrText(bytes) {
-  const text = new TextDecoder(encodingOf(bytes)).decode(bytes);
+async function mailOrText(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer()), encoding = await encodingOfText(file);
+  const text = new TextDecoder(encoding).decode(bytes);
   if (looksLikeMail(text)) return {document: {mail_base64: base64(bytes)}};
-  const error = whyNoText(bytes);
+  const error = encoding.startsWith("utf-16") ? null : whyNoText(bytes);
   return error ? {error} : {document: {text}};
 }
 
@@ -60,7 +75,7 @@ function mailOrText(bytes) {
 
 async function* single(file) {
   if (file.size > MAIL_MOST) yield {bytes: file.size, error: "the file is too long to be one document"};
-  else yield {bytes: file.size, ...mailOrText(new Uint8Array(await file.arrayBuffer()))};
+  else yield {bytes: file.size, ...await mailOrText(file)};
 }
 
 const FROM = [70, 114, 111, 109, 32]; // "From "
@@ -160,9 +175,10 @@ async function* rows(file, {hasHeader, toDocument}) {
   const done = function* (found, bytes) {
     for (const row of found) if (place++ > 0 || !hasHeader) yield {bytes: bytes / Math.max(1, found.length), ...toDocument(row, reader.separator)};
   };
-  for await (const text of texts(file)) {
-    reader ??= new CsvReader(separatorOf(text));
-    yield* done(reader.push(text), text.length);
+  for await (const piece of texts(file)) {
+    const text = reader ? piece : withoutSeparatorLine(piece);
+    reader ??= new CsvReader(separatorOf(piece));
+    yield* done(reader.push(text), piece.length);
   }
   if (reader?.isOpen) yield {bytes: 0, error: "a quote of this row is never closed"};
   else if (reader) yield* done(reader.end(), 0);
@@ -170,8 +186,8 @@ async function* rows(file, {hasHeader, toDocument}) {
 
 // The first rows of a table, to see what its columns are.
 export async function firstRows(file, most) {
-  const text = (await file.slice(0, 256 << 10).text()).replace(/^\uFEFF/, "");
-  return new CsvReader(separatorOf(text)).push(text).slice(0, most);
+  const text = new TextDecoder(await encodingOfText(file)).decode(await file.slice(0, 256 << 10).arrayBuffer());
+  return new CsvReader(separatorOf(text)).push(withoutSeparatorLine(text)).slice(0, most);
 }
 
 // The documents of a file {file, path, kind}; labels are put to those that bring none.

@@ -6,7 +6,7 @@ import {failure, field, h, put, say} from "./dom.js";
 import {dropPlace} from "./drop.js";
 import {bytes as size, count} from "./format.js";
 import {fieldInputs} from "./field_values.js";
-import {base64, whyNoText} from "./files.js";
+import {base64, encodingOfText, whyNoText} from "./files.js";
 import {looksLikeMail, readMail} from "./mail.js";
 import {choose, labelList, labelsOf, nothing} from "./models.js";
 import {askLabel, KnownLabels} from "./near_label.js";
@@ -96,9 +96,9 @@ class Trial {
 
   async take(file) {
     if (!file) return;
-    const bytes = new Uint8Array(await file.arrayBuffer());
-    const text = new TextDecoder("utf-8").decode(bytes), isLong = bytes.length > SHOWN_MOST;
-    const why = looksLikeMail(text) ? null : whyNoText(bytes);
+    const bytes = new Uint8Array(await file.arrayBuffer()), encoding = await encodingOfText(file);
+    const text = new TextDecoder(encoding).decode(bytes), isLong = bytes.length > SHOWN_MOST;
+    const why = looksLikeMail(text) || encoding.startsWith("utf-16") ? null : whyNoText(bytes);
     this.text.value = isLong || why ? "" : text;
     this.close();
     this.file.value = "";
