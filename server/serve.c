@@ -26,10 +26,10 @@ struct nb_serving {
     int sockets[NB_LISTEN_SOCKETS]; /* that listen */
     struct nb_connections *connections;
     struct nb_linger *linger;
-    struct nb_guard *guard;
+    struct nb_connection_guard *guard;
     struct nb_http *http;
     struct nb_acceptor *acceptor;
-    struct nb_pool *work, *loads, *streams;
+    struct nb_work_pool *work, *loads, *streams;
 };
 
 static unsigned thread_count(const struct nb_config *config)

@@ -101,7 +101,7 @@ struct nb_point {
 };
 
 /* How far a store has come in a stream. */
-struct nb_place {
+struct nb_stream_place {
     uint64_t made;           /* tells the stream from one that was made anew; 0: it follows none */
     uint64_t staged;         /* what the next transaction writes */
     uint64_t written;        /* what is in the store */
@@ -118,7 +118,7 @@ struct nb_standing {
     bool is_known;    /* the store is that of one of several nodes: */
     unsigned streams; /* that share so many streams */
     int64_t time;     /* of the change that is being made; 0: the clock says it */
-    struct nb_place places[NB_STREAMS_MOST];
+    struct nb_stream_place places[NB_STREAMS_MOST];
     struct {
         uint64_t staged, checksum, traced;
         size_t fresh;

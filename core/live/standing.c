@@ -30,7 +30,7 @@ static struct nb_string key_of(unsigned which, char key[KEY_BYTES])
 /* ---- in the store ---------------------------------------------------------------------------- */
 
 /* The number of streams is read with each of them. */
-static int read_place(struct nb_standing *s, struct nb_place *p, struct nb_string value,
+static int read_place(struct nb_standing *s, struct nb_stream_place *p, struct nb_string value,
                       struct nb_error *error)
 {
     struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
@@ -71,7 +71,7 @@ int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struc
 static int write_place(struct nb_standing *s, unsigned which, const struct nb_view *view,
                        struct nb_error *error)
 {
-    struct nb_place *p = &s->places[which];
+    struct nb_stream_place *p = &s->places[which];
     struct nb_buffer stored = {0};
     struct nb_packer w = {.out = &stored};
     char key[KEY_BYTES];
@@ -92,7 +92,7 @@ static int write_place(struct nb_standing *s, unsigned which, const struct nb_vi
     return rc;
 }
 
-static bool is_due(const struct nb_place *p)
+static bool is_due(const struct nb_stream_place *p)
 {
     return p->staged != p->written || p->is_due;
 }
@@ -129,7 +129,7 @@ void nb_standing_note(struct nb_engine *engine)
 {
     struct nb_standing *s = &engine->standing;
     for (unsigned i = 0; i < s->streams; i++) {
-        struct nb_place *p = &s->places[i];
+        struct nb_stream_place *p = &s->places[i];
         if (!is_due(p))
             continue;
         p->is_due = false;
@@ -151,7 +151,7 @@ void nb_standing_join(struct nb_engine *engine, unsigned which, uint64_t made)
 
 void nb_standing_catch_up(struct nb_engine *engine, unsigned which)
 {
-    struct nb_place *p = &engine->standing.places[which];
+    struct nb_stream_place *p = &engine->standing.places[which];
     p->is_due |= !atomic_exchange(&p->caught_up, true);
 }
 
@@ -183,7 +183,7 @@ void nb_standing_mark(struct nb_engine *engine)
 {
     struct nb_standing *s = &engine->standing;
     for (unsigned i = 0; i < s->streams; i++) {
-        const struct nb_place *p = &s->places[i];
+        const struct nb_stream_place *p = &s->places[i];
         s->marked[i].staged = p->staged;
         s->marked[i].checksum = p->checksum;
         s->marked[i].traced = p->traced;
@@ -195,7 +195,7 @@ void nb_standing_return(struct nb_engine *engine)
 {
     struct nb_standing *s = &engine->standing;
     for (unsigned i = 0; i < s->streams; i++) {
-        struct nb_place *p = &s->places[i];
+        struct nb_stream_place *p = &s->places[i];
         p->staged = s->marked[i].staged;
         p->checksum = s->marked[i].checksum;
         p->traced = s->marked[i].traced;
@@ -205,7 +205,7 @@ void nb_standing_return(struct nb_engine *engine)
 
 bool nb_standing_stage(struct nb_engine *engine, const struct nb_relayed *relayed)
 {
-    struct nb_place *p = &engine->standing.places[relayed->stream];
+    struct nb_stream_place *p = &engine->standing.places[relayed->stream];
     if (p->staged == relayed->position)
         return true;
     if (p->staged != relayed->after ||

@@ -60,7 +60,7 @@ static int take_oldest(void *user, struct nb_string key, struct nb_string value,
     return rc == 0 ? 1 : rc;
 }
 
-static int drop(const struct nb_place *place, unsigned stream, const struct nb_view *view,
+static int drop(const struct nb_stream_place *place, unsigned stream, const struct nb_view *view,
                 struct nb_error *error)
 {
     struct oldest oldest;
@@ -79,7 +79,7 @@ static int drop(const struct nb_place *place, unsigned stream, const struct nb_v
     return 0;
 }
 
-int nb_trace_write(const struct nb_place *p, unsigned stream, const struct nb_view *view,
+int nb_trace_write(const struct nb_stream_place *p, unsigned stream, const struct nb_view *view,
                    struct nb_error *error)
 {
     struct nb_buffer row = {0};

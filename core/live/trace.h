@@ -17,7 +17,7 @@
 #include "core/base/string.h"
 
 struct nb_engine;
-struct nb_place;
+struct nb_stream_place;
 struct nb_traced;
 struct nb_view;
 
@@ -27,7 +27,7 @@ enum { NB_TRACE_BYTES = 64 << 20 };
 uint64_t nb_trace_checksum(struct nb_string id, struct nb_string message);
 
 /* Writes what is staged of a place, and drops what is too old. Returns 0 or a code of the store. */
-int nb_trace_write(const struct nb_place *place, unsigned stream, const struct nb_view *view,
+int nb_trace_write(const struct nb_stream_place *place, unsigned stream, const struct nb_view *view,
                    struct nb_error *error);
 
 /* Calls `visit` with each message from the position on, in order, until it returns non-zero.

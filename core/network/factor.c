@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-void nb_factor_deinit(struct nb_factor *factor)
+void nb_network_factor_deinit(struct nb_network_factor *factor)
 {
     free(factor->variables);
     free(factor->cells);
-    *factor = (struct nb_factor){.variables = NULL};
+    *factor = (struct nb_network_factor){.variables = NULL};
 }
 
 static uint32_t states_of(const struct nb_network *network, uint32_t variable)
@@ -19,9 +19,10 @@ static uint32_t states_of(const struct nb_network *network, uint32_t variable)
 }
 
 /* Makes room for the variables that are set, and for their cells. */
-static int allocate(const struct nb_network *network, const unsigned char *has, struct nb_factor *f)
+static int allocate(const struct nb_network *network, const unsigned char *has,
+                    struct nb_network_factor *f)
 {
-    *f = (struct nb_factor){.cell_count = 1};
+    *f = (struct nb_network_factor){.cell_count = 1};
     f->variables = malloc((network->count + 1) * sizeof *f->variables);
     for (size_t i = 0; f->variables != NULL && i < network->count; i++) {
         if (has[i] == 0)
@@ -32,13 +33,14 @@ static int allocate(const struct nb_network *network, const unsigned char *has, 
     f->cells = f->variables == NULL ? NULL : calloc(f->cell_count, sizeof *f->cells);
     if (f->cells != NULL)
         return 0;
-    nb_factor_deinit(f);
+    nb_network_factor_deinit(f);
     return NB_NO_MEMORY;
 }
 
 /* Moves `states` of the variables to the next combination, the last one fastest; returns how many
  * of the last variables have changed (all of them after the last combination). */
-static size_t advance(const struct nb_network *network, const struct nb_factor *f, uint32_t *states)
+static size_t advance(const struct nb_network *network, const struct nb_network_factor *f,
+                      uint32_t *states)
 {
     size_t changed = 0;
     while (changed < f->variable_count) {
@@ -50,8 +52,8 @@ static size_t advance(const struct nb_network *network, const struct nb_factor *
     return changed;
 }
 
-int nb_factor_of_node(const struct nb_network *network, size_t at, const uint32_t *states,
-                      struct nb_factor *factor)
+int nb_network_factor_of_node(const struct nb_network *network, size_t at, const uint32_t *states,
+                              struct nb_network_factor *factor)
 {
     const struct nb_network_node *node = &network->nodes[at];
     unsigned char has[NB_NETWORK_NODES] = {0};
@@ -72,7 +74,7 @@ int nb_factor_of_node(const struct nb_network *network, size_t at, const uint32_
 }
 
 /* Marks the variables of the factors. */
-static void unite(const struct nb_factor *factors, size_t count, unsigned char *has)
+static void unite(const struct nb_network_factor *factors, size_t count, unsigned char *has)
 {
     memset(has, 0, NB_NETWORK_NODES);
     for (size_t f = 0; f < count; f++)
@@ -86,7 +88,7 @@ struct reading {
     size_t strides[NB_NETWORK_NODES]; /* 0: it does not have the variable */
 };
 
-static void begin(const struct nb_network *network, const struct nb_factor *factor,
+static void begin(const struct nb_network *network, const struct nb_network_factor *factor,
                   struct reading *reading)
 {
     size_t stride = 1;
@@ -98,8 +100,8 @@ static void begin(const struct nb_network *network, const struct nb_factor *fact
 }
 
 /* Follows the last `changed` variables of the sum to their next states. */
-static void follow(const struct nb_network *network, const struct nb_factor *sum, size_t changed,
-                   const uint32_t *states, struct reading *reading)
+static void follow(const struct nb_network *network, const struct nb_network_factor *sum,
+                   size_t changed, const uint32_t *states, struct reading *reading)
 {
     for (size_t i = sum->variable_count - changed; i < sum->variable_count; i++) {
         uint32_t variable = sum->variables[i];
@@ -128,8 +130,9 @@ static double sum_of(const struct reading *readings, size_t count, uint32_t vari
     return greatest + log(sum);
 }
 
-int nb_factor_sum_out(const struct nb_network *network, const struct nb_factor *factors,
-                      size_t count, uint32_t variable, struct nb_factor *sum)
+int nb_network_factor_sum_out(const struct nb_network *network,
+                              const struct nb_network_factor *factors, size_t count,
+                              uint32_t variable, struct nb_network_factor *sum)
 {
     unsigned char has[NB_NETWORK_NODES];
     uint32_t states[NB_NETWORK_NODES] = {0};

@@ -12,9 +12,9 @@
 
 #include "core/network/factor.h"
 
-struct nb_evidence nb_evidence_none(void)
+struct nb_network_evidence nb_network_evidence_none(void)
 {
-    struct nb_evidence none;
+    struct nb_network_evidence none;
     for (size_t i = 0; i < NB_NETWORK_NODES; i++)
         none.states[i] = UINT32_MAX;
     return none;
@@ -22,11 +22,11 @@ struct nb_evidence nb_evidence_none(void)
 
 struct elimination {
     const struct nb_network *network;
-    const struct nb_evidence *evidence;
+    const struct nb_network_evidence *evidence;
     struct nb_inference_limits *limits;
     size_t target;
-    struct nb_factor factors[NB_NETWORK_NODES + 1]; /* owned */
-    size_t count, cells;                            /* of factors */
+    struct nb_network_factor factors[NB_NETWORK_NODES + 1]; /* owned */
+    size_t count, cells;                                    /* of factors */
     /* Of the variables that are to be summed out: which others are in a factor with it, and how
      * many products its sum makes. Kept from step to step, because to look through all factors for
      * each variable would cost more than the products. */
@@ -56,7 +56,8 @@ static int impossible(struct nb_error *error)
 }
 
 /* Takes a factor over. NB_UNUSABLE: all its cells say 0. */
-static int take(struct elimination *e, const struct nb_factor *factor, struct nb_error *error)
+static int take(struct elimination *e, const struct nb_network_factor *factor,
+                struct nb_error *error)
 {
     double greatest = -INFINITY;
     for (size_t i = 0; i < factor->cell_count; i++)
@@ -81,10 +82,10 @@ static int begin(struct elimination *e, struct nb_error *error)
     int rc = 0;
     find_needed(e, needed);
     for (size_t i = 0; rc == 0 && i < e->network->count; i++) {
-        struct nb_factor factor;
+        struct nb_network_factor factor;
         if (needed[i] == 0)
             continue;
-        rc = nb_factor_of_node(e->network, i, e->evidence->states, &factor);
+        rc = nb_network_factor_of_node(e->network, i, e->evidence->states, &factor);
         rc = rc != 0 ? nb_error_no_memory(error) : take(e, &factor, error);
         if (rc == 0 && e->cells > e->limits->cells)
             rc = too_large(e, error);
@@ -92,7 +93,7 @@ static int begin(struct elimination *e, struct nb_error *error)
     return rc;
 }
 
-static bool has(const struct nb_factor *factor, uint32_t variable)
+static bool has(const struct nb_network_factor *factor, uint32_t variable)
 {
     for (size_t i = 0; i < factor->variable_count; i++)
         if (factor->variables[i] == variable)
@@ -107,7 +108,7 @@ static size_t gather(struct elimination *e, uint32_t variable)
     for (size_t i = 0; i < e->count; i++) {
         if (has(&e->factors[i], variable))
             continue;
-        struct nb_factor factor = e->factors[i];
+        struct nb_network_factor factor = e->factors[i];
         e->factors[i] = e->factors[others];
         e->factors[others++] = factor;
     }
@@ -166,13 +167,14 @@ static uint32_t cheapest(const struct elimination *e)
 /* Puts the sum over the variable in the place of the factors that have it. */
 static int sum_out(struct elimination *e, uint32_t variable, struct nb_error *error)
 {
-    struct nb_factor sum;
+    struct nb_network_factor sum;
     size_t others = gather(e, variable);
-    if (nb_factor_sum_out(e->network, e->factors + others, e->count - others, variable, &sum) != 0)
+    if (nb_network_factor_sum_out(e->network, e->factors + others, e->count - others, variable,
+                                  &sum) != 0)
         return nb_error_no_memory(error);
     while (e->count > others) {
         e->cells -= e->factors[--e->count].cell_count;
-        nb_factor_deinit(&e->factors[e->count]);
+        nb_network_factor_deinit(&e->factors[e->count]);
     }
     return take(e, &sum, error);
 }
@@ -220,7 +222,7 @@ static int finish(struct elimination *e, double *probabilities, double *log_evid
     return 0;
 }
 
-int nb_network_infer(const struct nb_network *network, const struct nb_evidence *evidence,
+int nb_network_infer(const struct nb_network *network, const struct nb_network_evidence *evidence,
                      size_t node, struct nb_inference_limits *limits, double *probabilities,
                      double *log_evidence, struct nb_error *error)
 {
@@ -238,7 +240,7 @@ int nb_network_infer(const struct nb_network *network, const struct nb_evidence 
     if (rc == 0)
         rc = finish(e, probabilities, log_evidence, error);
     while (e->count > 0)
-        nb_factor_deinit(&e->factors[--e->count]);
+        nb_network_factor_deinit(&e->factors[--e->count]);
     free(e);
     return rc;
 }

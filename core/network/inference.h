@@ -9,10 +9,10 @@
 #include "core/network/network.h"
 
 /* A state of each node; UINT32_MAX: not known. */
-struct nb_evidence {
+struct nb_network_evidence {
     uint32_t states[NB_NETWORK_NODES];
 };
-struct nb_evidence nb_evidence_none(void);
+struct nb_network_evidence nb_network_evidence_none(void);
 
 /* What one question may take. */
 struct nb_inference_limits {
@@ -24,7 +24,7 @@ struct nb_inference_limits {
  * (unless NULL) with ln P(evidence). Of a node whose state is known the answer is 1 for that state.
  * Returns 0; NB_UNUSABLE: the evidence has the probability 0; NB_TOO_LARGE: the limit, which is
  * named; NB_NO_MEMORY. */
-int nb_network_infer(const struct nb_network *network, const struct nb_evidence *evidence,
+int nb_network_infer(const struct nb_network *network, const struct nb_network_evidence *evidence,
                      size_t node, struct nb_inference_limits *limits, double *probabilities,
                      double *log_evidence, struct nb_error *error);
 

@@ -23,8 +23,9 @@ static uint32_t draw(const double *row, uint32_t states, double at)
     return drawn;
 }
 
-double nb_network_sample(const struct nb_network *network, const struct nb_evidence *evidence,
-                         struct nb_random *random, uint32_t *states)
+double nb_network_sample(const struct nb_network *network,
+                         const struct nb_network_evidence *evidence, struct nb_random *random,
+                         uint32_t *states)
 {
     double weight = 1;
     for (size_t i = 0; i < network->count; i++) {

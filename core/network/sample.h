@@ -13,7 +13,8 @@
  * nodes). Known nodes have their state; returns the weight of the sample, the product of the
  * probabilities of the known states given their parents' (likelihood weighting, Fung and Chang
  * 1990): 1 without evidence, 0 for a sample that contradicts it. */
-double nb_network_sample(const struct nb_network *network, const struct nb_evidence *evidence,
-                         struct nb_random *random, uint32_t *states);
+double nb_network_sample(const struct nb_network *network,
+                         const struct nb_network_evidence *evidence, struct nb_random *random,
+                         uint32_t *states);
 
 #endif

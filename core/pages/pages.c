@@ -22,7 +22,7 @@ enum {
 /* ---- trees ----------------------------------------------------------------------------------- */
 
 /* Reads a page of a tree into the buffer of its depth and checks it by itself. */
-static int read_page(struct nb_walk *w, struct nb_tree *tree, uint64_t page, unsigned depth)
+static int read_page(struct nb_walk *w, struct nb_page_tree *tree, uint64_t page, unsigned depth)
 {
     bool leaf = depth + 1u == tree->record.depth;
     int rc = nb_walk_mark_used(w, tree, page, 1);
@@ -50,8 +50,8 @@ static int read_page(struct nb_walk *w, struct nb_tree *tree, uint64_t page, uns
     return 0;
 }
 
-static int check_subtree(struct nb_walk *w, struct nb_tree *tree, uint64_t page, unsigned depth,
-                         struct nb_bounds bounds)
+static int check_subtree(struct nb_walk *w, struct nb_page_tree *tree, uint64_t page,
+                         unsigned depth, struct nb_bounds bounds)
 {
     int rc = read_page(w, tree, page, depth);
     unsigned char *bytes = w->levels[depth];
@@ -72,14 +72,14 @@ static int check_subtree(struct nb_walk *w, struct nb_tree *tree, uint64_t page,
     return rc;
 }
 
-static bool flags_fit(const struct nb_tree *tree)
+static bool flags_fit(const struct nb_page_tree *tree)
 {
     if (tree->kind == NB_FREE_TREE)
         return (tree->record.flags & ~(unsigned)FOLDER_FLAG) == FREE_FLAGS;
     return tree->record.flags == 0;
 }
 
-static int check_tree(struct nb_walk *w, struct nb_tree *tree)
+static int check_tree(struct nb_walk *w, struct nb_page_tree *tree)
 {
     const struct nb_tree_record *record = &tree->record;
     const struct nb_tree_record *counted = &tree->counted;
@@ -102,7 +102,7 @@ static int check_tree(struct nb_walk *w, struct nb_tree *tree)
 
 static int check_main(struct nb_walk *w)
 {
-    struct nb_tree tree = {
+    struct nb_page_tree tree = {
         .kind = NB_MAIN_TREE, .name = "list of tables", .record = w->question->meta.main};
     int rc = check_tree(w, &tree);
     w->answer->readable = rc == 0;
@@ -111,7 +111,7 @@ static int check_main(struct nb_walk *w)
 
 static int check_table(struct nb_walk *w, unsigned t)
 {
-    struct nb_tree tree = {
+    struct nb_page_tree tree = {
         .kind = NB_TABLE_TREE, .table = t, .name = w->question->tables[t], .record = w->records[t]};
     int rc = check_tree(w, &tree);
     if (rc == NB_CORRUPT)
@@ -123,7 +123,7 @@ static int check_table(struct nb_walk *w, unsigned t)
 static int check_free_list(struct nb_walk *w)
 {
     const struct nb_meta *meta = &w->question->meta;
-    struct nb_tree tree = {
+    struct nb_page_tree tree = {
         .kind = NB_FREE_TREE, .name = "list of free pages", .record = meta->free};
     int rc = check_tree(w, &tree);
     if (rc == 0 && meta->transaction > 1 && tree.last_key != meta->transaction)
@@ -137,7 +137,7 @@ static int check_free_list(struct nb_walk *w)
 static int begin(struct nb_walk *w)
 {
     const struct nb_meta *meta = &w->question->meta;
-    struct nb_tree heads = {.kind = NB_MAIN_TREE, .name = "list of tables"};
+    struct nb_page_tree heads = {.kind = NB_MAIN_TREE, .name = "list of tables"};
     struct stat status;
     w->page_size = meta->free.pad;
     assert(w->page_size >= NB_PAGE_LEAST && w->page_size <= NB_PAGE_MOST);

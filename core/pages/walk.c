@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-int nb_walk_damaged(const struct nb_walk *w, const struct nb_tree *tree, uint64_t page,
+int nb_walk_damaged(const struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                     const char *what)
 {
     if (tree->kind == NB_TABLE_TREE)
@@ -17,7 +17,7 @@ int nb_walk_damaged(const struct nb_walk *w, const struct nb_tree *tree, uint64_
                         w->question->path, (unsigned long long)page, tree->name, what);
 }
 
-int nb_walk_read_at(const struct nb_walk *w, const struct nb_tree *tree, uint64_t page,
+int nb_walk_read_at(const struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                     size_t offset, void *bytes, size_t length)
 {
     off_t at = (off_t)(page * w->page_size + offset);
@@ -27,7 +27,7 @@ int nb_walk_read_at(const struct nb_walk *w, const struct nb_tree *tree, uint64_
     return (size_t)got == length ? 0 : nb_walk_damaged(w, tree, page, "the file ends before it");
 }
 
-int nb_walk_mark(struct nb_walk *w, const struct nb_tree *tree, uint64_t page)
+int nb_walk_mark(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page)
 {
     uint64_t bit = (uint64_t)1 << page % 64;
     assert(page <= w->last_page);
@@ -37,7 +37,8 @@ int nb_walk_mark(struct nb_walk *w, const struct nb_tree *tree, uint64_t page)
     return 0;
 }
 
-int nb_walk_mark_used(struct nb_walk *w, const struct nb_tree *tree, uint64_t page, uint64_t count)
+int nb_walk_mark_used(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
+                      uint64_t count)
 {
     if (page < 2 || page > w->last_page || count > w->last_page - page + 1)
         return nb_walk_damaged(w, tree, page, "there is no such page");

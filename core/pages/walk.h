@@ -18,7 +18,7 @@ enum {
 enum nb_tree_kind { NB_MAIN_TREE, NB_TABLE_TREE, NB_FREE_TREE };
 
 /* A tree that is being walked through. */
-struct nb_tree {
+struct nb_page_tree {
     enum nb_tree_kind kind;
     unsigned table;   /* of the question's */
     const char *name; /* for messages */
@@ -45,30 +45,31 @@ struct nb_walk {
 /* walk.c */
 
 /* Says that a page of the tree is damaged; returns NB_CORRUPT. */
-int nb_walk_damaged(const struct nb_walk *w, const struct nb_tree *tree, uint64_t page,
+int nb_walk_damaged(const struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                     const char *what);
 
 /* Reads bytes of a page. */
-int nb_walk_read_at(const struct nb_walk *w, const struct nb_tree *tree, uint64_t page,
+int nb_walk_read_at(const struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                     size_t offset, void *bytes, size_t length);
 /* Notes that a page is in use or free; the number is at most `last_page`. */
-int nb_walk_mark(struct nb_walk *w, const struct nb_tree *tree, uint64_t page);
+int nb_walk_mark(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page);
 /* Checks that these pages in a row are in the file, and notes that they are in use. */
-int nb_walk_mark_used(struct nb_walk *w, const struct nb_tree *tree, uint64_t page, uint64_t count);
+int nb_walk_mark_used(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
+                      uint64_t count);
 
 /* walk_keys.c */
 
 /* The number that is a key of the list of free pages. */
 uint64_t nb_walk_number(struct nb_string key);
 /* Checks that the keys of a page ascend, within the bounds. A leaf of a table may be mended. */
-int nb_walk_check_keys(struct nb_walk *w, const struct nb_tree *tree, uint64_t page,
+int nb_walk_check_keys(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                        unsigned char *bytes, struct nb_bounds bounds);
 
 /* walk_values.c */
 
 /* Checks an entry of a leaf: its overflow pages, and what the list of tables and the list of free
  * pages have as values. */
-int nb_walk_check_value(struct nb_walk *w, struct nb_tree *tree, uint64_t page,
+int nb_walk_check_value(struct nb_walk *w, struct nb_page_tree *tree, uint64_t page,
                         const struct nb_node *node);
 
 #endif

@@ -12,7 +12,7 @@ uint64_t nb_walk_number(struct nb_string key)
     return number;
 }
 
-static int compare(const struct nb_tree *tree, struct nb_string a, struct nb_string b)
+static int compare(const struct nb_page_tree *tree, struct nb_string a, struct nb_string b)
 {
     if (tree->kind == NB_FREE_TREE)
         return nb_walk_number(a) < nb_walk_number(b) ? -1 : nb_walk_number(a) > nb_walk_number(b);
@@ -21,7 +21,7 @@ static int compare(const struct nb_tree *tree, struct nb_string a, struct nb_str
 
 /* The keys of a page ascend, within the bounds. The first key of a branch means nothing. Returns
  * NULL, or what is wrong. */
-static const char *fault_of_keys(const struct nb_walk *w, const struct nb_tree *tree,
+static const char *fault_of_keys(const struct nb_walk *w, const struct nb_page_tree *tree,
                                  const unsigned char *bytes, struct nb_bounds bounds)
 {
     unsigned count = nb_page_count(bytes);
@@ -44,8 +44,8 @@ static const char *fault_of_keys(const struct nb_walk *w, const struct nb_tree *
 }
 
 /* Mends a leaf. NB_CORRUPT without a text: its keys cannot be put in order. */
-static int mend(struct nb_walk *w, const struct nb_tree *tree, uint64_t page, unsigned char *bytes,
-                struct nb_bounds bounds)
+static int mend(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
+                unsigned char *bytes, struct nb_bounds bounds)
 {
     struct nb_mending *m = &w->mending;
     unsigned before = m->corrected + m->replaced;
@@ -60,7 +60,7 @@ static int mend(struct nb_walk *w, const struct nb_tree *tree, uint64_t page, un
     return rc == 0 && changed ? nb_mending_keep(m, page, bytes, w->error) : rc;
 }
 
-int nb_walk_check_keys(struct nb_walk *w, const struct nb_tree *tree, uint64_t page,
+int nb_walk_check_keys(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                        unsigned char *bytes, struct nb_bounds bounds)
 {
     int rc = NB_CORRUPT;

@@ -5,7 +5,7 @@
 #include "core/pages/walk.h"
 
 /* Checks the overflow pages of a value. */
-static int check_big(struct nb_walk *w, struct nb_tree *tree, const struct nb_node *node)
+static int check_big(struct nb_walk *w, struct nb_page_tree *tree, const struct nb_node *node)
 {
     unsigned char head[NB_PAGE_HEADER];
     uint32_t pages;
@@ -23,7 +23,7 @@ static int check_big(struct nb_walk *w, struct nb_tree *tree, const struct nb_no
 }
 
 /* A named tree: notes its record for later. */
-static int note_table(struct nb_walk *w, const struct nb_tree *tree, uint64_t page,
+static int note_table(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                       const struct nb_node *node)
 {
     if (node->flags != NB_NODE_TREE || node->size != sizeof(struct nb_tree_record))
@@ -42,8 +42,8 @@ static int note_table(struct nb_walk *w, const struct nb_tree *tree, uint64_t pa
 }
 
 /* Free pages are listed from the greatest number down. */
-static int mark_free(struct nb_walk *w, const struct nb_tree *tree, uint64_t page, size_t count,
-                     uint64_t *before)
+static int mark_free(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
+                     size_t count, uint64_t *before)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < count; i++) {
@@ -57,8 +57,8 @@ static int mark_free(struct nb_walk *w, const struct nb_tree *tree, uint64_t pag
     return rc;
 }
 
-static int read_ids(const struct nb_walk *w, const struct nb_tree *tree, const struct nb_node *node,
-                    uint64_t first, size_t count)
+static int read_ids(const struct nb_walk *w, const struct nb_page_tree *tree,
+                    const struct nb_node *node, uint64_t first, size_t count)
 {
     size_t offset = (size_t)first * sizeof(uint64_t);
     if ((node->flags & NB_NODE_BIG) != 0)
@@ -69,7 +69,7 @@ static int read_ids(const struct nb_walk *w, const struct nb_tree *tree, const s
 }
 
 /* The pages that a transaction has freed: how many, and their numbers. */
-static int check_free(struct nb_walk *w, struct nb_tree *tree, uint64_t page,
+static int check_free(struct nb_walk *w, struct nb_page_tree *tree, uint64_t page,
                       const struct nb_node *node)
 {
     uint64_t room = node->size / sizeof(uint64_t);
@@ -93,7 +93,7 @@ static int check_free(struct nb_walk *w, struct nb_tree *tree, uint64_t page,
     return rc;
 }
 
-int nb_walk_check_value(struct nb_walk *w, struct nb_tree *tree, uint64_t page,
+int nb_walk_check_value(struct nb_walk *w, struct nb_page_tree *tree, uint64_t page,
                         const struct nb_node *node)
 {
     int rc = 0;

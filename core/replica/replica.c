@@ -132,7 +132,7 @@ static int join_task(struct nb_engine *engine, void *argument, struct nb_error *
 {
     const struct joining *j = argument;
     const struct nb_standing *s = &engine->standing;
-    const struct nb_place *p = &s->places[j->stream];
+    const struct nb_stream_place *p = &s->places[j->stream];
     if (!s->is_known && engine->serials.entry > 1) /* the one that made the store */
         return nb_error_set(error, NB_CONFLICT,
                             "the store has changes that no other node has: a node joins with an "

@@ -19,7 +19,7 @@ struct nb_engine;
 struct nb_replica {
     struct nb_engine *engine;
     struct nb_replica_settings settings;
-    struct nb_place *place; /* of the engine's standing: what is atomic there is read here */
+    struct nb_stream_place *place; /* of the engine's standing: what is atomic there is read here */
     struct nb_relay relay;
     atomic_bool is_stopping;
     /* The follower's: */

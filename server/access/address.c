@@ -88,12 +88,12 @@ bool nb_address_is_local(const struct nb_address *address)
 /* ---- networks -----------------------------------------------------------------------------------
  */
 
-struct nb_network {
+struct nb_address_range {
     struct nb_address address;
     unsigned bits; /* of 128 */
 };
 
-static bool read_network(struct nb_string item, struct nb_network *network)
+static bool read_network(struct nb_string item, struct nb_address_range *network)
 {
     const char *slash = memchr(item.bytes, '/', item.length);
     size_t length = slash != NULL ? (size_t)(slash - item.bytes) : item.length;
@@ -132,7 +132,7 @@ void nb_networks_deinit(struct nb_networks *networks)
     *networks = (struct nb_networks){NULL, 0};
 }
 
-static bool is_inside(const struct nb_network *network, const struct nb_address *address)
+static bool is_inside(const struct nb_address_range *network, const struct nb_address *address)
 {
     unsigned bytes = network->bits / 8, rest = network->bits % 8;
     unsigned char mask = (unsigned char)(0xff00 >> rest);

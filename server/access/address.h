@@ -46,10 +46,10 @@ bool nb_address_is_local(const struct nb_address *address);
 /* ---- networks -----------------------------------------------------------------------------------
  */
 
-struct nb_network;
+struct nb_address_range;
 
 struct nb_networks {
-    struct nb_network *all; /* owned */
+    struct nb_address_range *all; /* owned */
     size_t count;
 };
 

@@ -243,7 +243,7 @@ static int decode_html(struct nb_document_source *s, struct nb_string *html, str
     if ((given.length > 0 && nb_charset_of_label(given, name) != NB_CHARSET_NONE) ||
         memchr(html->bytes, '\0', html->length) != NULL)
         return 0;
-    struct nb_work work = NB_WORK_UNBOUNDED; /* a body is bounded */
+    struct nb_bag_work work = NB_WORK_UNBOUNDED; /* a body is bounded */
     struct nb_mail_charsets charsets = {.state = {.work = &work}};
     nb_mail_charsets_message(&charsets, nb_string_of(""));
     int rc = nb_mail_body_to_utf8(&charsets, nb_string_of(""), true, html, &s->text);

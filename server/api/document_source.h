@@ -34,7 +34,7 @@ struct nb_document_source {
     struct nb_json_body *body;         /* of JSON */
     struct nb_mbox mbox;
     bool is_table; /* the body is CSV, and this: */
-    struct nb_table table;
+    struct nb_json_table table;
     struct nb_buffer label; /* of the query, where its form needs bytes */
     struct nb_buffer text;  /* a text after charset conversion, or one mail of an mbox */
     struct nb_buffer lines; /* a mail after conversion of its lines (tokenizer/mail/mail_file.h) */

@@ -27,7 +27,7 @@ int nb_training_init(struct nb_training *training, struct nb_results *results,
     return rc != 0 ? rc : nb_request_source(request, &training->source, error);
 }
 
-static void clear(struct nb_gathered *g)
+static void clear(struct nb_posted_documents *g)
 {
     for (size_t i = 0; i < g->count; i++)
         free(g->places[i].error);
@@ -35,11 +35,11 @@ static void clear(struct nb_gathered *g)
     nb_batch_free(&g->batch);
 }
 
-static void gathered_deinit(struct nb_gathered *g)
+static void gathered_deinit(struct nb_posted_documents *g)
 {
     clear(g);
     free(g->places);
-    *g = (struct nb_gathered){0};
+    *g = (struct nb_posted_documents){0};
 }
 
 void nb_training_deinit(struct nb_training *training)
@@ -52,7 +52,7 @@ void nb_training_deinit(struct nb_training *training)
 /* ---- in ----------------------------------------------------------------------------------------
  */
 
-static int make_place(struct nb_gathered *g, struct nb_error *error)
+static int make_place(struct nb_posted_documents *g, struct nb_error *error)
 {
     /* Bounded by the documents of a batch. */
     if (nb_array_reserve(&g->places, &g->room, g->count + 1, sizeof *g->places) != 0)
@@ -64,13 +64,13 @@ int nb_training_add_error(struct nb_training *training, const struct nb_error *w
                           struct nb_error *error)
 {
     struct nb_error *copy = malloc(sizeof *copy);
-    struct nb_gathered *next = &training->next;
+    struct nb_posted_documents *next = &training->next;
     if (copy == NULL || make_place(next, NULL) != 0) {
         free(copy);
         return nb_error_no_memory(error);
     }
     *copy = *why;
-    next->places[next->count++] = (struct nb_place){.error = copy};
+    next->places[next->count++] = (struct nb_train_reply){.error = copy};
     return 0;
 }
 
@@ -103,7 +103,7 @@ int nb_training_add(struct nb_training *training, const struct nb_json_document 
                     struct nb_error *error)
 {
     const struct nb_request *request = training->results->request;
-    struct nb_gathered *next = &training->next;
+    struct nb_posted_documents *next = &training->next;
     int rc = make_place(next, error);
     if (rc == 0 && next->batch == NULL)
         rc = nb_batch_new(request->server->engine, request->model,
@@ -113,7 +113,7 @@ int nb_training_add(struct nb_training *training, const struct nb_json_document 
     struct nb_error why = {0};
     rc = add_to_batch(training, document, &why);
     if (rc == 0) {
-        next->places[next->count++] = (struct nb_place){.warning = document->warning};
+        next->places[next->count++] = (struct nb_train_reply){.warning = document->warning};
         return 0;
     }
     if (!fails_request(training, rc))
@@ -124,7 +124,7 @@ int nb_training_add(struct nb_training *training, const struct nb_json_document 
 
 bool nb_training_is_full(const struct nb_training *training)
 {
-    const struct nb_gathered *next = &training->next;
+    const struct nb_posted_documents *next = &training->next;
     return next->count >= ROUND_DOCUMENTS ||
            (next->batch != NULL && nb_batch_memory(next->batch) >= ROUND_BYTES);
 }
@@ -132,13 +132,13 @@ bool nb_training_is_full(const struct nb_training *training)
 /* ---- out ---------------------------------------------------------------------------------------
  */
 
-static bool has_changes(const struct nb_gathered *g)
+static bool has_changes(const struct nb_posted_documents *g)
 {
     return g->batch != NULL && nb_batch_size(g->batch) > 0;
 }
 
 /* If the store took none of the changes, the whole request fails. */
-static int check_store(const struct nb_gathered *g, struct nb_error *error)
+static int check_store(const struct nb_posted_documents *g, struct nb_error *error)
 {
     size_t size = g->batch != NULL ? nb_batch_size(g->batch) : 0;
     if (size == 0)
@@ -153,7 +153,8 @@ static int check_store(const struct nb_gathered *g, struct nb_error *error)
 }
 
 /* Writes what became of the documents, and clears them. */
-static int answer(const struct nb_training *t, struct nb_gathered *g, struct nb_error *error)
+static int answer(const struct nb_training *t, struct nb_posted_documents *g,
+                  struct nb_error *error)
 {
     size_t receipt = 0;
     int rc = nb_results_has_lines(t->results) ? 0 : check_store(g, error);
@@ -184,7 +185,7 @@ int nb_training_turn(struct nb_training *training, nb_handler *again, struct nb_
     }
     if (!has_changes(&t->next))
         return answer(t, &t->next, error);
-    struct nb_gathered empty = t->sent;
+    struct nb_posted_documents empty = t->sent;
     t->sent = t->next;
     t->next = empty;
     return nb_round_begin(request, &t->sent.batch, &t->round, error);

@@ -19,24 +19,24 @@ struct nb_results;
 struct nb_round;
 
 /* A document of a round. */
-struct nb_place {
+struct nb_train_reply {
     struct nb_error *error; /* owned: why it is not learned; NULL: its receipt tells */
     const char *warning;    /* as of nb_json_document */
 };
 
 /* The documents of a round, in order. */
-struct nb_gathered {
-    struct nb_batch *batch;  /* owned; NULL: it has no change */
-    struct nb_place *places; /* owned */
+struct nb_posted_documents {
+    struct nb_batch *batch;        /* owned; NULL: it has no change */
+    struct nb_train_reply *places; /* owned */
     size_t count, room;
 };
 
 struct nb_training {
-    struct nb_results *results; /* borrowed: where the receipts go */
-    struct nb_string source;    /* of documents that name none; the request's */
-    struct nb_gathered next;    /* what gathers */
-    struct nb_gathered sent;    /* of a stream: what the writer has; `round` has its batch */
-    struct nb_round *round;     /* owned, or NULL */
+    struct nb_results *results;      /* borrowed: where the receipts go */
+    struct nb_string source;         /* of documents that name none; the request's */
+    struct nb_posted_documents next; /* what gathers */
+    struct nb_posted_documents sent; /* of a stream: what the writer has; `round` has its batch */
+    struct nb_round *round;          /* owned, or NULL */
 };
 
 /* Begins a training whose receipts go to `results` (borrowed). NB_UNUSABLE (the model's name, the

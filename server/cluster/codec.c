@@ -21,7 +21,7 @@ enum {
     RESTARTS_DEFAULT = 8
 };
 
-static const struct nb_member members[MEMBERS] = {
+static const struct nb_json_member members[MEMBERS] = {
     [CLUSTERS] = {"clusters", NB_TYPE_COUNT | NB_TYPE_STRING, true},
     [RESTARTS] = {"restarts", NB_TYPE_COUNT, false},
     [SEED] = {"seed", NB_TYPE_COUNT, false},

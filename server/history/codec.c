@@ -120,7 +120,7 @@ int nb_json_label_read(struct nb_string text, struct nb_buffer *label, bool *has
                        struct nb_error *error)
 {
     enum { VALUES_MOST = 16 };
-    static const struct nb_member members[] = {{"label", NB_TYPE_NAME | NB_TYPE_NULL, true}};
+    static const struct nb_json_member members[] = {{"label", NB_TYPE_NAME | NB_TYPE_NULL, true}};
     const json_t *value;
     json_t *object;
     int rc = nb_json_load(text, VALUES_MOST, &object, error);

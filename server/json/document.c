@@ -204,13 +204,13 @@ static int from_json(json_t *object, enum nb_verb verb, const json_t **models,
 {
     enum { VALUES = NB_MEMBERS, MODELS, ALL };
     const json_t *values[ALL];
-    struct nb_member members[ALL];
+    struct nb_json_member members[ALL];
     for (unsigned i = 0; i < NB_MEMBERS; i++)
-        members[i] = (struct nb_member){nb_scan_members[i], NB_TYPE_STRING, false};
+        members[i] = (struct nb_json_member){nb_scan_members[i], NB_TYPE_STRING, false};
     members[NB_MEMBER_LABEL].types = NB_TYPE_NAME | NB_TYPE_NULL;
     members[NB_MEMBER_ID].types = NB_TYPE_NAME;
-    members[VALUES] = (struct nb_member){"values", NB_TYPE_OBJECT, false};
-    members[MODELS] = (struct nb_member){"models", NB_TYPE_ARRAY, true};
+    members[VALUES] = (struct nb_json_member){"values", NB_TYPE_OBJECT, false};
+    members[MODELS] = (struct nb_json_member){"models", NB_TYPE_ARRAY, true};
     int rc =
         nb_json_take(object, "a document", members, models != NULL ? ALL : MODELS, values, error);
     if (rc != 0)
@@ -367,7 +367,7 @@ static int scan_body(struct nb_json_body *body, struct nb_string text, size_t mo
 static int parse_body(struct nb_json_body *body, struct nb_string text, size_t most,
                       struct nb_error *error)
 {
-    static const struct nb_member members[] = {{"documents", NB_TYPE_ARRAY, true}};
+    static const struct nb_json_member members[] = {{"documents", NB_TYPE_ARRAY, true}};
     free(body->flat);
     *body = (struct nb_json_body){0};
     size_t most_values = most < SIZE_MAX / VALUES_PER_DOCUMENT - VALUES_BESIDE

@@ -101,7 +101,7 @@ static const char *wanted(unsigned types)
 }
 
 /* "a, b, c" into a message; a list too long for it is cut. */
-static void list_names(const struct nb_member *members, size_t count, char *text, size_t size)
+static void list_names(const struct nb_json_member *members, size_t count, char *text, size_t size)
 {
     size_t length = 0;
     text[0] = '\0';
@@ -111,7 +111,7 @@ static void list_names(const struct nb_member *members, size_t count, char *text
     }
 }
 
-static int unknown_member(const char *name, const char *what, const struct nb_member *members,
+static int unknown_member(const char *name, const char *what, const struct nb_json_member *members,
                           size_t count, struct nb_error *error)
 {
     char known[160];
@@ -120,7 +120,7 @@ static int unknown_member(const char *name, const char *what, const struct nb_me
                         known);
 }
 
-static int check_member(const struct nb_member *member, const json_t *value, const char *what,
+static int check_member(const struct nb_json_member *member, const json_t *value, const char *what,
                         struct nb_error *error)
 {
     if (value == NULL)
@@ -137,7 +137,7 @@ static int check_member(const struct nb_member *member, const json_t *value, con
                         wanted(member->types), nb_json_type_name(value));
 }
 
-int nb_json_take(const json_t *object, const char *what, const struct nb_member *members,
+int nb_json_take(const json_t *object, const char *what, const struct nb_json_member *members,
                  size_t count, const json_t **values, struct nb_error *error)
 {
     if (!json_is_object(object))

@@ -29,7 +29,7 @@ enum {
     NB_TYPE_BOOLEAN = 1 << JSON_TRUE | 1 << JSON_FALSE
 };
 
-struct nb_member {
+struct nb_json_member {
     const char *name;
     unsigned types; /* which are right: NB_TYPE_... or'ed */
     bool required;
@@ -38,7 +38,7 @@ struct nb_member {
 /* Takes an object apart: `values[i]` becomes the value of `members[i]` (borrowed) or NULL. Anything
  * but an object, an unknown member, a wrong type or a missing required member is NB_INVALID and
  * says so; `what` begins with an article: "a document". */
-int nb_json_take(const json_t *object, const char *what, const struct nb_member *members,
+int nb_json_take(const json_t *object, const char *what, const struct nb_json_member *members,
                  size_t count, const json_t **values, struct nb_error *error);
 
 /* A JSON string's bytes, borrowed. */

@@ -12,7 +12,7 @@
 
 enum { SOURCE, UNTIL, IDS, WHOLE, MEMBERS };
 
-static const struct nb_member members[MEMBERS] = {
+static const struct nb_json_member members[MEMBERS] = {
     [SOURCE] = {"source", NB_TYPE_STRING, false},
     [UNTIL] = {"until", NB_TYPE_STRING, false},
     [IDS] = {"ids", NB_TYPE_ARRAY, false},

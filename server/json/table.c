@@ -35,12 +35,12 @@ static int read_row(struct nb_csv *csv, struct nb_table_cell *cells, size_t most
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-static struct nb_string name_of(const struct nb_table *t, size_t column)
+static struct nb_string name_of(const struct nb_json_table *t, size_t column)
 {
     return bytes_of(&t->name_bytes, t->names[column]);
 }
 
-static int check_names(const struct nb_table *t, struct nb_error *error)
+static int check_names(const struct nb_json_table *t, struct nb_error *error)
 {
     for (size_t i = 0; i < t->count; i++) {
         struct nb_string name = name_of(t, i);
@@ -54,9 +54,9 @@ static int check_names(const struct nb_table *t, struct nb_error *error)
     return 0;
 }
 
-int nb_table_open(struct nb_table *table, struct nb_string text, struct nb_error *error)
+int nb_table_open(struct nb_json_table *table, struct nb_string text, struct nb_error *error)
 {
-    *table = (struct nb_table){.count = 0};
+    *table = (struct nb_json_table){.count = 0};
     nb_csv_init(&table->csv, text);
     if (nb_csv_is_end(&table->csv))
         return nb_error_set(error, NB_INVALID, "CSV begins with a line of names; it is empty");
@@ -119,7 +119,7 @@ static void emit_value(struct nb_emitter *e, struct nb_string name, struct nb_st
 }
 
 /* The members first, then the values; a row without a value has no member `values`. */
-static int emit_row(struct nb_table *t, struct nb_error *error)
+static int emit_row(struct nb_json_table *t, struct nb_error *error)
 {
     struct nb_emitter e = nb_emit_begin(&t->json);
     bool has_values = false, has_label = false;
@@ -151,9 +151,9 @@ static int emit_row(struct nb_table *t, struct nb_error *error)
     return nb_emit_end(&e) == 0 ? 1 : nb_error_no_memory(error);
 }
 
-int nb_table_next(struct nb_table *table, struct nb_error *why, struct nb_error *error)
+int nb_table_next(struct nb_json_table *table, struct nb_error *why, struct nb_error *error)
 {
-    struct nb_table *t = table;
+    struct nb_json_table *t = table;
     size_t cells = 0;
     bool is_empty = true;
     while (is_empty) {
@@ -174,7 +174,7 @@ int nb_table_next(struct nb_table *table, struct nb_error *why, struct nb_error 
     return 1;
 }
 
-void nb_table_close(struct nb_table *table)
+void nb_table_close(struct nb_json_table *table)
 {
     nb_csv_deinit(&table->csv);
     free(table->names);
@@ -182,5 +182,5 @@ void nb_table_close(struct nb_table *table)
     nb_buffer_deinit(&table->name_bytes);
     nb_buffer_deinit(&table->row);
     nb_buffer_deinit(&table->json);
-    *table = (struct nb_table){.count = 0};
+    *table = (struct nb_json_table){.count = 0};
 }

@@ -17,7 +17,7 @@ struct nb_table_cell {
     size_t at, length; /* in the bytes of the names, or of the row */
 };
 
-struct nb_table {
+struct nb_json_table {
     struct nb_csv csv;
     struct nb_table_cell *names, *cells; /* owned; NB_TABLE_COLUMNS of each */
     size_t count;                        /* of columns */
@@ -30,13 +30,13 @@ struct nb_table {
 /* Reads the header. `text` must outlive the table. NB_INVALID: it is not UTF-8, there is no header,
  * or a name is empty or comes twice; NB_TOO_LARGE: too many columns; NB_NO_MEMORY. To be closed in
  * any case. */
-int nb_table_open(struct nb_table *table, struct nb_string text, struct nb_error *error);
+int nb_table_open(struct nb_json_table *table, struct nb_string text, struct nb_error *error);
 
 /* The next row that is not empty: 1 with table->json, or with a code in *why where it has not as
  * many cells as the header; 0 when there is no other. NB_INVALID (a quoted cell that is not closed,
  * or what follows one) and NB_NO_MEMORY end the table. */
-int nb_table_next(struct nb_table *table, struct nb_error *why, struct nb_error *error);
+int nb_table_next(struct nb_json_table *table, struct nb_error *why, struct nb_error *error);
 
-void nb_table_close(struct nb_table *table);
+void nb_table_close(struct nb_json_table *table);
 
 #endif

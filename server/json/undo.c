@@ -12,7 +12,7 @@
 
 enum { SOURCE, FROM, TO, IDS, DRY_RUN, LIMIT, NEXT, MEMBERS };
 
-static const struct nb_member members[MEMBERS] = {
+static const struct nb_json_member members[MEMBERS] = {
     [SOURCE] = {"source", NB_TYPE_STRING, false},
     [FROM] = {"from", NB_TYPE_STRING, false},
     [TO] = {"to", NB_TYPE_STRING, false},

@@ -13,12 +13,12 @@
 struct nb_lines {
     struct nb_server *server;
     int wake;
-    struct nb_pool *pool;
+    struct nb_work_pool *pool;
     pthread_mutex_t lock; /* of `finished`; nothing else is taken while it is held */
     struct nb_job_queue finished;
 };
 
-static struct nb_line_client *client_of(struct nb_job *job)
+static struct nb_line_client *client_of(struct nb_work_job *job)
 {
     return (struct nb_line_client *)(void *)((char *)job - offsetof(struct nb_line_client, job));
 }
@@ -94,7 +94,7 @@ static int call_handler(struct nb_line_client *client, struct nb_error *error)
     return nb_request_handle(request, nb_line_client_body(client), error);
 }
 
-static void work(struct nb_job *job)
+static void work(struct nb_work_job *job)
 {
     struct nb_line_client *client = client_of(job);
     struct nb_error error = {0};
@@ -184,7 +184,7 @@ enum nb_line_next nb_line_client_go(struct nb_line_client *client)
 void *nb_lines_finished(struct nb_lines *lines)
 {
     pthread_mutex_lock(&lines->lock);
-    struct nb_job *job = nb_job_queue_take(&lines->finished);
+    struct nb_work_job *job = nb_job_queue_take(&lines->finished);
     pthread_mutex_unlock(&lines->lock);
     return job != NULL ? client_of(job)->owner : NULL;
 }

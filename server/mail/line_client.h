@@ -21,7 +21,7 @@ struct nb_lines;
 
 struct nb_line_client {
     struct nb_request request; /* the first member: its `connection` is the client */
-    struct nb_job job;         /* in the pool's queue, or in that of the finished */
+    struct nb_work_job job;    /* in the pool's queue, or in that of the finished */
     struct nb_lines *lines;
     void *owner;
     int file;

@@ -41,7 +41,7 @@ struct doors {
     int listener;               /* for mail servers, until the relay has it; -1: none */
     char inner[NB_INNER_BYTES]; /* libmilter's socket; "" when there is none */
     bool has_pid;
-    struct nb_relay *relay;
+    struct nb_milter_relay *relay;
 };
 
 /* Opens everything; nothing is served yet. close_doors is needed in any case. */

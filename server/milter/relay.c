@@ -21,25 +21,25 @@ enum {
     TICK_MILLISECONDS = 1000
 };
 
-struct nb_relay {
+struct nb_milter_relay {
     struct nb_relay_settings settings;
     pthread_t thread;
     int epoll;
     int wake; /* eventfd(2): one of the flags has changed */
     atomic_bool is_closing, is_stopping;
     /* Of the thread. */
-    struct nb_link *links; /* owned */
-    struct nb_link *gone;  /* owned: closed, but events for them may be at hand */
-    size_t count;          /* of `links` */
-    bool is_full;          /* told of in the log */
-    uint64_t rests_until;  /* nothing is accepted until then: no descriptors were left; 0 */
+    struct nb_relay_link *links; /* owned */
+    struct nb_relay_link *gone;  /* owned: closed, but events for them may be at hand */
+    size_t count;                /* of `links` */
+    bool is_full;                /* told of in the log */
+    uint64_t rests_until;        /* nothing is accepted until then: no descriptors were left; 0 */
 };
 
 /* ---- the list of connections ----------------------------------------------------------------- */
 
-static void drop(struct nb_relay *relay, struct nb_link *link)
+static void drop(struct nb_milter_relay *relay, struct nb_relay_link *link)
 {
-    struct nb_link **place = &relay->links;
+    struct nb_relay_link **place = &relay->links;
     while (*place != link)
         place = &(*place)->next;
     *place = link->next;
@@ -50,19 +50,19 @@ static void drop(struct nb_relay *relay, struct nb_link *link)
     relay->is_full = false;
 }
 
-static void free_gone(struct nb_relay *relay)
+static void free_gone(struct nb_milter_relay *relay)
 {
     while (relay->gone != NULL) {
-        struct nb_link *link = relay->gone;
+        struct nb_relay_link *link = relay->gone;
         relay->gone = link->next;
         free(link);
     }
 }
 
-static void drop_late(struct nb_relay *relay)
+static void drop_late(struct nb_milter_relay *relay)
 {
     uint64_t now = nb_clock_monotonic(), most = relay->settings.seconds * UINT64_C(1000000000);
-    for (struct nb_link *link = relay->links, *next; link != NULL; link = next) {
+    for (struct nb_relay_link *link = relay->links, *next; link != NULL; link = next) {
         next = link->next;
         if (link->partial_since == 0 || now - link->partial_since < most)
             continue;
@@ -74,20 +74,20 @@ static void drop_late(struct nb_relay *relay)
 
 /* ---- accepting ------------------------------------------------------------------------------- */
 
-static void want_visitors(struct nb_relay *relay, bool is_wanted)
+static void want_visitors(struct nb_milter_relay *relay, bool is_wanted)
 {
     struct epoll_event event = {.events = is_wanted ? EPOLLIN : 0, .data.ptr = relay};
     /* Cannot fail: the socket is in the set. */
     (void)epoll_ctl(relay->epoll, EPOLL_CTL_MOD, relay->settings.listener, &event);
 }
 
-static void rest(struct nb_relay *relay)
+static void rest(struct nb_milter_relay *relay)
 {
     want_visitors(relay, false);
     relay->rests_until = nb_clock_monotonic() + TICK_MILLISECONDS * UINT64_C(1000000);
 }
 
-static void end_rest(struct nb_relay *relay)
+static void end_rest(struct nb_milter_relay *relay)
 {
     if (relay->rests_until == 0 || relay->settings.listener < 0 ||
         nb_clock_monotonic() < relay->rests_until)
@@ -96,10 +96,10 @@ static void end_rest(struct nb_relay *relay)
     relay->rests_until = 0;
 }
 
-static void add(struct nb_relay *relay, int outer)
+static void add(struct nb_milter_relay *relay, int outer)
 {
     struct nb_error error;
-    struct nb_link *link = NULL;
+    struct nb_relay_link *link = NULL;
     if (relay->count >= relay->settings.connections) {
         if (!relay->is_full)
             nb_log(NB_LOG_WARNING, "a mail server is turned away: %zu connections are open",
@@ -117,7 +117,7 @@ static void add(struct nb_relay *relay, int outer)
     relay->count++;
 }
 
-static void accept_some(struct nb_relay *relay)
+static void accept_some(struct nb_milter_relay *relay)
 {
     for (int i = 0; i < ACCEPTS; i++) {
         int outer = accept4(relay->settings.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -136,7 +136,7 @@ static void accept_some(struct nb_relay *relay)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-static void take_flags(struct nb_relay *relay)
+static void take_flags(struct nb_milter_relay *relay)
 {
     eventfd_t count;
     (void)eventfd_read(relay->wake, &count); /* only empties it */
@@ -146,7 +146,7 @@ static void take_flags(struct nb_relay *relay)
     relay->settings.listener = -1;
 }
 
-static void handle(struct nb_relay *relay, const struct epoll_event *event)
+static void handle(struct nb_milter_relay *relay, const struct epoll_event *event)
 {
     if (event->data.ptr == relay) {
         if (relay->settings.listener >= 0)
@@ -154,7 +154,7 @@ static void handle(struct nb_relay *relay, const struct epoll_event *event)
     } else if (event->data.ptr == NULL) {
         take_flags(relay);
     } else {
-        struct nb_link *link = event->data.ptr;
+        struct nb_relay_link *link = event->data.ptr;
         if (!link->is_closed && !nb_link_move(link))
             drop(relay, link);
     }
@@ -162,7 +162,7 @@ static void handle(struct nb_relay *relay, const struct epoll_event *event)
 
 static void *run(void *user)
 {
-    struct nb_relay *relay = user;
+    struct nb_milter_relay *relay = user;
     struct epoll_event events[EVENTS];
     while (!relay->is_stopping) {
         int count = epoll_wait(relay->epoll, events, EVENTS,
@@ -181,13 +181,13 @@ static void *run(void *user)
 
 /* ---- starting and stopping ------------------------------------------------------------------- */
 
-static int watch(struct nb_relay *relay, int file, void *data)
+static int watch(struct nb_milter_relay *relay, int file, void *data)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = data};
     return epoll_ctl(relay->epoll, EPOLL_CTL_ADD, file, &event);
 }
 
-static void deinit(struct nb_relay *relay)
+static void deinit(struct nb_milter_relay *relay)
 {
     if (relay->settings.listener >= 0)
         (void)close(relay->settings.listener);
@@ -198,10 +198,10 @@ static void deinit(struct nb_relay *relay)
     free(relay);
 }
 
-int nb_relay_start(const struct nb_relay_settings *settings, struct nb_relay **relay,
+int nb_relay_start(const struct nb_relay_settings *settings, struct nb_milter_relay **relay,
                    struct nb_error *error)
 {
-    struct nb_relay *made = calloc(1, sizeof *made);
+    struct nb_milter_relay *made = calloc(1, sizeof *made);
     if (made == NULL) {
         (void)close(settings->listener);
         return nb_error_no_memory(error);
@@ -223,18 +223,18 @@ int nb_relay_start(const struct nb_relay_settings *settings, struct nb_relay **r
     return 0;
 }
 
-static void wake(struct nb_relay *relay)
+static void wake(struct nb_milter_relay *relay)
 {
     (void)eventfd_write(relay->wake, 1); /* fails when it is awake anyway */
 }
 
-void nb_relay_close_listener(struct nb_relay *relay)
+void nb_relay_close_listener(struct nb_milter_relay *relay)
 {
     relay->is_closing = true;
     wake(relay);
 }
 
-void nb_relay_stop(struct nb_relay **relay)
+void nb_relay_stop(struct nb_milter_relay **relay)
 {
     (*relay)->is_stopping = true;
     wake(*relay);

@@ -21,16 +21,16 @@ struct nb_relay_settings {
     unsigned seconds;   /* in which a packet that has begun must be complete */
 };
 
-struct nb_relay;
+struct nb_milter_relay;
 
 /* Starts the thread. Returns 0, NB_NO_MEMORY or NB_IO. */
-int nb_relay_start(const struct nb_relay_settings *settings, struct nb_relay **relay,
+int nb_relay_start(const struct nb_relay_settings *settings, struct nb_milter_relay **relay,
                    struct nb_error *error);
 
 /* Takes no more connections; those that are open go on. */
-void nb_relay_close_listener(struct nb_relay *relay);
+void nb_relay_close_listener(struct nb_milter_relay *relay);
 
 /* Ends the thread and all connections, frees the relay and sets *relay to NULL. */
-void nb_relay_stop(struct nb_relay **relay);
+void nb_relay_stop(struct nb_milter_relay **relay);
 
 #endif

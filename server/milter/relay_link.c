@@ -51,7 +51,7 @@ static enum step give(int file, struct nb_buffer *out, size_t length)
 /* ---- to libmilter ---------------------------------------------------------------------------- */
 
 /* Looks at the packets that have become complete. Returns false after one that is none. */
-static bool check(struct nb_link *link)
+static bool check(struct nb_relay_link *link)
 {
     struct nb_error error;
     size_t size, before = link->checked;
@@ -71,7 +71,7 @@ static bool check(struct nb_link *link)
 }
 
 /* libmilter may have closed its side, but its last words are still to be passed on. */
-static enum step pass_up(struct nb_link *link)
+static enum step pass_up(struct nb_relay_link *link)
 {
     size_t before = link->up.length;
     enum step step = give(link->inner.file, &link->up, link->checked);
@@ -85,7 +85,7 @@ static enum step pass_up(struct nb_link *link)
 }
 
 /* Passes whole packets on before it reads more. */
-static enum step step_up(struct nb_link *link)
+static enum step step_up(struct nb_relay_link *link)
 {
     if (link->checked > 0)
         return pass_up(link);
@@ -107,7 +107,7 @@ static enum step step_up(struct nb_link *link)
 
 /* ---- to the mail server ---------------------------------------------------------------------- */
 
-static enum step step_down(struct nb_link *link)
+static enum step step_down(struct nb_relay_link *link)
 {
     if (link->down.length > 0)
         return give(link->outer.file, &link->down, link->down.length);
@@ -121,7 +121,7 @@ static enum step step_down(struct nb_link *link)
 
 /* An end for which nothing is wanted leaves the set: epoll reports a hang-up without being asked.
  */
-static bool want(struct nb_link *link, struct nb_link_end *end, uint32_t events)
+static bool want(struct nb_relay_link *link, struct nb_link_end *end, uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.ptr = link};
     if (events == end->wanted)
@@ -131,7 +131,7 @@ static bool want(struct nb_link *link, struct nb_link_end *end, uint32_t events)
     return epoll_ctl(link->epoll, operation, end->file, &event) == 0;
 }
 
-static bool want_both(struct nb_link *link)
+static bool want_both(struct nb_relay_link *link)
 {
     bool reads_outer = !link->has_ended && link->checked == 0;
     uint32_t outer = (reads_outer ? EPOLLIN : 0U) | (link->down.length > 0 ? EPOLLOUT : 0U);
@@ -139,7 +139,7 @@ static bool want_both(struct nb_link *link)
     return want(link, &link->outer, outer) && want(link, &link->inner, inner);
 }
 
-bool nb_link_move(struct nb_link *link)
+bool nb_link_move(struct nb_relay_link *link)
 {
     enum step step = STEP_DONE;
     for (int i = 0; i < ROUNDS && step == STEP_DONE; i++)
@@ -171,10 +171,10 @@ static int connect_to(const char *path)
     return -1;
 }
 
-int nb_link_open(int epoll, int outer, const char *inner, struct nb_link **link,
+int nb_link_open(int epoll, int outer, const char *inner, struct nb_relay_link **link,
                  struct nb_error *error)
 {
-    struct nb_link *made = calloc(1, sizeof *made);
+    struct nb_relay_link *made = calloc(1, sizeof *made);
     if (made == NULL) {
         (void)close(outer);
         return nb_error_no_memory(error);
@@ -192,7 +192,7 @@ int nb_link_open(int epoll, int outer, const char *inner, struct nb_link **link,
     return rc;
 }
 
-void nb_link_close(struct nb_link *link)
+void nb_link_close(struct nb_relay_link *link)
 {
     (void)close(link->outer.file); /* it leaves the set with that */
     if (link->inner.file >= 0)

@@ -20,9 +20,9 @@ struct nb_link_end {
     uint32_t wanted; /* events that epoll is asked for; 0: it is not in the set */
 };
 
-struct nb_link {
-    struct nb_link *next; /* the relay's */
-    bool is_closed;       /* its descriptors are closed */
+struct nb_relay_link {
+    struct nb_relay_link *next; /* the relay's */
+    bool is_closed;             /* its descriptors are closed */
     /* Private to relay_link.c, but for `partial_since`. */
     int epoll;
     struct nb_link_end outer, inner; /* mail server, libmilter */
@@ -35,14 +35,14 @@ struct nb_link {
 
 /* Connects to libmilter for `outer`, which the link owns; it is closed after a failure. Events
  * carry the link as data.ptr. Returns 0, NB_NO_MEMORY or NB_IO. */
-int nb_link_open(int epoll, int outer, const char *inner, struct nb_link **link,
+int nb_link_open(int epoll, int outer, const char *inner, struct nb_relay_link **link,
                  struct nb_error *error);
 
 /* Moves what there is, in both directions, without waiting. Returns false when the link is done:
  * close it. */
-bool nb_link_move(struct nb_link *link);
+bool nb_link_move(struct nb_relay_link *link);
 
 /* Closes both descriptors and frees the buffers; the link itself is the caller's to free. */
-void nb_link_close(struct nb_link *link);
+void nb_link_close(struct nb_relay_link *link);
 
 #endif

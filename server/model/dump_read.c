@@ -134,7 +134,7 @@ static int take_header(struct nb_json_dump_reader *r, struct nb_json_record *rec
                        struct nb_error *error)
 {
     enum { VERSION, TOKENIZER, SETTINGS, KEY, LABELS, TEXTS, STACK, STACK_KEY, MEMBERS };
-    static const struct nb_member members[MEMBERS] = {
+    static const struct nb_json_member members[MEMBERS] = {
         [VERSION] = {"bayesd_dump", NB_TYPE_COUNT, true},
         [TOKENIZER] = {"tokenizer_version", NB_TYPE_COUNT, true},
         [SETTINGS] = {"settings", NB_TYPE_OBJECT, true},
@@ -183,9 +183,9 @@ static int take_header(struct nb_json_dump_reader *r, struct nb_json_record *rec
 static int take_end(const struct nb_json_dump_reader *r, const json_t *end,
                     struct nb_json_record *record, struct nb_error *error)
 {
-    static const struct nb_member members[] = {{"documents", NB_TYPE_COUNT, true},
-                                               {"words", NB_TYPE_COUNT, true},
-                                               {"occurrences", NB_TYPE_COUNT, false}};
+    static const struct nb_json_member members[] = {{"documents", NB_TYPE_COUNT, true},
+                                                    {"words", NB_TYPE_COUNT, true},
+                                                    {"occurrences", NB_TYPE_COUNT, false}};
     const json_t *values[3];
     int rc = nb_json_take(end, "a dump's end", members, 3, values, error);
     if (rc != 0)
@@ -212,9 +212,9 @@ static int take_end(const struct nb_json_dump_reader *r, const json_t *end,
 static int take_record(struct nb_json_dump_reader *r, struct nb_json_record *record,
                        struct nb_error *error)
 {
-    static const struct nb_member members[] = {{"words", NB_TYPE_OBJECT, false},
-                                               {"document", NB_TYPE_OBJECT, false},
-                                               {"end", NB_TYPE_OBJECT, false}};
+    static const struct nb_json_member members[] = {{"words", NB_TYPE_OBJECT, false},
+                                                    {"document", NB_TYPE_OBJECT, false},
+                                                    {"end", NB_TYPE_OBJECT, false}};
     const json_t *values[3];
     int rc = nb_json_take(r->record, "a dump's line", members, 3, values, error);
     if (rc != 0)

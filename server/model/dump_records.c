@@ -100,7 +100,7 @@ int nb_dump_records_words(struct nb_dump_records *records, const json_t *value,
 {
     struct nb_dump_records *r = records;
     enum { FIRST_ROW, IDS, TEXTS, MEMBERS };
-    static const struct nb_member members[MEMBERS] = {
+    static const struct nb_json_member members[MEMBERS] = {
         [FIRST_ROW] = {"first_row", NB_TYPE_COUNT, true},
         [IDS] = {"ids", NB_TYPE_ARRAY, true},
         [TEXTS] = {"texts", NB_TYPE_ARRAY | NB_TYPE_NULL, true},
@@ -190,7 +190,7 @@ int nb_dump_records_document(struct nb_dump_records *records, const json_t *valu
 {
     struct nb_dump_records *r = records;
     enum { ID, LABEL, LEARNED, TOKENS, ROWS, COUNTS, SOURCE, SCORE, MEMBERS };
-    static const struct nb_member members[MEMBERS] = {
+    static const struct nb_json_member members[MEMBERS] = {
         [ID] = {"id", NB_TYPE_STRING, true},
         [LABEL] = {"label", NB_TYPE_COUNT | NB_TYPE_NULL, true},
         [LEARNED] = {"learned", NB_TYPE_COUNT, true},

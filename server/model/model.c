@@ -104,7 +104,7 @@ int nb_json_rename_read(struct nb_string text, struct nb_buffer *name, bool *mer
 {
     enum { VALUES_MOST = 16 };
     enum { NAME, MERGE, MEMBERS };
-    static const struct nb_member members[MEMBERS] = {
+    static const struct nb_json_member members[MEMBERS] = {
         [NAME] = {"name", NB_TYPE_STRING, true},
         [MERGE] = {"merge", NB_TYPE_BOOLEAN, false},
     };

@@ -106,12 +106,12 @@ int nb_json_settings_take(const json_t *value, const struct nb_settings *existin
 {
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);
-    struct nb_member members[MOST_SETTINGS];
+    struct nb_json_member members[MOST_SETTINGS];
     const json_t *values[MOST_SETTINGS];
     if (count > MOST_SETTINGS)
         return nb_error_set(error, NB_INVALID, "more settings than the codec has room for");
     for (size_t i = 0; i < count; i++)
-        members[i] = (struct nb_member){table[i].name, json_types(&table[i]), false};
+        members[i] = (struct nb_json_member){table[i].name, json_types(&table[i]), false};
     int preset;
     int rc = nb_json_take(value, "a model's settings", members, count, values, error);
     if (rc == 0)

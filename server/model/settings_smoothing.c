@@ -68,7 +68,7 @@ static int take_smoothing_labels(const char *name, const json_t *labels, struct 
 int nb_json_take_smoothing(const struct nb_setting *setting, const json_t *value,
                            struct nb_settings *settings, struct nb_error *error)
 {
-    static const struct nb_member members[] = {
+    static const struct nb_json_member members[] = {
         {"labels", NB_TYPE_OBJECT, false}, {"alpha", NB_TYPE_NUMBER, false},
         {"beta", NB_TYPE_NUMBER, false},   {"m", NB_TYPE_NUMBER, false},
         {"p", NB_TYPE_STRING, false},      {"values", NB_TYPE_OBJECT, false},

@@ -150,7 +150,7 @@ int nb_json_take_prior(const struct nb_setting *setting, const json_t *value,
 int nb_json_take_fields(const struct nb_setting *setting, const json_t *value, uint32_t *mask,
                         struct nb_error *error)
 {
-    static const struct nb_member members[] = {{"fields", NB_TYPE_ARRAY, false}};
+    static const struct nb_json_member members[] = {{"fields", NB_TYPE_ARRAY, false}};
     const json_t *list;
     int rc = nb_json_take(value, setting->name, members, 1, &list, error);
     if (rc != 0 || list == NULL)

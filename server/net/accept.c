@@ -285,9 +285,9 @@ static bool accept_one(struct nb_acceptor *a, int which)
     }
     a->is_starved = false;
     struct client *c = malloc(sizeof *c);
-    enum nb_place place = c != NULL
-                              ? nb_connections_open(a->settings.connections, &client.address.any)
-                              : NB_PLACE_MEMORY;
+    enum nb_connection_place place =
+        c != NULL ? nb_connections_open(a->settings.connections, &client.address.any)
+                  : NB_PLACE_MEMORY;
     client.is_tls = which == NB_LISTEN_TLS;
     if (client.is_tls && place == NB_PLACE_PROBE) { /* what it asks cannot be seen */
         nb_connections_close(a->settings.connections, &client.address.any);

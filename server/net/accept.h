@@ -13,7 +13,7 @@
 
 struct nb_acceptor;
 struct nb_connections;
-struct nb_guard;
+struct nb_connection_guard;
 struct nb_http;
 struct nb_linger;
 struct nb_server;
@@ -26,7 +26,7 @@ struct nb_acceptor_settings {
     unsigned threads;   /* that work for the line protocols */
     struct nb_connections *connections;
     struct nb_linger *linger;
-    struct nb_guard *guard;
+    struct nb_connection_guard *guard;
     struct nb_http *http;
 };
 

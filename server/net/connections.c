@@ -82,8 +82,8 @@ static struct address **find(struct nb_connections *c, const struct nb_address *
     return at;
 }
 
-static enum nb_place add_address(struct nb_connections *c, const struct nb_address *address,
-                                 uint64_t most)
+static enum nb_connection_place add_address(struct nb_connections *c,
+                                            const struct nb_address *address, uint64_t most)
 {
     struct nb_address key = key_of(address);
     struct address **at = find(c, &key);
@@ -100,7 +100,8 @@ static enum nb_place add_address(struct nb_connections *c, const struct nb_addre
 }
 
 /* What is free for this client, before its address is looked at. */
-static enum nb_place find_place(uint64_t count, const struct nb_config *config, bool is_local)
+static enum nb_connection_place find_place(uint64_t count, const struct nb_config *config,
+                                           bool is_local)
 {
     uint64_t most = config->connections;
     uint64_t kept =
@@ -119,7 +120,8 @@ static uint64_t limit_of(const struct nb_configuration *now, const struct nb_add
     return is_free ? UINT64_MAX : most;
 }
 
-enum nb_place nb_connections_open(struct nb_connections *connections, const struct sockaddr *from)
+enum nb_connection_place nb_connections_open(struct nb_connections *connections,
+                                             const struct sockaddr *from)
 {
     struct nb_server *server = connections->server;
     struct nb_address address = nb_address_of(from);
@@ -127,10 +129,10 @@ enum nb_place nb_connections_open(struct nb_connections *connections, const stru
     uint64_t most = limit_of(now, &address);
     nb_configuration_release(&now);
     pthread_mutex_lock(&connections->lock);
-    enum nb_place place =
+    enum nb_connection_place place =
         find_place(connections->count, server->startup, nb_address_is_local(&address));
     if (place != NB_PLACE_FULL) {
-        enum nb_place added = add_address(connections, &address, most);
+        enum nb_connection_place added = add_address(connections, &address, most);
         place = added == NB_PLACE ? place : added;
     }
     bool is_counted = place == NB_PLACE || place == NB_PLACE_PROBE;

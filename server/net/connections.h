@@ -16,7 +16,7 @@ struct nb_server;
 struct nb_connections *nb_connections_new(struct nb_server *server);
 void nb_connections_free(struct nb_connections **connections);
 
-enum nb_place {
+enum nb_connection_place {
     NB_PLACE,         /* there is one, and it is counted */
     NB_PLACE_PROBE,   /* the same, but only for a question whether the daemon is well */
     NB_PLACE_FULL,    /* there are as many connections as the configuration allows */
@@ -31,8 +31,8 @@ enum { NB_PLACES_FOR_PROBES = 16 };
  * places are for clients on this machine. These, and the proxies of the configuration, may have any
  * number of them; of the others each address, and of IPv6 each network of 64 bits, which is what
  * one customer has at least (RFC 6177), connections_per_address. */
-enum nb_place nb_connections_open(struct nb_connections *connections,
-                                  const struct sockaddr *address);
+enum nb_connection_place nb_connections_open(struct nb_connections *connections,
+                                             const struct sockaddr *address);
 
 /* Counts it out again. */
 void nb_connections_close(struct nb_connections *connections, const struct sockaddr *address);

@@ -45,7 +45,7 @@ struct guarded {
     uint64_t bytes; /* ... and how many bytes there were then */
 };
 
-struct nb_guard {
+struct nb_connection_guard {
     struct nb_server *server;
     struct nb_connections *connections;
     pthread_t thread;
@@ -62,14 +62,14 @@ struct nb_guard {
 /* ---- the list ----------------------------------------------------------------------------------
  */
 
-static void wake(struct nb_guard *g)
+static void wake(struct nb_connection_guard *g)
 {
     uint64_t one = 1;
     ssize_t written = write(g->wake, &one, sizeof one);
     (void)written; /* an eventfd that is full has woken it already */
 }
 
-struct nb_connection *nb_guard_add(struct nb_guard *guard, int file, bool is_tls,
+struct nb_connection *nb_guard_add(struct nb_connection_guard *guard, int file, bool is_tls,
                                    const union nb_connection_address *address, socklen_t length)
 {
     struct guarded *one = calloc(1, sizeof *one);
@@ -93,7 +93,7 @@ struct nb_connection *nb_guard_add(struct nb_guard *guard, int file, bool is_tls
     return &one->held;
 }
 
-static void take_out(struct nb_guard *g, struct guarded *one)
+static void take_out(struct nb_connection_guard *g, struct guarded *one)
 {
     if (one->before != NULL)
         one->before->after = one->after;
@@ -103,7 +103,7 @@ static void take_out(struct nb_guard *g, struct guarded *one)
         one->after->before = one->before;
 }
 
-void nb_guard_remove(struct nb_guard *guard, struct nb_connection *held)
+void nb_guard_remove(struct nb_connection_guard *guard, struct nb_connection *held)
 {
     struct guarded *one = (struct guarded *)(void *)held;
     pthread_mutex_lock(&guard->lock);
@@ -120,7 +120,8 @@ void nb_guard_remove(struct nb_guard *guard, struct nb_connection *held)
 /* ---- deadlines ---------------------------------------------------------------------------------
  */
 
-static void give_up(struct nb_guard *g, struct guarded *one, uint64_t state, const char *detail)
+static void give_up(struct nb_connection_guard *g, struct guarded *one, uint64_t state,
+                    const char *detail)
 {
     enum nb_phase phase = nb_connection_phase(state);
     if (!nb_connection_enter_from(&one->held, state, NB_PHASE_OVER))
@@ -157,8 +158,8 @@ static bool is_past(uint64_t now, uint64_t since, uint64_t seconds)
     return now > since && now - since > seconds * SECOND;
 }
 
-static void look_at_time(struct nb_guard *g, const struct nb_config *config, struct guarded *one,
-                         uint64_t state, uint64_t now)
+static void look_at_time(struct nb_connection_guard *g, const struct nb_config *config,
+                         struct guarded *one, uint64_t state, uint64_t now)
 {
     uint64_t since = nb_connection_since(state);
     bool is_long = is_past(now, atomic_load(&one->held.begun), config->request_seconds);
@@ -207,7 +208,7 @@ static void look_at_end(const struct guarded *one, uint64_t state)
         (void)shutdown(one->held.file, SHUT_RD);
 }
 
-static void note_ends(struct nb_guard *g)
+static void note_ends(struct nb_connection_guard *g)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
     int count;
@@ -223,7 +224,8 @@ static void note_ends(struct nb_guard *g)
 
 /* A connection that none of the server's threads has taken up had no memory there, and its file is
  * closed or another's. If it is taken up nevertheless, it is over by then. */
-static void look_at_lost(struct nb_guard *g, struct guarded *one, uint64_t state, uint64_t now)
+static void look_at_lost(struct nb_connection_guard *g, struct guarded *one, uint64_t state,
+                         uint64_t now)
 {
     if (one->is_lost || !is_past(now, nb_connection_since(state), LOST_SECONDS) ||
         !nb_connection_enter_from(&one->held, state, NB_PHASE_OVER))
@@ -232,7 +234,7 @@ static void look_at_lost(struct nb_guard *g, struct guarded *one, uint64_t state
     nb_connections_close(g->connections, &one->held.address.any);
 }
 
-static void look(struct nb_guard *g, const struct nb_config *config)
+static void look(struct nb_connection_guard *g, const struct nb_config *config)
 {
     uint64_t now = nb_clock_monotonic();
     note_ends(g);
@@ -250,7 +252,7 @@ static void look(struct nb_guard *g, const struct nb_config *config)
 
 static void *guard_thread(void *user)
 {
-    struct nb_guard *g = user;
+    struct nb_connection_guard *g = user;
     struct pollfd polled = {.fd = g->wake, .events = POLLIN};
     uint64_t number;
     pthread_mutex_lock(&g->lock);
@@ -274,7 +276,7 @@ static void *guard_thread(void *user)
 /* ---- start and stop ----------------------------------------------------------------------------
  */
 
-static void close_files(const struct nb_guard *g)
+static void close_files(const struct nb_connection_guard *g)
 {
     if (g->epoll >= 0)
         (void)close(g->epoll);
@@ -283,9 +285,9 @@ static void close_files(const struct nb_guard *g)
 }
 
 int nb_guard_start(struct nb_server *server, struct nb_connections *connections,
-                   struct nb_guard **guard, struct nb_error *error)
+                   struct nb_connection_guard **guard, struct nb_error *error)
 {
-    struct nb_guard *g = calloc(1, sizeof *g);
+    struct nb_connection_guard *g = calloc(1, sizeof *g);
     if (g == NULL)
         return nb_error_no_memory(error);
     g->server = server;
@@ -306,7 +308,7 @@ failed:
 }
 
 /* Returns whether there are connections, which it has shut down. */
-static bool shut_down_all(struct nb_guard *g)
+static bool shut_down_all(struct nb_connection_guard *g)
 {
     bool is_any = false;
     pthread_mutex_lock(&g->lock);
@@ -321,16 +323,16 @@ static bool shut_down_all(struct nb_guard *g)
     return is_any;
 }
 
-void nb_guard_drain(struct nb_guard *guard)
+void nb_guard_drain(struct nb_connection_guard *guard)
 {
     struct timespec pause = {0, 5000000};
     for (int i = 0; i < DRAIN_LOOKS && guard != NULL && shut_down_all(guard); i++)
         (void)nanosleep(&pause, NULL); /* it may wake early */
 }
 
-void nb_guard_stop(struct nb_guard **guard)
+void nb_guard_stop(struct nb_connection_guard **guard)
 {
-    struct nb_guard *g = *guard;
+    struct nb_connection_guard *g = *guard;
     if (g == NULL)
         return;
     pthread_mutex_lock(&g->lock);

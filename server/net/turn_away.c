@@ -9,7 +9,8 @@
 #include "server/net/linger.h"
 #include "server/request/server.h"
 
-void nb_turn_away(struct nb_server *server, struct nb_linger *linger, int file, enum nb_place place)
+void nb_turn_away(struct nb_server *server, struct nb_linger *linger, int file,
+                  enum nb_connection_place place)
 {
     unsigned status = place == NB_PLACE_ADDRESS ? 429 : 503;
     const char *detail = place == NB_PLACE_ADDRESS

@@ -15,7 +15,7 @@ struct nb_linger;
 /* Answers with a problem, in HTTP, which a client of a line protocol takes for a failure, and gives
  * the file to `linger`. `place` is none. */
 void nb_turn_away(struct nb_server *server, struct nb_linger *linger, int file,
-                  enum nb_place place);
+                  enum nb_connection_place place);
 
 enum nb_probe { NB_PROBE_NO, NB_PROBE_MORE, NB_PROBE_YES };
 

@@ -18,7 +18,7 @@ static const char LABEL[] = "label";
 
 enum { MODEL, FIELDS, ALPHA, PRIOR, SEPARATORS, MEMBERS };
 
-static const struct nb_member members[MEMBERS] = {
+static const struct nb_json_member members[MEMBERS] = {
     [MODEL] = {"model", NB_TYPE_STRING, true},
     [FIELDS] = {"fields", NB_TYPE_ARRAY, false},
     [ALPHA] = {"alpha", NB_TYPE_NUMBER, false},

@@ -9,14 +9,14 @@
 
 enum { NAME, STATES, PARENTS, TABLE, NODE_MEMBERS };
 
-static const struct nb_member node_members[NODE_MEMBERS] = {
+static const struct nb_json_member node_members[NODE_MEMBERS] = {
     [NAME] = {"name", NB_TYPE_STRING, true},
     [STATES] = {"states", NB_TYPE_ARRAY, true},
     [PARENTS] = {"parents", NB_TYPE_ARRAY, false},
     [TABLE] = {"table", NB_TYPE_ARRAY, true},
 };
 
-static const struct nb_member network_members[] = {{"nodes", NB_TYPE_ARRAY, true}};
+static const struct nb_json_member network_members[] = {{"nodes", NB_TYPE_ARRAY, true}};
 
 /* A node, a state and a parent take a value each, and some for the objects around them. */
 static size_t most_values(size_t cells)
@@ -156,7 +156,7 @@ int nb_network_read(struct nb_string text, size_t most_cells, struct nb_network 
 
 enum { OF, EVIDENCE, SAMPLES, SEED, INDEPENDENT, GIVEN, EQUIVALENT, QUESTION_MEMBERS };
 
-static const struct nb_member question_members[QUESTION_MEMBERS] = {
+static const struct nb_json_member question_members[QUESTION_MEMBERS] = {
     [OF] = {"of", NB_TYPE_ARRAY, false},
     [EVIDENCE] = {"evidence", NB_TYPE_OBJECT, false},
     [SAMPLES] = {"samples", NB_TYPE_COUNT, false},
@@ -185,7 +185,7 @@ static int find_node(const struct nb_network *network, struct nb_string name, si
 }
 
 static int read_evidence(const json_t *object, const struct nb_network *network,
-                         struct nb_evidence *evidence, struct nb_error *error)
+                         struct nb_network_evidence *evidence, struct nb_error *error)
 {
     int rc = 0;
     json_t *all = (json_t *)(uintptr_t)object; /* iterators only read it */
@@ -375,7 +375,7 @@ int nb_network_question_read(struct nb_string text, const struct nb_network *net
 {
     const json_t *values[QUESTION_MEMBERS];
     json_t *object;
-    *question = (struct nb_network_question){.evidence = nb_evidence_none()};
+    *question = (struct nb_network_question){.evidence = nb_network_evidence_none()};
     int rc = nb_json_load(text, most_values(0), &object, error);
     if (rc != 0)
         return rc;

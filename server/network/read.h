@@ -27,7 +27,7 @@ enum nb_network_verb {
 /* A question. */
 struct nb_network_question {
     enum nb_network_verb verb;
-    struct nb_evidence evidence;
+    struct nb_network_evidence evidence;
     nb_node_set targets[NB_NETWORK_NODES];
     uint64_t samples, seed;
     nb_node_set from[NB_NETWORK_NODES], to[NB_NETWORK_NODES], given[NB_NETWORK_NODES];

@@ -58,7 +58,7 @@ static int at_row(const char *what, size_t number, struct nb_error *error)
 
 enum { COLUMNS, ROWS, MEMBERS };
 
-static const struct nb_member members[MEMBERS] = {
+static const struct nb_json_member members[MEMBERS] = {
     [COLUMNS] = {"columns", NB_TYPE_ARRAY, true},
     [ROWS] = {"rows", NB_TYPE_ARRAY, true},
 };

@@ -16,7 +16,7 @@
 
 struct nb_config;
 struct nb_engine;
-struct nb_entry;
+struct nb_published_row;
 struct nb_queue;
 struct nb_replica;
 
@@ -47,7 +47,7 @@ struct nb_lane {
     bool is_refused;
     uint64_t whole;           /* when it had all that the stream had */
     uint64_t asked, answered; /* nb_look_ask */
-    struct nb_entry *first, **end;
+    struct nb_published_row *first, **end;
     size_t entries, bytes;
     size_t doubts; /* of them that may be in the stream */
     struct nb_known_member *members;

@@ -24,8 +24,8 @@ enum {
     REST_NANOSECONDS = 100000000,
 };
 
-struct nb_entry {
-    struct nb_entry *next;
+struct nb_published_row {
+    struct nb_published_row *next;
     char id[NB_MESSAGE_ID_MOST];
     struct nb_buffer message;
     uint64_t since, until; /* nb_clock_monotonic */
@@ -63,7 +63,7 @@ int nb_publish(void *user, const char *id, struct nb_string message, bool lasts,
                struct nb_error *error)
 {
     struct nb_lane *l = user;
-    struct nb_entry *e = calloc(1, sizeof *e);
+    struct nb_published_row *e = calloc(1, sizeof *e);
     if (e == NULL || nb_buffer_append(&e->message, message.bytes, message.length) != 0) {
         free(e);
         return nb_error_no_memory(error);
@@ -92,13 +92,13 @@ int nb_publish(void *user, const char *id, struct nb_string message, bool lasts,
 void nb_publish_delivered(struct nb_lane *l, struct nb_string id)
 {
     pthread_mutex_lock(&l->lock);
-    for (struct nb_entry *e = l->first; l->doubts > 0 && e != NULL; e = e->next)
+    for (struct nb_published_row *e = l->first; l->doubts > 0 && e != NULL; e = e->next)
         if (e->is_doubted && nb_string_equals(id, e->id))
             e->is_over = true;
     pthread_mutex_unlock(&l->lock);
 }
 
-static void entry_free(struct nb_entry *e)
+static void entry_free(struct nb_published_row *e)
 {
     nb_buffer_deinit(&e->message);
     free(e);
@@ -107,7 +107,7 @@ static void entry_free(struct nb_entry *e)
 /* Takes the first one away. With the lock held. */
 static void remove_first(struct nb_lane *l)
 {
-    struct nb_entry *e = l->first;
+    struct nb_published_row *e = l->first;
     l->first = e->next;
     if (l->first == NULL)
         l->end = &l->first;
@@ -127,7 +127,7 @@ void nb_publish_deinit(struct nb_lane *l)
 
 /* Those that go with the next transaction; they stay the list's. */
 struct group {
-    const struct nb_entry *entries[GROUP_MOST];
+    const struct nb_published_row *entries[GROUP_MOST];
     size_t count;
 };
 
@@ -167,8 +167,8 @@ static void take(struct nb_lane *l, struct group *g)
         pthread_mutex_unlock(&l->lock);
         return;
     }
-    for (struct nb_entry *e = l->first; e != NULL && g->count < GROUP_MOST && bytes < GROUP_BYTES;
-         e = e->next) {
+    for (struct nb_published_row *e = l->first;
+         e != NULL && g->count < GROUP_MOST && bytes < GROUP_BYTES; e = e->next) {
         g->entries[g->count++] = e;
         bytes += e->message.length;
         l->doubts += e->is_doubted ? 0 : 1;

@@ -32,7 +32,7 @@ static int read_subject(const struct nb_request *request, const struct nb_docume
 {
     struct nb_string value = field(request, document, "Subject");
     value.length = value.length < SUBJECT_MOST ? value.length : SUBJECT_MOST;
-    struct nb_work work = NB_WORK_UNBOUNDED;
+    struct nb_bag_work work = NB_WORK_UNBOUNDED;
     struct nb_mail_charsets charsets = {.state = {.work = &work}};
     nb_mail_charsets_message(&charsets, (struct nb_string){document->bytes, document->length});
     int rc = nb_mail_decode_words(&charsets, value, subject);

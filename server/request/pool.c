@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-struct nb_pool {
+struct nb_work_pool {
     pthread_mutex_t lock; /* of the queue and is_ending; not held while a job runs */
     pthread_cond_t news;
     struct nb_job_queue queue;
@@ -20,16 +20,16 @@ void nb_job_queue_init(struct nb_job_queue *queue)
     queue->last = &queue->first;
 }
 
-void nb_job_queue_add(struct nb_job_queue *queue, struct nb_job *job)
+void nb_job_queue_add(struct nb_job_queue *queue, struct nb_work_job *job)
 {
     job->next = NULL;
     *queue->last = job;
     queue->last = &job->next;
 }
 
-struct nb_job *nb_job_queue_take(struct nb_job_queue *queue)
+struct nb_work_job *nb_job_queue_take(struct nb_job_queue *queue)
 {
-    struct nb_job *job = queue->first;
+    struct nb_work_job *job = queue->first;
     if (job == NULL)
         return NULL;
     queue->first = job->next;
@@ -40,10 +40,10 @@ struct nb_job *nb_job_queue_take(struct nb_job_queue *queue)
 
 static void *pool_thread(void *user)
 {
-    struct nb_pool *pool = user;
+    struct nb_work_pool *pool = user;
     pthread_mutex_lock(&pool->lock);
     while (!pool->is_ending) {
-        struct nb_job *job = nb_job_queue_take(&pool->queue);
+        struct nb_work_job *job = nb_job_queue_take(&pool->queue);
         if (job == NULL) {
             pthread_cond_wait(&pool->news, &pool->lock);
             continue;
@@ -56,9 +56,10 @@ static void *pool_thread(void *user)
     return NULL;
 }
 
-int nb_pool_start(unsigned threads, const char *what, struct nb_pool **pool, struct nb_error *error)
+int nb_pool_start(unsigned threads, const char *what, struct nb_work_pool **pool,
+                  struct nb_error *error)
 {
-    struct nb_pool *p = calloc(1, sizeof *p);
+    struct nb_work_pool *p = calloc(1, sizeof *p);
     assert(threads > 0);
     if (p == NULL)
         return nb_error_no_memory(error);
@@ -81,7 +82,7 @@ int nb_pool_start(unsigned threads, const char *what, struct nb_pool **pool, str
     return 0;
 }
 
-void nb_pool_add(struct nb_pool *pool, struct nb_job *job)
+void nb_pool_add(struct nb_work_pool *pool, struct nb_work_job *job)
 {
     assert(job->run != NULL);
     pthread_mutex_lock(&pool->lock);
@@ -90,9 +91,9 @@ void nb_pool_add(struct nb_pool *pool, struct nb_job *job)
     pthread_mutex_unlock(&pool->lock);
 }
 
-void nb_pool_stop(struct nb_pool **pool)
+void nb_pool_stop(struct nb_work_pool **pool)
 {
-    struct nb_pool *p = *pool;
+    struct nb_work_pool *p = *pool;
     if (p == NULL)
         return;
     pthread_mutex_lock(&p->lock);

@@ -10,32 +10,32 @@
 
 #include "core/base/error.h"
 
-struct nb_pool;
+struct nb_work_pool;
 
 /* A job lies in what it works on: no memory is needed to add one. */
-struct nb_job {
-    struct nb_job *next; /* the queue's */
+struct nb_work_job {
+    struct nb_work_job *next; /* the queue's */
     /* Called once on a thread of the pool. The job may be freed or added again in it. */
-    void (*run)(struct nb_job *job);
+    void (*run)(struct nb_work_job *job);
 };
 
 /* A queue of jobs, also for use without a pool. The caller locks it. */
 struct nb_job_queue {
-    struct nb_job *first, **last;
+    struct nb_work_job *first, **last;
 };
 void nb_job_queue_init(struct nb_job_queue *queue);
-void nb_job_queue_add(struct nb_job_queue *queue, struct nb_job *job);
-struct nb_job *nb_job_queue_take(struct nb_job_queue *queue); /* NULL: it is empty */
+void nb_job_queue_add(struct nb_job_queue *queue, struct nb_work_job *job);
+struct nb_work_job *nb_job_queue_take(struct nb_job_queue *queue); /* NULL: it is empty */
 
 /* Starts `threads` threads. `what` names their work in the error. 0, NB_NO_MEMORY or NB_IO. */
-int nb_pool_start(unsigned threads, const char *what, struct nb_pool **pool,
+int nb_pool_start(unsigned threads, const char *what, struct nb_work_pool **pool,
                   struct nb_error *error);
 
 /* Adds a job, whose `run` is set. */
-void nb_pool_add(struct nb_pool *pool, struct nb_job *job);
+void nb_pool_add(struct nb_work_pool *pool, struct nb_work_job *job);
 
 /* Waits for the jobs that run, and ends the threads; jobs in the queue are left as they are. NULL
  * is allowed inside. */
-void nb_pool_stop(struct nb_pool **pool);
+void nb_pool_stop(struct nb_work_pool **pool);
 
 #endif

@@ -23,7 +23,7 @@ struct nb_evaluations;
 struct nb_limits;
 struct nb_metrics;
 struct nb_nodes;
-struct nb_pool;
+struct nb_work_pool;
 struct nb_route;
 struct nb_scratch_pool;
 
@@ -46,11 +46,12 @@ struct nb_server {
     struct nb_limits *limits;
     struct nb_evaluations *evaluations;
     struct nb_scratch_pool *scratch;
-    struct nb_pool *work;  /* long work, and ... */
-    struct nb_pool *loads; /* ... models that have to be loaded, which do not wait for long work */
-    struct nb_pool *streams;     /* lines that are classified, beside whole documents */
-    const char *spool_directory; /* where long replies wait (spool.h) */
-    uint64_t started;            /* nb_clock_monotonic */
+    struct nb_work_pool *work; /* long work, and ... */
+    struct nb_work_pool
+        *loads; /* ... models that have to be loaded, which do not wait for long work */
+    struct nb_work_pool *streams; /* lines that are classified, beside whole documents */
+    const char *spool_directory;  /* where long replies wait (spool.h) */
+    uint64_t started;             /* nb_clock_monotonic */
 
     atomic_bool is_stopping;       /* requests that come now are answered with 503 */
     atomic_bool is_cutting;        /* requests that still run are broken off */

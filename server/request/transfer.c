@@ -165,7 +165,7 @@ static void make_room(struct nb_request *request)
 static int take_left(struct nb_request *request, struct nb_error *error);
 
 /* Leaves `input` to a pool: it is copied, and taken there in turns. */
-static int leave_to(struct nb_request *request, struct nb_pool *pool, struct nb_string *input,
+static int leave_to(struct nb_request *request, struct nb_work_pool *pool, struct nb_string *input,
                     struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;

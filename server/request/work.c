@@ -11,9 +11,9 @@
 #include "server/request/wait.h"
 
 struct nb_work {
-    struct nb_job job; /* the first member */
+    struct nb_work_job job; /* the first member */
     struct nb_request *request;
-    struct nb_pool *pool;
+    struct nb_work_pool *pool;
     nb_handler *work;
     int rc; /* what it has returned */
     struct nb_error error;
@@ -29,7 +29,7 @@ static int do_work(struct nb_work *w)
 }
 
 /* On the pool's thread. */
-static void run(struct nb_job *job)
+static void run(struct nb_work_job *job)
 {
     struct nb_work *w = (struct nb_work *)job;
     struct nb_request *request = w->request;
@@ -57,7 +57,7 @@ static int after_work(struct nb_request *request, struct nb_error *error)
     return rc;
 }
 
-int nb_work_run(struct nb_request *request, struct nb_pool *pool, nb_handler *work,
+int nb_work_run(struct nb_request *request, struct nb_work_pool *pool, nb_handler *work,
                 struct nb_error *error)
 {
     struct nb_work *w = calloc(1, sizeof *w);

@@ -11,13 +11,13 @@
 #include "core/base/error.h"
 #include "server/request/route.h"
 
-struct nb_pool;
+struct nb_work_pool;
 
 /* Runs `work`, which must not wait itself, on a thread of the pool; as long as it returns NB_WAIT,
  * again and again, after the other jobs there. Until it has ended the request belongs to that
  * thread. Returns NB_WAIT: the request then goes on with what `work` has returned,
  * as if its handler had returned it; or NB_STOPPING, NB_NO_MEMORY. */
-int nb_work_run(struct nb_request *request, struct nb_pool *pool, nb_handler *work,
+int nb_work_run(struct nb_request *request, struct nb_work_pool *pool, nb_handler *work,
                 struct nb_error *error);
 
 /* Frees the work of a request that was broken off. The work has ended. */

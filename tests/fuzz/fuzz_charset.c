@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     const char *name = names[(data[0] | (size_t)data[1] << 8) % count_names()];
     size_t most = (size_t)data[2] * 16;
-    struct nb_work work = {.left = data[3] == 0 ? UINT64_MAX : (uint64_t)data[3] << 8};
+    struct nb_bag_work work = {.left = data[3] == 0 ? UINT64_MAX : (uint64_t)data[3] << 8};
     uint64_t before = work.left;
     struct nb_charset_state state = {.work = &work};
     struct nb_buffer out = {0};

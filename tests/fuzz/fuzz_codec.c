@@ -35,9 +35,9 @@ static void fuzz_scanner(struct nb_string input)
     json_t *object;
     const json_t *values[NB_MEMBERS];
     demand(nb_json_load(input, 64, &object, NULL) == 0);
-    struct nb_member members[NB_MEMBERS];
+    struct nb_json_member members[NB_MEMBERS];
     for (unsigned i = 0; i < NB_MEMBERS; i++)
-        members[i] = (struct nb_member){nb_scan_members[i], NB_TYPE_STRING, false};
+        members[i] = (struct nb_json_member){nb_scan_members[i], NB_TYPE_STRING, false};
     members[NB_MEMBER_LABEL].types = members[NB_MEMBER_ID].types = NB_TYPE_NAME;
     struct nb_buffer digits = {0};
     demand(nb_buffer_reserve(&digits, (size_t)2 * NB_NUMBER_TEXT) == 0);

@@ -23,7 +23,7 @@ static void check(int rc, struct nb_buffer *out, size_t most)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct nb_string text = {(const char *)data, size};
-    struct nb_work work = NB_WORK_UNBOUNDED;
+    struct nb_bag_work work = NB_WORK_UNBOUNDED;
     struct nb_charset_state charset = {.work = &work};
     struct nb_buffer out = {0};
     check(nb_rtf_to_text(&charset, text, &out), &out, 3 * size);

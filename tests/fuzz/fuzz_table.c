@@ -19,7 +19,7 @@ static void require(bool holds)
 }
 
 /* A field twice, "a" and "a[]", is refused by the reader of JSON. */
-static void check_row(const struct nb_table *table)
+static void check_row(const struct nb_json_table *table)
 {
     struct nb_string row = {table->json.bytes, table->json.length};
     struct nb_json_document document = {.has_content = false};
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct nb_string text = {size == 0 ? "" : (const char *)data, size};
     struct nb_error error = {0};
-    struct nb_table table;
+    struct nb_json_table table;
     int rc = nb_table_open(&table, text, &error);
     require(rc == 0 || error.text[0] != '\0');
     require(rc != 0 || (table.count > 0 && table.count <= NB_TABLE_COLUMNS));

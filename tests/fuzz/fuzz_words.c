@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ready = true;
     if (size == 0)
         return 0;
-    struct nb_work work = {.left = data[0] == 0 ? UINT64_MAX : (uint64_t)data[0] << 10};
+    struct nb_bag_work work = {.left = data[0] == 0 ? UINT64_MAX : (uint64_t)data[0] << 10};
     struct nb_mail_charsets charsets = {.state = {.work = &work}};
     struct nb_buffer out = {0};
     struct nb_string value = {(const char *)data + 1, size - 1};

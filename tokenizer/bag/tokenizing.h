@@ -50,9 +50,9 @@ struct nb_tokenizing {
     const struct nb_tokenizer_settings *settings;
     const struct nb_tokenizer_limits *limits;
     struct nb_bag *bag;
-    size_t tokens_left;  /* of limits->tokens; at 0 no more is counted and bag->truncated is set */
-    struct nb_work work; /* when it is spent, no more is read and bag->truncated is set */
-    size_t ngram_bytes;  /* of Subject and body that were cut into n-grams; 0 at the beginning */
+    size_t tokens_left; /* of limits->tokens; at 0 no more is counted and bag->truncated is set */
+    struct nb_bag_work work; /* when it is spent, no more is read and bag->truncated is set */
+    size_t ngram_bytes; /* of Subject and body that were cut into n-grams; 0 at the beginning */
     struct nb_mail_values *mail_values; /* takes the fields of a mail's header; NULL: not wanted */
 };
 

@@ -30,25 +30,25 @@ enum {
     NB_WORK_LEAST_BYTES = 65536
 };
 
-struct nb_work {
+struct nb_bag_work {
     uint64_t left;
     bool is_short; /* there was not enough: something was left out */
 };
 
 /* No bound. */
-#define NB_WORK_UNBOUNDED ((struct nb_work){.left = UINT64_MAX})
+#define NB_WORK_UNBOUNDED ((struct nb_bag_work){.left = UINT64_MAX})
 
 /* What a document of `length` bytes may take, at `per_byte` units for a byte (0: no bound). */
-static inline struct nb_work nb_work_of(size_t length, size_t per_byte)
+static inline struct nb_bag_work nb_work_of(size_t length, size_t per_byte)
 {
     uint64_t bytes = length < NB_WORK_LEAST_BYTES ? NB_WORK_LEAST_BYTES : length;
     if (per_byte == 0 || bytes > UINT64_MAX / per_byte)
         return NB_WORK_UNBOUNDED;
-    return (struct nb_work){.left = bytes * per_byte};
+    return (struct nb_bag_work){.left = bytes * per_byte};
 }
 
 /* Spends `units`. Returns false if there are not as many; then nothing is left. */
-static inline bool nb_work_spend(struct nb_work *work, uint64_t units)
+static inline bool nb_work_spend(struct nb_bag_work *work, uint64_t units)
 {
     if (units <= work->left) {
         work->left -= units;
@@ -60,7 +60,7 @@ static inline bool nb_work_spend(struct nb_work *work, uint64_t units)
 }
 
 /* Spends `units` for each of `bytes` bytes. Returns how many of them may be read. */
-static inline size_t nb_work_take(struct nb_work *work, size_t bytes, unsigned units)
+static inline size_t nb_work_take(struct nb_bag_work *work, size_t bytes, unsigned units)
 {
     uint64_t affordable = work->left / units;
     if (bytes <= affordable) {

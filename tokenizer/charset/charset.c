@@ -31,7 +31,7 @@ struct conversion {
     size_t errors; /* that are still allowed */
     struct nb_buffer *out;
     size_t most; /* the limit of out->length */
-    struct nb_work *work;
+    struct nb_bag_work *work;
 };
 
 static int too_large(const struct conversion *c, struct nb_error *error)
@@ -259,7 +259,7 @@ int nb_charset_to_utf8(struct nb_charset_state *state, struct nb_string charset,
                        size_t length, size_t most, struct nb_buffer *out, struct nb_error *error)
 {
     char name[NB_CHARSET_NAME];
-    struct nb_work unbounded = NB_WORK_UNBOUNDED;
+    struct nb_bag_work unbounded = NB_WORK_UNBOUNDED;
     struct nb_charset_state own = {.work = &unbounded};
     if (state == NULL)
         state = &own;

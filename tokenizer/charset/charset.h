@@ -24,7 +24,7 @@ enum {
 struct nb_charset_state {
     iconv_t converter; /* of `name` if that is not ""; (iconv_t)-1: there is no such charset */
     char name[NB_CHARSET_NAME];
-    struct nb_work *work; /* borrowed */
+    struct nb_bag_work *work; /* borrowed */
 };
 
 /* Closes what is open. */

@@ -68,19 +68,19 @@ static int read_bodies(const struct bench_options *options, char *const *paths, 
                        struct bodies *bodies, struct nb_error *error)
 {
     struct nb_files_options files = options->files;
-    struct nb_corpus corpus = {0};
+    struct nb_labelled_corpus corpus = {0};
     files.label = "none"; /* a corpus has labels, and here nobody looks at them */
-    int rc = nb_corpus_read(&corpus, &files, paths, count, error);
-    nb_corpus_shuffle(&corpus, SEED);
+    int rc = nb_labelled_corpus_read(&corpus, &files, paths, count, error);
+    nb_labelled_corpus_shuffle(&corpus, SEED);
     for (size_t i = 0;
          rc == 0 && i < corpus.count && bodies->count < BODIES_MOST && bodies->bytes < BYTES_MOST;
          i++) {
         struct nb_item item;
-        rc = nb_corpus_get(&corpus, i, &item, error);
+        rc = nb_labelled_corpus_get(&corpus, i, &item, error);
         if (rc == 0)
             rc = add_body(bodies, &item, error);
     }
-    nb_corpus_deinit(&corpus);
+    nb_labelled_corpus_deinit(&corpus);
     if (rc == 0 && bodies->count == 0)
         rc = nb_error_set(error, NB_INVALID, "there is no document to classify");
     return rc;

@@ -139,8 +139,9 @@ static int add_set_settings(const struct evaluate_options *options, json_t *sett
 
 /* Adds the settings of --set, then those of the variant (or NULL). A corpus of mails begins with
  * the preset for mails. */
-static int settings_of(const struct evaluate_options *options, const struct nb_corpus *corpus,
-                       const char *variant, json_t *settings, struct nb_error *error)
+static int settings_of(const struct evaluate_options *options,
+                       const struct nb_labelled_corpus *corpus, const char *variant,
+                       json_t *settings, struct nb_error *error)
 {
     (void)json_object_set_new(settings, "preset",
                               json_string(corpus->entries[0].is_mail ? "mail" : "text"));
@@ -197,8 +198,8 @@ static int check(const struct nb_client *client, const struct evaluate_options *
     return 0;
 }
 
-static int find_positive(const struct nb_corpus *corpus, const char *wanted, size_t *positive,
-                         struct nb_error *error)
+static int find_positive(const struct nb_labelled_corpus *corpus, const char *wanted,
+                         size_t *positive, struct nb_error *error)
 {
     const char *name = wanted != NULL ? wanted : "spam";
     for (size_t i = 0; i < corpus->label_count; i++) {
@@ -277,7 +278,7 @@ static int run_variants(struct nb_trial *trial, const struct evaluate_options *o
 }
 
 static int judge_documents(struct nb_client *client, const struct evaluate_options *options,
-                           struct nb_corpus *corpus, struct nb_error *error)
+                           struct nb_labelled_corpus *corpus, struct nb_error *error)
 {
     struct nb_trial trial = {
         .client = client,
@@ -298,13 +299,13 @@ static int judge_documents(struct nb_client *client, const struct evaluate_optio
     if (rc != 0)
         return rc;
     if (!options->is_in_order)
-        nb_corpus_shuffle(corpus, options->seed == NO_SEED ? USUAL_SEED : options->seed);
+        nb_labelled_corpus_shuffle(corpus, options->seed == NO_SEED ? USUAL_SEED : options->seed);
     nb_interrupt_catch(false); /* the model of the trial is deleted in any case */
     return run_variants(&trial, options, error);
 }
 
 /* Reads the documents. The new model has the fields that --set gives. */
-static int read_documents(struct nb_corpus *corpus, const struct evaluate_options *options,
+static int read_documents(struct nb_labelled_corpus *corpus, const struct evaluate_options *options,
                           char **arguments, size_t count, struct nb_error *error)
 {
     struct nb_files_options files = options->files;
@@ -312,14 +313,15 @@ static int read_documents(struct nb_corpus *corpus, const struct evaluate_option
     int rc = add_set_settings(options, settings, error);
     files.fields = json_object_get(settings, "fields");
     if (rc == 0)
-        rc = nb_corpus_read(corpus, &files, arguments, count, error);
+        rc = nb_labelled_corpus_read(corpus, &files, arguments, count, error);
     json_decref(settings);
     return rc;
 }
 
 /* The labels of the model are those that a verdict may have, also where no document has them; a
  * label that it has not learned can only be missed. */
-static int add_labels(struct nb_corpus *corpus, const json_t *model, struct nb_error *error)
+static int add_labels(struct nb_labelled_corpus *corpus, const json_t *model,
+                      struct nb_error *error)
 {
     json_t *labels = json_object_get(model, "labels"), *row;
     const char *name;
@@ -332,7 +334,8 @@ static int add_labels(struct nb_corpus *corpus, const json_t *model, struct nb_e
     return rc;
 }
 
-static void tell_unknown(const struct nb_corpus *corpus, const char *name, const json_t *model)
+static void tell_unknown(const struct nb_labelled_corpus *corpus, const char *name,
+                         const json_t *model)
 {
     const json_t *labels = json_object_get(model, "labels");
     for (size_t i = 0; i < corpus->label_count; i++)
@@ -342,7 +345,7 @@ static void tell_unknown(const struct nb_corpus *corpus, const char *name, const
 }
 
 /* Reads the documents for the model that there is, which says what its fields are. */
-static int read_for_model(const struct nb_client *client, struct nb_corpus *corpus,
+static int read_for_model(const struct nb_client *client, struct nb_labelled_corpus *corpus,
                           const struct evaluate_options *options, char **arguments, size_t count,
                           struct nb_error *error)
 {
@@ -353,7 +356,7 @@ static int read_for_model(const struct nb_client *client, struct nb_corpus *corp
     if (rc == 0)
         rc = add_labels(corpus, model, error);
     if (rc == 0)
-        rc = nb_corpus_read(corpus, &files, arguments, count, error);
+        rc = nb_labelled_corpus_read(corpus, &files, arguments, count, error);
     if (rc == 0)
         tell_unknown(corpus, client->model, model);
     json_decref(model);
@@ -369,14 +372,14 @@ static int run_evaluate(struct nb_client *client, const void *user, char **argum
     int rc = check(client, options, error);
     if (rc != 0)
         return rc;
-    struct nb_corpus corpus = {0};
+    struct nb_labelled_corpus corpus = {0};
     rc = is_of_model(client, options)
              ? read_for_model(client, &corpus, options, arguments, count, error)
              : read_documents(&corpus, options, arguments, count, error);
     if (rc == 0)
         rc = judge_documents(client, options, &corpus, error);
     uint64_t unread = corpus.unread;
-    nb_corpus_deinit(&corpus);
+    nb_labelled_corpus_deinit(&corpus);
     return rc == 0 && unread > 0 ? EX_DATAERR : rc;
 }
 

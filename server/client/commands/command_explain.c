@@ -70,7 +70,7 @@ static double largest_evidence(const json_t *rows)
 }
 
 /* Of a model that has a parent: "mail-ann 20 %, mail 80 %". */
-static void add_shares(struct nb_table *table, const json_t *shares)
+static void add_shares(struct nb_text_table *table, const json_t *shares)
 {
     json_t *object = (json_t *)(uintptr_t)shares; /* iterators only read it */
     struct nb_buffer text = {0};
@@ -84,7 +84,7 @@ static void add_shares(struct nb_table *table, const json_t *shares)
     nb_buffer_deinit(&text);
 }
 
-static void add_row(struct nb_table *table, const json_t *row, const char *winner,
+static void add_row(struct nb_text_table *table, const json_t *row, const char *winner,
                     const char *second, double most)
 {
     static const char HASHES[] = "############";
@@ -110,7 +110,7 @@ static void print_explanation(const struct nb_outcome *outcome)
     const json_t *verdict = outcome->result, *row, *rows = json_object_get(verdict, "explanation");
     const char *winner, *second, *missing;
     struct nb_buffer name = {0};
-    struct nb_table table;
+    struct nb_text_table table;
     size_t i;
     find_sides(verdict, &winner, &second);
     winner = winner != NULL ? winner : "?";

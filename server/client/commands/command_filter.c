@@ -116,8 +116,8 @@ static int ask_daemon(const struct filter *f, const struct nb_call_request *requ
     return rc;
 }
 
-static int read_verdict(const struct filter *f, const json_t *verdict, struct nb_status *status,
-                        struct nb_error *error)
+static int read_verdict(const struct filter *f, const json_t *verdict,
+                        struct nb_filter_status *status, struct nb_error *error)
 {
     if (!json_is_string(json_object_get(verdict, "label")))
         return nb_error_set(error, NB_CALL_PROTOCOL, "the reply has no label");
@@ -128,7 +128,7 @@ static int read_verdict(const struct filter *f, const json_t *verdict, struct nb
 }
 
 /* A model that does not exist or has learned nothing is not a failure: the mail is unsure. */
-static int ask(const struct filter *f, struct nb_status *status, struct nb_error *error)
+static int ask(const struct filter *f, struct nb_filter_status *status, struct nb_error *error)
 {
     struct nb_buffer path = {0};
     json_t *verdict = NULL;
@@ -153,7 +153,7 @@ static int ask(const struct filter *f, struct nb_status *status, struct nb_error
 
 /* Makes `out` from `mail`. The daemon is asked about the mail without the fields that are added
  * here: its verdict must not depend on an earlier one. */
-static int add_verdict(struct filter *f, struct nb_status *status, struct nb_error *error)
+static int add_verdict(struct filter *f, struct nb_filter_status *status, struct nb_error *error)
 {
     struct nb_string mail = {f->mail.bytes, f->mail.length};
     int rc = nb_fields_apply(&f->fields, mail, &f->out);
@@ -167,7 +167,7 @@ static int add_verdict(struct filter *f, struct nb_status *status, struct nb_err
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
-static int exit_status(const struct filter_options *options, const struct nb_status *status)
+static int exit_status(const struct filter_options *options, const struct nb_filter_status *status)
 {
     if (!options->is_bogofilter)
         return 0;
@@ -178,7 +178,7 @@ static int exit_status(const struct filter_options *options, const struct nb_sta
 
 /* Reads the mail and makes `out` with the verdict. Returns 0, or the code of a failure, after which
  * the mail must go on without a verdict; what was read of it is in `mail`. */
-static int judge_mail(struct filter *f, struct nb_status *status, struct nb_error *error)
+static int judge_mail(struct filter *f, struct nb_filter_status *status, struct nb_error *error)
 {
     int more = nb_pass_read(&f->mail);
     if (more < 0)
@@ -192,7 +192,7 @@ static int judge_mail(struct filter *f, struct nb_status *status, struct nb_erro
 
 static int filter_mail(struct filter *f, struct nb_error *error)
 {
-    struct nb_status status;
+    struct nb_filter_status status;
     int rc = judge_mail(f, &status, error);
     if (rc == NB_IO)
         return rc; /* nothing has been written: the caller still has the mail */

@@ -38,7 +38,7 @@ static const struct nb_flag FLAGS[] = {
 static void print_rows(const json_t *page)
 {
     static const char *const HEAD[] = {"id", "time", "source", "label", "verdict", ">P(label)"};
-    struct nb_table table;
+    struct nb_text_table table;
     size_t i;
     const json_t *row;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
@@ -102,7 +102,7 @@ static int list(struct nb_client *client, struct nb_error *error)
 static void print_sources(json_t *sources)
 {
     static const char *const HEAD[] = {"source", ">documents", ">judged", ">agreeing", ">log_loss"};
-    struct nb_table table;
+    struct nb_text_table table;
     const char *name;
     const json_t *row;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);

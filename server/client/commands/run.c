@@ -104,7 +104,8 @@ static void catch_interrupts(const struct nb_run *run)
 }
 
 /* Each label at its first document. */
-static int check_labels(struct nb_run *run, struct nb_corpus *corpus, struct nb_error *error)
+static int check_labels(struct nb_run *run, struct nb_labelled_corpus *corpus,
+                        struct nb_error *error)
 {
     bool *is_done = calloc(corpus->label_count + 1, sizeof *is_done);
     int rc = is_done == NULL ? nb_error_no_memory(error) : 0;
@@ -113,7 +114,7 @@ static int check_labels(struct nb_run *run, struct nb_corpus *corpus, struct nb_
         if (is_done[corpus->entries[i].label])
             continue;
         is_done[corpus->entries[i].label] = true;
-        rc = nb_corpus_get(corpus, i, &item, error);
+        rc = nb_labelled_corpus_get(corpus, i, &item, error);
         if (rc == 0 && item.label.length > 0)
             rc = nb_new_label_check(&run->labels, run->client, item.label, item.name, error);
     }
@@ -124,28 +125,28 @@ static int check_labels(struct nb_run *run, struct nb_corpus *corpus, struct nb_
 /* Reads everything, then sends it in an order in which labels are mixed. */
 static int send_mixed(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
 {
-    struct nb_corpus corpus = {.skip = skip_file,
-                               .refuse = refuse_row,
-                               .note = tell,
-                               .user = run,
-                               .takes_unlabelled = run->takes_unlabelled,
-                               .hint = UNLABELLED_HINT};
+    struct nb_labelled_corpus corpus = {.skip = skip_file,
+                                        .refuse = refuse_row,
+                                        .note = tell,
+                                        .user = run,
+                                        .takes_unlabelled = run->takes_unlabelled,
+                                        .hint = UNLABELLED_HINT};
     struct nb_item item;
-    int rc = nb_corpus_read(&corpus, run->files, paths, count, error);
+    int rc = nb_labelled_corpus_read(&corpus, run->files, paths, count, error);
     if (rc == 0 && run->is_guarded)
         rc = check_labels(run, &corpus, error);
-    nb_corpus_shuffle(&corpus, MIXING_SEED);
+    nb_labelled_corpus_shuffle(&corpus, MIXING_SEED);
     run->progress.total = corpus.bytes;
     run->total = corpus.count;
     catch_interrupts(run);
     for (size_t i = 0; i < corpus.count && rc == 0; i++) {
-        rc = nb_corpus_get(&corpus, i, &item, error);
+        rc = nb_labelled_corpus_get(&corpus, i, &item, error);
         if (rc == 0)
             rc = nb_pipeline_add(run->pipeline, &item, error);
         if (rc == 0)
             rc = nb_interrupt_check(error);
     }
-    nb_corpus_deinit(&corpus);
+    nb_labelled_corpus_deinit(&corpus);
     return rc;
 }
 

@@ -19,7 +19,7 @@ void nb_compare_print(const json_t *evaluation, const char *other)
     const json_t *changed = json_object_get(evaluation, other);
     char column[32];
     const char *head[] = {"evaluation", ">now", column};
-    struct nb_table table;
+    struct nb_text_table table;
     (void)snprintf(column, sizeof column, ">%s", other); /* cut names are still names */
     nb_table_head(&table, head, 3);
     nb_table_cell(&table, "documents");

@@ -16,7 +16,7 @@
 
 /* Returns the index of a label, NB_CORPUS_LABELS when it is not there. The label of the last
  * document is compared first: documents of one label often follow each other. */
-static uint32_t find_label(const struct nb_corpus *corpus, struct nb_string label)
+static uint32_t find_label(const struct nb_labelled_corpus *corpus, struct nb_string label)
 {
     size_t count = corpus->label_count;
     size_t first = corpus->count > 0 ? corpus->entries[corpus->count - 1].label : 0;
@@ -28,7 +28,8 @@ static uint32_t find_label(const struct nb_corpus *corpus, struct nb_string labe
     return NB_CORPUS_LABELS;
 }
 
-static int add_label(struct nb_corpus *corpus, struct nb_string label, struct nb_error *error)
+static int add_label(struct nb_labelled_corpus *corpus, struct nb_string label,
+                     struct nb_error *error)
 {
     if (corpus->label_count == NB_CORPUS_LABELS)
         return nb_error_set(error, NB_TOO_LARGE, "there are more than %d labels", NB_CORPUS_LABELS);
@@ -43,7 +44,8 @@ static int add_label(struct nb_corpus *corpus, struct nb_string label, struct nb
     return 0;
 }
 
-int nb_corpus_add_label(struct nb_corpus *corpus, struct nb_string label, struct nb_error *error)
+int nb_corpus_add_label(struct nb_labelled_corpus *corpus, struct nb_string label,
+                        struct nb_error *error)
 {
     return find_label(corpus, label) != NB_CORPUS_LABELS ? 0 : add_label(corpus, label, error);
 }
@@ -54,7 +56,7 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /* Sorts the labels by name, as verdicts list them. So far their order was that of their arrival. */
-static int sort_labels(struct nb_corpus *corpus, struct nb_error *error)
+static int sort_labels(struct nb_labelled_corpus *corpus, struct nb_error *error)
 {
     size_t count = corpus->label_count;
     char **sorted = calloc(count + 1, sizeof *sorted);
@@ -120,7 +122,7 @@ static int refuse_file(int reason, const char *what, struct nb_error *error)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static int write_item(struct nb_corpus *corpus, const struct nb_item *item,
+static int write_item(struct nb_labelled_corpus *corpus, const struct nb_item *item,
                       struct nb_corpus_entry *entry, struct nb_error *error)
 {
     size_t length = item->content.length, values = item->values.length;
@@ -144,14 +146,14 @@ static int write_item(struct nb_corpus *corpus, const struct nb_item *item,
 
 static void note(void *user, const char *name, const char *what)
 {
-    const struct nb_corpus *corpus = user;
+    const struct nb_labelled_corpus *corpus = user;
     if (corpus->note != NULL)
         corpus->note(corpus->user, name, what);
 }
 
 static void skip_file(void *user, const char *name, const char *reason)
 {
-    struct nb_corpus *corpus = user;
+    struct nb_labelled_corpus *corpus = user;
     corpus->unread++;
     if (corpus->skip != NULL)
         corpus->skip(corpus->user, name, reason);
@@ -161,7 +163,7 @@ static void skip_file(void *user, const char *name, const char *reason)
 
 static void refuse(void *user, const char *name, const char *reason)
 {
-    struct nb_corpus *corpus = user;
+    struct nb_labelled_corpus *corpus = user;
     if (corpus->refuse != NULL)
         corpus->refuse(corpus->user, name, reason);
     else
@@ -169,7 +171,7 @@ static void refuse(void *user, const char *name, const char *reason)
 }
 
 /* Documents without a label are named, and the others are read. */
-static int refuse_unlabelled(struct nb_corpus *corpus, const struct nb_item *item,
+static int refuse_unlabelled(struct nb_labelled_corpus *corpus, const struct nb_item *item,
                              struct nb_error *error)
 {
     (void)nb_error_set(error, NB_INVALID,
@@ -182,7 +184,7 @@ static int refuse_unlabelled(struct nb_corpus *corpus, const struct nb_item *ite
 
 static int take_item(void *user, const struct nb_item *item, struct nb_error *error)
 {
-    struct nb_corpus *corpus = user;
+    struct nb_labelled_corpus *corpus = user;
     if (item->label.length == 0 && !corpus->takes_unlabelled && item->is_one_of_many)
         return refuse_unlabelled(corpus, item, error);
     if (item->label.length == 0 && !corpus->takes_unlabelled)
@@ -211,8 +213,9 @@ static int take_item(void *user, const struct nb_item *item, struct nb_error *er
     return rc;
 }
 
-int nb_corpus_read(struct nb_corpus *corpus, const struct nb_files_options *options,
-                   char *const *paths, size_t count, struct nb_error *error)
+int nb_labelled_corpus_read(struct nb_labelled_corpus *corpus,
+                            const struct nb_files_options *options, char *const *paths,
+                            size_t count, struct nb_error *error)
 {
     const struct nb_files files = {.options = options,
                                    .take = take_item,
@@ -229,7 +232,7 @@ int nb_corpus_read(struct nb_corpus *corpus, const struct nb_files_options *opti
     return rc == 0 ? sort_labels(corpus, error) : rc;
 }
 
-void nb_corpus_deinit(struct nb_corpus *corpus)
+void nb_labelled_corpus_deinit(struct nb_labelled_corpus *corpus)
 {
     for (size_t i = 0; i < corpus->label_count; i++)
         free(corpus->labels[i]);
@@ -238,7 +241,7 @@ void nb_corpus_deinit(struct nb_corpus *corpus)
     nb_buffer_deinit(&corpus->content);
     if (corpus->file != NULL)
         (void)fclose(corpus->file); /* it was temporary */
-    *corpus = (struct nb_corpus){0};
+    *corpus = (struct nb_labelled_corpus){0};
 }
 
 /* ---- using ----------------------------------------------------------------------------------- */
@@ -252,7 +255,7 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-void nb_corpus_shuffle(struct nb_corpus *corpus, uint64_t seed)
+void nb_labelled_corpus_shuffle(struct nb_labelled_corpus *corpus, uint64_t seed)
 {
     for (size_t i = corpus->count; i > 1; i--) {
         size_t j = (size_t)(next_random(&seed) % i);
@@ -262,7 +265,8 @@ void nb_corpus_shuffle(struct nb_corpus *corpus, uint64_t seed)
     }
 }
 
-int nb_corpus_get(struct nb_corpus *corpus, size_t i, struct nb_item *item, struct nb_error *error)
+int nb_labelled_corpus_get(struct nb_labelled_corpus *corpus, size_t i, struct nb_item *item,
+                           struct nb_error *error)
 {
     const struct nb_corpus_entry *entry = &corpus->entries[i];
     size_t all =

@@ -23,7 +23,7 @@ struct nb_corpus_entry {
     bool is_mail, has_no_content;
 };
 
-struct nb_corpus {
+struct nb_labelled_corpus {
     FILE *file;                      /* owned, as all pointers below */
     struct nb_corpus_entry *entries; /* `count` of them, room for `room` */
     size_t count, room;
@@ -40,26 +40,29 @@ struct nb_corpus {
     bool takes_unlabelled; /* a document without a label has an empty one */
     const char *hint;      /* what else can be done about one, at the end of a message; or NULL */
     uint64_t unread;       /* files that could not be read */
-    struct nb_buffer content; /* of the last nb_corpus_get */
+    struct nb_buffer content; /* of the last nb_labelled_corpus_get */
 };
 
 /* Adds a label, if it is not there, that a document may have: before the documents are read.
  * Returns 0, NB_TOO_LARGE or NB_NO_MEMORY. */
-int nb_corpus_add_label(struct nb_corpus *corpus, struct nb_string label, struct nb_error *error);
+int nb_corpus_add_label(struct nb_labelled_corpus *corpus, struct nb_string label,
+                        struct nb_error *error);
 
 /* Reads all documents of the paths into a corpus that is all zero but for `skip`, `refuse`,
  * `note`, `user`, `takes_unlabelled`, `hint` and labels that were added. Returns 0,
  * NB_CLIENT_USAGE (a document has no label), NB_TOO_LARGE (too many labels, too long a name),
- * NB_IO or NB_NO_MEMORY; nb_corpus_deinit is needed in any case. */
-int nb_corpus_read(struct nb_corpus *corpus, const struct nb_files_options *options,
-                   char *const *paths, size_t count, struct nb_error *error);
-void nb_corpus_deinit(struct nb_corpus *corpus);
+ * NB_IO or NB_NO_MEMORY; nb_labelled_corpus_deinit is needed in any case. */
+int nb_labelled_corpus_read(struct nb_labelled_corpus *corpus,
+                            const struct nb_files_options *options, char *const *paths,
+                            size_t count, struct nb_error *error);
+void nb_labelled_corpus_deinit(struct nb_labelled_corpus *corpus);
 
 /* Shuffles the entries (Fisher and Yates). The order depends on the seed and nothing else. */
-void nb_corpus_shuffle(struct nb_corpus *corpus, uint64_t seed);
+void nb_labelled_corpus_shuffle(struct nb_labelled_corpus *corpus, uint64_t seed);
 
 /* Reads the document of entry `i`; what the item points to is valid until the next call. Returns 0,
  * NB_IO or NB_NO_MEMORY. */
-int nb_corpus_get(struct nb_corpus *corpus, size_t i, struct nb_item *item, struct nb_error *error);
+int nb_labelled_corpus_get(struct nb_labelled_corpus *corpus, size_t i, struct nb_item *item,
+                           struct nb_error *error);
 
 #endif

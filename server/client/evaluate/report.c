@@ -10,7 +10,7 @@ enum { CONFUSION_LABELS = 8 /* with more labels the table is too wide to be of u
 _Static_assert((int)NB_TABLE_COLUMNS > (int)NB_REPORT_MOST, "evaluations");
 _Static_assert((int)NB_TABLE_COLUMNS > (int)CONFUSION_LABELS, "labels");
 
-static void add_figure(struct nb_table *table, const json_t *value, double factor, int digits,
+static void add_figure(struct nb_text_table *table, const json_t *value, double factor, int digits,
                        const char *unit)
 {
     if (json_is_number(value))
@@ -50,7 +50,7 @@ static void print_figures(const struct nb_report *report, const struct figure_ro
 {
     const char *head[NB_REPORT_MOST + 1] = {""};
     char names[NB_REPORT_MOST][80];
-    struct nb_table table;
+    struct nb_text_table table;
     for (size_t i = 0; i < report->count; i++) {
         (void)snprintf(names[i], sizeof names[i], ">%s", report->names[i]);
         head[i + 1] = names[i];
@@ -70,7 +70,7 @@ static void print_labels(const json_t *figures, FILE *out)
 {
     static const char *const HEAD[] = {"label",      ">documents", ">given",
                                        ">precision", ">recall",    ">F1"};
-    struct nb_table table;
+    struct nb_text_table table;
     const char *name;
     const json_t *label;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
@@ -93,7 +93,7 @@ static void print_confusion(const json_t *figures, FILE *out)
     const json_t *confusion = json_object_get(figures, "confusion");
     const char *head[CONFUSION_LABELS + 1] = {"is \\ given"};
     char names[CONFUSION_LABELS][80];
-    struct nb_table table;
+    struct nb_text_table table;
     const char *truth, *given;
     size_t count = 0;
     if (json_object_size(labels) > CONFUSION_LABELS)
@@ -126,7 +126,7 @@ static void print_pairs(const json_t *figures, FILE *out)
 {
     static const char *const HEAD[] = {"is", "given", ">documents"};
     const json_t *pairs = json_object_get(figures, "worst_pairs"), *pair;
-    struct nb_table table;
+    struct nb_text_table table;
     size_t i;
     if (json_array_size(pairs) == 0 ||
         json_object_size(json_object_get(figures, "labels")) <= CONFUSION_LABELS)

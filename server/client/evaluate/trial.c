@@ -47,7 +47,7 @@ static double number_of(const json_t *verdict, const char *member, const char *l
  * made from them. */
 static double log_odds(const struct judge *judge, const json_t *verdict, const double *p)
 {
-    const struct nb_corpus *corpus = judge->trial->corpus;
+    const struct nb_labelled_corpus *corpus = judge->trial->corpus;
     if (corpus->label_count != 2)
         return 0;
     double first = number_of(verdict, "log_scores", corpus->labels[0], NAN);
@@ -60,7 +60,7 @@ static double log_odds(const struct judge *judge, const json_t *verdict, const d
 /* Adds a verdict to the evaluation; NULL: the model knew nothing yet. */
 static int score(struct judge *judge, uint32_t label, const json_t *verdict, struct nb_error *error)
 {
-    const struct nb_corpus *corpus = judge->trial->corpus;
+    const struct nb_labelled_corpus *corpus = judge->trial->corpus;
     struct nb_stored_score scored = {.label = label, .labels = judge->numbers};
     scored.probabilities = judge->probabilities;
     if (verdict != NULL) {
@@ -139,7 +139,7 @@ static int test_then_train(struct judge *judge, struct online *online, size_t i,
 {
     struct nb_item item;
     json_t *verdict = NULL, *receipt = NULL;
-    int rc = nb_corpus_get(judge->trial->corpus, i, &item, error);
+    int rc = nb_labelled_corpus_get(judge->trial->corpus, i, &item, error);
     online->document.length = 0;
     if (rc == 0 && nb_item_write(&item, true, &online->document) != 0)
         rc = nb_error_no_memory(error);
@@ -199,7 +199,7 @@ static int take_receipt(void *user, const struct nb_outcome *outcome, struct nb_
 static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_error *error)
 {
     struct judge *judge = user;
-    const struct nb_corpus *corpus = judge->trial->corpus;
+    const struct nb_labelled_corpus *corpus = judge->trial->corpus;
     int rc = take_receipt(user, outcome, error);
     for (uint32_t i = 0; i < corpus->label_count && rc == 0; i++)
         if (strcmp(corpus->labels[i], outcome->label) == 0)
@@ -226,7 +226,7 @@ static int send_part(struct judge *judge, bool is_test, struct nb_error *error)
     for (size_t i = 0; i < trial->corpus->count && rc == 0; i++) {
         if (is_tested(judge, i) != is_test)
             continue;
-        rc = nb_corpus_get(trial->corpus, i, &item, error);
+        rc = nb_labelled_corpus_get(trial->corpus, i, &item, error);
         if (rc == 0)
             rc = nb_pipeline_add(pipeline, &item, error);
         if (rc == 0)
@@ -313,7 +313,7 @@ static int run_folds(struct judge *judge, struct nb_error *error)
 
 static int finish(struct judge *judge, json_t **figures, struct nb_error *error)
 {
-    const struct nb_corpus *corpus = judge->trial->corpus;
+    const struct nb_labelled_corpus *corpus = judge->trial->corpus;
     struct nb_evaluation evaluation = {0};
     int rc = nb_evaluator_finish(judge->evaluator, 0, &evaluation);
     if (rc == 0) {

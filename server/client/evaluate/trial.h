@@ -12,7 +12,7 @@
 
 struct nb_trial {
     struct nb_client *client; /* borrowed; the name of its model is changed during the trial */
-    struct nb_corpus *corpus;
+    struct nb_labelled_corpus *corpus;
     const json_t *settings; /* of the models */
     bool is_of_model;       /* the client's model is tested on all documents, and stays as it is */
     size_t positive;        /* index of the label that is judged against the others */

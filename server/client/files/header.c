@@ -20,23 +20,23 @@ static bool is_one_of(struct nb_string name, const char *const *names, size_t co
     return found;
 }
 
-enum nb_column nb_column_of(struct nb_string name)
+enum nb_file_column nb_file_column_of(struct nb_string name)
 {
     static const char *const NAMES[] = {"-", "text", "mail", "label", "id"};
     for (size_t i = 0; i < COUNT(NAMES); i++)
         if (nb_string_equals_nocase(name, NAMES[i]))
-            return (enum nb_column)i;
+            return (enum nb_file_column)i;
     return NB_COLUMN_NONE;
 }
 
-static enum nb_column usual_column_of(struct nb_string name)
+static enum nb_file_column usual_column_of(struct nb_string name)
 {
     if (is_one_of(name, OF_TEXT, COUNT(OF_TEXT)))
         return NB_COLUMN_TEXT;
-    return is_one_of(name, OF_LABEL, COUNT(OF_LABEL)) ? NB_COLUMN_LABEL : nb_column_of(name);
+    return is_one_of(name, OF_LABEL, COUNT(OF_LABEL)) ? NB_COLUMN_LABEL : nb_file_column_of(name);
 }
 
-static size_t count_of(const enum nb_column *columns, size_t count, enum nb_column column)
+static size_t count_of(const enum nb_file_column *columns, size_t count, enum nb_file_column column)
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
@@ -46,7 +46,8 @@ static size_t count_of(const enum nb_column *columns, size_t count, enum nb_colu
 
 /* Beside a column text or mail: the one column with a usual name of a label, if there is just one.
  */
-static void take_usual_label(const struct nb_string *cells, size_t count, enum nb_column *columns)
+static void take_usual_label(const struct nb_string *cells, size_t count,
+                             enum nb_file_column *columns)
 {
     size_t found = 0, at = 0;
     for (size_t i = 0; i < count; i++)
@@ -59,10 +60,10 @@ static void take_usual_label(const struct nb_string *cells, size_t count, enum n
         columns[at] = NB_COLUMN_LABEL;
 }
 
-bool nb_header_read(const struct nb_string *cells, size_t count, enum nb_column *columns)
+bool nb_header_read(const struct nb_string *cells, size_t count, enum nb_file_column *columns)
 {
     for (size_t i = 0; i < count; i++)
-        columns[i] = nb_column_of(nb_string_trim(cells[i]));
+        columns[i] = nb_file_column_of(nb_string_trim(cells[i]));
     if (count_of(columns, count, NB_COLUMN_TEXT) + count_of(columns, count, NB_COLUMN_MAIL) > 0) {
         if (count_of(columns, count, NB_COLUMN_LABEL) == 0)
             take_usual_label(cells, count, columns);
@@ -76,7 +77,7 @@ bool nb_header_read(const struct nb_string *cells, size_t count, enum nb_column 
            labels + ids > 0;
 }
 
-bool nb_header_fits(const struct nb_string *cells, size_t count, const enum nb_column *columns,
+bool nb_header_fits(const struct nb_string *cells, size_t count, const enum nb_file_column *columns,
                     size_t column_count)
 {
     bool fits = true;
@@ -84,7 +85,7 @@ bool nb_header_fits(const struct nb_string *cells, size_t count, const enum nb_c
         struct nb_string name = i < count ? nb_string_trim(cells[i]) : nb_string_of("");
         if (columns[i] == NB_COLUMN_TEXT || columns[i] == NB_COLUMN_MAIL)
             fits = fits && (is_one_of(name, OF_TEXT, COUNT(OF_TEXT)) ||
-                            nb_column_of(name) == NB_COLUMN_MAIL);
+                            nb_file_column_of(name) == NB_COLUMN_MAIL);
         else if (columns[i] == NB_COLUMN_LABEL)
             fits = fits && is_one_of(name, OF_LABEL, COUNT(OF_LABEL));
     }

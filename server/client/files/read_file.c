@@ -41,7 +41,7 @@ static const char *format_of_bytes(struct nb_string bytes)
 }
 
 /* What comes through a pipe has no name that would say so; --columns is of tables. */
-static const char *format_of_stream(const struct nb_reading *reading)
+static const char *format_of_stream(const struct nb_file_reading *reading)
 {
     struct nb_string bytes = nb_input_unused(&reading->input);
     const char *end = bytes.length > 0 ? memchr(bytes.bytes, '\n', bytes.length) : NULL;
@@ -51,7 +51,7 @@ static const char *format_of_stream(const struct nb_reading *reading)
     return length > 0 && !is_wide && memchr(bytes.bytes, '\t', length) != NULL ? "tsv" : "csv";
 }
 
-static int find_format(struct nb_reading *reading, const char **format, struct nb_error *error)
+static int find_format(struct nb_file_reading *reading, const char **format, struct nb_error *error)
 {
     *format = format_of_name(reading->name);
     if (*format != NULL)
@@ -70,7 +70,7 @@ static int find_format(struct nb_reading *reading, const char **format, struct n
     return 0;
 }
 
-static int read_as(struct nb_reading *reading, const char *format, struct nb_error *error)
+static int read_as(struct nb_file_reading *reading, const char *format, struct nb_error *error)
 {
     int rc = format == NULL ? find_format(reading, &format, error) : 0;
     if (rc != 0)
@@ -97,13 +97,13 @@ static int read_as(struct nb_reading *reading, const char *format, struct nb_err
 int nb_read_file(const struct nb_files *files, const char *path, struct nb_string label,
                  const char *format, struct nb_error *error)
 {
-    struct nb_reading reading;
-    int rc = nb_reading_open(&reading, files, path, error);
+    struct nb_file_reading reading;
+    int rc = nb_file_reading_open(&reading, files, path, error);
     if (rc == 0)
-        rc = nb_reading_set_label(&reading, label, error);
+        rc = nb_file_reading_set_label(&reading, label, error);
     if (rc == 0)
         rc = read_as(&reading, format, error);
-    rc = nb_reading_result(&reading, rc, error);
-    nb_reading_close(&reading);
+    rc = nb_file_reading_result(&reading, rc, error);
+    nb_file_reading_close(&reading);
     return rc;
 }

@@ -26,18 +26,18 @@ static enum nb_item_part part_of(struct nb_string word)
 }
 
 /* Reads one file of the list. A fault of it is reported, and the list goes on. */
-static int read_listed(struct nb_reading *reading, const char *path, struct nb_string label,
+static int read_listed(struct nb_file_reading *reading, const char *path, struct nb_string label,
                        enum nb_item_part part, struct nb_error *error)
 {
-    struct nb_reading listed;
-    int rc = nb_reading_open(&listed, reading->files, path, error);
+    struct nb_file_reading listed;
+    int rc = nb_file_reading_open(&listed, reading->files, path, error);
     listed.label = label;
     listed.part = part;
     if (rc == 0)
         rc = nb_read_whole(&listed, error);
-    rc = nb_reading_result(&listed, rc, error);
+    rc = nb_file_reading_result(&listed, rc, error);
     reading->is_over = rc != 0;
-    nb_reading_close(&listed);
+    nb_file_reading_close(&listed);
     return rc;
 }
 
@@ -53,7 +53,7 @@ static int path_of(const char *list, struct nb_string file, char path[PATH_MAX],
     return 0;
 }
 
-int nb_read_index(struct nb_reading *reading, struct nb_error *error)
+int nb_read_index(struct nb_file_reading *reading, struct nb_error *error)
 {
     char path[PATH_MAX];
     struct nb_string line;

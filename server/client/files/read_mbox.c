@@ -21,8 +21,8 @@ static const char *next_mail(const char *from, const char *end)
 }
 
 /* Gives on the mails of an mbox or a part of one. */
-static int give_mails(struct nb_reading *reading, struct nb_string bytes, struct nb_buffer *mail,
-                      uint64_t *number, struct nb_error *error)
+static int give_mails(struct nb_file_reading *reading, struct nb_string bytes,
+                      struct nb_buffer *mail, uint64_t *number, struct nb_error *error)
 {
     struct nb_mbox mbox = nb_mbox_of(bytes.bytes, bytes.length);
     int rc;
@@ -31,7 +31,7 @@ static int give_mails(struct nb_reading *reading, struct nb_string bytes, struct
         ++*number;
         if (mail->length == 0)
             continue;
-        rc = nb_reading_give(reading, &item, *number, error);
+        rc = nb_file_reading_give(reading, &item, *number, error);
         if (rc != 0)
             return rc;
     }
@@ -43,7 +43,7 @@ static int give_mails(struct nb_reading *reading, struct nb_string bytes, struct
 }
 
 /* Gives on the mails in the next `length` bytes of the input, and uses these up. */
-static int give_next(struct nb_reading *reading, size_t length, struct nb_buffer *mail,
+static int give_next(struct nb_file_reading *reading, size_t length, struct nb_buffer *mail,
                      uint64_t *number, struct nb_error *error)
 {
     struct nb_string bytes = {nb_input_unused(&reading->input).bytes, length};
@@ -54,7 +54,7 @@ static int give_next(struct nb_reading *reading, size_t length, struct nb_buffer
 }
 
 /* Reads an mbox in UTF-16 or with lines that end with CR alone: all of it is converted at once. */
-static int read_converted(struct nb_reading *reading, struct nb_error *error)
+static int read_converted(struct nb_file_reading *reading, struct nb_error *error)
 {
     struct nb_input *input = &reading->input;
     struct nb_buffer out = {0}, mail = {0};
@@ -99,7 +99,7 @@ static int needs_conversion(struct nb_input *input, bool *needs, struct nb_error
 }
 
 /* Gives on mail after mail: an mbox of any size needs the memory of one mail. */
-int nb_read_mbox(struct nb_reading *reading, struct nb_error *error)
+int nb_read_mbox(struct nb_file_reading *reading, struct nb_error *error)
 {
     struct nb_buffer mail = {0};
     struct nb_input *input = &reading->input;

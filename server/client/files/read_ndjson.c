@@ -50,7 +50,7 @@ static char *text_of_values(const json_t *values, struct nb_item *item)
 enum { NAME_MOST = 256 /* bytes of the name of a member */ };
 
 struct lines {
-    struct nb_reading *reading;
+    struct nb_file_reading *reading;
     struct nb_mapping mapping; /* of --columns, if it is given */
     struct nb_string names[NB_ROWS_CELLS], cells[NB_ROWS_CELLS];
     size_t column_count;
@@ -178,7 +178,7 @@ static int give_object(struct lines *l, json_t *object, struct nb_error *error)
     if (rc == 0 && item.content.bytes == NULL && values == NULL)
         rc = refuse_empty(l, object, error);
     if (rc == 0)
-        rc = nb_reading_give(l->reading, &item, l->number, error);
+        rc = nb_file_reading_give(l->reading, &item, l->number, error);
     free(text);
     nb_buffer_deinit(&decoded);
     return rc;
@@ -259,7 +259,7 @@ static int give_mapped(struct lines *l, json_t *object, struct nb_error *error)
     }
     item.is_one_of_many = true;
     if (rc == 0)
-        rc = nb_reading_give(l->reading, &item, l->number, error);
+        rc = nb_file_reading_give(l->reading, &item, l->number, error);
     nb_buffer_deinit(&id);
     return rc;
 }
@@ -285,10 +285,10 @@ static int give_line(struct lines *l, struct nb_string line, struct nb_error *er
         rc = l->is_mapped ? give_mapped(l, object, error) : give_object(l, object, error);
     forget_texts(l);
     json_decref(object);
-    return nb_reading_refuse(l->reading, rc, error);
+    return nb_file_reading_refuse(l->reading, rc, error);
 }
 
-int nb_read_ndjson(struct nb_reading *reading, struct nb_error *error)
+int nb_read_ndjson(struct nb_file_reading *reading, struct nb_error *error)
 {
     struct nb_string line;
     struct lines *l = calloc(1, sizeof *l); /* too large for the stack */
@@ -296,7 +296,7 @@ int nb_read_ndjson(struct nb_reading *reading, struct nb_error *error)
         return nb_error_no_memory(error);
     l->reading = reading;
     bool is_empty = true;
-    int rc = nb_reading_decode(reading, false, error);
+    int rc = nb_file_reading_decode(reading, false, error);
     if (rc == 0)
         rc = open_mapping(l, error);
     while (rc == 0 && (rc = nb_input_line(&reading->input, NB_ITEM_MOST, &line, error)) == 1) {

@@ -14,9 +14,9 @@
 enum { HEADER_WORD_MOST = 32 /* bytes */ };
 
 struct table {
-    struct nb_reading *reading;
-    struct nb_rows rows; /* owned, as what follows */
-    enum nb_column columns[NB_ROWS_CELLS];
+    struct nb_file_reading *reading;
+    struct nb_file_rows rows; /* owned, as what follows */
+    enum nb_file_column columns[NB_ROWS_CELLS];
     size_t column_count;
     struct nb_mapping mapping; /* used when --columns has one */
     struct nb_buffer csv;      /* the row as CSV, where it is written in another form */
@@ -48,10 +48,10 @@ static int columns_of_option(struct table *t, const char *names, struct nb_error
         size_t length = strcspn(names, ",");
         struct nb_string name = {names, length};
         if (t->column_count == NB_ROWS_CELLS ||
-            (nb_column_of(name) == NB_COLUMN_NONE && !(length == 1 && *names == '-')))
+            (nb_file_column_of(name) == NB_COLUMN_NONE && !(length == 1 && *names == '-')))
             return nb_error_set(error, NB_CLIENT_USAGE,
                                 "--columns '%s': names are text, mail, label, id and -", names);
-        t->columns[t->column_count++] = nb_column_of(name);
+        t->columns[t->column_count++] = nb_file_column_of(name);
         names += length + (names[length] == ',');
     }
     return has_content(t)
@@ -68,7 +68,7 @@ static bool is_lonely(struct table *t, struct nb_string first)
     size_t rows = 0;
     bool comes_again = false;
     int rc;
-    while ((rc = nb_rows_next(&t->rows, &ignored)) == 1) {
+    while ((rc = nb_file_rows_next(&t->rows, &ignored)) == 1) {
         struct nb_string label = t->rows.cells[0];
         rows++;
         if (rows > 1 && nb_string_same(label, first))
@@ -86,7 +86,7 @@ static bool is_lonely(struct table *t, struct nb_string first)
 /* Reads the file a first time, if it can be read twice. */
 static int look_for_header(struct table *t, bool *is_header, struct nb_error *error)
 {
-    struct nb_reading reading = *t->reading;
+    struct nb_file_reading reading = *t->reading;
     off_t at = lseek(t->reading->input.file, 0, SEEK_CUR);
     struct nb_string word = t->rows.cells[1];
     if (at < 0 || word.length > HEADER_WORD_MOST ||
@@ -99,7 +99,7 @@ static int look_for_header(struct table *t, bool *is_header, struct nb_error *er
                                    .separator = t->rows.separator}};
     *is_header = is_begun && is_lonely(&other, t->rows.cells[0]);
     nb_input_deinit(&reading.input);
-    nb_rows_deinit(&other.rows);
+    nb_file_rows_deinit(&other.rows);
     if (lseek(t->reading->input.file, at, SEEK_SET) != at)
         return nb_error_set(error, NB_IO, "cannot be read a second time");
     if (*is_header && t->reading->files->note != NULL)
@@ -131,7 +131,7 @@ static int ask_for_columns(const struct table *t, struct nb_error *error)
 
 /* Appends the names of the columns that are this, separated by commas. Returns 0 or NB_NO_MEMORY.
  */
-static int append_names(const struct table *t, enum nb_column column, struct nb_buffer *names)
+static int append_names(const struct table *t, enum nb_file_column column, struct nb_buffer *names)
 {
     int rc = 0;
     bool is_first = true;
@@ -248,7 +248,7 @@ static int give_header(struct table *t, struct nb_error *error)
 static int give_item(struct table *t, struct nb_item *item, struct nb_error *error)
 {
     int rc = keep_row(t, &item->row, error);
-    return rc == 0 ? nb_reading_give(t->reading, item, t->rows.number, error) : rc;
+    return rc == 0 ? nb_file_reading_give(t->reading, item, t->rows.number, error) : rc;
 }
 
 /* More cells than the first row has are a separator in a text that is not in quotes: the text would
@@ -316,7 +316,7 @@ static int take_mapped(struct table *t, bool is_header, struct nb_error *error)
         rc = number_row(t, &item, error);
     if (rc == 0)
         rc = give_item(t, &item, error);
-    return nb_reading_refuse(t->reading, rc, error);
+    return nb_file_reading_refuse(t->reading, rc, error);
 }
 
 static int read_mapped(struct table *t, struct nb_error *error)
@@ -324,7 +324,7 @@ static int read_mapped(struct table *t, struct nb_error *error)
     const struct nb_files_options *options = t->reading->files->options;
     int rc = nb_mapping_read(&t->mapping, options->columns, options->fields, error);
     bool is_header = true;
-    while (rc == 0 && (rc = nb_rows_next(&t->rows, error)) == 1) {
+    while (rc == 0 && (rc = nb_file_rows_next(&t->rows, error)) == 1) {
         rc = take_mapped(t, is_header, error);
         is_header = false;
     }
@@ -340,28 +340,28 @@ static int read_rows(struct table *t, struct nb_error *error)
     int rc = names != NULL ? columns_of_option(t, names, error) : 0;
     if (t->column_count == 1 && t->rows.is_csv)
         t->rows.separator = ','; /* a semicolon in a column of texts separates nothing */
-    while (rc == 0 && (rc = nb_rows_next(&t->rows, error)) == 1) {
+    while (rc == 0 && (rc = nb_file_rows_next(&t->rows, error)) == 1) {
         is_header = is_first && names != NULL && is_named(t);
         rc = is_first && names == NULL ? columns_of_row(t, &is_header, error) : 0;
         if (rc == 0 && is_header)
             rc = give_header(t, error);
         else if (rc == 0) {
             t->row_count++;
-            rc = nb_reading_refuse(t->reading, give_row(t, error), error);
+            rc = nb_file_reading_refuse(t->reading, give_row(t, error), error);
         }
         is_first = false;
     }
     return rc;
 }
 
-int nb_read_table(struct nb_reading *reading, bool is_csv, struct nb_error *error)
+int nb_read_table(struct nb_file_reading *reading, bool is_csv, struct nb_error *error)
 {
     struct table table = {
         .reading = reading,
         .rows = {.input = &reading->input, .is_csv = is_csv, .separator = is_csv ? '\0' : '\t'}};
     const struct nb_files_options *options = reading->files->options;
     bool is_mapped = nb_mapping_is(options->columns);
-    int rc = nb_reading_decode(reading, is_csv, error);
+    int rc = nb_file_reading_decode(reading, is_csv, error);
     if (rc == 0)
         rc = is_mapped ? read_mapped(&table, error) : read_rows(&table, error);
     if (rc == 0 && table.row_count == 0 && table.rows.cell_count == 0)
@@ -370,7 +370,7 @@ int nb_read_table(struct nb_reading *reading, bool is_csv, struct nb_error *erro
         rc = nb_error_set(error, NB_INVALID,
                           "has a header and no row: there is nothing to read in it");
     nb_mapping_deinit(&table.mapping);
-    nb_rows_deinit(&table.rows);
+    nb_file_rows_deinit(&table.rows);
     nb_buffer_deinit(&table.csv);
     nb_buffer_deinit(&table.id);
     return rc;

@@ -34,7 +34,7 @@ static int check_text(struct nb_string text, struct nb_error *error)
     return 0;
 }
 
-static int give_text(struct nb_reading *reading, struct nb_string all, struct nb_error *error)
+static int give_text(struct nb_file_reading *reading, struct nb_string all, struct nb_error *error)
 {
     const struct nb_files_options *options = reading->files->options;
     struct nb_buffer decoded = {0};
@@ -45,29 +45,29 @@ static int give_text(struct nb_reading *reading, struct nb_string all, struct nb
         rc = check_text(all, error);
     struct nb_item item = {.content = all};
     if (rc == 0) {
-        nb_reading_tell_charset(reading, &charset);
-        rc = nb_reading_give(reading, &item, 0, error);
+        nb_file_reading_tell_charset(reading, &charset);
+        rc = nb_file_reading_give(reading, &item, 0, error);
     }
     nb_buffer_deinit(&decoded);
     return rc;
 }
 
-int nb_read_lines(struct nb_reading *reading, struct nb_error *error)
+int nb_read_lines(struct nb_file_reading *reading, struct nb_error *error)
 {
     struct nb_string line;
     uint64_t number = 0, given = 0;
-    int rc = nb_reading_decode(reading, false, error);
+    int rc = nb_file_reading_decode(reading, false, error);
     while (rc == 0 && (rc = nb_input_line(&reading->input, NB_ITEM_MOST, &line, error)) == 1) {
         struct nb_item item = {.content = line};
         number++;
         bool is_blank = nb_string_trim(line).length == 0;
         given += !is_blank;
-        rc = is_blank ? 0 : nb_reading_give(reading, &item, number, error);
+        rc = is_blank ? 0 : nb_file_reading_give(reading, &item, number, error);
     }
     return rc == 0 && given == 0 ? nb_error_set(error, NB_INVALID, "is empty") : rc;
 }
 
-int nb_read_whole(struct nb_reading *reading, struct nb_error *error)
+int nb_read_whole(struct nb_file_reading *reading, struct nb_error *error)
 {
     const struct nb_files_options *options = reading->files->options;
     int rc = read_all(&reading->input, error);
@@ -85,5 +85,5 @@ int nb_read_whole(struct nb_reading *reading, struct nb_error *error)
         return nb_error_set(error, NB_INVALID, "is empty");
     if (!item.is_mail)
         return give_text(reading, all, error);
-    return nb_reading_give(reading, &item, 0, error);
+    return nb_file_reading_give(reading, &item, 0, error);
 }

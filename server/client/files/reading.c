@@ -10,11 +10,11 @@
 
 #include "core/label/label.h"
 
-int nb_reading_open(struct nb_reading *reading, const struct nb_files *files, const char *path,
-                    struct nb_error *error)
+int nb_file_reading_open(struct nb_file_reading *reading, const struct nb_files *files,
+                         const char *path, struct nb_error *error)
 {
     bool is_stdin = strcmp(path, "-") == 0;
-    *reading = (struct nb_reading){.files = files, .name = is_stdin ? "standard input" : path};
+    *reading = (struct nb_file_reading){.files = files, .name = is_stdin ? "standard input" : path};
     reading->input.file = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (reading->input.file < 0)
         return nb_error_errno(error, errno, "cannot be opened");
@@ -23,7 +23,8 @@ int nb_reading_open(struct nb_reading *reading, const struct nb_files *files, co
     return 0;
 }
 
-int nb_reading_set_label(struct nb_reading *reading, struct nb_string label, struct nb_error *error)
+int nb_file_reading_set_label(struct nb_file_reading *reading, struct nb_string label,
+                              struct nb_error *error)
 {
     reading->label = label;
     return nb_label_normalize(&reading->label, &reading->own_label) == 0
@@ -31,7 +32,7 @@ int nb_reading_set_label(struct nb_reading *reading, struct nb_string label, str
                : nb_error_no_memory(error);
 }
 
-void nb_reading_close(struct nb_reading *reading)
+void nb_file_reading_close(struct nb_file_reading *reading)
 {
     nb_input_deinit(&reading->input);
     nb_buffer_deinit(&reading->title);
@@ -39,8 +40,8 @@ void nb_reading_close(struct nb_reading *reading)
     nb_buffer_deinit(&reading->own_label);
 }
 
-int nb_reading_give(struct nb_reading *reading, struct nb_item *item, uint64_t number,
-                    struct nb_error *error)
+int nb_file_reading_give(struct nb_file_reading *reading, struct nb_item *item, uint64_t number,
+                         struct nb_error *error)
 {
     item->name = reading->name;
     if (number > 0) {
@@ -64,8 +65,8 @@ int nb_reading_give(struct nb_reading *reading, struct nb_item *item, uint64_t n
     return rc;
 }
 
-void nb_reading_tell_charset(const struct nb_reading *reading,
-                             const struct nb_text_charset *charset)
+void nb_file_reading_tell_charset(const struct nb_file_reading *reading,
+                                  const struct nb_text_charset *charset)
 {
     const struct nb_files *files = reading->files;
     char said[160];
@@ -79,17 +80,18 @@ void nb_reading_tell_charset(const struct nb_reading *reading,
     files->note(files->user, reading->name, said);
 }
 
-int nb_reading_decode(struct nb_reading *reading, bool is_quoted, struct nb_error *error)
+int nb_file_reading_decode(struct nb_file_reading *reading, bool is_quoted, struct nb_error *error)
 {
     const struct nb_files_options *options = reading->files->options;
     int rc =
         nb_input_decode(&reading->input, nb_string_of(options->charset), is_quoted, false, error);
     if (rc == 0)
-        nb_reading_tell_charset(reading, &reading->input.charset);
+        nb_file_reading_tell_charset(reading, &reading->input.charset);
     return rc;
 }
 
-int nb_reading_refuse(const struct nb_reading *reading, int rc, const struct nb_error *error)
+int nb_file_reading_refuse(const struct nb_file_reading *reading, int rc,
+                           const struct nb_error *error)
 {
     const struct nb_files *files = reading->files;
     if (rc == 0 || reading->is_over || rc == NB_NO_MEMORY || rc == NB_CLIENT_USAGE || rc == NB_IO ||
@@ -99,7 +101,8 @@ int nb_reading_refuse(const struct nb_reading *reading, int rc, const struct nb_
     return 0;
 }
 
-int nb_reading_result(const struct nb_reading *reading, int rc, const struct nb_error *error)
+int nb_file_reading_result(const struct nb_file_reading *reading, int rc,
+                           const struct nb_error *error)
 {
     if (rc == 0 || reading->is_over || rc == NB_NO_MEMORY || rc == NB_CLIENT_USAGE)
         return rc;

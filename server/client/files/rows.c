@@ -52,7 +52,7 @@ static void look_at(struct look *look, struct nb_string text, char line_end, boo
 /* What stands between the cells of a CSV: what every row has as often as the first one, and if that
  * is true of several, what comes first in SEPARATORS. A semicolon beside commas in an unquoted cell
  * is found so. Else the first row tells: a comma, unless there is none but a semicolon or a tab. */
-static char separator_of(const struct nb_rows *t, struct nb_string line)
+static char separator_of(const struct nb_file_rows *t, struct nb_string line)
 {
     struct look look = {.rows = 0};
     bool is_quoted = false;
@@ -71,7 +71,7 @@ static char separator_of(const struct nb_rows *t, struct nb_string line)
 }
 
 /* Excel's first line "sep=;", which is no row. */
-static bool is_preface(struct nb_rows *t, struct nb_string line)
+static bool is_preface(struct nb_file_rows *t, struct nb_string line)
 {
     if (line.length != 5 || !nb_string_starts_nocase(line, "sep="))
         return false;
@@ -81,7 +81,7 @@ static bool is_preface(struct nb_rows *t, struct nb_string line)
     return true;
 }
 
-static int end_cell(struct nb_rows *t, size_t begin, struct nb_error *error)
+static int end_cell(struct nb_file_rows *t, size_t begin, struct nb_error *error)
 {
     if (t->cell_count == NB_ROWS_CELLS)
         return nb_error_set(error, NB_INVALID, "row %ju has more than %d columns",
@@ -92,7 +92,7 @@ static int end_cell(struct nb_rows *t, size_t begin, struct nb_error *error)
 
 /* Copies the text of a quoted cell, which begins at `at`; a doubled quote stands for one. Returns
  * the place behind the closing quote, or line.length + 1 when the line does not close it. */
-static size_t copy_quoted(struct nb_rows *t, struct nb_string line, size_t at)
+static size_t copy_quoted(struct nb_file_rows *t, struct nb_string line, size_t at)
 {
     while (at < line.length) {
         const char *quote = memchr(line.bytes + at, '"', line.length - at);
@@ -108,14 +108,14 @@ static size_t copy_quoted(struct nb_rows *t, struct nb_string line, size_t at)
     return line.length + 1;
 }
 
-static int next_line(struct nb_rows *t, struct nb_string *line, struct nb_error *error)
+static int next_line(struct nb_file_rows *t, struct nb_string *line, struct nb_error *error)
 {
     t->next_line++;
     return nb_input_line(t->input, NB_ITEM_MOST, line, error);
 }
 
 /* Appends a line to the row as it stands, behind the end of the line before. */
-static int keep_raw(struct nb_rows *t, struct nb_string line, const char *before,
+static int keep_raw(struct nb_file_rows *t, struct nb_string line, const char *before,
                     struct nb_error *error)
 {
     int rc = nb_buffer_puts(&t->raw, before);
@@ -126,7 +126,7 @@ static int keep_raw(struct nb_rows *t, struct nb_string line, const char *before
 
 /* Reads a quoted cell behind its opening quote; it may go on over several lines. *at is the place
  * in `line` where it begins, and then the place behind its end in the last line. */
-static int read_quoted(struct nb_rows *t, struct nb_string *line, size_t *at,
+static int read_quoted(struct nb_file_rows *t, struct nb_string *line, size_t *at,
                        struct nb_error *error)
 {
     for (;;) {
@@ -152,7 +152,8 @@ static int read_quoted(struct nb_rows *t, struct nb_string *line, size_t *at,
     }
 }
 
-static int read_cell(struct nb_rows *t, struct nb_string *line, size_t *at, struct nb_error *error)
+static int read_cell(struct nb_file_rows *t, struct nb_string *line, size_t *at,
+                     struct nb_error *error)
 {
     size_t begin = t->text.length;
     if (t->is_csv && *at < line->length && line->bytes[*at] == '"') {
@@ -171,7 +172,7 @@ static int read_cell(struct nb_rows *t, struct nb_string *line, size_t *at, stru
 }
 
 /* The text does not move any more. */
-static void fill_cells(struct nb_rows *t)
+static void fill_cells(struct nb_file_rows *t)
 {
     for (size_t i = 0; i < t->cell_count; i++) {
         size_t end = i + 1 < t->cell_count ? t->begins[i + 1] : t->text.length;
@@ -179,7 +180,7 @@ static void fill_cells(struct nb_rows *t)
     }
 }
 
-int nb_rows_next(struct nb_rows *t, struct nb_error *error)
+int nb_file_rows_next(struct nb_file_rows *t, struct nb_error *error)
 {
     struct nb_string line = {0};
     do {
@@ -208,7 +209,7 @@ int nb_rows_next(struct nb_rows *t, struct nb_error *error)
     return 1;
 }
 
-void nb_rows_deinit(struct nb_rows *t)
+void nb_file_rows_deinit(struct nb_file_rows *t)
 {
     nb_buffer_deinit(&t->text);
     nb_buffer_deinit(&t->raw);

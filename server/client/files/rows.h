@@ -15,7 +15,7 @@
 enum { NB_ROWS_CELLS = 32 /* of a row */ };
 
 /* All zero but for the first three members at the beginning. */
-struct nb_rows {
+struct nb_file_rows {
     struct nb_input *input;                /* borrowed */
     bool is_csv;                           /* cells may be quoted */
     char separator;                        /* NUL in a CSV: the first row tells */
@@ -32,8 +32,8 @@ struct nb_rows {
 
 /* Reads the next row into `cells`; empty lines, a byte order mark before the first, and Excel's
  * line "sep=;", which names the separator, are skipped. Returns 1, 0 at the end, or a code. */
-int nb_rows_next(struct nb_rows *rows, struct nb_error *error);
+int nb_file_rows_next(struct nb_file_rows *rows, struct nb_error *error);
 
-void nb_rows_deinit(struct nb_rows *rows);
+void nb_file_rows_deinit(struct nb_file_rows *rows);
 
 #endif

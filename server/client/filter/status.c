@@ -53,14 +53,14 @@ static bool take_care(const json_t *documents, const char *positive, double *of_
 }
 
 int nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t *verdict,
-                    struct nb_status *status)
+                    struct nb_filter_status *status)
 {
     json_t *probabilities = json_object_get(verdict, "probabilities");
     const char *label = json_string_value(json_object_get(verdict, "label"));
     const char *positive = thresholds->positive;
     double other;
     const char *best = best_other(probabilities, positive, &other);
-    *status = (struct nb_status){.note = ""};
+    *status = (struct nb_filter_status){.note = ""};
     status->of_spam = json_number_value(json_object_get(probabilities, positive));
     bool is_ready = json_is_true(json_object_get(verdict, "ready"));
     double said = status->of_spam;
@@ -95,11 +95,11 @@ int nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t 
     return nb_utf8_has_control(nb_string_of(status->name)) ? NB_INVALID : 0;
 }
 
-void nb_status_unknown(struct nb_status *status)
+void nb_status_unknown(struct nb_filter_status *status)
 {
-    *status = (struct nb_status){.name = "unsure",
-                                 .probability = 0.5,
-                                 .of_spam = 0.5,
-                                 .is_unsure = true,
-                                 .note = ", nothing learned"};
+    *status = (struct nb_filter_status){.name = "unsure",
+                                        .probability = 0.5,
+                                        .of_spam = 0.5,
+                                        .is_unsure = true,
+                                        .note = ", nothing learned"};
 }

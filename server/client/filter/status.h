@@ -15,7 +15,7 @@ struct nb_status_thresholds {
     double ham_to;        /* above it and below spam: unsure; below 0: nothing is unsure */
 };
 
-struct nb_status {
+struct nb_filter_status {
     char name[65];      /* a label (at most 64 bytes) or "unsure" */
     double probability; /* of the named label; beside "unsure" that of spam */
     double of_spam;
@@ -30,9 +30,9 @@ struct nb_status {
  * unsure, and so does a mail of which no token is known. Returns 0, or NB_INVALID when the name of
  * the status has control characters: it would end the header field that it is written to. */
 int nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t *verdict,
-                    struct nb_status *status);
+                    struct nb_filter_status *status);
 
 /* The status of a mail when the model does not exist or has learned nothing. */
-void nb_status_unknown(struct nb_status *status);
+void nb_status_unknown(struct nb_filter_status *status);
 
 #endif

@@ -43,7 +43,7 @@ int nb_status_fields_check(const struct nb_status_fields *wanted, struct nb_fiel
 /* ---- templates ------------------------------------------------------------------------------- */
 
 /* Appends what %LETTER stands for; any other letter stands for itself, as in %%. */
-static int expand(char letter, const char *model, const struct nb_status *status,
+static int expand(char letter, const char *model, const struct nb_filter_status *status,
                   struct nb_buffer *out)
 {
     switch (letter) {
@@ -62,8 +62,8 @@ static int expand(char letter, const char *model, const struct nb_status *status
     }
 }
 
-static int write_template(const char *text, const char *model, const struct nb_status *status,
-                          struct nb_buffer *out)
+static int write_template(const char *text, const char *model,
+                          const struct nb_filter_status *status, struct nb_buffer *out)
 {
     int rc = 0;
     for (const char *p = text; *p != '\0' && rc == 0; p++) {
@@ -76,7 +76,7 @@ static int write_template(const char *text, const char *model, const struct nb_s
 }
 
 int nb_status_fields_write(const struct nb_status_fields *wanted, const char *model,
-                           const struct nb_status *status, struct nb_buffer *out)
+                           const struct nb_filter_status *status, struct nb_buffer *out)
 {
     int rc = nb_buffer_printf(out, "%s: %s, probability=%.4f, model=%s%s\n", wanted->name,
                               status->name, status->probability, model, status->note);

@@ -25,6 +25,6 @@ int nb_status_fields_check(const struct nb_status_fields *wanted, struct nb_fiel
 /* Appends the lines of the header fields to `out`. `model` is the name of the model. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_status_fields_write(const struct nb_status_fields *wanted, const char *model,
-                           const struct nb_status *status, struct nb_buffer *out);
+                           const struct nb_filter_status *status, struct nb_buffer *out);
 
 #endif

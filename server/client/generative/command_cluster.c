@@ -66,7 +66,7 @@ static void append(struct cell *cell, const char *space, const char *text)
 }
 
 /* The most telling words, then values of categories, as many as fit a line. */
-static void add_words(struct nb_table *table, const json_t *cluster)
+static void add_words(struct nb_text_table *table, const json_t *cluster)
 {
     struct cell cell = {.length = 0};
     const json_t *word;
@@ -83,7 +83,7 @@ static void add_words(struct nb_table *table, const json_t *cluster)
 }
 
 /* Each field of numbers with its mean and deviation. */
-static void add_numbers(struct nb_table *table, const json_t *numbers)
+static void add_numbers(struct nb_text_table *table, const json_t *numbers)
 {
     struct cell cell = {.length = 0};
     const char *name;
@@ -105,7 +105,7 @@ static void print_clusters(const json_t *reply)
     bool are_labelled = json_object_get(reply, "labelled") != NULL;
     bool have_numbers = json_object_get(json_array_get(clusters, 0), "numbers") != NULL;
     const char *head[5] = {">", ">documents", "words"};
-    struct nb_table table;
+    struct nb_text_table table;
     const json_t *cluster;
     size_t columns = 3;
     size_t i;

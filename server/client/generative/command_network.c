@@ -120,7 +120,7 @@ static int run_verb(const struct nb_client *client, enum verb verb,
                                           error);
     case LEARN:
         assert(second != NULL);
-        return nb_network_learn(client, name, second, &wish, error);
+        return nb_network_learn_file(client, name, second, &wish, error);
     case FROM:
         assert(second != NULL);
         return nb_network_learn_from(client, name, second, arguments + 2, count - 2, &wish, error);

@@ -83,7 +83,7 @@ static void print_document(json_t *reply)
 }
 
 /* Cells: a probability, and where its interval begins and ends. */
-static void add_estimate(struct nb_table *table, const json_t *row)
+static void add_estimate(struct nb_text_table *table, const json_t *row)
 {
     const json_t *interval = json_object_get(row, "interval");
     nb_table_cell(table, "%.4g", json_number_value(json_object_get(row, "probability")));
@@ -100,7 +100,7 @@ static void print_estimates(const json_t *reply)
     static const char *const HEAD[] = {"", ">count", ">probability", ">from", ">to"};
     const json_t *prior = json_object_get(reply, "prior"), *row;
     const json_t *unseen = json_object_get(reply, "unseen");
-    struct nb_table table;
+    struct nb_text_table table;
     size_t i;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
     nb_table_cell(&table, "(the label)");
@@ -123,7 +123,7 @@ static void print_estimates(const json_t *reply)
 }
 
 /* The values of one field, each in a row. */
-static void add_values(struct nb_table *table, const json_t *field)
+static void add_values(struct nb_text_table *table, const json_t *field)
 {
     size_t i;
     const json_t *row;
@@ -139,7 +139,7 @@ static void add_values(struct nb_table *table, const json_t *field)
 static void print_values(const json_t *fields)
 {
     static const char *const HEAD[] = {"value", ">count", ">probability", ">from", ">to"};
-    struct nb_table table;
+    struct nb_text_table table;
     size_t i;
     const json_t *field;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
@@ -152,7 +152,7 @@ static void print_values(const json_t *fields)
     nb_table_deinit(&table);
 }
 
-static void add_field(struct nb_table *table, const json_t *field)
+static void add_field(struct nb_text_table *table, const json_t *field)
 {
     static const char *const MOMENTS[] = {"mean", "deviation"};
     nb_table_cell(table, "%s", nb_answer_text(field, "field"));
@@ -171,7 +171,7 @@ static void add_field(struct nb_table *table, const json_t *field)
 static void print_fields(const json_t *fields)
 {
     static const char *const HEAD[] = {"field", ">documents", ">missing", ">mean", ">deviation"};
-    struct nb_table table;
+    struct nb_text_table table;
     size_t i;
     const json_t *field;
     if (fields == NULL)

@@ -203,8 +203,8 @@ static const char *type_of(const char *file)
     return "application/json";
 }
 
-int nb_network_learn(const struct nb_client *client, const char *network, const char *file,
-                     const struct nb_network_wish *wish, struct nb_error *error)
+int nb_network_learn_file(const struct nb_client *client, const char *network, const char *file,
+                          const struct nb_network_wish *wish, struct nb_error *error)
 {
     struct nb_buffer path = {0}, query = {0};
     json_t *reply = NULL;

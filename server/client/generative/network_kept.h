@@ -28,7 +28,7 @@ int nb_network_put(const struct nb_client *client, const char *network, const ch
 
 /* Learns a network from the rows of a file, whose name tells their format, and prints what came
  * out. */
-int nb_network_learn(const struct nb_client *client, const char *network, const char *file,
-                     const struct nb_network_wish *wish, struct nb_error *error);
+int nb_network_learn_file(const struct nb_client *client, const char *network, const char *file,
+                          const struct nb_network_wish *wish, struct nb_error *error);
 
 #endif

@@ -56,7 +56,7 @@ static int add_evidence(json_t *evidence, const char *item, struct nb_error *err
 static void print_probabilities(json_t *reply)
 {
     static const char *const HEAD[] = {"node", "state", ">probability"};
-    struct nb_table table;
+    struct nb_text_table table;
     const char *node, *state;
     json_t *states;
     const json_t *p;

@@ -11,7 +11,7 @@
 #include "server/client/terminal/figure.h"
 #include "server/client/terminal/table.h"
 
-static void add_labels(struct nb_table *table, json_t *labels)
+static void add_labels(struct nb_text_table *table, json_t *labels)
 {
     struct nb_buffer text = {0};
     const char *name;
@@ -29,7 +29,7 @@ static void add_labels(struct nb_table *table, json_t *labels)
     nb_buffer_deinit(&text);
 }
 
-static void add_model(struct nb_table *table, const json_t *model)
+static void add_model(struct nb_text_table *table, const json_t *model)
 {
     json_int_t documents = json_integer_value(json_object_get(model, "documents"));
     json_int_t vocabulary = json_integer_value(json_object_get(model, "vocabulary"));
@@ -51,7 +51,7 @@ static void add_model(struct nb_table *table, const json_t *model)
 static void print_models(const json_t *models)
 {
     static const char *const HEAD[] = {"model", ">documents", ">vocabulary", "labels"};
-    struct nb_table table;
+    struct nb_text_table table;
     size_t i;
     const json_t *model;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);

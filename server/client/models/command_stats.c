@@ -31,7 +31,7 @@ static const struct nb_flag FLAGS[] = {
 static void print_labels(json_t *labels)
 {
     static const char *const HEAD[] = {"label", ">documents", ">tokens"};
-    struct nb_table table;
+    struct nb_text_table table;
     const char *name;
     const json_t *counts;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
@@ -74,7 +74,7 @@ static int get_vocabularies(const struct nb_client *client, json_t *labels, uint
 static void print_tokens(const char *label, const json_t *listing)
 {
     static const char *const HEAD[] = {"token", ">evidence", ">count", ">in others"};
-    struct nb_table table;
+    struct nb_text_table table;
     size_t i;
     const json_t *row;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);

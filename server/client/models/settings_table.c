@@ -9,7 +9,7 @@
 void nb_settings_table_print(json_t *settings)
 {
     static const char *const HEAD[] = {"setting", "value"};
-    struct nb_table table;
+    struct nb_text_table table;
     const char *name;
     const json_t *value;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);

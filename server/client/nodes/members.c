@@ -25,7 +25,7 @@ static bool is_https(const char *url)
 
 /* Who may publish can tell any URL: the access token goes to none that is less guarded than the one
  * that was asked for. */
-static void check(struct nb_node *node, const char *asked)
+static void check(struct nb_listed_node *node, const char *asked)
 {
     uint64_t silent = nb_answer_number(node->member, "seconds");
     if (node->url != NULL && is_https(asked) && !is_https(node->url))
@@ -37,21 +37,23 @@ static void check(struct nb_node *node, const char *asked)
                            (unsigned long long)silent);
 }
 
-static void add(struct nb_node *nodes, size_t *count, const json_t *member, const char *asked)
+static void add(struct nb_listed_node *nodes, size_t *count, const json_t *member,
+                const char *asked)
 {
     const char *url = nb_answer_text(member, "url");
-    struct nb_node *node = &nodes[*count];
+    struct nb_listed_node *node = &nodes[*count];
     if (json_is_true(json_object_get(member, "self"))) {
         nodes[0].member = member;
         return;
     }
-    *node = (struct nb_node){.url = url[0] != '\0' ? url : NULL, .member = member};
+    *node = (struct nb_listed_node){.url = url[0] != '\0' ? url : NULL, .member = member};
     check(node, asked);
     node->is_asked = node->url != NULL && node->why.code == 0;
     ++*count;
 }
 
-static void add_all(struct nb_node *nodes, size_t *count, const json_t *members, const char *asked)
+static void add_all(struct nb_listed_node *nodes, size_t *count, const json_t *members,
+                    const char *asked)
 {
     const json_t *member;
     size_t i;
@@ -63,7 +65,7 @@ static void add_all(struct nb_node *nodes, size_t *count, const json_t *members,
         }
 }
 
-int nb_nodes_find(const struct nb_client *client, const char *url, struct nb_node **nodes,
+int nb_nodes_find(const struct nb_client *client, const char *url, struct nb_listed_node **nodes,
                   size_t *count, json_t **reply, struct nb_error *error)
 {
     *reply = NULL;
@@ -73,12 +75,12 @@ int nb_nodes_find(const struct nb_client *client, const char *url, struct nb_nod
     size_t size = json_array_size(members);
     if (size > NB_NODES_MEMBERS_MOST)
         size = 0;
-    struct nb_node *list = calloc(size + 2, sizeof *list);
+    struct nb_listed_node *list = calloc(size + 2, sizeof *list);
     if (list == NULL) {
         json_decref(*reply);
         return nb_error_no_memory(error);
     }
-    list[0] = (struct nb_node){.url = url, .is_asked = true};
+    list[0] = (struct nb_listed_node){.url = url, .is_asked = true};
     *count = 1;
     if (size > 0)
         add_all(list, count, members, url);

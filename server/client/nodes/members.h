@@ -13,7 +13,7 @@
 
 enum { NB_NODES_MEMBERS_MOST = 1000 };
 
-struct nb_node {
+struct nb_listed_node {
     const char *url; /* borrowed; NULL: it tells none */
     bool is_asked;
     const json_t *member;   /* borrowed: what another node has heard of it; NULL: nothing */
@@ -29,7 +29,7 @@ int nb_nodes_ask(const struct nb_client *client, const char *url, const char *pa
 /* Sets *nodes to the node at the URL, then all members that it knows: those without an URL last,
  * and *count. *reply, which may become NULL, has their texts; both are the caller's to free. A node
  * that does not say who is there is alone in the list. Returns 0 or NB_NO_MEMORY. */
-int nb_nodes_find(const struct nb_client *client, const char *url, struct nb_node **nodes,
+int nb_nodes_find(const struct nb_client *client, const char *url, struct nb_listed_node **nodes,
                   size_t *count, json_t **reply, struct nb_error *error);
 
 #endif

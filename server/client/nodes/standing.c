@@ -20,12 +20,12 @@ static const char STATUS[] = "status", CHECK[] = "check";
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static const json_t *standing_of(const struct nb_node *node)
+static const json_t *standing_of(const struct nb_listed_node *node)
 {
     return json_object_get(node->ready, "nodes");
 }
 
-static void get_ready(const struct nb_client *client, struct nb_node *node)
+static void get_ready(const struct nb_client *client, struct nb_listed_node *node)
 {
     json_decref(node->ready);
     node->ready = NULL;
@@ -35,13 +35,13 @@ static void get_ready(const struct nb_client *client, struct nb_node *node)
         (void)nb_error_set(&node->why, NB_UNUSABLE, "it is none of several nodes: no [nodes]");
 }
 
-static const char *name_of(const struct nb_node *node)
+static const char *name_of(const struct nb_listed_node *node)
 {
     return node->url != NULL ? node->url : nb_answer_text(node->member, "name");
 }
 
 /* 0, or the code of the first node that did not say how it stands. */
-static int get_all_ready(const struct nb_client *client, struct nb_node *nodes, size_t count,
+static int get_all_ready(const struct nb_client *client, struct nb_listed_node *nodes, size_t count,
                          struct nb_error *error)
 {
     int rc = 0;
@@ -56,7 +56,7 @@ static int get_all_ready(const struct nb_client *client, struct nb_node *nodes, 
 }
 
 /* How many streams the changes of the nodes are spread over, as the first of them says. */
-static size_t streams_of(const struct nb_node *nodes, size_t count)
+static size_t streams_of(const struct nb_listed_node *nodes, size_t count)
 {
     size_t streams = 0;
     for (size_t i = 0; streams == 0 && i < count; i++)
@@ -65,7 +65,7 @@ static size_t streams_of(const struct nb_node *nodes, size_t count)
 }
 
 /* The number of the last change of a stream that the node has applied. */
-static uint64_t applied_of(const struct nb_node *node, size_t stream)
+static uint64_t applied_of(const struct nb_listed_node *node, size_t stream)
 {
     const json_t *here = standing_of(node);
     const json_t *streams = json_object_get(here, "streams");
@@ -76,7 +76,7 @@ static uint64_t applied_of(const struct nb_node *node, size_t stream)
 }
 
 /* Of what the node knows of a stream when it has come to `number`; none if it is past that. */
-static int get_digest(const struct nb_client *client, struct nb_node *node, size_t stream,
+static int get_digest(const struct nb_client *client, struct nb_listed_node *node, size_t stream,
                       uint64_t number, struct nb_error *error)
 {
     char path[64];
@@ -90,7 +90,7 @@ static int get_digest(const struct nb_client *client, struct nb_node *node, size
                : nb_error_set(error, rc, "%s: %s", node->url, node->why.text);
 }
 
-static bool follows(const struct nb_node *node, size_t stream)
+static bool follows(const struct nb_listed_node *node, size_t stream)
 {
     const json_t *streams = json_object_get(standing_of(node), "streams");
     return streams == NULL ||
@@ -99,7 +99,7 @@ static bool follows(const struct nb_node *node, size_t stream)
 
 /* The first that has said how it stands and follows the stream, from `i` on; `count`: there is
  * none. */
-static size_t next_ready(const struct nb_node *nodes, size_t count, size_t stream, size_t i)
+static size_t next_ready(const struct nb_listed_node *nodes, size_t count, size_t stream, size_t i)
 {
     while (i < count && (nodes[i].ready == NULL || !follows(&nodes[i], stream)))
         i++;
@@ -107,7 +107,7 @@ static size_t next_ready(const struct nb_node *nodes, size_t count, size_t strea
 }
 
 /* The digests of all at the number of the one that is furthest. */
-static int get_digests(const struct nb_client *client, struct nb_node *nodes, size_t count,
+static int get_digests(const struct nb_client *client, struct nb_listed_node *nodes, size_t count,
                        size_t stream, struct nb_error *error)
 {
     uint64_t number = 0;
@@ -123,7 +123,7 @@ static int get_digests(const struct nb_client *client, struct nb_node *nodes, si
 }
 
 /* Whether all that have said how they stand have said a digest, and of one number. */
-static bool is_one_number(const struct nb_node *nodes, size_t count, size_t stream)
+static bool is_one_number(const struct nb_listed_node *nodes, size_t count, size_t stream)
 {
     size_t first = next_ready(nodes, count, stream, 0);
     for (size_t i = first; i < count; i = next_ready(nodes, count, stream, i + 1))
@@ -134,7 +134,7 @@ static bool is_one_number(const struct nb_node *nodes, size_t count, size_t stre
 }
 
 /* The digest of one more stream; null: it does not follow that. */
-static void keep_digests(struct nb_node *nodes, size_t count)
+static void keep_digests(struct nb_listed_node *nodes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (nodes[i].ready == NULL)
@@ -149,8 +149,8 @@ static void keep_digests(struct nb_node *nodes, size_t count)
 
 /* A digest is of the number at which a node is: asked again while they go on. Of a node that does
  * not answer the code is returned, and the others have their digests. */
-static int get_equal_digests_of(const struct nb_client *client, struct nb_node *nodes, size_t count,
-                                size_t stream, struct nb_error *error)
+static int get_equal_digests_of(const struct nb_client *client, struct nb_listed_node *nodes,
+                                size_t count, size_t stream, struct nb_error *error)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NANOSECONDS};
     for (int i = 0; i < DIGESTS_MOST; i++) {
@@ -169,8 +169,8 @@ static int get_equal_digests_of(const struct nb_client *client, struct nb_node *
                         "changes go on, and the nodes are never at one number");
 }
 
-static int get_equal_digests(const struct nb_client *client, struct nb_node *nodes, size_t count,
-                             struct nb_error *error)
+static int get_equal_digests(const struct nb_client *client, struct nb_listed_node *nodes,
+                             size_t count, struct nb_error *error)
 {
     struct nb_error other;
     int rc = get_equal_digests_of(client, nodes, count, 0, error);
@@ -183,7 +183,7 @@ static int get_equal_digests(const struct nb_client *client, struct nb_node *nod
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-static int compare(const struct nb_node *nodes, size_t count, struct nb_error *error)
+static int compare(const struct nb_listed_node *nodes, size_t count, struct nb_error *error)
 {
     for (size_t k = 0; k < streams_of(nodes, count); k++) {
         size_t first = next_ready(nodes, count, k, 0);
@@ -198,14 +198,14 @@ static int compare(const struct nb_node *nodes, size_t count, struct nb_error *e
     return 0;
 }
 
-static void add_number(struct nb_table *table, const json_t *object, const char *name)
+static void add_number(struct nb_text_table *table, const json_t *object, const char *name)
 {
     bool is_there = json_object_get(object, name) != NULL;
     nb_table_cell(table, "%s", is_there ? nb_figure_of(nb_answer_number(object, name)).text : "-");
 }
 
 /* What another node has heard of it. */
-static void add_heard(struct nb_table *table, const struct nb_node *node)
+static void add_heard(struct nb_text_table *table, const struct nb_listed_node *node)
 {
     const char *version = nb_answer_text(node->member, "version");
     nb_table_cell(table, "%s", nb_shown(nb_answer_text(node->member, "name")).text);
@@ -214,7 +214,8 @@ static void add_heard(struct nb_table *table, const struct nb_node *node)
 }
 
 /* Of a node that was not asked, what another one has heard. */
-static void add_status(struct nb_table *table, const struct nb_node *node, bool has_heard)
+static void add_status(struct nb_text_table *table, const struct nb_listed_node *node,
+                       bool has_heard)
 {
     const json_t *here = standing_of(node);
     const json_t *places = here != NULL ? here : node->member;
@@ -231,19 +232,19 @@ static void add_status(struct nb_table *table, const struct nb_node *node, bool 
 }
 
 /* Whether one node has named the others. */
-static bool are_found(const struct nb_node *nodes, size_t count)
+static bool are_found(const struct nb_listed_node *nodes, size_t count)
 {
     return count > 0 && nodes[0].member != NULL;
 }
 
-static void print_status(const struct nb_node *nodes, size_t count)
+static void print_status(const struct nb_listed_node *nodes, size_t count)
 {
     static const char *const HEAD[] = {"node",    "connected", ">applied",
                                        ">behind", ">queued",   "reason"};
     static const char *const FOUND[] = {"node",     "name",    ">heard",  "version", "connected",
                                         ">applied", ">behind", ">queued", "reason"};
     bool is_found = are_found(nodes, count);
-    struct nb_table table;
+    struct nb_text_table table;
     nb_table_head(&table, is_found ? FOUND : HEAD,
                   is_found ? sizeof FOUND / sizeof FOUND[0] : sizeof HEAD / sizeof HEAD[0]);
     for (size_t i = 0; i < count; i++)
@@ -252,7 +253,8 @@ static void print_status(const struct nb_node *nodes, size_t count)
     nb_table_deinit(&table);
 }
 
-static void add_digest(struct nb_table *table, const struct nb_node *node, size_t stream)
+static void add_digest(struct nb_text_table *table, const struct nb_listed_node *node,
+                       size_t stream)
 {
     const json_t *said = json_array_get(node->digests, stream);
     const char *digest = nb_answer_text(said, "digest");
@@ -264,10 +266,10 @@ static void add_digest(struct nb_table *table, const struct nb_node *node, size_
                                       : node->why.text);
 }
 
-static void print_digests(const struct nb_node *nodes, size_t count)
+static void print_digests(const struct nb_listed_node *nodes, size_t count)
 {
     static const char *const HEAD[] = {"node", ">number", "digest"};
-    struct nb_table table;
+    struct nb_text_table table;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
     for (size_t i = 0; i < streams_of(nodes, count); i++)
         for (size_t k = 0; k < count; k++)
@@ -277,12 +279,12 @@ static void print_digests(const struct nb_node *nodes, size_t count)
 }
 
 /* A list where there are several streams. */
-static json_t *digests_of(const struct nb_node *node)
+static json_t *digests_of(const struct nb_listed_node *node)
 {
     return json_array_size(node->digests) == 1 ? json_array_get(node->digests, 0) : node->digests;
 }
 
-static int print_json(const struct nb_node *nodes, size_t count, struct nb_error *error)
+static int print_json(const struct nb_listed_node *nodes, size_t count, struct nb_error *error)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < count; i++) {
@@ -301,8 +303,8 @@ static int print_json(const struct nb_node *nodes, size_t count, struct nb_error
 
 /* ---- the commands ---------------------------------------------------------------------------- */
 
-static int print(const struct nb_client *client, bool has_digests, const struct nb_node *nodes,
-                 size_t count, struct nb_error *error)
+static int print(const struct nb_client *client, bool has_digests,
+                 const struct nb_listed_node *nodes, size_t count, struct nb_error *error)
 {
     if (client->json)
         return print_json(nodes, count, error);
@@ -310,8 +312,8 @@ static int print(const struct nb_client *client, bool has_digests, const struct 
     return 0;
 }
 
-static int look(const struct nb_client *client, bool checks, struct nb_node *nodes, size_t count,
-                struct nb_error *error)
+static int look(const struct nb_client *client, bool checks, struct nb_listed_node *nodes,
+                size_t count, struct nb_error *error)
 {
     struct nb_error other;
     int rc = (checks ? get_equal_digests : get_all_ready)(client, nodes, count, error);
@@ -325,18 +327,18 @@ static int look(const struct nb_client *client, bool checks, struct nb_node *nod
 }
 
 /* NULL: there is no memory. */
-static struct nb_node *list_of(char **urls, size_t count)
+static struct nb_listed_node *list_of(char **urls, size_t count)
 {
-    struct nb_node *nodes = calloc(count, sizeof *nodes);
+    struct nb_listed_node *nodes = calloc(count, sizeof *nodes);
     for (size_t i = 0; nodes != NULL && i < count; i++)
-        nodes[i] = (struct nb_node){.url = urls[i], .is_asked = true};
+        nodes[i] = (struct nb_listed_node){.url = urls[i], .is_asked = true};
     return nodes;
 }
 
 int nb_nodes_tell(const struct nb_client *client, char **arguments, size_t count,
                   struct nb_error *error)
 {
-    struct nb_node *nodes = NULL;
+    struct nb_listed_node *nodes = NULL;
     json_t *reply = NULL;
     size_t size = count - 1;
     int rc = 0;

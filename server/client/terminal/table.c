@@ -7,9 +7,9 @@
 
 #include "server/client/terminal/terminal.h"
 
-void nb_table_head(struct nb_table *table, const char *const *names, size_t count)
+void nb_table_head(struct nb_text_table *table, const char *const *names, size_t count)
 {
-    *table = (struct nb_table){.columns = count};
+    *table = (struct nb_text_table){.columns = count};
     assert(count > 0 && count <= NB_TABLE_COLUMNS);
     for (size_t i = 0; i < count; i++) {
         table->is_right[i] = names[i][0] == '>';
@@ -17,7 +17,7 @@ void nb_table_head(struct nb_table *table, const char *const *names, size_t coun
     }
 }
 
-void nb_table_cell(struct nb_table *table, const char *format, ...)
+void nb_table_cell(struct nb_text_table *table, const char *format, ...)
 {
     char text[512];
     struct nb_buffer safe = {0};
@@ -32,8 +32,8 @@ void nb_table_cell(struct nb_table *table, const char *format, ...)
     nb_buffer_deinit(&safe);
 }
 
-static void print_cell(const struct nb_table *table, size_t column, const char *text, size_t width,
-                       FILE *out)
+static void print_cell(const struct nb_text_table *table, size_t column, const char *text,
+                       size_t width, FILE *out)
 {
     int space = (int)(width - nb_terminal_width(text));
     bool is_last = column + 1 == table->columns;
@@ -43,7 +43,7 @@ static void print_cell(const struct nb_table *table, size_t column, const char *
         (void)fprintf(out, "%s%*s%s", text, is_last ? 0 : space, "", is_last ? "\n" : "  ");
 }
 
-void nb_table_print(const struct nb_table *table, FILE *out)
+void nb_table_print(const struct nb_text_table *table, FILE *out)
 {
     size_t widths[NB_TABLE_COLUMNS] = {0};
     const char *cell = table->cells.bytes;
@@ -63,7 +63,7 @@ void nb_table_print(const struct nb_table *table, FILE *out)
         (void)fputs(nb_colour(out, NB_COLOUR_PLAIN), out);
 }
 
-void nb_table_deinit(struct nb_table *table)
+void nb_table_deinit(struct nb_text_table *table)
 {
     nb_buffer_deinit(&table->cells);
 }

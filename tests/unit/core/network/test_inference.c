@@ -25,8 +25,8 @@ static double joint(const struct nb_network *n, const uint32_t *states)
 }
 
 /* Sums P of all combinations that agree with the evidence, by the state of `node`. */
-static double enumerate(const struct nb_network *n, const struct nb_evidence *evidence, size_t node,
-                        double *sums)
+static double enumerate(const struct nb_network *n, const struct nb_network_evidence *evidence,
+                        size_t node, double *sums)
 {
     uint32_t states[NB_NETWORK_NODES] = {0};
     double all = 0;
@@ -46,9 +46,10 @@ static double enumerate(const struct nb_network *n, const struct nb_evidence *ev
     return all;
 }
 
-static struct nb_evidence random_evidence(const struct nb_network *n, struct nb_random *random)
+static struct nb_network_evidence random_evidence(const struct nb_network *n,
+                                                  struct nb_random *random)
 {
-    struct nb_evidence evidence = nb_evidence_none();
+    struct nb_network_evidence evidence = nb_network_evidence_none();
     for (size_t i = 0; i < n->count; i++)
         if (nb_random_below(random, 3) == 0)
             evidence.states[i] = (uint32_t)nb_random_below(random, n->nodes[i].state_count);
@@ -56,7 +57,7 @@ static struct nb_evidence random_evidence(const struct nb_network *n, struct nb_
 }
 
 static void check_against_enumeration(const struct nb_network *n,
-                                      const struct nb_evidence *evidence, int trial)
+                                      const struct nb_network_evidence *evidence, int trial)
 {
     double sums[3], got[3], log_evidence;
     for (size_t node = 0; node < n->count; node++) {
@@ -81,7 +82,7 @@ START_TEST(random_networks)
         double density = test_fraction(&random);
         struct nb_network *n =
             test_random_network(&random, 1 + nb_random_below(&random, 8), density);
-        struct nb_evidence evidence = random_evidence(n, &random);
+        struct nb_network_evidence evidence = random_evidence(n, &random);
         double sums[3];
         impossible += enumerate(n, &evidence, 0, sums) <= 0;
         check_against_enumeration(n, &evidence, trial);
@@ -94,7 +95,7 @@ END_TEST
 /* ---- published networks -----------------------------------------------------------------------
  */
 
-static double probability(const struct nb_network *n, const struct nb_evidence *evidence,
+static double probability(const struct nb_network *n, const struct nb_network_evidence *evidence,
                           const char *node)
 {
     double p[3];
@@ -104,7 +105,7 @@ static double probability(const struct nb_network *n, const struct nb_evidence *
     return p[0];
 }
 
-static void know(const struct nb_network *n, struct nb_evidence *evidence, const char *node,
+static void know(const struct nb_network *n, struct nb_network_evidence *evidence, const char *node,
                  uint32_t state)
 {
     evidence->states[test_find(n, node)] = state;
@@ -120,7 +121,8 @@ START_TEST(asia)
                 {"either", .064828, NAN},  {"xray", .11029004, NAN},  {"dysp", .4359706, 1},
                 {"smoke", .5, NAN}};
     struct nb_network *n = test_network(TEST_ASIA, 8);
-    struct nb_evidence none = nb_evidence_none(), later = nb_evidence_none();
+    struct nb_network_evidence none = nb_network_evidence_none(),
+                               later = nb_network_evidence_none();
     double p[2], log_evidence;
     know(n, &later, "asia", 0);
     know(n, &later, "dysp", 0);
@@ -146,7 +148,7 @@ START_TEST(burglary)
         {"mary", "yes no", "alarm", {.7, .01}},
     };
     struct nb_network *n = test_network(nodes, 5);
-    struct nb_evidence evidence = nb_evidence_none();
+    struct nb_network_evidence evidence = nb_network_evidence_none();
     ck_assert_double_eq_tol(probability(n, &evidence, "alarm"), .002516442, 1e-9);
     know(n, &evidence, "john", 0);
     know(n, &evidence, "mary", 0);
@@ -163,7 +165,7 @@ END_TEST
 START_TEST(limits_are_named)
 {
     struct nb_network *n = test_network(TEST_ASIA, 8);
-    struct nb_evidence none = nb_evidence_none();
+    struct nb_network_evidence none = nb_network_evidence_none();
     struct nb_inference_limits few = {20, 1000}, no_work = {1 << 20, 0};
     struct nb_error error = {0};
     double p[2];
@@ -181,7 +183,7 @@ START_TEST(long_products)
 {
     static char names[201][8];
     struct nb_network *n = nb_network_new(TEST_CELLS);
-    struct nb_evidence evidence = nb_evidence_none();
+    struct nb_network_evidence evidence = nb_network_evidence_none();
     double row[] = {1e-9, 1 - 1e-9}, p[2], log_evidence;
     for (size_t i = 0; i < 200; i++) {
         snprintf(names[i], sizeof names[i], "n%zu", i);
@@ -201,7 +203,7 @@ START_TEST(long_products)
     ck_assert_double_eq_tol(log_evidence, 199 * log(1e-9), 1e-6);
     /* Every node of the chain, nothing being known: each sum has 4 products. */
     struct nb_inference_limits few = {2000, 200 * 200 * 4};
-    struct nb_evidence none = nb_evidence_none();
+    struct nb_network_evidence none = nb_network_evidence_none();
     for (size_t i = 0; i < 200; i++) {
         ck_assert_int_eq(nb_network_infer(n, &none, i, &few, p, NULL, NULL), 0);
         ck_assert_double_eq_tol(p[0], 1e-9, 1e-20);
@@ -228,7 +230,7 @@ START_TEST(much_evidence_for_both)
     const double half[] = {.5, .5}, low[] = {1e-6, 1 - 1e-6}, high[] = {1 - 1e-6, 1e-6};
     const double same[] = {.8, .2}, other[] = {.3, .7};
     struct nb_network *n = nb_network_new(TEST_CELLS);
-    struct nb_evidence evidence = nb_evidence_none();
+    struct nb_network_evidence evidence = nb_network_evidence_none();
     double p[2], log_evidence;
     add_node(n, "root");
     add_node(n, "cause");
@@ -266,7 +268,7 @@ START_TEST(samples)
     enum { SAMPLES = 200000 };
     struct nb_network *n = test_network(TEST_SPRINKLER, 5);
     for (int known = 0; known < 2; known++) {
-        struct nb_evidence evidence = nb_evidence_none();
+        struct nb_network_evidence evidence = nb_network_evidence_none();
         struct nb_random random = nb_random_of(7, 0), again = nb_random_of(7, 0);
         double sums[5] = {0}, weights = 0, squares = 0;
         uint32_t states[5], same[5];

@@ -113,7 +113,7 @@ END_TEST
 static struct nb_columns *sample(const struct nb_network *n, const size_t *places, size_t rows)
 {
     struct nb_columns *c = nb_columns_new(rows * n->count);
-    struct nb_evidence none = nb_evidence_none();
+    struct nb_network_evidence none = nb_network_evidence_none();
     struct nb_random random = nb_random_of(11, 0);
     uint32_t states[NB_NETWORK_NODES];
     for (size_t i = 0; i < n->count; i++)
@@ -295,13 +295,13 @@ START_TEST(tables_come_back)
     struct nb_learned l;
     struct nb_graph *extension, *graph = nb_network_graph(n);
     struct nb_inference_limits most = {1000, 1e6};
-    struct nb_evidence evidence = nb_evidence_none();
+    struct nb_network_evidence evidence = nb_network_evidence_none();
     ck_assert_int_eq(nb_learn_columns(c, &SETTINGS, &l, NULL), 0);
     ck_assert_int_eq(nb_pattern_extend(l.pattern, &extension), 0);
     ck_assert_int_eq(nb_pattern_compare(graph, extension).difference, NB_PATTERN_SAME);
     ck_assert_int_eq(nb_learn_tables(c, extension, 1, 1000, &again, NULL), 0);
     evidence.states[4] = 0; /* slippery: by bytes its states are no, yes */
-    struct nb_evidence sorted = nb_evidence_none();
+    struct nb_network_evidence sorted = nb_network_evidence_none();
     sorted.states[4] = 1;
     for (size_t i = 0; i < 4; i++) {
         double want[2], got[2];

@@ -263,7 +263,7 @@ END_TEST
  */
 
 /* A corpus of 100 documents of three labels, read from an NDJSON file. */
-static void read_corpus(struct nb_corpus *corpus)
+static void read_corpus(struct nb_labelled_corpus *corpus)
 {
     static const char *const labels[] = {"spam", "ham", "list"};
     char name[] = "/tmp/bayesd-corpus-XXXXXX";
@@ -278,13 +278,14 @@ static void read_corpus(struct nb_corpus *corpus)
                                  i, labels[i % 3]),
                          0);
     ck_assert_int_eq(fclose(file), 0);
-    ck_assert_msg(nb_corpus_read(corpus, &options, paths, 1, &error) == 0, "%s", error.text);
+    ck_assert_msg(nb_labelled_corpus_read(corpus, &options, paths, 1, &error) == 0, "%s",
+                  error.text);
     ck_assert_int_eq(unlink(name), 0);
 }
 
 START_TEST(a_corpus_gives_back_its_documents)
 {
-    struct nb_corpus corpus = {0};
+    struct nb_labelled_corpus corpus = {0};
     struct nb_item item;
     struct nb_error error = {0};
     char text[20], id[20];
@@ -295,7 +296,7 @@ START_TEST(a_corpus_gives_back_its_documents)
     ck_assert_str_eq(corpus.labels[1], "list");
     ck_assert_str_eq(corpus.labels[2], "spam");
     for (size_t i = 0; i < 100; i++) {
-        ck_assert_int_eq(nb_corpus_get(&corpus, i, &item, &error), 0);
+        ck_assert_int_eq(nb_labelled_corpus_get(&corpus, i, &item, &error), 0);
         (void)snprintf(text, sizeof text, "text %zu", i);
         (void)snprintf(id, sizeof id, "%zu", i);
         ck_assert(nb_string_equals(item.content, text));
@@ -304,23 +305,23 @@ START_TEST(a_corpus_gives_back_its_documents)
         ck_assert_ptr_nonnull(strrchr(item.name, ':'));
         ck_assert(!item.is_mail);
     }
-    nb_corpus_deinit(&corpus);
+    nb_labelled_corpus_deinit(&corpus);
 }
 END_TEST
 
 START_TEST(a_shuffle_depends_on_the_seed_alone)
 {
-    struct nb_corpus one = {0}, two = {0};
+    struct nb_labelled_corpus one = {0}, two = {0};
     size_t moved = 0, seen[100] = {0};
     read_corpus(&one);
     read_corpus(&two);
-    nb_corpus_shuffle(&one, 7);
-    nb_corpus_shuffle(&two, 7);
+    nb_labelled_corpus_shuffle(&one, 7);
+    nb_labelled_corpus_shuffle(&two, 7);
     for (size_t i = 0; i < 100; i++) {
         struct nb_item item;
         struct nb_error error;
         ck_assert_uint_eq(one.entries[i].offset, two.entries[i].offset);
-        ck_assert_int_eq(nb_corpus_get(&one, i, &item, &error), 0);
+        ck_assert_int_eq(nb_labelled_corpus_get(&one, i, &item, &error), 0);
         char id[20];
         (void)snprintf(id, sizeof id, "%.*s", (int)item.id.length, item.id.bytes);
         size_t number = strtoul(id, NULL, 10);
@@ -330,19 +331,19 @@ START_TEST(a_shuffle_depends_on_the_seed_alone)
     for (size_t i = 0; i < 100; i++)
         ck_assert_uint_eq(seen[i], 1);
     ck_assert_uint_gt(moved, 80);
-    nb_corpus_shuffle(&two, 8);
+    nb_labelled_corpus_shuffle(&two, 8);
     size_t same = 0;
     for (size_t i = 0; i < 100; i++)
         same += one.entries[i].offset == two.entries[i].offset;
     ck_assert_uint_lt(same, 20);
-    nb_corpus_deinit(&one);
-    nb_corpus_deinit(&two);
+    nb_labelled_corpus_deinit(&one);
+    nb_labelled_corpus_deinit(&two);
 }
 END_TEST
 
 START_TEST(a_document_without_a_label_is_refused)
 {
-    struct nb_corpus corpus = {0};
+    struct nb_labelled_corpus corpus = {0};
     struct nb_error error = {0};
     char name[] = "/tmp/bayesd-corpus-XXXXXX";
     char *paths[] = {name};
@@ -350,10 +351,10 @@ START_TEST(a_document_without_a_label_is_refused)
     int file = mkstemp(name);
     ck_assert_int_eq(write(file, "text", 4), 4);
     ck_assert_int_eq(close(file), 0);
-    ck_assert_int_eq(nb_corpus_read(&corpus, &options, paths, 1, &error), NB_CLIENT_USAGE);
+    ck_assert_int_eq(nb_labelled_corpus_read(&corpus, &options, paths, 1, &error), NB_CLIENT_USAGE);
     ck_assert_ptr_nonnull(strstr(error.text, "has no label"));
     ck_assert_int_eq(unlink(name), 0);
-    nb_corpus_deinit(&corpus);
+    nb_labelled_corpus_deinit(&corpus);
 }
 END_TEST
 

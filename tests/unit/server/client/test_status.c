@@ -109,7 +109,7 @@ START_TEST(a_status_follows_from_the_verdict)
 {
     const struct nb_status_thresholds thresholds = {"spam", verdicts[_i].spam_from,
                                                     verdicts[_i].ham_to};
-    struct nb_status status;
+    struct nb_filter_status status;
     json_t *verdict = parse(verdicts[_i].verdict);
     ck_assert_int_eq(nb_status_judge(&thresholds, verdict, &status), 0);
     ck_assert_str_eq(status.name, verdicts[_i].name);
@@ -124,7 +124,7 @@ END_TEST
 START_TEST(a_long_label_is_cut)
 {
     char label[300];
-    struct nb_status status;
+    struct nb_filter_status status;
     const struct nb_status_thresholds thresholds = {"spam", -1, -1};
     memset(label, 'x', sizeof label);
     label[sizeof label - 1] = '\0';
@@ -146,7 +146,7 @@ START_TEST(templates_are_expanded)
         .all = {{"X-All: %s %p %P %m %y %% %q %", "X-Plain:text"}, 2},
         .spam = {{"X-Spam: %y"}, 1},
     };
-    struct nb_status status = {
+    struct nb_filter_status status = {
         .name = "spam", .probability = 0.99814, .of_spam = 0.5, .is_spam = true, .note = ", note"};
     struct nb_buffer out = {0};
     ck_assert_int_eq(nb_status_fields_write(&wanted, "mail", &status, &out), 0);
@@ -212,7 +212,7 @@ END_TEST
 START_TEST(a_mail_loses_forged_fields)
 {
     const struct nb_status_fields wanted = {.name = "X-Status", .all = {{"X-Flag: %y"}, 1}};
-    const struct nb_status status = {.name = "ham", .probability = 1, .note = ""};
+    const struct nb_filter_status status = {.name = "ham", .probability = 1, .note = ""};
     static const char mail[] = "Subject: a\r\nX-STATUS: spam,\r\n\tfolded\r\nx-flag: YES\r\n\r\n"
                                "X-Status: in the body\r\n";
     struct nb_fields fields = {.name_count = 0};
@@ -312,7 +312,7 @@ START_TEST(a_label_with_control_characters_is_refused)
     static const struct nb_status_thresholds thresholds = {
         .positive = "x", .spam_from = -1, .ham_to = -1};
     static const char *const labels[] = {"a\nb", "a\r", "\033[2J", "a\xC2\x9B"};
-    struct nb_status status;
+    struct nb_filter_status status;
     for (int i = 0; i < COUNT(labels); i++) {
         json_t *verdict = verdict_of(labels[i]);
         ck_assert_int_eq(nb_status_judge(&thresholds, verdict, &status), NB_INVALID);

@@ -161,7 +161,7 @@ END_TEST
 /* ---- tables ------------------------------------------------------------------------------------
  */
 
-static char *print(struct nb_table *table)
+static char *print(struct nb_text_table *table)
 {
     char *text = NULL;
     size_t length = 0;
@@ -176,7 +176,7 @@ static char *print(struct nb_table *table)
 START_TEST(columns_are_aligned)
 {
     static const char *const head[] = {"name", ">number", "rest"};
-    struct nb_table table;
+    struct nb_text_table table;
     nb_table_head(&table, head, 3);
     nb_table_cell(&table, "%s", "\xC3\xA4\xC3\xB6");
     nb_table_cell(&table, "%d", 7);
@@ -195,7 +195,7 @@ END_TEST
 START_TEST(a_table_has_as_many_columns_as_it_says)
 {
     const char *head[NB_TABLE_COLUMNS];
-    struct nb_table table;
+    struct nb_text_table table;
     for (size_t i = 0; i < NB_TABLE_COLUMNS; i++)
         head[i] = i % 2 == 0 ? "a" : ">b";
     nb_table_head(&table, head, NB_TABLE_COLUMNS);
@@ -212,7 +212,7 @@ START_TEST(cells_are_made_safe_and_cut)
 {
     static const char *const head[] = {"a"};
     char cell[2000];
-    struct nb_table table;
+    struct nb_text_table table;
     memset(cell, 'x', sizeof cell);
     cell[sizeof cell - 1] = '\0';
     nb_table_head(&table, head, 1);
@@ -229,7 +229,7 @@ END_TEST
 START_TEST(a_table_without_rows_has_a_head)
 {
     static const char *const head[] = {"a", ">b"};
-    struct nb_table table;
+    struct nb_text_table table;
     nb_table_head(&table, head, 2);
     char *text = print(&table);
     ck_assert_str_eq(text, "a  b\n");

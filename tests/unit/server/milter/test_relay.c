@@ -146,7 +146,7 @@ END_TEST
 static struct {
     char folder[64], outer[80], inner[80];
     int listener; /* libmilter's */
-    struct nb_relay *relay;
+    struct nb_milter_relay *relay;
 } run;
 
 static void start(size_t connections)

@@ -58,7 +58,7 @@ static union any address_of(const char *text)
     return a;
 }
 
-static enum nb_place open_from(const char *text)
+static enum nb_connection_place open_from(const char *text)
 {
     union any a = address_of(text);
     return nb_connections_open(connections, &a.any);

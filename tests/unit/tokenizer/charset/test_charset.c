@@ -182,7 +182,7 @@ static uint64_t work_of(struct nb_charset_state *state, const char *charset, str
     struct nb_string name = {charset, strlen(charset)};
     for (size_t i = 0; i < HOSTILE_BYTES; i++)
         bytes[i] = unit.bytes[i % unit.length];
-    struct nb_work work = NB_WORK_UNBOUNDED;
+    struct nb_bag_work work = NB_WORK_UNBOUNDED;
     state->work = &work;
     int rc = nb_charset_to_utf8(state, name, bytes, HOSTILE_BYTES, (size_t)4 * HOSTILE_BYTES, &out,
                                 NULL);
@@ -228,7 +228,7 @@ START_TEST(reuses_the_last_charset)
                  {"a", 100, 0, "a"},
                  {"\x1B$B$\"$\"$\"", 3, NB_TOO_LARGE, NULL},
                  {"b$", 100, 0, "b$"}};
-    struct nb_work work = NB_WORK_UNBOUNDED;
+    struct nb_bag_work work = NB_WORK_UNBOUNDED;
     struct nb_charset_state state = {.work = &work};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct nb_buffer out = {0};
@@ -250,7 +250,7 @@ END_TEST
 START_TEST(ends_with_the_work)
 {
     /* The work for three calls of iconv, the last of which must finish the text. */
-    struct nb_work work = {.left = NB_CHARSET_OPEN + 3 * (NB_CHARSET_CALL + 10)};
+    struct nb_bag_work work = {.left = NB_CHARSET_OPEN + 3 * (NB_CHARSET_CALL + 10)};
     struct nb_charset_state state = {.work = &work};
     struct nb_buffer out = {0};
     const char bytes[] = "\xFE\xFE\xFE\xFE"

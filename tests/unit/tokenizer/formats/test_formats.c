@@ -12,7 +12,7 @@ typedef int decoder(struct nb_string text, struct nb_buffer *out);
 
 static int rtf(struct nb_string text, struct nb_buffer *out)
 {
-    struct nb_work work = NB_WORK_UNBOUNDED;
+    struct nb_bag_work work = NB_WORK_UNBOUNDED;
     struct nb_charset_state charset = {.work = &work};
     int rc = nb_rtf_to_text(&charset, text, out);
     nb_charset_state_deinit(&charset);

@@ -53,7 +53,7 @@ static const struct {
 
 START_TEST(decodes_each_case)
 {
-    struct nb_work work = NB_WORK_UNBOUNDED;
+    struct nb_bag_work work = NB_WORK_UNBOUNDED;
     struct nb_mail_charsets charsets = {.state = {.work = &work}};
     struct nb_buffer out = {0};
     nb_buffer_puts(&out, "<");
@@ -72,7 +72,7 @@ START_TEST(bounds_the_work)
 {
     static const char *const units[] = {"=?utf-7?q?+3AA-+3AA-+3AA-?= ", "=?utf-7-imap?q?&3AA-?= ",
                                         "=?shift_jis?q?=81=FF?=", "=?utf-8?q?a?= =?", "=?a?q?"};
-    struct nb_work work = NB_WORK_UNBOUNDED;
+    struct nb_bag_work work = NB_WORK_UNBOUNDED;
     struct nb_mail_charsets charsets = {.state = {.work = &work}};
     struct nb_buffer value = {0};
     struct nb_buffer out = {0};
