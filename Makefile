@@ -93,10 +93,10 @@ CLIENT_SOURCES := $(wildcard server/client/*.c server/client/*/*.c)
 MILTER_SOURCES := $(wildcard server/milter/*.c)
 CALL_SOURCES := $(wildcard server/call/*.c)
 LIBRARY_SOURCES := $(filter-out server/main.c $(CLIENT_SOURCES) $(MILTER_SOURCES) $(CALL_SOURCES), \
-                     $(wildcard core/*.c core/*/*.c tokenizer/*.c tokenizer/*/*.c config/*.c \
+                     $(wildcard core/*.c core/*/*.c core/*/*/*.c tokenizer/*.c tokenizer/*/*.c config/*.c \
                                 server/*.c server/*/*.c))
 # One program for each test_*.c, in any folder; what else lies there is linked with all of them.
-UNIT_FILES := $(wildcard tests/unit/*.c tests/unit/*/*.c tests/unit/*/*/*.c)
+UNIT_FILES := $(wildcard tests/unit/*.c tests/unit/*/*.c tests/unit/*/*/*.c tests/unit/*/*/*/*.c)
 UNIT_SOURCES := $(foreach file,$(UNIT_FILES),$(if $(filter test_%,$(notdir $(file))),$(file)))
 UNIT_SHARED := $(filter-out $(UNIT_SOURCES),$(UNIT_FILES))
 BENCH_SOURCES := $(wildcard tests/bench/*.c)

@@ -12,7 +12,7 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
-#include "core/replica/replica.h"
+#include "core/nodes/replica.h"
 #include "server/access/access.h"
 #include "server/access/limits.h"
 #include "server/addresses.h"

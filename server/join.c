@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "core/archive/repair/repair.h"
 #include "core/base/string.h"
-#include "core/repair/repair.h"
 #include "server/nodes/schema.h"
 
 enum { PATH_ROOM = 4096, WORDS_MOST = 16, SAID_MOST = 512 };

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "core/archive/repair/repair.h"
 #include "core/engine/engine.h"
-#include "core/repair/repair.h"
 #include "server/configure.h"
 #include "server/engine_settings.h"
 #include "server/join.h"

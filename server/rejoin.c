@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "core/archive/repair/repair.h"
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "core/engine/opening.h"
-#include "core/repair/repair.h"
-#include "core/replica/handover.h"
+#include "core/nodes/handover.h"
 #include "server/base/log.h"
 #include "server/engine_settings.h"
 #include "server/nodes/nodes.h"

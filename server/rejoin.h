@@ -27,7 +27,7 @@ struct nb_rejoin {
 };
 
 /* Puts the store that was fetched in force, if there is one (*replaced); it publishes what the old
- * one alone has (core/replica/handover.h). No daemon runs on it. */
+ * one alone has (core/nodes/handover.h). No daemon runs on it. */
 int nb_rejoin_put(const struct nb_config *config, bool *replaced, struct nb_error *error);
 /* Before the store is opened: puts one that was fetched in force. `config` is borrowed. */
 int nb_rejoin_begin(struct nb_rejoin *rejoin, const struct nb_config *config,

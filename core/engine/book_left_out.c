@@ -2,9 +2,9 @@
 #include "core/engine/book_left_out.h"
 
 #include "core/engine/writer.h"
-#include "core/learn/stored_score.h"
-#include "core/recalibrate/book_scores.h"
-#include "core/recalibrate/error_of.h"
+#include "core/model/learn/stored_score.h"
+#include "core/writer/recalibrate/book_scores.h"
+#include "core/writer/recalibrate/error_of.h"
 
 enum {
     SAMPLE_MOST = 5000,

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Classifying: the caller's thread tokenizes the document and makes one pass over the counts, under
- * the model's read lock (core/verdict).
+ * the model's read lock (core/model/verdict).
  */
 #include <assert.h>
 #include <string.h>
 
 #include "core/engine/engine.h"
-#include "core/evaluate/drift.h"
-#include "core/live/names.h"
-#include "core/registry/registry.h"
-#include "core/remember/note.h"
-#include "core/submit/batch.h"
-#include "core/verdict/verdict_private.h"
+#include "core/model/evaluate/drift.h"
+#include "core/model/live/names.h"
+#include "core/model/registry/registry.h"
+#include "core/model/verdict/verdict_private.h"
+#include "core/writer/remember/note.h"
+#include "core/writer/submit/batch.h"
 
 static int tokenize(struct nb_engine *engine, const struct nb_live *live,
                     const struct nb_tokenizer_settings *settings,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The engine: named models, and the only place where text meets model. Learn, forget, classify,
- * explain; durable through core/store. START READING HERE.
+ * explain; durable through core/ledger/entries. START READING HERE.
  *
  * Threads: every function may be called by any thread, except where it says otherwise. Tokenizing
  * and scoring run on the caller's thread; all changes are made by the engine's one writer thread,
@@ -14,14 +14,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/evaluate/drift.h"
-#include "core/evaluate/evaluate.h"
-#include "core/live/engine_settings.h"
-#include "core/live/names.h"
-#include "core/settings/settings.h"
-#include "core/submit/submit.h"
-#include "core/unlabelled/report.h"
-#include "core/verdict/verdict.h"
+#include "core/bayes/settings/settings.h"
+#include "core/em/report.h"
+#include "core/model/evaluate/drift.h"
+#include "core/model/evaluate/evaluate.h"
+#include "core/model/live/engine_settings.h"
+#include "core/model/live/names.h"
+#include "core/model/verdict/verdict.h"
+#include "core/writer/submit/submit.h"
 #include "tokenizer/document.h"
 
 struct nb_engine;
@@ -46,7 +46,7 @@ int nb_engine_ready(struct nb_engine *engine, struct nb_error *error);
 
 /* ---- changes: train and untrain -------------------------------------------------------------- */
 
-/* Of core/submit/submit.h: a batch, and everything else that goes into one. */
+/* Of core/writer/submit/submit.h: a batch, and everything else that goes into one. */
 struct nb_batch;
 
 /* Validates and tokenizes a document on this thread and adds the change. An empty `id` (length 0)
@@ -272,8 +272,8 @@ int nb_engine_evaluation_without(struct nb_engine *engine, struct nb_string mode
                                  struct nb_evaluation_report *report, struct nb_error *error);
 
 /* The same without a threshold, with further scores as if they had come last: `more` has their
- * stored forms (core/learn/stored_score.h), each as a string. Those of labels that no document has
- * are left out. */
+ * stored forms (core/model/learn/stored_score.h), each as a string. Those of labels that no
+ * document has are left out. */
 int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
                               struct nb_string more, struct nb_evaluation_report *report,
                               struct nb_error *error);
@@ -282,10 +282,9 @@ int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
 
 /* Makes a model or changes its settings (`settings` is copied). Sets *created. NB_CONFLICT: with
  * `only_new` the model exists; or the tokenizer's settings differ and documents are learned; or the
- * parent that the settings name, or a child, cannot be one (core/family/parents.h). NB_UNUSABLE: no
- * such parent, a circle, too many levels. Loads no counts but for a parent, so that a damaged model
- * can be changed, too. `source` is kept with the change, here
- * and below. */
+ * parent that the settings name, or a child, cannot be one (core/model/parents/parents.h).
+ * NB_UNUSABLE: no such parent, a circle, too many levels. Loads no counts but for a parent, so that
+ * a damaged model can be changed, too. `source` is kept with the change, here and below. */
 int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
                         const struct nb_settings *settings, bool only_new, struct nb_string source,
                         bool *created, struct nb_error *error);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The evaluation of a model: its stored scores, read in the order of learning and handed to
- * core/evaluate/evaluate.c. A view of the ledger: what is forgotten has no score any more. Or
+ * core/model/evaluate/evaluate.c. A view of the ledger: what is forgotten has no score any more. Or
  * leave-one-out scores of a sample of its documents, computed now.
  */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/label/level_hint.h"
 #include "core/base/pack.h"
 #include "core/engine/book_left_out.h"
 #include "core/engine/engine.h"
-#include "core/family/left_out.h"
-#include "core/label/level_hint.h"
-#include "core/learn/stored_score.h"
-#include "core/registry/registry.h"
+#include "core/model/learn/stored_score.h"
+#include "core/model/parents/left_out.h"
+#include "core/model/registry/registry.h"
 
 struct reading {
     struct nb_evaluator *evaluator;

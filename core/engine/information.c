@@ -8,15 +8,15 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/bayes/estimate/log_table.h"
 #include "core/engine/engine.h"
-#include "core/estimate/log_table.h"
-#include "core/family/family.h"
-#include "core/family/parents.h"
-#include "core/learn/load.h"
-#include "core/live/transaction.h"
-#include "core/registry/registry.h"
-#include "core/remember/remember.h"
-#include "core/store/ledger.h"
+#include "core/ledger/entries/ledger.h"
+#include "core/model/learn/load.h"
+#include "core/model/live/transaction.h"
+#include "core/model/parents/family.h"
+#include "core/model/parents/parents.h"
+#include "core/model/registry/registry.h"
+#include "core/writer/remember/remember.h"
 
 void nb_model_info_deinit(struct nb_model_info *info)
 {

@@ -6,8 +6,8 @@
 #ifndef NB_CORE_ENGINE_MODEL_ENTRY_H
 #define NB_CORE_ENGINE_MODEL_ENTRY_H
 
-#include "core/live/state.h"
-#include "core/store/ledger.h"
+#include "core/ledger/entries/ledger.h"
+#include "core/model/live/state.h"
 
 /* What an administrative change writes: its entry, and what it changes beside. */
 struct nb_model_entry {

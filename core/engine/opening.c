@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Opening and closing. Changes are in batch.c (trainers' threads), writer.c, commit.c and
- * core/stage (the writer's).
+ * core/writer/stage (the writer's).
  */
 #include "core/engine/opening.h"
 
@@ -13,20 +13,20 @@
 
 #include "core/base/clock.h"
 #include "core/base/pack.h"
+#include "core/em/worker.h"
 #include "core/engine/unjoined.h"
 #include "core/engine/writer.h"
-#include "core/learn/learner.h"
-#include "core/learn/refit.h"
-#include "core/live/checkpoint.h"
-#include "core/live/standing.h"
-#include "core/live/transaction.h"
-#include "core/registry/registry.h"
-#include "core/registry/roster.h"
-#include "core/remember/remember.h"
-#include "core/store/ledger.h"
-#include "core/submit/foresee.h"
-#include "core/unlabelled/worker.h"
-#include "core/upkeep/ageing.h"
+#include "core/ledger/entries/ledger.h"
+#include "core/model/learn/learner.h"
+#include "core/model/learn/refit.h"
+#include "core/model/live/checkpoint.h"
+#include "core/model/live/standing.h"
+#include "core/model/live/transaction.h"
+#include "core/model/registry/registry.h"
+#include "core/model/registry/roster.h"
+#include "core/writer/remember/remember.h"
+#include "core/writer/submit/foresee.h"
+#include "core/writer/upkeep/ageing.h"
 
 enum {
     SAVE_NANOSECONDS =

@@ -6,7 +6,7 @@
 #define NB_CORE_ENGINE_OPENING_H
 
 #include "core/engine/engine.h"
-#include "core/live/state.h"
+#include "core/model/live/state.h"
 
 /* Opens the store and reads the names of its models. Changes nothing, but gives a new store its key
  * and its fields. Returns 0, with *engine owned by the caller, or the codes of nb_engine_open; the

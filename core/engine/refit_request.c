@@ -4,10 +4,10 @@
 #include "core/engine/engine.h"
 #include "core/engine/errands.h"
 #include "core/engine/writer.h"
-#include "core/live/transaction.h"
-#include "core/recalibrate/settle.h"
-#include "core/registry/registry.h"
-#include "core/submit/batch.h"
+#include "core/model/live/transaction.h"
+#include "core/model/registry/registry.h"
+#include "core/writer/recalibrate/settle.h"
+#include "core/writer/submit/batch.h"
 
 /* Waits until the model wants no refit any more. */
 static int wait_for(struct nb_engine *engine, struct nb_live *live, bool (*stop)(void *user),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/engine/unjoined.h"
 
-#include "core/stage/batch.h"
+#include "core/writer/stage/batch.h"
 
 static int refuse(struct nb_error *error)
 {

@@ -11,9 +11,9 @@
 #include "core/base/heap.h"
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
-#include "core/live/label_there.h"
-#include "core/registry/registry.h"
-#include "core/store/row_texts.h"
+#include "core/ledger/entries/row_texts.h"
+#include "core/model/live/label_there.h"
+#include "core/model/registry/registry.h"
 
 enum { STEP_ROWS = 16384 };
 

@@ -7,20 +7,20 @@
 #include <time.h>
 
 #include "core/base/clock.h"
-#include "core/commit/commit.h"
 #include "core/engine/engine.h"
 #include "core/engine/number.h"
-#include "core/learn/refit_wanted.h"
-#include "core/live/relay.h"
-#include "core/live/standing.h"
-#include "core/live/transaction.h"
-#include "core/recalibrate/recalibrate.h"
-#include "core/remember/remember.h"
-#include "core/submit/batch.h"
-#include "core/upkeep/ageing.h"
-#include "core/upkeep/refits.h"
-#include "core/upkeep/unused.h"
-#include "core/upkeep/upkeep.h"
+#include "core/model/learn/refit_wanted.h"
+#include "core/model/live/relay.h"
+#include "core/model/live/standing.h"
+#include "core/model/live/transaction.h"
+#include "core/writer/commit/commit.h"
+#include "core/writer/recalibrate/recalibrate.h"
+#include "core/writer/remember/remember.h"
+#include "core/writer/submit/batch.h"
+#include "core/writer/upkeep/ageing.h"
+#include "core/writer/upkeep/refits.h"
+#include "core/writer/upkeep/unused.h"
+#include "core/writer/upkeep/upkeep.h"
 
 enum {
     SLOW_SYNC = 1000000, /* nanoseconds; a disk without a cache that keeps power takes longer */

@@ -7,7 +7,7 @@
 #ifndef NB_CORE_ENGINE_WRITER_H
 #define NB_CORE_ENGINE_WRITER_H
 
-#include "core/live/state.h"
+#include "core/model/live/state.h"
 
 /* Starts the thread. Returns 0 or NB_IO. */
 int nb_writer_start(struct nb_engine *engine, struct nb_error *error);
@@ -20,8 +20,8 @@ void nb_writer_stop(struct nb_engine *engine);
 int nb_writer_run(struct nb_engine *engine,
                   int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
                   void *argument, struct nb_error *error);
-/* The same for a part of what comes from the stream (core/live/relay.h) and is not done with it:
- * the place there is not stored, so that after a crash all of it is done again. */
+/* The same for a part of what comes from the stream (core/model/live/relay.h) and is not done with
+ * it: the place there is not stored, so that after a crash all of it is done again. */
 int nb_writer_run_ahead(struct nb_engine *engine,
                         int (*task)(struct nb_engine *engine, void *argument,
                                     struct nb_error *error),

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "config/config.h"
-#include "core/backup/backup.h"
+#include "core/archive/backup/backup.h"
 #include "core/base/clock.h"
 #include "server/base/log.h"
 #include "server/request/answer.h"

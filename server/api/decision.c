@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/label/level_hint.h"
 #include "core/engine/engine.h"
-#include "core/label/level_hint.h"
-#include "core/verdict/decide.h"
+#include "core/model/verdict/decide.h"
 #include "server/api/evaluation.h"
 #include "server/api/evaluations.h"
 #include "server/json/label.h"

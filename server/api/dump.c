@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "config/config.h"
-#include "core/dump/export.h"
-#include "core/dump/import.h"
+#include "core/archive/dump/export.h"
+#include "core/archive/dump/import.h"
 #include "core/engine/engine.h"
 #include "server/api/models.h"
 #include "server/base/log.h"

@@ -2,7 +2,7 @@
 #include "server/api/generate.h"
 
 #include "config/config.h"
-#include "core/generate/generate.h"
+#include "core/jobs/generate/generate.h"
 #include "server/json/emit.h"
 #include "server/request/answer.h"
 #include "server/request/query.h"

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 
 #include "config/config.h"
-#include "core/copy/copy.h"
+#include "core/archive/copy/copy.h"
+#include "core/base/label/difference.h"
+#include "core/base/label/label.h"
 #include "core/engine/engine.h"
-#include "core/label/difference.h"
-#include "core/label/label.h"
-#include "core/merge/merge.h"
-#include "core/merge/rename.h"
+#include "core/jobs/merge/merge.h"
+#include "core/jobs/merge/rename.h"
 #include "server/model/model.h"
 #include "server/model/settings.h"
 #include "server/request/admission.h"

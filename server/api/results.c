@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/attribute.h"
-#include "core/label/difference.h"
+#include "core/base/label/difference.h"
 #include "server/json/document.h"
 #include "server/json/emit.h"
 #include "server/json/problem.h"

@@ -2,7 +2,7 @@
 #include "server/api/undo.h"
 
 #include "config/config.h"
-#include "core/label/label.h"
+#include "core/base/label/label.h"
 #include "server/json/undo.h"
 #include "server/request/answer.h"
 #include "server/request/query.h"

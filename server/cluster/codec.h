@@ -5,7 +5,7 @@
 #ifndef NB_SERVER_CLUSTER_CODEC_H
 #define NB_SERVER_CLUSTER_CODEC_H
 
-#include "core/cluster/cluster.h"
+#include "core/jobs/cluster/cluster.h"
 
 /* Fills `wish` but for `stop` and `source`: {"clusters": 20 or "auto", "restarts": 8, "seed": 1,
  * "documents": "unlabelled" or "all", "members": true, "apply": "labels", "shares": "learned" or

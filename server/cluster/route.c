@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/cluster/route.h"
 
-#include "core/cluster/cluster.h"
+#include "core/jobs/cluster/cluster.h"
 #include "server/cluster/codec.h"
 #include "server/request/answer.h"
 #include "server/request/budget.h"

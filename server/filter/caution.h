@@ -12,8 +12,8 @@
  *     L'' = L' / sqrt(1 + 1.5 max(1/h - 1/s, 0) L'^2)       when L' > 0, else L'
  *
  * So the share is believed as far as other mail has been seen, and the evidence of spam is
- * moderated (core/book/scores.h) for the few documents that speak against it. Where there is as
- * much other mail as spam, or more, nothing changes. Measured in server/README.md.
+ * moderated (core/bayes/book/scores.h) for the few documents that speak against it. Where there is
+ * as much other mail as spam, or more, nothing changes. Measured in server/README.md.
  */
 #ifndef NB_SERVER_FILTER_CAUTION_H
 #define NB_SERVER_FILTER_CAUTION_H

@@ -7,8 +7,8 @@
 #ifndef NB_SERVER_HISTORY_CODEC_H
 #define NB_SERVER_HISTORY_CODEC_H
 
-#include "core/history/history.h"
-#include "core/history/next.h"
+#include "core/jobs/history/history.h"
+#include "core/jobs/history/next.h"
 
 /* {"history": [{"id", "time", "verdict", ...}, ...], "next"}: written piece by piece; `next` (0:
  * none) is where the next page begins. */

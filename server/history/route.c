@@ -2,9 +2,9 @@
 #include "server/history/route.h"
 
 #include "config/config.h"
-#include "core/history/history.h"
-#include "core/history/next.h"
-#include "core/history/write.h"
+#include "core/jobs/history/history.h"
+#include "core/jobs/history/next.h"
+#include "core/jobs/history/write.h"
 #include "server/api/results.h"
 #include "server/history/codec.h"
 #include "server/json/time.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/json/label.h"
 
+#include "core/base/label/label.h"
 #include "core/engine/engine.h"
-#include "core/label/label.h"
 
 int nb_label_take(struct nb_string *label, struct nb_buffer *room, struct nb_error *error)
 {

@@ -7,7 +7,7 @@
 #ifndef NB_SERVER_JSON_QUARANTINE_H
 #define NB_SERVER_JSON_QUARANTINE_H
 
-#include "core/quarantine/quarantine.h"
+#include "core/jobs/quarantine/quarantine.h"
 
 enum { NB_JSON_QUARANTINE_IDS = 10000 }; /* the most ids of one request */
 

@@ -7,8 +7,8 @@
 #ifndef NB_SERVER_JSON_UNDO_H
 #define NB_SERVER_JSON_UNDO_H
 
-#include "core/undo/sources.h"
-#include "core/undo/undo.h"
+#include "core/jobs/undo/sources.h"
+#include "core/jobs/undo/undo.h"
 
 enum { NB_JSON_UNDO_IDS = 10000 }; /* the most ids of one request */
 

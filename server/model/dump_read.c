@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/counts/model.h"
 #include "core/engine/engine.h"
-#include "core/model/model.h"
 #include "server/json/scan.h"
 #include "server/model/dump_records.h"
 #include "server/model/dump_write.h"

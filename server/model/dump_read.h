@@ -10,9 +10,9 @@
 #ifndef NB_SERVER_MODEL_DUMP_READ_H
 #define NB_SERVER_MODEL_DUMP_READ_H
 
+#include "core/archive/dump/dump.h"
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/dump/dump.h"
 
 enum nb_json_record_kind {
     NB_JSON_RECORD_BLANK, /* a line of white space: nothing to do */

@@ -6,8 +6,8 @@
 
 #include "core/base/ascii.h"
 #include "core/base/hex.h"
+#include "core/counts/model.h"
 #include "core/engine/engine.h"
-#include "core/model/model.h"
 #include "server/model/dump_write.h"
 
 enum { LONGEST_WORD = 4096 };

@@ -6,7 +6,7 @@
 #ifndef NB_SERVER_MODEL_DUMP_RECORDS_H
 #define NB_SERVER_MODEL_DUMP_RECORDS_H
 
-#include "core/dump/dump.h"
+#include "core/archive/dump/dump.h"
 #include "server/json/load.h"
 
 /* What was read so far, and the arrays of the last record. */

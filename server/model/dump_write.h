@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
+#include "core/archive/dump/dump.h"
 #include "core/base/buffer.h"
-#include "core/dump/dump.h"
 
 /* The lines of a dump, each with its line feed:
  *     {"bayesd_dump": 1, "tokenizer_version": 2, "settings": {...}, "key": base64, "labels": [...]}

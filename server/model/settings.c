@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Settings as JSON, by the table in core/settings/settings.h: a setting added there is read,
+ * Settings as JSON, by the table in core/bayes/settings/settings.h: a setting added there is read,
  * written and listed here without another line, unless its type is new.
  */
 #include "server/model/settings.h"

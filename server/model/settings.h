@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A model's settings as JSON, by the table in core/settings/settings.h. Pure functions; any thread.
+ * A model's settings as JSON, by the table in core/bayes/settings/settings.h. Pure functions; any
+ * thread.
  *
  * Reading is strict: duplicate keys, invalid UTF-8, unknown members and anything after the value
  * are refused, with the line and column or the member's name. NB_INVALID means 400 (syntax, type,
@@ -14,7 +15,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/settings/settings.h"
+#include "core/bayes/settings/settings.h"
 #include "server/json/emit.h"
 
 struct json_t;

@@ -6,7 +6,7 @@
 #define NB_SERVER_MODEL_SETTINGS_SMOOTHING_H
 
 #include "core/base/error.h"
-#include "core/settings/settings.h"
+#include "core/bayes/settings/settings.h"
 
 struct json_t;
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
-#include "core/settings/settings.h"
+#include "core/bayes/settings/settings.h"
 
 struct json_t;
 

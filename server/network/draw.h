@@ -11,7 +11,7 @@
 #define NB_SERVER_NETWORK_DRAW_H
 
 #include "core/base/buffer.h"
-#include "core/network/network.h"
+#include "core/networks/network/network.h"
 
 /* Append the picture. Return 0 or NB_NO_MEMORY. */
 int nb_network_dot(const struct nb_network *network, struct nb_string name, struct nb_buffer *out);

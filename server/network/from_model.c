@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "config/config.h"
-#include "core/generate/documents.h"
+#include "core/jobs/generate/documents.h"
 #include "server/json/load.h"
 #include "server/network/learn.h"
 #include "server/network/networks.h"

@@ -2,7 +2,7 @@
 #include "server/network/learn.h"
 
 #include "config/config.h"
-#include "core/network/pattern.h"
+#include "core/networks/network/pattern.h"
 #include "server/network/networks.h"
 #include "server/network/rows.h"
 #include "server/network/write.h"

@@ -6,7 +6,7 @@
 #ifndef NB_SERVER_NETWORK_LEARN_H
 #define NB_SERVER_NETWORK_LEARN_H
 
-#include "core/network/columns.h"
+#include "core/networks/network/columns.h"
 #include "server/request/route.h"
 
 nb_handler nb_route_learn_network;

@@ -2,7 +2,7 @@
 #include "server/network/networks.h"
 
 #include "config/config.h"
-#include "core/live/names.h"
+#include "core/model/live/names.h"
 #include "server/json/emit.h"
 #include "server/json/time.h"
 #include "server/network/draw.h"

@@ -7,8 +7,8 @@
 #ifndef NB_SERVER_NETWORK_NETWORKS_H
 #define NB_SERVER_NETWORK_NETWORKS_H
 
-#include "core/named/named.h"
-#include "core/network/network.h"
+#include "core/networks/named/named.h"
+#include "core/networks/network/network.h"
 #include "server/request/route.h"
 
 nb_handler nb_route_put_network;

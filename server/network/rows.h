@@ -14,7 +14,7 @@
 #ifndef NB_SERVER_NETWORK_ROWS_H
 #define NB_SERVER_NETWORK_ROWS_H
 
-#include "core/network/columns.h"
+#include "core/networks/network/columns.h"
 #include "server/request/media.h"
 
 /* Reads a body of NB_MEDIA_JSON, NB_MEDIA_NDJSON or NB_MEDIA_CSV with at most `most_values` values.

@@ -5,8 +5,8 @@
 #ifndef NB_SERVER_NETWORK_WRITE_H
 #define NB_SERVER_NETWORK_WRITE_H
 
-#include "core/network/columns.h"
-#include "core/network/learn.h"
+#include "core/networks/network/columns.h"
+#include "core/networks/network/learn.h"
 #include "server/json/emit.h"
 
 /* The member "nodes"; every probability reads back to the last bit. */

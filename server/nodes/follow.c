@@ -7,9 +7,9 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "core/live/trace.h"
-#include "core/replica/queue.h"
-#include "core/replica/replica.h"
+#include "core/model/live/trace.h"
+#include "core/nodes/queue.h"
+#include "core/nodes/replica.h"
 #include "server/base/log.h"
 #include "server/nodes/look.h"
 #include "server/nodes/member.h"

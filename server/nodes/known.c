@@ -6,8 +6,8 @@
 
 #include "core/base/array.h"
 #include "core/base/clock.h"
-#include "core/live/relay.h"
-#include "core/live/state.h"
+#include "core/model/live/relay.h"
+#include "core/model/live/state.h"
 #include "server/nodes/nodes_state.h"
 
 struct merging {

@@ -9,9 +9,9 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "core/live/state.h"
-#include "core/replica/operation.h"
-#include "core/replica/replica.h"
+#include "core/model/live/state.h"
+#include "core/nodes/operation.h"
+#include "core/nodes/replica.h"
 #include "server/base/log.h"
 #include "server/base/version.h"
 #include "server/nodes/nodes_state.h"

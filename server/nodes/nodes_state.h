@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "core/base/error.h"
-#include "core/live/relayed.h"
+#include "core/model/live/relayed.h"
 #include "server/nodes/database.h"
 #include "server/nodes/latency.h"
 #include "server/nodes/told.h"

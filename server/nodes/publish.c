@@ -8,9 +8,9 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "core/live/trace.h"
-#include "core/replica/operation.h"
-#include "core/replica/replica.h"
+#include "core/model/live/trace.h"
+#include "core/nodes/operation.h"
+#include "core/nodes/replica.h"
 #include "server/base/log.h"
 #include "server/nodes/look.h"
 #include "server/nodes/nodes_state.h"

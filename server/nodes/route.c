@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "config/config.h"
-#include "core/replica/digest.h"
+#include "core/nodes/digest.h"
 #include "server/json/emit.h"
 #include "server/nodes/known.h"
 #include "server/nodes/nodes.h"

@@ -8,7 +8,7 @@
 
 #include "config/config.h"
 #include "core/base/key.h"
-#include "core/live/relayed.h"
+#include "core/model/live/relayed.h"
 #include "server/nodes/database.h"
 #include "server/nodes/member.h"
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/live/relayed.h"
+#include "core/model/live/relayed.h"
 
 enum {
     NB_MEMBER_NAME_MOST = 64,
@@ -24,8 +24,7 @@ struct nb_known_member {
     char version[NB_MEMBER_VERSION_MOST + 1]; /* of its program */
     unsigned tokenizer, apply, kinds;         /* versions; operations that it knows */
     uint64_t applied, streams;                /* positions in all; a bit for each stream */
-    struct nb_point
-        digested; /* what it has learned; position 0: unknown (core/replica/compare.h) */
+    struct nb_point digested; /* what it has learned; position 0: unknown (core/nodes/compare.h) */
     bool is_self;
     int same;        /* it has learned the same: 1 or 0, -1: it is not known */
     int64_t silence; /* nanoseconds since its last word */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """EM for a mixture of words, categories and numbers, slowly: documents as dictionaries, likelihoods term by term.
 
-Begins with the same random numbers as the daemon, and follows its steps (core/mixture/mixture.h).
+Begins with the same random numbers as the daemon, and follows its steps (core/jobs/mixture/mixture.h).
 """
 import math
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/backup/format.h"
+#include "core/archive/backup/format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/coding/bag.h"
-#include "core/coding/features.h"
-#include "core/coding/rows.h"
-#include "core/learn/stored_score.h"
-#include "core/store/change.h"
-#include "core/store/quarantine.h"
-#include "core/store/range.h"
-#include "core/store/record.h"
+#include "core/ledger/coding/bag.h"
+#include "core/ledger/coding/features.h"
+#include "core/ledger/coding/rows.h"
+#include "core/ledger/entries/change.h"
+#include "core/ledger/entries/quarantine.h"
+#include "core/ledger/entries/range.h"
+#include "core/ledger/entries/record.h"
+#include "core/model/learn/stored_score.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a stream of changes brings (core/replica/operation.h): whatever reads back is walked
+ * What a stream of changes brings (core/nodes/operation.h): whatever reads back is walked
  * through, and written again it reads back the same.
  */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "core/base/pack.h"
-#include "core/replica/operation.h"
+#include "core/nodes/operation.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "core/network/learn.h"
+#include "core/networks/network/learn.h"
 #include "server/network/rows.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

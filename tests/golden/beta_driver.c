@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "core/generate/beta.h"
+#include "core/jobs/generate/beta.h"
 
 int main(void)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the model's scores to 1e-9 against a slow computation of the formulas in core/README.md.
+"""Holds the model's scores to 1e-9 against a slow computation of the formulas in core/FORMULAS.md.
 
     golden.py DRIVER [SEED]
 

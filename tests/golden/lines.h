@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/model/model.h"
+#include "core/counts/model.h"
 
 enum { WORDS_MOST = 4096 };
 

@@ -12,7 +12,7 @@
 #include "tokenizer/mail/mail_type.h"
 #include "tokenizer/mail/mime.h"
 
-/* The bytes `kind` of nb_key_content_id. Those of documents are 0 to 2 (core/submit). */
+/* The bytes `kind` of nb_key_content_id. Those of documents are 0 to 2 (core/writer/submit). */
 enum { KIND_IDENTITY = 3, KIND_PART = 4 };
 
 struct identity {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/label/near.h"
+#include "core/base/label/near.h"
 
 #define AT(member) offsetof(struct nb_client, member)
 

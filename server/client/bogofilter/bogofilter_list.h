@@ -8,7 +8,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/key.h"
-#include "core/model/model.h"
+#include "core/counts/model.h"
 
 enum nb_bogofilter_label { NB_BOGOFILTER_HAM, NB_BOGOFILTER_SPAM, NB_BOGOFILTER_LABELS };
 

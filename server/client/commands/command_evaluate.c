@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "core/label/level_hint.h"
+#include "core/base/label/level_hint.h"
 #include "server/call/path.h"
 #include "server/client/base/answer.h"
 #include "server/client/base/interrupt.h"

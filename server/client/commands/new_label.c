@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/client/commands/new_label.h"
 
-#include "core/label/difference.h"
+#include "core/base/label/difference.h"
 #include "server/client/base/answer.h"
 #include "server/client/terminal/ask.h"
 #include "server/client/terminal/figure.h"

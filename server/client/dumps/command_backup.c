@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "core/backup/format.h"
+#include "core/archive/backup/format.h"
 #include "server/client/commands/commands.h"
 #include "server/client/files/write_file.h"
 

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "core/evaluate/evaluate.h"
+#include "core/model/evaluate/evaluate.h"
 
 /* Makes an object like those in the daemon's `windows`. `labels` has the name of each label by its
  * number. The caller owns the object; NULL without memory. */

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/evaluate/evaluate.h"
+#include "core/model/evaluate/evaluate.h"
 #include "server/call/path.h"
 #include "server/client/base/answer.h"
 #include "server/client/base/interrupt.h"

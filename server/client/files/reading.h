@@ -27,8 +27,8 @@ int nb_file_reading_open(struct nb_file_reading *reading, const struct nb_files 
                          const char *path, struct nb_error *error);
 void nb_file_reading_close(struct nb_file_reading *reading);
 
-/* Sets the label of documents that bring none, in the form of labels (core/label/label.h). Returns
- * 0 or NB_NO_MEMORY. */
+/* Sets the label of documents that bring none, in the form of labels (core/base/label/label.h).
+ * Returns 0 or NB_NO_MEMORY. */
 int nb_file_reading_set_label(struct nb_file_reading *reading, struct nb_string label,
                               struct nb_error *error);
 

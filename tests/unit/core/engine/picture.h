@@ -18,12 +18,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/archive/dump/export.h"
+#include "core/archive/dump/import.h"
 #include "core/base/array.h"
 #include "core/base/pack.h"
-#include "core/dump/export.h"
-#include "core/dump/import.h"
 #include "core/engine/engine.h"
-#include "core/score/stack_private.h"
+#include "core/stack/score/stack_private.h"
 
 enum { PICTURE_MODELS_MOST = 64, PICTURE_PROBES = 3, PICTURE_DIFFERENCE = 1200 };
 

@@ -13,13 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/archive/dump/export.h"
+#include "core/archive/dump/import.h"
+#include "core/archive/repair/repair.h"
 #include "core/base/clock.h"
-#include "core/dump/export.h"
-#include "core/dump/import.h"
 #include "core/engine/engine.h"
-#include "core/live/state.h"
-#include "core/lmdb/store_private.h"
-#include "core/repair/repair.h"
+#include "core/model/live/state.h"
+#include "core/store/lmdb/store_private.h"
 #include "tests/unit/folder.h"
 
 static char directory[NB_TEST_FOLDER_SIZE];

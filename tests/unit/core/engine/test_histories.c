@@ -18,10 +18,10 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "core/learn/refit.h"
-#include "core/lmdb/store.h"
-#include "core/merge/rename.h"
-#include "core/repair/repair.h"
+#include "core/archive/repair/repair.h"
+#include "core/jobs/merge/rename.h"
+#include "core/model/learn/refit.h"
+#include "core/store/lmdb/store.h"
 #include "tests/unit/core/engine/expected.h"
 #include "tests/unit/crash.h"
 #include "tests/unit/folder.h"

@@ -15,13 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/archive/repair/repair.h"
 #include "core/base/random.h"
 #include "core/engine/engine.h"
-#include "core/learn/refit.h"
-#include "core/live/state.h"
-#include "core/repair/repair.h"
-#include "core/score/stack_private.h"
-#include "core/submit/batch.h"
+#include "core/model/learn/refit.h"
+#include "core/model/live/state.h"
+#include "core/stack/score/stack_private.h"
+#include "core/writer/submit/batch.h"
 #include "tests/unit/crash.h"
 #include "tests/unit/folder.h"
 

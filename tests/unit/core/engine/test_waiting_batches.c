@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/archive/repair/repair.h"
 #include "core/engine/engine.h"
-#include "core/live/state.h"
-#include "core/repair/repair.h"
-#include "core/stage/batch.h"
+#include "core/model/live/state.h"
+#include "core/writer/stage/batch.h"
 #include "tests/unit/folder.h"
 
 static char directory[NB_TEST_FOLDER_SIZE];

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The state of an import under way, and the ledger entries that it collects. The imported model has
+ * a new number from the start.
+ */
+#ifndef NB_CORE_ARCHIVE_DUMP_ENTRIES_H
+#define NB_CORE_ARCHIVE_DUMP_ENTRIES_H
+
+#include "core/archive/dump/dump.h"
+#include "core/archive/dump/sending.h"
+#include "core/archive/dump/staged.h"
+#include "core/base/array.h"
+#include "core/base/buffer.h"
+#include "core/base/key.h"
+#include "core/ledger/coding/features.h"
+#include "core/ledger/coding/rows.h"
+#include "core/ledger/entries/change.h"
+#include "core/ledger/entries/ledger.h"
+#include "core/model/live/live.h"
+#include "core/stack/weights/slots.h"
+#include "core/writer/upkeep/importing.h"
+
+struct nb_import {
+    struct nb_importing listed; /* in engine->importing */
+    struct nb_engine *engine;
+    struct nb_buffer name, source;
+    struct nb_live *live;  /* NULL until the header was read */
+    bool other_key;        /* the dump's ids were made under another key than the store's */
+    bool rehash;           /* new ids are made from the texts of features, under the store's key */
+    bool only_new;         /* an existing model is not replaced */
+    bool has_stack;        /* the dump has weights of a stack */
+    struct nb_slots slots; /* of the dump's twin, by ids under slots_key; none: used as they are */
+    struct nb_key slots_key;
+    struct nb_buffer entries; /* changes to append, each preceded by its length */
+    struct nb_buffer bytes, features, bag;
+    uint64_t *ids; /* owned */
+    size_t id_room;
+    struct nb_features_coder *coder;
+    struct nb_rows rows;
+    struct nb_dump_totals totals;
+    struct nb_ledger_totals begun; /* totals after the entry that began the import */
+    bool created;
+    bool is_sent; /* all nodes make it: `sending` is all that there is of it here */
+    struct nb_sending sending;
+    /* It is made by all nodes, and this is one of them: its id there (else it is empty), numbers of
+     * its entries, and its time. */
+    char id[NB_STAGED_ID + 1];
+    struct nb_staged_numbers numbers;
+    int64_t time;
+    uint64_t dropped; /* changes in the old model's quarantine that could not be kept */
+};
+
+/* Begins an import that this node makes: by itself, or with the others out of `pieces` pieces,
+ * whose id it has (else length 0). Returns as nb_import_begin. */
+int nb_import_start(struct nb_engine *engine, struct nb_string model, struct nb_string source,
+                    struct nb_string id, uint64_t pieces, struct nb_import **import,
+                    struct nb_error *error);
+
+/* Runs a task of the import on the writer's thread. Its place in the stream is stored later. */
+int nb_import_run(struct nb_import *import,
+                  int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
+                  struct nb_error *error);
+
+/* The import's time, in its entries. */
+int64_t nb_import_time(const struct nb_import *import);
+
+/* Appends an entry in the writer's transaction. Sets *number to its number. Returns 0 or a code. */
+int nb_import_append(struct nb_import *import, const struct nb_view *view,
+                     const struct nb_change *change, struct nb_ledger_totals *totals,
+                     uint64_t *number, struct nb_error *error);
+
+/* Collects a change for appending, with the model's number and the source of the import. Returns 0
+ * or NB_NO_MEMORY. */
+int nb_import_collect(struct nb_import *import, struct nb_change *change);
+
+enum { NB_IMPORT_FLUSH_BYTES = 4 << 20 }; /* bytes to collect before they are stored */
+
+/* Appends the collected changes on the writer's thread, if they are more than `above` bytes. Waits
+ * for the disk. NB_INVALID: two documents have the same id. Otherwise as nb_transaction. */
+int nb_import_flush(struct nb_import *import, size_t above, struct nb_error *error);
+
+/* Returns 0 if the dump's header was read, else NB_INVALID. */
+int nb_import_needs_header(const struct nb_import *import, struct nb_error *error);
+
+#endif

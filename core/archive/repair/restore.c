@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Restoring: the values of a backup go into a new store in the folder `restore` of the data
+ * directory; that store is verified; then its data.mdb gets its place in one step.
+ */
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/archive/backup/format.h"
+#include "core/archive/repair/folder.h"
+#include "core/archive/repair/repair.h"
+#include "core/engine/opening.h"
+#include "core/model/live/standing.h"
+#include "core/store/lmdb/store.h"
+
+enum { READ_BYTES = 1 << 20, TRANSACTION_BYTES = 16 << 20, VALUE_EXTRA = 64 };
+
+static const char FOLDER[] = "restore";
+
+struct restore {
+    int directory; /* descriptor, locked */
+    struct nb_store *store;
+    struct nb_view view; /* the open transaction, or ended */
+    uint64_t room;       /* bytes that it may still take */
+    uint64_t bytes;      /* of the backup */
+};
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* A transaction is told beforehand how much it will write: the map has room for it, and the whole
+ * need not be repeated. */
+static int make_room(struct restore *r, uint64_t bytes, struct nb_error *error)
+{
+    int rc = 0;
+    if (r->view.transaction != NULL && bytes <= r->room) {
+        r->room -= bytes;
+        return 0;
+    }
+    if (r->view.transaction != NULL)
+        rc = nb_store_commit(&r->view, error);
+    r->room = bytes > TRANSACTION_BYTES ? bytes : TRANSACTION_BYTES;
+    if (rc == 0)
+        rc = nb_store_begin(r->store, r->room, &r->view, error);
+    r->room -= bytes;
+    return rc;
+}
+
+static int begin(void *user, uint64_t format, struct nb_error *error)
+{
+    (void)user;
+    if (format == NB_STORE_FORMAT)
+        return 0;
+    return nb_error_set(error, NB_VERSION,
+                        "the backup is of store format %llu, this bayesd reads %d: restore it with "
+                        "the bayesd that wrote it",
+                        (unsigned long long)format, NB_STORE_FORMAT);
+}
+
+static int find_table(struct nb_string name, enum nb_table *table, struct nb_error *error)
+{
+    for (int i = 0; i < NB_TABLES; i++)
+        if (nb_string_equals(name, nb_store_table_name((enum nb_table)i))) {
+            *table = (enum nb_table)i;
+            return 0;
+        }
+    return nb_error_set(error, NB_VERSION,
+                        "the backup has a table '%.*s', which this bayesd does not know: use a "
+                        "newer one",
+                        (int)(name.length < 60 ? name.length : 60), name.bytes);
+}
+
+static int put_value(void *user, struct nb_string name, struct nb_string key,
+                     struct nb_string value, struct nb_error *error)
+{
+    struct restore *r = user;
+    enum nb_table table = NB_TABLES;
+    int rc = find_table(name, &table, error);
+    if (rc == 0 && (key.length == 0 || key.length > NB_STORE_KEY_MOST))
+        return nb_error_set(error, NB_CORRUPT, "the backup is damaged: a key of %zu bytes",
+                            key.length);
+    if (rc == 0)
+        rc = make_room(r, key.length + value.length + VALUE_EXTRA, error);
+    if (rc != 0)
+        return rc;
+    /* META has a value already, the number of the format. */
+    rc = table == NB_TABLE_META ? nb_store_put(&r->view, table, key, value, error)
+                                : nb_store_append(&r->view, table, key, value, error);
+    return rc == NB_EXISTS
+               ? nb_error_set(error, NB_CORRUPT, "the backup is damaged: table %s is out of order",
+                              nb_store_table_name(table))
+               : rc;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static int read_file(int file, const char *name, struct restore *r, struct nb_error *error)
+{
+    const struct nb_backup_sink sink = {begin, put_value, r};
+    struct nb_backup_reader reader;
+    ssize_t length = 0;
+    int rc = 0;
+    char *bytes = malloc(READ_BYTES);
+    nb_backup_reader_init(&reader, &sink);
+    if (bytes == NULL)
+        rc = nb_error_no_memory(error);
+    while (rc == 0 && (length = read(file, bytes, READ_BYTES)) != 0) {
+        if (length < 0 && errno != EINTR)
+            rc = nb_error_errno(error, errno, name);
+        else if (length > 0)
+            rc = nb_backup_read(&reader, bytes, (size_t)length, error);
+        r->bytes += length > 0 ? (uint64_t)length : 0;
+    }
+    if (rc == 0)
+        rc = nb_backup_read_end(&reader, error);
+    nb_backup_reader_deinit(&reader);
+    free(bytes);
+    return rc;
+}
+
+static int fill_store(int file, const char *name, const char *folder, uint64_t map_size,
+                      struct restore *r, struct nb_error *error)
+{
+    int rc = nb_store_open(folder, map_size, &r->store, error);
+    if (rc != 0)
+        return rc;
+    nb_store_limit_journal(r->store, 0); /* of the store's files, data.mdb alone gets its place */
+    rc = read_file(file, name, r, error);
+    if (rc == 0 && r->view.transaction != NULL)
+        rc = nb_store_commit(&r->view, error);
+    nb_store_abort(&r->view);
+    nb_store_close(&r->store);
+    return rc == NB_STORE_MAP_FULL ? nb_error_set(error, NB_IO, "%s", error->text) : rc;
+}
+
+/* ---- the directory --------------------------------------------------------------------------- */
+
+/* What may be in an empty data directory: what a restore that was cut off has left, what file
+ * systems put at their top, and the access tokens, which are in no backup and have to be there
+ * before the daemon starts. */
+static bool is_nothing(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, FOLDER) == 0 ||
+           strcmp(name, "lost+found") == 0 || strcmp(name, "tokens") == 0;
+}
+
+static int check_empty(const char *directory, struct nb_error *error)
+{
+    DIR *stream = opendir(directory);
+    const struct dirent *entry;
+    if (stream == NULL)
+        return nb_error_errno(error, errno, directory);
+    int rc = 0;
+    while (rc == 0 && (entry = readdir(stream)) != NULL)
+        if (!is_nothing(entry->d_name))
+            rc = nb_error_set(error, NB_CONFLICT,
+                              "%s is not empty, it has '%s': restore into an empty directory, then "
+                              "put it in the place of the old one",
+                              directory, entry->d_name);
+    (void)closedir(stream); /* it was only read */
+    return rc;
+}
+
+/* Makes the directory if it is missing, and locks it: one restore at a time. */
+static int open_directory(const char *directory, struct restore *r, struct nb_error *error)
+{
+    if (mkdir(directory, 0700) != 0 && errno != EEXIST)
+        return nb_error_errno(error, errno, directory);
+    r->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (r->directory < 0)
+        return nb_error_errno(error, errno, directory);
+    if (flock(r->directory, LOCK_EX | LOCK_NB) != 0)
+        return nb_error_set(error, NB_LOCKED, "another bayesd restores into %s", directory);
+    return check_empty(directory, error);
+}
+
+/* A link, not a rename: should a daemon have made a store in the meantime, it is not replaced. */
+static int put_in_place(const char *directory, const char *folder, struct nb_error *error)
+{
+    char made[NB_FOLDER_PATH];
+    char place[NB_FOLDER_PATH];
+    nb_folder_join(made, folder, "data.mdb");
+    nb_folder_join(place, directory, "data.mdb");
+    if (link(made, place) != 0)
+        return nb_error_errno(error, errno, place);
+    return nb_folder_sync(directory, error);
+}
+
+/* ---- of a node ------------------------------------------------------------------------------- */
+
+static int check_standing(const struct nb_engine *engine, const struct nb_node_wanted *wanted,
+                          struct nb_error *error)
+{
+    const struct nb_standing *s = &engine->standing;
+    if (!s->is_known)
+        return nb_error_set(error, NB_CONFLICT,
+                            "its store follows no stream yet, or has no [nodes]; name a node whose "
+                            "/readyz says \"connected\"");
+    if (s->streams != engine->settings.streams)
+        return nb_error_set(error, NB_CONFLICT,
+                            "its store belongs to %u streams, and [nodes] streams is %u here",
+                            s->streams, engine->settings.streams);
+    if (!nb_standing_has_caught_up(engine, wanted->streams))
+        return nb_error_set(error, NB_CONFLICT,
+                            "it does not have all streams that [nodes] follow names here, or has "
+                            "not caught up with them");
+    *wanted->position = nb_standing_total(engine);
+    return 0;
+}
+
+/* Before the verification, which takes longer. */
+static int check_node(const struct nb_engine_settings *made, const struct nb_node_wanted *wanted,
+                      struct nb_error *error)
+{
+    struct nb_engine *engine;
+    int rc = nb_engine_open_existing(made, &engine, error);
+    if (rc != 0)
+        return rc;
+    rc = check_standing(engine, wanted, error);
+    nb_engine_close(&engine);
+    return rc;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* Fills the folder and looks at what is in it. Returns as nb_engine_verify. */
+static int make(const struct nb_engine_settings *made, int file, const char *name,
+                const struct nb_node_wanted *wanted, struct restore *r, nb_report_line *report,
+                void *user, struct nb_error *error)
+{
+    int rc = fill_store(file, name, made->directory, made->map_size, r, error);
+    if (rc == 0 && wanted != NULL)
+        rc = check_node(made, wanted, error);
+    if (rc == 0)
+        rc = nb_engine_verify(made, report, user, error);
+    if (rc > 0 && wanted != NULL)
+        rc = nb_error_set(error, NB_CORRUPT,
+                          "its store differs from its ledger: bayesd --rebuild mends it there; "
+                          "take the snapshot of another node");
+    return rc;
+}
+
+static int restore(const struct nb_engine_settings *settings, int file, const char *name,
+                   const struct nb_node_wanted *wanted, nb_report_line *report, void *user,
+                   struct nb_error *error)
+{
+    char folder[NB_FOLDER_PATH];
+    struct restore r = {.directory = -1};
+    struct nb_engine_settings made = *settings;
+    int differs = 0;
+    nb_folder_join(folder, settings->directory, FOLDER);
+    made.directory = folder;
+    int rc = open_directory(settings->directory, &r, error);
+    bool is_ours = rc == 0;
+    if (rc == 0)
+        rc = nb_folder_clear(folder, error);
+    if (rc == 0)
+        differs = make(&made, file, name, wanted, &r, report, user, error);
+    if (rc == 0 && differs < 0)
+        rc = differs;
+    if (rc == 0)
+        rc = put_in_place(settings->directory, folder, error);
+    if (is_ours)
+        (void)nb_folder_clear(folder, NULL); /* the next restore tries again */
+    if (r.directory >= 0)
+        close(r.directory);
+    return rc != 0 ? rc : differs;
+}
+
+int nb_engine_restore(const struct nb_engine_settings *settings, const char *name,
+                      nb_report_line *report, void *user, struct nb_error *error)
+{
+    int rc = nb_folder_check_path(settings->directory, error);
+    if (rc != 0)
+        return rc;
+    int file = strcmp(name, "-") == 0 ? dup(STDIN_FILENO) : open(name, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return nb_error_errno(error, errno, name);
+    rc = restore(settings, file, name, NULL, report, user, error);
+    close(file);
+    return rc;
+}
+
+int nb_engine_restore_node(const struct nb_engine_settings *settings, int file, const char *name,
+                           const struct nb_node_wanted *wanted, nb_report_line *report, void *user,
+                           struct nb_error *error)
+{
+    int rc = nb_folder_check_path(settings->directory, error);
+    return rc != 0 ? rc : restore(settings, file, name, wanted, report, user, error);
+}

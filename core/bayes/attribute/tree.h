@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tree-augmented naive Bayes (Friedman, Geiger and Goldszmidt 1997, section 4.1): beside the label
+ * each category has at most one other category as its parent, and P(x|label) becomes P(x|parent's
+ * value, label). The parents are the spanning tree with the largest sum of conditional mutual
+ * information given the label (core/counts/pairs.h), which makes the documents most likely among
+ * all such trees (Chow and Liu 1968), directed away from its root, the first category of the
+ * settings.
+ *
+ * Numbers that are cut into bins are categories, too: of the setting `number` bins all, of auto
+ * those whose bins predict better. Then the counts of pairs are those of the bins, summed up once
+ * for each generation of the counts.
+ *
+ * Prim's algorithm finds it in the square of the categories. Ties go to the category, and then to
+ * the parent, that is first in the settings. So the tree is a function of the documents alone.
+ *
+ * Threads: as in core/bayes/attribute/attribute_scores.h.
+ */
+#ifndef NB_CORE_BAYES_ATTRIBUTE_TREE_H
+#define NB_CORE_BAYES_ATTRIBUTE_TREE_H
+
+#include "core/bayes/attribute/numbers.h"
+#include "core/counts/counts.h"
+#include "core/counts/model_pairs.h"
+
+/* By column of the model's pairs. */
+struct nb_tree {
+    const struct nb_pairs *pairs;     /* of the model, borrowed; or: */
+    struct nb_pairs *folded;          /* owned; with bins; NULL: there are none */
+    const struct nb_numbers *numbers; /* borrowed */
+    size_t columns;
+    uint8_t parents[NB_PAIR_FIELDS_MOST]; /* NB_PAIR_NO_COLUMN: it is the root */
+};
+
+/* What a document has of each category: the place in its bag plus 1, and the value, or 0: a row or
+ * a bin. Only values that some document has. Of a tree without columns it is not read. */
+struct nb_given {
+    size_t places[NB_PAIR_FIELDS_MOST];
+    uint32_t values[NB_PAIR_FIELDS_MOST];
+};
+
+/* The tree of the model's counts as they are, in place of the one before (at first all zeros);
+ * without columns if the model has no pairs. Returns 0 or NB_NO_MEMORY. */
+int nb_tree_make(struct nb_tree *tree, const struct nb_model *model,
+                 const struct nb_numbers *numbers);
+void nb_tree_deinit(struct nb_tree *tree);
+
+/* What the value of this id, which is in a row, is in the tree's counts: its row, or its bin. */
+uint32_t nb_tree_value(const struct nb_tree *tree, uint64_t id, uint32_t row);
+/* The attribute of a row or bin. */
+size_t nb_tree_attribute(const struct nb_model *model, uint32_t value);
+
+/* Looks up what a document has. */
+void nb_given_find(struct nb_given *given, const struct nb_tree *tree, const struct nb_model *model,
+                   const struct nb_feature *features, size_t size);
+
+/* The column of the parent of a feature's category, if the document has a value of it; else, and of
+ * all that is no category, NB_PAIR_NO_COLUMN. */
+uint8_t nb_given_parent(const struct nb_given *given, const struct nb_tree *tree, uint64_t id);
+
+#endif

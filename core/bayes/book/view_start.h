@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The view of a scorer: what each label starts from before a document's words are read. Under the
+ * scorer's mutex and the model's read lock.
+ */
+#ifndef NB_CORE_BAYES_BOOK_VIEW_START_H
+#define NB_CORE_BAYES_BOOK_VIEW_START_H
+
+#include "core/bayes/book/score_view.h"
+
+/* Adds to the labels' bases, which are their priors, the likelihood of a document without words
+ * (Bernoulli), and sets what a known word adds that a label does not have. After nb_view_put_sums,
+ * and when the scorer's logarithms reach the sum of the view. */
+void nb_view_put_terms(const struct nb_scorer *s, const struct nb_model *model,
+                       struct nb_score_view *view);
+/* The same of a scorer with factors, of whose denominators the logarithms are taken. */
+void nb_view_put_factors(const struct nb_scorer *s, const struct nb_model *model,
+                         struct nb_score_view *view);
+
+#endif

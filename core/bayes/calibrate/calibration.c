@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/bayes/calibrate/calibration.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/bayes/calibrate/fit.h"
+
+static const double ODDS_MOST = 1e6;
+
+const char *const nb_calibration_names[] = {"none", "platt", "isotonic", NULL};
+
+const char *nb_calibration_name(const struct nb_calibration *c)
+{
+    return nb_calibration_names[c->method];
+}
+
+/* How many maps there are, and of which label the first is. */
+static uint32_t maps_of(uint32_t labels)
+{
+    return labels == 2 ? 1 : labels;
+}
+
+static uint32_t first_map(uint32_t labels)
+{
+    return labels == 2 ? 1 : 0;
+}
+
+/* ---- log-odds -------------------------------------------------------------------------------- */
+
+/* Those of a document, by label. */
+struct odds {
+    const double *scores;
+    uint32_t count, best;
+    double all, others; /* sums of exp(score - best): of all labels; without the best */
+};
+
+static struct odds odds_of(const double *scores, uint32_t count)
+{
+    struct odds o = {.scores = scores, .count = count};
+    for (uint32_t v = 1; v < count; v++)
+        o.best = scores[v] > scores[o.best] ? v : o.best;
+    for (uint32_t v = 0; v < count && isfinite(scores[o.best]); v++)
+        o.others += v == o.best ? 0 : exp(scores[v] - scores[o.best]);
+    o.all = o.others + 1;
+    return o;
+}
+
+/* ln of the sum of exp(score) of all labels but the best, which its own exponents may lose. */
+static double log_others(const struct odds *o)
+{
+    double most = -(double)INFINITY, sum = 0;
+    for (uint32_t v = 0; v < o->count; v++)
+        most = v != o->best && o->scores[v] > most ? o->scores[v] : most;
+    for (uint32_t v = 0; v < o->count && isfinite(most); v++)
+        sum += v == o->best ? 0 : exp(o->scores[v] - most);
+    return isfinite(most) ? most + log(sum) : most;
+}
+
+static double odds_at(const struct odds *o, uint32_t v)
+{
+    double best = o->scores[o->best];
+    if (!isfinite(best))
+        return -log((double)o->count - 1); /* all are impossible, and equally probable */
+    double f = o->count == 2  ? o->scores[v] - o->scores[1 - v] /* exactly: ties stay ties */
+               : v == o->best ? best - log_others(o)
+                              : o->scores[v] - best - log(o->all - exp(o->scores[v] - best));
+    return f > ODDS_MOST ? ODDS_MOST : f < -ODDS_MOST ? -ODDS_MOST : f;
+}
+
+/* ---- fitting --------------------------------------------------------------------------------- */
+
+static void read_points(const struct nb_calibration_scores *s, const struct odds *odds,
+                        uint32_t label, struct nb_calibration_point *points)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        assert(s->truths[i] < s->label_count);
+        points[i] = (struct nb_calibration_point){odds_at(&odds[i], label), s->truths[i] == label};
+    }
+}
+
+/* Of each document; owned by the caller. Each is a walk over all labels, so it is not made again
+ * for each label. NULL: out of memory. */
+static struct odds *read_odds(const struct nb_calibration_scores *s)
+{
+    struct odds *odds = calloc(s->count, sizeof *odds);
+    for (size_t i = 0; odds != NULL && i < s->count; i++)
+        odds[i] = odds_of(s->log_scores + i * s->label_count, s->label_count);
+    return odds;
+}
+
+static int fit_one(enum nb_calibration_method method, struct nb_calibration_point *points,
+                   size_t count, struct nb_calibrator *of)
+{
+    if (method == NB_CALIBRATION_ISOTONIC)
+        return nb_fit_isotonic(points, count, of);
+    nb_fit_platt(points, count, of);
+    return 0;
+}
+
+static struct nb_calibration *make(int method, uint32_t label_count)
+{
+    struct nb_calibration *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    c->method = method;
+    c->label_count = label_count;
+    c->labels = calloc(label_count, sizeof *c->labels);
+    c->of = calloc(maps_of(label_count), sizeof *c->of);
+    if (c->labels == NULL || c->of == NULL)
+        nb_calibration_free(&c);
+    return c;
+}
+
+int nb_calibration_fit(enum nb_calibration_method method,
+                       const struct nb_calibration_scores *scores,
+                       struct nb_calibration **calibration)
+{
+    assert(method != NB_CALIBRATION_NONE && scores->label_count >= 2 && scores->count > 0);
+    struct nb_calibration *c = make((int)method, scores->label_count);
+    struct nb_calibration_point *points = malloc(scores->count * sizeof *points);
+    struct odds *odds = read_odds(scores);
+    int rc = c == NULL || points == NULL || odds == NULL ? NB_NO_MEMORY : 0;
+    if (rc == 0)
+        memcpy(c->labels, scores->labels, c->label_count * sizeof *c->labels);
+    for (uint32_t i = 0; rc == 0 && i < maps_of(scores->label_count); i++) {
+        read_points(scores, odds, first_map(scores->label_count) + i, points);
+        rc = fit_one(method, points, scores->count, &c->of[i]);
+    }
+    free(points);
+    free(odds);
+    if (rc != 0) {
+        nb_calibration_free(&c);
+        return rc;
+    }
+    c->scores = scores->count;
+    *calibration = c;
+    return 0;
+}
+
+void nb_calibration_free(struct nb_calibration **calibration)
+{
+    struct nb_calibration *c = *calibration;
+    *calibration = NULL;
+    if (c == NULL)
+        return;
+    for (uint32_t i = 0; c->of != NULL && i < maps_of(c->label_count); i++)
+        free(c->of[i].x);
+    free(c->of);
+    free(c->labels);
+    free(c);
+}
+
+static int copy_points(struct nb_calibrator *to, const struct nb_calibrator *from)
+{
+    *to = (struct nb_calibrator){.a = from->a, .b = from->b};
+    if (from->size == 0)
+        return 0;
+    if (nb_calibrator_reserve(to, from->size) != 0)
+        return NB_NO_MEMORY;
+    memcpy(to->x, from->x, from->size * sizeof *to->x);
+    memcpy(to->y, from->y, from->size * sizeof *to->y);
+    return 0;
+}
+
+int nb_calibration_copy(struct nb_calibration **to, const struct nb_calibration *from)
+{
+    struct nb_calibration *c = from == NULL ? NULL : make(from->method, from->label_count);
+    int rc = from != NULL && c == NULL ? NB_NO_MEMORY : 0;
+    for (uint32_t i = 0; c != NULL && rc == 0 && i < maps_of(c->label_count); i++)
+        rc = copy_points(&c->of[i], &from->of[i]);
+    if (rc != 0) {
+        nb_calibration_free(&c);
+        return rc;
+    }
+    if (c != NULL) {
+        memcpy(c->labels, from->labels, c->label_count * sizeof *c->labels);
+        c->scores = from->scores;
+        c->documents = from->documents;
+        c->before = from->before;
+        c->after = from->after;
+    }
+    *to = c;
+    return 0;
+}
+
+/* ---- using ----------------------------------------------------------------------------------- */
+
+static uint32_t place_of(const uint32_t *labels, uint32_t count, uint32_t label)
+{
+    uint32_t i = 0;
+    while (i < count && labels[i] != label)
+        i++;
+    return i;
+}
+
+bool nb_calibration_is_of(const struct nb_calibration *c, const uint32_t *labels, uint32_t count)
+{
+    if (c->label_count != count)
+        return false;
+    if (memcmp(c->labels, labels, count * sizeof *labels) == 0)
+        return true;
+    for (uint32_t i = 0; i < count; i++) /* another order: a label has another name */
+        if (place_of(c->labels, count, labels[i]) == count)
+            return false;
+    return true;
+}
+
+static double say(const struct nb_calibration *c, uint32_t map, double f)
+{
+    return c->method == NB_CALIBRATION_PLATT ? nb_calibrator_platt(&c->of[map], f)
+                                             : nb_calibrator_isotonic(&c->of[map], f);
+}
+
+void nb_calibration_apply(const struct nb_calibration *c, const uint32_t *labels,
+                          const double *log_scores, double *probabilities)
+{
+    uint32_t count = c->label_count;
+    struct odds odds = odds_of(log_scores, count);
+    double sum = 0;
+    if (count == 2) {
+        uint32_t second = place_of(labels, count, c->labels[1]);
+        assert(second < count);
+        probabilities[second] = say(c, 0, odds_at(&odds, second));
+        probabilities[1 - second] = 1 - probabilities[second];
+        return;
+    }
+    for (uint32_t v = 0; v < count; v++) {
+        uint32_t map = c->labels[v] == labels[v] ? v : place_of(c->labels, count, labels[v]);
+        assert(map < count);
+        sum += probabilities[v] = say(c, map, odds_at(&odds, v));
+    }
+    for (uint32_t v = 0; v < count; v++)
+        probabilities[v] = sum > 0 ? probabilities[v] / sum : 1 / (double)count;
+}
+
+/* ---- stored ---------------------------------------------------------------------------------- */
+
+void nb_calibration_write(struct nb_packer *w, const struct nb_calibration *c)
+{
+    nb_pack_u8(w, (uint8_t)c->method);
+    nb_pack_varint(w, c->scores);
+    nb_pack_varint(w, c->documents);
+    nb_pack_double(w, c->before);
+    nb_pack_double(w, c->after);
+    nb_pack_varint(w, c->label_count);
+    for (uint32_t v = 0; v < c->label_count; v++)
+        nb_pack_varint(w, c->labels[v]);
+    for (uint32_t i = 0; i < maps_of(c->label_count); i++) {
+        const struct nb_calibrator *of = &c->of[i];
+        nb_pack_double(w, of->a);
+        nb_pack_double(w, of->b);
+        nb_pack_varint(w, of->size);
+        for (uint32_t k = 0; k < of->size; k++) {
+            nb_pack_double(w, of->x[k]);
+            nb_pack_double(w, of->y[k]);
+        }
+    }
+}
+
+static int read_map(struct nb_unpacker *r, int method, struct nb_calibrator *of)
+{
+    of->a = nb_unpack_double(r);
+    of->b = nb_unpack_double(r);
+    uint32_t size = (uint32_t)nb_unpack_bounded(r, (uint64_t)(r->end - r->at) / 16);
+    if (r->failed || (size > 0) != (method == NB_CALIBRATION_ISOTONIC))
+        return NB_CORRUPT;
+    if (size > 0 && nb_calibrator_reserve(of, size) != 0)
+        return NB_NO_MEMORY;
+    for (uint32_t k = 0; k < size; k++) {
+        of->x[k] = nb_unpack_double(r);
+        of->y[k] = nb_unpack_double(r);
+        bool is_sound = of->y[k] >= 0 && of->y[k] <= 1 && (k == 0 || of->x[k] > of->x[k - 1]);
+        if (r->failed || !is_sound)
+            return NB_CORRUPT;
+    }
+    return isfinite(of->a) && isfinite(of->b) ? 0 : NB_CORRUPT;
+}
+
+int nb_calibration_read(struct nb_unpacker *r, struct nb_calibration **calibration)
+{
+    int method = nb_unpack_u8(r);
+    uint64_t scores = nb_unpack_varint(r), documents = nb_unpack_varint(r);
+    double before = nb_unpack_double(r), after = nb_unpack_double(r);
+    uint32_t labels = (uint32_t)nb_unpack_bounded(r, (uint64_t)(r->end - r->at));
+    bool is_known = method == NB_CALIBRATION_PLATT || method == NB_CALIBRATION_ISOTONIC;
+    if (r->failed || !is_known || labels < 2)
+        return NB_CORRUPT;
+    struct nb_calibration *c = make(method, labels);
+    int rc = c == NULL ? NB_NO_MEMORY : 0;
+    for (uint32_t v = 0; rc == 0 && v < labels; v++)
+        c->labels[v] = (uint32_t)nb_unpack_bounded(r, UINT32_MAX);
+    for (uint32_t i = 0; rc == 0 && i < maps_of(labels); i++)
+        rc = read_map(r, method, &c->of[i]);
+    if (rc != 0) {
+        nb_calibration_free(&c);
+        return rc;
+    }
+    c->scores = scores;
+    c->documents = documents;
+    c->before = before;
+    c->after = after;
+    *calibration = c;
+    return 0;
+}

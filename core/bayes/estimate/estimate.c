@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/bayes/estimate/estimate.h"
+
+#include <assert.h>
+#include <math.h>
+
+double nb_estimate_addend(enum nb_estimate estimate, double smoothing)
+{
+    switch (estimate) {
+    case NB_ESTIMATE_MAP:
+        return smoothing - 1;
+    case NB_ESTIMATE_MLE:
+        return 0;
+    case NB_ESTIMATE_MEAN:
+        break;
+    }
+    return smoothing;
+}
+
+bool nb_estimate_is_plain(const struct nb_settings *s)
+{
+    int kind = s->smoothing_by.kind;
+    bool is_mean = s->estimate == NB_ESTIMATE_MEAN; /* that of no value is 0 */
+    bool is_one = kind == NB_SMOOTHING_ONE || (kind == NB_SMOOTHING_VALUES && is_mean);
+    return is_one && s->predict == NB_PREDICT_ESTIMATE &&
+           nb_estimate_addend((enum nb_estimate)s->estimate, s->smoothing) > 0;
+}
+
+bool nb_estimate_is_by_word(const struct nb_settings *s)
+{
+    return s->smoothing_by.kind == NB_SMOOTHING_M && s->smoothing_by.p == NB_SMOOTHING_VOCABULARY;
+}
+
+struct nb_addends nb_estimate_addends_of_share(double m, double share)
+{
+    assert(share >= 0 && share <= 1);
+    return (struct nb_addends){m * share, m * (1 - share)};
+}
+
+struct nb_addends nb_estimate_addends(const struct nb_settings *s, const char *label,
+                                      uint64_t vocabulary)
+{
+    const struct nb_smoothing *by = &s->smoothing_by;
+    enum nb_estimate estimate = (enum nb_estimate)s->estimate;
+    double present = s->smoothing;
+    if (by->kind == NB_SMOOTHING_M) {
+        uint64_t kinds = s->event_model == NB_EVENT_BERNOULLI ? 2 : vocabulary;
+        return nb_estimate_addends_of_share(s->smoothing, kinds > 0 ? 1 / (double)kinds : 0);
+    }
+    if (by->kind == NB_SMOOTHING_LABELS)
+        present = nb_label_weights_find(by->labels, by->label_count, label);
+    double absent = by->kind == NB_SMOOTHING_BETA ? by->beta : present;
+    return (struct nb_addends){nb_estimate_addend(estimate, present),
+                               nb_estimate_addend(estimate, absent)};
+}
+
+double nb_estimate_added(const struct nb_settings *s, struct nb_addends addends,
+                         uint64_t vocabulary)
+{
+    if (s->smoothing_by.kind == NB_SMOOTHING_M)
+        return s->smoothing;
+    if (s->event_model == NB_EVENT_BERNOULLI)
+        return addends.present + addends.absent;
+    return addends.present * (double)vocabulary;
+}
+
+/* ln of a part of a fraction; of 0 it says so, and the logarithm is that of 1. */
+static double log_part(double part, bool *is_zero)
+{
+    *is_zero = !(part > 0);
+    return *is_zero ? 0 : log(part);
+}
+
+double nb_estimate_absent(double documents, double having)
+{
+    static const double rounding = 1e-9;
+    double absent = documents - having;
+    return absent > rounding * documents ? absent : 0;
+}
+
+static struct nb_factor presence(struct nb_addends addends, const struct nb_word_counts *counts)
+{
+    struct nb_factor f;
+    double absent = nb_estimate_absent(counts->of, counts->documents);
+    f.log = log_part(counts->documents + addends.present, &f.is_zero);
+    f.log -= log_part(absent + addends.absent, &f.is_pole);
+    if (f.is_pole)
+        f.log -= log(counts->of + addends.present + addends.absent);
+    return f;
+}
+
+struct nb_factor nb_estimate_word(enum nb_event_model event_model, struct nb_addends addends,
+                                  uint64_t documents, uint64_t all, struct nb_cell cell,
+                                  uint32_t count)
+{
+    assert(all >= cell.occurrences);
+    const struct nb_word_counts counts = {.occurrences = cell.occurrences,
+                                          .documents = cell.documents,
+                                          .all = (double)all,
+                                          .of = (double)documents};
+    return nb_estimate_counted(event_model, addends, &counts, count);
+}
+
+struct nb_factor nb_estimate_counted(enum nb_event_model event_model, struct nb_addends addends,
+                                     const struct nb_word_counts *counts, uint32_t count)
+{
+    struct nb_factor f = {.is_pole = false};
+    assert(addends.present >= 0 && addends.absent >= 0);
+    switch (event_model) {
+    case NB_EVENT_BERNOULLI:
+        return presence(addends, counts);
+    case NB_EVENT_BINARY:
+        f.log = log_part(counts->documents + addends.present, &f.is_zero);
+        return f;
+    case NB_EVENT_COMPLEMENT:
+        f.log = -(double)count * log(fmax(counts->all - counts->occurrences, 0) + addends.present);
+        return f;
+    case NB_EVENT_MULTINOMIAL:
+        break;
+    }
+    f.log = count * log_part(counts->occurrences + addends.present, &f.is_zero);
+    return f;
+}
+
+double nb_log_product_value(struct nb_log_product p)
+{
+    return p.zeros > 0 ? -(double)INFINITY : p.log;
+}
+
+double nb_log_evidence(double first, double second)
+{
+    bool is_neither = isinf(first) && isinf(second);
+    return is_neither ? 0 : first - second;
+}
+
+double nb_factor_evidence(struct nb_factor first, struct nb_factor second)
+{
+    if (first.is_zero && second.is_zero)
+        return 0;
+    if (first.is_zero == second.is_zero)
+        return first.log - second.log;
+    return first.is_zero ? -(double)INFINITY : (double)INFINITY;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Estimates of P(w|v): the factors of a document's likelihood, one for each word. core/stack/score
+ * has a faster way for the estimates that are always above 0 and to which one number is added. Pure
+ * functions; any thread.
+ *
+ * With a Dirichlet prior of the parameter a for each of |V| words, the estimate from n of N counts
+ * is the mean of the posterior (n + a) / (N + a |V|), its mode (n + a - 1) / (N + (a - 1) |V|), or
+ * without a prior the relative frequency n / N, which makes what was seen most likely (Murphy 2012,
+ * Machine Learning, section 3.4). So each is (n + b) / (N + b |V|) for an addend b of its own. With
+ * a prior that differs by label or word, so does the addend (core/bayes/settings/smoothing.h).
+ */
+#ifndef NB_CORE_BAYES_ESTIMATE_ESTIMATE_H
+#define NB_CORE_BAYES_ESTIMATE_ESTIMATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/bayes/settings/settings.h"
+#include "core/counts/cell.h"
+
+/* A factor of a likelihood: an estimate, or a fraction of two of which either may be 0. */
+struct nb_factor {
+    double log;            /* ln of it, where an estimate that is 0 is taken as 1 */
+    bool is_zero, is_pole; /* the estimate above, or below, is 0 */
+};
+
+/* ln of a product of factors: of those that are not 0, and how many more are 0 than poles. */
+struct nb_log_product {
+    double log;
+    int64_t zeros;
+};
+
+/* What an estimate adds to counts (b), for a prior of this parameter a: at least 0 when
+ * nb_settings_check has no objection. */
+double nb_estimate_addend(enum nb_estimate estimate, double smoothing);
+
+/* What is added to the counts of a word: of documents that have it (or of its occurrences), and
+ * with the Bernoulli model of those that do not. */
+struct nb_addends {
+    double present, absent;
+};
+
+/* Whether one number above 0 is added to the counts of all words, no estimate of a value is 0, and
+ * nothing is integrated out, so that core/stack/score needs nothing of this. */
+bool nb_estimate_is_plain(const struct nb_settings *settings);
+/* Whether the addends differ by word: those of nb_estimate_addends_of_share. */
+bool nb_estimate_is_by_word(const struct nb_settings *settings);
+/* The addends of a label, for all words of a vocabulary of this size. */
+struct nb_addends nb_estimate_addends(const struct nb_settings *settings, const char *label,
+                                      uint64_t vocabulary);
+/* The m-estimate: those of a word with this share of all counts, or of all documents. */
+struct nb_addends nb_estimate_addends_of_share(double m, double share);
+/* What is added to the denominators: the addends of all words, or with the Bernoulli model both. */
+double nb_estimate_added(const struct nb_settings *settings, struct nb_addends addends,
+                         uint64_t vocabulary);
+
+/* The factor that a word brings to the likelihood of a label with so many documents, of which
+ * `cell` has the counts of the word: (n + b) to the power `count` with the multinomial model, d + b
+ * with the binary one, and with the complement model 1 / (all - n + b) to that power, of `all`
+ * occurrences in all labels, which with b is never 0 (nb_settings_check). The denominators are the
+ * same for all words and not in it. With the Bernoulli model it is (d + b) / (documents - d + b'),
+ * both over documents + b + b': what having the word is worth over not having it. */
+struct nb_factor nb_estimate_word(enum nb_event_model event_model, struct nb_addends addends,
+                                  uint64_t documents, uint64_t all, struct nb_cell cell,
+                                  uint32_t count);
+
+/* The counts of a word for a label, which are no integers where documents come in by shares. */
+struct nb_word_counts {
+    double occurrences, documents; /* n_wv and d_wv */
+    double all;                    /* occurrences in all labels */
+    double of;                     /* documents of the label */
+};
+/* The same from these. */
+struct nb_factor nb_estimate_counted(enum nb_event_model event_model, struct nb_addends addends,
+                                     const struct nb_word_counts *counts, uint32_t count);
+/* Documents of a label without a word; a difference of sums that is nothing but rounding is 0. */
+double nb_estimate_absent(double documents, double having);
+
+static inline void nb_log_product_add(struct nb_log_product *p, struct nb_factor f)
+{
+    p->log += f.log;
+    p->zeros += (int)f.is_zero - (int)f.is_pole;
+}
+
+/* -infinity when a factor is 0. */
+double nb_log_product_value(struct nb_log_product p);
+
+/* What a factor that is `first` for one label and `second` for another adds to ln(P(first) /
+ * P(second)): infinite when it is 0 for one of them only, and nothing when it is for both. Where
+ * both likelihoods are above 0 these numbers are finite and sum to the difference of the log
+ * scores. */
+double nb_factor_evidence(struct nb_factor first, struct nb_factor second);
+/* The same of two logarithms, either of which may be -infinity. */
+double nb_log_evidence(double first, double second);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/bayes/expected/em.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+
+static const double tolerance = 1e-6;   /* relative gain of the objective at which EM ends */
+static const double rounding = 1e-9;    /* relative decrease that rounding errors may cause */
+static const double heat = 0.02;        /* beta of the first E step ... */
+static const double cooling = 1.35;     /* ... and its factor in each step */
+static const double share_least = 1e-3; /* smaller shares of a label are left out */
+
+void nb_em_deinit(struct nb_em *em)
+{
+    free(em->begin);
+    free(em->labels);
+    free(em->shares);
+    *em = (struct nb_em){0};
+}
+
+/* A fit under way. */
+struct fit {
+    const struct nb_em_question *question;
+    double *log_words; /* owned; ln theta, in the layout of question->counts */
+    double *counts;    /* owned; n_wv + lambda sum_d r_dv n_dw, same layout */
+    uint32_t groups;   /* at least one */
+    double *sums;      /* owned; of each group and label, sum over the words: group * labels + v */
+    struct nb_em_gaussians gaussians;
+    double *log_shares; /* owned; ln pi */
+    double *all;        /* owned; r_dv, at d * labels + v */
+};
+
+static void fit_deinit(struct fit *f)
+{
+    free(f->log_words);
+    free(f->counts);
+    free(f->sums);
+    nb_em_gaussians_deinit(&f->gaussians);
+    free(f->log_shares);
+    free(f->all);
+}
+
+static int fit_init(struct fit *f)
+{
+    const struct nb_em_question *q = f->question;
+    size_t cells = (size_t)q->words * q->labels;
+    f->log_words = calloc(cells + 1, sizeof *f->log_words);
+    f->counts = calloc(cells + 1, sizeof *f->counts);
+    f->groups = q->groups != NULL ? q->group_count : 1;
+    f->sums = calloc((size_t)f->groups * q->labels, sizeof *f->sums);
+    f->log_shares = calloc(q->labels, sizeof *f->log_shares);
+    f->all = calloc(q->documents->count * q->labels, sizeof *f->all);
+    bool good =
+        f->log_words != NULL && f->counts != NULL && f->sums != NULL && f->log_shares != NULL &&
+        f->all != NULL &&
+        nb_em_gaussians_init(&f->gaussians, q->numbers, q->labels, q->weight, q->smoothing) == 0;
+    return good ? 0 : NB_NO_MEMORY;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/* Resets the counts to those of labelled documents; the E step adds to them. */
+static void begin_counts(struct fit *f)
+{
+    const struct nb_em_question *q = f->question;
+    memcpy(f->counts, q->counts, (size_t)q->words * q->labels * sizeof *f->counts);
+    nb_em_gaussians_begin(&f->gaussians);
+}
+
+static void put_shares(const struct fit *f)
+{
+    const struct nb_em_question *q = f->question;
+    double all = 0;
+    for (uint32_t v = 0; v < q->labels; v++)
+        all += q->shares[v];
+    for (uint32_t v = 0; v < q->labels; v++)
+        f->log_shares[v] = log(q->shares[v] / all);
+}
+
+static double *sums_of(const struct fit *f, uint32_t word)
+{
+    const struct nb_em_question *q = f->question;
+    return f->sums + (q->groups != NULL ? (size_t)q->groups[word] * q->labels : 0);
+}
+
+/* The logarithms of the sums over the words of each group. */
+static void put_sums(struct fit *f)
+{
+    const struct nb_em_question *q = f->question;
+    size_t size = (size_t)f->groups * q->labels;
+    memset(f->sums, 0, size * sizeof *f->sums);
+    for (uint32_t w = 0; w < q->words; w++) {
+        const double *counts = f->counts + (size_t)w * q->labels;
+        double *sums = sums_of(f, w);
+        for (uint32_t v = 0; v < q->labels; v++)
+            sums[v] += counts[v] + q->smoothing;
+    }
+    for (size_t i = 0; i < size; i++) /* 0: a group without words */
+        f->sums[i] = log(f->sums[i]);
+}
+
+/* The M step. Returns the part of the objective that comes from labelled documents and the prior.
+ */
+static double maximize(struct fit *f)
+{
+    const struct nb_em_question *q = f->question;
+    double objective = nb_em_gaussians_maximize(&f->gaussians);
+    double log_nothing = log(q->smoothing); /* most words occur with few labels */
+    put_sums(f);
+    for (uint32_t w = 0; w < q->words; w++) {
+        const double *sums = sums_of(f, w);
+        size_t i = (size_t)w * q->labels;
+        for (uint32_t v = 0; v < q->labels; v++, i++) {
+            double log_count = f->counts[i] > 0 ? log(f->counts[i] + q->smoothing) : log_nothing;
+            f->log_words[i] = log_count - sums[v];
+            objective += (q->counts[i] + q->smoothing) * f->log_words[i];
+        }
+    }
+    return objective;
+}
+
+/* Replaces logarithms by normalized shares. Returns ln of the sum that they were divided by. */
+static double normalize(double *r, uint32_t labels)
+{
+    double most = r[0];
+    double sum = 0;
+    for (uint32_t v = 1; v < labels; v++)
+        most = r[v] > most ? r[v] : most;
+    for (uint32_t v = 0; v < labels; v++)
+        sum += r[v] = exp(r[v] - most);
+    assert(sum >= 1); /* the greatest adds 1 */
+    for (uint32_t v = 0; v < labels; v++)
+        r[v] /= sum;
+    return most + log(sum);
+}
+
+static double expect_document(const struct fit *f, size_t document, double beta)
+{
+    const struct nb_em_question *q = f->question;
+    const struct nb_em_documents *d = q->documents;
+    uint32_t labels = q->labels;
+    double *r = f->all + document * labels;
+    memcpy(r, f->log_shares, labels * sizeof *r);
+    for (size_t i = d->begin[document]; i < d->middle[document]; i++) {
+        const double *word = f->log_words + (size_t)d->columns[i] * labels;
+        double count = beta * (q->is_binary ? 1 : d->counts[i]);
+        assert(d->columns[i] < q->words);
+        for (uint32_t v = 0; v < labels; v++)
+            r[v] += count * word[v];
+    }
+    nb_em_gaussians_score(&f->gaussians, document, beta, r);
+    double likelihood = normalize(r, labels);
+    nb_em_gaussians_expect(&f->gaussians, document, r);
+    for (size_t i = d->begin[document]; i < d->middle[document]; i++) {
+        double *word = f->counts + (size_t)d->columns[i] * labels;
+        double count = q->weight * (q->is_binary ? 1 : d->counts[i]);
+        for (uint32_t v = 0; v < labels; v++)
+            word[v] += count * r[v];
+    }
+    return likelihood;
+}
+
+/* The E step; also computes the counts that the M step needs. Returns the sum of ln P(d). */
+static double expect(struct fit *f, double beta)
+{
+    double likelihood = 0;
+    begin_counts(f);
+    for (size_t d = 0; d < f->question->documents->count; d++)
+        likelihood += expect_document(f, d, beta);
+    return likelihood;
+}
+
+static int iterate(struct fit *f, struct nb_em *em)
+{
+    const struct nb_em_question *q = f->question;
+    double beta = q->labels > 1 ? heat : 1;
+    begin_counts(f);
+    put_shares(f);
+    for (bool was_cold = false; em->iterations < q->iterations_most;) {
+        if (q->stop != NULL && q->stop(q->user))
+            return NB_STOPPING;
+        double labelled = maximize(f), likelihood = q->weight * expect(f, beta);
+        double now = labelled + likelihood;
+        double size = fabs(labelled) + fabs(likelihood); /* of densities they may be above 0 */
+        double gain = now - em->log_likelihood;
+        assert(!was_cold || gain >= -rounding * size); /* EM never decreases the objective */
+        em->first = was_cold ? em->first : now;
+        em->log_likelihood = now;
+        em->iterations++;
+        if (was_cold && gain <= tolerance * size)
+            return 0;
+        was_cold = beta >= 1;
+        beta = beta * cooling < 1 ? beta * cooling : 1;
+    }
+    return 0;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static int make_room(struct nb_em *em, size_t count, size_t size)
+{
+    em->count = count;
+    em->begin = calloc(count + 1, sizeof *em->begin);
+    em->labels = calloc(size + 1, sizeof *em->labels);
+    em->shares = calloc(size + 1, sizeof *em->shares);
+    return em->begin != NULL && em->labels != NULL && em->shares != NULL ? 0 : NB_NO_MEMORY;
+}
+
+static int keep(const struct fit *f, struct nb_em *em)
+{
+    uint32_t labels = f->question->labels;
+    size_t count = f->question->documents->count;
+    size_t size = 0;
+    for (size_t i = 0; i < count * labels; i++)
+        size += f->all[i] >= share_least;
+    if (make_room(em, count, size) != 0)
+        return NB_NO_MEMORY;
+    size = 0;
+    for (size_t d = 0; d < count; d++) {
+        double sum = 0;
+        for (uint32_t v = 0; v < labels; v++) {
+            double r = f->all[d * labels + v];
+            if (!(r >= share_least))
+                continue;
+            em->labels[size] = v;
+            em->shares[size++] = r;
+            sum += r;
+        }
+        for (size_t i = em->begin[d]; i < size; i++)
+            em->shares[i] /= sum;
+        em->begin[d + 1] = size;
+    }
+    return 0;
+}
+
+int nb_em_fit(const struct nb_em_question *question, struct nb_em *em)
+{
+    struct fit f = {.question = question};
+    assert(question->documents->count > 0 && question->labels > 0);
+    assert(question->weight > 0 && question->smoothing > 0 && question->iterations_most > 0);
+    *em = (struct nb_em){0};
+    int rc = fit_init(&f);
+    if (rc == 0)
+        rc = iterate(&f, em);
+    if (rc == 0)
+        rc = keep(&f, em);
+    if (rc != 0)
+        nb_em_deinit(em);
+    fit_deinit(&f);
+    return rc;
+}
+
+int nb_em_given(const uint32_t *labels, size_t count, struct nb_em *em)
+{
+    *em = (struct nb_em){0};
+    if (make_room(em, count, count) != 0) {
+        nb_em_deinit(em);
+        return NB_NO_MEMORY;
+    }
+    for (size_t d = 0; d < count; d++) {
+        em->labels[d] = labels[d];
+        em->shares[d] = 1;
+        em->begin[d + 1] = d + 1;
+    }
+    return 0;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The settings of a model: one table says each one's name, type, range and default; the JSON codec,
+ * the store and openapi.json all read that table. A settings struct is immutable once published;
+ * reading is for any thread.
+ */
+#ifndef NB_CORE_BAYES_SETTINGS_SETTINGS_H
+#define NB_CORE_BAYES_SETTINGS_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/attribute.h"
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "core/bayes/calibrate/calibration.h"
+#include "core/bayes/settings/smoothing.h"
+
+enum nb_event_model {
+    NB_EVENT_MULTINOMIAL,
+    NB_EVENT_BINARY,
+    NB_EVENT_BERNOULLI,
+    NB_EVENT_COMPLEMENT
+};
+enum nb_estimate { NB_ESTIMATE_MEAN, NB_ESTIMATE_MAP, NB_ESTIMATE_MLE };
+enum nb_structure { NB_STRUCTURE_NAIVE, NB_STRUCTURE_TAN };
+enum nb_predict { NB_PREDICT_ESTIMATE, NB_PREDICT_INTEGRATE };
+enum nb_prior_kind { NB_PRIOR_EMPIRICAL, NB_PRIOR_UNIFORM, NB_PRIOR_GIVEN };
+enum nb_number { NB_NUMBER_GAUSSIAN, NB_NUMBER_BINS, NB_NUMBER_AUTO };
+enum nb_new_fields { NB_NEW_FIELDS_REFUSE, NB_NEW_FIELDS_LEARN };
+enum nb_decision { NB_DECISION_BAYES, NB_DECISION_STACKED };
+enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL, NB_PRESET_BOOK };
+
+/* A weight that the program chooses. */
+#define NB_WEIGHT_AUTO (-1.0)
+
+struct nb_settings {
+    int preset;                       /* enum nb_preset: what the others' defaults are */
+    int event_model;                  /* enum nb_event_model */
+    int estimate;                     /* enum nb_estimate: core/bayes/estimate/estimate.h */
+    int predict;                      /* enum nb_predict: core/bayes/estimate/rising.h */
+    double smoothing;                 /* or alpha or m of: */
+    struct nb_smoothing smoothing_by; /* owned */
+    int prior;                        /* enum nb_prior_kind */
+    struct nb_prior_weight *weights;  /* owned; sorted by label; only with NB_PRIOR_GIVEN */
+    size_t weight_count;
+    uint64_t min_count;
+    uint64_t skip_top;
+    uint64_t max_term_count;             /* of one feature in one document; 0: no limit */
+    int decision;                        /* enum nb_decision */
+    double unsure_band;                  /* half width, on the scale of the probability */
+    uint64_t ready_documents;            /* per label, below which a verdict is not `ready` */
+    double sharp_smoothing, sharp_power; /* the experts of the stack: core/stack/score/stack.h */
+    double robust_smoothing, robust_power;
+    double many_smoothing, many_power;
+    double length_power, evidence_scale, learning_rate, expert_mixing, expert_memory;
+    bool twin;                                  /* of the stack: core/stack/score/stack.h */
+    uint64_t evaluation_short, evaluation_long; /* documents in the windows of the evaluation */
+    uint64_t max_age, max_documents;            /* ageing: seconds; documents. 0: no limit */
+    /* Of nearly the same documents of a label so many are learned (0: all), among so many. */
+    uint64_t near_duplicates, near_duplicate_window;
+    double near_duplicate_similarity;
+    char *parent; /* owned; the model whose counts come in, too (core/stack/blend/blend.h); NULL:
+                     none */
+    uint64_t parent_strength; /* documents that outweigh it */
+    /* What a document without a label weighs (core/em/unlabelled.h); or NB_WEIGHT_AUTO. */
+    double unlabelled_weight;
+    int calibration; /* enum nb_calibration_method: of probabilities by the book */
+    /* Owned; what the model's documents have given so far, which no user sets. NULL: nothing. */
+    struct nb_calibration *fitted;
+    struct nb_attribute *attributes; /* owned, with their names; fields beside those of the text */
+    size_t attribute_count;
+    int structure;         /* enum nb_structure: core/bayes/attribute/tree.h */
+    int number;            /* enum nb_number: core/bayes/attribute/numbers.h */
+    uint64_t history;      /* verdicts that are kept (core/writer/remember/history.h); 0: none */
+    uint64_t history_days; /* for so long */
+    bool history_subject;  /* with the Subject of a mail */
+    int new_fields;        /* enum nb_new_fields: of documents, that `attributes` has not */
+    char *mail_server;     /* owned; tokenizer/mail/mail_values.h. NULL: none */
+    uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed with the first document */
+    uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
+};
+
+enum nb_setting_type {
+    NB_SETTING_ENUM,       /* int; `names` lists the values in order, NULL-terminated */
+    NB_SETTING_DOUBLE,     /* double in (exclusive_minimum ? > : >=) minimum .. maximum */
+    NB_SETTING_COUNT,      /* uint64_t in minimum .. maximum */
+    NB_SETTING_BOOL,       /* bool */
+    NB_SETTING_PRIOR,      /* prior, weights, weight_count */
+    NB_SETTING_SMOOTHING,  /* smoothing, smoothing_by */
+    NB_SETTING_WEIGHT,     /* double in minimum .. maximum, or NB_WEIGHT_AUTO: "auto" */
+    NB_SETTING_MODEL,      /* char *, owned: the name of a model; NULL: none */
+    NB_SETTING_HOST,       /* char *, owned: a name of a host; NULL: none */
+    NB_SETTING_ATTRIBUTES, /* attributes, attribute_count; `names` lists the kinds */
+    NB_SETTING_FIELDS      /* the bits of a mask; `names[i]` names bit i (NULL: not settable) */
+};
+
+struct nb_setting {
+    const char *name; /* JSON member */
+    enum nb_setting_type type;
+    size_t offset; /* into struct nb_settings */
+    double minimum, maximum;
+    bool exclusive_minimum;
+    const char *const *names;
+    const char *help; /* one sentence, with the source of the formula */
+};
+
+/* All settings, in the order in which they are listed; `count` is set. */
+const struct nb_setting *nb_settings_table(size_t *count);
+
+/* The defaults of a preset, and of the tokenizer under a decision: a stacked text model counts what
+ * only the stack reads as well. */
+uint32_t nb_settings_default_fields(enum nb_preset preset, enum nb_decision decision);
+void nb_settings_init(struct nb_settings *settings, enum nb_preset preset);
+void nb_settings_deinit(struct nb_settings *settings);
+int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from);
+
+/* The weight that the prior gives a label: the one of its name, or of a label that is not named the
+ * mean of the named. With NB_PRIOR_GIVEN. */
+double nb_settings_label_weight(const struct nb_settings *settings, const char *label);
+
+/* The attributes of a model, borrowed from its settings. */
+static inline struct nb_attributes nb_settings_attributes(const struct nb_settings *settings)
+{
+    return (struct nb_attributes){settings->attributes, settings->attribute_count,
+                                  settings->new_fields == NB_NEW_FIELDS_LEARN};
+}
+
+/* Appends an attribute; `name` is copied. Returns 0, or NB_NO_MEMORY with nothing changed. */
+int nb_settings_add_attribute(struct nb_settings *settings, struct nb_string name, int kind);
+
+/* Whether `settings` have all attributes of `old`, of the same kinds and in the same places, as
+ * those of a model must that features may have been counted for. */
+bool nb_settings_keep_attributes(const struct nb_settings *settings, const struct nb_settings *old);
+
+/* Checks every value against the table. Returns 0 or NB_UNUSABLE with the setting's name. */
+int nb_settings_check(const struct nb_settings *settings, struct nb_error *error);
+
+/* Whether min_count or skip_top leave words of the vocabulary out. A word of the vocabulary
+ * occurred once at least, so that a min_count of 1 leaves out nothing. */
+bool nb_settings_leave_words_out(const struct nb_settings *settings);
+/* What of the settings keeps documents without a label out of the counts
+ * (core/stack/blend/blend.h), in words, static; NULL: nothing. With fields scores are those of a
+ * view of the model's counts, which has the formulas that it has for a model with a parent
+ * (core/stack/blend/blend_fields.h). */
+const char *nb_settings_bar_unlabelled(const struct nb_settings *settings);
+static inline bool nb_weight_is_auto(double weight)
+{
+    return weight < 0;
+}
+/* Whether every change of the counts makes scoring walk over the whole vocabulary once. */
+bool nb_settings_walk_vocabulary(const struct nb_settings *settings);
+
+/* A model keeps the version of the tokenizer that counted its first document. To be called for
+ * settings that are to be put: `counted` are those of the model as it is, NULL when it has not
+ * counted a document yet. */
+void nb_settings_set_tokenizer(struct nb_settings *settings, const struct nb_settings *counted);
+/* Whether this program can go on with the model: it was counted with a version of the tokenizer
+ * from NB_TOKENIZER_OLDEST on. Returns 0 or NB_VERSION. */
+int nb_settings_check_tokenizer(const struct nb_settings *settings, struct nb_error *error);
+
+/* Stored form: names and values, also of the fields. What is not stored has the default of the
+ * stored preset. A name that this program does not know is NB_VERSION, with the name: it may change
+ * what the counts mean. */
+int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out);
+int nb_settings_read(struct nb_settings *settings, struct nb_string stored, struct nb_error *error);
+/* The parent in stored settings, without reading the others: a look at their beginning. Borrowed;
+ * of length 0: there is none, or the bytes are damaged. */
+struct nb_string nb_settings_stored_parent(struct nb_string stored);
+
+#endif

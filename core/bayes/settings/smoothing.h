@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The prior of P(w|v) where it is more than one number for all words and labels. Pure functions;
+ * any thread.
+ *
+ *     one number           Dirichlet(a, ..., a), the number being the setting `smoothing`
+ *     {"labels": {...}}    the same with a number of each label; a label that is not named has the
+ *                          mean of the named
+ *     {"alpha", "beta"}    Beta(alpha, beta) of a word's presence, with the Bernoulli model
+ *     {"m", "p"}           the m-estimate (Mitchell 1997, equation 6.22): m virtual counts, shared
+ *                          out by p; the Dirichlet prior of m p_w for each word w
+ *     {"values", "default"}  Dirichlet(a_1, a_2, ...) with a number of each value of a field; all
+ *                          else, words among it, has the default
+ */
+#ifndef NB_CORE_BAYES_SETTINGS_SMOOTHING_H
+#define NB_CORE_BAYES_SETTINGS_SMOOTHING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/attribute.h"
+#include "core/bayes/settings/label_weights.h"
+
+enum nb_smoothing_kind {
+    NB_SMOOTHING_ONE,
+    NB_SMOOTHING_LABELS,
+    NB_SMOOTHING_BETA,
+    NB_SMOOTHING_M,
+    NB_SMOOTHING_VALUES
+};
+/* p of the m-estimate: the same for all words; their share of the counts of all labels; or their
+ * estimate by the parent (core/stack/blend/blend.h). */
+enum nb_smoothing_p { NB_SMOOTHING_UNIFORM, NB_SMOOTHING_VOCABULARY, NB_SMOOTHING_PARENT };
+extern const char *const nb_smoothing_p_names[]; /* as in JSON and in the store; NULL at the end */
+
+/* The numbers of a field's values. */
+struct nb_field_smoothing {
+    char *field;                    /* owned; NUL-terminated */
+    struct nb_prior_weight *values; /* owned; by value, which stands where others have a label */
+    size_t count;
+};
+
+/* The number of a feature. */
+struct nb_value_smoothing {
+    uint64_t id;
+    double smoothing;
+};
+
+/* What a kind other than ONE has beside `smoothing`, which is alpha, m or the default. Zeros: of
+ * kind ONE. */
+struct nb_smoothing {
+    int kind;                       /* enum nb_smoothing_kind */
+    double beta;                    /* BETA */
+    int p;                          /* M: enum nb_smoothing_p */
+    struct nb_prior_weight *labels; /* LABELS: owned; by label */
+    size_t label_count;
+    struct nb_field_smoothing *fields; /* VALUES: owned; by name */
+    size_t field_count;
+    struct nb_value_smoothing *values; /* owned; by id: those of all fields, once they are hashed */
+    size_t value_count;
+};
+void nb_smoothing_deinit(struct nb_smoothing *smoothing);
+/* Whether it is the m-estimate with p from the parent. */
+static inline bool nb_smoothing_is_of_parent(const struct nb_smoothing *smoothing)
+{
+    return smoothing->kind == NB_SMOOTHING_M && smoothing->p == NB_SMOOTHING_PARENT;
+}
+/* Returns 0, or NB_NO_MEMORY with `to` as it was. */
+int nb_smoothing_copy(struct nb_smoothing *to, const struct nb_smoothing *from);
+
+/* Appends a field without values, whose name is copied. Returns 0 or NB_NO_MEMORY. */
+int nb_smoothing_add_field(struct nb_smoothing *smoothing, struct nb_string field);
+/* Finds the features of the values, under the key of a model that has all of the fields. Returns 0
+ * or NB_NO_MEMORY. */
+int nb_smoothing_hash(struct nb_smoothing *smoothing, struct nb_attributes attributes,
+                      const struct nb_key *key);
+/* The place in `values` of the first with this id or a greater one. */
+size_t nb_smoothing_place(const struct nb_smoothing *smoothing, uint64_t id);
+
+/* The stored form of a kind other than ONE. */
+void nb_smoothing_write(struct nb_packer *w, const struct nb_smoothing *smoothing);
+/* Reads it back into `smoothing`, which holds zeros before and is the caller's to deinit, also
+ * after a failure. Returns 0, NB_VERSION (a name that this program does not know), NB_CORRUPT or
+ * NB_NO_MEMORY. Order and range are not checked. */
+int nb_smoothing_read(struct nb_unpacker *r, struct nb_smoothing *smoothing);
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/counts/cells.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/error.h"
+
+enum { SEGMENT_BITS = 16 };
+_Static_assert((int)SEGMENT_BITS == (int)NB_RUN_ORDERS - 1, "a run never straddles two segments");
+
+#define NB_RUNS_END NB_NO_ROW /* of the numbers of runs */
+
+enum { FIRST_ORDER = 1 };
+
+static void no_runs(struct nb_cell_pool *pool)
+{
+    nb_segments_init(&pool->cells, sizeof(struct nb_spill), SEGMENT_BITS);
+    pool->used = 0;
+    for (unsigned i = 0; i < NB_RUN_ORDERS; i++)
+        pool->free[i] = NB_NO_ROW;
+}
+
+void nb_cell_pool_deinit(struct nb_cell_pool *pool)
+{
+    nb_segments_deinit(&pool->cells);
+    no_runs(pool);
+}
+
+static void run_free(struct nb_cell_pool *pool, uint32_t run, uint32_t order)
+{
+    struct nb_spill *first = nb_segments_at(&pool->cells, run);
+    first->order = pool->free[order];
+    pool->free[order] = run;
+}
+
+/* What is left of a segment and too small for the next run becomes free runs. */
+static void fill_segment(struct nb_cell_pool *pool, uint32_t need)
+{
+    uint32_t left = (1u << SEGMENT_BITS) - (pool->used & ((1u << SEGMENT_BITS) - 1));
+    if (left >= need)
+        return;
+    while (left != 0) {
+        uint32_t order = 31u - (uint32_t)__builtin_clz(left);
+        run_free(pool, pool->used, order);
+        pool->used += 1u << order;
+        left -= 1u << order;
+    }
+}
+
+static int run_new(struct nb_cell_pool *pool, uint32_t order, uint32_t *run)
+{
+    uint32_t need = 1u << order;
+    if (pool->free[order] != NB_NO_ROW) {
+        *run = pool->free[order];
+        pool->free[order] = ((struct nb_spill *)nb_segments_at(&pool->cells, *run))->order;
+    } else {
+        uint32_t left = (1u << SEGMENT_BITS) - (pool->used & ((1u << SEGMENT_BITS) - 1));
+        uint64_t end = (uint64_t)pool->used + need + (left < need ? left : 0);
+        if (end > NB_RUNS_END || nb_segments_reserve(&pool->cells, end, NULL) != 0)
+            return NB_NO_MEMORY;
+        fill_segment(pool, need);
+        *run = pool->used;
+        pool->used += need;
+    }
+    struct nb_spill *cells = nb_segments_at(&pool->cells, *run);
+    cells[0] = (struct nb_spill){.order = order};
+    cells[1] = (struct nb_spill){.order = 0};
+    return 0;
+}
+
+int nb_cell_pool_init(struct nb_cell_pool *pool)
+{
+    uint32_t none;
+    no_runs(pool);
+    int rc = run_new(pool, FIRST_ORDER, &none);
+    assert(rc != 0 || none == 0);
+    return rc;
+}
+
+static uint32_t find_in_run(const struct nb_spill *run, uint32_t label, bool *there)
+{
+    uint32_t low = 0;
+    uint32_t high = run->used;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (run[middle].label < label)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *there = low < run->used && run[low].label == label;
+    return low;
+}
+
+uint32_t nb_row_find(const struct nb_cell_pool *pool, struct nb_row row, uint32_t label,
+                     bool *there)
+{
+    if (nb_row_is_spilled(row))
+        return find_in_run(nb_row_run(pool, row), label, there);
+    struct nb_cell cells[2];
+    uint32_t size = nb_row_unpack(row, cells);
+    uint32_t place = 0;
+    while (place < size && cells[place].label < label)
+        place++;
+    *there = place < size && cells[place].label == label;
+    return place;
+}
+
+static bool pack_pair(struct nb_row *row, const struct nb_cell *cells, size_t size)
+{
+    uint64_t packed = 0;
+    for (size_t i = 0; i < size; i++) {
+        uint64_t more = cells[i].occurrences - cells[i].documents;
+        uint32_t label = cells[i].label;
+        if (label > 1 || cells[i].documents > NB_PAIR_D_MOST || more > NB_PAIR_MORE_MOST)
+            return false;
+        packed |= (uint64_t)cells[i].documents << label * NB_PAIR_D |
+                  more << (NB_PAIR_MORES + label * NB_PAIR_MORE);
+    }
+    row->cells = packed;
+    return true;
+}
+
+/* Not of labels 0 and 1: so the rows of a model that has these alone are pairs or spilled. */
+static bool pack_single(struct nb_row *row, struct nb_cell cell)
+{
+    uint64_t more = cell.occurrences - cell.documents, label = cell.label;
+    if (label <= 1 || cell.documents > NB_SINGLE_MOST || more > NB_SINGLE_MOST)
+        return false;
+    row->cells = NB_FORM_SINGLE | label << NB_SINGLE_LABEL | more << NB_SINGLE_D | cell.documents;
+    return true;
+}
+
+static bool pack_two(struct nb_row *row, const struct nb_cell cells[2])
+{
+    uint64_t labels = (uint64_t)cells[0].label << NB_LABEL_BITS | cells[1].label;
+    uint64_t packed = NB_FORM_TWO | labels << 2 * NB_TWO_BITS;
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t more = cells[i].occurrences - cells[i].documents, d = cells[i].documents;
+        if (d > NB_TWO_D_MOST || more > NB_TWO_MORE_MOST)
+            return false;
+        packed |= (d << NB_TWO_MORE | more) << (i == 0 ? NB_TWO_BITS : 0);
+    }
+    row->cells = packed;
+    return true;
+}
+
+bool nb_row_pack(struct nb_row *row, const struct nb_cell *cells, size_t size)
+{
+    if (size > 2)
+        return false;
+    return pack_pair(row, cells, size) || (size == 1 && pack_single(row, cells[0])) ||
+           (size == 2 && pack_two(row, cells));
+}
+
+/* Overwrites a cell, whatever the sum of its run says. */
+static void put_spill(struct nb_spill *to, struct nb_cell cell)
+{
+    to->label = (uint16_t)cell.label;
+    to->n = cell.occurrences;
+    to->d = cell.documents;
+}
+
+/* The run's cells have changed, and with them the sum of their documents by `change`. */
+static void add_to_sum(struct nb_spill *run, int64_t change)
+{
+    uint64_t sum = (uint64_t)run[1].order + (uint64_t)change;
+    if (run[1].order == NB_SUM_UNKNOWN)
+        sum = nb_run_documents(run);
+    run[1].order = sum < NB_SUM_UNKNOWN ? (uint32_t)sum : NB_SUM_UNKNOWN;
+}
+
+/* Moves cells into a run, which becomes that of the row. */
+static int spill(struct nb_cell_pool *pool, struct nb_row *row, const struct nb_cell *cells,
+                 uint32_t size)
+{
+    uint32_t order = size <= 2 ? FIRST_ORDER : 32u - (uint32_t)__builtin_clz(size - 1);
+    uint32_t number;
+    assert(!nb_row_is_spilled(*row));
+    int rc = run_new(pool, order, &number);
+    if (rc != 0)
+        return rc;
+    struct nb_spill *run = nb_segments_at(&pool->cells, number);
+    uint64_t documents = 0;
+    for (uint32_t i = 0; i < size; i++) {
+        put_spill(&run[i], cells[i]);
+        documents += cells[i].documents;
+    }
+    run->used = (uint16_t)size;
+    run[1].order = documents < NB_SUM_UNKNOWN ? (uint32_t)documents : NB_SUM_UNKNOWN;
+    row->cells = NB_FORM_SPILLED | number;
+    return 0;
+}
+
+/* The cells that a row shall have that is not spilled: packed, or in a run if they do not fit. */
+static int put_cells(struct nb_cell_pool *pool, struct nb_row *row, const struct nb_cell *cells,
+                     uint32_t size)
+{
+    return nb_row_pack(row, cells, size) ? 0 : spill(pool, row, cells, size);
+}
+
+int nb_row_set(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place, struct nb_cell cell)
+{
+    if (!nb_row_is_spilled(*row)) {
+        struct nb_cell cells[2];
+        uint32_t size = nb_row_unpack(*row, cells);
+        assert(place < size);
+        cells[place] = cell;
+        return put_cells(pool, row, cells, size);
+    }
+    struct nb_spill *run = nb_row_run(pool, *row);
+    uint32_t before = run[place].d;
+    put_spill(&run[place], cell);
+    add_to_sum(run, (int64_t)cell.documents - before);
+    return 0;
+}
+
+/* A run with room for one cell more than the row's has. */
+static int run_grow(struct nb_cell_pool *pool, struct nb_row *row)
+{
+    struct nb_spill *old = nb_row_run(pool, *row);
+    uint32_t order = old->order;
+    uint32_t used = old->used;
+    if (used < 1u << order)
+        return 0;
+    uint32_t run;
+    int rc = run_new(pool, order + 1, &run);
+    if (rc != 0)
+        return rc;
+    old = nb_row_run(pool, *row); /* the pool may have moved */
+    struct nb_spill *cells = nb_segments_at(&pool->cells, run);
+    assert(used == 1u << order && order + 1 < NB_RUN_ORDERS);
+    memcpy(cells, old, used * sizeof *cells);
+    cells->order = order + 1;
+    run_free(pool, (uint32_t)(row->cells & ~NB_FORM_SPILLED), order);
+    row->cells = NB_FORM_SPILLED | run;
+    return 0;
+}
+
+static int insert_in_run(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
+                         struct nb_cell cell)
+{
+    uint32_t size = nb_row_size(pool, *row);
+    int rc = run_grow(pool, row);
+    if (rc != 0)
+        return rc;
+    struct nb_spill *run = nb_row_run(pool, *row);
+    for (uint32_t i = size; i > place; i--)
+        put_spill(&run[i], nb_row_cell(pool, *row, i - 1));
+    put_spill(&run[place], cell);
+    run->used++;
+    add_to_sum(run, cell.documents);
+    return 0;
+}
+
+int nb_row_insert(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
+                  struct nb_cell cell)
+{
+    struct nb_cell cells[3];
+    assert(place <= nb_row_size(pool, *row) && cell.occurrences != 0);
+    if (nb_row_is_spilled(*row))
+        return insert_in_run(pool, row, place, cell);
+    uint32_t size = nb_row_unpack(*row, cells);
+    for (uint32_t i = size; i > place; i--)
+        cells[i] = cells[i - 1];
+    cells[place] = cell;
+    return put_cells(pool, row, cells, size + 1);
+}
+
+/* Moves the cells of a run back into the row, if they fit. */
+static void unspill(struct nb_cell_pool *pool, struct nb_row *row)
+{
+    uint32_t run = (uint32_t)(row->cells & ~NB_FORM_SPILLED);
+    uint32_t size = nb_row_size(pool, *row);
+    struct nb_cell cells[2];
+    if (size > 2)
+        return;
+    for (uint32_t i = 0; i < size; i++)
+        cells[i] = nb_row_cell(pool, *row, i);
+    uint32_t order = nb_row_run(pool, *row)->order;
+    if (nb_row_pack(row, cells, size))
+        run_free(pool, run, order);
+}
+
+static void remove_from_run(struct nb_spill *run, uint32_t place)
+{
+    uint32_t gone = run[place].d;
+    for (uint32_t i = place; i + 1 < run->used; i++)
+        put_spill(&run[i], (struct nb_cell){run[i + 1].label, run[i + 1].n, run[i + 1].d});
+    run->used--;
+    put_spill(&run[run->used], (struct nb_cell){0});
+    add_to_sum(run, -(int64_t)gone);
+}
+
+void nb_row_remove(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place)
+{
+    assert(place < nb_row_size(pool, *row));
+    if (nb_row_is_spilled(*row)) {
+        remove_from_run(nb_row_run(pool, *row), place);
+        unspill(pool, row);
+        return;
+    }
+    struct nb_cell cells[2];
+    uint32_t size = nb_row_unpack(*row, cells);
+    if (place == 0)
+        cells[0] = cells[1];
+    bool fits = nb_row_pack(row, cells, size - 1);
+    assert(fits); /* one of two is a pair or a single */
+    (void)fits;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cells of a row: what each label has of the feature. For core/counts only; the model's lock
+ * protects them.
+ *
+ * The cells of a row are ordered by label number. Nearly all rows have one or two: these are packed
+ * into 64 bits, in one of three forms. Where none of them fits, all cells of the row are spilled:
+ * they lie side by side in a run of the pool, so that a feature that a thousand labels have is read
+ * in one go. Runs have room for a power of two; free ones are kept in a list by size.
+ *
+ * How the 64 bits are stored, in 16 of the row or beside it, is core/counts/wides.h.
+ */
+#ifndef NB_CORE_COUNTS_CELLS_H
+#define NB_CORE_COUNTS_CELLS_H
+
+#include <stdbool.h>
+
+#include "core/base/prefetch.h"
+#include "core/counts/cell.h"
+#include "core/counts/segments.h"
+
+/* A row as it is read. */
+struct nb_row {
+    uint64_t id;
+    uint64_t cells; /* 0: no label has the feature */
+};
+
+/* The forms of `cells`, by its two top bits. Of n, which is never below d, the difference is kept.
+ *
+ *     pair     00  labels 0 and 1, of which one may have nothing: from below, d of each 16 bits,
+ *                  n - d of each 15 bits
+ *     single   01  one other label 16 bits, n - d 23 bits, d 23 bits
+ *     two      10  two labels 16 bits each, then of each d 8 bits, n - d 7 bits
+ *     spilled  11  the number of the run
+ */
+enum { NB_FORM_SHIFT = 62 };
+#define NB_FORM_SINGLE (UINT64_C(1) << NB_FORM_SHIFT)
+#define NB_FORM_TWO (UINT64_C(2) << NB_FORM_SHIFT)
+#define NB_FORM_SPILLED (UINT64_C(3) << NB_FORM_SHIFT)
+enum {
+    NB_LABEL_BITS = 16,
+    NB_LABEL_MASK = (1 << NB_LABEL_BITS) - 1,
+    NB_PAIR_D = 16,
+    NB_PAIR_MORE = 15,
+    NB_PAIR_MORES = 2 * NB_PAIR_D, /* where n - d begin */
+    NB_PAIR_D_MOST = (1 << NB_PAIR_D) - 1,
+    NB_PAIR_MORE_MOST = (1 << NB_PAIR_MORE) - 1,
+    NB_SINGLE_D = 23,
+    NB_SINGLE_LABEL = 2 * NB_SINGLE_D,
+    NB_SINGLE_MOST = (1 << NB_SINGLE_D) - 1, /* of d, and of n - d */
+    NB_TWO_MORE = 7,
+    NB_TWO_BITS = 15, /* of a label's counts */
+    NB_TWO_D_MOST = (1 << (NB_TWO_BITS - NB_TWO_MORE)) - 1,
+    NB_TWO_MORE_MOST = (1 << NB_TWO_MORE) - 1
+};
+
+struct nb_spill {
+    uint32_t n, d;
+    uint16_t label;
+    uint16_t used; /* in the first cell of a run: how many of its cells are filled */
+    /* In the first cell of a run: it has room for 2^order, two at least; of a free run: the next.
+     * In the second cell, whose other numbers are 0 if it is not used: the sum of d over the run,
+     * or NB_SUM_UNKNOWN, so that no one has to read a thousand cells for it. */
+    uint32_t order;
+};
+#define NB_SUM_UNKNOWN UINT32_MAX
+_Static_assert(sizeof(struct nb_spill) == 16, "four cells to a cache line");
+
+enum { NB_RUN_ORDERS = 17 }; /* 2^16 cells: more than there are labels */
+
+struct nb_cell_pool {
+    struct nb_segments cells;
+    uint32_t used;                /* cells that were ever handed out; the first run stays empty */
+    uint32_t free[NB_RUN_ORDERS]; /* first free run of each order, or NB_NO_ROW */
+};
+
+/* Returns 0 or NB_NO_MEMORY. */
+int nb_cell_pool_init(struct nb_cell_pool *pool);
+void nb_cell_pool_deinit(struct nb_cell_pool *pool);
+
+/* Whether some label has the feature. */
+static inline bool nb_row_is_used(struct nb_row row)
+{
+    return row.cells != 0;
+}
+
+static inline bool nb_row_is_spilled(struct nb_row row)
+{
+    return row.cells >= NB_FORM_SPILLED;
+}
+
+static inline bool nb_row_is_pair(struct nb_row row)
+{
+    return row.cells < NB_FORM_SINGLE;
+}
+
+/* Of a pair: d of label 0 or 1. */
+static inline uint32_t nb_pair_documents(uint64_t cells, uint32_t label)
+{
+    return (uint32_t)(cells >> label * NB_PAIR_D) & NB_PAIR_D_MOST;
+}
+
+static inline struct nb_cell nb_pair_cell(uint64_t cells, uint32_t label)
+{
+    uint32_t d = nb_pair_documents(cells, label);
+    uint32_t more = (uint32_t)(cells >> (NB_PAIR_MORES + label * NB_PAIR_MORE)) & NB_PAIR_MORE_MOST;
+    return (struct nb_cell){label, d + more, d};
+}
+
+static inline struct nb_cell nb_single_cell(uint64_t cells)
+{
+    uint32_t d = (uint32_t)cells & NB_SINGLE_MOST;
+    uint32_t more = (uint32_t)(cells >> NB_SINGLE_D) & NB_SINGLE_MOST;
+    return (struct nb_cell){(uint32_t)(cells >> NB_SINGLE_LABEL) & NB_LABEL_MASK, d + more, d};
+}
+
+/* The first or second cell of two. */
+static inline struct nb_cell nb_two_cell(uint64_t cells, uint32_t i)
+{
+    uint32_t counts = (uint32_t)(cells >> (i == 0 ? NB_TWO_BITS : 0));
+    uint32_t label =
+        (uint32_t)(cells >> (2 * NB_TWO_BITS + (i == 0 ? NB_LABEL_BITS : 0))) & NB_LABEL_MASK;
+    uint32_t d = counts >> NB_TWO_MORE & NB_TWO_D_MOST;
+    return (struct nb_cell){label, d + (counts & NB_TWO_MORE_MOST), d};
+}
+
+/* The cells of a row that is not spilled. Returns how many there are. */
+static inline uint32_t nb_row_unpack(struct nb_row row, struct nb_cell cells[2])
+{
+    uint64_t packed = row.cells;
+    if (packed < NB_FORM_SINGLE) {
+        struct nb_cell one = nb_pair_cell(packed, 0), other = nb_pair_cell(packed, 1);
+        cells[0] = one.documents != 0 ? one : other;
+        cells[1] = other;
+        return (uint32_t)(one.documents != 0) + (uint32_t)(other.documents != 0);
+    }
+    cells[0] = packed < NB_FORM_TWO ? nb_single_cell(packed) : nb_two_cell(packed, 0);
+    cells[1] = nb_two_cell(packed, 1);
+    return packed < NB_FORM_TWO ? 1 : 2;
+}
+
+/* Packs cells into a row. False: they do not fit, and the row is as it was. */
+bool nb_row_pack(struct nb_row *row, const struct nb_cell *cells, size_t size);
+
+/* Of a row that is spilled: its run, which is never empty. */
+static inline struct nb_spill *nb_row_run(const struct nb_cell_pool *pool, struct nb_row row)
+{
+    return nb_segments_at(&pool->cells, (uint32_t)(row.cells & ~NB_FORM_SPILLED));
+}
+
+/* The run of a row or, if it is not spilled, one without cells: two cells can be read of either. */
+static inline const struct nb_spill *nb_row_run_or_none(const struct nb_cell_pool *pool,
+                                                        struct nb_row row)
+{
+    uint64_t number = row.cells & ~NB_FORM_SPILLED & -(uint64_t)nb_row_is_spilled(row);
+    return nb_segments_at(&pool->cells, (uint32_t)number);
+}
+
+/* How many cells a row has. */
+static inline uint32_t nb_row_size(const struct nb_cell_pool *pool, struct nb_row row)
+{
+    struct nb_cell cells[2];
+    return nb_row_is_spilled(row) ? nb_row_run(pool, row)->used : nb_row_unpack(row, cells);
+}
+
+static inline struct nb_cell nb_row_cell(const struct nb_cell_pool *pool, struct nb_row row,
+                                         uint32_t i)
+{
+    if (!nb_row_is_spilled(row)) {
+        struct nb_cell cells[2];
+        (void)nb_row_unpack(row, cells);
+        return cells[i];
+    }
+    const struct nb_spill *s = nb_row_run(pool, row) + i;
+    return (struct nb_cell){s->label, s->n, s->d};
+}
+
+static inline uint64_t nb_run_documents(const struct nb_spill *run)
+{
+    if (run[1].order != NB_SUM_UNKNOWN)
+        return run[1].order;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < run->used; i++)
+        sum += run[i].d;
+    return sum;
+}
+
+/* D_w of a row that is no pair. */
+static inline uint64_t nb_row_documents_else(const struct nb_cell_pool *pool, struct nb_row row)
+{
+    struct nb_cell cells[2];
+    if (nb_row_is_spilled(row))
+        return nb_run_documents(nb_row_run(pool, row));
+    uint32_t size = nb_row_unpack(row, cells);
+    return (uint64_t)cells[0].documents + (size > 1 ? cells[1].documents : 0);
+}
+
+/* D_w: documents of all labels that have the feature. */
+static inline uint64_t nb_row_documents(const struct nb_cell_pool *pool, struct nb_row row)
+{
+    if (nb_row_is_pair(row))
+        return (uint64_t)nb_pair_documents(row.cells, 0) + nb_pair_documents(row.cells, 1);
+    return nb_row_documents_else(pool, row);
+}
+
+/* Occurrences of the feature in all labels. */
+static inline uint64_t nb_row_occurrences(const struct nb_cell_pool *pool, struct nb_row row)
+{
+    uint64_t sum = 0;
+    if (!nb_row_is_spilled(row)) {
+        struct nb_cell cells[2];
+        uint32_t size = nb_row_unpack(row, cells);
+        for (uint32_t i = 0; i < size; i++)
+            sum += cells[i].occurrences;
+        return sum;
+    }
+    const struct nb_spill *run = nb_row_run(pool, row);
+    for (uint32_t i = 0; i < run->used; i++)
+        sum += run[i].n;
+    return sum;
+}
+
+/* The place of a label among the cells of a row, or where it would have to be put in; *there says
+ * which. */
+uint32_t nb_row_find(const struct nb_cell_pool *pool, struct nb_row row, uint32_t label,
+                     bool *there);
+
+/* Counts a document in one of the first two cells of a run. False: the label has none of them, or
+ * its counts would pass 32 bits, and nothing was done. */
+static inline bool nb_run_count(struct nb_spill *run, uint32_t label, uint32_t count)
+{
+    struct nb_spill *cell = &run[run->label == label ? 0 : 1];
+    if (cell->label != label || cell->d == 0 || count > UINT32_MAX - cell->n)
+        return false;
+    cell->n += count;
+    cell->d++;
+    run[1].order += run[1].order != NB_SUM_UNKNOWN;
+    return true;
+}
+
+/* Counts a document that has the feature `count` times, where its form stays, which is what nearly
+ * all of learning is. False: nothing was done. */
+static inline bool nb_cells_count(struct nb_cell_pool *pool, uint64_t *cells, uint32_t label,
+                                  uint32_t count)
+{
+    uint64_t packed = *cells;
+    uint32_t more = count - 1;
+    if (packed >= NB_FORM_SPILLED)
+        return nb_run_count(nb_row_run(pool, (struct nb_row){.cells = packed}), label, count);
+    if (packed < NB_FORM_SINGLE && label <= 1) {
+        struct nb_cell cell = nb_pair_cell(packed, label);
+        if (cell.documents == NB_PAIR_D_MOST ||
+            more > NB_PAIR_MORE_MOST - (cell.occurrences - cell.documents))
+            return false;
+        *cells += (UINT64_C(1) << label * NB_PAIR_D) +
+                  ((uint64_t)more << (NB_PAIR_MORES + label * NB_PAIR_MORE));
+        return true;
+    }
+    if (packed < NB_FORM_SINGLE || packed >= NB_FORM_TWO)
+        return false;
+    struct nb_cell cell = nb_single_cell(packed);
+    if (cell.label != label || cell.documents == NB_SINGLE_MOST ||
+        more > NB_SINGLE_MOST - (cell.occurrences - cell.documents))
+        return false;
+    *cells += (uint64_t)more << NB_SINGLE_D | 1;
+    return true;
+}
+
+/* Puts a cell in at a place that nb_row_find gave. Returns 0 or NB_NO_MEMORY, and then the row is
+ * as it was. The pool may grow; that takes no lock: the caller has it. */
+int nb_row_insert(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
+                  struct nb_cell cell);
+/* Overwrites the counts of the cell at a place. Returns 0 or NB_NO_MEMORY, and then the row is as
+ * it was. Counts that are not above those that were there need no memory. */
+int nb_row_set(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place, struct nb_cell cell);
+/* Takes the cell at a place out. What is left is packed again if it fits. */
+void nb_row_remove(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The counts of one model in memory: every feature a row, every row its occurrences and documents
+ * per label, and the sums that the formulas need. Integers only.
+ *
+ * Threads: ONE writer calls the functions that change (they take the write lock inside, for
+ * microseconds). The writer reads without the lock. Any other thread must hold the read lock for
+ * every function that takes a const model: rows, cells, labels and the index may move when the
+ * writer makes them grow. Only nb_model_rows and nb_model_memory need no lock. What a function
+ * points to is good until nb_model_unlock; names of labels are good until the model is freed.
+ *
+ * Rows are numbered in the order of first sight and never renumbered. A row whose feature no
+ * document has any more can be dropped: it has no id then, and the next new feature takes it. The
+ * memory of a row is 10 bytes: id, and 16 bits for cells (label, occurrences n, documents d) with
+ * small counts; others of up to two labels are 64 bits beside the row (core/counts/wides.h). Rows
+ * of three labels and more, or of very large counts, have their cells elsewhere
+ * (core/counts/cells.h), so that a thousand labels cost what is not zero. An index of cache-line
+ * buckets finds rows by id.
+ */
+#ifndef NB_CORE_COUNTS_MODEL_H
+#define NB_CORE_COUNTS_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "core/base/feature.h"
+#include "core/counts/cell.h"
+
+struct nb_model;
+
+/* n occurrences of the feature in row `row`. */
+struct nb_row_count {
+    uint32_t row;
+    uint32_t count;
+};
+
+struct nb_model *nb_model_new(void); /* NULL: out of memory */
+void nb_model_free(struct nb_model **model);
+
+void nb_model_read_lock(const struct nb_model *model);
+void nb_model_unlock(const struct nb_model *model);
+
+/* ---- labels: numbered in the order of first sight, never renumbered -------------------------- */
+
+/* The label's number, made if new. Returns 0, NB_TOO_LARGE (NB_LABELS_MOST) or NB_NO_MEMORY. */
+int nb_model_label(struct nb_model *model, struct nb_string name, uint32_t *label);
+/* Gives a label another name, which no label has. Names that were handed out stay readable. Returns
+ * 0 or NB_NO_MEMORY; after nb_model_reserve_rename for the same name it cannot fail. */
+int nb_model_rename_label(struct nb_model *model, uint32_t label, struct nb_string name);
+/* Takes the memory that renaming a label to `name` needs. Returns 0 or NB_NO_MEMORY. */
+int nb_model_reserve_rename(struct nb_model *model, struct nb_string name);
+/* Takes back the labels from number `labels` on, newest first; they must have no counts. */
+void nb_model_truncate_labels(struct nb_model *model, uint32_t labels);
+/* The label's number or UINT32_MAX. */
+uint32_t nb_model_find_label(const struct nb_model *model, struct nb_string name);
+uint32_t nb_model_label_count(const struct nb_model *model);
+/* NUL-terminated too; owned by the model, readable until it is freed, also after a rename. */
+struct nb_string nb_model_label_name(const struct nb_model *model, uint32_t label);
+/* The label numbers in the order of their names (bytewise); nb_model_label_count entries; valid
+ * while the read lock is held. */
+const uint32_t *nb_model_labels_sorted(const struct nb_model *model);
+/* Documents of the label, and in all. */
+uint64_t nb_model_documents(const struct nb_model *model, uint32_t label);
+uint64_t nb_model_documents_all(const struct nb_model *model);
+/* How many labels have documents. */
+uint32_t nb_model_labels_with_documents(const struct nb_model *model);
+/* Adds to the number of documents of a label (negative: takes away). Readers should never see a
+ * word in more documents than there are: call it before nb_model_add, and after it when taking out.
+ */
+void nb_model_add_documents(struct nb_model *model, uint32_t label, int64_t change);
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+uint32_t nb_model_rows(const struct nb_model *model);              /* how many there are */
+uint32_t nb_model_find(const struct nb_model *model, uint64_t id); /* row or NB_NO_ROW */
+uint64_t nb_model_row_id(const struct nb_model *model, uint32_t row);
+/* Appends a row without counts for an id that has none. Returns 0, NB_TOO_LARGE (2^31 - 2 rows) or
+ * NB_NO_MEMORY. Takes no lock but when something must grow: the new index is built beside the old
+ * one and swapped in under the lock, so that readers never wait for it. */
+int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row);
+/* As nb_model_append, but takes a row that was dropped. It takes one of a long run of neighbours
+ * first, so that the rows that one document brings lie together; those of short runs wait for their
+ * neighbours until they are a third of all rows. */
+int nb_model_add_row(struct nb_model *model, uint64_t id, uint32_t *row);
+/* Ask for the memory that a row for the id will be noted in: so many rows ahead, and once more when
+ * that has come, because the row may have to go on from there. */
+enum { NB_MODEL_EXPECTED = 32, NB_MODEL_EXPECTED_AGAIN = NB_MODEL_EXPECTED / 2 };
+void nb_model_expect(const struct nb_model *model, uint64_t id);
+void nb_model_expect_again(const struct nb_model *model, uint64_t id);
+/* Drops a row without counts: its feature is found no more. Returns 0 or NB_NO_MEMORY. */
+int nb_model_drop_row(struct nb_model *model, uint32_t row);
+/* Gives the row that was dropped last its id again, and sets *row. */
+void nb_model_undrop_row(struct nb_model *model, uint64_t id, uint32_t *row);
+/* Sorts the dropped rows by the runs that they make, after some were dropped. Not while rows may
+ * have to be returned. */
+void nb_model_sort_dropped(struct nb_model *model);
+/* How many rows are dropped and not taken again. */
+uint32_t nb_model_dropped_rows(const struct nb_model *model);
+/* Drops the rows again that nb_model_add_row took since there were `dropped` ones; they must be
+ * without counts, and no row was dropped meanwhile. Needs no memory. */
+void nb_model_return_rows(struct nb_model *model, uint32_t dropped);
+/* For loading, which no other thread sees: appends rows, those of NB_DROPPED_ID without an id. What
+ * is stored may be damaged: NB_CORRUPT, if an id has no field or is there twice; the model is of no
+ * use then. Else 0, NB_TOO_LARGE or NB_NO_MEMORY. */
+int nb_model_append_all(struct nb_model *model, const uint64_t *ids, size_t size);
+/* For loading, where rows come in the order of their numbers: appends a row without an id; gives
+ * one an id; and, at the end, collects those that have none. Each returns 0, NB_TOO_LARGE or
+ * NB_NO_MEMORY. */
+int nb_model_append_dropped(struct nb_model *model);
+int nb_model_name_row(struct nb_model *model, uint32_t row, uint64_t id);
+int nb_model_collect_dropped(struct nb_model *model);
+/* Whether all of the rows have features: none is dropped. */
+bool nb_model_have_features(const struct nb_model *model, const struct nb_row_count *counts,
+                            size_t size);
+/* Whether no document has the feature of the row. */
+bool nb_model_row_is_unused(const struct nb_model *model, uint32_t row);
+
+/* Makes the index and the rows large enough for so many rows, before a store is loaded. Returns 0
+ * or NB_NO_MEMORY. */
+int nb_model_reserve(struct nb_model *model, uint32_t rows);
+/* The same for a model without rows, which until nb_model_end_loading is filled by
+ * nb_model_append_all and nb_model_set_cells alone, and not asked: another thread may put the rows
+ * into the index meanwhile. More rows are NB_CORRUPT, and so may be the end, if an id is there
+ * twice. To be ended in any case. */
+int nb_model_begin_loading(struct nb_model *model, uint32_t rows);
+int nb_model_end_loading(struct nb_model *model);
+/* The rows of many features at once, NB_NO_ROW for those that have none: the memory of many is
+ * asked for before the first is needed, which takes a fifth of the time of single look-ups in a
+ * large model. `rows` has room for `size`. */
+void nb_model_find_all(const struct nb_model *model, const struct nb_feature *features, size_t size,
+                       uint32_t *rows);
+/* The same, and says of each feature whether no document has it: it has no row, or its row no
+ * counts. `unused` has room for `size`, too. */
+void nb_model_find_use(const struct nb_model *model, const struct nb_feature *features, size_t size,
+                       uint32_t *rows, bool *unused);
+/* Rows that were found for features, and what was read of them; all under one hold of the lock. */
+struct nb_found {
+    const uint32_t *rows; /* borrowed; NB_NO_ROW: the feature has none */
+    const uint64_t
+        *cells; /* borrowed; as nb_model_find_cells reads them. NULL: they are not read */
+};
+/* As nb_model_find_all, and reads their cells, in the form of struct nb_row (core/counts/cells.h),
+ * 0 of those that have none: what several formulas read of a document's rows is read once. `cells`
+ * has room for `size`, too. */
+void nb_model_find_cells(const struct nb_model *model, const struct nb_feature *features,
+                         size_t size, uint32_t *rows, uint64_t *cells);
+/* The same of rows that are known. */
+void nb_model_read_cells(const struct nb_model *model, const uint32_t *rows, size_t size,
+                         uint64_t *cells);
+/* How many rows have lost their features so far, because they were dropped or taken back: where it
+ * is the same as when a row was found, the row is still that of its feature. */
+uint64_t nb_model_lost_rows(const struct nb_model *model);
+/* Grows with every row that gets an id, after look-ups find it. It is to be read before a look-up:
+ * as long as it is the same, and no rows are lost, no feature has got a row that the look-up did
+ * not see, though rows are given while others look up. Needs no lock. */
+uint64_t nb_model_named_rows(const struct nb_model *model);
+/* Takes back the rows from `rows` on, newest first; they must have no counts. */
+void nb_model_truncate(struct nb_model *model, uint32_t rows);
+
+/* Adds (sign +1) or takes out (-1) a document's bag: n += count, d += 1 for each row, for `label`.
+ * `counts` has distinct rows. Sets *fresh (may be NULL) to how many of the rows were outside the
+ * vocabulary (no occurrence in any label) before, fields that are tokens only. Returns 0,
+ * NB_TOO_LARGE (a count would pass 2^32 - 1) or NB_NO_MEMORY, and then nothing was changed; taking
+ * out always succeeds. Taking out more than is there is a programmer's error. */
+int nb_model_add(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
+                 size_t size, int sign, size_t *fresh);
+
+/* What a training, relabelling or untraining does: a bag of one label comes in, a bag of one label
+ * goes out. UINT32_MAX for a label: there is none. */
+struct nb_model_change {
+    uint32_t add_label;
+    const struct nb_row_count *add;
+    size_t add_size;
+    uint32_t take_label;
+    const struct nb_row_count *take;
+    size_t take_size;
+};
+/* Makes the change, with the labels' numbers of documents, under one lock: no reader sees half of
+ * it. *fresh as in nb_model_add. Returns 0, or NB_NO_MEMORY or NB_TOO_LARGE with nothing changed.
+ */
+int nb_model_change(struct nb_model *model, const struct nb_model_change *change, size_t *fresh);
+
+/* Calls `call` while a document is taken out that the counts have, for its leave-one-out score, and
+ * puts it back: under one lock, so that no reader sees the counts without it. For the writer. */
+void nb_model_without(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
+                      size_t size, void (*call)(void *user), void *user);
+
+/* Copies the non-zero cells of a row, ordered by label number, to `cells` (room for `room`).
+ * Returns how many the row has, which may be more than `room`. */
+size_t nb_model_cells(const struct nb_model *model, uint32_t row, struct nb_cell *cells,
+                      size_t room);
+/* n_wv alone: occurrences of the feature in `label`. */
+uint32_t nb_model_count(const struct nb_model *model, uint32_t row, uint32_t label);
+/* Sets a row's cells, ordered by label number, while a store is loaded: the row must be without
+ * counts, and no other thread may see the model, of which no lock is taken. Returns 0, NB_CORRUPT
+ * (cells that no training gives) or NB_NO_MEMORY. */
+int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cell *cells,
+                       size_t size);
+
+/* ---- sums, kept up to date ------------------------------------------------------------------- */
+
+/* What a sum can be over, beside one field (its number): the fields that are tokens; these and the
+ * values of attributes; and, with its number added to the last one, a part of an attribute. */
+enum { NB_TOKEN_FIELDS = NB_FIELDS, NB_ALL_TOKENS, NB_FIRST_PART };
+/* n_v and d_v: token occurrences, and the sum of d_wv, of a label over the features of a field, or
+ * of what is said above. */
+uint64_t nb_model_occurrences(const struct nb_model *model, uint32_t label, unsigned field);
+uint64_t nb_model_presences(const struct nb_model *model, uint32_t label, unsigned field);
+/* |V| of a field, or of what is said above: rows with a count above 0. */
+uint64_t nb_model_vocabulary(const struct nb_model *model, unsigned field);
+/* Of the values of an attribute that are numbers, in the label's documents: exact. */
+struct nb_moments nb_model_moments(const struct nb_model *model, uint32_t label,
+                                   unsigned attribute);
+/* Above the number of every part that a row has had; 0: the model has no values of attributes. */
+unsigned nb_model_parts(const struct nb_model *model);
+
+/* Changes with every change of the counts; never 0, and never the same for two models of the
+ * process, one after the other or side by side. Views computed from the counts note it. */
+uint64_t nb_model_generation(const struct nb_model *model);
+
+/* Bytes allocated for this model. */
+size_t nb_model_memory(const struct nb_model *model);
+
+#endif

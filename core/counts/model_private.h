@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of a model, for core/counts/model.c, its scorers and their tests. Rules as in
+ * core/counts/model.h.
+ */
+#ifndef NB_CORE_COUNTS_MODEL_PRIVATE_H
+#define NB_CORE_COUNTS_MODEL_PRIVATE_H
+
+#include <pthread.h>
+
+#include "core/counts/growth.h"
+#include "core/counts/index.h"
+#include "core/counts/model.h"
+#include "core/counts/pairs.h"
+#include "core/counts/parts.h"
+#include "core/counts/wides.h"
+
+struct nb_label {
+    struct nb_label *retired; /* the next of those that are labels no more */
+    char *name;               /* owned; NUL-terminated */
+    size_t length;
+    uint64_t documents;
+    uint64_t occurrences[NB_FIELDS];
+    uint64_t presences[NB_FIELDS];
+};
+
+struct nb_model {
+    pthread_rwlock_t *lock; /* &lock_storage: readers lock a const model */
+    pthread_rwlock_t lock_storage;
+    struct nb_index index;
+    struct nb_indexing *indexing; /* owned; NULL: no other thread fills the index */
+    struct nb_growth *growth;     /* owned; NULL: no thread makes a larger index */
+    uint64_t growth_from;         /* with so many rows one begins; 0: none does */
+    struct nb_segments rows;      /* struct nb_packed_row */
+    struct nb_wides wides;        /* their cells, where the rows have no room for them */
+    atomic_uint row_count;
+    struct nb_cell_pool pool;
+    uint32_t *dropped; /* owned: a stack of rows; those that were taken stay above its top */
+    uint32_t dropped_count;
+    uint64_t renames;                /* see nb_model_renames */
+    uint64_t lost_rows;              /* see nb_model_lost_rows */
+    atomic_uint_fast64_t named_rows; /* see nb_model_named_rows */
+    uint32_t dropped_short;          /* so many at the bottom are in short runs */
+    size_t dropped_room;
+    struct nb_label **labels; /* owned, by number */
+    uint32_t *sorted;         /* owned; the numbers by name */
+    uint32_t label_count, label_room;
+    struct nb_label *spare;   /* owned; reserved for the next renaming, or NULL */
+    struct nb_label *retired; /* owned: names that readers may still hold */
+    uint64_t documents;
+    uint64_t vocabulary[NB_FIELDS];
+    struct nb_parts *parts; /* owned; NULL: no row is a value of an attribute */
+    struct nb_pairs *pairs; /* owned; NULL: the model has none */
+    uint64_t generation;
+    atomic_size_t other_bytes; /* memory but that of rows and cells */
+};
+
+/* A row as it is stored. */
+static inline struct nb_packed_row *nb_model_packed(const struct nb_model *model, uint32_t row)
+{
+    return nb_row_at(model->rows.table, row);
+}
+
+/* A row as it is read: a copy. */
+static inline struct nb_row nb_model_row(const struct nb_model *model, uint32_t row)
+{
+    const struct nb_packed_row *packed = nb_model_packed(model, row);
+    uint64_t cells = nb_wides_cells(model->wides.segments, row, packed->code);
+    return (struct nb_row){.id = packed->id, .cells = cells};
+}
+
+/* That of a feature which has none: no label has it. */
+static inline struct nb_row nb_model_row_or_none(const struct nb_model *model, uint32_t row)
+{
+    if (row == NB_NO_ROW)
+        return (struct nb_row){.cells = 0};
+    return nb_model_row(model, row);
+}
+
+/* Changes when a row gets another id, or none, that had one before or may have had one: what was
+ * noted of rows by their numbers is of no use then. Rows that are appended change nothing. Never
+ * the same for two models of the process, one after the other or side by side. */
+static inline uint64_t nb_model_renames(const struct nb_model *model)
+{
+    return model->renames;
+}
+
+/* Memory latency is some hundred cycles, the work for one feature ten: this many are under way. */
+enum { NB_MODEL_AHEAD = 32 };
+
+/* A model is read in steps of this many features: their rows fit the first-level cache. */
+enum { NB_MODEL_STEP = 256 };
+
+/* The rows of the features from `start` to `start + step`: those that are known (of all features;
+ * NULL: none is), else looked up into `found`. */
+static inline const uint32_t *nb_model_step(const struct nb_model *model,
+                                            const struct nb_feature *features, size_t start,
+                                            size_t step, const uint32_t *known,
+                                            uint32_t found[NB_MODEL_STEP])
+{
+    if (known != NULL)
+        return known + start;
+    nb_model_find_all(model, features + start, step, found);
+    return found;
+}
+
+/* The same with their cells, which are those that are known, or read. */
+struct nb_step {
+    uint32_t rows[NB_MODEL_STEP];
+    uint64_t cells[NB_MODEL_STEP];
+};
+static inline struct nb_found nb_model_step_cells(const struct nb_model *model,
+                                                  const struct nb_feature *features, size_t start,
+                                                  size_t step, const struct nb_found *known,
+                                                  struct nb_step *own)
+{
+    if (known != NULL && known->cells != NULL)
+        return (struct nb_found){known->rows + start, known->cells + start};
+    if (known == NULL)
+        nb_model_find_cells(model, features + start, step, own->rows, own->cells);
+    else
+        nb_model_read_cells(model, known->rows + start, step, own->cells);
+    return (struct nb_found){known == NULL ? own->rows : known->rows + start, own->cells};
+}
+
+/* A row has got an id, and is in the index. */
+static inline void nb_model_note_named(struct nb_model *model)
+{
+    atomic_store_explicit(&model->named_rows, model->named_rows + 1, memory_order_release);
+}
+
+/* The id of a row, or of those from it on, is about to change: a thread that reads it to make a
+ * larger index is given up. For the writer. */
+void nb_model_spare_growth(struct nb_model *model, uint32_t row);
+
+/* Both for the writer; nb_model_unlock unlocks. A change of counts or labels ends with a new
+ * generation, before the lock is given back. */
+void nb_model_write_lock(struct nb_model *model);
+void nb_model_next_generation(struct nb_model *model);
+
+/* Makes room for the sums of so many parts and labels, and for moments if `has_moments` or there
+ * was. Takes the write lock inside. Returns 0 or NB_NO_MEMORY, in which case nothing has changed.
+ */
+int nb_model_grow_parts(struct nb_model *model, unsigned count, uint32_t label_room,
+                        bool has_moments);
+
+/* Makes room for the sums of the feature's part, and of the other part of its attribute. Returns 0
+ * or NB_NO_MEMORY. */
+int nb_model_reserve_part(struct nb_model *model, uint64_t id);
+
+/* Keeps a label that is one no more until the model is freed: readers may still hold its name. */
+void nb_model_retire(struct nb_model *model, struct nb_label *label);
+
+void nb_label_free(struct nb_label *label);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads a corpus (corpus.h). A thread that fits.
+ *
+ * Bags are read from the ledger, a few hundred in one snapshot, and counts a few thousand rows at a
+ * time under the model's read lock, so that neither the writer nor other readers wait long. Changes
+ * made during the reading may be included or not.
+ */
+#ifndef NB_CORE_EM_CORPUS_READ_H
+#define NB_CORE_EM_CORPUS_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/error.h"
+
+struct nb_corpus;
+struct nb_engine;
+struct nb_family;
+
+/* Reads all documents without a label of the family's model, and up to `sample` of the others.
+ * Words are those that remain after min_count and skip_top (choice.h). `is_binary`: count documents
+ * instead of occurrences. The reading ends with NB_STOPPING when `stop` (NULL: never) returns true.
+ * The caller deinits *corpus in any case. Returns 0, NB_TOO_LARGE (a limit above is exceeded),
+ * NB_STOPPING, or what reading the store can return. */
+int nb_corpus_read(struct nb_engine *engine, struct nb_family *family, bool is_binary,
+                   size_t sample, bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
+                   struct nb_error *error);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/em/guard_trial.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+
+enum {
+    SINGLE_MOST = 50,      /* up to so many documents with a label, each is left out alone ... */
+    FOLDS = 10,            /* ... and more are cut into so many folds ... */
+    FOLDS_LEAST = 3,       /* ... or fewer, if the fits would take too long */
+    DOCUMENTS_MOST = 3000, /* documents without a label in a fit of a fold */
+    SCORES_MOST = 100000,  /* documents times labels */
+};
+/* Bound of all fits: words of documents times labels times iterations. A step takes about 1 ns. */
+static const double steps_most = 5e9;
+static const double weights[] = {.01, .03, .1, .3, 1};
+static const double smoothings[] = {.001, .01};
+enum {
+    WEIGHTS = sizeof weights / sizeof *weights,
+    SMOOTHINGS = sizeof smoothings / sizeof *smoothings,
+};
+_Static_assert(WEIGHTS *SMOOTHINGS == NB_GUARD_CANDIDATES_MOST, "all have a place");
+
+/* ---- some documents ---------------------------------------------------------------------------
+ */
+
+void nb_guard_chosen_deinit(struct nb_guard_chosen *c)
+{
+    free(c->begin);
+    free(c->middle);
+    free(c->end);
+    free(c->labels);
+    *c = (struct nb_guard_chosen){.count = 0};
+}
+
+void nb_guard_trial_deinit(struct nb_guard_trial *t)
+{
+    if (t->weights != NULL)
+        nb_stack_weights_free(&t->weights);
+    nb_guard_chosen_deinit(&t->unlabelled);
+    nb_guard_chosen_deinit(&t->fold);
+    free(t->folds);
+    free(t->places);
+    free(t->truths);
+    free(t->folds_of);
+    free(t->scores);
+    free(t->counts);
+    free(t->values);
+    free(t->labelled);
+    nb_expected_release(&t->without);
+    nb_scorer_free(&t->scorer);
+    nb_blend_deinit(&t->blend);
+    free(t->features);
+    nb_scores_deinit(&t->said);
+}
+
+int nb_guard_chosen_init(struct nb_guard_chosen *c, size_t most)
+{
+    *c = (struct nb_guard_chosen){.count = 0};
+    c->begin = calloc(most + 1, sizeof *c->begin);
+    c->middle = calloc(most + 1, sizeof *c->middle);
+    c->end = calloc(most + 1, sizeof *c->end);
+    c->labels = calloc(most + 1, sizeof *c->labels);
+    bool good = c->begin != NULL && c->middle != NULL && c->end != NULL && c->labels != NULL;
+    return good ? 0 : NB_NO_MEMORY;
+}
+
+void nb_guard_choose_document(struct nb_guard_chosen *c, const struct nb_corpus_part *part,
+                              size_t document)
+{
+    c->begin[c->count] = part->begin[document];
+    c->middle[c->count] = part->middle[document];
+    c->end[c->count] = part->end[document];
+    c->labels[c->count++] = part->labels[document];
+}
+
+struct nb_em_documents nb_guard_documents(const struct nb_guard_chosen *c,
+                                          const struct nb_corpus_part *part)
+{
+    return (struct nb_em_documents){c->count, c->begin,      c->middle,
+                                    c->end,   part->columns, part->counts};
+}
+
+/* ---- what is tried --------------------------------------------------------------------------- */
+
+static void add_candidates(struct nb_guard_trial *t, double weight)
+{
+    for (unsigned i = 0; i < SMOOTHINGS; i++)
+        t->candidates[t->count++] = (struct nb_guard_candidate){weight, smoothings[i]};
+}
+
+void nb_guard_list_candidates(struct nb_guard_trial *t)
+{
+    double given = t->guard->published->settings.unlabelled_weight;
+    if (!nb_weight_is_auto(given))
+        add_candidates(t, given);
+    for (unsigned i = 0; nb_weight_is_auto(given) && i < WEIGHTS; i++)
+        add_candidates(t, weights[i]);
+    assert(t->count > 0 && t->count <= NB_GUARD_CANDIDATES_MOST);
+}
+
+/* The only document of a label is not measured: without it, the label would have none. */
+static bool is_measured(const struct nb_guard_trial *t, size_t document)
+{
+    return t->corpus->documents[t->corpus->labelled.labels[document]] >= 2;
+}
+
+size_t nb_guard_count_measured(const struct nb_guard_trial *t)
+{
+    size_t count = 0, most = SCORES_MOST / t->corpus->labels;
+    for (size_t d = 0; d < t->corpus->labelled.count && count < most; d++)
+        count += is_measured(t, d);
+    return count;
+}
+
+/* Estimated steps of all fits of one fold. */
+static double steps_of_fold(const struct nb_guard_trial *t)
+{
+    const struct nb_guard_chosen *c = &t->unlabelled;
+    double words = 0;
+    for (size_t d = 0; d < c->count; d++)
+        words += (double)(c->middle[d] - c->begin[d]);
+    return fmax(words, 1) * t->corpus->labels * NB_GUARD_ITERATIONS * t->count;
+}
+
+static void choose_fold_count(struct nb_guard_trial *t)
+{
+    size_t measured = nb_guard_count_measured(t);
+    double most = fmax(steps_most / steps_of_fold(t), FOLDS_LEAST);
+    t->fold_count = measured <= SINGLE_MOST ? (uint32_t)measured : FOLDS;
+    if (t->fold_count > most)
+        t->fold_count = (uint32_t)most;
+}
+
+/* Distributes the documents of each label over the folds in turn, so that at least one document of
+ * the label is outside of each fold; or gives each document a fold of its own. */
+static int deal_folds(struct nb_guard_trial *t)
+{
+    const struct nb_corpus_part *part = &t->corpus->labelled;
+    size_t most = nb_guard_count_measured(t);
+    bool are_single = most == t->fold_count;
+    assert(t->fold_count > 0);
+    t->folds = calloc(part->count + 1, sizeof *t->folds);
+    t->places = calloc(part->count + 1, sizeof *t->places);
+    t->truths = calloc(part->count + 1, sizeof *t->truths);
+    t->folds_of = calloc(part->count + 1, sizeof *t->folds_of);
+    uint32_t *dealt = calloc(t->corpus->labels, sizeof *dealt);
+    if (t->folds == NULL || t->places == NULL || t->truths == NULL || t->folds_of == NULL ||
+        dealt == NULL) {
+        free(dealt);
+        return NB_NO_MEMORY;
+    }
+    for (size_t d = 0; d < part->count; d++) {
+        uint32_t label = part->labels[d];
+        bool is_dealt = is_measured(t, d) && t->measured < most;
+        uint32_t dealt_to =
+            are_single ? (uint32_t)t->measured : (dealt[label]++ + label) % t->fold_count;
+        t->folds[d] = is_dealt ? dealt_to : t->fold_count;
+        t->places[d] = t->measured;
+        if (!is_dealt)
+            continue;
+        t->folds_of[t->measured] = t->folds[d];
+        t->truths[t->measured++] = label;
+    }
+    free(dealt);
+    return 0;
+}
+
+static int choose_unlabelled(struct nb_guard_trial *t)
+{
+    const struct nb_corpus_part *part = &t->corpus->unlabelled;
+    size_t count = part->count < DOCUMENTS_MOST ? part->count : DOCUMENTS_MOST;
+    const struct nb_document_numbers *n = t->guard->numbers;
+    t->values = calloc(count * n->count + 1, sizeof *t->values);
+    if (t->values == NULL || nb_guard_chosen_init(&t->unlabelled, count) != 0)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        size_t from = i * part->count / count;
+        nb_guard_choose_document(&t->unlabelled, part, from);
+        if (n->count > 0)
+            memcpy(t->values + i * n->count, n->values + from * n->count,
+                   n->count * sizeof *t->values);
+    }
+    return 0;
+}
+
+static int make_room(struct nb_guard_trial *t)
+{
+    const struct nb_corpus *c = t->corpus;
+    size_t longest = 0;
+    for (size_t d = 0; d < c->labelled.count; d++)
+        if (c->labelled.end[d] - c->labelled.begin[d] > longest)
+            longest = c->labelled.end[d] - c->labelled.begin[d];
+    size_t scores = ((size_t)t->count + 1) * t->measured * c->labels;
+    t->scores = malloc((scores + 1) * sizeof *t->scores);
+    t->counts = calloc((size_t)c->words * c->labels + 1, sizeof *t->counts);
+    t->features = calloc(longest + 1, sizeof *t->features);
+    t->labelled = calloc((size_t)t->guard->numbers->count * c->labels + 1, sizeof *t->labelled);
+    if (t->scores == NULL || t->counts == NULL || t->features == NULL || t->labelled == NULL)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < scores; i++)
+        t->scores[i] = -(double)INFINITY;
+    return 0;
+}
+
+static int copy_weights(struct nb_guard_trial *t)
+{
+    const struct nb_published *p = t->guard->published;
+    if (!nb_published_is_stacked(p))
+        return 0;
+    nb_stack_weights_read_lock(p->weights);
+    t->weights = nb_stack_weights_with_new_twin(p->weights);
+    nb_stack_weights_unlock(p->weights);
+    return t->weights == NULL ? NB_NO_MEMORY : 0;
+}
+
+int nb_guard_trial_begin(struct nb_guard_trial *t)
+{
+    int rc = choose_unlabelled(t);
+    if (rc == 0)
+        choose_fold_count(t);
+    if (rc == 0)
+        rc = deal_folds(t);
+    if (rc == 0)
+        rc = copy_weights(t);
+    return rc != 0 ? rc : make_room(t);
+}

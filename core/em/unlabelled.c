@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/em/unlabelled.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/clock.h"
+#include "core/em/corpus_read.h"
+#include "core/em/guard.h"
+#include "core/model/registry/registry.h"
+
+enum {
+    LABELLED_LEAST = 10, /* documents of labels with at least two, needed to choose a weight */
+    GROWTH = 5,          /* a fifth more or fewer documents make a new fit due */
+    ITERATIONS = 100,
+    REST = 4, /* pause of a model between two fits, in durations of the last one */
+};
+
+/* ---- when ------------------------------------------------------------------------------------ */
+
+struct state {
+    uint64_t labelled, measurable; /* documents with a label; those of labels with at least two */
+    unsigned labels;               /* labels with documents */
+    uint64_t unlabelled;
+};
+
+static struct state state_of(struct nb_live *live)
+{
+    struct state s = {.unlabelled = atomic_load(&live->unlabelled)};
+    nb_model_read_lock(live->counts);
+    for (uint32_t v = 0; v < nb_model_label_count(live->counts); v++) {
+        uint64_t documents = nb_model_documents(live->counts, v);
+        s.labelled += documents;
+        s.labels += documents > 0;
+        s.measurable += documents > 1 ? documents : 0;
+    }
+    nb_model_unlock(live->counts);
+    return s;
+}
+
+static bool is_possible(const struct nb_settings *settings, const struct state *s)
+{
+    double weight = settings->unlabelled_weight;
+    if (nb_settings_bar_unlabelled(settings) != NULL || s->unlabelled == 0 || s->labels < 2)
+        return false;
+    return nb_weight_is_auto(weight) ? s->measurable >= LABELLED_LEAST : weight > 0;
+}
+
+/* Writes why documents without a label are not used although their weight is not 0. */
+static void tell_obstacle(const struct nb_settings *settings, const struct state *s, char *text,
+                          size_t room)
+{
+    const char *bar = nb_settings_bar_unlabelled(settings);
+    if (bar != NULL)
+        (void)snprintf(text, room, "they do not come in with %s", bar);
+    else if (s->labels < 2)
+        (void)snprintf(text, room, "fewer than two labels have documents");
+    else
+        (void)snprintf(text, room, "fewer than %d documents of labels that have two",
+                       LABELLED_LEAST);
+}
+
+void nb_refining_tell_why_off(struct nb_live *live, char *text, size_t room)
+{
+    struct nb_published *published = nb_live_settings(live);
+    const struct nb_settings *settings = &published->settings;
+    double weight = settings->unlabelled_weight;
+    bool are_wanted = nb_weight_is_auto(weight) || weight > 0;
+    struct state s = state_of(live);
+    text[0] = '\0';
+    if (are_wanted && s.unlabelled > 0 && !is_possible(settings, &s))
+        tell_obstacle(settings, &s, text, room);
+    nb_published_release(&published);
+}
+
+static bool has_grown(uint64_t then, uint64_t now)
+{
+    return (now > then ? now - then : then - now) * GROWTH >= then && now != then;
+}
+
+enum nb_refining nb_refining_of(struct nb_live *live, bool *again)
+{
+    struct nb_published *published = nb_live_settings(live);
+    struct nb_refined *refined = nb_live_refined(live);
+    struct state s = state_of(live);
+    bool is_due;
+    enum nb_refining is = NB_REFINING_DONE;
+    if (!is_possible(&published->settings, &s)) {
+        is = NB_REFINING_OFF;
+    } else {
+        bool is_old = refined == NULL || has_grown(refined->labelled, s.labelled) ||
+                      has_grown(refined->documents, s.unlabelled);
+        bool is_changed = refined != NULL && refined->weight > 0 &&
+                          refined->replaced != atomic_load(&live->replaced);
+        is_due = is_old || is_changed;
+        is = is_due ? NB_REFINING_DUE : NB_REFINING_DONE;
+        if (again != NULL)
+            *again = is_changed && !is_old;
+    }
+    nb_refined_release(&refined);
+    nb_published_release(&published);
+    return is;
+}
+
+/* ---- a fit ----------------------------------------------------------------------------------- */
+
+struct run {
+    struct nb_engine *engine;
+    struct nb_live *live;
+    struct nb_family family;        /* of the model */
+    struct nb_published *published; /* borrowed from it */
+    struct nb_corpus corpus;
+    double *shares; /* owned; the prior of each label, not normalized */
+    struct nb_document_numbers numbers;
+    struct nb_em_numbers em_numbers; /* borrowed from these */
+    struct nb_refined *refined;
+    bool (*stop)(void *user);
+    void *user;
+};
+
+static bool is_stopped(void *user)
+{
+    const struct run *r = user;
+    return atomic_load(&r->live->removed) || (r->stop != NULL && r->stop(r->user));
+}
+
+static void note_step(void *user, unsigned done, unsigned all)
+{
+    const struct run *r = user;
+    atomic_store(&r->live->refining, done);
+    atomic_store(&r->live->refinings, all + 1); /* and one more: the fit of all documents */
+}
+
+/* Under the model's read lock. */
+static double share_of(const struct run *r, uint32_t label)
+{
+    const struct nb_settings *s = &r->published->settings;
+    struct nb_string name = nb_model_label_name(r->live->counts, r->corpus.numbers[label]);
+    if (s->prior == NB_PRIOR_GIVEN)
+        return nb_settings_label_weight(s, name.bytes);
+    return s->prior == NB_PRIOR_UNIFORM ? 1 : r->corpus.documents[label];
+}
+
+static int take_shares(struct run *r)
+{
+    r->shares = calloc(r->corpus.labels, sizeof *r->shares);
+    if (r->shares == NULL)
+        return NB_NO_MEMORY;
+    nb_model_read_lock(r->live->counts);
+    for (uint32_t v = 0; v < r->corpus.labels; v++)
+        r->shares[v] = r->corpus.viewed.count > 0 ? r->corpus.viewed.shares[v] : share_of(r, v);
+    nb_model_unlock(r->live->counts);
+    return 0;
+}
+
+static struct nb_em_question question_of(const struct run *r)
+{
+    return (struct nb_em_question){.words = r->corpus.words,
+                                   .labels = r->corpus.labels,
+                                   .counts = r->corpus.word_counts,
+                                   .shares = r->shares,
+                                   .groups = r->corpus.groups,
+                                   .group_count = 1 + r->corpus.attributes,
+                                   .numbers = r->numbers.count > 0 ? &r->em_numbers : NULL,
+                                   .is_binary = true,
+                                   .iterations_most = ITERATIONS,
+                                   .stop = is_stopped,
+                                   .user = (void *)(uintptr_t)r};
+}
+
+static int choose(struct run *r)
+{
+    const struct nb_guard guard = {.corpus = &r->corpus,
+                                   .numbers = &r->numbers,
+                                   .family = &r->family,
+                                   .published = r->published,
+                                   .em = question_of(r),
+                                   .step = note_step,
+                                   .user = r};
+    return nb_guard_choose(&guard, r->refined);
+}
+
+/* Fits all documents with the chosen weight. */
+static int fit(struct run *r)
+{
+    const struct nb_corpus *c = &r->corpus;
+    struct nb_refined *refined = r->refined;
+    struct nb_em_documents documents = nb_corpus_documents(&c->unlabelled);
+    struct nb_expected_columns columns = nb_corpus_columns(c);
+    struct nb_em_question question = question_of(r);
+    struct nb_em em;
+    question.documents = &documents;
+    question.weight = refined->weight;
+    question.smoothing = refined->smoothing;
+    int rc = nb_em_fit(&question, &em);
+    if (rc != 0)
+        return rc;
+    refined->iterations = em.iterations;
+    refined->log_likelihood = em.log_likelihood;
+    refined->first = em.first;
+    rc = nb_expected_new(&columns, &documents, &em, c->numbers, c->labels, c->vocabulary,
+                         &refined->expected);
+    nb_em_deinit(&em);
+    return rc == 0 ? nb_refined_make_scorer(refined, &r->published->settings) : rc;
+}
+
+/* Copies the weight, and what was measured for it, from the last fit. */
+static void take_weight(struct nb_refined *to, const struct nb_refined *from)
+{
+    to->weight = from->weight;
+    to->smoothing = from->smoothing;
+    to->is_pooled = from->is_pooled;
+    to->share = from->share;
+    to->temperature = from->temperature;
+    to->measured = from->measured;
+    to->folds = from->folds;
+    to->without = from->without;
+    to->with = from->with;
+}
+
+static int find(struct run *r, const struct nb_refined *before, struct nb_error *error)
+{
+    struct nb_corpus *c = &r->corpus;
+    int rc = nb_corpus_read(r->engine, &r->family, true, NB_GUARD_SAMPLE, is_stopped, r, c, error);
+    if (rc != 0)
+        return rc;
+    r->refined->documents = c->unlabelled.count;
+    for (uint32_t v = 0; v < c->labels; v++)
+        r->refined->labelled += (uint64_t)c->documents[v];
+    if (nb_document_numbers_read(&r->numbers, c, &r->family) != 0)
+        return nb_error_no_memory(error);
+    r->em_numbers = nb_document_numbers_of(&r->numbers);
+    if (c->unlabelled.count == 0 || c->labels < 2 || (c->words == 0 && r->numbers.count == 0))
+        return 0; /* documents were forgotten meanwhile */
+    rc = take_shares(r);
+    if (rc == 0 && before != NULL)
+        take_weight(r->refined, before);
+    else if (rc == 0)
+        rc = choose(r);
+    if (rc == 0 && r->refined->weight > 0)
+        rc = fit(r);
+    return rc == NB_STOPPING ? nb_error_set(error, rc, "the fit was broken off")
+           : rc != 0         ? nb_error_no_memory(error)
+                             : 0;
+}
+
+/* Publishes why the documents were not fitted. The next try is due when their number has changed.
+ */
+static int give_up(struct run *r, const struct nb_error *why)
+{
+    struct state s = state_of(r->live);
+    r->refined->documents = s.unlabelled;
+    r->refined->labelled = s.labelled;
+    (void)snprintf(r->refined->reason, sizeof r->refined->reason, "%.95s", why->text);
+    return 0;
+}
+
+static int run(struct run *r, bool again, struct nb_error *error)
+{
+    struct nb_error why = {0};
+    uint64_t begun = nb_clock_monotonic();
+    struct nb_refined *before = again ? nb_live_refined(r->live) : NULL;
+    r->refined = calloc(1, sizeof *r->refined);
+    if (r->refined == NULL) {
+        nb_refined_release(&before);
+        return nb_error_no_memory(error);
+    }
+    atomic_init(&r->refined->references, 1);
+    r->refined->replaced = atomic_load(&r->live->replaced);
+    int rc = find(r, before, &why);
+    nb_refined_release(&before);
+    if (rc == NB_TOO_LARGE)
+        rc = give_up(r, &why);
+    r->refined->seconds = (double)(nb_clock_monotonic() - begun) / 1e9;
+    atomic_store(&r->live->refine_at, nb_clock_monotonic() + (nb_clock_monotonic() - begun) * REST);
+    return rc != 0 ? nb_live_note(r->live, rc, &why, error) : 0;
+}
+
+static int run_and_publish(struct run *r, bool again, struct nb_error *error)
+{
+    int rc = run(r, again, error);
+    nb_corpus_deinit(&r->corpus);
+    nb_document_numbers_deinit(&r->numbers);
+    free(r->shares);
+    if (rc != 0) {
+        nb_refined_release(&r->refined);
+        return rc;
+    }
+    if (nb_live_refine(r->live, r->published, r->refined))
+        return 0;
+    nb_refined_release(&r->refined);
+    nb_refining_ask(r->engine, r->live);
+    return nb_error_set(error, NB_CONFLICT, "the model's settings were changed meanwhile");
+}
+
+/* Waits until no other model is being fitted. */
+static int begin_turn(struct run *r, struct nb_error *error)
+{
+    struct nb_engine *engine = r->engine;
+    for (bool is_mine = false; !is_mine;) {
+        struct timespec until;
+        if (is_stopped(r)) /* not under the lock: `stop` may take it */
+            return nb_error_set(error, NB_STOPPING, "the fit was broken off");
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec++;
+        pthread_mutex_lock(&engine->refining_lock);
+        if (engine->refines)
+            (void)pthread_cond_clockwait(&engine->refining_turn, &engine->refining_lock,
+                                         CLOCK_MONOTONIC, &until); /* checked again either way */
+        is_mine = !engine->refines;
+        engine->refines = true;
+        pthread_mutex_unlock(&engine->refining_lock);
+    }
+    return 0;
+}
+
+static void end_turn(struct nb_engine *engine)
+{
+    pthread_mutex_lock(&engine->refining_lock);
+    engine->refines = false;
+    pthread_cond_signal(&engine->refining_turn);
+    pthread_mutex_unlock(&engine->refining_lock);
+}
+
+static int run_in_turn(struct run *r, bool again, struct nb_error *error)
+{
+    int rc = begin_turn(r, error);
+    if (rc != 0)
+        return rc;
+    rc = run_and_publish(r, again, error);
+    atomic_store(&r->live->refining, atomic_load(&r->live->refinings)); /* it lets others begin */
+    end_turn(r->engine);
+    return rc;
+}
+
+/* By the settings that the fit has: those in force may have changed since. */
+static bool is_off(const struct run *r)
+{
+    struct state s = state_of(r->live);
+    return !is_possible(&r->published->settings, &s);
+}
+
+int nb_refine(struct nb_engine *engine, struct nb_live *live, bool again, bool (*stop)(void *user),
+              void *user, struct nb_error *error)
+{
+    struct run r = {.engine = engine, .live = live, .stop = stop, .user = user};
+    if (atomic_exchange(&live->is_refining, true))
+        return nb_error_set(error, NB_BUSY,
+                            "the model's documents without a label are being "
+                            "fitted already");
+    atomic_store(&live->refining, 0);
+    atomic_store(&live->refinings, 1);
+    int rc = nb_family_begin(&r.family, engine, live, error);
+    r.published = rc == 0 ? r.family.published[0] : NULL;
+    if (rc == 0 && is_off(&r))
+        (void)nb_live_refine(live, r.published, NULL);
+    else if (rc == 0)
+        rc = run_in_turn(&r, again, error);
+    if (rc == NB_STOPPING && atomic_load(&live->removed))
+        rc = nb_error_set(error, NB_NOT_FOUND, "the model '%s' was deleted or replaced meanwhile",
+                          live->name);
+    nb_family_deinit(&r.family);
+    atomic_store(&live->is_refining, false);
+    return rc;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/jobs/cluster/cluster.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/jobs/cluster/apply.h"
+#include "core/jobs/cluster/clustering.h"
+#include "core/model/registry/registry.h"
+
+/* Words that most documents have, or hardly any, tell no kinds apart. With k clusters a
+ * word of one kind is in about 1/k of the documents. */
+static const double most_share = 0.1;  /* of the documents, with many clusters ... */
+static const double per_cluster = 1.5; /* ... and so much divided by their number with few */
+enum { LEAST_DOCUMENTS = 5, FEW_DOCUMENTS = 1000, LEAST_OF_FEW = 2 };
+/* Of a known deviation, as a share of the variance of all: what is less is rounding. */
+#define VARIANCE_LEAST 1e-18
+enum { LABEL_SIZE = 32 };
+
+void nb_clustering_deinit(struct nb_clustering *clustering)
+{
+    for (size_t k = 0; k < clustering->count; k++) {
+        struct nb_cluster *c = &clustering->clusters[k];
+        for (size_t i = 0; i < c->word_count; i++)
+            free(c->words[i].text);
+        for (size_t i = 0; i < c->nearest_count; i++)
+            nb_buffer_deinit(&c->nearest[i]);
+        for (size_t i = 0; i < c->member_count; i++)
+            nb_buffer_deinit(&c->members[i]);
+        for (size_t i = 0; i < c->value_count; i++)
+            free(c->values[i].text);
+        free(c->members);
+        free(c->numbers);
+        free(c->label);
+    }
+    for (size_t i = 0; i < clustering->field_count; i++)
+        free(clustering->fields[i]);
+    free(clustering->fields);
+    free(clustering->clusters);
+    *clustering = (struct nb_clustering){0};
+}
+
+/* ---- fits ------------------------------------------------------------------------------------ */
+
+/* The likeliest of the restarts. */
+static int fit(struct nb_clustering_run *c, uint32_t clusters, struct nb_mixture *best)
+{
+    const struct nb_gathered *g = &c->gathered;
+    const struct nb_mixture_documents documents = {.count = g->count,
+                                                   .words = g->word_columns,
+                                                   .begin = g->begin,
+                                                   .columns = g->columns,
+                                                   .counts = g->presence,
+                                                   .categories = g->categories,
+                                                   .category = g->category,
+                                                   .numbers = g->scale_count,
+                                                   .values = g->values,
+                                                   .variances = c->known,
+                                                   .has_equal_shares = c->wish->has_equal_shares};
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < c->wish->restarts; i++) {
+        struct nb_mixture made;
+        rc = nb_mixture_fit(&documents, clusters, c->wish->seed + i, c->wish->stop, c->wish->user,
+                            &made);
+        if (rc == 0 && (i == 0 || made.log_likelihood > best->log_likelihood)) {
+            nb_mixture_deinit(best);
+            *best = made;
+        } else if (rc == 0) {
+            nb_mixture_deinit(&made);
+        }
+    }
+    return rc;
+}
+
+/* What a fit takes: its own tables, expected counts and parameters, and those of the mixtures that
+ * are kept: the likeliest of the restarts, and the best number until now. */
+static int hold(const struct nb_clustering_run *c, uint32_t clusters, struct nb_error *error)
+{
+    const struct nb_gathered *g = &c->gathered;
+    uint64_t mixtures = 1u + (c->wish->restarts > 1) + (c->wish->clusters == 0);
+    uint64_t cells = (uint64_t)clusters * (g->word_columns + 6u * g->scale_count);
+    uint64_t bytes = nb_gathered_memory(g) + (mixtures + 1) * cells * sizeof(double) +
+                     mixtures * g->count * (sizeof(double) + sizeof(uint32_t));
+    return c->wish->hold != NULL ? c->wish->hold(c->wish->user, bytes, error) : 0;
+}
+
+static int try_clusters(struct nb_clustering_run *c, uint32_t clusters, struct nb_error *error)
+{
+    struct nb_mixture made = {0};
+    int rc = hold(c, clusters, error);
+    if (rc != 0)
+        return rc;
+    rc = fit(c, clusters, &made);
+    double bic = rc == 0 ? nb_mixture_bic(&made, c->gathered.count) : (double)INFINITY;
+    if (rc == 0 && (c->best.clusters == 0 || bic < c->best_bic)) {
+        nb_mixture_deinit(&c->best);
+        c->best = made;
+        c->best_bic = bic;
+    } else {
+        nb_mixture_deinit(&made);
+    }
+    if (rc == NB_STOPPING)
+        return nb_error_set(error, rc, "the daemon is stopping");
+    return rc != 0 ? nb_error_no_memory(error) : 0;
+}
+
+static bool has_room(const struct nb_clustering_run *c, uint32_t clusters)
+{
+    return clusters <= c->gathered.count &&
+           (uint64_t)clusters * c->gathered.word_columns <= NB_CLUSTER_CELLS_MOST;
+}
+
+/* Numbers that grow by about a third, until there is no gain any more. */
+static int try_all(struct nb_clustering_run *c, struct nb_error *error)
+{
+    unsigned worse = 0;
+    int rc = 0;
+    for (uint32_t k = 1; rc == 0 && k <= NB_CLUSTERS_MOST && has_room(c, k) && worse < 3;
+         k += 1 + k / 3) {
+        rc = try_clusters(c, k, error);
+        worse = rc == 0 && c->best.clusters != k ? worse + 1 : 0;
+    }
+    return rc;
+}
+
+static int choose_words(struct nb_clustering_run *c, struct nb_error *error)
+{
+    struct nb_gathered *g = &c->gathered;
+    uint32_t clusters = c->wish->clusters;
+    double share = clusters == 0 ? 0.5 : fmax(most_share, fmin(per_cluster / clusters, 0.75));
+    uint32_t most = (uint32_t)ceil(share * (double)g->count);
+    uint32_t least = g->count < FEW_DOCUMENTS ? LEAST_OF_FEW : LEAST_DOCUMENTS;
+    int rc = nb_gathered_choose(g, c->live, least, most, NB_CLUSTER_CELLS_MOST, error);
+    if (rc != 0)
+        return rc;
+    if (g->count == 0 || g->count < clusters)
+        return nb_error_set(error, NB_CONFLICT,
+                            "%zu documents have words that %u to %u of them have, or values: too "
+                            "few for clusters",
+                            g->count, least, most);
+    if (!has_room(c, clusters > 0 ? clusters : 1))
+        return nb_error_set(error, NB_TOO_LARGE, "%u clusters of %u words: at most %d together",
+                            clusters, g->word_columns, NB_CLUSTER_CELLS_MOST);
+    return 0;
+}
+
+static int know_deviation(struct nb_clustering_run *c, const struct nb_cluster_deviation *known,
+                          struct nb_error *error)
+{
+    struct nb_attributes attributes = c->gathered.attributes;
+    size_t attribute = nb_attribute_find(attributes, nb_string_of(known->field));
+    if (attribute == attributes.count || attributes.list[attribute].kind != NB_FIELD_KIND_NUMBER)
+        return nb_error_set(error, NB_UNUSABLE, "\"deviations\": '%s' is no field of numbers",
+                            known->field);
+    for (uint32_t s = 0; s < c->gathered.scale_count; s++) {
+        const struct nb_gathered_scale *scale = &c->gathered.scales[s];
+        double deviation = known->deviation / scale->deviation;
+        if (scale->attribute == attribute)
+            c->known[s] = fmax(deviation * deviation, VARIANCE_LEAST);
+    }
+    return 0;
+}
+
+static int know_deviations(struct nb_clustering_run *c, struct nb_error *error)
+{
+    int rc = 0;
+    c->known = calloc((size_t)c->gathered.scale_count + 1, sizeof *c->known);
+    if (c->known == NULL)
+        return nb_error_no_memory(error);
+    for (size_t i = 0; rc == 0 && i < c->wish->deviation_count; i++)
+        rc = know_deviation(c, &c->wish->deviations[i], error);
+    return rc;
+}
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+/* "cluster-1", or the next number of which the model has no label, for each that has documents. */
+static int name_clusters(const struct nb_clustering_run *c)
+{
+    char name[LABEL_SIZE];
+    unsigned number = 0;
+    int rc = 0;
+    nb_model_read_lock(c->live->counts);
+    for (size_t i = 0; rc == 0 && i < c->result->count; i++) {
+        struct nb_cluster *cluster = &c->result->clusters[i];
+        if (cluster->documents == 0)
+            continue;
+        do
+            (void)snprintf(name, sizeof name, "cluster-%u", ++number);
+        while (nb_model_find_label(c->live->counts, nb_string_of(name)) != UINT32_MAX);
+        cluster->label = nb_string_copy(nb_string_of(name));
+        rc = cluster->label != NULL ? 0 : NB_NO_MEMORY;
+    }
+    nb_model_unlock(c->live->counts);
+    return rc;
+}
+
+static int apply(struct nb_clustering_run *c, struct nb_string model, struct nb_error *error)
+{
+    struct nb_clustering *r = c->result;
+    struct nb_string *labels = calloc(c->best.clusters, sizeof *labels);
+    int rc = labels != NULL ? name_clusters(c) : NB_NO_MEMORY;
+    if (rc != 0) {
+        free(labels);
+        return nb_error_no_memory(error);
+    }
+    for (size_t i = 0; i < r->count; i++)
+        labels[c->order[i]] = nb_string_of(r->clusters[i].label);
+    const struct nb_cluster_labels what = {.model = model,
+                                           .source = c->wish->source,
+                                           .numbers = c->gathered.numbers,
+                                           .clusters = c->best.cluster,
+                                           .count = c->gathered.count,
+                                           .labels = labels,
+                                           .stop = c->wish->stop,
+                                           .user = c->wish->user};
+    rc = nb_cluster_apply(c->engine, &what, &r->labelled, error);
+    free(labels);
+    return rc;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static int find_clusters(struct nb_clustering_run *c, struct nb_string model,
+                         struct nb_error *error)
+{
+    int rc = nb_gather(c->engine, c->live, nb_settings_attributes(&c->published->settings),
+                       c->wish->all, NB_CLUSTER_DOCUMENTS_MOST, c->wish->stop, c->wish->hold,
+                       c->wish->user, &c->gathered, error);
+    if (rc == 0)
+        rc = choose_words(c, error);
+    if (rc == 0)
+        rc = know_deviations(c, error);
+    if (rc == 0)
+        rc = c->wish->clusters > 0 ? try_clusters(c, c->wish->clusters, error) : try_all(c, error);
+    if (rc == 0)
+        rc = nb_clustering_tell(c, error);
+    return rc == 0 && c->wish->apply ? apply(c, model, error) : rc;
+}
+
+/* One call at a time makes labels in a model: two would choose the same names. */
+static int find_and_apply(struct nb_clustering_run *c, struct nb_string model,
+                          struct nb_error *error)
+{
+    if (!c->wish->apply)
+        return find_clusters(c, model, error);
+    if (atomic_exchange(&c->live->makes_labels, true))
+        return nb_error_set(error, NB_CONFLICT,
+                            "labels of model '%s' are being made of clusters already; they are "
+                            "there when that request ends",
+                            c->live->name);
+    int rc = find_clusters(c, model, error);
+    atomic_store(&c->live->makes_labels, false);
+    return rc;
+}
+
+int nb_engine_cluster(struct nb_engine *engine, struct nb_string model,
+                      const struct nb_cluster_wish *wish, struct nb_clustering *clustering,
+                      struct nb_error *error)
+{
+    struct nb_clustering_run c = {.engine = engine, .wish = wish, .result = clustering};
+    struct nb_error why = {0};
+    assert(wish->clusters <= NB_CLUSTERS_MOST && wish->restarts > 0);
+    assert(!wish->apply || !wish->all);
+    *clustering = (struct nb_clustering){0};
+    int rc = nb_registry_acquire(engine, model, false, &c.live, error);
+    if (rc != 0)
+        return rc;
+    c.published = nb_live_settings(c.live);
+    rc = nb_live_note(c.live, find_and_apply(&c, model, &why), &why, error);
+    if (rc != 0) {
+        uint64_t labelled = clustering->labelled;
+        nb_clustering_deinit(clustering);
+        clustering->labelled = labelled;
+    }
+    nb_mixture_deinit(&c.best);
+    nb_gathered_deinit(&c.gathered);
+    nb_published_release(&c.published);
+    free(c.known);
+    free(c.shares);
+    free(c.sizes);
+    free(c.order);
+    nb_registry_release(engine, &c.live);
+    return rc;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Clusters of a model's documents: which topics a heap of texts has, before anybody gave labels.
+ * A mixture (core/jobs/mixture/mixture.h) over the presence of words, the values of categories, and
+ * numbers.
+ *
+ * On the caller's thread. The bags come from the ledger, some hundred documents in one snapshot, so
+ * that nobody waits for it. Until it returns it takes 8 bytes for each word of a document, 24 for
+ * each number, and for each cluster and word 24, or 32 where it looks for their number: at most
+ * NB_CLUSTER_CELLS_MOST times these, which the wish's `hold` is told.
+ */
+#ifndef NB_CORE_JOBS_CLUSTER_CLUSTER_H
+#define NB_CORE_JOBS_CLUSTER_CLUSTER_H
+
+#include "core/engine/engine.h"
+#include "core/jobs/cluster/clusters.h"
+
+void nb_clustering_deinit(struct nb_clustering *clustering);
+
+/* Finds clusters of the living documents without a label. The same seed and the same documents give
+ * the same. With `apply` the documents get their labels as soon as all is known that is told, some
+ * hundred in each commit: what ends it leaves each document with its label or without one. The
+ * caller deinits *clustering in any case; after a failure it has nothing but `labelled`. Returns 0,
+ * NB_NOT_FOUND (model), NB_UNUSABLE (a deviation of what is no field of numbers), NB_CONFLICT
+ * (fewer documents with words or values than clusters), NB_TOO_LARGE (documents, or clusters times
+ * words, or documents times fields, or labels), NB_STOPPING, NB_DAMAGED, NB_DISK_FULL, NB_IO or
+ * NB_NO_MEMORY. */
+int nb_engine_cluster(struct nb_engine *engine, struct nb_string model,
+                      const struct nb_cluster_wish *wish, struct nb_clustering *clustering,
+                      struct nb_error *error);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What can be asked of a clustering, and what is told of it.
+ */
+#ifndef NB_CORE_JOBS_CLUSTER_CLUSTERS_H
+#define NB_CORE_JOBS_CLUSTER_CLUSTERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/attribute.h"
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "core/base/string.h"
+
+enum {
+    NB_CLUSTERS_MOST = 200,
+    NB_CLUSTER_RESTARTS_MOST = 100,
+    NB_CLUSTER_WORDS = 10,
+    NB_CLUSTER_NEAREST = 5,
+    NB_CLUSTER_DOCUMENTS_MOST = 200000,
+    NB_CLUSTER_CELLS_MOST = 16 * 1024 * 1024, /* clusters times words; documents times numbers */
+};
+
+/* A deviation of a field of numbers that is known, in all clusters. */
+struct nb_cluster_deviation {
+    char field[NB_ATTRIBUTE_NAME_MOST + 1];
+    double deviation; /* above 0 */
+};
+
+struct nb_cluster_wish {
+    uint32_t clusters; /* 0: as many as give the least Bayesian information criterion */
+    uint32_t restarts; /* random starts, of which the likeliest end counts; at least 1 */
+    uint64_t seed;
+    bool all;              /* documents with a label, too */
+    bool members;          /* all documents of a cluster are told */
+    bool apply;            /* and get a label of its own; not with `all` */
+    bool has_equal_shares; /* all clusters are as probable before a document is seen */
+    const struct nb_cluster_deviation *deviations; /* borrowed */
+    size_t deviation_count;
+    struct nb_string source;  /* with `apply`: who asks for it; kept with the changes */
+    bool (*stop)(void *user); /* asked all the time; NULL: never */
+    /* Told how many bytes it takes while it reads documents, and before it takes more for a fit;
+     * anything but 0 ends it with that code and `error`. NULL: it takes what it needs. */
+    int (*hold)(void *user, uint64_t bytes, struct nb_error *error);
+    void *user;
+};
+
+struct nb_cluster_word {
+    char *text;   /* owned */
+    double share; /* of the cluster's words; of a value, among those of its field */
+    double lift;  /* ln of that share divided by the word's share in all documents */
+};
+
+/* The numbers that a cluster has of a field. */
+struct nb_cluster_number {
+    double mean, deviation;
+};
+
+struct nb_cluster {
+    uint64_t documents;
+    double share; /* of all documents, each counted with its probability */
+    char *label;  /* that its documents got; owned; NULL: none (no `apply`, or no documents) */
+    struct nb_cluster_word words[NB_CLUSTER_WORDS]; /* the most telling: greatest share * lift */
+    size_t word_count;
+    struct nb_cluster_word values[NB_CLUSTER_WORDS]; /* of categories, alike */
+    size_t value_count;
+    struct nb_cluster_number *numbers;            /* of each field; owned */
+    struct nb_buffer nearest[NB_CLUSTER_NEAREST]; /* ids of the surest documents; owned */
+    size_t nearest_count;
+    struct nb_buffer *members; /* ids of all its documents, in the order of their entries; owned */
+    size_t member_count, member_room;
+};
+
+struct nb_clustering {
+    struct nb_cluster *clusters; /* owned; the largest first */
+    size_t count;
+    uint64_t documents, words; /* that were looked at */
+    bool has_values;           /* of categories */
+    char **fields;             /* names of the fields of numbers; owned */
+    size_t field_count;
+    uint64_t labelled; /* with `apply`: documents that got a label; others have changed meanwhile */
+    double log_likelihood, bic;
+    unsigned iterations; /* of the fit that counts */
+};
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The documents of a model as the mixture sees them: a sparse matrix of the presence of words and
+ * of values of categories, and a full one of numbers. For core/jobs/cluster alone.
+ */
+#ifndef NB_CORE_JOBS_CLUSTER_GATHER_H
+#define NB_CORE_JOBS_CLUSTER_GATHER_H
+
+#include "core/base/attribute.h"
+#include "core/model/live/live.h"
+#include "core/model/live/state.h"
+
+/* A number that a document has. */
+struct nb_gathered_number {
+    uint64_t number;    /* core/base/decimal.h */
+    uint32_t document;  /* its place, before nb_gathered_choose */
+    uint32_t attribute; /* number of the field */
+};
+
+/* A field of numbers that tells kinds apart. */
+struct nb_gathered_scale {
+    uint32_t attribute;
+    struct nb_moments moments; /* of all its numbers */
+    double deviation;          /* above 0 */
+};
+
+/* All arrays but the attributes are owned. */
+struct nb_gathered {
+    struct nb_attributes attributes; /* borrowed; fields that came later are passed over */
+    size_t count, room;              /* documents */
+    uint64_t *numbers;               /* of their entries */
+    size_t *begin;                   /* count + 1, into columns */
+    uint32_t *columns;               /* rows, until nb_gathered_choose */
+    float *presence;                 /* 1 for each of them */
+    size_t size, size_room;          /* of columns */
+    uint32_t *used; /* of each row, documents that have it; then its column, or UINT32_MAX */
+    size_t rows;    /* of `used` */
+    uint32_t words, word_columns; /* columns that are words; with the values of categories */
+    uint32_t *word_rows;          /* of each column, its row */
+    uint64_t *word_ids;           /* and the feature that it had */
+    uint32_t category[NB_ATTRIBUTES_MOST]; /* the first column of each category that has one */
+    uint32_t categories;
+    struct nb_gathered_number *found; /* numbers, in the order of their documents */
+    size_t found_count, found_room;
+    struct nb_gathered_scale *scales;
+    uint64_t chosen_bytes; /* of what nb_gathered_choose has made */
+    uint32_t scale_count;
+    double *values; /* scale s of document d at d * scale_count + s, less the mean, divided by the
+                       deviation; NAN: it has none */
+};
+void nb_gathered_deinit(struct nb_gathered *gathered);
+/* Bytes that it takes. */
+uint64_t nb_gathered_memory(const struct nb_gathered *gathered);
+
+/* Reads the living documents without a label, or `all`; more than `most` are NB_TOO_LARGE. `stop`
+ * (NULL: never) ends it with NB_STOPPING. `attributes` are those of the model; they stay with the
+ * result. `hold` (NULL: none) is told what it takes, as in struct nb_cluster_wish. Returns 0 or a
+ * code; the caller deinits in both cases. */
+int nb_gather(struct nb_engine *engine, struct nb_live *live, struct nb_attributes attributes,
+              bool all, size_t most, bool (*stop)(void *user),
+              int (*hold)(void *user, uint64_t bytes, struct nb_error *error), void *user,
+              struct nb_gathered *gathered, struct nb_error *error);
+/* Makes columns of the words that tell kinds apart: in at least `least` documents and at most
+ * `most`; of the values of categories that at least two documents have; and scales of the numbers
+ * that differ. Documents that have none of these go. Returns 0, NB_NO_MEMORY, or NB_TOO_LARGE: more
+ * than `cells_most` documents times scales. */
+int nb_gathered_choose(struct nb_gathered *gathered, const struct nb_live *live, uint32_t least,
+                       uint32_t most, size_t cells_most, struct nb_error *error);
+
+#endif

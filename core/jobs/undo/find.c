@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/jobs/undo/find.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/base/array.h"
+#include "core/engine/engine.h"
+#include "core/model/live/label_there.h"
+#include "core/model/live/state.h"
+
+enum {
+    ENTRIES_MOST = 50000, /* that one snapshot looks at: less than half a second */
+    ENDED = 1,            /* what visit returns when the snapshot has to end */
+    TWINS_MOST = 100,     /* entries that are looked through for the one that was restored */
+};
+
+static void clear(struct nb_undo_search *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        free(s->found[i].id);
+    s->count = 0;
+}
+
+void nb_undo_search_deinit(struct nb_undo_search *search)
+{
+    clear(search);
+    free(search->found);
+    nb_undo_notes_deinit(&search->notes);
+    nb_entry_deinit(&search->earlier);
+    nb_entry_deinit(&search->twin);
+    nb_entry_deinit(&search->entry);
+    *search = (struct nb_undo_search){0};
+}
+
+static bool matches(const struct nb_undo_search *s, const struct nb_change *c)
+{
+    return (s->label == NB_NO_LABEL || c->label == s->label) && nb_undo_wish_matches(s->wish, c);
+}
+
+/* Reads an entry that another one has replaced. *there: the ledger has it still. */
+static int read_replaced(const struct nb_undo_search *s, uint64_t number, struct nb_entry *entry,
+                         bool *there, struct nb_error *error)
+{
+    int rc = nb_ledger_read(s->view, number, entry, error);
+    *there = rc == 0 && entry->change.kind == NB_CHANGE_TRAIN;
+    return rc == NB_NOT_FOUND ? 0 : rc;
+}
+
+static bool is_twin(const struct nb_change *a, const struct nb_change *b)
+{
+    return a->time == b->time && a->label == b->label && nb_string_same(a->source, b->source);
+}
+
+static int need_notes(struct nb_undo_search *s, struct nb_error *error)
+{
+    if (s->has_notes)
+        return 0;
+    nb_undo_notes_deinit(&s->notes);
+    int rc = nb_undo_notes_load(&s->notes, s->view, s->model, error);
+    s->has_notes = rc == 0;
+    return rc;
+}
+
+/* The entry before `c`, which has the number `own`. If an undo wrote `c`, that is the one before
+ * the entry that it restored: the twin, with the same time and source. What lies between was taken
+ * back. The undo's note stands between `c` and what `c` replaced; a document may also be learned
+ * twice from one source in a millisecond. */
+static int number_before(struct nb_undo_search *s, const struct nb_change *c, uint64_t own,
+                         uint64_t *before, struct nb_error *error)
+{
+    uint64_t number = *before = c->replaced;
+    bool there = true;
+    int rc = 0;
+    for (int i = 0; rc == 0 && there && number != 0 && i < TWINS_MOST; i++) {
+        rc = read_replaced(s, number, &s->twin, &there, error);
+        if (rc != 0 || !there)
+            break;
+        assert(s->twin.change.replaced < number);
+        number = s->twin.change.replaced;
+        if (!is_twin(&s->twin.change, c))
+            continue;
+        rc = need_notes(s, error);
+        if (rc != 0 || !nb_undo_notes_between(&s->notes, c->replaced, own))
+            break;
+        *before = number;
+    }
+    return rc;
+}
+
+/* Goes back from a living entry that matches to the newest one that neither does nor was asked to
+ * be taken back before. Numbers fall from entry to entry, so this ends. */
+static int find_earlier(struct nb_undo_search *s, const struct nb_change *living,
+                        struct nb_undo_found *f, struct nb_error *error)
+{
+    uint64_t number;
+    bool there;
+    int rc = number_before(s, living, f->number, &number, error);
+    while (rc == 0 && number != 0) {
+        const struct nb_change *c = &s->earlier.change;
+        rc = read_replaced(s, number, &s->earlier, &there, error);
+        if (rc == 0 && !there) {
+            f->unknown_before = true;
+            return 0;
+        }
+        if (rc == 0)
+            rc = need_notes(s, error);
+        if (rc != 0)
+            return rc;
+        if (!matches(s, c) && !nb_undo_notes_tell(&s->notes, number, c)) {
+            f->restored = number;
+            f->restored_label = c->label == NB_NO_LABEL ? NB_EVALUATION_LEFT_OUT : c->label;
+            return 0;
+        }
+        rc = number_before(s, c, number, &number, error);
+    }
+    return rc;
+}
+
+static int add(struct nb_undo_search *s, const struct nb_entry *entry, struct nb_error *error)
+{
+    const struct nb_change *c = &entry->change;
+    struct nb_undo_found f = {.number = entry->number,
+                              .first = c->first != 0 ? c->first : entry->number,
+                              .label = c->label,
+                              .restored_label = NB_EVALUATION_LEFT_OUT,
+                              .id_length = c->id.length};
+    int rc = s->label == NB_NO_LABEL ? find_earlier(s, c, &f, error) : 0;
+    if (rc != 0)
+        return rc;
+    f.id = nb_string_copy(c->id);
+    if (f.id == NULL ||
+        nb_array_reserve(&s->found, &s->room, s->count + 1, sizeof *s->found) != 0) {
+        free(f.id);
+        return nb_error_no_memory(error);
+    }
+    s->found[s->count++] = f;
+    return 0;
+}
+
+static int visit(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct nb_undo_search *s = user;
+    if (entry->number >= s->end) {
+        s->is_done = true;
+        return ENDED;
+    }
+    if (s->count >= s->most || s->seen++ >= ENTRIES_MOST || nb_store_wanted(s->view))
+        return ENDED;
+    int rc = matches(s, &entry->change) ? add(s, entry, error) : 0;
+    s->from = entry->number + 1;
+    return rc;
+}
+
+static int look_for_ids(struct nb_undo_search *s, struct nb_error *error)
+{
+    int rc = 0;
+    while (rc == 0 && s->from < s->wish->id_count && s->count < s->most &&
+           !nb_store_wanted(s->view)) {
+        rc = nb_ledger_find(s->view, s->model, s->wish->ids[s->from], &s->entry, error);
+        if (rc == 0 && s->entry.number < s->end && matches(s, &s->entry.change))
+            rc = add(s, &s->entry, error);
+        if (rc == NB_NOT_FOUND)
+            rc = 0;
+        s->from++;
+    }
+    s->is_done = s->from >= s->wish->id_count;
+    return rc;
+}
+
+/* The number of a label stays when it is renamed while the search runs. */
+static int find_label(struct nb_undo_search *s, const struct nb_live *live, struct nb_error *error)
+{
+    struct nb_string name = s->wish->label;
+    s->label = NB_NO_LABEL;
+    if (name.length == 0)
+        return 0;
+    nb_model_read_lock(live->counts);
+    uint32_t label;
+    int rc = nb_live_label(live, name, &label, error);
+    nb_model_unlock(live->counts);
+    if (rc == 0)
+        s->label = label;
+    return rc;
+}
+
+int nb_undo_search_begin(struct nb_undo_search *search, struct nb_engine *engine,
+                         const struct nb_live *live, const struct nb_undo_wish *wish, uint64_t from,
+                         struct nb_error *error)
+{
+    struct nb_view view;
+    assert(live->number != 0 && (wish->id_count == 0 || wish->ids != NULL));
+    *search = (struct nb_undo_search){.wish = wish, .from = from, .model = live->number};
+    int rc = find_label(search, live, error);
+    if (rc == 0)
+        rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_ledger_newest(&view, &search->end, error);
+    search->end++;
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
+int nb_undo_search_some(struct nb_undo_search *search, struct nb_engine *engine,
+                        const struct nb_live *live, size_t most, struct nb_error *error)
+{
+    struct nb_undo_search *s = search;
+    struct nb_view view;
+    clear(s);
+    assert(s->view == NULL && s->model == live->number);
+    s->most = most;
+    s->seen = 0;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    s->view = &view;
+    if (s->wish->id_count > 0) {
+        rc = look_for_ids(s, error);
+    } else {
+        rc = nb_ledger_walk_only(&view, live->number, s->from, NB_LEDGER_LIVING, visit, s, error);
+        s->is_done = s->is_done || rc == 0;
+        rc = rc == ENDED ? 0 : rc;
+    }
+    nb_store_snapshot_end(&view);
+    s->view = NULL;
+    return rc;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A change: everything that ever alters a model, as a plain value that can be written to bytes,
+ * read back elsewhere and applied. The state after a change is a function of the state before it
+ * and of the change alone. Pure functions on bytes; any thread.
+ *
+ * The stored form stands alone: it begins with its own format number, names its kind, the model's
+ * number, the time and the source, and carries the names of labels and the features that are new
+ * with it. Numbers of rows and labels are those that the model gave in the order of its changes.
+ *
+ * Stored form. "varint" is LEB128, 7 bits a byte, lowest first; "string" is a varint with the
+ * length, then the bytes (core/base/pack.h). Every entry begins with
+ *
+ *     1 byte   format, at most NB_CHANGE_FORMAT
+ *     1 byte   kind, enum nb_change_kind
+ *     varint   model; 0 in STORE
+ *     varint   time
+ *     string   source, at most NB_SOURCE_MOST bytes
+ *
+ * TRAIN, UNTRAIN and FEATURES go on with
+ *
+ *     1 byte   flags, a sum: 1 truncated, 2 label_name follows, 4 new features follow,
+ *              8 replaced and first follow, 16 a score follows, 32 new_rows follow (format 2)
+ *     varint   label, at most NB_NO_LABEL
+ *     string   label_name     with flag 2
+ *     string   id             not in FEATURES; not empty
+ *     varint   tokens         not in FEATURES
+ *     varint   replaced       with flag 8
+ *     varint   first          with flag 8
+ *     string   score          with flag 16 (core/model/learn/stored_score.h)
+ *     varint   first_row      with flag 4
+ *     varint   new_count      with flag 4; above 0
+ *     string   features       with flag 4 (core/ledger/coding/features.h)
+ *     string   new_rows       with flag 32: a bag (core/ledger/coding/bag.h) without counts,
+ * new_count rows of which the first is first_row. Without it the rows are first_row, first_row + 1
+ * ... rest bag            (core/ledger/coding/bag.h); empty in UNTRAIN and FEATURES
+ *
+ * RENAME_LABEL goes on with
+ *
+ *     varint   label
+ *     string   label_name     the new name
+ *
+ * All other kinds go on with five members. What a kind does not use is empty, or 0:
+ *
+ *     string   name           CREATE, IMPORT, COMPLETE; DELETE at the wish of a caller
+ *     string   settings       CREATE, SETTINGS, COMPLETE (core/bayes/settings/settings.h); STORE:
+ * the names of the fields, each a string, in the order of their numbers; UNDO: what was asked for
+ * (core/jobs/undo/undo.h) string   key            CREATE, COMPLETE: the model's own key
+ * (nb_own_key_write); STORE: the store's key, NB_KEY_BYTES bytes string   weights        COMPLETE:
+ * what the stack had learned (nb_stack_weights_write) varint   other          COMPLETE: the model
+ * that is replaced; UNDO: documents; REFIT: enum nb_refit_part
+ */
+#ifndef NB_CORE_LEDGER_ENTRIES_CHANGE_H
+#define NB_CORE_LEDGER_ENTRIES_CHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "core/ledger/coding/bag.h"
+#include "core/ledger/coding/rows.h"
+
+/* Raised when the stored form of a change is another one. Format 2 is that of changes with
+ * `new_rows`; all others are written in format 1, as before. */
+enum { NB_CHANGE_FORMAT = 2 };
+
+/* Stored: never renumber, only append. */
+enum nb_change_kind {
+    NB_CHANGE_TRAIN = 1,    /* a document is learned, relabelled, or replaced by other content */
+    NB_CHANGE_UNTRAIN = 2,  /* a document is forgotten */
+    NB_CHANGE_FEATURES = 3, /* features and a label without a document: the first part of an import,
+                               or what is left of an entry that was superseded */
+    NB_CHANGE_CREATE = 4,   /* a model is made */
+    NB_CHANGE_SETTINGS = 5, /* its settings are changed */
+    NB_CHANGE_DELETE = 6,   /* it is deleted, or an import of it was given up */
+    NB_CHANGE_RENAME_LABEL = 7,
+    NB_CHANGE_IMPORT = 8,   /* an import begins: a model that has no name yet */
+    NB_CHANGE_COMPLETE = 9, /* it is complete: the model takes its name, and the place of the model
+                               that had the name before */
+    NB_CHANGE_REFIT = 10,   /* the weights are fitted anew, or some more of that is done */
+    NB_CHANGE_STORE = 11,   /* what holds for the whole store: its key, the names of the fields */
+    NB_CHANGE_UNDO = 12, /* a note: the changes that follow take others back; it changes nothing */
+    NB_CHANGE_KINDS
+};
+
+/* What a REFIT does. Stored: never renumber, only append. */
+enum nb_refit_part {
+    NB_REFIT_SLICE = 0, /* a slice of what is under way */
+    NB_REFIT_BEGIN = 1, /* a refit begins, in place of one that is under way */
+    NB_REFIT_WHOLE = 2, /* the same, at the wish of a caller: the twin learns anew, too */
+};
+
+/* The source of UNTRAIN entries for documents that are taken out because of their age. */
+#define NB_SOURCE_AGEING "ageing"
+
+/* Of a document without a label: it is stored with its bag and counted nowhere. Such a TRAIN that
+ * replaces a labelled document has its score, as an UNTRAIN has: it goes. */
+enum { NB_NO_LABEL = UINT16_MAX };
+
+/* All strings are borrowed, from the caller or from the stored bytes. Which members count depends
+ * on the kind; the others are zero. */
+struct nb_change {
+    enum nb_change_kind kind;
+    uint32_t model;          /* its number */
+    int64_t time;            /* milliseconds since 1970 */
+    struct nb_string source; /* who asked for it: at most NB_SOURCE_MOST bytes */
+
+    /* TRAIN, UNTRAIN */
+    struct nb_string id;
+    uint32_t label;    /* of the document; of a forgotten one, the label it had */
+    bool truncated;    /* a limit of the tokenizer cut the document */
+    uint64_t replaced; /* number of the entry that this one supersedes; 0: none */
+    uint64_t first;    /* number of the entry that learned the document first: its place in the
+                          order of arrival; 0: this one. A document that gets its first label
+                          arrives with that */
+    uint64_t tokens;   /* token positions */
+    struct nb_string
+        score; /* before it was learned (core/model/learn/stored_score.h); may be empty */
+    struct nb_string bag; /* rows and counts, by nb_bag_encode; empty when forgotten */
+
+    /* TRAIN, FEATURES, RENAME_LABEL */
+    struct nb_string label_name; /* of `label` when it is new with this change, or renamed */
+    uint32_t first_row;          /* row number of the first new feature */
+    uint32_t new_count;          /* features that no entry had before */
+    struct nb_string features;   /* the new features, by nb_features_encode */
+    struct nb_string new_rows;   /* their rows, where these are not one after the other or were
+                                    dropped rows; else empty */
+
+    /* CREATE, SETTINGS, IMPORT, COMPLETE, DELETE */
+    struct nb_string name;     /* of the model */
+    struct nb_string settings; /* by nb_settings_write; STORE: the names of the fields; UNDO: what
+                                  was asked for */
+    struct nb_string key;     /* the model's own key record, mostly empty; STORE: the store's key */
+    struct nb_string weights; /* COMPLETE: what the stack had learned; may be empty */
+    uint32_t other; /* COMPLETE: number of the model that had the name; 0: none. UNDO: how many
+                       documents it is about. REFIT: enum nb_refit_part */
+};
+
+enum { NB_SOURCE_MOST = 64 };
+
+/* Appends the stored form. Returns 0 or NB_NO_MEMORY. */
+int nb_change_write(const struct nb_change *change, struct nb_buffer *out);
+/* Reads it back; everything is borrowed from `stored`. Returns 0, NB_CORRUPT, or NB_VERSION for a
+ * format or a kind that this program does not know. */
+int nb_change_read(struct nb_change *change, struct nb_string stored, struct nb_error *error);
+/* Fills `rows` with the rows of the change's new features, in their order, which ascends. Every row
+ * must be below `limit`. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
+int nb_change_new_rows(const struct nb_change *change, uint64_t limit, struct nb_rows *rows,
+                       struct nb_error *error);
+/* Sets *remnant to the part of an entry that must stay when the document in it is superseded: its
+ * new label and its new features, borrowed as those of `change`. Returns false, with *remnant
+ * untouched, if there are none: then the entry can be dropped whole. */
+bool nb_change_remnant(const struct nb_change *change, struct nb_change *remnant);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/ledger/entries/twins.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/base/search.h"
+#include "core/ledger/coding/bag.h"
+#include "core/ledger/coding/rows.h"
+#include "core/ledger/entries/ledger.h"
+
+enum {
+    LIVING = 1, /* the byte of a living entry in ENTRIES (core/ledger/entries/ledger.h) */
+    STEPS_PER_DOCUMENT = 4, /* entries that are looked at, at most, to find a living one */
+    SPARE = 1024,           /* documents that the list may be too long */
+    BIN_BITS = 6,
+};
+_Static_assert(1 << BIN_BITS == NB_SIGNATURE_BINS, "a bin has a number of BIN_BITS bits");
+
+struct twin {
+    uint64_t number;
+    uint32_t label; /* GONE: it was removed */
+    struct nb_signature signature;
+};
+#define GONE UINT32_MAX
+
+struct nb_twins {
+    uint64_t window;
+    struct twin *list; /* owned; by number */
+    size_t size, room;
+};
+
+/* ---- signatures ------------------------------------------------------------------------------ */
+
+void nb_signature_begin(struct nb_signature_maker *maker)
+{
+    memset(maker->least, 0xff, sizeof maker->least);
+}
+
+/* The finalizer of SplitMix64 (Steele, Lea and Flood 2014): ids have their field in some bits. */
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+void nb_signature_add(struct nb_signature_maker *maker, uint64_t feature)
+{
+    uint64_t hash = mix(feature);
+    uint32_t *least = &maker->least[hash >> (64 - BIN_BITS)];
+    uint32_t value = (uint32_t)hash & 0x7fffffffu; /* below that of an empty bin */
+    if (value < *least)
+        *least = value;
+}
+
+void nb_signature_end(const struct nb_signature_maker *maker, struct nb_signature *signature)
+{
+    signature->is_sparse = false;
+    for (size_t i = 0; i < NB_SIGNATURE_BINS; i++) {
+        bool is_empty = maker->least[i] == UINT32_MAX;
+        signature->bins[i] = is_empty ? 0 : (uint8_t)(1 + maker->least[i] % 255);
+        signature->is_sparse |= is_empty;
+    }
+}
+
+/* How many of the bytes of `a` and `b` are equal; 16 at a time, which compilers do not do by
+ * themselves. */
+static unsigned count_equal(const uint8_t a[NB_SIGNATURE_BINS], const uint8_t b[NB_SIGNATURE_BINS])
+{
+    typedef int8_t bytes __attribute__((vector_size(16)));
+    bytes sums = {0};
+    uint64_t halves[2];
+    for (size_t i = 0; i < NB_SIGNATURE_BINS; i += sizeof(bytes)) {
+        bytes x;
+        bytes y;
+        memcpy(&x, a + i, sizeof x);
+        memcpy(&y, b + i, sizeof y);
+        sums -= x == y; /* -1 where they are equal */
+    }
+    memcpy(halves, &sums, sizeof halves);
+    /* Each byte is at most 4: no carry passes from one to the next. */
+    return (unsigned)((halves[0] + halves[1]) * UINT64_C(0x0101010101010101) >> 56);
+}
+
+double nb_signature_similarity(const struct nb_signature *a, const struct nb_signature *b)
+{
+    static const uint8_t zeros[NB_SIGNATURE_BINS];
+    unsigned equal = count_equal(a->bins, b->bins);
+    unsigned empty = 0;
+    if (a->is_sparse && b->is_sparse) {
+        uint8_t both[NB_SIGNATURE_BINS];
+        for (size_t i = 0; i < NB_SIGNATURE_BINS; i++)
+            both[i] = a->bins[i] | b->bins[i];
+        empty = count_equal(both, zeros);
+    }
+    return empty == NB_SIGNATURE_BINS
+               ? 1
+               : (double)(equal - empty) / (double)(NB_SIGNATURE_BINS - empty);
+}
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+void nb_twins_free(struct nb_twins **twins)
+{
+    if (*twins != NULL)
+        free((*twins)->list);
+    free(*twins);
+    *twins = NULL;
+}
+
+uint64_t nb_twins_window(const struct nb_twins *twins)
+{
+    return twins->window;
+}
+
+size_t nb_twins_memory(const struct nb_twins *twins)
+{
+    return twins == NULL ? 0 : sizeof *twins + twins->room * sizeof *twins->list;
+}
+
+/* Lets go of the oldest when there are too many. */
+static void shorten(struct nb_twins *twins)
+{
+    if (twins->size < twins->window * 2 + SPARE)
+        return;
+    size_t kept = (size_t)twins->window;
+    memmove(twins->list, twins->list + (twins->size - kept), kept * sizeof *twins->list);
+    twins->size = kept;
+}
+
+int nb_twins_add(struct nb_twins *twins, uint64_t number, uint32_t label,
+                 const struct nb_signature *signature)
+{
+    assert(twins->size == 0 || twins->list[twins->size - 1].number < number);
+    shorten(twins);
+    if (nb_array_reserve(&twins->list, &twins->room, twins->size + 1, sizeof *twins->list) != 0)
+        return NB_NO_MEMORY;
+    twins->list[twins->size++] =
+        (struct twin){.number = number, .label = label, .signature = *signature};
+    return 0;
+}
+
+static bool is_below(const void *list, size_t at, const void *number)
+{
+    return ((const struct twin *)list)[at].number < *(const uint64_t *)number;
+}
+
+void nb_twins_remove(struct nb_twins *twins, uint64_t number)
+{
+    size_t at = nb_search(twins->list, twins->size, &number, is_below);
+    if (at < twins->size && twins->list[at].number == number)
+        twins->list[at].label = GONE;
+}
+
+struct nb_twin nb_twins_find(const struct nb_twins *twins, uint32_t label,
+                             const struct nb_signature *signature, double similarity)
+{
+    struct nb_twin found = {.similarity = 0};
+    uint64_t seen = 0;
+    for (size_t i = twins->size; i > 0 && seen < twins->window; i--) {
+        const struct twin *t = &twins->list[i - 1];
+        seen += t->label != GONE;
+        if (t->label != label)
+            continue;
+        double near = nb_signature_similarity(&t->signature, signature);
+        found.count += near >= similarity;
+        if (near >= found.similarity) {
+            found.similarity = near;
+            found.number = t->number;
+        }
+    }
+    return found;
+}
+
+/* ---- from the ledger ------------------------------------------------------------------------- */
+
+struct loading {
+    const struct nb_view *view;
+    uint32_t model;
+    const struct nb_model *counts;
+    struct nb_twins *twins;
+    struct nb_entry entry;
+    struct nb_rows rows;
+};
+
+static int load_one(struct loading *l, uint64_t number, struct nb_error *error)
+{
+    const struct nb_change *c = &l->entry.change;
+    struct nb_signature_maker maker;
+    struct nb_signature signature;
+    int rc = nb_ledger_read(l->view, number, &l->entry, error);
+    if (rc == 0 && c->kind != NB_CHANGE_TRAIN)
+        return 0;
+    if (rc == 0)
+        rc = nb_bag_decode(c->bag, nb_model_rows(l->counts), &l->rows, error);
+    if (rc != 0) /* damage is told where the entry is needed */
+        return rc == NB_NOT_FOUND || rc == NB_CORRUPT ? 0 : rc;
+    nb_signature_begin(&maker);
+    for (size_t i = 0; i < l->rows.size; i++)
+        nb_signature_add(&maker, nb_model_row_id(l->counts, l->rows.counts[i].row));
+    nb_signature_end(&maker, &signature);
+    if (nb_array_reserve(&l->twins->list, &l->twins->room, l->twins->size + 1,
+                         sizeof *l->twins->list) != 0)
+        return nb_error_no_memory(error);
+    l->twins->list[l->twins->size++] =
+        (struct twin){.number = number, .label = c->label, .signature = signature};
+    return 0;
+}
+
+static void reverse(struct nb_twins *twins)
+{
+    for (size_t i = 0; i < twins->size / 2; i++) {
+        struct twin other = twins->list[i];
+        twins->list[i] = twins->list[twins->size - 1 - i];
+        twins->list[twins->size - 1 - i] = other;
+    }
+}
+
+/* Backwards from the newest entry. */
+static int load_all(struct loading *l, struct nb_error *error)
+{
+    uint64_t number = UINT64_MAX;
+    uint64_t steps = l->twins->window * STEPS_PER_DOCUMENT;
+    int rc = 0;
+    while (rc == 0 && steps-- > 0 && l->twins->size < l->twins->window && number > 0) {
+        struct nb_store_key from = nb_store_key_sequence(l->model, number);
+        struct nb_string key, value;
+        rc = nb_store_floor(l->view, NB_TABLE_ENTRIES, nb_store_key_string(&from), sizeof(uint32_t),
+                            &key, &value, error);
+        if (rc == NB_NOT_FOUND)
+            break;
+        number = rc == 0 ? nb_store_key_tail(key) - 1 : 0;
+        if (rc == 0 && value.length == 1 && value.bytes[0] == LIVING)
+            rc = load_one(l, number + 1, error);
+    }
+    reverse(l->twins);
+    return rc == NB_NOT_FOUND || rc == NB_CORRUPT ? 0 : rc;
+}
+
+int nb_twins_load(const struct nb_view *view, uint32_t model, const struct nb_model *counts,
+                  uint64_t window, struct nb_twins **out, struct nb_error *error)
+{
+    struct loading l = {.view = view, .model = model, .counts = counts};
+    l.twins = calloc(1, sizeof *l.twins);
+    if (l.twins == NULL)
+        return nb_error_no_memory(error);
+    l.twins->window = window;
+    int rc = model != 0 ? load_all(&l, error) : 0;
+    nb_entry_deinit(&l.entry);
+    nb_rows_deinit(&l.rows);
+    if (rc != 0)
+        nb_twins_free(&l.twins);
+    *out = l.twins;
+    return rc;
+}

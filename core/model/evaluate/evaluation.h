@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The figures of an evaluation; core/model/evaluate/evaluate.h makes them and names their sources.
+ * Figures that are undefined (a rate among no documents) are NAN; no figure is infinite.
+ */
+#ifndef NB_CORE_MODEL_EVALUATE_EVALUATION_H
+#define NB_CORE_MODEL_EVALUATE_EVALUATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    NB_EVALUATION_BINS = 15,    /* of the reliability table */
+    NB_EVALUATION_POINTS = 101, /* of the ROC curve, at most */
+    NB_EVALUATION_PAIRS = 20,   /* of labels that are taken for each other, at most */
+    /* With more labels than this the table of confusions does not list what is zero, */
+    NB_EVALUATION_WHOLE_TABLE = 32,
+    NB_EVALUATION_CELLS = 1000 /* and of more cells than this only the worst wrong ones */
+};
+
+struct nb_evaluation_bin {
+    uint64_t documents;
+    double confidence; /* mean probability of the positive label (two labels) or of the winner */
+    double accuracy;   /* share of documents for which it was right; NAN both in an empty bin */
+};
+
+struct nb_evaluation_point {
+    double threshold; /* probability of the positive label from which it is positive */
+    double false_positive_rate, true_positive_rate;
+};
+
+struct nb_evaluation_label {
+    uint32_t label;
+    uint64_t documents; /* whose true label this is */
+    uint64_t predicted; /* that were given it */
+    /* Of those given the label, the share that have it; of those that have it, the share that were
+     * given it (Kent et al. 1955). */
+    double precision, recall;
+    /* 2 / (1 / precision + 1 / recall), their harmonic mean (van Rijsbergen 1979, E at alpha 1/2),
+     * computed as 2 right / (documents + predicted): 0 when no verdict is right, NAN when the label
+     * neither has documents nor is given. */
+    double f1;
+};
+
+/* So many documents of label `truth` were given label `predicted`. */
+struct nb_evaluation_cell {
+    uint32_t truth, predicted; /* indices of the evaluation's labels */
+    uint64_t documents;
+};
+
+struct nb_evaluation {
+    uint64_t documents;
+    size_t label_count;
+    struct nb_evaluation_label *labels; /* owned; in the order given to nb_evaluator_new */
+    /* What is not zero, by truth, then predicted; owned. With more than NB_EVALUATION_WHOLE_TABLE
+     * labels and NB_EVALUATION_CELLS cells only so many of the wrong ones: those with the most
+     * documents, of equal ones the first; `confusion_left_out` says how many cells are not there.
+     */
+    struct nb_evaluation_cell *confusion;
+    size_t confusion_count, confusion_left_out;
+    /* The wrong cells with the most documents, most first; ties by truth, then predicted. */
+    struct nb_evaluation_cell pairs[NB_EVALUATION_PAIRS];
+    size_t pair_count;
+    double accuracy; /* share of documents that were given their label */
+    /* Mean of the labels' f1, each label with the same weight however few its documents (Yang and
+     * Liu 1999; Sebastiani 2002); labels whose f1 is NAN are left out. */
+    double macro_f1;
+    bool binary; /* there are two labels */
+
+    /* The positive label against all others together. */
+    /* Percent: 100 (1 - area under the ROC curve), ties count half. Documents are ordered by
+     * log-odds with two labels, by probability with more. */
+    double one_minus_roca;
+    /* Percent: 1 / (1 + exp(-(logit(fp) + logit(fn)) / 2)), the rates fp and fn below kept at least
+     * half a document away from 0 and 1. */
+    double lam;
+    /* Of the documents of the others: given the positive label more than probability 0.5. Of the
+     * positive ones: at most 0.5. */
+    double false_positive_rate, false_negative_rate;
+    struct nb_evaluation_point points[NB_EVALUATION_POINTS]; /* from (0, 0) to (1, 1) */
+    size_t point_count;                                      /* 0 when a rate is undefined */
+
+    /* Mean of -ln P(true label), probabilities clipped to 1e-6 .. 1 - 1e-6 so that no
+     * document makes it infinite (Good 1952, Rational Decisions). */
+    double log_loss;
+    /* Mean of (P(positive) - [it is positive])^2 with two labels; with more, Brier's sum of such
+     * squares over all labels (which with two would be twice as much). Labels that a score does not
+     * list have equal parts of what the listed ones leave. */
+    double brier;
+    /* Mean over the documents of |confidence - accuracy| of their bin: of P(positive) against the
+     * share of positive ones with two labels, else of the winner's P against the share of right
+     * verdicts (Guo et al. 2017, equation 3). */
+    double ece;
+    struct nb_evaluation_bin
+        bins[NB_EVALUATION_BINS]; /* bin i: [i/15, (i+1)/15), the last with 1 */
+};
+/* Also of one that is all zero. */
+void nb_evaluation_deinit(struct nb_evaluation *evaluation);
+
+#endif

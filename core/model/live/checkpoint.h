@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checkpoints. The counts, which follow from the ledger, are stored in ranges of rows, in slices of
+ * bounded size. A sweep passes once over all ranges of a model and writes the dirty ones. After it,
+ * no entry from before its beginning needs to be replayed, and superseded entries from before are
+ * dropped.
+ *
+ * Models with entries that a start would replay are in a list, oldest first (`unsaved`). The bound
+ * of a replay, `replay_features`, is for all models together. When half of it is reached, each
+ * commit also writes slices of the oldest model; when the writer is idle, it saves all of them.
+ *
+ * On the writer's thread.
+ */
+#ifndef NB_CORE_MODEL_LIVE_CHECKPOINT_H
+#define NB_CORE_MODEL_LIVE_CHECKPOINT_H
+
+#include "core/model/live/state.h"
+
+/* The state record of the model, from memory, with `last` as its newest entry. */
+struct nb_state_record nb_checkpoint_state(const struct nb_live *live, uint64_t last);
+
+/* Writes up to `most` dirty ranges of the running sweep into the transaction, and begins a sweep if
+ * none is running. Sets *written. Returns 0 or a code. If the transaction is not committed, the
+ * caller calls nb_checkpoint_restore with a copy of the checkpoint from before. */
+int nb_checkpoint_slice(struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
+                        uint32_t most, uint32_t *written, struct nb_error *error);
+/* Writes a range of rows into the transaction. Returns 0 or a code. */
+int nb_checkpoint_put_range(struct nb_engine *engine, struct nb_view *view,
+                            const struct nb_live *live, uint32_t range, struct nb_error *error);
+/* Restores `saved`, and marks the ranges that were written since as dirty. */
+void nb_checkpoint_restore(struct nb_live *live, const struct nb_checkpoint *saved);
+
+/* Called after a commit: adds `features` feature changes to the model's tail (the entries that a
+ * start would replay), or notes that a sweep has made it shorter. Updates the list of unsaved
+ * models and the sum of all tails. */
+void nb_checkpoint_note(struct nb_engine *engine, struct nb_live *live, uint64_t features);
+/* Called at the start: adds a model to the list if a tail of it is stored. */
+void nb_checkpoint_enlist(struct nb_engine *engine, struct nb_live *live);
+/* Removes a model from the list, because it is dropped from memory or deleted. */
+void nb_checkpoint_forget(struct nb_engine *engine, struct nb_live *live);
+
+/* The time before which superseded entries of documents are dropped (nb_ledger_drop), in
+ * milliseconds since 1970. */
+int64_t nb_checkpoint_keep_from(const struct nb_engine *engine);
+
+/* Drops up to `most` entries that are superfluous, if the model may have some. One that does not
+ * read back makes the model damaged, which is no error: others go on. Returns 0 or a code. */
+int nb_checkpoint_drop(const struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
+                       size_t most, struct nb_error *error);
+
+/* How many ranges a commit of `features` feature changes should write, so that the tails of all
+ * models together stay within `replay_features`. */
+uint32_t nb_checkpoint_due(const struct nb_engine *engine, uint64_t features);
+
+/* Writes all dirty ranges of a loaded model, in transactions of bounded size. Stops early, with 0,
+ * when `stop` (may be NULL) returns true. Returns 0 or the code of a transaction. */
+int nb_checkpoint_all(struct nb_engine *engine, struct nb_live *live,
+                      bool (*stop)(struct nb_engine *engine), struct nb_error *error);
+
+#endif

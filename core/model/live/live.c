@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/model/live/live.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/pack.h"
+#include "core/counts/model_pairs.h"
+#include "core/ledger/entries/living.h"
+#include "core/ledger/entries/range.h"
+#include "core/ledger/entries/twins.h"
+#include "core/model/evaluate/drift.h"
+#include "core/model/refined/refined.h"
+
+/* ---- settings as published ------------------------------------------------------------------- */
+
+void nb_stack_settings_of(const struct nb_settings *settings, struct nb_stack_settings *stack)
+{
+    nb_stack_settings_init(stack);
+    stack->two.experts[0].smoothing = settings->sharp_smoothing;
+    stack->two.experts[0].power = settings->sharp_power;
+    stack->two.experts[1].smoothing = settings->robust_smoothing;
+    stack->two.experts[1].power = settings->robust_power;
+    stack->many.experts[0].smoothing = settings->many_smoothing;
+    stack->many.experts[0].power = settings->many_power;
+    stack->length = settings->length_power;
+    stack->scale = settings->evidence_scale;
+    stack->rate = settings->learning_rate;
+    stack->mixing = settings->expert_mixing;
+    stack->memory = settings->expert_memory;
+    stack->twin = settings->twin;
+}
+
+struct nb_published *nb_published_new(const struct nb_settings *settings, const struct nb_key *key)
+{
+    struct nb_published *published = calloc(1, sizeof *published);
+    if (published == NULL)
+        return NULL;
+    struct nb_stack_settings stack;
+    nb_stack_settings_of(settings, &stack);
+    atomic_init(&published->references, 1);
+    published->weights = nb_stack_weights_new(&stack);
+    if (published->weights == NULL || nb_settings_copy(&published->settings, settings) != 0 ||
+        nb_smoothing_hash(&published->settings.smoothing_by, nb_settings_attributes(settings),
+                          key) != 0 ||
+        nb_scorer_new(&published->settings, &published->scorer) != 0 ||
+        nb_stack_new(&stack, &published->stack) != 0)
+        nb_published_release(&published);
+    if (published != NULL)
+        nb_stack_cut_numbers(published->stack, &published->settings);
+    return published;
+}
+
+struct nb_published *nb_published_next(const struct nb_settings *settings, const struct nb_key *key,
+                                       const struct nb_published *old)
+{
+    struct nb_published *published = nb_published_new(settings, key);
+    struct nb_buffer learned = {0};
+    struct nb_packer w = {.out = &learned};
+    if (published == NULL)
+        return NULL;
+    nb_stack_weights_write(old->weights, &w);
+    struct nb_unpacker r = nb_unpacker_of(learned.bytes, learned.length);
+    if (w.code != 0 || nb_stack_weights_read(published->weights, &r) != 0)
+        nb_published_release(&published);
+    nb_buffer_deinit(&learned);
+    return published;
+}
+
+void nb_published_release(struct nb_published **published)
+{
+    struct nb_published *p = *published;
+    *published = NULL;
+    if (p == NULL || atomic_fetch_sub(&p->references, 1) != 1)
+        return;
+    nb_scorer_free(&p->scorer);
+    nb_stack_free(&p->stack);
+    nb_stack_weights_free(&p->weights);
+    nb_settings_deinit(&p->settings);
+    free(p);
+}
+
+/* Under the model's lock. */
+static struct nb_published *settings_of(struct nb_live *live)
+{
+    struct nb_published *published = live->published;
+    assert(published != NULL);
+    atomic_fetch_add(&published->references, 1);
+    return published;
+}
+
+struct nb_published *nb_live_settings(struct nb_live *live)
+{
+    pthread_mutex_lock(&live->lock);
+    struct nb_published *published = settings_of(live);
+    pthread_mutex_unlock(&live->lock);
+    return published;
+}
+
+/* ---- documents without a label ----------------------------------------------------------------
+ */
+
+/* Under the model's lock. Returns the old one. */
+static struct nb_refined *exchange_refined(struct nb_live *live, struct nb_refined *refined)
+{
+    struct nb_refined *old = live->refined;
+    live->refined = refined;
+    atomic_store(&live->is_refined, refined != NULL);
+    atomic_store(&live->refined_bytes, nb_refined_memory(refined));
+    return old;
+}
+
+static void publish(struct nb_live *live, struct nb_published *published, bool others)
+{
+    struct nb_refined *refined = NULL;
+    assert(published != NULL);
+    pthread_mutex_lock(&live->lock);
+    struct nb_published *old = live->published;
+    published->edition = old == NULL ? 0 : old->edition + others;
+    live->published = published;
+    if (others)
+        refined = exchange_refined(live, NULL);
+    pthread_mutex_unlock(&live->lock);
+    nb_refined_release(&refined);
+    nb_published_release(&old);
+}
+
+void nb_live_publish(struct nb_live *live, struct nb_published *published)
+{
+    publish(live, published, false);
+}
+
+void nb_live_publish_others(struct nb_live *live, struct nb_published *published)
+{
+    publish(live, published, true);
+}
+
+struct nb_published *nb_live_settings_refined(struct nb_live *live, struct nb_refined **refined)
+{
+    pthread_mutex_lock(&live->lock);
+    struct nb_published *published = settings_of(live);
+    *refined = live->refined != NULL ? nb_refined_use(live->refined) : NULL;
+    pthread_mutex_unlock(&live->lock);
+    return published;
+}
+
+struct nb_refined *nb_live_refined(struct nb_live *live)
+{
+    if (!atomic_load(&live->is_refined))
+        return NULL;
+    pthread_mutex_lock(&live->lock);
+    struct nb_refined *refined = live->refined;
+    if (refined != NULL)
+        (void)nb_refined_use(refined);
+    pthread_mutex_unlock(&live->lock);
+    return refined;
+}
+
+void nb_live_drop_refined(struct nb_live *live)
+{
+    pthread_mutex_lock(&live->lock);
+    struct nb_refined *old = exchange_refined(live, NULL);
+    pthread_mutex_unlock(&live->lock);
+    nb_refined_release(&old);
+}
+
+bool nb_live_refine(struct nb_live *live, const struct nb_published *published,
+                    struct nb_refined *refined)
+{
+    pthread_mutex_lock(&live->lock);
+    bool fits = live->published != NULL && live->published->edition == published->edition;
+    struct nb_refined *old = fits ? exchange_refined(live, refined) : NULL;
+    pthread_mutex_unlock(&live->lock);
+    nb_refined_release(&old);
+    return fits;
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+static int take_key(struct nb_live *live, const struct nb_own_key *own,
+                    const struct nb_key *store_key)
+{
+    assert(store_key != NULL);
+    live->key = live->id_key = store_key;
+    if (own == NULL || !own->present)
+        return 0;
+    live->own = malloc(sizeof *live->own);
+    live->own_key = malloc(sizeof *live->own_key);
+    if (live->own == NULL || live->own_key == NULL)
+        return NB_NO_MEMORY;
+    *live->own = *own;
+    nb_key_restore(live->own_key, own->bytes);
+    live->id_key = live->own_key;
+    if (own->hashes_features)
+        live->key = live->own_key;
+    return 0;
+}
+
+int nb_live_write_key(const struct nb_live *live, struct nb_buffer *out)
+{
+    return live->own == NULL ? 0 : nb_own_key_write(live->own, out);
+}
+
+struct nb_live *nb_live_new(struct nb_string name, uint32_t number, const struct nb_own_key *own,
+                            const struct nb_key *store_key)
+{
+    struct nb_live *live = calloc(1, sizeof *live);
+    if (live == NULL)
+        return NULL;
+    atomic_init(&live->references, 1);
+    pthread_mutex_init(&live->loading, NULL);
+    pthread_mutex_init(&live->lock, NULL);
+    live->number = number;
+    live->checkpoint.replay = 1;
+    live->name = malloc(name.length + 1);
+    if (live->name == NULL || take_key(live, own, store_key) != 0) {
+        nb_live_free(live);
+        return NULL;
+    }
+    memcpy(live->name, name.bytes, name.length);
+    live->name[name.length] = '\0';
+    return live;
+}
+
+/* Makes the empty table of pairs that the setting `structure` needs. */
+static int begin_pairs(struct nb_model *counts, const struct nb_settings *settings)
+{
+    if (settings->structure == NB_STRUCTURE_NAIVE)
+        return 0;
+    struct nb_pairs *pairs =
+        nb_pairs_new(nb_settings_attributes(settings), settings->number != NB_NUMBER_GAUSSIAN);
+    if (pairs == NULL)
+        return NB_NO_MEMORY;
+    nb_model_put_pairs(counts, &pairs);
+    return 0;
+}
+
+int nb_live_begin(struct nb_live *live, const struct nb_settings *settings)
+{
+    assert(live->counts == NULL && live->published == NULL);
+    live->published = nb_published_new(settings, live->key);
+    live->counts = nb_model_new();
+    if (live->published == NULL || live->counts == NULL || begin_pairs(live->counts, settings) != 0)
+        return NB_NO_MEMORY;
+    atomic_store(&live->loaded, true);
+    return 0;
+}
+
+void nb_live_free(struct nb_live *live)
+{
+    assert(!live->is_unsaved);
+    nb_published_release(&live->published);
+    nb_refined_release(&live->refined);
+    nb_model_free(&live->counts);
+    nb_twins_free(&live->twins);
+    nb_living_free(&live->living);
+    struct nb_drift *drift = atomic_load(&live->drift);
+    nb_drift_free(&drift);
+    nb_stack_fit_free(&live->fit);
+    free(live->pass);
+    free(live->checkpoint.dirty);
+    pthread_mutex_destroy(&live->loading);
+    pthread_mutex_destroy(&live->lock);
+    free(live->unused);
+    free(live->damage);
+    free(live->own);
+    free(live->own_key);
+    free(live->parent);
+    free(live->name);
+    free(live);
+}
+
+size_t nb_live_memory(struct nb_live *live)
+{
+    if (!atomic_load(&live->loaded))
+        return 0;
+    struct nb_published *p = nb_live_settings(live);
+    /* The checkpoint belongs to the writer, so its byte per range is computed from the rows. */
+    size_t bytes = nb_model_memory(live->counts) + nb_scorer_memory(p->scorer) +
+                   nb_stack_memory(p->stack) + nb_stack_weights_memory(p->weights) +
+                   nb_ranges_of(nb_model_rows(live->counts)) + atomic_load(&live->writers_bytes) +
+                   atomic_load(&live->refined_bytes);
+    nb_published_release(&p);
+    return bytes;
+}
+
+void nb_live_note_memory(struct nb_live *live)
+{
+    size_t pass = live->pass == NULL
+                      ? 0
+                      : sizeof *live->pass + live->pass->size * sizeof *live->pass->numbers;
+    atomic_store(&live->writers_bytes, nb_twins_memory(live->twins) +
+                                           nb_living_memory(live->living) +
+                                           nb_stack_fit_memory(live->fit) + pass);
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+void nb_live_set_damaged(struct nb_live *live, const struct nb_error *why)
+{
+    pthread_mutex_lock(&live->lock);
+    if (!atomic_load(&live->is_damaged)) {
+        live->damage = strdup(why->text);
+        atomic_store(&live->is_damaged, true);
+    }
+    pthread_mutex_unlock(&live->lock);
+}
+
+int nb_live_check(struct nb_live *live, struct nb_error *error)
+{
+    if (!atomic_load(&live->is_damaged))
+        return 0;
+    return nb_error_set(error, NB_DAMAGED,
+                        "the model '%s' is damaged (%s): delete it, or import a copy over it; "
+                        "`bayesd --verify` lists the damage",
+                        live->name, live->damage == NULL ? "out of memory" : live->damage);
+}
+
+int nb_live_note(struct nb_live *live, int rc, const struct nb_error *why, struct nb_error *error)
+{
+    if (rc == NB_CORRUPT && atomic_load(&live->removed))
+        return nb_error_set(error, NB_NOT_FOUND, "the model '%s' was deleted or replaced meanwhile",
+                            live->name);
+    if (rc == NB_CORRUPT) {
+        nb_live_set_damaged(live, why);
+        return nb_live_check(live, error);
+    }
+    if (rc != 0 && error != NULL && why->code != 0)
+        *error = *why;
+    return rc;
+}

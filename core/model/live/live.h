@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A model in memory: its name, and while it is loaded its settings, counts and weights. For
+ * core/model/live and core/engine alone.
+ *
+ * Threads: a model exists as long as somebody holds a reference. The counts and weights have locks
+ * of their own (core/counts/model.h, core/stack/score/stack.h). `loading` is held while the model
+ * is loaded, or to prevent that. `lock` protects `published`, `refined` and `damage`; it is held
+ * only briefly, also within a transaction. The checkpoint and everything marked "the writer's"
+ * belong to the writer's thread.
+ */
+#ifndef NB_CORE_MODEL_LIVE_LIVE_H
+#define NB_CORE_MODEL_LIVE_LIVE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/base/key.h"
+#include "core/bayes/book/score.h"
+#include "core/bayes/settings/settings.h"
+#include "core/counts/model.h"
+#include "core/ledger/entries/record.h"
+#include "core/stack/score/stack_fit.h"
+#include "tokenizer/bag/tokenizing.h"
+
+struct nb_drift;
+struct nb_living;
+struct nb_refined;
+struct nb_twins;
+
+/* The current settings, with the scorer, the stack and the weights that they need. Immutable,
+ * shared by reference count, and replaced as a whole; only the weights are changed, by the writer,
+ * under their own lock. */
+struct nb_published {
+    atomic_uint references;
+    uint64_t edition; /* number of changes of the settings since the model was loaded; a new map of
+                         probabilities is none */
+    struct nb_settings settings;
+    struct nb_scorer *scorer;
+    struct nb_stack *stack;
+    struct nb_stack_weights *weights;
+};
+
+/* Sets the constants of the stack from the settings. */
+void nb_stack_settings_of(const struct nb_settings *settings, struct nb_stack_settings *stack);
+
+/* `key`: the key that the model's features are hashed with. NULL: out of memory. */
+struct nb_published *nb_published_new(const struct nb_settings *settings, const struct nb_key *key);
+/* As nb_published_new, with a copy of the weights that `old` has learned. */
+struct nb_published *nb_published_next(const struct nb_settings *settings, const struct nb_key *key,
+                                       const struct nb_published *old);
+void nb_published_release(struct nb_published **published);
+
+static inline bool nb_published_is_stacked(const struct nb_published *published)
+{
+    return published->settings.decision == NB_DECISION_STACKED;
+}
+
+/* The tokenizer settings of the model. Borrows from `published`. */
+static inline struct nb_tokenizer_settings
+nb_published_tokenizer(const struct nb_published *published)
+{
+    const struct nb_settings *settings = &published->settings;
+    return (struct nb_tokenizer_settings){.fields = settings->tokenizer_fields,
+                                          .max_count = (uint32_t)settings->max_term_count,
+                                          .attributes = nb_settings_attributes(settings),
+                                          .mail_server = settings->mail_server};
+}
+
+/* The log of the twin, and the progress of the running sweep over the ranges of its slots. */
+struct nb_twin_log {
+    struct nb_twin_stored stored;
+    uint64_t bytes; /* of the log from stored.first on */
+    bool sweeping;
+    uint32_t sweep_next;               /* range that is written next */
+    uint64_t sweep_first, sweep_bytes; /* stored.first and bytes after the sweep */
+};
+
+/* Marks of the stored ranges that are older than the counts, and the progress of the running sweep.
+ */
+struct nb_checkpoint {
+    uint64_t last;        /* number of the model's newest committed entry */
+    uint64_t replay;      /* every stored range contains all entries below it */
+    unsigned char *dirty; /* a byte per range, owned */
+    size_t room;          /* bytes of `dirty` */
+    bool sweeping;
+    bool garbage;            /* entries before `replay` may be superfluous */
+    uint32_t sweep_next;     /* next range of the sweep */
+    uint32_t sweep_end;      /* number of ranges when the sweep began */
+    uint64_t sweep_start;    /* `replay` after the sweep */
+    uint64_t tail;           /* feature changes that a start would replay, plus one per entry */
+    uint64_t sweep_features; /* part of `tail` since the sweep began */
+    uint32_t weights;        /* stored records of weights */
+    struct nb_twin_log twin;
+    struct nb_ledger_totals totals;
+};
+
+struct nb_live {
+    char *name;      /* owned */
+    char *parent;    /* owned; NULL: none; changed by the writer, under the registry's lock */
+    uint32_t number; /* 0: none yet; the writer's until `persisted` */
+    /* Number of its first entry, once somebody has asked for it (standing.h); 0: nobody has. */
+    atomic_uint_fast64_t born;
+    struct nb_own_key *own;      /* owned; NULL: the model has no key of its own */
+    const struct nb_key *key;    /* key for features: the store's, or `own_key` */
+    const struct nb_key *id_key; /* key for ids made from content */
+    struct nb_key *own_key;      /* owned; NULL: none */
+    atomic_uint references;      /* one for the registry, one for each user */
+    atomic_bool persisted;       /* it is in the store; until then only trainers see it */
+    atomic_bool removed;         /* deleted or replaced; waiting changes are refused */
+    atomic_bool loaded;          /* `published` and `counts` are set */
+    atomic_bool is_damaged;
+    char *damage;               /* owned; the reason; set once, before `is_damaged` */
+    atomic_uint_fast64_t bytes; /* the model's part of the engine's sum of memory */
+    atomic_uint_fast64_t used;  /* nb_clock_monotonic of the last use */
+    pthread_mutex_t loading, lock;
+    struct nb_published *published;
+    struct nb_model *counts;
+    struct nb_checkpoint checkpoint; /* the writer's */
+    atomic_uint_fast64_t tail;       /* checkpoint.tail, for any thread; also if not loaded */
+    atomic_uint_fast64_t unlabelled; /* documents without a label, for any thread */
+    uint64_t aged_to;                /* the writer's: no entry below it is living */
+    uint64_t aged_at;                /* the writer's: when to look for old documents again */
+    uint64_t history_at; /* the same for old verdicts (core/writer/remember/remember.h) */
+    /* A verdict of the history was met that does not read back: the next one that is written begins
+     * a new history. */
+    atomic_bool is_history_damaged;
+    /* The writer's, during a pass that drops rows (core/writer/upkeep/unused.h): a bit for each of
+     * the first `unused_rows` rows, set if the row had no counts when the pass began and was not
+     * changed since.
+     */
+    unsigned char *unused; /* owned; NULL: no pass */
+    uint32_t unused_rows;
+    uint64_t unused_tried; /* newest entry of all models when the last pass began */
+    /* Rows without counts that documents without a label had at the last pass. */
+    uint32_t unused_held;
+    /* Number of batches that may hold row numbers, by the parity of the epoch in which they began.
+     */
+    atomic_uint epoch, pins[2];
+    uint32_t labels_stored; /* the writer's: labels with a record in the store */
+    /* Owned; statistics of the verdicts (core/model/evaluate/drift.h); NULL: no verdict yet. */
+    struct nb_drift *_Atomic drift;
+    struct nb_twins
+        *twins; /* owned; the writer's; NULL: not made yet (core/ledger/entries/twins.h) */
+    /* Bytes of `twins`, `living`, `fit` and `pass`, for any thread. */
+    atomic_size_t writers_bytes;
+    /* Owned; the writer's; NULL: not made yet (core/ledger/entries/living.h). */
+    struct nb_living *living;
+    struct nb_stack_fit *fit; /* owned; the writer's; state of a refit under way, or NULL */
+    struct nb_pass *pass;     /* owned; the writer's; the new twin's pass after the fit, or NULL */
+    /* Set by nb_refit_note (core/model/learn/refit_wanted.h). is_stale: the weights are wrong until
+     * a refit ends. wants_refit: a refit is under way, or should begin. is_skewed: the model was
+     * trained label by label. */
+    atomic_bool is_stale, wants_refit, is_skewed;
+    /* The fit of documents without a label (core/em/unlabelled.h), which is not stored;
+     * referenced, under `lock`; NULL: none. */
+    struct nb_refined *refined;
+    atomic_bool is_refined;          /* `refined` is set */
+    atomic_bool wants_refining;      /* a new fit may be due ... */
+    atomic_bool is_refining;         /* ... or is under way: */
+    atomic_uint refining, refinings; /* fits done, of so many */
+    atomic_size_t refined_bytes;
+    atomic_uint_fast64_t refine_at; /* earliest time of the next fit, on nb_clock_monotonic */
+    atomic_uint_fast64_t replaced;  /* documents that were forgotten, relabelled or replaced */
+    uint64_t changed; /* the writer's: nb_clock_monotonic of the last change of a document */
+    /* The writer's: the model as it was when no map of probabilities could be fitted
+     * (core/writer/recalibrate/recalibrate.h). */
+    struct {
+        uint64_t documents; /* 0: none has failed */
+        uint64_t edition;   /* of the settings */
+        uint32_t labels;    /* with documents */
+    } unfitted;
+    atomic_bool makes_labels; /* a request that creates labels is under way */
+    /* The writer's: the list of models that a start would replay, oldest first. */
+    struct nb_live *unsaved_before, *unsaved_after;
+    bool is_unsaved;
+};
+
+/* The documents of a pass in which a new twin learns (core/model/learn/refit.h). */
+struct nb_pass {
+    uint32_t size, next;
+    uint64_t numbers[]; /* numbers of their entries */
+};
+
+/* Makes a model that is not loaded; the caller gets its one reference. `own` is copied (NULL: the
+ * model has no key of its own); `store_key` is borrowed and must outlive the model. NULL: out of
+ * memory. */
+struct nb_live *nb_live_new(struct nb_string name, uint32_t number, const struct nb_own_key *own,
+                            const struct nb_key *store_key);
+/* Gives a model settings and empty counts; it is loaded afterwards. It must not be loaded before.
+ * Returns 0 or NB_NO_MEMORY. */
+int nb_live_begin(struct nb_live *live, const struct nb_settings *settings);
+/* Writes the model's own key (nb_own_key_write); nothing if it has none. Returns 0 or NB_NO_MEMORY.
+ */
+int nb_live_write_key(const struct nb_live *live, struct nb_buffer *out);
+/* Frees a model that has no references and is in no list. */
+void nb_live_free(struct nb_live *live);
+
+/* The current settings, with a reference for the caller. */
+struct nb_published *nb_live_settings(struct nb_live *live);
+/* As nb_live_settings; also sets *refined to the fit of documents without a label under these
+ * settings, with a reference for the caller, or NULL if there is none. */
+struct nb_published *nb_live_settings_refined(struct nb_live *live, struct nb_refined **refined);
+/* Publishes settings that differ in the map of probabilities alone, and keeps the fit of documents
+ * without a label. Takes the caller's reference of `published`. */
+void nb_live_publish(struct nb_live *live, struct nb_published *published);
+/* Publishes new settings, and drops the fit of documents without a label in the same step. */
+void nb_live_publish_others(struct nb_live *live, struct nb_published *published);
+/* Drops that fit alone: of a model that is not loaded and has other settings in the store now. */
+void nb_live_drop_refined(struct nb_live *live);
+
+/* The fit of documents without a label, with a reference for the caller; NULL: none. */
+struct nb_refined *nb_live_refined(struct nb_live *live);
+/* Sets the fit of documents without a label (NULL: removes it), unless the model's settings are no
+ * longer those of `published`, but for the map of probabilities. Returns whether it did, and then
+ * has taken the caller's reference. */
+bool nb_live_refine(struct nb_live *live, const struct nb_published *published,
+                    struct nb_refined *refined);
+
+/* Bytes of memory of a loaded model; 0 if it is not loaded. */
+size_t nb_live_memory(struct nb_live *live);
+
+/* On the writer's thread: updates `writers_bytes` after its lists (`twins`, `living`) or a refit
+ * have changed. */
+void nb_live_note_memory(struct nb_live *live);
+
+/* Marks the model damaged until it is deleted or replaced. The first reason is kept. */
+void nb_live_set_damaged(struct nb_live *live, const struct nb_error *why);
+/* 0, or NB_DAMAGED with the reason. */
+int nb_live_check(struct nb_live *live, struct nb_error *error);
+/* Handles the result of reading the model's data: returns `rc`, and copies `why` to `error`.
+ * NB_CORRUPT marks the model as damaged and becomes NB_DAMAGED; if the model was deleted, and its
+ * data are being removed, it becomes NB_NOT_FOUND. */
+int nb_live_note(struct nb_live *live, int rc, const struct nb_error *why, struct nb_error *error);
+
+static inline void nb_unused_clear(struct nb_live *live, uint32_t row)
+{
+    live->unused[row / 8] = (unsigned char)(live->unused[row / 8] & ~(1u << row % 8));
+}
+static inline bool nb_unused_has(const struct nb_live *live, uint32_t row)
+{
+    return (live->unused[row / 8] >> row % 8 & 1) != 0;
+}
+
+static inline struct nb_string nb_live_name(const struct nb_live *live)
+{
+    return (struct nb_string){live->name, strlen(live->name)};
+}
+
+#endif

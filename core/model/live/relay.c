@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/model/live/relay.h"
+
+#include "core/model/live/names.h"
+#include "core/model/live/state.h"
+
+static _Thread_local const struct nb_relayed *applied;
+static _Thread_local uint64_t *collected;
+
+/* The bits that the hash has most of spread evenly, whatever the number of streams. */
+unsigned nb_relay_stream(struct nb_string name, unsigned streams)
+{
+    return (unsigned)((XXH3_64bits(name.bytes, name.length) >> 32) * streams >> 32);
+}
+
+static const struct nb_relay *relay_of(const struct nb_engine *engine, struct nb_string model)
+{
+    return engine->relays[nb_relay_stream(model, engine->settings.streams)];
+}
+
+uint64_t nb_relay_number(const struct nb_engine *engine, unsigned stream, uint64_t position)
+{
+    return position * engine->settings.streams + stream;
+}
+
+uint64_t nb_relay_position(const struct nb_engine *engine, uint64_t number, unsigned *stream)
+{
+    *stream = (unsigned)(number % engine->settings.streams);
+    return number / engine->settings.streams;
+}
+
+bool nb_relay_is_wanted(const struct nb_engine *engine)
+{
+    return engine->settings.shared && applied == NULL;
+}
+
+void nb_relay_submit(const struct nb_engine *engine, struct nb_string model, struct nb_batch *batch,
+                     void (*done)(struct nb_batch *, void *), void *user)
+{
+    const struct nb_relay *relay = relay_of(engine, model);
+    relay->submit(relay->user, batch, done, user);
+}
+
+int nb_relay_ask(const struct nb_engine *engine, const struct nb_errand *errand,
+                 struct nb_errand_done *done, struct nb_error *error)
+{
+    const struct nb_relay *relay = relay_of(engine, errand->model);
+    struct nb_errand_done result;
+    int rc = relay->ask(relay->user, errand, &result, error);
+    if (rc != 0)
+        return rc;
+    nb_relay_collected(nb_relay_number(
+        engine, nb_relay_stream(errand->model, engine->settings.streams), result.position));
+    if (done != NULL)
+        *done = result;
+    return 0;
+}
+
+void nb_relay_propose(const struct nb_engine *engine, struct nb_string model,
+                      const struct nb_batch *batch)
+{
+    const struct nb_relay *relay = relay_of(engine, model);
+    relay->propose(relay->user, batch);
+}
+
+void nb_relay_propose_errand(const struct nb_engine *engine, const struct nb_errand *errand)
+{
+    const struct nb_relay *relay = relay_of(engine, errand->model);
+    relay->propose_errand(relay->user, errand);
+}
+
+int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,
+                      struct nb_error *error)
+{
+    if (!nb_relay_is_wanted(engine))
+        return 0;
+    const struct nb_relay *relay = relay_of(engine, model);
+    int rc = nb_check_model_name(model, error);
+    return rc != 0 ? rc : relay->catch_up(relay->user, error);
+}
+
+void nb_relay_apply(const struct nb_relayed *relayed)
+{
+    applied = relayed;
+}
+
+const struct nb_relayed *nb_relay_applied(void)
+{
+    return applied;
+}
+
+void nb_relay_collect(uint64_t *number)
+{
+    collected = number;
+}
+
+void nb_relay_collected(uint64_t position)
+{
+    if (collected != NULL && position > *collected)
+        *collected = position;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stored form, in META under "nodes" and a byte, the stream's number: a byte for the format, 5; how
+ * many streams there are, a varint; when this one was made, 8 bytes; the position, a varint; the
+ * checksum of what is there, 8 bytes; what the trace was given, a varint; and 1 if the node has
+ * caught up once.
+ */
+#include "core/model/live/standing.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/base/clock.h"
+#include "core/base/pack.h"
+#include "core/ledger/entries/ledger.h"
+#include "core/model/live/state.h"
+#include "core/model/live/trace.h"
+
+enum { FORMAT = 5, KEY_BYTES = 6 };
+
+static struct nb_string key_of(unsigned which, char key[KEY_BYTES])
+{
+    memcpy(key, "nodes", KEY_BYTES - 1);
+    key[KEY_BYTES - 1] = (char)which;
+    return (struct nb_string){key, KEY_BYTES};
+}
+
+/* ---- in the store ---------------------------------------------------------------------------- */
+
+/* The number of streams is read with each of them. */
+static int read_place(struct nb_standing *s, struct nb_stream_place *p, struct nb_string value,
+                      struct nb_error *error)
+{
+    struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
+    uint8_t format = nb_unpack_u8(&u);
+    if (format > FORMAT)
+        return nb_error_set(error, NB_VERSION,
+                            "the store's place among several nodes is of a newer bayesd");
+    s->streams = (unsigned)nb_unpack_bounded(&u, NB_STREAMS_MOST);
+    p->made = nb_unpack_u64(&u);
+    p->staged = p->written = nb_unpack_varint(&u);
+    p->checksum = nb_unpack_u64(&u);
+    p->traced = nb_unpack_varint(&u);
+    atomic_store(&p->caught_up, nb_unpack_u8(&u) != 0);
+    atomic_store(&p->applied, p->written);
+    return nb_unpacker_done(&u) && format == FORMAT && s->streams > 0
+               ? 0
+               : nb_error_set(error, NB_CORRUPT,
+                              "the store is damaged: its place among several nodes does not read "
+                              "back");
+}
+
+int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error)
+{
+    struct nb_standing *s = &engine->standing;
+    struct nb_string value;
+    char key[KEY_BYTES];
+    for (unsigned i = 0; i < NB_STREAMS_MOST; i++) {
+        int rc = nb_store_get(view, NB_TABLE_META, key_of(i, key), &value, error);
+        if (rc == 0)
+            rc = read_place(s, &s->places[i], value, error);
+        if (rc != 0 && rc != NB_NOT_FOUND)
+            return rc;
+        s->is_known |= rc == 0;
+    }
+    return 0;
+}
+
+static int write_place(struct nb_standing *s, unsigned which, const struct nb_view *view,
+                       struct nb_error *error)
+{
+    struct nb_stream_place *p = &s->places[which];
+    struct nb_buffer stored = {0};
+    struct nb_packer w = {.out = &stored};
+    char key[KEY_BYTES];
+    int rc = nb_trace_write(p, which, view, error);
+    if (rc != 0)
+        return rc;
+    nb_pack_u8(&w, FORMAT);
+    nb_pack_varint(&w, s->streams);
+    nb_pack_u64(&w, p->made);
+    nb_pack_varint(&w, p->staged);
+    nb_pack_u64(&w, p->checksum);
+    nb_pack_varint(&w, p->traced);
+    nb_pack_u8(&w, atomic_load(&p->caught_up));
+    rc = w.code != 0 ? nb_error_no_memory(error)
+                     : nb_store_put(view, NB_TABLE_META, key_of(which, key),
+                                    nb_buffer_string(&stored), error);
+    nb_buffer_deinit(&stored);
+    return rc;
+}
+
+static bool is_due(const struct nb_stream_place *p)
+{
+    return p->staged != p->written || p->is_due;
+}
+
+int nb_standing_write(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error)
+{
+    struct nb_standing *s = &engine->standing;
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < s->streams; i++)
+        if (is_due(&s->places[i]))
+            rc = write_place(s, i, view, error);
+    return rc;
+}
+
+static int copy_row(void *user, struct nb_string key, struct nb_string value,
+                    struct nb_error *error)
+{
+    struct nb_view *to = user;
+    return nb_store_put(to, NB_TABLE_META, key, value, error);
+}
+
+int nb_standing_copy(const struct nb_view *from, struct nb_view *to, struct nb_error *error)
+{
+    static const char *const prefixes[] = {"nodes", "outbox", "queue", "trace"};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof prefixes / sizeof *prefixes; i++) {
+        struct nb_string prefix = nb_string_of(prefixes[i]);
+        rc = nb_store_scan(from, NB_TABLE_META, prefix, prefix.length, copy_row, to, error);
+    }
+    return rc;
+}
+
+void nb_standing_note(struct nb_engine *engine)
+{
+    struct nb_standing *s = &engine->standing;
+    for (unsigned i = 0; i < s->streams; i++) {
+        struct nb_stream_place *p = &s->places[i];
+        if (!is_due(p))
+            continue;
+        p->is_due = false;
+        p->fresh_count = 0;
+        p->written = p->staged;
+        atomic_store(&p->applied, p->written);
+    }
+}
+
+void nb_standing_join(struct nb_engine *engine, unsigned which, uint64_t made)
+{
+    struct nb_standing *s = &engine->standing;
+    assert(which < engine->settings.streams && s->places[which].written == 0);
+    s->is_known = true;
+    s->streams = engine->settings.streams;
+    s->places[which].made = made;
+    s->places[which].is_due = true;
+}
+
+void nb_standing_catch_up(struct nb_engine *engine, unsigned which)
+{
+    struct nb_stream_place *p = &engine->standing.places[which];
+    p->is_due |= !atomic_exchange(&p->caught_up, true);
+}
+
+bool nb_standing_has_caught_up(const struct nb_engine *engine, uint64_t streams)
+{
+    for (unsigned i = 0; i < engine->settings.streams; i++)
+        if ((streams >> i & 1) != 0 && !atomic_load(&engine->standing.places[i].caught_up))
+            return false;
+    return true;
+}
+
+void nb_standing_deinit(struct nb_engine *engine)
+{
+    for (unsigned i = 0; i < NB_STREAMS_MOST; i++)
+        free(engine->standing.places[i].fresh);
+}
+
+uint64_t nb_standing_total(const struct nb_engine *engine)
+{
+    uint64_t total = 0;
+    for (unsigned i = 0; i < NB_STREAMS_MOST; i++)
+        total += atomic_load(&engine->standing.places[i].applied);
+    return total;
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+void nb_standing_mark(struct nb_engine *engine)
+{
+    struct nb_standing *s = &engine->standing;
+    for (unsigned i = 0; i < s->streams; i++) {
+        const struct nb_stream_place *p = &s->places[i];
+        s->marked[i].staged = p->staged;
+        s->marked[i].checksum = p->checksum;
+        s->marked[i].traced = p->traced;
+        s->marked[i].fresh = p->fresh_count;
+    }
+}
+
+void nb_standing_return(struct nb_engine *engine)
+{
+    struct nb_standing *s = &engine->standing;
+    for (unsigned i = 0; i < s->streams; i++) {
+        struct nb_stream_place *p = &s->places[i];
+        p->staged = s->marked[i].staged;
+        p->checksum = s->marked[i].checksum;
+        p->traced = s->marked[i].traced;
+        p->fresh_count = s->marked[i].fresh < p->fresh_count ? s->marked[i].fresh : p->fresh_count;
+    }
+}
+
+bool nb_standing_stage(struct nb_engine *engine, const struct nb_relayed *relayed)
+{
+    struct nb_stream_place *p = &engine->standing.places[relayed->stream];
+    if (p->staged == relayed->position)
+        return true;
+    if (p->staged != relayed->after ||
+        nb_array_reserve(&p->fresh, &p->fresh_room, p->fresh_count + 1, sizeof *p->fresh) != 0)
+        return false;
+    p->fresh[p->fresh_count++] = (struct nb_traced){relayed->position, relayed->checksum,
+                                                    relayed->message_id, relayed->message};
+    p->staged = relayed->position;
+    p->checksum = relayed->checksum;
+    p->traced += relayed->message.length;
+    nb_serials_follow(&engine->serials, relayed->stream, relayed->position);
+    return true;
+}
+
+int nb_standing_born(struct nb_live *live, const struct nb_view *view, uint64_t *born,
+                     struct nb_error *error)
+{
+    struct nb_error why = {0};
+    uint64_t found = atomic_load(&live->born);
+    int rc = found != 0 ? 0 : nb_ledger_first(view, live->number, &found, &why);
+    if (rc == NB_NOT_FOUND)
+        rc = nb_error_set(&why, NB_CORRUPT, "the store is damaged: the model has no entries");
+    if (rc != 0)
+        return nb_live_note(live, rc, &why, error);
+    if (atomic_load(&live->persisted)) /* else the transaction that makes it may fail */
+        atomic_store(&live->born, found);
+    *born = found;
+    return 0;
+}
+
+static int settle_preset(struct nb_live *live, enum nb_preset preset, struct nb_error *error)
+{
+    struct nb_settings settings;
+    struct nb_published *published = NULL;
+    if (live->published->settings.preset == (int)preset)
+        return 0;
+    nb_settings_init(&settings, preset);
+    nb_settings_set_tokenizer(&settings, NULL);
+    published = nb_published_next(&settings, live->key, live->published);
+    nb_settings_deinit(&settings);
+    if (published == NULL)
+        return nb_error_no_memory(error);
+    nb_live_publish_others(live, published);
+    return 0;
+}
+
+int nb_standing_check(const struct nb_relayed *relayed, struct nb_live *live,
+                      const struct nb_view *view, struct nb_error *error)
+{
+    uint64_t born = 0;
+    int rc =
+        relayed->born == 0 || live->number == 0 ? 0 : nb_standing_born(live, view, &born, error);
+    if (rc != 0)
+        return rc;
+    if (relayed->born != born)
+        return nb_error_set(error, NB_NOT_FOUND,
+                            "the model was deleted or replaced while the document waited");
+    if (relayed->creates == 0 && live->number == 0)
+        return nb_error_set(error, NB_NOT_FOUND, "there is no model '%s'", live->name);
+    if (live->number == 0)
+        return settle_preset(live, (enum nb_preset)(relayed->creates - 1), error);
+    return 0;
+}
+
+int64_t nb_standing_time(const struct nb_engine *engine)
+{
+    return engine->standing.time != 0 ? engine->standing.time : nb_clock_now();
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The private state of an engine, shared by the files of core/model/live and core/engine. For these
+ * alone.
+ *
+ * Order of locks: `registry`, a model's `loading`, its counts, its weights, the store's. A model's
+ * `lock`, `queue_lock` and `health_lock` are taken last and held briefly.
+ */
+#ifndef NB_CORE_MODEL_LIVE_STATE_H
+#define NB_CORE_MODEL_LIVE_STATE_H
+
+#include "core/ledger/coding/features.h"
+#include "core/ledger/entries/serials.h"
+#include "core/model/live/engine_settings.h"
+#include "core/model/live/live.h"
+#include "core/model/live/relayed.h"
+
+struct nb_ageing;
+struct nb_foreseen;
+struct nb_job;
+struct nb_importing;
+struct nb_learner;
+struct nb_recalibration;
+struct nb_refining_worker;
+struct nb_remembering;
+
+struct nb_counters {
+    atomic_uint_fast64_t learned, unchanged, relabelled, updated, forgotten, aged, failed;
+    atomic_uint_fast64_t quarantined, near_duplicates, stored;
+    atomic_uint_fast64_t tokens_learned, commits, commit_nanoseconds, commit_changes;
+    atomic_uint_fast64_t commit_failures, queued, features_dropped;
+};
+
+/* A pass that drops rows (unused.h). */
+struct nb_unused_pass {
+    struct nb_live *live; /* referenced; NULL: no pass is under way */
+    uint64_t until;       /* the model's newest entry when it began */
+    uint64_t newest;      /* newest entry of all models when it began */
+    uint32_t next;        /* next row to check */
+    uint64_t next_bag;    /* next entry of a document without a label to check ... */
+    bool has_held;        /* ... or all were checked */
+    unsigned pin;         /* parity of the epoch of batches that began before it */
+    bool has_dropped;     /* some rows were dropped */
+    bool is_ready;        /* all entries that were superseded until then are removed */
+};
+
+struct nb_engine {
+    struct nb_engine_settings settings;
+    char *directory;
+    struct nb_store *store;
+    struct nb_key key; /* of the store */
+    /* Borrowed; of each stream; NULL: no other nodes (core/model/live/relay.h). */
+    const struct nb_relay *_Atomic relays[NB_STREAMS_MOST];
+
+    pthread_rwlock_t registry; /* protects `models` */
+    struct nb_live **models;   /* sorted by name */
+    size_t model_count, model_room;
+
+    pthread_mutex_t queue_lock;
+    pthread_cond_t queue_filled;
+    pthread_cond_t task_finished;
+    struct nb_job *first, *last;
+    size_t waiting;        /* jobs from first to last */
+    size_t expected;       /* the next commit begins when so many jobs wait ... */
+    uint64_t gather_until; /* ... or at this time on nb_clock_monotonic; the writer's */
+    uint64_t sync_time;    /* nanoseconds that the last commit took to sync; the writer's */
+    bool closing;
+    bool trim;     /* models in memory exceed the setting `memory` */
+    bool remember; /* many verdicts wait for the history */
+    atomic_bool
+        refits; /* a loaded model may want a refit; set under queue_lock, or by the writer */
+    /* For core/em/worker.h. `refining_lock` is taken last and held briefly. */
+    pthread_mutex_t refining_lock;
+    pthread_cond_t refining_filled;
+    bool refining_asked, refining_stops;
+    bool refines;                 /* a model is being fitted: one at a time, to bound memory */
+    pthread_cond_t refining_turn; /* signalled when it is done */
+    struct nb_refining_worker *refining_worker; /* NULL: not started */
+    atomic_bool has_families;                   /* some model has, or had, a parent */
+    bool writer_started;
+    pthread_t writer;
+
+    /* The writer's. */
+    struct nb_standing standing;            /* in the stream that nodes share */
+    struct nb_serials serials;              /* as committed, or as of the open transaction */
+    struct nb_importing *importing;         /* imports under way */
+    struct nb_unused_pass unused;           /* under way */
+    struct nb_ageing *ageing;               /* NULL: not there yet */
+    struct nb_recalibration *recalibration; /* under way (core/writer/recalibrate), or NULL */
+    bool purge;                             /* there may be data of deleted models */
+    size_t freed_after; /* documents since it gave freed memory back to the kernel */
+    struct nb_live *unsaved, *unsaved_last; /* models that a start would replay, oldest first */
+    struct nb_buffer scratch;
+    struct nb_features_coder *coder;
+    struct nb_learner *learner;
+    /* For core/writer/submit/foresee.h: a coder for whoever takes it first, or NULL; and whether
+     * the features that were new with the last change were those that were foreseen. */
+    _Atomic(struct nb_features_coder *) spare_coder;
+    _Atomic(struct nb_foreseen *) spare_foreseen; /* an empty one, or NULL */
+    atomic_bool foresees;
+    atomic_uint_fast64_t memory; /* sum of the models' `bytes`, if `memory` is set */
+    atomic_uint_fast64_t tail;   /* sum of the models' `tail` */
+
+    /* What the setting `memory` would have to be so that the largest model that exceeds it alone
+     * could stay; 0: none does. Such a model is loaded anew whenever it is used. */
+    atomic_uint_fast64_t memory_needed;
+
+    struct nb_remembering
+        *remembering; /* verdicts for the history (core/writer/remember/remember.h) */
+
+    pthread_mutex_t health_lock;
+    struct nb_error health; /* code 0: the last commit succeeded */
+    /* The writer's, while the store fails: the time of the next try, the pause before it, and about
+     * how many bytes the last failed transaction would have written. */
+    uint64_t not_before, pause, refused_bytes;
+    struct nb_counters counters;
+    atomic_uint_fast64_t superseded_seconds; /* from the settings, or changed since */
+};
+
+#endif

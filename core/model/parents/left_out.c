@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/model/parents/left_out.h"
+
+#include <stdlib.h>
+
+#include "core/ledger/entries/living.h"
+#include "core/model/learn/drawn.h"
+#include "core/model/learn/stored_score.h"
+#include "core/model/live/state.h"
+#include "core/model/parents/family.h"
+
+enum {
+    SAMPLE_MOST = 5000,
+    SCORES_MOST = 1000000, /* documents times labels: a second or two, and 10 MB */
+    AT_ONCE = 64,          /* documents read in one snapshot: a store that must grow waits for it */
+};
+
+/* Of a document: its entry; and where its score is, when it has one. */
+struct left_out {
+    uint64_t number;
+    size_t first, length; /* in sample.scores */
+};
+
+struct sample {
+    struct left_out *documents; /* owned; oldest first */
+    uint32_t *turns;            /* owned; the documents in the order in which they are scored */
+    uint32_t size;
+    struct nb_stack_weights *weights; /* owned */
+    struct nb_buffer scores;          /* in their stored form */
+};
+
+static void sample_deinit(struct sample *s)
+{
+    free(s->documents);
+    free(s->turns);
+    if (s->weights != NULL)
+        nb_stack_weights_free(&s->weights);
+    nb_buffer_deinit(&s->scores);
+}
+
+/* Scores one document under the read locks, and then teaches it to the twin: later documents are
+ * scored with it. */
+static int score_left_out(struct nb_drawn *drawn, struct nb_family *family,
+                          const struct nb_view *view, uint64_t number,
+                          struct nb_stack_weights *weights, struct nb_scores *scores, bool *found)
+{
+    uint32_t label;
+    nb_family_lock(family);
+    int rc =
+        nb_drawn_read(drawn, family->live[0], family->published[0], view, number, weights, found);
+    label = drawn->entry.change.label;
+    if (rc == 0 && *found)
+        rc = nb_stack_score(weights, &drawn->inputs, scores);
+    if (rc == 0 && *found)
+        (void)nb_scores_moderate_by(scores, family->live[0]->counts, label);
+    if (rc == 0 && *found)
+        rc = nb_family_score_left_out(family, &drawn->rows, label, weights, scores);
+    if (rc == 0 && *found)
+        rc = nb_stack_twin_learn(weights, &drawn->inputs, label, 1);
+    nb_family_unlock(family);
+    return rc;
+}
+
+static int keep_left_out(struct sample *s, struct left_out *document, uint32_t label,
+                         const struct nb_scores *scores)
+{
+    struct nb_stored_score scored = {.label = label,
+                                     .size = (uint32_t)scores->size,
+                                     .labels = scores->labels,
+                                     .probabilities = scores->probabilities};
+    if (scores->size == 2)
+        scored.log_odds = scores->log_scores[1] - scores->log_scores[0];
+    document->first = s->scores.length;
+    int rc = nb_stored_score_write(&scored, &s->scores);
+    document->length = s->scores.length - document->first;
+    return rc;
+}
+
+/* Scores some documents in one snapshot, and skips those that were forgotten meanwhile. */
+static int score_some(struct nb_engine *engine, struct nb_family *family, struct sample *s,
+                      uint32_t first, uint32_t count, struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_drawn drawn = {.rows = {0}};
+    struct nb_scores scores;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    nb_scores_init(&scores);
+    for (uint32_t i = first; rc == 0 && i < first + count; i++) {
+        struct left_out *document = &s->documents[s->turns[i]];
+        bool found;
+        rc = score_left_out(&drawn, family, &view, document->number, s->weights, &scores, &found);
+        if (rc == 0 && found)
+            rc = keep_left_out(s, document, drawn.entry.change.label, &scores);
+    }
+    nb_store_snapshot_end(&view);
+    nb_stack_weights_commit(s->weights); /* nothing will be taken back */
+    nb_scores_deinit(&scores);
+    nb_drawn_deinit(&drawn);
+    return rc == 0 ? 0 : nb_error_set(error, rc, "scoring learned documents failed");
+}
+
+static int fill_sample(struct sample *s, const struct nb_living *living, struct nb_random random)
+{
+    uint64_t *numbers = malloc((s->size + (size_t)1) * sizeof *numbers);
+    s->documents = calloc(s->size + (size_t)1, sizeof *s->documents);
+    s->turns = calloc(s->size + (size_t)1, sizeof *s->turns);
+    if (numbers == NULL || s->documents == NULL || s->turns == NULL) {
+        free(numbers);
+        return NB_NO_MEMORY;
+    }
+    nb_living_sample(living, &random, s->size, numbers);
+    for (uint32_t i = 0; i < s->size; i++) {
+        uint32_t place = (uint32_t)nb_random_below(&random, i + (uint64_t)1);
+        s->documents[i].number = numbers[i];
+        s->turns[i] = s->turns[place];
+        s->turns[place] = i;
+    }
+    free(numbers);
+    return 0;
+}
+
+/* Draws the sample and the order of scoring. Both depend on the documents alone, so that each
+ * request gets the same. */
+static int draw_sample(struct nb_engine *engine, const struct nb_live *live, size_t labels,
+                       struct sample *s, struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_living *living = NULL;
+    uint64_t most = labels == 0 ? 0 : SCORES_MOST / labels;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_living_load(&view, live->number, &living, error);
+    nb_store_snapshot_end(&view);
+    if (rc != 0)
+        return rc;
+    most = most < SAMPLE_MOST ? most : SAMPLE_MOST;
+    most = most < nb_living_count(living) ? most : nb_living_count(living);
+    s->size = (uint32_t)most;
+    rc = fill_sample(s, living, nb_random_of(live->number, 0));
+    nb_living_free(&living);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+static int copy_stack(const struct nb_published *published, struct sample *s,
+                      struct nb_error *error)
+{
+    nb_stack_weights_read_lock(published->weights);
+    s->weights = nb_stack_weights_with_new_twin(published->weights);
+    nb_stack_weights_unlock(published->weights);
+    return s->weights != NULL ? 0 : nb_error_no_memory(error);
+}
+
+static int hand_over(const struct sample *s, nb_left_out_visit *visit, void *user,
+                     struct nb_error *error)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < s->size; i++) {
+        const struct left_out *document = &s->documents[i];
+        if (document->length > 0)
+            rc =
+                visit(user, (struct nb_string){s->scores.bytes + document->first, document->length},
+                      error);
+    }
+    return rc;
+}
+
+int nb_left_out_scores(struct nb_engine *engine, struct nb_live *live, size_t labels,
+                       nb_left_out_visit *visit, void *user, struct nb_error *error)
+{
+    struct sample s = {.size = 0};
+    struct nb_family family = {.count = 0};
+    int rc = nb_family_begin(&family, engine, live, error);
+    if (rc == 0)
+        rc = nb_published_is_stacked(family.published[0])
+                 ? draw_sample(engine, live, labels, &s, error)
+                 : nb_error_set(error, NB_CONFLICT,
+                                "leave-one-out scores are of models whose `decision` is "
+                                "\"stacked\"");
+    if (rc == 0)
+        rc = copy_stack(family.published[0], &s, error);
+    for (uint32_t at = 0; rc == 0 && at < s.size; at += AT_ONCE)
+        rc = score_some(engine, &family, &s, at, s.size - at < AT_ONCE ? s.size - at : AT_ONCE,
+                        error);
+    if (rc == 0)
+        rc = hand_over(&s, visit, user, error);
+    nb_family_deinit(&family);
+    sample_deinit(&s);
+    return rc;
+}

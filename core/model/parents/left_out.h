@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Leave-one-out scores of documents that a model has learned: each document is scored with its own
+ * counts taken out, and with a twin that has not learned it. The model's own twin has learned all
+ * of them and would make the scores too good. So a new twin goes through a sample of the documents
+ * in random order: it scores each and then learns it. If the model has a parent, the scores are
+ * those of both together.
+ */
+#ifndef NB_CORE_MODEL_PARENTS_LEFT_OUT_H
+#define NB_CORE_MODEL_PARENTS_LEFT_OUT_H
+
+#include "core/model/live/live.h"
+
+struct nb_engine;
+
+/* A score in its stored form (core/model/learn/stored_score.h). Not 0: no more are wanted. */
+typedef int nb_left_out_visit(void *user, struct nb_string stored, struct nb_error *error);
+
+/* Scores a sample of the documents of a model that is loaded, and to which the caller has a
+ * reference, and then calls `visit` for each score, the oldest document first. The sample is the
+ * same as long as the documents are: at most 5,000, fewer if many labels have documents (`labels`
+ * says how many do). Takes a second or two; the model goes on learning meanwhile, and documents
+ * that are forgotten are skipped. Returns 0, what `visit` returned, NB_CONFLICT (the model is not
+ * stacked, or its parent is gone), or what reading the store and loading a parent can return. */
+int nb_left_out_scores(struct nb_engine *engine, struct nb_live *live, size_t labels,
+                       nb_left_out_visit *visit, void *user, struct nb_error *error);
+
+#endif

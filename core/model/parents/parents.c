@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/model/parents/parents.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/model/learn/load.h"
+#include "core/model/live/names.h"
+#include "core/model/live/relay.h"
+#include "core/model/registry/registry.h"
+#include "core/stack/blend/blend.h"
+
+/* ---- children -------------------------------------------------------------------------------- */
+
+static bool is_child_of(const struct nb_live *live, const char *name)
+{
+    return live->parent != NULL && strcmp(live->parent, name) == 0;
+}
+
+/* Finds a child of the model: with a reference for the caller. NULL: it has none. */
+static struct nb_live *find_child(struct nb_engine *engine, const char *name)
+{
+    struct nb_live *found = NULL;
+    if (!atomic_load(&engine->has_families))
+        return NULL;
+    pthread_rwlock_rdlock(&engine->registry);
+    for (size_t i = 0; found == NULL && i < engine->model_count; i++)
+        found = is_child_of(engine->models[i], name) ? engine->models[i] : NULL;
+    if (found != NULL)
+        atomic_fetch_add(&found->references, 1);
+    pthread_rwlock_unlock(&engine->registry);
+    return found;
+}
+
+int nb_parents_check_childless(struct nb_engine *engine, const struct nb_live *live,
+                               const char *what, struct nb_error *error)
+{
+    struct nb_live *child = find_child(engine, live->name);
+    if (child == NULL)
+        return 0;
+    (void)nb_error_set(error, NB_CONFLICT,
+                       "the model '%s' is the parent of '%s': %s; give that one another parent, or "
+                       "none (\"parent\": null), first",
+                       live->name, child->name, what);
+    nb_registry_release(engine, &child);
+    return NB_CONFLICT;
+}
+
+void nb_parents_note(struct nb_engine *engine, struct nb_live *live, char **name)
+{
+    pthread_rwlock_wrlock(&engine->registry);
+    char *before = live->parent;
+    live->parent = *name;
+    *name = before;
+    pthread_rwlock_unlock(&engine->registry);
+    if (live->parent != NULL)
+        atomic_store(&engine->has_families, true);
+}
+
+/* Copies the name of the model's parent; false: there is none. */
+static bool parent_of(struct nb_engine *engine, const struct nb_live *live,
+                      char name[NB_MODEL_NAME_MOST + 1])
+{
+    if (!atomic_load(&engine->has_families))
+        return false;
+    pthread_rwlock_rdlock(&engine->registry);
+    bool has = live->parent != NULL && strlen(live->parent) <= NB_MODEL_NAME_MOST;
+    if (has)
+        memcpy(name, live->parent, strlen(live->parent) + 1);
+    pthread_rwlock_unlock(&engine->registry);
+    return has;
+}
+
+bool nb_parents_are_loaded(struct nb_engine *engine, struct nb_string name)
+{
+    char next[NB_MODEL_NAME_MOST + 1];
+    bool is_loaded = true;
+    bool goes_on = true;
+    for (unsigned level = 0; is_loaded && goes_on && level < NB_BLEND_MOST; level++) {
+        struct nb_live *live;
+        if (nb_registry_find(engine, name, true, &live, NULL) != 0)
+            return true;
+        is_loaded = atomic_load(&live->loaded) || atomic_load(&live->is_damaged);
+        goes_on = parent_of(engine, live, next);
+        nb_registry_release(engine, &live);
+        name = nb_string_of(next);
+    }
+    return is_loaded;
+}
+
+/* ---- a pair ---------------------------------------------------------------------------------- */
+
+static int check_formulas(const struct nb_settings *s, struct nb_error *error)
+{
+    if (s->event_model == NB_EVENT_BERNOULLI)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "parent: a model with `event_model` \"bernoulli\" cannot have one");
+    if (nb_settings_leave_words_out(s))
+        return nb_error_set(error, NB_UNUSABLE,
+                            "parent: a model with `min_count` above 1 or `skip_top` cannot have "
+                            "one");
+    return 0;
+}
+
+/* A child without documents answers by its parent's settings, and its first document is scored by a
+ * blend of the parent alone. So the parent must use formulas that a blend can compute. */
+static int check_parents_formulas(const struct nb_live *parent, const struct nb_settings *s,
+                                  struct nb_error *error)
+{
+    if (s->event_model != NB_EVENT_BERNOULLI && s->predict != NB_PREDICT_INTEGRATE &&
+        !nb_settings_leave_words_out(s))
+        return 0;
+    return nb_error_set(error, NB_CONFLICT,
+                        "parent: '%s' cannot be one with `event_model` \"bernoulli\", `predict` "
+                        "\"integrate\", `min_count` above 1 or `skip_top`",
+                        parent->name);
+}
+
+static bool has_cut_numbers(const struct nb_settings *s)
+{
+    bool has = false;
+    for (size_t i = 0; i < s->attribute_count; i++)
+        has = has || s->attributes[i].kind == NB_FIELD_KIND_NUMBER;
+    return has && s->number != NB_NUMBER_GAUSSIAN;
+}
+
+/* Both models must number their fields in the same way, because the ids of values contain these
+ * numbers. Numbers in bins cannot have a parent: bins are cut from the numbers of one model, and
+ * there are none in which the numbers of both could be counted. */
+static int check_fields(const struct nb_live *live, const struct nb_settings *settings,
+                        const struct nb_live *parent, const struct nb_settings *parents,
+                        struct nb_error *error)
+{
+    if (settings->attribute_count == 0 && parents->attribute_count == 0)
+        return 0;
+    if (!nb_settings_keep_attributes(settings, parents) ||
+        !nb_settings_keep_attributes(parents, settings))
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: '%s' and '%s' must have the same `fields`, in the same order",
+                            live->name, parent->name);
+    bool is_stacked =
+        settings->decision == NB_DECISION_STACKED || parents->decision == NB_DECISION_STACKED;
+    if (is_stacked && (has_cut_numbers(settings) || has_cut_numbers(parents)))
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: with fields of numbers '%s' and '%s' must have \"number\": "
+                            "\"gaussian\" where one of them is stacked, since bins are of one "
+                            "model's numbers",
+                            live->name, parent->name);
+    if (!nb_smoothing_is_of_parent(&settings->smoothing_by) && has_cut_numbers(settings))
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: a model with fields of numbers can have one with \"number\": "
+                            "\"gaussian\", or with the smoothing {\"m\": ..., \"p\": \"parent\"}");
+    if (settings->structure != NB_STRUCTURE_NAIVE || parents->structure != NB_STRUCTURE_NAIVE)
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: with `fields` neither '%s' nor '%s' may have the structure "
+                            "\"tan\", whose tree is of one model's documents: use \"naive\"",
+                            live->name, parent->name);
+    return 0;
+}
+
+int nb_parents_check_pair(const struct nb_live *live, const struct nb_settings *settings,
+                          const struct nb_live *parent, const struct nb_settings *parents,
+                          struct nb_error *error)
+{
+    int rc = check_formulas(settings, error);
+    if (rc == 0)
+        rc = check_parents_formulas(parent, parents, error);
+    if (rc != 0)
+        return rc;
+    if (memcmp(live->key->bytes, parent->key->bytes, NB_KEY_BYTES) != 0)
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: '%s' and '%s' have features under different keys, because one "
+                            "of them was imported without texts",
+                            live->name, parent->name);
+    if (settings->tokenizer_fields != parents->tokenizer_fields ||
+        settings->tokenizer_version != parents->tokenizer_version)
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: '%s' counts other fields than '%s' (`preset`, `tokenizer`)",
+                            parent->name, live->name);
+    rc = check_fields(live, settings, parent, parents, error);
+    if (rc != 0)
+        return rc;
+    if (settings->max_term_count != parents->max_term_count)
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: '%s' has another `max_term_count` than '%s'", parent->name,
+                            live->name);
+    return 0;
+}
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+/* Sets *missing to a label that has documents in `live` and is none of the parent's. */
+static bool lacks_label(const struct nb_live *live, const struct nb_live *parent,
+                        struct nb_string *missing)
+{
+    for (uint32_t v = 0; v < nb_model_label_count(live->counts); v++) {
+        *missing = nb_model_label_name(live->counts, v);
+        if (nb_model_documents(live->counts, v) > 0 &&
+            nb_model_find_label(parent->counts, *missing) == UINT32_MAX)
+            return true;
+    }
+    return false;
+}
+
+int nb_parents_check_labels(struct nb_engine *engine, struct nb_live *live, const char *name,
+                            struct nb_error *error)
+{
+    struct nb_live *parent;
+    struct nb_string missing;
+    if (live->parent != NULL && strcmp(live->parent, name) == 0) /* only the writer changes it */
+        return 0;
+    int rc = nb_registry_find(engine, nb_string_of(name), true, &parent, error);
+    if (rc != 0)
+        return rc;
+    if (nb_model_documents_all(parent->counts) > 0 && lacks_label(live, parent, &missing))
+        rc = nb_error_set(error, NB_CONFLICT,
+                          "parent: '%s' has no label '%s', of which '%s' has documents",
+                          parent->name, missing.bytes, live->name);
+    nb_registry_release(engine, &parent);
+    return rc;
+}
+
+static int load_both(struct nb_engine *engine, struct nb_live *live, struct nb_live *parent,
+                     struct nb_error *error)
+{
+    int rc = nb_registry_load(engine, parent, error);
+    return rc == 0 && !atomic_load(&live->loaded) ? nb_registry_load(engine, live, error) : rc;
+}
+
+/* ---- levels ---------------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Fills `names`, which has room for all models, with those of the model's children, in order. */
+static size_t list_children(const struct nb_engine *engine, const char *name, const char **names)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < engine->model_count; i++) /* the registry is sorted by name */
+        if (is_child_of(engine->models[i], name))
+            names[count++] = engine->models[i]->name;
+    return count;
+}
+
+/* How many levels there are below the model: 2 when a child is a parent itself. Without memory, as
+ * many as there may be. */
+static unsigned levels_below(struct nb_engine *engine, const char *name)
+{
+    unsigned levels = 0;
+    if (!atomic_load(&engine->has_families))
+        return 0;
+    pthread_rwlock_rdlock(&engine->registry);
+    const char **children = malloc((engine->model_count + 1) * sizeof *children);
+    size_t count = children != NULL ? list_children(engine, name, children) : 0;
+    levels = children == NULL ? NB_BLEND_MOST : count > 0 ? 1 : 0;
+    for (size_t i = 0; count > 0 && levels < 2 && i < engine->model_count; i++) {
+        const char *parent = engine->models[i]->parent;
+        if (parent != NULL && bsearch(&parent, children, count, sizeof *children, by_name) != NULL)
+            levels = 2;
+    }
+    pthread_rwlock_unlock(&engine->registry);
+    free(children);
+    return levels;
+}
+
+static int check_levels(struct nb_engine *engine, const struct nb_live *live,
+                        struct nb_live *parent, struct nb_error *error)
+{
+    char next[NB_MODEL_NAME_MOST + 1];
+    struct nb_live *at = parent;
+    unsigned above = 1;
+    atomic_fetch_add(&at->references, 1);
+    bool is_circle = strcmp(parent->name, live->name) == 0;
+    while (!is_circle && above < NB_BLEND_MOST && parent_of(engine, at, next)) {
+        nb_registry_release(engine, &at);
+        is_circle = strcmp(next, live->name) == 0;
+        if (nb_registry_find(engine, nb_string_of(next), false, &at, NULL) != 0)
+            break;
+        above++;
+    }
+    nb_registry_release(engine, &at);
+    if (is_circle)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "parent: '%s' is the model '%s' itself, or has it as its parent",
+                            parent->name, live->name);
+    if (above + 1 + levels_below(engine, live->name) > NB_BLEND_MOST)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "parent: with '%s' above '%s' there would be more than %d levels",
+                            parent->name, live->name, NB_BLEND_MOST);
+    return 0;
+}
+
+/* ---- nodes that share changes ---------------------------------------------------------------- */
+
+/* What may be a parent, and what may be deleted, is decided in the order of one stream: it is the
+ * same on all nodes. */
+static int check_stream(const struct nb_engine *engine, const struct nb_live *live,
+                        const char *parent, struct nb_error *error)
+{
+    unsigned streams = engine->settings.shared ? engine->settings.streams : 1;
+    unsigned one = nb_relay_stream(nb_live_name(live), streams);
+    unsigned other = nb_relay_stream(nb_string_of(parent), streams);
+    if (one == other)
+        return 0;
+    return nb_error_set(error, NB_CONFLICT,
+                        "parent: '%s' is in stream %u of the cluster and '%s' in stream %u, as "
+                        "their names decide: both must be in one, so take another name for it",
+                        parent, other, live->name, one);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static int check_parent(struct nb_engine *engine, struct nb_live *live,
+                        const struct nb_settings *settings, struct nb_error *error)
+{
+    struct nb_live *parent;
+    struct nb_settings parents;
+    int rc = nb_registry_find(engine, nb_string_of(settings->parent), false, &parent, NULL);
+    if (rc != 0)
+        return nb_error_set(error, NB_UNUSABLE, "parent: there is no model '%s'", settings->parent);
+    rc = check_levels(engine, live, parent, error);
+    if (rc == 0)
+        rc = nb_load_settings(engine, parent, &parents, error);
+    if (rc == 0) {
+        rc = nb_parents_check_pair(live, settings, parent, &parents, error);
+        nb_settings_deinit(&parents);
+    }
+    if (rc == 0)
+        rc = load_both(engine, live, parent, error);
+    nb_registry_release(engine, &parent);
+    return rc;
+}
+
+/* Children count what the model counts: one of them stands for all. */
+static int check_children(struct nb_engine *engine, struct nb_live *live,
+                          const struct nb_settings *settings, struct nb_error *error)
+{
+    struct nb_live *child = find_child(engine, live->name);
+    struct nb_settings childs;
+    if (child == NULL)
+        return 0;
+    int rc = nb_load_settings(engine, child, &childs, error);
+    if (rc == 0) {
+        rc = nb_parents_check_pair(child, &childs, live, settings, error);
+        nb_settings_deinit(&childs);
+    }
+    nb_registry_release(engine, &child);
+    return rc;
+}
+
+int nb_parents_check(struct nb_engine *engine, struct nb_live *live,
+                     const struct nb_settings *settings, struct nb_error *error)
+{
+    int rc = settings->parent == NULL ? 0 : check_stream(engine, live, settings->parent, error);
+    if (rc == 0)
+        rc = check_children(engine, live, settings, error);
+    return rc == 0 && settings->parent != NULL ? check_parent(engine, live, settings, error) : rc;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/model/registry/registry.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/base/clock.h"
+#include "core/base/search.h"
+#include "core/bayes/estimate/log_table.h"
+#include "core/model/learn/load.h"
+#include "core/model/live/names.h"
+#include "core/model/live/relay.h"
+
+static void drop_reference(struct nb_live *live)
+{
+    assert(atomic_load(&live->references) > 0);
+    if (atomic_fetch_sub(&live->references, 1) == 1)
+        nb_live_free(live);
+}
+
+/* ---- the sorted list ------------------------------------------------------------------------- */
+
+static bool is_before(const void *models, size_t at, const void *name)
+{
+    struct nb_live *const *list = models;
+    return nb_string_compare(nb_live_name(list[at]), *(const struct nb_string *)name) < 0;
+}
+
+/* The index of the name, or where it would be inserted; sets *found. */
+static size_t position(const struct nb_engine *engine, struct nb_string name, bool *found)
+{
+    size_t at = nb_search(engine->models, engine->model_count, &name, is_before);
+    *found = at < engine->model_count && nb_string_same(nb_live_name(engine->models[at]), name);
+    return at;
+}
+
+/* Nodes must not say different things of a change because they have come further in other streams:
+ * there the limit holds where a change is asked for. */
+static bool is_told(const struct nb_engine *engine)
+{
+    return engine->settings.streams > 1 && nb_relay_applied() != NULL;
+}
+
+static int too_many(const struct nb_engine *engine, struct nb_error *error)
+{
+    return nb_error_set(error, NB_TOO_LARGE,
+                        "there are %zu models already, the limit of the setting `models`",
+                        engine->model_count);
+}
+
+static int insert_at(struct nb_engine *engine, size_t at, struct nb_live *live,
+                     struct nb_error *error)
+{
+    assert(at <= engine->model_count);
+    if (engine->model_count >= engine->settings.models && !is_told(engine))
+        return too_many(engine, error);
+    if (nb_array_reserve(&engine->models, &engine->model_room, engine->model_count + 1,
+                         sizeof(struct nb_live *)) != 0)
+        return nb_error_no_memory(error);
+    memmove(engine->models + at + 1, engine->models + at,
+            (engine->model_count - at) * sizeof *engine->models);
+    engine->models[at] = live;
+    engine->model_count++;
+    return 0;
+}
+
+static void remove_at(struct nb_engine *engine, size_t at)
+{
+    assert(at < engine->model_count);
+    engine->model_count--;
+    memmove(engine->models + at, engine->models + at + 1,
+            (engine->model_count - at) * sizeof *engine->models);
+}
+
+int nb_registry_check_room(struct nb_engine *engine, struct nb_string name, struct nb_error *error)
+{
+    pthread_rwlock_rdlock(&engine->registry);
+    bool found;
+    (void)position(engine, name, &found);
+    int rc = !found && engine->model_count >= engine->settings.models ? too_many(engine, error) : 0;
+    pthread_rwlock_unlock(&engine->registry);
+    return rc;
+}
+
+int nb_registry_insert(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
+{
+    pthread_rwlock_wrlock(&engine->registry);
+    bool found;
+    size_t at = position(engine, nb_live_name(live), &found);
+    int rc = found ? nb_error_set(error, NB_EXISTS, "the model '%s' exists", live->name)
+                   : insert_at(engine, at, live, error);
+    pthread_rwlock_unlock(&engine->registry);
+    return rc;
+}
+
+struct nb_live *nb_registry_replace(struct nb_engine *engine, struct nb_live *live)
+{
+    pthread_rwlock_wrlock(&engine->registry);
+    bool found;
+    size_t at = position(engine, nb_live_name(live), &found);
+    struct nb_live *old = found ? engine->models[at] : NULL;
+    assert(old != live);
+    if (found) {
+        engine->models[at] = live;
+        atomic_store(&old->removed, true);
+        atomic_fetch_sub(&engine->memory, atomic_exchange(&old->bytes, 0));
+    }
+    pthread_rwlock_unlock(&engine->registry);
+    return old;
+}
+
+void nb_registry_remove(struct nb_engine *engine, struct nb_live *live)
+{
+    pthread_rwlock_wrlock(&engine->registry);
+    bool found;
+    size_t at = position(engine, nb_live_name(live), &found);
+    found = found && engine->models[at] == live;
+    if (found)
+        remove_at(engine, at);
+    atomic_store(&live->removed, true);
+    atomic_fetch_sub(&engine->memory, atomic_exchange(&live->bytes, 0));
+    pthread_rwlock_unlock(&engine->registry);
+    if (found)
+        drop_reference(live);
+}
+
+void nb_registry_free(struct nb_engine *engine)
+{
+    for (size_t i = 0; i < engine->model_count; i++)
+        nb_live_free(engine->models[i]);
+    free(engine->models);
+    engine->models = NULL;
+    engine->model_count = engine->model_room = 0;
+}
+
+/* ---- coming and going ------------------------------------------------------------------------ */
+
+/* Updates the engine's sum of memory: a model grows as it learns, and when its first score makes
+ * views. If the sum exceeds the setting, wakes the writer to drop the least recently used models.
+ * Does nothing without the setting. */
+static void note_memory(struct nb_engine *engine, struct nb_live *live)
+{
+    if (engine->settings.memory == 0 || !atomic_load(&live->loaded) || atomic_load(&live->removed))
+        return;
+    uint64_t bytes = nb_live_memory(live);
+    uint64_t change = bytes - atomic_exchange(&live->bytes, bytes);
+    uint64_t all = atomic_fetch_add(&engine->memory, change) + change;
+    if (change == 0 || all <= engine->settings.memory)
+        return;
+    pthread_mutex_lock(&engine->queue_lock);
+    engine->trim = true;
+    pthread_cond_signal(&engine->queue_filled);
+    pthread_mutex_unlock(&engine->queue_lock);
+}
+
+/* Wakes the writer if it is idle, so that it runs refits. */
+static void ask_for_refits(struct nb_engine *engine)
+{
+    pthread_mutex_lock(&engine->queue_lock);
+    atomic_store(&engine->refits, true);
+    pthread_cond_signal(&engine->queue_filled);
+    pthread_mutex_unlock(&engine->queue_lock);
+}
+
+void nb_refining_ask(struct nb_engine *engine, struct nb_live *live)
+{
+    if (atomic_load(&live->unlabelled) == 0 && !atomic_load(&live->is_refined))
+        return;
+    atomic_store(&live->wants_refining, true);
+    pthread_mutex_lock(&engine->refining_lock);
+    engine->refining_asked = true;
+    pthread_cond_signal(&engine->refining_filled);
+    pthread_mutex_unlock(&engine->refining_lock);
+}
+
+/* Notes a model that the setting `memory` does not let stay, with the eighth that a trim leaves. */
+static void note_need(struct nb_engine *engine, struct nb_live *live)
+{
+    if (engine->settings.memory == 0)
+        return;
+    uint64_t needed = nb_live_memory(live) + nb_log_tables_memory();
+    uint64_t known = atomic_load(&engine->memory_needed);
+    if (needed <= engine->settings.memory)
+        return;
+    while (needed > known && !atomic_compare_exchange_weak(&engine->memory_needed, &known, needed))
+        ;
+}
+
+int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
+{
+    struct nb_error why = {0};
+    assert(atomic_load(&live->references) > 0); /* the caller has one */
+    atomic_store_explicit(&live->used, nb_clock_monotonic(), memory_order_relaxed);
+    int rc = nb_live_check(live, error);
+    if (rc != 0 || atomic_load(&live->loaded))
+        return rc;
+    pthread_mutex_lock(&live->loading);
+    if (!atomic_load(&live->loaded))
+        rc = nb_load_model(engine, live, &why);
+    if (rc == 0)
+        atomic_store(&live->loaded, true);
+    pthread_mutex_unlock(&live->loading);
+    if (rc == 0)
+        note_need(engine, live);
+    if (rc == 0 && atomic_load(&live->wants_refit))
+        ask_for_refits(engine);
+    if (rc == 0)
+        nb_refining_ask(engine, live);
+    return nb_live_note(live, rc, &why, error);
+}
+
+static int not_found(struct nb_string name, struct nb_error *error)
+{
+    return nb_error_set(error, NB_NOT_FOUND, "there is no model '%.*s'", (int)name.length,
+                        name.bytes);
+}
+
+int nb_registry_find(struct nb_engine *engine, struct nb_string name, bool unborn,
+                     struct nb_live **out, struct nb_error *error)
+{
+    bool found;
+    pthread_rwlock_rdlock(&engine->registry);
+    size_t at = position(engine, name, &found);
+    struct nb_live *live = found ? engine->models[at] : NULL;
+    if (live != NULL)
+        atomic_fetch_add(&live->references, 1);
+    pthread_rwlock_unlock(&engine->registry);
+    if (live == NULL) {
+        int rc = nb_check_model_name(name, error);
+        return rc != 0 ? rc : not_found(name, error);
+    }
+    if (!unborn && !atomic_load(&live->persisted)) {
+        nb_registry_release(engine, &live);
+        return not_found(name, error);
+    }
+    *out = live;
+    return 0;
+}
+
+int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool unborn,
+                        struct nb_live **out, struct nb_error *error)
+{
+    struct nb_live *live = NULL;
+    int rc = nb_registry_find(engine, name, unborn, &live, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_registry_load(engine, live, error);
+    if (rc == 0)
+        *out = live;
+    else
+        nb_registry_release(engine, &live);
+    return rc;
+}
+
+void nb_registry_key_of(struct nb_engine *engine, const char *parent, struct nb_own_key *own)
+{
+    struct nb_live *live = NULL;
+    *own = (struct nb_own_key){0};
+    if (parent == NULL || nb_registry_find(engine, nb_string_of(parent), false, &live, NULL) != 0)
+        return;
+    if (live->own != NULL && live->own->hashes_features)
+        *own = *live->own;
+    nb_registry_release(engine, &live);
+}
+
+/* The caller's reference is taken before other threads can find the model. Otherwise one could find
+ * and release it, which would remove it from the registry. */
+int nb_registry_make_unborn(struct nb_engine *engine, struct nb_string name,
+                            const struct nb_settings *settings, struct nb_live **out,
+                            struct nb_error *error)
+{
+    struct nb_own_key own;
+    nb_registry_key_of(engine, settings->parent, &own);
+    struct nb_live *live = nb_live_new(name, 0, &own, &engine->key);
+    if (live == NULL)
+        return nb_error_no_memory(error);
+    atomic_store(&live->used, nb_clock_monotonic());
+    atomic_store(&live->references, 2);
+    int rc = nb_live_begin(live, settings) != 0 ? nb_error_no_memory(error)
+                                                : nb_registry_insert(engine, live, error);
+    if (rc == 0)
+        *out = live;
+    else
+        nb_live_free(live);
+    return rc;
+}
+
+int nb_registry_make(struct nb_engine *engine, struct nb_string name,
+                     const struct nb_settings *settings, struct nb_live **out,
+                     struct nb_error *error)
+{
+    int rc;
+    /* Another thread may make the model between the two calls; then that one is used. */
+    do {
+        rc = nb_registry_acquire(engine, name, true, out, error);
+        if (rc == NB_NOT_FOUND && engine->settings.auto_create)
+            rc = nb_registry_make_unborn(engine, name, settings, out, error);
+    } while (rc == NB_EXISTS);
+    return rc;
+}
+
+void nb_registry_release(struct nb_engine *engine, struct nb_live **live)
+{
+    struct nb_live *l = *live;
+    *live = NULL;
+    if (l == NULL)
+        return;
+    note_memory(engine, l);
+    if (!atomic_load(&l->persisted) && !atomic_load(&l->removed)) {
+        /* An unborn model without other users was never stored: remove it. */
+        bool last;
+        bool found;
+        pthread_rwlock_wrlock(&engine->registry);
+        size_t at = position(engine, nb_live_name(l), &found);
+        last = atomic_load(&l->references) == 2 && found && engine->models[at] == l &&
+               !atomic_load(&l->persisted);
+        if (last)
+            remove_at(engine, at);
+        pthread_rwlock_unlock(&engine->registry);
+        if (last)
+            drop_reference(l);
+    }
+    drop_reference(l);
+}
+
+int nb_registry_names(struct nb_engine *engine, struct nb_string after, size_t most, char ***out,
+                      size_t *count, bool *more, struct nb_error *error)
+{
+    bool found;
+    *count = 0;
+    pthread_rwlock_rdlock(&engine->registry);
+    size_t at = after.length == 0 ? 0 : position(engine, after, &found);
+    if (after.length > 0 && found)
+        at++;
+    size_t left = engine->model_count - at;
+    size_t room = left < most ? left : most;
+    char **names = calloc(room + 1, sizeof *names);
+    for (; names != NULL && at < engine->model_count && *count < room; at++)
+        if (atomic_load(&engine->models[at]->persisted) &&
+            (names[*count] = strdup(engine->models[at]->name)) != NULL)
+            ++*count;
+    *more = at < engine->model_count;
+    pthread_rwlock_unlock(&engine->registry);
+    *out = names;
+    return names == NULL ? nb_error_no_memory(error) : 0;
+}
+
+struct nb_live *nb_registry_first(struct nb_engine *engine,
+                                  bool (*matches)(const struct nb_live *live))
+{
+    struct nb_live *found = NULL;
+    pthread_rwlock_rdlock(&engine->registry);
+    for (size_t i = 0; found == NULL && i < engine->model_count; i++) {
+        struct nb_live *live = engine->models[i];
+        if (atomic_load(&live->loaded) && atomic_load(&live->persisted) &&
+            !atomic_load(&live->removed) && !atomic_load(&live->is_damaged) && matches(live))
+            found = live;
+    }
+    if (found != NULL)
+        atomic_fetch_add(&found->references, 1);
+    pthread_rwlock_unlock(&engine->registry);
+    return found;
+}

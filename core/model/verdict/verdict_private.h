@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The private part of a verdict, for core/model/verdict and core/engine/classify.c. Thread rules as
+ * in core/model/verdict/verdict.h.
+ */
+#ifndef NB_CORE_MODEL_VERDICT_VERDICT_PRIVATE_H
+#define NB_CORE_MODEL_VERDICT_VERDICT_PRIVATE_H
+
+#include "core/model/parents/pooled.h"
+#include "core/model/verdict/verdict.h"
+#include "core/stack/score/levels.h"
+
+struct nb_verdict_private {
+    struct nb_engine *engine;
+    struct nb_live *live; /* the model that was asked; it and its family own the labels' names */
+    struct nb_family family;
+    /* The one model that decides: the model itself, or an ancestor if that alone has documents.
+     * NULL: several have documents, and family.blend decides. */
+    struct nb_live *judge;
+    struct nb_published *published;   /* borrowed; settings and formulas that decide */
+    const struct nb_refined *refined; /* borrowed; expected counts, or NULL */
+    struct nb_bag bag;
+    uint32_t *rows;  /* owned; rows of the bag's features in the judge's counts ... */
+    uint64_t *cells; /* owned; ... and their cells */
+    /* How the bag was made. */
+    bool has_bag;
+    struct nb_tokenizer_settings seen_by;
+    unsigned char key[NB_KEY_BYTES];
+    struct nb_scores scores; /* by the book */
+    struct nb_stack_inputs inputs;
+    struct nb_scores stacked;
+    double *calibrated; /* owned; probabilities by the map of a model by the book */
+    size_t calibrated_room;
+    double moderation;       /* by which these, and the evidence for them, were multiplied */
+    struct nb_pooled pooled; /* for scores pooled with expected counts */
+    struct nb_evidence *evidence;
+    struct nb_levels levels;
+    struct nb_features_coder *coder; /* owned; NULL until something is kept */
+    size_t row_room, cell_room, label_room, document_room, evidence_room, explanation_room;
+};
+
+/* Prepares a verdict for another document: releases what it holds of the last one, and keeps the
+ * memory. Returns 0 or NB_NO_MEMORY. */
+int nb_verdict_prepare(struct nb_verdict *verdict, struct nb_engine *engine);
+
+/* The formulas by the book of the judge. */
+static inline struct nb_scorer *nb_verdict_scorer(const struct nb_verdict_private *p)
+{
+    return p->refined != NULL ? p->refined->scorer : p->published->scorer;
+}
+
+/* The documents of a label; 0 if the verdict does not have it. */
+uint64_t nb_verdict_documents(const struct nb_verdict *verdict, const char *label);
+
+/* Scores the bag with the family, in one pass over the counts under its read locks, and explains
+ * the verdict with at most `most` tokens (0: no explanation). Returns 0, NB_CONFLICT (nothing is
+ * learned yet) or NB_NO_MEMORY. */
+int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *error);
+
+/* Sets labels, documents, probabilities and winner from the scores. Under the locks, like
+ * nb_verdict_explain. Returns 0 or NB_NO_MEMORY. */
+int nb_verdict_fill(struct nb_verdict *verdict);
+
+/* Sets the explanation: the `most` strongest tokens, and the prior's row. Returns 0 or
+ * NB_NO_MEMORY. */
+int nb_verdict_explain(struct nb_verdict *verdict, size_t most);
+
+/* Sets `ready` and `missing` by the setting ready_documents. If several labels have too few
+ * documents, `missing` names the first. */
+void nb_verdict_fill_ready(struct nb_verdict *verdict);
+
+#endif

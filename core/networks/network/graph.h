@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A graph of few nodes whose edges have a direction or none: of a network, or of a pattern (core/
+ * network/pattern.h). Nodes are numbers from 0. A graph belongs to one thread at a time.
+ *
+ * An undirected edge is two marks, one each way; a directed one is one mark.
+ */
+#ifndef NB_CORE_NETWORKS_NETWORK_GRAPH_H
+#define NB_CORE_NETWORKS_NETWORK_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nb_graph {
+    size_t count;         /* of nodes */
+    unsigned char *marks; /* owned: [from * count + to] */
+};
+
+/* A graph without edges, or a copy of one. The caller frees it; NULL: out of memory. */
+struct nb_graph *nb_graph_new(size_t count);
+struct nb_graph *nb_graph_copy(const struct nb_graph *graph);
+void nb_graph_free(struct nb_graph **graph);
+
+static inline bool nb_graph_mark(const struct nb_graph *g, size_t from, size_t to)
+{
+    return g->marks[from * g->count + to] != 0;
+}
+static inline bool nb_graph_is_adjacent(const struct nb_graph *g, size_t a, size_t b)
+{
+    return nb_graph_mark(g, a, b) || nb_graph_mark(g, b, a);
+}
+static inline bool nb_graph_is_arrow(const struct nb_graph *g, size_t from, size_t to)
+{
+    return nb_graph_mark(g, from, to) && !nb_graph_mark(g, to, from);
+}
+static inline bool nb_graph_is_line(const struct nb_graph *g, size_t a, size_t b)
+{
+    return nb_graph_mark(g, a, b) && nb_graph_mark(g, b, a);
+}
+/* Makes the edge an arrow, a line, or none, whatever it was. */
+void nb_graph_arrow(struct nb_graph *graph, size_t from, size_t to);
+void nb_graph_line(struct nb_graph *graph, size_t a, size_t b);
+void nb_graph_cut(struct nb_graph *graph, size_t a, size_t b);
+
+/* Whether arrows lead from one node to the other; to itself: always. `scratch` has room for two
+ * numbers for each node. */
+bool nb_graph_leads(const struct nb_graph *graph, size_t from, size_t to, uint32_t *scratch);
+
+/* Fills `order` (room for all nodes) so that arrows point to what stands later; of nodes that may
+ * come next, the one of the smallest number does. Returns how many nodes it has: fewer than all if
+ * arrows make a cycle, or if there is a line. */
+size_t nb_graph_sort(const struct nb_graph *graph, uint32_t *order);
+
+#endif

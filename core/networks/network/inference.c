@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Nodes that are neither asked for nor known, nor ancestors of such, sum to 1 and are left out
+ * (Shachter 1986: barren nodes). Of the others the one is summed out next whose product is the
+ * smallest (the rule "min-weight"); finding the best order is NP-hard (Arnborg et al. 1987).
+ */
+#include "core/networks/network/inference.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/networks/network/factor.h"
+
+struct nb_network_evidence nb_network_evidence_none(void)
+{
+    struct nb_network_evidence none;
+    for (size_t i = 0; i < NB_NETWORK_NODES; i++)
+        none.states[i] = UINT32_MAX;
+    return none;
+}
+
+struct elimination {
+    const struct nb_network *network;
+    const struct nb_network_evidence *evidence;
+    struct nb_inference_limits *limits;
+    size_t target;
+    struct nb_network_factor factors[NB_NETWORK_NODES + 1]; /* owned */
+    size_t count, cells;                                    /* of factors */
+    /* Of the variables that are to be summed out: which others are in a factor with it, and how
+     * many products its sum makes. Kept from step to step, because to look through all factors for
+     * each variable would cost more than the products. */
+    bool is_left[NB_NETWORK_NODES];
+    unsigned char joined[NB_NETWORK_NODES][NB_NETWORK_NODES];
+    double weights[NB_NETWORK_NODES];
+};
+
+/* ---- factors --------------------------------------------------------------------------------- */
+
+/* Marks the nodes of which a table is needed: the target, the known ones, and their ancestors. */
+static void find_needed(const struct elimination *e, unsigned char *needed)
+{
+    const struct nb_network *network = e->network;
+    for (size_t i = 0; i < network->count; i++)
+        needed[i] = i == e->target || e->evidence->states[i] != UINT32_MAX;
+    for (size_t i = network->count; i > 0; i--) {
+        const struct nb_network_node *node = &network->nodes[network->order[i - 1]];
+        for (size_t p = 0; needed[network->order[i - 1]] != 0 && p < node->parent_count; p++)
+            needed[node->parents[p]] = 1;
+    }
+}
+
+static int impossible(struct nb_error *error)
+{
+    return nb_error_set(error, NB_UNUSABLE, "the evidence has the probability 0");
+}
+
+/* Takes a factor over. NB_UNUSABLE: all its cells say 0. */
+static int take(struct elimination *e, const struct nb_network_factor *factor,
+                struct nb_error *error)
+{
+    double greatest = -INFINITY;
+    for (size_t i = 0; i < factor->cell_count; i++)
+        greatest = fmax(greatest, factor->cells[i]);
+    e->factors[e->count++] = *factor;
+    e->cells += factor->cell_count;
+    return isinf(greatest) ? impossible(error) : 0;
+}
+
+static int too_large(const struct elimination *e, struct nb_error *error)
+{
+    return nb_error_set(error, NB_TOO_LARGE,
+                        "the answer needs more than %zu numbers at a time, or too many products of "
+                        "them ([networks] factor_cells): more evidence, or fewer edges, make it "
+                        "smaller",
+                        e->limits->cells);
+}
+
+static int begin(struct elimination *e, struct nb_error *error)
+{
+    unsigned char needed[NB_NETWORK_NODES] = {0};
+    int rc = 0;
+    find_needed(e, needed);
+    for (size_t i = 0; rc == 0 && i < e->network->count; i++) {
+        struct nb_network_factor factor;
+        if (needed[i] == 0)
+            continue;
+        rc = nb_network_factor_of_node(e->network, i, e->evidence->states, &factor);
+        rc = rc != 0 ? nb_error_no_memory(error) : take(e, &factor, error);
+        if (rc == 0 && e->cells > e->limits->cells)
+            rc = too_large(e, error);
+    }
+    return rc;
+}
+
+static bool has(const struct nb_network_factor *factor, uint32_t variable)
+{
+    for (size_t i = 0; i < factor->variable_count; i++)
+        if (factor->variables[i] == variable)
+            return true;
+    return false;
+}
+
+/* Moves the factors that have the variable to the end; returns how many the others are. */
+static size_t gather(struct elimination *e, uint32_t variable)
+{
+    size_t others = 0;
+    for (size_t i = 0; i < e->count; i++) {
+        if (has(&e->factors[i], variable))
+            continue;
+        struct nb_network_factor factor = e->factors[i];
+        e->factors[i] = e->factors[others];
+        e->factors[others++] = factor;
+    }
+    return others;
+}
+
+/* ---- elimination ----------------------------------------------------------------------------- */
+
+/* The states of the variable and of those it is joined to, multiplied: infinite rather than wrong
+ * when that is too much. */
+static void weigh(struct elimination *e, size_t variable)
+{
+    double weight = e->network->nodes[variable].state_count;
+    for (size_t i = 0; i < e->network->count; i++)
+        weight *= e->joined[variable][i] != 0 ? e->network->nodes[i].state_count : 1;
+    e->weights[variable] = weight;
+}
+
+static void join_factors(struct elimination *e)
+{
+    for (size_t f = 0; f < e->count; f++)
+        for (size_t i = 0; i < e->factors[f].variable_count; i++) {
+            uint32_t variable = e->factors[f].variables[i];
+            e->is_left[variable] = variable != e->target;
+            for (size_t j = 0; j < e->factors[f].variable_count; j++)
+                e->joined[variable][e->factors[f].variables[j]] = i != j;
+        }
+    for (size_t i = 0; i < e->network->count; i++)
+        weigh(e, i);
+}
+
+/* The sum over a variable is a factor of all that were joined to it. */
+static void join_others(struct elimination *e, size_t variable)
+{
+    e->is_left[variable] = false;
+    for (size_t i = 0; i < e->network->count; i++) {
+        if (e->joined[variable][i] == 0)
+            continue;
+        for (size_t j = 0; j < e->network->count; j++)
+            e->joined[i][j] = i != j && (e->joined[i][j] != 0 || e->joined[variable][j] != 0);
+        e->joined[i][variable] = 0;
+        weigh(e, i);
+    }
+}
+
+/* The variable that is cheapest to sum out; UINT32_MAX: only the target is left. */
+static uint32_t cheapest(const struct elimination *e)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < e->network->count; i++)
+        if (e->is_left[i] && (best == UINT32_MAX || e->weights[i] < e->weights[best]))
+            best = i;
+    return best;
+}
+
+/* Puts the sum over the variable in the place of the factors that have it. */
+static int sum_out(struct elimination *e, uint32_t variable, struct nb_error *error)
+{
+    struct nb_network_factor sum;
+    size_t others = gather(e, variable);
+    if (nb_network_factor_sum_out(e->network, e->factors + others, e->count - others, variable,
+                                  &sum) != 0)
+        return nb_error_no_memory(error);
+    while (e->count > others) {
+        e->cells -= e->factors[--e->count].cell_count;
+        nb_network_factor_deinit(&e->factors[e->count]);
+    }
+    return take(e, &sum, error);
+}
+
+static int eliminate(struct elimination *e, struct nb_error *error)
+{
+    uint32_t next;
+    int rc = 0;
+    join_factors(e);
+    while (rc == 0 && (next = cheapest(e)) != UINT32_MAX) {
+        double work = e->weights[next];
+        double made = work / e->network->nodes[next].state_count;
+        e->limits->products -= work;
+        if ((double)e->cells + made > (double)e->limits->cells || e->limits->products < 0)
+            return too_large(e, error);
+        join_others(e, next);
+        rc = sum_out(e, next, error);
+    }
+    return rc;
+}
+
+/* What is left are factors of the target, and numbers. */
+static int finish(struct elimination *e, double *probabilities, double *log_evidence,
+                  struct nb_error *error)
+{
+    uint32_t states = e->network->nodes[e->target].state_count;
+    uint32_t known = e->evidence->states[e->target];
+    double greatest = -INFINITY, sum = 0;
+    for (uint32_t s = 0; s < states; s++) {
+        probabilities[s] = known == UINT32_MAX || known == s ? 0 : -INFINITY;
+        for (size_t i = 0; i < e->count; i++)
+            probabilities[s] += e->factors[i].cells[e->factors[i].variable_count == 0 ? 0 : s];
+        greatest = fmax(greatest, probabilities[s]);
+    }
+    if (isinf(greatest))
+        return impossible(error);
+    for (uint32_t s = 0; s < states; s++) {
+        probabilities[s] = exp(probabilities[s] - greatest);
+        sum += probabilities[s];
+    }
+    for (uint32_t s = 0; s < states; s++)
+        probabilities[s] /= sum;
+    if (log_evidence != NULL)
+        *log_evidence = greatest + log(sum);
+    return 0;
+}
+
+int nb_network_infer(const struct nb_network *network, const struct nb_network_evidence *evidence,
+                     size_t node, struct nb_inference_limits *limits, double *probabilities,
+                     double *log_evidence, struct nb_error *error)
+{
+    assert(node < network->count && network->order != NULL);
+    struct elimination *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return nb_error_no_memory(error);
+    e->network = network;
+    e->evidence = evidence;
+    e->limits = limits;
+    e->target = node;
+    int rc = begin(e, error);
+    if (rc == 0)
+        rc = eliminate(e, error);
+    if (rc == 0)
+        rc = finish(e, probabilities, log_evidence, error);
+    while (e->count > 0)
+        nb_network_factor_deinit(&e->factors[--e->count]);
+    free(e);
+    return rc;
+}

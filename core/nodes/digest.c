@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A sum of hashes, so that it does not depend on the order of rows: 128 bits each, of bytes that
+ * say what the hash is of.
+ */
+#include "core/nodes/digest.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/archive/dump/staged.h"
+#include "core/base/array.h"
+#include "core/base/clock.h"
+#include "core/base/pack.h"
+#include "core/base/wide.h"
+#include "core/engine/writer.h"
+#include "core/ledger/coding/bag.h"
+#include "core/ledger/coding/rows.h"
+#include "core/ledger/entries/ledger.h"
+#include "core/model/live/relay.h"
+#include "core/model/live/standing.h"
+#include "core/model/registry/registry.h"
+#include "core/networks/named/named.h"
+
+enum { NAMES_AT_ONCE = 64, ITEMS_UNTIMED = 1024 };
+
+/* What a hash is of. */
+enum kind {
+    KIND_STORE = 1,
+    KIND_MODEL,
+    KIND_LABEL,
+    KIND_FEATURE,
+    KIND_DOCUMENT,
+    KIND_WAITING,
+    KIND_NAMED,
+    KIND_STAGED
+};
+
+struct summing {
+    struct nb_engine *engine;
+    struct nb_digest *digest;
+    unsigned stream;
+    uint64_t want;
+    uint64_t most, until; /* nanoseconds that it may take; when they are over */
+    uint64_t items;
+    nb_uint128 sum;
+    struct nb_live *live; /* of what follows */
+    uint64_t born;        /* its first entry */
+    struct nb_buffer bytes;
+    struct nb_rows rows;
+    struct nb_cell *cells;
+    size_t cell_room;
+};
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+static struct nb_packer begin(struct summing *s, enum kind kind)
+{
+    struct nb_packer w = {.out = &s->bytes};
+    s->bytes.length = 0;
+    nb_pack_u8(&w, (uint8_t)kind);
+    if (s->live != NULL)
+        nb_pack_varint(&w, s->born);
+    return w;
+}
+
+static bool is_late(const struct summing *s)
+{
+    return nb_clock_monotonic() > s->until;
+}
+
+/* Fails when it is late, too, which digest_task tells from memory that is short. */
+static int add(struct summing *s, const struct nb_packer *w)
+{
+    if (++s->items % ITEMS_UNTIMED == 0 && is_late(s))
+        return NB_NO_MEMORY;
+    XXH128_hash_t hash = XXH3_128bits(s->bytes.bytes, s->bytes.length);
+    if (w->code == 0)
+        s->sum += (nb_uint128)hash.high64 << 64 | hash.low64;
+    return w->code;
+}
+
+/* ---- a model --------------------------------------------------------------------------------- */
+
+static int add_model(struct summing *s)
+{
+    struct nb_buffer settings = {0};
+    struct nb_packer w = begin(s, KIND_MODEL);
+    if (nb_settings_write(&s->live->published->settings, &settings) != 0)
+        w.code = NB_NO_MEMORY;
+    nb_pack_string(&w, nb_live_name(s->live));
+    nb_pack_string(&w, nb_buffer_string(&settings));
+    nb_pack_varint(&w, s->live->checkpoint.last);
+    nb_buffer_deinit(&settings);
+    return add(s, &w);
+}
+
+static int add_labels(struct summing *s)
+{
+    const struct nb_model *counts = s->live->counts;
+    int rc = 0;
+    for (uint32_t label = 0; rc == 0 && label < nb_model_label_count(counts); label++) {
+        struct nb_packer w = begin(s, KIND_LABEL);
+        nb_pack_varint(&w, label);
+        nb_pack_string(&w, nb_model_label_name(counts, label));
+        nb_pack_varint(&w, nb_model_documents(counts, label));
+        nb_pack_varint(&w, nb_model_occurrences(counts, label, NB_ALL_TOKENS));
+        rc = add(s, &w);
+    }
+    return rc;
+}
+
+static int add_row(struct summing *s, uint32_t row)
+{
+    const struct nb_model *counts = s->live->counts;
+    size_t size = nb_model_cells(counts, row, s->cells, s->cell_room);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < size; i++) {
+        struct nb_packer w = begin(s, KIND_FEATURE);
+        nb_pack_u64(&w, nb_model_row_id(counts, row));
+        nb_pack_varint(&w, s->cells[i].label);
+        nb_pack_varint(&w, s->cells[i].occurrences);
+        nb_pack_varint(&w, s->cells[i].documents);
+        rc = add(s, &w);
+    }
+    return rc;
+}
+
+static int add_rows(struct summing *s)
+{
+    const struct nb_model *counts = s->live->counts;
+    size_t labels = nb_model_label_count(counts);
+    int rc = nb_array_reserve(&s->cells, &s->cell_room, labels + 1, sizeof *s->cells);
+    for (uint32_t row = 0; rc == 0 && row < nb_model_rows(counts); row++)
+        rc = add_row(s, row);
+    return rc;
+}
+
+/* The hash of a bag, by ids: a sum as well. */
+static uint64_t hash_of_bag(const struct summing *s)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < s->rows.size; i++) {
+        const struct nb_row_count *c = &s->rows.counts[i];
+        uint64_t pair[2] = {nb_model_row_id(s->live->counts, c->row), c->count};
+        sum += XXH3_64bits(pair, sizeof pair);
+    }
+    return sum;
+}
+
+static int add_document(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct summing *s = user;
+    const struct nb_change *c = &entry->change;
+    s->rows.size = 0;
+    int rc = nb_bag_decode(c->bag, nb_model_rows(s->live->counts), &s->rows, error);
+    struct nb_packer w = begin(s, KIND_DOCUMENT);
+    nb_pack_varint(&w, entry->number);
+    nb_pack_varint(&w, (uint64_t)c->time);
+    nb_pack_string(&w, c->source);
+    nb_pack_varint(&w, c->label);
+    nb_pack_string(&w, c->id);
+    nb_pack_varint(&w, c->tokens);
+    nb_pack_u64(&w, rc == 0 ? hash_of_bag(s) : 0);
+    if (rc == 0)
+        rc = add(s, &w);
+    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
+}
+
+static int add_documents(struct summing *s, const struct nb_view *view, struct nb_error *error)
+{
+    struct nb_error why = {0};
+    int rc = nb_ledger_walk_only(view, s->live->number, 0, NB_LEDGER_LIVING, add_document, s, &why);
+    return rc == 0 ? 0 : nb_live_note(s->live, rc, &why, error);
+}
+
+/* A row that is the same on all nodes, `key` included. */
+static int add_stored(struct summing *s, enum kind kind, struct nb_string key,
+                      struct nb_string value, struct nb_error *error)
+{
+    struct nb_packer w = begin(s, kind);
+    nb_pack_string(&w, key);
+    nb_pack_string(&w, value);
+    return add(s, &w) == 0 ? 0 : nb_error_no_memory(error);
+}
+
+static int add_waiting(void *user, struct nb_string key, struct nb_string value,
+                       struct nb_error *error)
+{
+    size_t number = sizeof(uint32_t); /* of the model: the store's own */
+    const struct nb_string id = {key.bytes + number, key.length - number};
+    return add_stored(user, KIND_WAITING, id, value, error);
+}
+
+static int add_quarantine(struct summing *s, const struct nb_view *view, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(s->live->number);
+    return nb_store_scan(view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), key.length,
+                         add_waiting, s, error);
+}
+
+static int add_all_of(struct summing *s, const char *name, const struct nb_view *view,
+                      struct nb_error *error)
+{
+    int rc = nb_registry_acquire(s->engine, nb_string_of(name), false, &s->live, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_standing_born(s->live, view, &s->born, error);
+    if (rc == 0 && (add_model(s) != 0 || add_labels(s) != 0 || add_rows(s) != 0))
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = add_documents(s, view, error);
+    if (rc == 0)
+        rc = add_quarantine(s, view, error);
+    nb_registry_release(s->engine, &s->live);
+    return rc;
+}
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+static bool is_in_stream(const struct summing *s, struct nb_string name)
+{
+    return nb_relay_stream(name, s->engine->settings.streams) == s->stream;
+}
+
+static int add_some(struct summing *s, struct nb_buffer *after, bool *more,
+                    const struct nb_view *view, struct nb_error *error)
+{
+    char **names;
+    size_t count;
+    int rc = nb_registry_names(s->engine, nb_buffer_string(after), NAMES_AT_ONCE, &names, &count,
+                               more, error);
+    if (rc != 0)
+        return rc;
+    after->length = 0;
+    if (count > 0 && nb_buffer_puts(after, names[count - 1]) != 0)
+        rc = nb_error_no_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        if (rc == 0 && is_in_stream(s, nb_string_of(names[i])))
+            rc = add_all_of(s, names[i], view, error);
+        free(names[i]);
+    }
+    free(names);
+    return rc;
+}
+
+static int add_store(struct summing *s)
+{
+    struct nb_packer w = begin(s, KIND_STORE);
+    nb_pack_bytes(&w, s->engine->key.bytes, NB_KEY_BYTES);
+    return add(s, &w);
+}
+
+static int add_named(void *user, struct nb_string key, struct nb_string value,
+                     struct nb_error *error)
+{
+    const char *slash = memrchr(key.bytes, '/', key.length); /* the name has none */
+    struct nb_string name =
+        nb_string_from(key, slash == NULL ? 0 : (size_t)(slash + 1 - key.bytes));
+    return is_in_stream(user, name) ? add_stored(user, KIND_NAMED, key, value, error) : 0;
+}
+
+static int add_staged(void *user, struct nb_string key, struct nb_string value,
+                      struct nb_error *error)
+{
+    return add_stored(user, KIND_STAGED, key, value, error);
+}
+
+/* What stands beside the models. */
+static int add_others(struct summing *s, const struct nb_view *view, struct nb_error *error)
+{
+    int rc = nb_named_scan(view, add_named, s, error);
+    return rc != 0 ? rc : nb_staged_scan(view, s->stream, add_staged, s, error);
+}
+
+static int digest_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    struct summing *s = argument;
+    struct nb_view view;
+    struct nb_buffer after = {0};
+    bool more = true;
+    uint64_t position = engine->standing.places[s->stream].written;
+    uint64_t now = nb_clock_monotonic();
+    s->until = now + (s->most < UINT64_MAX - now ? s->most : UINT64_MAX - now);
+    s->digest->number = position == 0 ? 0 : nb_relay_number(engine, s->stream, position);
+    if (s->want != 0 && s->want != s->digest->number)
+        return nb_error_set(error, NB_CONFLICT,
+                            "the node is at %" PRIu64 " already, and has no digest of %" PRIu64,
+                            s->digest->number, s->want);
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    if (add_store(s) != 0)
+        rc = nb_error_no_memory(error);
+    while (rc == 0 && more)
+        rc = add_some(s, &after, &more, &view, error);
+    if (rc == 0)
+        rc = add_others(s, &view, error);
+    nb_store_snapshot_end(&view);
+    nb_buffer_deinit(&after);
+    if (rc == NB_NO_MEMORY && is_late(s))
+        rc = nb_error_set(error, NB_TOO_LARGE,
+                          "the store is too large to be compared with those of other nodes: that "
+                          "would take more than %" PRIu64 " ms",
+                          s->most / 1000000);
+    return rc;
+}
+
+int nb_digest(struct nb_engine *engine, unsigned stream, uint64_t want, struct nb_digest *digest,
+              struct nb_error *error)
+{
+    return nb_digest_within(engine, stream, want, UINT64_MAX, digest, error);
+}
+
+int nb_digest_within(struct nb_engine *engine, unsigned stream, uint64_t want, uint64_t most,
+                     struct nb_digest *digest, struct nb_error *error)
+{
+    struct summing s = {
+        .engine = engine, .digest = digest, .stream = stream, .want = want, .most = most};
+    int rc = nb_writer_run(engine, digest_task, &s, error);
+    if (rc == 0)
+        (void)snprintf(digest->digits, sizeof digest->digits, "%016" PRIx64 "%016" PRIx64,
+                       (uint64_t)(s.sum >> 64), (uint64_t)s.sum);
+    nb_buffer_deinit(&s.bytes);
+    nb_rows_deinit(&s.rows);
+    free(s.cells);
+    return rc;
+}

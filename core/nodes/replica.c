@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nodes/replica.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/key.h"
+#include "core/engine/engine.h"
+#include "core/engine/unjoined.h"
+#include "core/engine/writer.h"
+#include "core/model/live/standing.h"
+#include "core/model/live/state.h"
+#include "core/nodes/answer.h"
+#include "core/nodes/carried.h"
+#include "core/nodes/compare.h"
+#include "core/nodes/incoming.h"
+#include "core/nodes/operation.h"
+#include "core/nodes/outgoing.h"
+#include "core/nodes/queue.h"
+#include "core/nodes/replica_state.h"
+
+static void note_delivered(struct nb_replica *r, const struct nb_relayed *here)
+{
+    pthread_mutex_lock(&r->lock);
+    r->delivered = (struct nb_point){here->position, here->checksum};
+    pthread_mutex_unlock(&r->lock);
+}
+
+static int apply(struct nb_replica *r, const struct nb_operation *o, const struct nb_relayed *here)
+{
+    nb_carried_retry(r);
+    nb_carried_wait(r);
+    pthread_mutex_lock(&r->lock);
+    struct nb_awaited *awaited = nb_awaiting_find(&r->awaiting, here->message_id);
+    if (awaited != NULL)
+        nb_awaiting_hold(&r->awaiting, awaited);
+    pthread_mutex_unlock(&r->lock);
+    return o->kind == NB_OPERATION_CHANGE ? nb_incoming_change(r, o, here, awaited)
+                                          : nb_incoming_errand(r, o, here, awaited);
+}
+
+/* What somebody else has published is passed over by all nodes. */
+static int pass_other(struct nb_replica *r, const struct nb_relayed *here)
+{
+    const struct nb_error why = {.code = NB_CORRUPT};
+    int rc = nb_incoming_pass(r, here, NULL, &why);
+    if (rc == 0)
+        note_delivered(r, here);
+    return rc == 0 ? NB_CORRUPT : NB_STOPPING;
+}
+
+int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct nb_error *error)
+{
+    struct nb_operation o;
+    struct nb_relayed here = {.stream = r->settings.stream,
+                              .position = d->position,
+                              .after = r->delivered.position, /* this thread alone sets it */
+                              .checksum = d->checksum,
+                              .message_id = d->id,
+                              .message = d->message};
+    if (d->position <= here.after)
+        return 0;
+    assert(d->position == here.after + 1);
+    if (r->astray.code != 0)
+        return nb_error_set(error, r->astray.code, "%s", r->astray.text);
+    int rc = nb_operation_read(&o, d->message, error);
+    if (rc == NB_CORRUPT)
+        return pass_other(r, &here);
+    if (rc != 0) { /* it stays so: without that change nothing behind it can be made */
+        r->astray = *error;
+        return rc;
+    }
+    here.time = o.time;
+    nb_queue_read_id(d->id, &here);
+    rc = apply(r, &o, &here);
+    if (rc != 0)
+        return nb_error_set(error, rc, "the daemon is stopping");
+    nb_compare_note(r, &o, d->position);
+    note_delivered(r, &here);
+    nb_queue_delivered(r->settings.queue, r->settings.stream, d->id);
+    return 0;
+}
+
+void nb_replica_tick(struct nb_replica *r)
+{
+    struct nb_error why;
+    uint64_t now = r->astray.code == 0 ? nb_clock_monotonic() : UINT64_MAX;
+    (void)nb_error_set(&why, NB_STOPPING,
+                       "the database has not confirmed the change in time; it may still be made: "
+                       "send it again later, a change that was made is unchanged then");
+    nb_carried_retry(r);
+    nb_answer_expire(r, now, &why);
+    nb_compare_tick(r, now);
+    nb_queue_go_on(r->settings.queue, r->settings.stream, nb_outgoing_publish_queued, r);
+}
+
+int nb_replica_settle(struct nb_replica *r)
+{
+    return nb_carried_settle(r);
+}
+
+void nb_replica_find(struct nb_replica *r, struct nb_string id)
+{
+    nb_queue_delivered(r->settings.queue, r->settings.stream, id);
+}
+
+static int catch_up_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    const struct nb_replica *r = argument;
+    nb_standing_catch_up(engine, r->settings.stream);
+    return nb_incoming_store(engine, NULL, error);
+}
+
+void nb_replica_note_end(struct nb_replica *r)
+{
+    if (atomic_load(&r->place->caught_up) || nb_carried_settle(r) != 0)
+        return;
+    (void)nb_writer_run(r->engine, catch_up_task, r, NULL); /* or the next time */
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+struct joining {
+    unsigned stream;
+    uint64_t made;
+};
+
+/* The writer has what is common to all streams. */
+static int join_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    const struct joining *j = argument;
+    const struct nb_standing *s = &engine->standing;
+    const struct nb_stream_place *p = &s->places[j->stream];
+    if (!s->is_known && engine->serials.entry > 1) /* the one that made the store */
+        return nb_error_set(error, NB_CONFLICT,
+                            "the store has changes that no other node has: a node joins with an "
+                            "empty store, or with the backup of another node");
+    if (s->is_known && s->streams != engine->settings.streams)
+        return nb_error_set(error, NB_CONFLICT,
+                            "the store belongs to %u streams, and [nodes] streams is %u: their "
+                            "number stays as it was when they were made",
+                            s->streams, engine->settings.streams);
+    if (p->made == 0)
+        nb_standing_join(engine, j->stream, j->made);
+    else if (p->made != j->made)
+        return nb_error_set(error, NB_CONFLICT,
+                            "the tables of stream %u were made anew since the store has followed "
+                            "them: what the store knows is not in them",
+                            j->stream);
+    return p->is_due ? nb_incoming_store(engine, NULL, error) : 0;
+}
+
+int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *settings,
+                   uint64_t made, struct nb_replica **replica, struct nb_error *error)
+{
+    struct joining joining = {settings->stream, made};
+    assert(settings->stream < engine->settings.streams && settings->same_for > 0);
+    int rc = nb_writer_run(engine, join_task, &joining, error);
+    struct nb_replica *r = rc == 0 ? calloc(1, sizeof *r) : NULL;
+    if (r == NULL)
+        return rc != 0 ? rc : nb_error_no_memory(error);
+    r->engine = engine;
+    r->settings = *settings;
+    r->place = &engine->standing.places[settings->stream];
+    r->failed_end = &r->failed;
+    r->awaiting.instance = nb_key_random();
+    r->relay = nb_outgoing_relay(r);
+    /* All that came from there is written: a replica before this one has waited for it. */
+    r->delivered = (struct nb_point){r->place->written, r->place->checksum};
+    nb_compare_begin(r);
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->changed, NULL);
+    engine->relays[settings->stream] = &r->relay;
+    *replica = r;
+    return 0;
+}
+
+void nb_replica_stop(struct nb_replica *r)
+{
+    atomic_store(&r->is_stopping, true);
+}
+
+void nb_replica_free(struct nb_replica **replica)
+{
+    struct nb_replica *r = *replica;
+    struct nb_error why;
+    *replica = NULL;
+    if (r == NULL)
+        return;
+    nb_replica_stop(r);
+    (void)nb_error_set(&why, NB_STOPPING, "the daemon is stopping");
+    nb_carried_drop(r, &why);
+    nb_answer_expire(r, UINT64_MAX, &why);
+    r->engine->relays[r->settings.stream] = &nb_unjoined;
+    pthread_cond_destroy(&r->changed);
+    pthread_mutex_destroy(&r->lock);
+    free(r);
+}
+
+bool nb_replica_is_shared(const struct nb_engine *engine)
+{
+    return engine->standing.is_known;
+}
+
+uint64_t nb_replica_applied(const struct nb_replica *r)
+{
+    return atomic_load(&r->place->applied);
+}
+
+struct nb_point nb_replica_delivered(struct nb_replica *r)
+{
+    pthread_mutex_lock(&r->lock);
+    struct nb_point delivered = r->delivered;
+    pthread_mutex_unlock(&r->lock);
+    return delivered;
+}
+
+struct nb_point nb_replica_digested(struct nb_replica *r)
+{
+    pthread_mutex_lock(&r->lock);
+    struct nb_point digested = r->digested;
+    pthread_mutex_unlock(&r->lock);
+    return digested;
+}

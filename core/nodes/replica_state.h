@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a replica consists of, for the files of this folder.
+ */
+#ifndef NB_CORE_NODES_REPLICA_STATE_H
+#define NB_CORE_NODES_REPLICA_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/model/live/relayed.h"
+#include "core/model/live/standing.h"
+#include "core/nodes/awaited.h"
+#include "core/nodes/replica_settings.h"
+
+struct nb_carried;
+struct nb_engine;
+
+struct nb_replica {
+    struct nb_engine *engine;
+    struct nb_replica_settings settings;
+    struct nb_stream_place *place; /* of the engine's standing: what is atomic there is read here */
+    struct nb_relay relay;
+    atomic_bool is_stopping;
+    /* The follower's: */
+    uint64_t compare_at;    /* when it asks for digests (compare.h), */
+    uint64_t compared_last; /* and when it has had one; 0: never */
+    struct nb_error astray; /* code 0: it may follow; else it has come to what it cannot apply */
+    pthread_mutex_t lock;   /* of what follows; taken last, and not while the engine is called */
+    pthread_cond_t changed;
+    struct nb_point delivered, digested;
+    struct nb_awaiting awaiting;
+    size_t carried, carried_bytes;
+    struct nb_carried *failed, **failed_end; /* in the order of the stream */
+};
+
+#endif

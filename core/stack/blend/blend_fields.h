@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Values of fields in a view of several sources, for core/stack/blend and its tests: the formulas
+ * of core/bayes/attribute/attribute_scores.h over the view's counts, as core/stack/blend/blend.h
+ * has them for words. With own n and parent's n' of a field, and b what the estimate adds:
+ *
+ * - a category: P(m|v) = (n_mv + s n'_mv + K b) / (n_v + s n'_v + K b values), values those of the
+ *   source that has most of them;
+ * - a set: P(m|v) = (d_mv + s d'_mv + K b) / (D_v + s D'_v + 2 K b) for each value that any source
+ *   has seen, which a walk over their rows finds;
+ * - a text: as the words, over the field's own vocabulary;
+ * - a number: a Gaussian of the numbers of all sources, each of the parent's weighing s. A label
+ *   with one number in all has the variance of all labels' numbers, one without any the mean, too.
+ *   1e-9 of the largest variance of a field is added to each.
+ *
+ * Counts beside those of the first source (core/bayes/expected) are added to its own, numbers of
+ * documents without a label by their shares. A model whose parent gives p alone, and one source
+ * with nothing beside it, have the other way (blend_values.c). Rules as in blend.h.
+ */
+#ifndef NB_CORE_STACK_BLEND_BLEND_FIELDS_H
+#define NB_CORE_STACK_BLEND_BLEND_FIELDS_H
+
+#include "core/stack/blend/blend_private.h"
+
+/* Whether the settings' fields are read from the view. */
+bool nb_blend_has_fields(const struct nb_blend *b);
+
+/* Those of a field, by its number, for a label by its place, and of all labels. `out`: a number
+ * (nb_decimal_fixed) of a document of the first source and the label that is left out, or NULL. */
+struct nb_normal nb_blend_numbers_of(const struct nb_blend *b, unsigned field, uint32_t place,
+                                     const nb_int128 *out);
+struct nb_normal nb_blend_numbers_all(const struct nb_blend *b, unsigned field);
+/* ln of the density at a number under the Gaussian of `own`, among `all`, with `added` to its
+ * variance. */
+double nb_blend_numbers_log(struct nb_normal own, struct nb_normal all, double added,
+                            double number);
+
+/* By the book: what a feature of NB_FIELD_VALUE brings to each label, to products[place]. Returns
+ * whether it says anything. */
+bool nb_blend_field_products(struct nb_blend *b, const struct nb_feature *feature,
+                             struct nb_log_product *products);
+
+#endif

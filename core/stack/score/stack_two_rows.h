@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two labels: the rows of a document that the counts have, of which it may be left out. Under the
+ * model's read lock, or on the writer's thread; inputs belong to one thread.
+ */
+#ifndef NB_CORE_STACK_SCORE_STACK_TWO_ROWS_H
+#define NB_CORE_STACK_SCORE_STACK_TWO_ROWS_H
+
+#include "core/stack/score/stack_private.h"
+
+/* Notes all rows of a document, and counts its features. Returns how many are of no field. */
+size_t nb_stack_two_note_rows(const struct nb_stack_pass *p, const struct nb_row_count *rows,
+                              size_t size, struct nb_stack_without *without);
+/* The same, but sums them: of a document that is not left out, with the usual bank. Of labels 0 and
+ * 1. Only where __SSE2__ is defined. */
+size_t nb_stack_two_sum_rows(const struct nb_stack_pass *p, const struct nb_row_count *rows,
+                             size_t size, struct nb_stack_without *without);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/stack/weights/slots.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/base/error.h"
+#include "core/base/lock.h"
+
+/* Room for the changes of a large group is given back. */
+enum { MOST_OLD_KEPT = 4096, NOTED_BITS = 64 };
+
+_Static_assert(1 << NB_SLOTS_LEAST_BITS >= NOTED_BITS, "whole words of noted slots");
+
+const float nb_slots_none = 0;
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static void table_free(struct nb_slots_table *t)
+{
+    free(t->values);
+    free(t->squares);
+    free(t->noted);
+    *t = (struct nb_slots_table){.bits = 0};
+}
+
+static int table_make(struct nb_slots_table *t, unsigned bits)
+{
+    size_t count = (size_t)1 << bits;
+    *t = (struct nb_slots_table){.values = calloc(count, sizeof *t->values),
+                                 .squares = calloc(count, sizeof *t->squares),
+                                 .noted = calloc(count / NOTED_BITS, sizeof *t->noted),
+                                 .bits = bits};
+    if (t->values != NULL && t->squares != NULL && t->noted != NULL)
+        return 0;
+    table_free(t);
+    return NB_NO_MEMORY;
+}
+
+static size_t table_memory(const struct nb_slots_table *t)
+{
+    size_t count = (size_t)1 << t->bits;
+    if (t->values == NULL)
+        return 0;
+    return count * (sizeof *t->values + sizeof *t->squares) + count / NOTED_BITS * sizeof *t->noted;
+}
+
+static void copy_doubled(const struct nb_slots_table *from, struct nb_slots_table *to)
+{
+    size_t count = (size_t)1 << from->bits;
+    if (from->values == NULL)
+        return;
+    for (size_t at = 0; at < (size_t)1 << to->bits; at += count) {
+        memcpy(to->values + at, from->values, count * sizeof *to->values);
+        memcpy(to->squares + at, from->squares, count * sizeof *to->squares);
+    }
+}
+
+void nb_slots_init(struct nb_slots *s)
+{
+    *s = (struct nb_slots){.old = NULL};
+}
+
+static void free_before(struct nb_slots *s)
+{
+    while (s->before_size > 0)
+        table_free(&s->before[--s->before_size].table);
+}
+
+void nb_slots_deinit(struct nb_slots *s)
+{
+    free_before(s);
+    table_free(&s->table);
+    free(s->before);
+    free(s->old);
+    nb_slots_init(s);
+}
+
+size_t nb_slots_memory(const struct nb_slots *s)
+{
+    return atomic_load(&s->bytes);
+}
+
+/* The writer's, after each change of what is allocated. */
+static void note_memory(struct nb_slots *s)
+{
+    size_t bytes = table_memory(&s->table) + s->old_room * sizeof *s->old;
+    for (size_t i = 0; i < s->before_size; i++)
+        bytes += table_memory(&s->before[i].table);
+    atomic_store(&s->bytes, bytes);
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+int nb_slots_reserve(struct nb_slots *s, size_t count)
+{
+    if (s->old_size + count <= s->old_room)
+        return 0;
+    int rc = nb_array_reserve(&s->old, &s->old_room, s->old_size + count, sizeof *s->old);
+    note_memory(s);
+    return rc;
+}
+
+/* From here on the old value of every slot is kept anew. */
+static void forget_noted(struct nb_slots *s)
+{
+    for (size_t i = s->mark; i < s->old_size; i++)
+        s->table.noted[s->old[i].slot / NOTED_BITS] = 0;
+    s->mark = s->old_size;
+}
+
+/* The table at hand is kept for a rollback. */
+static int keep_table(struct nb_slots *s)
+{
+    if (nb_slots_reserve(s, 1) != 0 ||
+        nb_array_reserve(&s->before, &s->before_room, s->before_size + 1, sizeof *s->before) != 0)
+        return NB_NO_MEMORY;
+    forget_noted(s);
+    s->before[s->before_size++] =
+        (struct nb_slots_before){.table = s->table, .is_whole = s->is_whole};
+    s->old[s->old_size++] = (struct nb_slots_old){.slot = NB_SLOTS_EXCHANGED};
+    s->mark = s->old_size;
+    return 0;
+}
+
+int nb_slots_grow(struct nb_slots *s, uint64_t features, pthread_rwlock_t *lock)
+{
+    struct nb_slots_table larger;
+    unsigned bits = s->table.values == NULL ? NB_SLOTS_LEAST_BITS : s->table.bits;
+    while (bits < NB_SLOTS_MOST_BITS && UINT64_C(1) << bits < features)
+        bits++;
+    if (s->table.values != NULL && bits == s->table.bits)
+        return 0;
+    if (table_make(&larger, bits) != 0)
+        return NB_NO_MEMORY;
+    copy_doubled(&s->table, &larger);
+    if (keep_table(s) != 0) {
+        table_free(&larger);
+        return NB_NO_MEMORY;
+    }
+    if (lock != NULL)
+        nb_lock_write(lock);
+    s->table = larger;
+    s->is_whole = true;
+    if (lock != NULL)
+        nb_lock_release(lock);
+    note_memory(s);
+    return 0;
+}
+
+int nb_slots_take(struct nb_slots *s, struct nb_slots *from)
+{
+    if (s->table.values == NULL && from->table.values == NULL)
+        return 0;
+    if (keep_table(s) != 0)
+        return NB_NO_MEMORY;
+    nb_slots_commit(from);
+    s->table = from->table;
+    s->is_whole = true;
+    from->table = (struct nb_slots_table){.bits = 0};
+    note_memory(s);
+    note_memory(from);
+    return 0;
+}
+
+void nb_slots_set(struct nb_slots *s, uint32_t slot, float value, float squares)
+{
+    assert(slot < nb_slots_count(s));
+    uint64_t bit = UINT64_C(1) << slot % NOTED_BITS;
+    uint64_t *noted = &s->table.noted[slot / NOTED_BITS];
+    if ((*noted & bit) == 0) {
+        assert(s->old_size < s->old_room);
+        s->old[s->old_size++] = (struct nb_slots_old){
+            .slot = slot, .value = s->table.values[slot], .squares = s->table.squares[slot]};
+        *noted |= bit;
+    }
+    s->table.values[slot] = value;
+    s->table.squares[slot] = squares;
+}
+
+int nb_slots_carry(struct nb_slots *s, uint64_t id, const struct nb_slots *from, uint64_t from_id)
+{
+    assert(nb_slots_count(s) == nb_slots_count(from));
+    uint32_t to = nb_slots_of(s, id);
+    uint32_t at = nb_slots_of(from, from_id);
+    if (nb_slots_reserve(s, 1) != 0)
+        return NB_NO_MEMORY;
+    if (from->table.squares[at] > s->table.squares[to])
+        nb_slots_set(s, to, from->table.values[at], from->table.squares[at]);
+    return 0;
+}
+
+void nb_slots_exchange(struct nb_slots *a, struct nb_slots *b)
+{
+    nb_slots_commit(a);
+    nb_slots_commit(b);
+    struct nb_slots_table table = a->table;
+    a->table = b->table;
+    b->table = table;
+    a->is_whole = b->is_whole = true;
+    note_memory(a);
+    note_memory(b);
+}
+
+/* ---- taking changes back --------------------------------------------------------------------- */
+
+size_t nb_slots_mark(struct nb_slots *s)
+{
+    forget_noted(s);
+    return s->mark;
+}
+
+static void take_table_back(struct nb_slots *s)
+{
+    assert(s->before_size > 0);
+    struct nb_slots_before *before = &s->before[--s->before_size];
+    table_free(&s->table);
+    s->table = before->table;
+    s->is_whole = before->is_whole;
+}
+
+void nb_slots_rollback(struct nb_slots *s, size_t mark)
+{
+    assert(mark <= s->old_size);
+    forget_noted(s);
+    while (s->old_size > mark) {
+        const struct nb_slots_old *old = &s->old[--s->old_size];
+        if (old->slot == NB_SLOTS_EXCHANGED) {
+            take_table_back(s);
+            continue;
+        }
+        assert(old->slot < nb_slots_count(s));
+        s->table.values[old->slot] = old->value;
+        s->table.squares[old->slot] = old->squares;
+    }
+    s->mark = mark;
+    note_memory(s);
+}
+
+void nb_slots_commit(struct nb_slots *s)
+{
+    forget_noted(s);
+    free_before(s);
+    s->old_size = s->mark = 0;
+    s->is_whole = false;
+    if (s->old_room > MOST_OLD_KEPT) {
+        free(s->old);
+        s->old = NULL;
+        s->old_room = 0;
+    }
+    note_memory(s);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A table of learned numbers for features, by hash: a power of two of slots, each a value and the
+ * sum of its squared gradients, as floats. Features whose ids end in the same bits share a slot.
+ *
+ * The table doubles by copying: what was in slot i is in i and i + size then, so that every feature
+ * finds what it had. It keeps the old value of each slot that changed, so that taking changes back
+ * costs what was changed, not what there is; of a table that was exchanged (doubled, cleared) it
+ * keeps the whole, until the next commit.
+ *
+ * How it is stored: slots_stored.h. Threads: one writer calls the functions that change; others may
+ * call nb_slots_at under a lock of the owner, which the writer holds for nb_slots_set,
+ * nb_slots_take and nb_slots_rollback, and nb_slots_grow takes.
+ */
+#ifndef NB_CORE_STACK_WEIGHTS_SLOTS_H
+#define NB_CORE_STACK_WEIGHTS_SLOTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/prefetch.h"
+
+enum { NB_SLOTS_LEAST_BITS = 12, NB_SLOTS_MOST_BITS = 18 };
+
+/* 1 << bits slots; none with NULLs, and then every value is 0. */
+struct nb_slots_table {
+    float *values, *squares; /* owned */
+    uint64_t *noted; /* owned; a bit for each slot whose old value was kept since the mark */
+    unsigned bits;
+};
+
+/* What a slot held before it was changed; slot NB_SLOTS_EXCHANGED: the table was exchanged. */
+struct nb_slots_old {
+    uint32_t slot;
+    float value, squares;
+};
+#define NB_SLOTS_EXCHANGED UINT32_MAX
+
+/* A table that was exchanged. */
+struct nb_slots_before {
+    struct nb_slots_table table;
+    bool is_whole;
+};
+
+struct nb_slots {
+    struct nb_slots_table table;
+    struct nb_slots_old *old; /* owned; since the last commit, oldest first */
+    size_t old_size, old_room, mark;
+    struct nb_slots_before *before; /* owned; since the last commit, oldest first */
+    size_t before_size, before_room;
+    atomic_size_t bytes; /* allocated, for whoever asks */
+    bool is_whole;       /* nothing of the table is stored: not only the slots of `old` differ */
+};
+
+/* Also `struct nb_slots s = {0}`: a table without slots. */
+void nb_slots_init(struct nb_slots *s);
+void nb_slots_deinit(struct nb_slots *s);
+/* Bytes allocated. Any thread may ask, without a lock. */
+size_t nb_slots_memory(const struct nb_slots *s);
+
+static inline size_t nb_slots_count(const struct nb_slots *s)
+{
+    return s->table.values == NULL ? 0 : (size_t)1 << s->table.bits;
+}
+
+/* The slot of a feature. There must be slots. */
+static inline uint32_t nb_slots_of(const struct nb_slots *s, uint64_t id)
+{
+    return (uint32_t)(id & ((UINT64_C(1) << s->table.bits) - 1));
+}
+
+/* The value for a feature; 0 without slots. */
+static inline float nb_slots_at(const struct nb_slots *s, uint64_t id)
+{
+    return s->table.values == NULL ? 0 : s->table.values[nb_slots_of(s, id)];
+}
+
+/* For a loop over many features: the values, and the bits of an id that tell its slot. Without
+ * slots there is one value, which is 0. As long as the table stays as it is. */
+struct nb_slots_values {
+    const float *values;
+    uint32_t mask;
+};
+extern const float nb_slots_none;
+static inline struct nb_slots_values nb_slots_values(const struct nb_slots *s)
+{
+    if (s == NULL || s->table.values == NULL)
+        return (struct nb_slots_values){&nb_slots_none, 0};
+    return (struct nb_slots_values){s->table.values, (UINT32_C(1) << s->table.bits) - 1};
+}
+
+/* Begins to fetch the value for a feature. */
+NB_PREFETCHING void nb_slots_values_prefetch(const struct nb_slots_values *v, uint32_t key)
+{
+    __builtin_prefetch(&v->values[key & v->mask]);
+}
+
+/* Begins to fetch the value for a feature that is asked for next: slots lie anywhere. */
+NB_PREFETCHING void nb_slots_prefetch(const struct nb_slots *s, uint64_t id)
+{
+    if (s->table.values != NULL)
+        __builtin_prefetch(&s->table.values[nb_slots_of(s, id)]);
+}
+
+/* Begins to fetch a slot that is changed next. There must be slots. */
+NB_PREFETCHING void nb_slots_expect(const struct nb_slots *s, uint64_t id)
+{
+    nb_prefetch_to_write(&s->table.squares[nb_slots_of(s, id)]);
+    nb_prefetch_to_write(&s->table.values[nb_slots_of(s, id)]);
+}
+
+/* Gives the table as many slots as `features` ask for: as many at least, within the bounds above.
+ * It never gets fewer. Takes `lock` (may be NULL) for writing while it exchanges the table. Returns
+ * 0 or NB_NO_MEMORY, and then nothing was changed. */
+int nb_slots_grow(struct nb_slots *s, uint64_t features, pthread_rwlock_t *lock);
+/* Takes the table of `from` over in the place of its own. `from` has none then, and cannot be
+ * rolled back. Returns 0 or NB_NO_MEMORY, and then nothing was changed. */
+int nb_slots_take(struct nb_slots *s, struct nb_slots *from);
+
+/* Makes room for the old values of `count` more changes: nb_slots_set cannot fail. Returns 0 or
+ * NB_NO_MEMORY. */
+int nb_slots_reserve(struct nb_slots *s, size_t count);
+/* Changes a slot. There must be room for its old value. */
+void nb_slots_set(struct nb_slots *s, uint32_t slot, float value, float squares);
+/* What a feature has in a table `from` goes to it in this one, where it has another id. Of features
+ * that meet in a slot here, the one with the greater sum of squares prevails. There must be slots,
+ * as many as in `from`. Returns 0 or NB_NO_MEMORY. */
+int nb_slots_carry(struct nb_slots *s, uint64_t id, const struct nb_slots *from, uint64_t from_id);
+/* Makes the tables of both each other's, and both such of which nothing is stored. Neither can be
+ * rolled back then. */
+void nb_slots_exchange(struct nb_slots *a, struct nb_slots *b);
+
+/* ---- taking changes back --------------------------------------------------------------------- */
+
+/* Remembers the state as it is. The mark is good until the next commit, or a rollback to an older
+ * one. The mark 0 is the state of the last commit. */
+size_t nb_slots_mark(struct nb_slots *s);
+/* Restores the state at the mark, to the bit. In time of what was changed since. Cannot fail. */
+void nb_slots_rollback(struct nb_slots *s, size_t mark);
+/* The table is stored as it is; there is no way back. */
+void nb_slots_commit(struct nb_slots *s);
+
+#endif

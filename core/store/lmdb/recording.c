@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The journal of a store: small transactions are recorded there, and LMDB gets them later, many at
+ * once.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "core/store/lmdb/environment.h"
+#include "core/store/lmdb/store_private.h"
+
+enum {
+    /* A transaction of so many bytes is written faster by LMDB at once, with all that waits, than
+     * twice: then its pages are mostly full of what it changes. */
+    RECORD_BYTES = 96 << 10,
+    /* Estimates are several times of what comes. */
+    EXPECTED_BYTES = 512 << 10,
+    /* A journal of one byte takes about two of memory; more is what was taken back. */
+    MEMORY_FACTOR = 8,
+};
+
+/* ---- recording ------------------------------------------------------------------------------- */
+
+bool nb_recording_is_for(struct nb_store *store, uint64_t expected)
+{
+    return store->journal.store != 0 && !store->journal_avoid && !store->grow &&
+           (expected <= EXPECTED_BYTES || store->is_full) &&
+           (uint64_t)store->journal.at < store->journal_most &&
+           nb_recent_bytes(store->recent) < MEMORY_FACTOR * store->journal_most;
+}
+
+int nb_recording_begin(struct nb_store *store, struct nb_error *error)
+{
+    int rc = mdb_txn_begin(store->environment, NULL, MDB_RDONLY, &store->transaction);
+    store->recording = rc == 0;
+    /* Without room for a reader it is one of LMDB's. */
+    return rc == 0 ? 0 : nb_recording_spill(store, error);
+}
+
+int nb_recording_change(struct nb_store *store, const struct nb_recent_change *change,
+                        bool *recorded, struct nb_error *error)
+{
+    *recorded = false;
+    if (store->recording && store->recorded >= RECORD_BYTES) {
+        int rc = nb_recording_spill(store, error);
+        if (rc != 0)
+            return rc;
+    }
+    if (!store->recording)
+        return 0;
+    if (nb_recent_add(store->recent, change) != 0)
+        return nb_error_no_memory(error);
+    store->recorded += change->key.length + change->value.length;
+    *recorded = true;
+    return 0;
+}
+
+/* The file is made, or opened, when it is first needed. */
+static int open_journal(struct nb_store *store, struct nb_error *error)
+{
+    struct nb_journal *journal = &store->journal;
+    if (journal->file >= 0 && nb_store_file_has_journal(&store->file, journal->file) &&
+        !store->journal_foreign)
+        return 0;
+    bool is_new = journal->number == 0;
+    nb_store_file_close_journal(&journal->file);
+    if (!is_new) /* its records are gone: LMDB gets everything */
+        return nb_error_set(error, NB_IO, "%s was removed or replaced", store->file.journal_path);
+    if (store->journal_foreign)
+        nb_store_file_remove_journal(&store->file, true);
+    store->journal_foreign = false;
+    journal->size = 0;
+    return nb_store_file_journal(&store->file, true, &journal->file, error);
+}
+
+/* A value is recorded without its checksum: the record has one. */
+static int add_change(void *user, const struct nb_recent_change *change)
+{
+    struct nb_recent_change bare = *change;
+    if (!bare.deleted)
+        bare.value.length -= NB_STORE_CHECKSUM_BYTES;
+    return nb_journal_add(user, &bare);
+}
+
+static int record(struct nb_store *store, struct nb_error *error)
+{
+    int rc = open_journal(store, error);
+    if (rc == 0 && nb_recent_each(store->recent, add_change, &store->journal) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        return nb_journal_append(&store->journal, error);
+    nb_journal_drop(&store->journal);
+    return rc;
+}
+
+/* Readers see the changes from now on. */
+static void publish(struct nb_store *store)
+{
+    pthread_mutex_lock(&store->recent_lock);
+    store->recent_last = nb_recent_last(store->recent);
+    pthread_mutex_unlock(&store->recent_lock);
+    store->commits++;
+}
+
+int nb_recording_commit(struct nb_store *store, bool *durable, struct nb_error *error)
+{
+    *durable = !nb_recent_is_marked(store->recent);
+    if (*durable)
+        return 0;
+    int rc = record(store, error);
+    if (rc == 0) {
+        publish(store);
+        *durable = true;
+        return 0;
+    }
+    store->journal_avoid = true;
+    return nb_journal_settle(&store->journal, NULL) == 0 ? 0 : rc;
+}
+
+void nb_recording_take_back(struct nb_store *store)
+{
+    nb_recent_take_back(store->recent);
+}
+
+/* ---- into LMDB ------------------------------------------------------------------------------- */
+
+/* Appends what is behind the last key of a table, which leaves pages full. */
+struct copying {
+    MDB_txn *transaction;
+    MDB_cursor *cursor;
+    MDB_val last; /* of the table; empty: it has none */
+};
+
+static int begin_table(struct nb_store *store, enum nb_table table, struct copying *c)
+{
+    MDB_val value;
+    int rc = mdb_cursor_open(c->transaction, store->tables[table], &c->cursor);
+    if (rc != 0)
+        return rc;
+    rc = mdb_cursor_get(c->cursor, &c->last, &value, MDB_LAST);
+    if (rc == MDB_NOTFOUND)
+        c->last.mv_size = 0;
+    return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+static int copy_change(const struct copying *c, const struct nb_recent_change *change, bool append)
+{
+    MDB_val key = {change->key.length, (void *)(uintptr_t)change->key.bytes};
+    MDB_val value = {change->value.length, (void *)(uintptr_t)change->value.bytes};
+    if (!change->deleted)
+        return mdb_cursor_put(c->cursor, &key, &value, append ? MDB_APPEND : 0);
+    if (append)
+        return 0;
+    int rc = mdb_cursor_get(c->cursor, &key, NULL, MDB_SET);
+    if (rc == 0)
+        rc = mdb_cursor_del(c->cursor, 0);
+    return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+/* Keys grow: behind the first one that is behind LMDB's last one, all are. */
+static int copy_table(struct nb_store *store, enum nb_table table, MDB_txn *transaction)
+{
+    char bytes[NB_STORE_KEY_MOST];
+    struct copying c = {.transaction = transaction};
+    const struct nb_recent_change *change =
+        nb_recent_from(store->recent, UINT64_MAX, table, (struct nb_string){"", 0});
+    if (change == NULL)
+        return 0;
+    int rc = begin_table(store, table, &c);
+    struct nb_string last = {bytes, c.last.mv_size};
+    if (rc == 0 && last.length > 0)
+        memcpy(bytes, c.last.mv_data, last.length);
+    for (; rc == 0 && change != NULL; change = nb_recent_after(UINT64_MAX, change))
+        rc = copy_change(&c, change, nb_string_compare(change->key, last) > 0);
+    if (c.cursor != NULL)
+        mdb_cursor_close(c.cursor);
+    return rc;
+}
+
+int nb_recording_spill(struct nb_store *store, struct nb_error *error)
+{
+    MDB_txn *transaction;
+    if (store->spare == NULL)
+        store->spare = nb_recent_new();
+    if (store->spare == NULL)
+        return nb_error_no_memory(error);
+    int rc = mdb_txn_begin(store->environment, NULL, 0, &transaction);
+    if (rc != 0)
+        return nb_environment_error(error, rc, store->file.path);
+    for (int i = 0; rc == 0 && i < NB_TABLES; i++)
+        rc = copy_table(store, (enum nb_table)i, transaction);
+    if (rc != 0) {
+        mdb_txn_abort(transaction);
+        store->grow = store->grow || rc == MDB_MAP_FULL;
+        return nb_environment_error(error, nb_store_file_reason(&store->file, rc),
+                                    "writing to the store");
+    }
+    if (store->recording)
+        mdb_txn_abort(store->transaction);
+    store->recording = false;
+    store->transaction = transaction;
+    return 0;
+}
+
+void nb_recording_done(struct nb_store *store)
+{
+    struct nb_recent *old = store->recent;
+    bool is_empty = nb_recent_last(old) == 0;
+    assert(is_empty || store->spare != NULL);
+    pthread_mutex_lock(&store->recent_lock);
+    if (!is_empty) {
+        store->recent = store->spare;
+        store->spare = NULL;
+    }
+    store->recent_last = 0;
+    store->recent_base = store->committed;
+    pthread_mutex_unlock(&store->recent_lock);
+    if (!is_empty)
+        nb_recent_unref(&old);
+    nb_journal_begin(&store->journal, store->committed);
+    store->journal_avoid = store->is_full = false;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/store/pages/mend.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/store/pages/page.h"
+
+enum {
+    OWNER_BYTES = 4,
+    /* Damaged entries of a file that are tried in vain: 2 s at most. A store of the first format,
+     * whose checksums are others, is refused as soon. */
+    FAILED_MOST = 16,
+};
+
+struct entry {
+    unsigned char *key; /* in the page */
+    size_t length;
+    unsigned char *value; /* in the page, or owned */
+    size_t size;
+    unsigned char *owned; /* of a value in pages of its own; else NULL */
+    bool sound;
+};
+
+struct leaf {
+    const struct nb_mending *mending;
+    unsigned table;
+    struct nb_bounds bounds;
+    struct entry *entries; /* owned; in the order of the page */
+    unsigned count;
+};
+
+static struct nb_string key_of(const struct entry *entry)
+{
+    return (struct nb_string){(const char *)entry->key, entry->length};
+}
+
+static bool is_sound(const struct leaf *leaf, const struct entry *entry)
+{
+    const struct nb_mending *m = leaf->mending;
+    struct nb_string value = {(const char *)entry->value, entry->size};
+    return m->is_sound(m->user, leaf->table, key_of(entry), value);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* The walk has not looked at these pages yet: the number may be anything. */
+static int read_big(const struct nb_mending *m, const struct nb_node *node, struct entry *entry,
+                    struct nb_error *error)
+{
+    if (node->overflow >= m->file_pages)
+        return NB_CORRUPT;
+    uint64_t at = node->overflow * m->page_size + NB_PAGE_HEADER;
+    if (node->size > m->file_pages * m->page_size - at)
+        return NB_CORRUPT;
+    entry->owned = malloc((size_t)node->size + 1);
+    if (entry->owned == NULL)
+        return nb_error_no_memory(error);
+    ssize_t got = pread(m->file, entry->owned, node->size, (off_t)at);
+    if (got < 0)
+        return nb_error_errno(error, errno, m->path);
+    entry->value = entry->owned;
+    return (size_t)got == node->size ? 0 : NB_CORRUPT;
+}
+
+static int read_entry(const struct nb_mending *m, const struct leaf *leaf, unsigned char *page,
+                      unsigned i, struct nb_error *error)
+{
+    struct nb_node node = nb_page_node(page, i);
+    struct entry *entry = &leaf->entries[i];
+    entry->key = page + (node.key.bytes - (const char *)page);
+    entry->length = node.key.length;
+    entry->value = entry->key + entry->length;
+    entry->size = node.size;
+    int rc = (node.flags & NB_NODE_BIG) != 0 ? read_big(m, &node, entry, error) : 0;
+    entry->sound = rc == 0 && is_sound(leaf, entry);
+    return rc;
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+/* The key of the nearest sound entry before, or the lower bound, which a key may equal. */
+static bool is_above(const struct leaf *leaf, unsigned i, struct nb_string *before)
+{
+    struct nb_string key = key_of(&leaf->entries[i]);
+    while (i > 0 && !leaf->entries[i - 1].sound)
+        i--;
+    *before = i > 0 ? key_of(&leaf->entries[i - 1]) : leaf->bounds.from;
+    int order = before->bytes == NULL ? 1 : nb_string_compare(key, *before);
+    return order > 0 || (order == 0 && i == 0);
+}
+
+/* The key of the nearest sound entry behind, or the upper bound. */
+static bool is_below(const struct leaf *leaf, unsigned i)
+{
+    struct nb_string key = key_of(&leaf->entries[i]);
+    struct nb_string next = leaf->bounds.to;
+    for (unsigned k = leaf->count - 1; k > i; k--)
+        if (leaf->entries[k].sound)
+            next = key_of(&leaf->entries[k]);
+    return next.bytes == NULL || nb_string_compare(key, next) < 0;
+}
+
+/* ---- one wrong byte -------------------------------------------------------------------------- */
+
+/* A value that another entry has, under a key that differs in one byte, fits that key, too: only a
+ * key that is in its place is the lost one. */
+static bool is_right(const struct leaf *leaf, unsigned i)
+{
+    struct nb_string before;
+    return is_sound(leaf, &leaf->entries[i]) && is_above(leaf, i, &before) && is_below(leaf, i);
+}
+
+static bool correct_bytes(const struct leaf *leaf, unsigned entry, unsigned char *bytes,
+                          size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        unsigned char found = bytes[i];
+        for (unsigned change = 1; change <= 0xff; change++) {
+            bytes[i] = (unsigned char)(found ^ change);
+            if (is_right(leaf, entry))
+                return true;
+        }
+        bytes[i] = found;
+    }
+    return false;
+}
+
+/* The key, or a value that lies beside it, with its checksum. Of the half a million trials that an
+ * entry takes at most (0.1 s), one in 10^13 entries would pass the 64 bits of the checksum wrongly.
+ */
+static bool correct(const struct leaf *leaf, unsigned i)
+{
+    const struct entry *entry = &leaf->entries[i];
+    return correct_bytes(leaf, i, entry->key, entry->length) ||
+           (entry->owned == NULL && correct_bytes(leaf, i, entry->value, entry->size));
+}
+
+static void correct_all(struct nb_mending *mending, const struct leaf *leaf)
+{
+    for (unsigned i = 0; i < leaf->count && mending->failed < FAILED_MOST; i++) {
+        struct entry *entry = &leaf->entries[i];
+        if (entry->sound)
+            continue;
+        entry->sound = correct(leaf, i);
+        mending->corrected += entry->sound;
+        mending->failed += !entry->sound;
+    }
+}
+
+/* ---- a key that is lost ---------------------------------------------------------------------- */
+
+/* The greatest key of `length` bytes below `next`: in the ledger it is of the entry that the next
+ * key belongs to, or of the number before. */
+static void put_below(unsigned char *key, size_t length, struct nb_string next)
+{
+    size_t common = length < next.length ? length : next.length;
+    memcpy(key, next.bytes, common);
+    memset(key + common, 0xff, length - common);
+    if (length < next.length)
+        return;
+    for (size_t i = common; i > 0; i--)
+        if (key[i - 1]-- != 0)
+            return;
+}
+
+/* The least key of `length` bytes above `before`. */
+static void put_above(unsigned char *key, size_t length, struct nb_string before)
+{
+    size_t common = length < before.length ? length : before.length;
+    memcpy(key, before.bytes, common);
+    memset(key + common, 0, length - common);
+    if (length > before.length)
+        return;
+    for (size_t i = common; i > 0; i--)
+        if (++key[i - 1] != 0)
+            return;
+}
+
+/* Most keys begin with the number of a model (core/store/lmdb/store.h). */
+static bool same_owner(struct nb_string a, struct nb_string b)
+{
+    return a.bytes != NULL && b.bytes != NULL && a.length >= OWNER_BYTES &&
+           b.length >= OWNER_BYTES && memcmp(a.bytes, b.bytes, OWNER_BYTES) == 0;
+}
+
+/* Tries the keys beside the neighbours': of numbers that follow each other, one is the lost key. */
+static bool guess(const struct leaf *leaf, struct entry *entry, struct nb_string before,
+                  struct nb_string next)
+{
+    if (before.bytes != NULL && before.length == entry->length) {
+        memcpy(entry->key, before.bytes, before.length); /* a bound may be the first key itself */
+        if (is_sound(leaf, entry))
+            return true;
+    }
+    if (before.bytes != NULL) {
+        put_above(entry->key, entry->length, before);
+        if (is_sound(leaf, entry))
+            return true;
+    }
+    if (next.bytes != NULL)
+        put_below(entry->key, entry->length, next);
+    return next.bytes != NULL && is_sound(leaf, entry);
+}
+
+/* Gives the entry a key between its neighbours. Between two owners it stays with the one before,
+ * unless it still begins as the next one's, so that no third owner is told to be damaged. */
+static void replace(const struct leaf *leaf, struct entry *entry, struct nb_string before,
+                    struct nb_string next)
+{
+    bool is_nexts = same_owner(key_of(entry), next);
+    entry->sound = guess(leaf, entry, before, next);
+    if (entry->sound || before.bytes == NULL)
+        return;
+    if (next.bytes == NULL || (!is_nexts && !same_owner(before, next)))
+        put_above(entry->key, entry->length, before);
+}
+
+/* From the last entry to the first, so that each has a key after it that is right. */
+static void replace_all(struct nb_mending *mending, const struct leaf *leaf)
+{
+    struct nb_string next = leaf->bounds.to;
+    struct nb_string before;
+    for (unsigned i = leaf->count; i > 0; i--) {
+        struct entry *entry = &leaf->entries[i - 1];
+        bool below = next.bytes == NULL || nb_string_compare(key_of(entry), next) < 0;
+        if (!entry->sound && !(is_above(leaf, i - 1, &before) && below)) {
+            replace(leaf, entry, before, next);
+            mending->corrected += entry->sound;
+            mending->replaced += !entry->sound;
+        }
+        next = key_of(entry);
+    }
+}
+
+/* ---- a leaf ---------------------------------------------------------------------------------- */
+
+bool nb_leaf_is_sound(const struct nb_mending *mending, unsigned table, const unsigned char *page)
+{
+    for (unsigned i = 0; i < nb_page_count(page); i++) {
+        struct nb_node node = nb_page_node(page, i);
+        struct nb_string value = {(const char *)node.value, node.size};
+        if ((node.flags & NB_NODE_BIG) == 0 &&
+            !mending->is_sound(mending->user, table, node.key, value))
+            return false;
+    }
+    return true;
+}
+
+int nb_mend_leaf(struct nb_mending *mending, unsigned table, unsigned char *page,
+                 struct nb_bounds bounds, struct nb_error *error)
+{
+    struct leaf leaf = {
+        .mending = mending, .table = table, .bounds = bounds, .count = nb_page_count(page)};
+    int rc = 0;
+    assert(mending->is_sound != NULL);
+    leaf.entries = calloc((size_t)leaf.count + 1, sizeof *leaf.entries);
+    if (leaf.entries == NULL)
+        return nb_error_no_memory(error);
+    for (unsigned i = 0; rc == 0 && i < leaf.count; i++)
+        rc = read_entry(mending, &leaf, page, i, error);
+    if (rc == 0) {
+        correct_all(mending, &leaf);
+        replace_all(mending, &leaf);
+        for (unsigned i = 0; i < leaf.count; i++)
+            mending->lost += !leaf.entries[i].sound;
+    }
+    for (unsigned i = 0; i < leaf.count; i++)
+        free(leaf.entries[i].owned);
+    free(leaf.entries);
+    return rc;
+}
+
+/* ---- all pages ------------------------------------------------------------------------------- */
+
+int nb_mending_keep(struct nb_mending *mending, uint64_t number, const unsigned char *page,
+                    struct nb_error *error)
+{
+    if (mending->count == NB_MENDED_MOST)
+        return NB_CORRUPT;
+    unsigned char *bytes = malloc(mending->page_size);
+    if (bytes == NULL)
+        return nb_error_no_memory(error);
+    memcpy(bytes, page, mending->page_size);
+    mending->pages[mending->count].number = number;
+    mending->pages[mending->count++].bytes = bytes;
+    return 0;
+}
+
+int nb_mending_write(const struct nb_mending *mending, struct nb_error *error)
+{
+    for (unsigned i = 0; i < mending->count; i++) {
+        off_t at = (off_t)(mending->pages[i].number * mending->page_size);
+        ssize_t written = pwrite(mending->file, mending->pages[i].bytes, mending->page_size, at);
+        if (written >= 0 && written != (ssize_t)mending->page_size)
+            errno = EIO;
+        if (written != (ssize_t)mending->page_size)
+            return nb_error_errno(error, errno, mending->path);
+    }
+    if (mending->count > 0 && fdatasync(mending->file) != 0)
+        return nb_error_errno(error, errno, mending->path);
+    return 0;
+}
+
+void nb_mending_deinit(struct nb_mending *mending)
+{
+    while (mending->count > 0)
+        free(mending->pages[--mending->count].bytes);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One page of an LMDB data file (data version 1) as bytes: its head and its nodes, checked before
+ * they are believed. Any thread; nothing is written.
+ *
+ * A page of a tree begins with its number (8 bytes), 2 unused bytes, its kind (2), the ends of its
+ * list of nodes (lower, 2) and of its free space (upper, 2). The list has an offset (2 bytes) for
+ * each node, in the order of the keys. Nodes fill the page from `upper` to its end: 8 bytes of
+ * head, the key, and in a leaf the value or the number of the overflow page that has it.
+ */
+#ifndef NB_CORE_STORE_PAGES_PAGE_H
+#define NB_CORE_STORE_PAGES_PAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+
+enum {
+    NB_PAGE_BRANCH = 0x01,
+    NB_PAGE_LEAF = 0x02,
+    NB_PAGE_OVERFLOW = 0x04,
+    NB_PAGE_META = 0x08,
+};
+
+enum {
+    NB_PAGE_HEADER = 16, /* bytes before the list of nodes; of an overflow page before its value */
+    NB_PAGE_LEAST = 4096,
+    NB_PAGE_MOST = 32768,
+    NB_PAGE_KEY_MOST = 511,
+};
+
+enum {
+    NB_NODE_BIG = 0x01,  /* the value lies in overflow pages */
+    NB_NODE_TREE = 0x02, /* the value is the record of a named tree */
+};
+
+struct nb_node {
+    struct nb_string key;
+    uint64_t child;             /* of a branch: the page below */
+    unsigned flags;             /* of a leaf */
+    uint32_t size;              /* of a leaf: bytes of the value */
+    const unsigned char *value; /* of a leaf, if not NB_NODE_BIG */
+    uint64_t overflow;          /* of a leaf, if NB_NODE_BIG: first page of the value */
+};
+
+/* Checks head and nodes of the `page_size` bytes at `page`, which should be page `number` of kind
+ * NB_PAGE_BRANCH or NB_PAGE_LEAF: afterwards nb_page_count and nb_page_node are safe. Returns NULL,
+ * or what is wrong, in words. */
+const char *nb_page_check(const unsigned char *page, uint32_t page_size, uint64_t number,
+                          unsigned kind);
+
+unsigned nb_page_kind(const unsigned char *page);
+/* Of a page that nb_page_check has accepted; `i` is below nb_page_count. */
+unsigned nb_page_count(const unsigned char *page);
+struct nb_node nb_page_node(const unsigned char *page, unsigned i);
+
+/* Checks the head of an overflow page, whose first NB_PAGE_HEADER bytes are at `head`; sets *pages
+ * to how many there are in a row. `size`: bytes of the value that they must have room for. */
+const char *nb_page_check_overflow(const unsigned char *head, uint32_t page_size, uint64_t number,
+                                   uint32_t size, uint32_t *pages);
+
+#endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/writer/remember/remember.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/model/learn/load.h"
+#include "core/model/live/transaction.h"
+#include "core/model/registry/registry.h"
+
+enum {
+    WAITING_MOST = 16384,     /* records that wait at once, ... */
+    WAITING_BYTES = 16 << 20, /* ... and the bytes that they take */
+    TRIMMED_EACH = 3,         /* records that go with each that is written */
+    AGED_AT_ONCE = 1000,      /* records that go in one transaction of ageing */
+    DAY = 24 * 3600 * 1000,   /* milliseconds */
+};
+static const uint64_t FLUSH_EVERY = 1000000000, LOOK_EVERY = UINT64_C(60000000000); /* ns */
+
+/* A record on its way. */
+struct waiting {
+    struct waiting *next;
+    struct nb_live *live; /* referenced */
+    struct nb_buffer id, stored;
+};
+
+struct nb_remembering {
+    pthread_mutex_t lock; /* of the list; nothing else is taken while it is held */
+    struct waiting *first, *last;
+    size_t count, bytes;
+    uint64_t flushed; /* nb_clock_monotonic of the last time; the writer's */
+    atomic_uint_fast64_t remembered, dropped;
+};
+
+struct nb_remembering *nb_remembering_new(void)
+{
+    struct nb_remembering *r = calloc(1, sizeof *r);
+    if (r != NULL)
+        pthread_mutex_init(&r->lock, NULL);
+    return r;
+}
+
+static size_t bytes_of(const struct waiting *w)
+{
+    return sizeof *w + w->id.capacity + w->stored.capacity;
+}
+
+static void waiting_free(struct nb_engine *engine, struct waiting *w)
+{
+    nb_buffer_deinit(&w->id);
+    nb_buffer_deinit(&w->stored);
+    nb_registry_release(engine, &w->live);
+    free(w);
+}
+
+void nb_remembering_free(struct nb_engine *engine, struct nb_remembering **remembering)
+{
+    struct nb_remembering *r = *remembering;
+    *remembering = NULL;
+    if (r == NULL)
+        return;
+    while (r->first != NULL) {
+        struct waiting *next = r->first->next;
+        waiting_free(engine, r->first);
+        r->first = next;
+    }
+    pthread_mutex_destroy(&r->lock);
+    free(r);
+}
+
+static struct nb_history_limits limits_of(const struct nb_settings *settings)
+{
+    int64_t age = (int64_t)settings->history_days * DAY;
+    return (struct nb_history_limits){.records = settings->history, .since = nb_clock_now() - age};
+}
+
+struct nb_history_limits nb_remember_limits(struct nb_live *live)
+{
+    struct nb_published *published = nb_live_settings(live);
+    struct nb_history_limits limits = limits_of(&published->settings);
+    nb_published_release(&published);
+    return limits;
+}
+
+/* ---- what waits ------------------------------------------------------------------------------ */
+
+static bool has_room(const struct nb_remembering *r, size_t bytes)
+{
+    return r->count < WAITING_MOST && r->bytes + bytes <= WAITING_BYTES;
+}
+
+static struct waiting *waiting_new(struct nb_live *live, struct nb_string id,
+                                   struct nb_string stored)
+{
+    struct waiting *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return NULL;
+    assert(atomic_load(&live->references) > 0); /* the caller has one */
+    atomic_fetch_add(&live->references, 1);
+    w->live = live;
+    if (nb_buffer_append(&w->id, id.bytes, id.length) != 0 ||
+        nb_buffer_append(&w->stored, stored.bytes, stored.length) != 0) {
+        nb_buffer_deinit(&w->id);
+        nb_buffer_deinit(&w->stored);
+        atomic_fetch_sub(&live->references, 1); /* the caller has one */
+        free(w);
+        return NULL;
+    }
+    return w;
+}
+
+static bool enqueue(struct nb_remembering *r, struct waiting *w)
+{
+    size_t bytes = bytes_of(w);
+    pthread_mutex_lock(&r->lock);
+    assert((r->first == NULL) == (r->count == 0) && (r->last == NULL) == (r->count == 0));
+    bool fits = has_room(r, bytes);
+    if (fits) {
+        *(r->last == NULL ? &r->first : &r->last->next) = w;
+        r->last = w;
+        r->count++;
+        r->bytes += bytes;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return fits;
+}
+
+int nb_remember(struct nb_engine *engine, struct nb_live *live, struct nb_string id,
+                struct nb_string stored)
+{
+    struct nb_remembering *r = engine->remembering;
+    assert(live->number != 0 && id.length > 0);
+    struct waiting *w = waiting_new(live, id, stored);
+    if (w != NULL && enqueue(r, w)) {
+        atomic_fetch_add(&r->remembered, 1);
+        return 0;
+    }
+    if (w != NULL)
+        waiting_free(engine, w);
+    return nb_remember_miss(engine);
+}
+
+int nb_remember_miss(struct nb_engine *engine)
+{
+    atomic_fetch_add(&engine->remembering->dropped, 1);
+    return NB_BUSY;
+}
+
+bool nb_remember_waits(struct nb_engine *engine)
+{
+    struct nb_remembering *r = engine->remembering;
+    pthread_mutex_lock(&r->lock);
+    bool waits = r->count > 0;
+    pthread_mutex_unlock(&r->lock);
+    return waits;
+}
+
+bool nb_remember_is_urgent(struct nb_engine *engine)
+{
+    struct nb_remembering *r = engine->remembering;
+    pthread_mutex_lock(&r->lock);
+    bool is_urgent = !has_room(r, WAITING_BYTES / 2) || r->count > WAITING_MOST / 2;
+    pthread_mutex_unlock(&r->lock);
+    return is_urgent;
+}
+
+void nb_remember_count(struct nb_engine *engine, struct nb_remember_figures *figures)
+{
+    struct nb_remembering *r = engine->remembering;
+    figures->remembered = atomic_load(&r->remembered);
+    figures->dropped = atomic_load(&r->dropped);
+    pthread_mutex_lock(&r->lock);
+    figures->waiting = r->count;
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+/* The one that was noted last. */
+static int find_waiting(struct nb_remembering *r, const struct nb_live *live, struct nb_string id,
+                        struct nb_buffer *stored)
+{
+    const struct waiting *found = NULL;
+    pthread_mutex_lock(&r->lock);
+    for (const struct waiting *w = r->first; w != NULL; w = w->next)
+        if (w->live == live && nb_string_same(nb_buffer_string(&w->id), id))
+            found = w;
+    int rc = found == NULL ? NB_NOT_FOUND
+                           : nb_buffer_append(stored, found->stored.bytes, found->stored.length);
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
+static int find_written(struct nb_engine *engine, const struct nb_live *live, struct nb_string id,
+                        uint64_t records, struct nb_buffer *stored, struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_string value;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_history_find(&view, live->number, id, records, &value, error);
+    if (rc == 0 && nb_buffer_append(stored, value.bytes, value.length) != 0)
+        rc = nb_error_no_memory(error);
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
+int nb_remember_find(struct nb_engine *engine, struct nb_live *live, struct nb_string id,
+                     struct nb_buffer *stored, struct nb_error *error)
+{
+    struct nb_history_limits limits = nb_remember_limits(live);
+    struct nb_history_record record;
+    size_t before = stored->length;
+    if (limits.records == 0 || live->number == 0)
+        return NB_NOT_FOUND;
+    int rc = find_waiting(engine->remembering, live, id, stored);
+    if (rc == NB_NOT_FOUND) /* what waited a moment ago is written by now */
+        rc = find_written(engine, live, id, limits.records, stored, error);
+    if (rc == 0)
+        rc = nb_history_read(
+            &record, (struct nb_string){stored->bytes + before, stored->length - before}, error);
+    if (rc == 0 && record.time < limits.since)
+        rc = NB_NOT_FOUND;
+    if (rc != 0)
+        stored->length = before;
+    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* The records that a flush writes: those that waited when it began. */
+struct flush {
+    struct waiting *first;
+    size_t count;
+};
+
+static int write_one(const struct nb_view *view, const struct waiting *w, struct nb_error *error)
+{
+    struct nb_history_limits limits = nb_remember_limits(w->live);
+    uint32_t model = w->live->number;
+    size_t removed;
+    if (limits.records == 0 || atomic_load(&w->live->removed))
+        return 0;
+    /* If the transaction fails, the next reader meets the damage again. */
+    int rc = atomic_exchange(&w->live->is_history_damaged, false)
+                 ? nb_history_clear(view, model, error)
+                 : 0;
+    if (rc == 0)
+        rc = nb_history_put(view, model, nb_buffer_string(&w->id), nb_buffer_string(&w->stored),
+                            error);
+    return rc != 0 ? rc : nb_history_trim(view, model, &limits, TRIMMED_EACH, &removed, error);
+}
+
+static int write_all(struct nb_engine *engine, struct nb_view *view, void *argument,
+                     struct nb_error *error)
+{
+    const struct flush *flush = argument;
+    const struct waiting *w = flush->first;
+    int rc = 0;
+    (void)engine;
+    for (size_t i = 0; rc == 0 && i < flush->count; i++) {
+        rc = write_one(view, w, error);
+        if (i + 1 < flush->count) /* the last one may get a next one now */
+            w = w->next;
+    }
+    return rc;
+}
+
+/* Only the writer takes records off the list: what it has seen stays until then. */
+static void take_off(struct nb_engine *engine, size_t count)
+{
+    struct nb_remembering *r = engine->remembering;
+    for (size_t i = 0; i < count; i++) {
+        pthread_mutex_lock(&r->lock);
+        struct waiting *w = r->first;
+        r->first = w->next;
+        if (r->first == NULL)
+            r->last = NULL;
+        r->count--;
+        r->bytes -= bytes_of(w);
+        pthread_mutex_unlock(&r->lock);
+        waiting_free(engine, w);
+    }
+}
+
+int nb_remember_flush(struct nb_engine *engine, bool now, struct nb_error *error)
+{
+    struct nb_remembering *r = engine->remembering;
+    pthread_mutex_lock(&r->lock);
+    struct flush flush = {.first = r->first, .count = r->count};
+    size_t bytes = r->bytes;
+    pthread_mutex_unlock(&r->lock);
+    if (flush.count == 0 ||
+        (!now && nb_clock_monotonic() < r->flushed + FLUSH_EVERY && !nb_remember_is_urgent(engine)))
+        return 0;
+    int rc = nb_transaction(engine, bytes, write_all, &flush, error);
+    r->flushed = nb_clock_monotonic();
+    if (rc == 0)
+        take_off(engine, flush.count);
+    return rc;
+}
+
+/* ---- ageing ---------------------------------------------------------------------------------- */
+
+struct ageing {
+    uint32_t model;
+    struct nb_history_limits limits;
+    size_t removed;
+};
+
+static int write_aged(struct nb_engine *engine, struct nb_view *view, void *argument,
+                      struct nb_error *error)
+{
+    struct ageing *a = argument;
+    (void)engine;
+    return nb_history_trim(view, a->model, &a->limits, AGED_AT_ONCE, &a->removed, error);
+}
+
+static int has_one(void *user, struct nb_string key, struct nb_string value, struct nb_error *error)
+{
+    (void)user;
+    (void)key;
+    (void)value;
+    (void)error;
+    return 1;
+}
+
+static bool has_history(struct nb_engine *engine, uint32_t model)
+{
+    struct nb_store_key key = nb_store_key_model(model);
+    struct nb_string prefix = nb_store_key_string(&key);
+    struct nb_view view;
+    if (nb_store_snapshot(engine->store, &view, NULL) != 0)
+        return false;
+    int rc = nb_store_scan(&view, NB_TABLE_HISTORY, prefix, prefix.length, has_one, NULL, NULL);
+    nb_store_snapshot_end(&view);
+    return rc == 1 || rc == NB_CORRUPT;
+}
+
+static bool find_limits(struct nb_engine *engine, struct nb_live *live,
+                        struct nb_history_limits *limits)
+{
+    struct nb_settings settings;
+    if (atomic_load(&live->loaded)) {
+        *limits = nb_remember_limits(live);
+        return true;
+    }
+    if (nb_load_settings(engine, live, &settings, NULL) != 0)
+        return false;
+    *limits = limits_of(&settings);
+    nb_settings_deinit(&settings);
+    return true;
+}
+
+bool nb_remember_age(struct nb_engine *engine, struct nb_live *live)
+{
+    struct ageing a = {.model = live->number};
+    if (live->number == 0 || !atomic_load(&live->persisted) || atomic_load(&live->removed) ||
+        nb_clock_monotonic() < live->history_at)
+        return false;
+    live->history_at = nb_clock_monotonic() + LOOK_EVERY;
+    if (!has_history(engine, live->number) || !find_limits(engine, live, &a.limits) ||
+        nb_transaction(engine, 0, write_aged, &a, NULL) != 0 || a.removed < AGED_AT_ONCE)
+        return false;
+    live->history_at = 0;
+    return true;
+}

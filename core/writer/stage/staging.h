@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The steps of which staging a change is made, one file for each idea. For core/writer/stage alone;
+ * on the writer's thread.
+ *
+ * A step that cannot be made says so in the change's receipt, sets `refused`, and returns 0: the
+ * group goes on without the change. Every other step returns 0, or a code that fails the whole
+ * group: NB_NO_MEMORY where nothing else is said.
+ */
+#ifndef NB_CORE_WRITER_STAGE_STAGING_H
+#define NB_CORE_WRITER_STAGE_STAGING_H
+
+#include "core/writer/stage/group.h"
+#include "core/writer/stage/memory.h"
+
+struct nb_signature;
+
+/* One change on its way. */
+struct nb_stage {
+    struct nb_staging *memory;
+    struct nb_group *group;
+    struct nb_view *view;
+    struct nb_group_item *item;
+    struct nb_submitted *change;
+    struct nb_live *live;
+    struct nb_group_model *model;
+    uint32_t rows_before;
+    bool new_label;
+    bool refused;        /* the change cannot be made: the receipt says why */
+    bool was_remembered; /* the history has a verdict about the document */
+};
+
+/* Refuses the change with the code and text. Returns 0. */
+int nb_stage_refuse(struct nb_stage *s, int code, const char *text);
+/* Damage was found in the store: the model takes no change any more. Other models do. Returns 0. */
+int nb_stage_refuse_damaged(struct nb_stage *s, const struct nb_error *why);
+/* The model has no document with the change's id. Returns 0. */
+int nb_stage_refuse_unknown(struct nb_stage *s);
+
+/* ---- rows.c: the rows of the document's features --------------------------------------------- */
+
+/* Fills delta.add, with new rows for features that have none, and encodes it in memory->bag. */
+int nb_stage_find_rows(struct nb_stage *s);
+/* Encodes the features that are new with the change, unless that was done ahead: memory->coded and
+ * memory->new_rows. */
+int nb_stage_encode_features(struct nb_stage *s);
+
+/* ---- room.c: whether the counts have room for delta.add -------------------------------------- */
+
+/* Refuses the change if a count would pass 32 bits, or the pairs of values of a model with a
+ * structure their limit. Returns 0. */
+int nb_stage_check_room(struct nb_stage *s);
+
+/* ---- label.c --------------------------------------------------------------------------------- */
+
+/* Finds change->label_number, NB_NO_LABEL if the change has no label; makes a label that is new. */
+int nb_stage_find_label(struct nb_stage *s, struct nb_error *error);
+/* Whether the store can have a document of the label. */
+bool nb_stage_is_label(const struct nb_stage *s, uint32_t label);
+/* The label's record is written with the commit. */
+int nb_stage_touch_label(struct nb_stage *s, uint32_t label);
+
+/* ---- replaced.c: the living entry of the document, which the change replaces ----------------- */
+
+/* *found says whether the document is learned; memory->old is its living entry then. Returns 0 or a
+ * code of nb_ledger_find. */
+int nb_stage_find_old(struct nb_stage *s, bool *found);
+/* One content may be stored as bags of other bytes, because the features that the model knew come
+ * first in them. If the old content is the new one, memory->bag becomes the old bag. Returns 0 or
+ * NB_NO_MEMORY. */
+int nb_stage_keep_bag(struct nb_stage *s);
+/* The entry that learned the document first: its place in the order of arrival. */
+uint64_t nb_stage_first_of(const struct nb_entry *old);
+/* Whether the change gives the document its first label: it counts as learned from then on. */
+bool nb_stage_is_first_label(const struct nb_stage *s);
+/* The score of the document, borrowed from the change. An entry without a label carries the score
+ * of the entry before it. */
+struct nb_string nb_stage_score_of(const struct nb_change *change);
+/* Fills delta.take: what is taken out of the counts. */
+int nb_stage_take_out_old(struct nb_stage *s, struct nb_error *error);
+/* Copies the score that the document got when it was first learned to memory->score, with the new
+ * label as the true one. Returns 0 or a code of nb_stored_score_read. */
+int nb_stage_keep_score(struct nb_stage *s, struct nb_error *error);
+
+/* ---- entry.c --------------------------------------------------------------------------------- */
+
+/* Gives the model its number if this is its first change, and appends the change to the ledger,
+ * with the model, the id, and time and source where it has none. Returns 0 or a code of the store.
+ */
+int nb_stage_append(struct nb_stage *s, struct nb_change *change, struct nb_error *error);
+/* Applies the appended change to the counts, with the same function as a replay. Returns 0 or a
+ * code of nb_apply. */
+int nb_stage_apply(struct nb_stage *s, const struct nb_change *change, struct nb_error *error);
+
+/* ---- near_duplicate.c ------------------------------------------------------------------------ */
+
+/* Loads the model's list of the documents that were learned last, unless its setting
+ * `near_duplicates` is off. Returns 0 or a code of nb_twins_load. */
+int nb_stage_have_twins(struct nb_stage *s, struct nb_error *error);
+/* Computes the signature of the document. If it is not learned yet (`found` is false), and as many
+ * near-duplicates of it are as the setting allows, the receipt says so and the change ends here. */
+int nb_stage_check_twins(struct nb_stage *s, bool found, struct nb_signature *signature,
+                         struct nb_error *error);
+
+/* ---- the kinds of changes; each returns 0 or a code of its steps ----------------------------- */
+
+int nb_stage_train(struct nb_stage *s, struct nb_error *error);
+int nb_stage_untrain(struct nb_stage *s, struct nb_error *error);
+/* Restores a document as it was before an entry of the ledger. */
+int nb_stage_take_back(struct nb_stage *s, struct nb_error *error);
+/* A refit begins, or a slice of it is done. */
+int nb_stage_refit(struct nb_stage *s, struct nb_error *error);
+/* Called before a change: begins a refit if the weights have missed documents, or if a refit was
+ * under way when the daemon ended. */
+int nb_stage_begin_due_refit(struct nb_stage *s, struct nb_error *error);
+
+/* ---- waiting.c: the quarantine --------------------------------------------------------------- */
+
+/* The change waits in the quarantine. */
+int nb_stage_quarantine(struct nb_stage *s, struct nb_error *error);
+/* Refuses a released change that does not wait any more: it was replaced, applied or dropped. */
+int nb_stage_check_released(struct nb_stage *s, struct nb_error *error);
+/* Removes from the quarantine what waited for the document: the change that was made replaces it.
+ */
+int nb_stage_leave_quarantine(struct nb_stage *s, struct nb_error *error);
+
+/* ---- report.c -------------------------------------------------------------------------------- */
+
+/* Fills the receipt of a change that was made. Returns 0 or NB_NO_MEMORY. */
+int nb_stage_fill_receipt(const struct nb_batch *batch, struct nb_submitted *change);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Changes on their way to the writer. They are validated, tokenized and looked up on the callers'
+ * threads, in parallel; the writer only applies them (nb_engine_submit in core/engine/engine.h).
+ */
+#ifndef NB_CORE_WRITER_SUBMIT_SUBMIT_H
+#define NB_CORE_WRITER_SUBMIT_SUBMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/writer/stage/receipt.h"
+#include "tokenizer/document.h"
+
+struct nb_engine;
+struct nb_live;
+
+/* Changes to one model that are submitted together. One thread at a time. */
+struct nb_batch;
+
+/* Makes an empty batch; the caller frees it. `single`: the batch has one change, whose receipt
+ * lists all labels of the model, not only those that changed. The model need not exist yet (see
+ * auto_create). Returns 0, NB_UNUSABLE (bad name) or NB_NO_MEMORY. */
+int nb_batch_new(struct nb_engine *engine, struct nb_string model, bool single,
+                 struct nb_batch **batch, struct nb_error *error);
+/* As nb_batch_new, for this model, which is loaded and referenced by the caller, and not for
+ * another one that has its name by now. NB_NOT_FOUND in the receipts: it was deleted or replaced.
+ */
+int nb_batch_new_of(struct nb_engine *engine, struct nb_live *live, struct nb_batch **batch,
+                    struct nb_error *error);
+void nb_batch_free(struct nb_batch **batch);
+
+/* Adds a change of the label of the learned or stored document `id`; its content stays the same. If
+ * there is no such document but the model's history has a verdict about it, it is trained with the
+ * content in the history. `label` as for nb_batch_train. NB_UNUSABLE, besides other reasons: the
+ * change would have to wait in the quarantine. NB_NOT_FOUND in the receipt: there is no such
+ * document. Errors: as nb_batch_untrain. */
+int nb_batch_label(struct nb_batch *batch, struct nb_string id, struct nb_string label,
+                   struct nb_string source, struct nb_error *error);
+/* As nb_batch_label, but without the history, and only if the document's living entry still has the
+ * number `entry`, above 0. NB_CONFLICT in the receipt: the document has changed since, and stays as
+ * it is. */
+int nb_batch_label_entry(struct nb_batch *batch, struct nb_string id, uint64_t entry,
+                         struct nb_string label, struct nb_string source, struct nb_error *error);
+/* Adds a change that removes (untrains) a document: by `id`, or if its length is 0, by the id made
+ * from the content of `document`. Errors: as nb_batch_train. NB_NOT_FOUND: no such model. */
+int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
+                     struct nb_string id, struct nb_string source, struct nb_error *error);
+
+/* Adds a change that forgets the document `id` completely: it is untrained, if it is learned or
+ * stored, and its records in the history are removed. The receipt says NB_FORGOTTEN if there was
+ * either. A verdict that still waits to be written is written after the change (see
+ * nb_engine_history_write in core/jobs/history/write.h). Errors: as nb_batch_untrain. */
+int nb_batch_forget(struct nb_batch *batch, struct nb_string id, struct nb_string source,
+                    struct nb_error *error);
+
+/* Adds a change that undoes the ledger entry `taken` of the document `id`: restores the document as
+ * of the entry `restored`, with that entry's source and time. If `restored` is 0 or no longer in
+ * the ledger, the document is forgotten. The receipt says NB_RELABELLED or NB_UPDATED, or
+ * NB_FORGOTTEN. NB_CONFLICT in the receipt: the document has changed since `taken`, and stays as it
+ * is. Errors: as nb_batch_untrain. */
+int nb_batch_take_back(struct nb_batch *batch, struct nb_string id, uint64_t taken,
+                       uint64_t restored, struct nb_string source, struct nb_error *error);
+/* Adds a note of an undo to the ledger (NB_CHANGE_UNDO): `asked` is the request, at most 1,024
+ * bytes, and `documents` the number of documents that the following changes of the batch undo. */
+int nb_batch_note(struct nb_batch *batch, struct nb_string asked, uint32_t documents,
+                  struct nb_string source, struct nb_error *error);
+
+/* Sets whether changes that are added from now on go to the quarantine of the model, which must
+ * exist. They wait there until they are applied or dropped (core/jobs/quarantine/quarantine.h), and
+ * their receipts say NB_QUARANTINED. A change that already waits for the same id is replaced.
+ * NB_TOO_LARGE in the receipt: the quarantine is full. */
+void nb_batch_quarantine(struct nb_batch *batch, bool quarantined);
+/* Adds the change `stored` (core/ledger/entries/quarantine.h) of the document `id`, which waits in
+ * the quarantine. The transaction that applies it also removes it from the quarantine. NB_CONFLICT,
+ * with the status NB_QUARANTINED, in the receipt: it is no longer there. Returns 0, NB_CORRUPT,
+ * NB_NOT_FOUND (model) ... */
+int nb_batch_release(struct nb_batch *batch, struct nb_string id, struct nb_string stored,
+                     struct nb_error *error);
+
+size_t nb_batch_size(const struct nb_batch *batch);
+/* Bytes of memory of the batch, to bound what one connection may queue. */
+size_t nb_batch_memory(const struct nb_batch *batch);
+
+const struct nb_receipt *nb_batch_receipt(const struct nb_batch *batch, size_t index);
+/* For a batch of nb_batch_label_entry changes that was applied: adds to *changed the number of
+ * documents that got their label. Documents that were changed or forgotten meanwhile are not
+ * counted. Returns 0, or the first other code of a receipt, with its error. */
+int nb_batch_count_changed(const struct nb_batch *batch, uint64_t *changed, struct nb_error *error);
+
+#endif

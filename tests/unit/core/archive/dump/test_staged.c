@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pieces of imports that nodes share, as one node keeps them: their order, their numbers, and when
+ * they are given up.
+ */
+#include "core/archive/dump/staged.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+#include "core/engine/engine.h"
+#include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
+#include "core/model/live/standing.h"
+#include "core/model/live/state.h"
+#include "core/model/live/transaction.h"
+#include "core/nodes/digest.h"
+#include "tests/unit/folder.h"
+
+enum { HOUR = 3600000, STREAMS = 2 };
+
+static char directory[NB_TEST_FOLDER_SIZE];
+static struct nb_engine_settings settings;
+static struct nb_engine *engine;
+static struct nb_relayed here; /* the last place in the stream */
+static const char *const ids[] = {"0000000000000001", "0000000000000002", "ffffffffffffffff"};
+
+static void open_engine(void)
+{
+    struct nb_error error = {0};
+    ck_assert_msg(nb_engine_open(&settings, &engine, &error) == 0, "%s", error.text);
+}
+
+static void setup(void)
+{
+    test_folder_make(directory);
+    nb_engine_settings_init(&settings);
+    settings.directory = directory;
+    settings.shared = true;
+    settings.streams = STREAMS;
+    open_engine();
+    for (unsigned i = 0; i < STREAMS; i++)
+        nb_standing_join(engine, i, 1);
+    here = (struct nb_relayed){.position = 0, .time = 1};
+}
+
+static void teardown(void)
+{
+    nb_relay_apply(NULL);
+    nb_engine_close(&engine);
+    test_folder_remove(directory);
+}
+
+/* The next change of the stream, so many milliseconds after the last one. */
+static void next(int64_t later)
+{
+    here.after = here.position++;
+    here.time += later;
+    nb_relay_apply(&here);
+}
+
+static int stage(const char *id, uint64_t piece, const char *bytes, int64_t later)
+{
+    const struct nb_errand errand = {.kind = NB_ERRAND_STAGE,
+                                     .model = nb_string_of("m"),
+                                     .from = nb_string_of(id),
+                                     .settings = nb_string_of(bytes),
+                                     .last = piece};
+    next(later);
+    int rc = nb_staged_add(engine, &errand, NULL);
+    if (rc != 0) /* as a replica does with what was refused */
+        ck_assert_int_eq(nb_staged_drop(engine, nb_string_of("0123456789abcdef"), NULL), 0);
+    return rc;
+}
+
+static void expect_pieces(const char *id, uint64_t count)
+{
+    struct nb_staged_numbers numbers;
+    int rc = nb_staged_numbers(engine, nb_string_of(id), count, &numbers, NULL);
+    ck_assert_int_eq(rc, count > 0 ? 0 : NB_CONFLICT);
+    if (rc == 0)
+        free(numbers.places);
+    ck_assert_int_eq(nb_staged_numbers(engine, nb_string_of(id), count + 1, &numbers, NULL),
+                     NB_CONFLICT);
+}
+
+START_TEST(ids_are_told_from_others)
+{
+    char id[NB_STAGED_ID + 1];
+    nb_staged_new_id(id);
+    ck_assert(nb_staged_is_id(nb_string_of(id)));
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        ck_assert(nb_staged_is_id(nb_string_of(ids[i])));
+    ck_assert(!nb_staged_is_id(nb_string_of("")));
+    ck_assert(!nb_staged_is_id(nb_string_of("000000000000001")));
+    ck_assert(!nb_staged_is_id(nb_string_of("000000000000000g")));
+}
+END_TEST
+
+START_TEST(pieces_come_in_order)
+{
+    struct nb_buffer bytes = {0};
+    ck_assert_int_eq(stage(ids[0], 1, "too early", 1), NB_CONFLICT);
+    ck_assert_int_eq(stage(ids[0], 0, "a", 1), 0);
+    ck_assert_int_eq(stage(ids[1], 0, "of another", 1), 0);
+    ck_assert_int_eq(stage(ids[0], 0, "a second time", 1), NB_CONFLICT);
+    ck_assert_int_eq(stage(ids[0], 2, "too early", 1), NB_CONFLICT);
+    ck_assert_int_eq(stage(ids[0], 1, "", 1), 0);
+    expect_pieces(ids[0], 2);
+    expect_pieces(ids[1], 1);
+    expect_pieces(ids[2], 0);
+    nb_relay_apply(NULL);
+    nb_engine_close(&engine);
+    open_engine();
+    expect_pieces(ids[0], 2);
+    ck_assert_int_eq(nb_staged_read(engine, nb_string_of(ids[0]), 0, &bytes, NULL), 0);
+    ck_assert(nb_string_equals(nb_buffer_string(&bytes), "a"));
+    ck_assert_int_eq(nb_staged_read(engine, nb_string_of(ids[0]), 1, &bytes, NULL), 0);
+    ck_assert_uint_eq(bytes.length, 0);
+    nb_buffer_deinit(&bytes);
+    ck_assert_int_eq(stage(ids[0], 2, "c", 1), 0);
+    next(1);
+    ck_assert_int_eq(nb_staged_drop(engine, nb_string_of(ids[0]), NULL), 0);
+    expect_pieces(ids[0], 0);
+    expect_pieces(ids[1], 1);
+}
+END_TEST
+
+/* Each piece has the numbers of its place in the stream. */
+START_TEST(numbers_follow_the_places)
+{
+    struct nb_staged_numbers numbers;
+    uint64_t last = 0;
+    ck_assert_int_eq(stage(ids[0], 0, "a", 1), 0); /* at 1 */
+    ck_assert_int_eq(stage(ids[1], 0, "x", 1), 0);
+    ck_assert_int_eq(stage(ids[0], 1, "b", 1), 0); /* at 3 */
+    ck_assert_int_eq(nb_staged_numbers(engine, nb_string_of(ids[0]), 2, &numbers, NULL), 0);
+    for (uint64_t i = 0; i < 2 * (uint64_t)NB_STAGED_ENTRIES; i++) {
+        uint64_t number;
+        ck_assert_int_eq(nb_staged_next(&numbers, &number, NULL), 0);
+        ck_assert_uint_gt(number, last);
+        ck_assert_uint_eq(number >> NB_SERIALS_ENTRY_BITS, i < NB_STAGED_ENTRIES ? 1 : 3);
+        last = number;
+    }
+    ck_assert_int_eq(nb_staged_next(&numbers, &last, NULL), NB_TOO_LARGE);
+    free(numbers.places);
+}
+END_TEST
+
+/* By the times of the changes, when another import begins. */
+START_TEST(what_gets_no_more_pieces_is_given_up)
+{
+    ck_assert_int_eq(stage(ids[0], 0, "a", 1), 0);
+    ck_assert_int_eq(stage(ids[2], 0, "a", 1), 0);
+    ck_assert_int_eq(stage(ids[0], 1, "b", HOUR), 0);
+    expect_pieces(ids[2], 1); /* nobody has looked */
+    ck_assert_int_eq(stage(ids[1], 0, "a", 1), 0);
+    expect_pieces(ids[0], 2);
+    expect_pieces(ids[1], 1);
+    expect_pieces(ids[2], 0);
+    ck_assert_int_eq(stage(ids[2], 1, "too late", 1), NB_CONFLICT);
+    ck_assert_int_eq(stage(ids[2], 0, "again", 2 * HOUR), 0);
+    expect_pieces(ids[0], 0);
+    expect_pieces(ids[1], 0);
+    expect_pieces(ids[2], 1);
+}
+END_TEST
+
+static struct nb_digest digest_of(unsigned stream)
+{
+    struct nb_digest digest;
+    struct nb_error error = {0};
+    ck_assert_msg(nb_digest(engine, stream, 0, &digest, &error) == 0, "%s", error.text);
+    return digest;
+}
+
+/* At one place of a stream nodes have come further in another one or not. */
+START_TEST(digests_are_of_the_pieces_of_one_stream)
+{
+    ck_assert_int_eq(stage(ids[1], 0, "a", 1), 0);
+    struct nb_digest first = digest_of(0), second = digest_of(1);
+    ck_assert_int_eq(stage(ids[1], 1, "b", 1), 0);
+    ck_assert_str_ne(digest_of(0).digits, first.digits);
+    ck_assert_str_eq(digest_of(1).digits, second.digits);
+    first = digest_of(0);
+    here = (struct nb_relayed){.stream = 1, .time = here.time};
+    ck_assert_int_eq(stage(ids[0], 0, "a", 1), 0);
+    ck_assert_int_eq(stage(ids[2], 0, "a", 1), 0);
+    ck_assert_str_eq(digest_of(0).digits, first.digits);
+    ck_assert_str_ne(digest_of(1).digits, second.digits);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("staged");
+    TCase *t = tcase_create("staged");
+    suite_add_tcase(s, t);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, ids_are_told_from_others);
+    tcase_add_test(t, pieces_come_in_order);
+    tcase_add_test(t, numbers_follow_the_places);
+    tcase_add_test(t, what_gets_no_more_pieces_is_given_up);
+    tcase_add_test(t, digests_are_of_the_pieces_of_one_stream);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

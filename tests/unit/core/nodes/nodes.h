@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A stream in memory and nodes that follow it: several engines in one process. For tests of what
+ * nodes make of a stream; each test has one thread of its own beside those of the nodes.
+ */
+#ifndef NB_TESTS_UNIT_CORE_REPLICA_NODES_H
+#define NB_TESTS_UNIT_CORE_REPLICA_NODES_H
+
+#include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/engine/engine.h"
+#include "core/model/live/state.h"
+#include "core/model/live/trace.h"
+#include "core/nodes/replica.h"
+#include "core/nodes/replica_state.h"
+#include "tests/unit/core/engine/picture.h"
+#include "tests/unit/folder.h"
+
+enum {
+    NODES = 3,
+    STREAMS = 4, /* at most */
+    LOST_IDS = 32,
+};
+
+/* ---- a stream in memory ---------------------------------------------------------------------- */
+
+struct message {
+    char id[64];
+    struct nb_buffer bytes;
+};
+
+struct stream {
+    pthread_mutex_t lock;
+    struct message *messages; /* the first has the position 1 */
+    size_t count, room;
+    atomic_bool is_away;
+    atomic_uint known; /* messages that came with an id that it has, or has lost */
+    atomic_bool loses; /* what nodes publish by themselves */
+    size_t lost;       /* so many ids, of which the last are: */
+    char lost_ids[LOST_IDS][64];
+};
+
+/* With the lock held. */
+static inline void lose(struct stream *s, const char *id)
+{
+    for (size_t i = 0; i < s->lost && i < LOST_IDS; i++)
+        atomic_fetch_add(&s->known, strcmp(s->lost_ids[i], id) == 0);
+    snprintf(s->lost_ids[s->lost++ % LOST_IDS], sizeof s->lost_ids[0], "%s", id);
+}
+
+static inline int put_message(struct stream *s, const char *id, struct nb_string message,
+                              struct nb_error *error)
+{
+    if (atomic_load(&s->is_away))
+        return nb_error_set(error, NB_STOPPING, "the stream is away");
+    pthread_mutex_lock(&s->lock);
+    bool is_lost = atomic_load(&s->loses) && strchr(id, '-') == NULL;
+    if (is_lost)
+        lose(s, id);
+    bool is_known = false;
+    for (size_t i = s->count > 200 ? s->count - 200 : 0; i < s->count; i++)
+        is_known |= strcmp(s->messages[i].id, id) == 0;
+    atomic_fetch_add(&s->known, is_known);
+    if (!is_known && !is_lost) {
+        must(nb_array_reserve(&s->messages, &s->room, s->count + 1, sizeof *s->messages) == 0);
+        struct message *m = &s->messages[s->count++];
+        *m = (struct message){.id = ""};
+        snprintf(m->id, sizeof m->id, "%s", id);
+        must(nb_buffer_append(&m->bytes, message.bytes, message.length) == 0);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return 0;
+}
+
+static inline size_t length_of(struct stream *s)
+{
+    pthread_mutex_lock(&s->lock);
+    size_t count = s->count;
+    pthread_mutex_unlock(&s->lock);
+    return count;
+}
+
+/* Messages stay where they are in memory but for their array. */
+static inline struct message message_at(struct stream *s, uint64_t position)
+{
+    pthread_mutex_lock(&s->lock);
+    struct message m = s->messages[position - 1];
+    pthread_mutex_unlock(&s->lock);
+    return m;
+}
+
+static inline void stream_free(struct stream *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        nb_buffer_deinit(&s->messages[i].bytes);
+    free(s->messages);
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+struct node;
+
+/* What a node follows of one stream. */
+struct lane {
+    struct node *node;
+    unsigned which;
+    struct stream *stream;
+    struct nb_replica *replica;
+    pthread_t follower;
+};
+
+struct node {
+    uint64_t member;
+    char directory[96];
+    struct nb_engine *engine;
+    unsigned streams;      /* 0: one */
+    struct stream *stream; /* the first of them */
+    struct lane lanes[STREAMS];
+    atomic_bool stops;
+    unsigned lag;      /* microseconds of a pause now and then */
+    uint64_t compares; /* every so many nanoseconds; 0: never */
+};
+
+static inline unsigned streams_of(const struct node *n)
+{
+    return n->streams == 0 ? 1 : n->streams;
+}
+
+static inline void deliver(struct lane *l, uint64_t position)
+{
+    struct message m = message_at(l->stream, position);
+    struct nb_string id = nb_string_of(m.id), message = nb_buffer_string(&m.bytes);
+    struct nb_error error = {0};
+    struct nb_delivery d = {position, nb_trace_checksum(id, message), id, message};
+    int rc = nb_replica_deliver(l->replica, &d, &error);
+    ck_assert_msg(rc == 0 || rc == NB_STOPPING || rc == NB_CORRUPT, "%d %s", rc, error.text);
+}
+
+static inline int publish(void *user, const char *id, struct nb_string message, bool lasts,
+                          struct nb_error *error)
+{
+    struct lane *l = user;
+    (void)lasts;
+    return put_message(l->stream, id, message, error);
+}
+
+static inline int look(void *user, uint64_t *last, struct nb_error *error)
+{
+    struct lane *l = user;
+    (void)error;
+    *last = length_of(l->stream);
+    return 0;
+}
+
+static inline void warn(void *user, const struct nb_error *why)
+{
+    (void)user;
+    ck_assert_int_eq(why->code, NB_TOO_LARGE);
+}
+
+static inline void *follow(void *argument)
+{
+    struct lane *l = argument;
+    struct node *n = l->node;
+    uint64_t at = nb_replica_applied(l->replica) + 1;
+    while (!atomic_load(&n->stops)) {
+        if (at > length_of(l->stream)) {
+            nb_replica_note_end(l->replica);
+            nb_replica_tick(l->replica);
+            usleep(200);
+            continue;
+        }
+        deliver(l, at);
+        if (at % 7 == 0 && at > 3)
+            deliver(l, at - 3); /* it came before */
+        if (at % 32 == 0)       /* somebody else has published into the stream */
+            ck_assert_int_eq(put_message(l->stream, n->directory, string_at("x"), NULL), 0);
+        if (at % 16 == 0)
+            usleep(n->lag);
+        at++;
+    }
+    return NULL;
+}
+
+static const unsigned char cluster_key[NB_KEY_BYTES] = "a key that all nodes have";
+
+static inline void settings_of(struct nb_engine_settings *settings, const char *directory)
+{
+    nb_engine_settings_init(settings);
+    settings->directory = directory;
+    settings->key = cluster_key;
+    settings->shared = true;
+    settings->group_documents = 5;
+    settings->replay_features = 500;
+    settings->superseded_seconds = 0;
+    settings->unused_rows = 3;
+    settings->labels = 5;
+    settings->refit_units = UINT64_MAX;
+    settings->map_size = (uint64_t)1 << 22;
+}
+
+/* Of streams that were made at `created`. */
+static inline int open_node(struct node *n, uint64_t created, struct nb_error *error)
+{
+    struct nb_engine_settings settings;
+    settings_of(&settings, n->directory);
+    settings.streams = streams_of(n);
+    ck_assert_msg(nb_engine_open(&settings, &n->engine, error) == 0, "%s", error->text);
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < streams_of(n); i++) {
+        struct lane *l = &n->lanes[i];
+        const struct nb_replica_settings how = {.publish = publish,
+                                                .look = look,
+                                                .warn = warn,
+                                                .user = l,
+                                                .stream = i,
+                                                .seed = n->member,
+                                                .message_most = 1 << 20,
+                                                .patience = UINT64_C(20000000000),
+                                                .same_for = 200,
+                                                .compare_every = n->compares};
+        *l = (struct lane){.node = n, .which = i, .stream = &n->stream[i]};
+        rc = nb_replica_new(n->engine, &how, created, &l->replica, error);
+    }
+    return rc;
+}
+
+static inline void start(struct node *n)
+{
+    struct nb_error error = {0};
+    int rc = open_node(n, 77, &error);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    atomic_store(&n->stops, false);
+    for (unsigned i = 0; i < streams_of(n); i++)
+        ck_assert_int_eq(pthread_create(&n->lanes[i].follower, NULL, follow, &n->lanes[i]), 0);
+}
+
+static inline void stop(struct node *n)
+{
+    atomic_store(&n->stops, true);
+    for (unsigned i = 0; i < streams_of(n); i++)
+        nb_replica_stop(n->lanes[i].replica);
+    for (unsigned i = 0; i < streams_of(n); i++)
+        ck_assert_int_eq(pthread_join(n->lanes[i].follower, NULL), 0);
+    for (unsigned i = 0; i < streams_of(n); i++)
+        nb_replica_free(&n->lanes[i].replica);
+    nb_engine_close(&n->engine);
+}
+
+/* However long that takes, as long as it goes on. */
+static inline void wait_until_lane(struct lane *l, uint64_t position)
+{
+    uint64_t until = 0, before = UINT64_MAX;
+    for (uint64_t applied = 0; (applied = nb_replica_applied(l->replica)) < position;) {
+        uint64_t now = nb_clock_monotonic();
+        if (applied != before)
+            until = now + UINT64_C(60000000000);
+        before = applied;
+        ck_assert_msg(now < until, "applied %llu of %llu", (unsigned long long)applied,
+                      (unsigned long long)position);
+        usleep(500);
+    }
+}
+
+static inline void wait_until_applied(struct node *n, uint64_t position)
+{
+    wait_until_lane(&n->lanes[0], position);
+}
+
+static inline struct nb_document document_of(enum nb_document_kind kind, const char *bytes)
+{
+    return (struct nb_document){.kind = kind, .bytes = bytes, .length = strlen(bytes)};
+}
+
+static inline void count_down(struct nb_batch *batch, void *user)
+{
+    (void)batch;
+    atomic_fetch_sub((atomic_int *)user, 1);
+}
+
+static inline void train(struct node *n, const char *label)
+{
+    struct nb_batch *batch;
+    struct nb_document document = document_of(NB_DOCUMENT_TEXT, "a prize");
+    ck_assert_int_eq(nb_batch_new(n->engine, string_at("a"), true, &batch, NULL), 0);
+    ck_assert_int_eq(
+        nb_batch_train(batch, &document, string_at(label), string_at("d"), string_at(""), NULL), 0);
+    nb_engine_apply(n->engine, batch);
+    ck_assert_int_eq(nb_batch_receipt(batch, 0)->code, 0);
+    nb_batch_free(&batch);
+}
+
+#endif

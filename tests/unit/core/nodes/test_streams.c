@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What nodes publish of themselves, what they find when they compare what they have learned, and
+ * what a node keeps of the stream: its trace, and what it hands over to another store.
+ */
+#include "core/base/feature_hash.h"
+#include "core/model/registry/registry.h"
+#include "core/nodes/carry.h"
+#include "core/nodes/digest.h"
+#include "core/nodes/handover.h"
+#include "core/nodes/operation.h"
+#include "core/nodes/queue.h"
+#include "tests/unit/core/nodes/nodes.h"
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+struct together {
+    char root[NB_TEST_FOLDER_SIZE];
+    struct stream stream;
+    struct node nodes[NODES];
+};
+
+/* A document on a node; its position. */
+static uint64_t train_one(struct node *n, const char *id)
+{
+    struct nb_batch *batch;
+    atomic_int left;
+    struct nb_document document = document_of(NB_DOCUMENT_TEXT, "some words");
+    atomic_init(&left, 1);
+    ck_assert_int_eq(nb_batch_new(n->engine, string_at("a"), true, &batch, NULL), 0);
+    ck_assert_int_eq(
+        nb_batch_train(batch, &document, string_at("ham"), string_at(id), string_at("who"), NULL),
+        0);
+    nb_engine_submit(n->engine, batch, count_down, &left);
+    while (atomic_load(&left) > 0)
+        usleep(50);
+    const struct nb_receipt *r = nb_batch_receipt(batch, 0);
+    uint64_t number = r->code == 0 ? r->number : 0;
+    nb_batch_free(&batch);
+    return number;
+}
+
+static void begin(struct together *a)
+{
+    pthread_mutex_init(&a->stream.lock, NULL);
+    test_folder_make(a->root);
+    for (size_t i = 0; i < NODES; i++) {
+        struct node *n = &a->nodes[i];
+        snprintf(n->directory, sizeof n->directory, "%s/%zu", a->root, i);
+        n->stream = &a->stream;
+        n->member = 100 + i;
+        start(n);
+    }
+}
+
+static void end(struct together *a)
+{
+    for (size_t i = 0; i < NODES; i++)
+        stop(&a->nodes[i]);
+    stream_free(&a->stream);
+    test_folder_remove(a->root);
+}
+
+/* Gives the model a word as a change does that is not committed yet. */
+static void put_word(struct nb_live *live, const char *word)
+{
+    uint64_t hash = nb_feature_hash(live->key, word, strlen(word));
+    struct nb_row_count counts = {.count = 1};
+    uint32_t label;
+    ck_assert_int_eq(nb_model_label(live->counts, string_at("ham"), &label), 0);
+    ck_assert_int_eq(nb_model_append(live->counts, nb_feature_id(NB_FIELD_BODY, hash), &counts.row),
+                     0);
+    nb_model_add_documents(live->counts, label, 1);
+    ck_assert_int_eq(nb_model_add(live->counts, label, &counts, 1, 1, NULL), 0);
+}
+
+/* A model may be deleted and made anew between such a change and this one, which then brings the
+ * words. */
+START_TEST(a_model_that_is_not_stored_yet_gives_no_words)
+{
+    static struct together a;
+    struct nb_batch *batch;
+    struct nb_live *live;
+    struct nb_operation o;
+    struct nb_buffer out = {0};
+    struct nb_document document = document_of(NB_DOCUMENT_TEXT, "some words");
+    a = (struct together){.root = ""};
+    begin(&a);
+    struct nb_engine *engine = a.nodes[0].engine;
+    ck_assert_int_eq(nb_batch_new(engine, string_at("new"), false, &batch, NULL), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(nb_batch_train(batch, &document, string_at("ham"),
+                                        string_at(i == 0 ? "c" : "d"), string_at(""), NULL),
+                         0);
+        ck_assert_int_eq(nb_registry_find(engine, string_at("new"), true, &live, NULL), 0);
+        if (i == 0)
+            put_word(live, "some");
+        nb_registry_release(engine, &live);
+    }
+    ck_assert_int_eq(nb_carry_write(batch, 1, 1, 0, &out, NULL), 0);
+    ck_assert_int_eq(nb_operation_read(&o, nb_buffer_string(&out), NULL), 0);
+    ck_assert_uint_eq(o.born, 0);
+    ck_assert_uint_gt(o.feature_count, 2);
+    struct nb_unpacker u = nb_unpacker_of(o.features.bytes, o.features.length);
+    for (size_t i = 0; i < o.feature_count; i++)
+        ck_assert(nb_operation_next(&u).has_text);
+    nb_buffer_deinit(&out);
+    nb_batch_free(&batch);
+    end(&a);
+}
+END_TEST
+
+static void close_node(struct node *n)
+{
+    nb_replica_free(&n->lanes[0].replica);
+    nb_engine_close(&n->engine);
+}
+
+/* ---- what a store keeps ---------------------------------------------------------------------- */
+
+static void end_stopped(struct together *a)
+{
+    stream_free(&a->stream);
+    test_folder_remove(a->root);
+}
+
+static void stop_all(struct together *a)
+{
+    for (size_t i = 0; i < NODES; i++)
+        stop(&a->nodes[i]);
+}
+
+/* A store does not follow another stream; it stays what it was. */
+START_TEST(a_stream_is_made_anew)
+{
+    static struct together a;
+    a = (struct together){.root = ""};
+    struct nb_error error = {0};
+    begin(&a);
+    ck_assert_uint_gt(train_one(&a.nodes[0], "one"), 0);
+    stop_all(&a);
+    ck_assert_int_eq(open_node(&a.nodes[0], 78, &error), NB_CONFLICT);
+    ck_assert_msg(strstr(error.text, "were made anew") != NULL, "%s", error.text);
+    nb_engine_close(&a.nodes[0].engine);
+    ck_assert_msg(open_node(&a.nodes[0], 77, &error) == 0, "%s", error.text);
+    close_node(&a.nodes[0]);
+    end_stopped(&a);
+}
+END_TEST
+
+struct seen {
+    struct stream *stream;
+    uint64_t count;
+};
+
+static int is_as_it_came(void *user, const struct nb_traced *one, struct nb_error *error)
+{
+    struct seen *seen = user;
+    (void)error;
+    ck_assert_uint_eq(one->position, ++seen->count);
+    struct message m = message_at(seen->stream, one->position);
+    ck_assert(nb_string_equals(one->id, m.id));
+    ck_assert(nb_string_same(one->message, nb_buffer_string(&m.bytes)));
+    ck_assert_uint_eq(one->checksum, nb_trace_checksum(one->id, one->message));
+    return 0;
+}
+
+/* All that it has made is in its trace, also after a start; so are errands, and what is none. */
+START_TEST(a_trace_has_what_came)
+{
+    static struct together a;
+    a = (struct together){.root = ""};
+    begin(&a);
+    for (int i = 0; i < 40; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "d%d", i);
+        ck_assert_uint_gt(train_one(&a.nodes[i % NODES], id), 0);
+    }
+    ck_assert_int_eq(nb_engine_delete_model(a.nodes[0].engine, string_at("a"), string_at(""), NULL),
+                     0);
+    wait_until_applied(&a.nodes[1], length_of(&a.stream));
+    for (int i = 0; i < 2; i++) {
+        struct seen seen = {.stream = &a.stream};
+        ck_assert_int_eq(nb_trace_scan(a.nodes[1].engine, 0, 1, is_as_it_came, &seen, NULL), 0);
+        ck_assert_uint_ge(seen.count, 41);
+        stop(&a.nodes[1]);
+        start(&a.nodes[1]);
+    }
+    end(&a);
+}
+END_TEST
+
+static void open_engine(struct node *n)
+{
+    struct nb_engine_settings settings;
+    struct nb_error error = {0};
+    settings_of(&settings, n->directory);
+    ck_assert_msg(nb_engine_open(&settings, &n->engine, &error) == 0, "%s", error.text);
+}
+
+static int count_queued(void *user, unsigned stream, struct nb_string id, struct nb_string message,
+                        struct nb_error *error)
+{
+    (void)message, (void)error;
+    ck_assert_uint_eq(stream, 0);
+    ck_assert(memchr(id.bytes, '-', id.length) != NULL);
+    ++*(uint64_t *)user;
+    return 0;
+}
+
+/* A node has made three changes that the stream has lost, and that others do not have. */
+START_TEST(what_one_store_has_alone_is_handed_over)
+{
+    static struct together a;
+    a = (struct together){.root = ""};
+    uint64_t queued = 0, lost = 0, found = 0;
+    begin(&a);
+    uint64_t position = train_one(&a.nodes[0], "of all");
+    for (size_t i = 0; i < NODES; i++)
+        wait_until_applied(&a.nodes[i], position);
+    stop(&a.nodes[1]);
+    stop(&a.nodes[2]);
+    ck_assert_uint_gt(train_one(&a.nodes[0], "one"), 0);
+    ck_assert_uint_gt(train_one(&a.nodes[0], "two"), 0);
+    ck_assert_uint_gt(train_one(&a.nodes[0], "three"), 0);
+    stop(&a.nodes[0]);
+    a.stream.count = position;
+    start(&a.nodes[1]);
+    ck_assert_uint_gt(train_one(&a.nodes[1], "instead"), 0);
+    stop(&a.nodes[1]);
+    open_engine(&a.nodes[0]);
+    open_engine(&a.nodes[1]);
+    ck_assert_int_eq(nb_hand_over(a.nodes[0].engine, a.nodes[1].engine, &queued, &lost, NULL), 0);
+    ck_assert_uint_eq(queued, 0);
+    ck_assert_uint_eq(lost, 3);
+    ck_assert_int_eq(nb_queue_scan(a.nodes[1].engine, count_queued, &found, NULL), 0);
+    ck_assert_uint_eq(found, 3);
+    open_engine(&a.nodes[2]); /* what waits is handed over with its ids */
+    ck_assert_int_eq(nb_hand_over(a.nodes[1].engine, a.nodes[2].engine, &queued, &lost, NULL), 0);
+    ck_assert_uint_eq(queued, 3);
+    for (size_t i = 0; i < NODES; i++)
+        nb_engine_close(&a.nodes[i].engine);
+    end_stopped(&a);
+}
+END_TEST
+
+/* ---- digests that are compared --------------------------------------------------------------- */
+
+static const uint64_t SOON = UINT64_C(300000000);
+
+/* A digest at a later position than that, of the first node, and of another one there. */
+static bool digests_after(struct together *a, uint64_t position, size_t other, bool *same)
+{
+    struct nb_point one = nb_replica_digested(a->nodes[0].lanes[0].replica);
+    struct nb_point two = nb_replica_digested(a->nodes[other].lanes[0].replica);
+    *same = one.sum == two.sum;
+    return one.position > position && one.position == two.position;
+}
+
+static bool wait_until_compared(struct together *a, uint64_t position, size_t other)
+{
+    uint64_t until = nb_clock_monotonic() + UINT64_C(60000000000);
+    bool same;
+    while (!digests_after(a, position, other, &same)) {
+        ck_assert_msg(nb_clock_monotonic() < until, "digests are not compared");
+        usleep(500);
+    }
+    return same;
+}
+
+static void compare_soon(struct together *a)
+{
+    for (size_t i = 0; i < NODES; i++)
+        a->nodes[i].compares = SOON;
+    begin(a);
+}
+
+/* They have the same at one position, until one of them has learned something else of the same. */
+START_TEST(nodes_compare_what_they_have_learned)
+{
+    static struct together a;
+    a = (struct together){.root = ""};
+    struct nb_live *live;
+    compare_soon(&a);
+    uint64_t position = train_one(&a.nodes[0], "one");
+    ck_assert_uint_gt(position, 0);
+    for (size_t i = 1; i < NODES; i++)
+        ck_assert(wait_until_compared(&a, position, i));
+    stop(&a.nodes[1]);
+    start(&a.nodes[1]);
+    ck_assert_uint_eq(nb_replica_digested(a.nodes[1].lanes[0].replica).position, 0);
+    ck_assert(wait_until_compared(&a, train_one(&a.nodes[0], "two"), 1));
+    ck_assert_int_eq(nb_registry_acquire(a.nodes[1].engine, string_at("a"), false, &live, NULL), 0);
+    live->checkpoint.last += 1000; /* until its next change */
+    position = length_of(&a.stream);
+    ck_assert(!wait_until_compared(&a, position, 1));
+    ck_assert(wait_until_compared(&a, position, 2));
+    nb_registry_release(a.nodes[1].engine, &live);
+    end(&a);
+}
+END_TEST
+
+/* Whoever may publish makes the nodes read their stores now and then, and not all the time. */
+START_TEST(nodes_do_not_compare_all_the_time)
+{
+    static struct together a;
+    a = (struct together){.root = ""};
+    const struct nb_operation ask = {
+        .kind = NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_COMPARE,
+        .time = 1,
+        .errand = {.kind = NB_ERRAND_COMPARE, .model = nb_string_of("digest")}};
+    struct nb_buffer message = {0};
+    for (size_t i = 0; i < NODES; i++)
+        a.nodes[i].compares = i == NODES - 1 ? 0 : UINT64_C(3600000000000);
+    begin(&a);
+    ck_assert_uint_gt(train_one(&a.nodes[0], "one"), 0);
+    ck_assert_int_eq(nb_operation_write(&ask, &message), 0);
+    for (int i = 0; i < 20; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "ask %d", i);
+        ck_assert_int_eq(put_message(&a.stream, id, nb_buffer_string(&message), NULL), 0);
+    }
+    nb_buffer_deinit(&message);
+    uint64_t position = train_one(&a.nodes[0], "two");
+    for (size_t i = 0; i < NODES; i++)
+        wait_until_applied(&a.nodes[i], position);
+    uint64_t first = nb_replica_digested(a.nodes[0].lanes[0].replica).position;
+    ck_assert_msg(first > 0 && first + 20 <= position + 1, "%lu of %lu", first, position);
+    ck_assert_uint_eq(nb_replica_digested(a.nodes[1].lanes[0].replica).position, first);
+    ck_assert_uint_eq(nb_replica_digested(a.nodes[2].lanes[0].replica).position, 0);
+    end(&a);
+}
+END_TEST
+
+/* It makes no changes while it reads, so that it gives up. */
+START_TEST(a_digest_takes_so_long_and_no_longer)
+{
+    static struct together a;
+    a = (struct together){.root = ""};
+    struct nb_digest digest, again;
+    struct nb_error error = {0};
+    struct nb_engine *engine;
+    begin(&a);
+    engine = a.nodes[0].engine;
+    for (int i = 0; i < 1500; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "d%d", i);
+        ck_assert_uint_gt(train_one(&a.nodes[0], id), 0);
+    }
+    ck_assert_int_eq(nb_digest_within(engine, 0, 0, 0, &digest, &error), NB_TOO_LARGE);
+    ck_assert_msg(strstr(error.text, "too large to be compared") != NULL, "%s", error.text);
+    stop(&a.nodes[0]);
+    ck_assert_int_eq(open_node(&a.nodes[0], 77, &error), 0);
+    engine = a.nodes[0].engine;
+    ck_assert_int_eq(nb_digest_within(engine, 0, 0, UINT64_MAX, &digest, &error), 0);
+    ck_assert_int_eq(nb_digest(engine, 0, 0, &again, &error), 0);
+    ck_assert_str_eq(digest.digits, again.digits);
+    close_node(&a.nodes[0]);
+    start(&a.nodes[0]);
+    end(&a);
+}
+END_TEST
+
+/* What they find is published by all of them, and again while it does not come back. */
+START_TEST(what_nodes_find_has_ids_of_its_time)
+{
+    static struct together a;
+    a = (struct together){.root = ""};
+    struct node *n = &a.nodes[0];
+    struct nb_settings settings;
+    bool created;
+    begin(&a);
+    for (size_t i = 1; i < NODES; i++)
+        stop(&a.nodes[i]);
+    nb_settings_init(&settings, NB_PRESET_TEXT);
+    settings.max_documents = 2;
+    ck_assert_int_eq(nb_engine_put_model(n->engine, string_at("a"), &settings, false, string_at(""),
+                                         &created, NULL),
+                     0);
+    nb_settings_deinit(&settings);
+    atomic_store(&a.stream.loses, true);
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_uint_gt(train_one(n, (const char *[]){"one", "two", "three", "four"}[i]), 0);
+    usleep(300000); /* from now on the writer looks once a second */
+    pthread_mutex_lock(&a.stream.lock);
+    a.stream.lost = 0;
+    atomic_store(&a.stream.known, 0);
+    pthread_mutex_unlock(&a.stream.lock);
+    for (size_t lost = 0; lost < 2;) {
+        usleep(10000);
+        pthread_mutex_lock(&a.stream.lock);
+        lost = a.stream.lost;
+        pthread_mutex_unlock(&a.stream.lock);
+    }
+    ck_assert_uint_eq(atomic_load(&a.stream.known), 0);
+    atomic_store(&a.stream.loses, false);
+    for (size_t i = 1; i < NODES; i++)
+        start(&a.nodes[i]);
+    end(&a);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("streams");
+    TCase *t = tcase_create("streams");
+    suite_add_tcase(s, t);
+    tcase_add_test(t, a_stream_is_made_anew);
+    tcase_add_test(t, a_trace_has_what_came);
+    tcase_add_test(t, what_one_store_has_alone_is_handed_over);
+    tcase_add_test(t, nodes_compare_what_they_have_learned);
+    tcase_add_test(t, nodes_do_not_compare_all_the_time);
+    tcase_add_test(t, a_digest_takes_so_long_and_no_longer);
+    tcase_add_test(t, a_model_that_is_not_stored_yet_gives_no_words);
+    tcase_add_test(t, what_nodes_find_has_ids_of_its_time);
+    SRunner *runner = srunner_create(s);
+    if (nb_tokenizer_setup(NULL) != 0)
+        return EXIT_FAILURE;
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    nb_tokenizer_teardown();
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
