@@ -7,7 +7,8 @@
 #include "core/base/error.h"
 #include "core/stack/score/stack.h"
 
-/* Measured on SpamAssassin's corpus, 20 Newsgroups, Enron 1 and 2 and SMS: see core/EXPERIMENTS.md. */
+/* Measured on SpamAssassin's corpus, 20 Newsgroups, Enron 1 and 2 and SMS: see core/EXPERIMENTS.md.
+ */
 static const uint64_t least_others = 2; /* others of its label, for a document to teach */
 static const double most_odds = 8;      /* recent odds, relative to those of all documents */
 static const double fading = 1.0 / 20;  /* what recent counts lose with each document */
