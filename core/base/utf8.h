@@ -20,6 +20,28 @@ static inline bool nb_utf8_is_continuation(unsigned char byte)
     return (byte & 0xC0) == 0x80;
 }
 
+/* The highest bits of eight bytes: those of ASCII are not set. */
+static inline uint64_t nb_utf8_high_bits(const unsigned char *at)
+{
+    uint64_t eight;
+    memcpy(&eight, at, sizeof eight);
+    return eight & UINT64_C(0x8080808080808080);
+}
+
+/* The first byte from `at` on that is not ASCII, or `end`. */
+static inline const unsigned char *nb_utf8_ascii_end(const unsigned char *at,
+                                                     const unsigned char *end)
+{
+    while (end - at >= 32 && (nb_utf8_high_bits(at) | nb_utf8_high_bits(at + 8) |
+                              nb_utf8_high_bits(at + 16) | nb_utf8_high_bits(at + 24)) == 0)
+        at += 32;
+    while (end - at >= 8 && nb_utf8_high_bits(at) == 0)
+        at += 8;
+    while (at < end && *at < 0x80)
+        at++;
+    return at;
+}
+
 /* The bytes of the character at `at`, which is before `end`; 0 when it is not well formed. */
 size_t nb_utf8_sequence(const unsigned char *at, const unsigned char *end);
 

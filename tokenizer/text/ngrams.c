@@ -13,6 +13,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "core/base/utf8.h"
 #include "tokenizer/text/fold.h"
 #include "tokenizer/text/token.h"
 
@@ -102,20 +103,6 @@ static int count_folded(struct nb_tokenizing *t, struct window *w, const unsigne
 }
 
 /* ---- ASCII ----------------------------------------------------------------------------------- */
-
-/* The end of the ASCII from `p` on. */
-static const unsigned char *ascii_end(const unsigned char *p, const unsigned char *end)
-{
-    const uint64_t high = UINT64_C(0x8080808080808080);
-    for (uint64_t word; end - p >= 8; p += 8) {
-        memcpy(&word, p, sizeof word);
-        if ((word & high) != 0)
-            break;
-    }
-    while (p < end && *p < 0x80)
-        p++;
-    return p;
-}
 
 /* The n-grams of ASCII are counted from blocks of folded characters, which begin with the last
  * characters of the block before. */
@@ -250,7 +237,7 @@ int nb_ngrams_count(struct nb_tokenizing *t, const unsigned char *text, const un
     const unsigned char *at = text;
     int rc = 0;
     while (rc == 0 && at < end) {
-        const unsigned char *stop = ascii_end(at, end);
+        const unsigned char *stop = nb_utf8_ascii_end(at, end);
         if (stop < end && stop > at)
             stop--; /* the next character may compose with this one */
         rc = count_ascii(t, &w, at, stop);
