@@ -256,7 +256,7 @@ int nb_mail_header(struct nb_tokenizing *t, struct nb_string name, struct nb_str
 {
     static const struct nb_string header = {"header:", 7};
     scratch->length = 0;
-    if (nb_string_equals_nocase(name, "subject") || nb_mail_header_ignored(name))
+    if (nb_string_equals_nocase(name, "subject"))
         return 0;
     if (nb_string_equals_nocase(name, "received"))
         return nb_mail_received(t, value);
@@ -265,7 +265,7 @@ int nb_mail_header(struct nb_tokenizing *t, struct nb_string name, struct nb_str
         int rc = address_field(t, make_prefix(name, bytes), value, charsets, scratch);
         return rc != 0 ? rc : count_parts(t, NB_FIELD_HEADER, header, '\0', name);
     }
-    if (!nb_tokenizing_wants(t, NB_FIELD_HEADER))
+    if (!nb_tokenizing_wants(t, NB_FIELD_HEADER) || nb_mail_header_ignored(name))
         return 0;
     int rc = count_parts(t, NB_FIELD_HEADER, header, '\0', name);
     return rc != 0 ? rc : header_value(t, name, value, charsets, scratch);

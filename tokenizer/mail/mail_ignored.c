@@ -5,7 +5,6 @@
 #include <endian.h>
 #include <stdint.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/base/ascii.h"
 
@@ -289,64 +288,63 @@ static const char ignored[][PATTERN] = {"arc-*",
  * X-Acme-MailScanner-SpamCheck, X-Coremail-Antispam. In letters of one case. */
 static const char *const inside[] = {"spam", "virus", "scanner", "phish", "malware"};
 
+/* Whether the name is as a pattern that has the same first bytes. */
 static bool matches(struct nb_string name, const char *pattern)
 {
-    size_t length = strlen(pattern);
-    if (pattern[length - 1] == '*')
-        return name.length >= length - 1 && strncasecmp(name.bytes, pattern, length - 1) == 0;
-    return name.length == length && strncasecmp(name.bytes, pattern, length) == 0;
+    size_t same = FIRST;
+    while (same < name.length && pattern[same] != '\0' && pattern[same] != '*' &&
+           pattern[same] == nb_ascii_lower(name.bytes[same]))
+        same++;
+    return pattern[same] == '*' || (pattern[same] == '\0' && same == name.length);
 }
 
 /* The first bytes, as a number of the same order. */
-static uint32_t rank_of(const char first[FIRST])
+static uint32_t rank_of(const char *first)
 {
     uint32_t bytes;
     memcpy(&bytes, first, sizeof bytes);
+    _Static_assert(sizeof bytes == FIRST, "all of them");
     return be32toh(bytes);
 }
 
+/* The first pattern that may be this name is found without a branch that depends on the name: few
+ * are listed, and a mail has dozens. */
 static bool is_listed(struct nb_string name)
 {
-    size_t low = 0, high = sizeof ignored / sizeof *ignored;
-    char first[FIRST] = {0};
-    for (size_t i = 0; i < FIRST && i < name.length; i++)
-        first[i] = nb_ascii_lower(name.bytes[i]);
-    uint32_t rank = rank_of(first);
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (rank_of(ignored[middle]) < rank)
-            low = middle + 1;
-        else
-            high = middle;
+    const char(*at)[PATTERN] = ignored;
+    const char(*end)[PATTERN] = ignored + sizeof ignored / sizeof *ignored;
+    if (name.length < FIRST)
+        return false;
+    uint32_t rank = rank_of(name.bytes);
+    rank |= (rank & UINT32_C(0x40404040)) >> 1; /* letters in lower case, as in the table */
+    for (size_t count = (size_t)(end - at); count > 1;) {
+        size_t half = count / 2;
+        at += rank_of(at[half - 1]) < rank ? half : 0;
+        count -= half;
     }
-    for (; low < sizeof ignored / sizeof *ignored && rank_of(ignored[low]) == rank; low++) {
-        assert(low == 0 || strcmp(ignored[low - 1], ignored[low]) < 0);
-        if (matches(name, ignored[low]))
+    at += rank_of(*at) < rank;
+    assert(at == ignored || rank_of(at[-1]) < rank); /* they are sorted */
+    for (; at < end && rank_of(*at) == rank; at++) {
+        if (matches(name, *at))
             return true;
     }
     return false;
 }
 
-static bool has_inside(struct nb_string name, const char *word)
+static bool has_inside(struct nb_string name)
 {
-    size_t length = strlen(word);
-    for (size_t i = 0; i + length <= name.length; i++) {
-        if (nb_ascii_lower(name.bytes[i]) == word[0] &&
-            strncasecmp(name.bytes + i, word, length) == 0)
-            return true;
+    for (size_t i = 0; i < name.length; i++) {
+        if (!nb_string_is_one_of(nb_ascii_lower(name.bytes[i]), "svpm")) /* the first letters */
+            continue;
+        for (size_t k = 0; k < sizeof inside / sizeof *inside; k++) {
+            if (nb_string_starts_nocase(nb_string_from(name, i), inside[k]))
+                return true;
+        }
     }
     return false;
 }
 
 bool nb_mail_header_ignored(struct nb_string name)
 {
-    if (is_listed(name))
-        return true;
-    if (!nb_string_starts_nocase(name, "x-"))
-        return false;
-    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
-        if (has_inside(name, inside[i]))
-            return true;
-    }
-    return false;
+    return is_listed(name) || (nb_string_starts_nocase(name, "x-") && has_inside(name));
 }
