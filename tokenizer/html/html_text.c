@@ -30,36 +30,108 @@ struct walk {
     struct nb_html_open open;
 };
 
-/* Elements that stand before all that is seen, sorted. */
-static const char leading[][NAME_ROOM] = {"base", "head",   "html",  "link",
-                                          "meta", "script", "style", "title"};
+/* What elements are. Those that are none of this are inline, unknown ones too, as in browsers. */
+enum {
+    LEADING = 1,     /* stands before all that is seen */
+    SEPARATING = 2,  /* separates the text around it */
+    EMPTY = 4,       /* has no end tag */
+    SELF_ENDING = 8, /* has an optional end tag: the next one of the same name ends it */
+    ITEM = 16,       /* of these, ends only one that is in the same list */
+    LIST = 32,
+    TABLE = 64,
+    PICTURE = 128, /* has an alternative text, which stands in its place */
+    STYLE = 256
+};
 
-/* Elements that separate the text around them, sorted. All others are inline, unknown ones too, as
- * in browsers. */
-static const char separating[][NAME_ROOM] = {
-    "address",  "article",    "aside",    "audio",   "blockquote", "body",     "br",
-    "button",   "canvas",     "caption",  "center",  "col",        "colgroup", "dd",
-    "details",  "dialog",     "dir",      "div",     "dl",         "dt",       "embed",
-    "fieldset", "figcaption", "figure",   "footer",  "form",       "frame",    "frameset",
-    "h1",       "h2",         "h3",       "h4",      "h5",         "h6",       "head",
-    "header",   "hr",         "html",     "iframe",  "img",        "input",    "isindex",
-    "label",    "legend",     "li",       "link",    "listing",    "main",     "map",
-    "marquee",  "menu",       "meta",     "nav",     "noframes",   "noscript", "object",
-    "ol",       "optgroup",   "option",   "p",       "plaintext",  "pre",      "script",
-    "section",  "select",     "style",    "summary", "svg",        "table",    "tbody",
-    "td",       "template",   "textarea", "tfoot",   "th",         "thead",    "title",
-    "tr",       "ul",         "video",    "xmp"};
-
-/* Elements without an end tag, sorted. */
-static const char empty[][NAME_ROOM] = {"area", "base",  "br",   "col",  "embed", "frame", "hr",
-                                        "img",  "input", "link", "meta", "param", "wbr"};
-
-/* Elements with an optional end tag, sorted: the next one of the same name ends them. */
-static const char self_ending[][NAME_ROOM] = {"dd", "dt", "li", "option", "p", "td", "th", "tr"};
-
-/* Of these, those that end only one that is in the same list; sorted, as the lists are. */
-static const char items[][NAME_ROOM] = {"dd", "dt", "li", "option"};
-static const char lists[][NAME_ROOM] = {"dir", "dl", "menu", "ol", "select", "ul"};
+/* Sorted. */
+static const struct element {
+    char name[NAME_ROOM];
+    unsigned kinds;
+} elements[] = {{"address", SEPARATING},
+                {"area", EMPTY | PICTURE},
+                {"article", SEPARATING},
+                {"aside", SEPARATING},
+                {"audio", SEPARATING},
+                {"base", LEADING | EMPTY},
+                {"blockquote", SEPARATING},
+                {"body", SEPARATING},
+                {"br", SEPARATING | EMPTY},
+                {"button", SEPARATING},
+                {"canvas", SEPARATING},
+                {"caption", SEPARATING},
+                {"center", SEPARATING},
+                {"col", SEPARATING | EMPTY},
+                {"colgroup", SEPARATING},
+                {"dd", SEPARATING | SELF_ENDING | ITEM},
+                {"details", SEPARATING},
+                {"dialog", SEPARATING},
+                {"dir", SEPARATING | LIST},
+                {"div", SEPARATING},
+                {"dl", SEPARATING | LIST},
+                {"dt", SEPARATING | SELF_ENDING | ITEM},
+                {"embed", SEPARATING | EMPTY},
+                {"fieldset", SEPARATING},
+                {"figcaption", SEPARATING},
+                {"figure", SEPARATING},
+                {"footer", SEPARATING},
+                {"form", SEPARATING},
+                {"frame", SEPARATING | EMPTY},
+                {"frameset", SEPARATING},
+                {"h1", SEPARATING},
+                {"h2", SEPARATING},
+                {"h3", SEPARATING},
+                {"h4", SEPARATING},
+                {"h5", SEPARATING},
+                {"h6", SEPARATING},
+                {"head", LEADING | SEPARATING},
+                {"header", SEPARATING},
+                {"hr", SEPARATING | EMPTY},
+                {"html", LEADING | SEPARATING},
+                {"iframe", SEPARATING},
+                {"img", SEPARATING | EMPTY | PICTURE},
+                {"input", SEPARATING | EMPTY},
+                {"isindex", SEPARATING},
+                {"label", SEPARATING},
+                {"legend", SEPARATING},
+                {"li", SEPARATING | SELF_ENDING | ITEM},
+                {"link", LEADING | SEPARATING | EMPTY},
+                {"listing", SEPARATING},
+                {"main", SEPARATING},
+                {"map", SEPARATING},
+                {"marquee", SEPARATING},
+                {"menu", SEPARATING | LIST},
+                {"meta", LEADING | SEPARATING | EMPTY},
+                {"nav", SEPARATING},
+                {"noframes", SEPARATING},
+                {"noscript", SEPARATING},
+                {"object", SEPARATING},
+                {"ol", SEPARATING | LIST},
+                {"optgroup", SEPARATING},
+                {"option", SEPARATING | SELF_ENDING | ITEM},
+                {"p", SEPARATING | SELF_ENDING},
+                {"param", EMPTY},
+                {"plaintext", SEPARATING},
+                {"pre", SEPARATING},
+                {"script", LEADING | SEPARATING},
+                {"section", SEPARATING},
+                {"select", SEPARATING | LIST},
+                {"style", LEADING | SEPARATING | STYLE},
+                {"summary", SEPARATING},
+                {"svg", SEPARATING},
+                {"table", SEPARATING | TABLE},
+                {"tbody", SEPARATING},
+                {"td", SEPARATING | SELF_ENDING},
+                {"template", SEPARATING},
+                {"textarea", SEPARATING},
+                {"tfoot", SEPARATING},
+                {"th", SEPARATING | SELF_ENDING},
+                {"thead", SEPARATING},
+                {"title", LEADING | SEPARATING},
+                {"tr", SEPARATING | SELF_ENDING},
+                {"ul", SEPARATING | LIST},
+                {"video", SEPARATING},
+                {"wbr", EMPTY},
+                {"xmp", SEPARATING}};
 
 /* The name in lower case, cut to fit. */
 static void lower_name(struct nb_string name, char lower[NAME_ROOM])
@@ -70,7 +142,8 @@ static void lower_name(struct nb_string name, char lower[NAME_ROOM])
         lower[i] = nb_ascii_lower(name.bytes[i]);
 }
 
-/* The first eight bytes, as a number of the same order. In no table do two names have the same. */
+/* The first eight bytes, as a number of the same order. No two elements of the table have the same.
+ */
 static uint64_t rank_of(const char name[NAME_ROOM])
 {
     uint64_t bytes;
@@ -88,20 +161,21 @@ static bool is_name(const char name[NAME_ROOM], const char word[NAME_ROOM])
     return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0;
 }
 
-/* Whether a name is in a sorted table. The last word that is not behind the name is found without a
- * branch that depends on the name: a page has thousands of them. */
-static bool is_in(const char name[NAME_ROOM], const char (*words)[NAME_ROOM], size_t count)
+/* What the element of a tag is. The last one that is not behind its name is found without a branch
+ * that depends on the name: a page has thousands of them. */
+static unsigned kinds_of(struct nb_string name)
 {
-    uint64_t rank = rank_of(name);
-    while (count > 1) {
+    const struct element *at = elements;
+    char lower[NAME_ROOM];
+    lower_name(name, lower);
+    uint64_t rank = rank_of(lower);
+    for (size_t count = sizeof elements / sizeof *elements; count > 1;) {
         size_t half = count / 2;
-        words += rank_of(words[half]) <= rank ? half : 0;
+        at += rank_of(at[half].name) <= rank ? half : 0;
         count -= half;
     }
-    return is_name(name, *words);
+    return is_name(lower, at->name) ? at->kinds : 0;
 }
-
-#define IS_IN(name, words) is_in(name, words, sizeof(words) / sizeof *(words))
 
 static struct nb_buffer *current(struct walk *walk)
 {
@@ -147,13 +221,11 @@ static int set_style(struct walk *walk, struct nb_html_style style)
     return rc;
 }
 
-/* `lower`: the name of the tag in lower case. */
-static struct nb_html_name name_of(const char lower[NAME_ROOM], struct nb_string name)
+static struct nb_html_name name_of(unsigned kinds, struct nb_string name)
 {
-    static const char table[NAME_ROOM] = "table";
-    return (struct nb_html_name){name, is_name(lower, table) ? NB_HTML_TABLE
-                                       : IS_IN(lower, lists) ? NB_HTML_LIST
-                                       : IS_IN(lower, items) ? NB_HTML_ITEM
+    return (struct nb_html_name){name, (kinds & TABLE) != 0  ? NB_HTML_TABLE
+                                       : (kinds & LIST) != 0 ? NB_HTML_LIST
+                                       : (kinds & ITEM) != 0 ? NB_HTML_ITEM
                                                              : NB_HTML_ANY};
 }
 
@@ -163,11 +235,11 @@ static int close_element(struct walk *walk, const struct nb_html_name *name)
     return nb_html_open_close(&walk->open, name, &outer) ? set_style(walk, outer) : 0;
 }
 
-static int open_element(struct walk *walk, const char lower[NAME_ROOM],
-                        const struct nb_html_token *tag)
+static int open_element(struct walk *walk, unsigned kinds, const struct nb_html_token *tag)
 {
-    struct nb_html_name name = name_of(lower, tag->name);
-    int rc = walk->open.depth > 0 && IS_IN(lower, self_ending) ? close_element(walk, &name) : 0;
+    struct nb_html_name name = name_of(kinds, tag->name);
+    bool ends = (kinds & SELF_ENDING) != 0 && walk->open.depth > 0;
+    int rc = ends ? close_element(walk, &name) : 0;
     if (rc != 0)
         return rc;
     struct nb_html_style style = walk->style;
@@ -231,36 +303,33 @@ static int begin(struct walk *walk)
 
 static int start_tag(struct walk *walk, const struct nb_html_token *tag)
 {
-    static const char img[NAME_ROOM] = "img", area[NAME_ROOM] = "area", style[NAME_ROOM] = "style";
-    char name[NAME_ROOM];
-    lower_name(tag->name, name);
-    int rc = walk->has_begun || IS_IN(name, leading) ? 0 : begin(walk);
-    if (is_name(name, style))
+    unsigned kinds = kinds_of(tag->name);
+    int rc = walk->has_begun || (kinds & LEADING) != 0 ? 0 : begin(walk);
+    if ((kinds & STYLE) != 0)
         walk->media = media_of(tag);
     if (walk->is_late)
         return rc;
-    bool separates = IS_IN(name, separating);
+    bool separates = (kinds & SEPARATING) != 0;
     if (rc == 0 && separates)
         rc = separate(walk);
-    if (rc == 0 && !IS_IN(name, empty))
-        rc = open_element(walk, name, tag);
+    if (rc == 0 && (kinds & EMPTY) == 0)
+        rc = open_element(walk, kinds, tag);
     if (rc == 0 && separates)
         rc = separate(walk);
-    if (rc == 0 && (is_name(name, img) || is_name(name, area)))
+    if (rc == 0 && (kinds & PICTURE) != 0)
         rc = write_attributes(walk, tag);
     return rc;
 }
 
 static int end_tag(struct walk *walk, const struct nb_html_token *tag)
 {
-    char name[NAME_ROOM];
     if (walk->is_late)
         return 0;
-    lower_name(tag->name, name);
-    bool separates = IS_IN(name, separating);
+    unsigned kinds = kinds_of(tag->name);
+    bool separates = (kinds & SEPARATING) != 0;
     int rc = separates ? separate(walk) : 0;
     if (rc == 0 && walk->open.depth > 0) {
-        struct nb_html_name closed = name_of(name, tag->name);
+        struct nb_html_name closed = name_of(kinds, tag->name);
         rc = close_element(walk, &closed);
     }
     if (rc == 0 && separates)
