@@ -131,6 +131,8 @@ bool nb_html_style_apply(struct nb_html_style *style, const struct nb_html_token
     read_attributes(style, start_tag, &read);
     bool has_rules = rules != NULL && rules->entry_count > 0 &&
                      nb_html_rules_match(rules, start_tag->name, read.id, read.classes, &matched);
+    if (read.css.length == 0 && !has_rules) /* nothing is declared */
+        return read.any;
     read_inline(&declared, read.css);
     if (has_rules) {
         nb_html_declared_add(&declared, &matched.important);
