@@ -42,6 +42,7 @@ struct nb_ascii_window {
     uint64_t capitals; /* letters */
     uint64_t begins;   /* the first bytes of the tokens */
     uint64_t goes_on;  /* the further bytes of the tokens */
+    uint64_t runs;     /* the first bytes of runs of a mark that are longer than an emphasis */
     unsigned size;     /* bytes up to the end of the window or to one above 0x7F */
     unsigned safe;     /* tokens that end here, or before, are whole whatever follows */
 };
@@ -173,6 +174,8 @@ static inline void nb_ascii_read(struct nb_ascii_window *w, const unsigned char 
     uint64_t marks = m.visible & ~w->words;
     w->goes_on = (w->words & w->words << 1) | (marks & m.same);
     w->begins = (w->words | marks) & ~w->goes_on;
+    uint64_t again = marks & m.same; /* a run of four marks has three of these */
+    w->runs = again >> 1 & again >> 2 & again >> 3;
     w->size = available < NB_ASCII_WINDOW ? (unsigned)available : NB_ASCII_WINDOW;
     if (m.others != 0)
         w->size = (unsigned)__builtin_ctzll(m.others);
@@ -186,12 +189,11 @@ static inline unsigned nb_ascii_end(const struct nb_ascii_window *w, unsigned fr
 }
 
 /* The bytes of the token from `from` to `end` that stand in its feature: of a run of one mark the
- * first ones. */
+ * first ones. Of most windows no token is such a run. */
 static inline unsigned nb_ascii_token_length(const struct nb_ascii_window *w, unsigned from,
                                              unsigned end)
 {
-    uint64_t runs = w->goes_on & ~w->words; /* marks that are as the byte before */
-    bool is_run = (runs >> from >> 1 & 1) != 0;
+    bool is_run = (w->runs >> from & 1) != 0;
     return __builtin_expect(is_run, false) ? nb_mark_run(end - from) : end - from;
 }
 
