@@ -1,18 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/text/readable.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "core/base/utf8.h"
 
 enum { CHARACTERS_FOR_A_FAULT = 8 };
 
+/* Eight bytes, with a highest bit set if one of them is not ASCII or an escape: where a byte is an
+ * escape, it is zero before 1 is taken from it. */
+static uint64_t faults_of(const char *at)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101), escape = 0x1b;
+    uint64_t eight;
+    memcpy(&eight, at, sizeof eight);
+    return (eight | ((eight ^ each * escape) - each)) & each << 7;
+}
+
 bool nb_text_is_ascii(struct nb_string text)
 {
-    const unsigned char *at = (const unsigned char *)text.bytes;
-    const unsigned char *end = at + text.length;
-    return text.length == 0 ||
-           (nb_utf8_ascii_end(at, end) == end && memchr(at, 0x1b, text.length) == NULL);
+    enum { EIGHT = 8 };
+    uint64_t faults = 0;
+    if (text.length < EIGHT) {
+        char padded[EIGHT] = {0};
+        for (size_t i = 0; i < text.length; i++)
+            padded[i] = text.bytes[i];
+        return faults_of(padded) == 0;
+    }
+    for (size_t i = 0; i + EIGHT <= text.length; i += EIGHT) /* the loop is made of vectors */
+        faults |= faults_of(text.bytes + i);
+    return (faults | faults_of(text.bytes + text.length - EIGHT)) == 0; /* they may overlap */
 }
 
 static bool is_fault(const unsigned char *at, size_t length, bool is_replacement_fault)
