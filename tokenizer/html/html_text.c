@@ -5,14 +5,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
 #include "tokenizer/html/html_open.h"
 #include "tokenizer/html/html_sheet.h"
 #include "tokenizer/html/html_style.h"
 
 enum {
-    NAME_BYTES = 12, /* of the name of an element; the longest in the tables is "blockquote" */
-    NAME_ROOM = 16,  /* of a name and the zeros behind it */
+    NAME_ROOM = 16, /* of the name of an element in the table, and the zeros behind it */
     SNIFF_BYTES = 1024,
     RULES_DEPTH = 65536 /* styled elements in each other; rules do not apply to deeper ones: they
                            would take more memory than the HTML */
@@ -133,32 +131,27 @@ static const struct element {
                 {"wbr", EMPTY},
                 {"xmp", SEPARATING}};
 
-/* The name in lower case, cut to fit. */
-static void lower_name(struct nb_string name, char lower[NAME_ROOM])
+/* Eight bytes of a name in lower case, and zeros behind it, as a number of the same order. It is
+ * made in a register: bytes that were just stored cannot be loaded as one number without a wait. */
+static uint64_t rank_at(struct nb_string name, size_t from)
 {
-    size_t length = name.length < NAME_BYTES - 1 ? name.length : NAME_BYTES - 1;
-    memset(lower, 0, NAME_ROOM);
-    for (size_t i = 0; i < length; i++)
-        lower[i] = nb_ascii_lower(name.bytes[i]);
+    uint64_t rank = 0;
+    size_t count = 0;
+    for (; count < sizeof rank && from + count < name.length; count++)
+        rank = rank << 8 | (unsigned char)name.bytes[from + count];
+    if (count == 0)
+        return 0;
+    rank <<= 8 * (sizeof rank - count);
+    /* What is no letter becomes no letter either, nor a digit. */
+    return rank | (rank & UINT64_C(0x4040404040404040)) >> 1;
 }
 
-/* The first eight bytes, as a number of the same order. No two elements of the table have the same.
- */
-static uint64_t rank_of(const char name[NAME_ROOM])
+/* The same of a name in the table. No two names of the table have the same first eight bytes. */
+static uint64_t rank_of(const char bytes[sizeof(uint64_t)])
 {
-    uint64_t bytes;
-    memcpy(&bytes, name, sizeof bytes);
-    return be64toh(bytes);
-}
-
-/* As two numbers: memcmp is a call for more than one. */
-static bool is_name(const char name[NAME_ROOM], const char word[NAME_ROOM])
-{
-    uint64_t a[2], b[2];
-    _Static_assert(sizeof a == NAME_ROOM, "all of a name");
-    memcpy(a, name, sizeof a);
-    memcpy(b, word, sizeof b);
-    return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0;
+    uint64_t rank;
+    memcpy(&rank, bytes, sizeof rank);
+    return be64toh(rank);
 }
 
 /* What the element of a tag is. The last one that is not behind its name is found without a branch
@@ -166,15 +159,15 @@ static bool is_name(const char name[NAME_ROOM], const char word[NAME_ROOM])
 static unsigned kinds_of(struct nb_string name)
 {
     const struct element *at = elements;
-    char lower[NAME_ROOM];
-    lower_name(name, lower);
-    uint64_t rank = rank_of(lower);
+    uint64_t rank = rank_at(name, 0);
     for (size_t count = sizeof elements / sizeof *elements; count > 1;) {
         size_t half = count / 2;
         at += rank_of(at[half].name) <= rank ? half : 0;
         count -= half;
     }
-    return is_name(lower, at->name) ? at->kinds : 0;
+    bool is_same =
+        rank_of(at->name) == rank && rank_of(at->name + sizeof rank) == rank_at(name, sizeof rank);
+    return is_same ? at->kinds : 0;
 }
 
 static struct nb_buffer *current(struct walk *walk)
