@@ -195,7 +195,7 @@ $(BENCHES) $(GOLDEN): %: %.o $(LIBRARY)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(FIRST_LIBS) $(LIBRARY) $(LIBS) -o $@
 
 # The archives in the order in which they need each other.
-$(BUILD)/tests/fuzz/fuzz_milter: $(MILTER)
+$(BUILD)/tests/fuzz/fuzz_milter_mail: $(MILTER)
 ifeq ($(FLAVOUR),fuzz)
 FUZZ_MAIN := -fsanitize=fuzzer
 else

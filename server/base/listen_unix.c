@@ -27,6 +27,16 @@ static bool is_left_behind(const struct sockaddr_un *address)
     return is_refused;
 }
 
+void nb_listen_unix_clear(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path)
+        return;
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    if (is_left_behind(&address))
+        (void)unlink(path); /* if it fails, so does bind */
+}
+
 int nb_listen_unix(const char *path, mode_t mode, int *made, struct nb_error *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -36,8 +46,7 @@ int nb_listen_unix(const char *path, mode_t mode, int *made, struct nb_error *er
                             sizeof address.sun_path - 1, path);
     memcpy(address.sun_path, path, strlen(path) + 1);
     int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (file >= 0 && is_left_behind(&address))
-        (void)unlink(path); /* if it fails, so does bind */
+    nb_listen_unix_clear(path);
     /* Until chmod only the owner may use it, by the program's umask. */
     if (file >= 0 && bind(file, any, sizeof address) == 0 && chmod(path, mode) == 0 &&
         listen(file, BACKLOG) == 0) {

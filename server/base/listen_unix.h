@@ -15,4 +15,8 @@
  */
 int nb_listen_unix(const char *path, mode_t mode, int *made, struct nb_error *error);
 
+/* Removes the socket that a program which was killed has left behind at this path, if there is one.
+ * Part of nb_listen_unix; for sockets that a library makes. */
+void nb_listen_unix_clear(const char *path);
+
 #endif

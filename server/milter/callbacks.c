@@ -27,20 +27,23 @@ struct session {
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-/* Returns the session of a connection, which is made by the first call; NULL without memory. */
+/* Returns the session of a connection, which is made by the first call; NULL without memory, or
+ * when too many are open. */
 static struct session *session_of(SMFICTX *ctx)
 {
     struct session *session = smfi_getpriv(ctx);
     if (session != NULL)
         return session;
+    if (!nb_listener_admit())
+        return NULL;
     session = calloc(1, sizeof *session);
     if (session == NULL || smfi_setpriv(ctx, session) != MI_SUCCESS) {
         free(session);
+        nb_listener_leave();
         return NULL;
     }
     session->settings = nb_milter_settings_take();
     session->mail.most = session->settings->options.max_bytes;
-    nb_milter_count_sessions(1);
     return session;
 }
 
@@ -100,7 +103,7 @@ static sfsistat on_close(SMFICTX *ctx)
     nb_milter_settings_release(&session->settings);
     (void)smfi_setpriv(ctx, NULL);
     free(session);
-    nb_milter_count_sessions(-1);
+    nb_listener_leave();
     return SMFIS_CONTINUE;
 }
 
@@ -211,12 +214,12 @@ static sfsistat on_message_end(SMFICTX *ctx)
         return SMFIS_TEMPFAIL;
     struct nb_milter_mail *mail = &session->mail;
     nb_milter_mail_set(mail->queue_id, smfi_getsymval(ctx, nb_milter_text("i")));
-    nb_milter_count_checks(1);
+    nb_listener_count_checks(1);
     sfsistat status = nb_milter_answer_forged(ctx, mail);
     if (status == SMFIS_CONTINUE && !session->is_skipped)
         status = check(ctx, session);
     nb_milter_mail_reset(mail);
-    nb_milter_count_checks(-1);
+    nb_listener_count_checks(-1);
     return status;
 }
 

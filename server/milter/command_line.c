@@ -25,6 +25,7 @@ static const struct option LONG[] = {
     {"config", required_argument, NULL, 'C'},
     {"socket", required_argument, NULL, 's'},
     {"socket-mode", required_argument, NULL, 'm'},
+    {"socket-group", required_argument, NULL, 'g'},
     {"url", required_argument, NULL, 'u'},
     {"token-file", required_argument, NULL, 't'},
     {"ca-file", required_argument, NULL, 'A'},
@@ -64,10 +65,12 @@ void nb_milter_options_help(FILE *out)
         "changes the subject or rejects it, according to bayesd's thresholds.\n"
         "\n"
         "  --config FILE          read options from the file too: lines NAME = VALUE\n"
-        "  --socket SOCKET        where the mail server connects: inet:PORT@ADDRESS,\n"
-        "                         inet:ADDRESS:PORT, inet6 alike, or unix:/PATH\n"
-        "                         (inet:8764@127.0.0.1)\n"
+        "  --socket SOCKET        where the mail server of this machine connects:\n"
+        "                         inet:PORT@127.0.0.1, inet:127.0.0.1:PORT, inet6:PORT@::1, or\n"
+        "                         unix:/PATH (inet:8764@127.0.0.1)\n"
         "  --socket-mode MODE     permissions of a unix socket, octal (0660)\n"
+        "  --socket-group GROUP   group of a unix socket: that of the mail server (the group of\n"
+        "                         this program)\n"
         "  --url URL              address of bayesd, or unix:/PATH (http://127.0.0.1:8763)\n"
         "  --token-file FILE      file whose first line is the access token\n"
         "  --ca-file FILE         https: authorities of the daemon's certificate (those of this\n"
@@ -168,13 +171,12 @@ static int set_socket_mode(struct nb_milter_options *options, struct nb_error *e
     return 0;
 }
 
-/* An address is demanded: without one libmilter would listen on all addresses. */
 static int set_socket(struct nb_milter_options *options, struct nb_error *error)
 {
-    struct nb_string address, port;
-    bool is_file = strncmp(optarg, "unix:/", 6) == 0 || strncmp(optarg, "local:/", 7) == 0;
-    if (!is_file && !nb_milter_socket_read(optarg, &address, &port))
-        return bad_value("socket", "inet:PORT@ADDRESS, inet:ADDRESS:PORT or unix:/PATH", error);
+    struct nb_error fault = {0};
+    int rc = nb_milter_socket_check(optarg, &fault);
+    if (rc != 0)
+        return nb_error_set(error, rc, "--socket %s", fault.text);
     options->socket = optarg;
     return 0;
 }
@@ -236,6 +238,9 @@ static int take(struct nb_milter_options *options, int option, struct nb_error *
         return set_socket(options, error);
     case 'm':
         return set_socket_mode(options, error);
+    case 'g':
+        options->socket_group = optarg;
+        return 0;
     case 'u':
         return set_url(options, error);
     case 't':

@@ -31,10 +31,11 @@ struct nb_milter_options {
     enum nb_milter_command command;
     const char *file; /* of more options, or NULL */
     struct nb_buffer
-        texts;            /* owned: that file; all texts are borrowed from it or the command line */
-    const char *socket;   /* in libmilter's form */
-    mode_t socket_mode;   /* permissions of a Unix socket */
-    const char *pid_file; /* or NULL */
+        texts;          /* owned: that file; all texts are borrowed from it or the command line */
+    const char *socket; /* one that nb_milter_socket_check takes */
+    mode_t socket_mode; /* permissions of a Unix socket */
+    const char *socket_group; /* of a Unix socket, or NULL */
+    const char *pid_file;     /* or NULL */
     enum nb_milter_on_reject on_reject;
     enum nb_milter_on_failure on_failure;
     uint64_t pause;         /* seconds for which bayesd is not asked when it hangs */

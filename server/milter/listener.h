@@ -1,31 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libmilter: its socket, its threads, its stop. Mail servers reach it through the relay only. Any
- * thread may call the counters, only the main thread the other functions.
+ * What libmilter does not do by itself: it counts connections, lets no mail wait for another one,
+ * and stops without breaking off a check. Any thread may call the counters, only the main thread
+ * the other functions.
  */
 #ifndef NB_MILTER_LISTENER_H
 #define NB_MILTER_LISTENER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/error.h"
 
-/* Opens libmilter's socket at `path`, borrowed until the program ends; call nb_milter_register
- * before. Returns 0 or NB_IO. */
-int nb_milter_open(const char *path, struct nb_error *error);
+struct nb_listener_settings {
+    const char *socket; /* where libmilter listens (milter_socket.h); borrowed until the end */
+    size_t connections; /* that are served at the same time */
+};
 
-/* Starts threads that serve until nb_milter_stop; call nb_milter_signals_block before. When
- * libmilter ends by itself, SIGTERM is sent to the calling thread. Returns 0 or NB_IO. */
-int nb_milter_start(struct nb_error *error);
+/* Serves in the calling thread until the process gets SIGTERM, which must be blocked in all
+ * threads: libmilter waits for it. nb_milter_register and nb_milter_socket_open come before.
+ * Returns 0 or NB_IO. */
+int nb_listener_run(const struct nb_listener_settings *settings, struct nb_error *error);
 
-/* Makes libmilter accept no more connections and waits for the mails that are being checked, at
- * most for so many seconds. Returns whether all connections have ended; if not, their threads still
- * run. */
-bool nb_milter_stop(uint64_t patience);
+/* Afterwards: waits for the mails that are being checked, at most for so many seconds. Returns
+ * whether all connections have ended; if not, threads of libmilter still run. */
+bool nb_listener_finish(uint64_t patience);
 
-/* Count a connection, or the check of a mail: 1 when it begins, -1 when it ends. */
-void nb_milter_count_sessions(int change);
-void nb_milter_count_checks(int change);
+/* Counts a connection that begins. Returns false when there are too many: then it must not be
+ * served. */
+bool nb_listener_admit(void);
+
+/* Counts a connection that ends. */
+void nb_listener_leave(void);
+
+/* Counts the check of a mail: 1 when it begins, -1 when it ends. */
+void nb_listener_count_checks(int change);
 
 #endif

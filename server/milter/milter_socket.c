@@ -1,27 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/milter/milter_socket.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <netdb.h>
-#include <stdbool.h>
+#include <grp.h>
+#include <libmilter/mfapi.h>
+#include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/base/number.h"
 #include "server/base/listen_unix.h"
+#include "server/milter/libmilter_text.h"
 
-enum { BACKLOG = 1024, PORT_BYTES = 8, ADDRESS_BYTES = 256 };
+enum { BACKLOG = 1024, WHERE_BYTES = 128 };
 
-/* ---- for mail servers ------------------------------------------------------------------------ */
+/* An address of a socket, in the form of each family. */
+union address {
+    struct sockaddr any;
+    struct sockaddr_un file;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+/* ---- the option ------------------------------------------------------------------------------ */
 
 static bool is_file(const char *where)
 {
-    return strncmp(where, "inet", 4) != 0;
+    return strncmp(where, "unix:/", 6) == 0 || strncmp(where, "local:/", 7) == 0;
 }
 
 static const char *path_of(const char *where)
@@ -29,39 +40,37 @@ static const char *path_of(const char *where)
     return strchr(where, ':') + 1;
 }
 
-static int bind_to(const struct addrinfo *address, int *made)
+static bool read_port(struct nb_string text, in_port_t *port)
 {
-    int one = 1;
-    int file = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* SO_REUSEADDR: a restart need not wait for the old connections' TIME_WAIT. */
-    if (file >= 0 && setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
-        bind(file, address->ai_addr, address->ai_addrlen) == 0 && listen(file, BACKLOG) == 0) {
-        *made = file;
-        return 0;
-    }
-    int failure = errno;
-    if (file >= 0)
-        (void)close(file); /* it was never used */
-    errno = failure;
-    return NB_IO;
+    uint64_t number;
+    if (!nb_number_read_whole(text, &number) || number == 0 || number > 65535)
+        return false;
+    *port = htons((in_port_t)number);
+    return true;
 }
 
-static struct nb_string without_brackets(struct nb_string s)
+/* Copies it as text without the brackets of IPv6; localhost has no other address (RFC 6761, 6.3).
+ */
+static bool copy_host(struct nb_string s, bool is_v6, char host[INET6_ADDRSTRLEN])
 {
-    bool has = s.length >= 2 && s.bytes[0] == '[' && s.bytes[s.length - 1] == ']';
-    return has ? (struct nb_string){s.bytes + 1, s.length - 2} : s;
+    if (s.length >= 2 && s.bytes[0] == '[' && s.bytes[s.length - 1] == ']')
+        s = (struct nb_string){s.bytes + 1, s.length - 2};
+    if (nb_string_equals_nocase(s, "localhost"))
+        s = nb_string_of(is_v6 ? "::1" : "127.0.0.1");
+    if (s.length >= INET6_ADDRSTRLEN)
+        return false;
+    memcpy(host, s.bytes, s.length);
+    host[s.length] = '\0';
+    return true;
 }
 
-static bool is_port(struct nb_string text)
+/* Reads the address and the port of an inet socket. Returns false when they are none. */
+static bool read_inet(const char *where, union address *address, socklen_t *size)
 {
-    uint64_t port;
-    return text.length < PORT_BYTES && nb_number_read_whole(text, &port) && port > 0 &&
-           port <= 65535;
-}
-
-bool nb_milter_socket_read(const char *where, struct nb_string *address, struct nb_string *port)
-{
-    if (strncmp(where, "inet:", 5) != 0 && strncmp(where, "inet6:", 6) != 0)
+    bool is_v6 = strncmp(where, "inet6:", 6) == 0;
+    char host[INET6_ADDRSTRLEN];
+    in_port_t port;
+    if (!is_v6 && strncmp(where, "inet:", 5) != 0)
         return false;
     struct nb_string rest = nb_string_of(path_of(where));
     const char *at = strchr(rest.bytes, '@'), *colon = strrchr(rest.bytes, ':');
@@ -70,83 +79,162 @@ bool nb_milter_socket_read(const char *where, struct nb_string *address, struct 
         return false;
     struct nb_string first = {rest.bytes, (size_t)(middle - rest.bytes)};
     struct nb_string second = nb_string_from(rest, first.length + 1);
-    *port = at != NULL ? first : second;
-    *address = without_brackets(at != NULL ? second : first);
-    return is_port(*port) && address->length > 0 && address->length < ADDRESS_BYTES;
+    if (!read_port(at != NULL ? first : second, &port) ||
+        !copy_host(at != NULL ? second : first, is_v6, host))
+        return false;
+    *address = (union address){.any = {.sa_family = is_v6 ? AF_INET6 : AF_INET}};
+    *size = is_v6 ? sizeof address->v6 : sizeof address->v4;
+    if (is_v6)
+        address->v6.sin6_port = port;
+    else
+        address->v4.sin_port = port;
+    void *binary = is_v6 ? (void *)&address->v6.sin6_addr : (void *)&address->v4.sin_addr;
+    return inet_pton(address->any.sa_family, host, binary) == 1;
 }
 
-/* nb_milter_socket_read takes `where`: command_line.c has checked that. */
-static int listen_inet(const char *where, int *made, struct nb_error *error)
+static bool is_loopback(const union address *address)
 {
-    struct addrinfo *list = NULL;
-    const struct addrinfo hints = {.ai_family =
-                                       strncmp(where, "inet6", 5) == 0 ? AF_INET6 : AF_INET,
-                                   .ai_socktype = SOCK_STREAM,
-                                   .ai_flags = AI_NUMERICSERV};
-    char host[ADDRESS_BYTES], service[PORT_BYTES];
-    struct nb_string address = {"", 0}, port = {"", 0};
-    bool is_read = nb_milter_socket_read(where, &address, &port);
-    assert(is_read);
-    (void)snprintf(host, sizeof host, "%.*s", (int)address.length, address.bytes);
-    (void)snprintf(service, sizeof service, "%.*s", (int)port.length, port.bytes);
-    int failure = getaddrinfo(host, service, &hints, &list);
-    if (failure != 0)
-        return nb_error_set(error, NB_INVALID, "%.200s cannot be listened on: %s", where,
-                            gai_strerror(failure));
-    int rc = bind_to(list, made);
-    if (rc != 0)
-        (void)nb_error_set(error, rc, "%.200s cannot be listened on: %s", where, strerror(errno));
-    freeaddrinfo(list);
-    return rc;
+    if (address->any.sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
+    return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127; /* 127.0.0.0/8, RFC 1122, 3.2.1.3 */
 }
 
-int nb_milter_listen(const char *where, mode_t mode, int *made, struct nb_error *error)
+int nb_milter_socket_check(const char *where, struct nb_error *error)
 {
-    if (!is_file(where))
-        return listen_inet(where, made, error);
-    mode_t old = umask(0077); /* nobody can connect before the socket has its mode */
-    int rc = nb_listen_unix(path_of(where), mode, made, error);
+    union address address;
+    socklen_t size;
+    if (is_file(where))
+        return 0;
+    if (!read_inet(where, &address, &size))
+        return nb_error_set(error, NB_INVALID,
+                            "'%.80s' is no socket of this machine: write inet:PORT@127.0.0.1, "
+                            "inet:127.0.0.1:PORT or unix:/PATH",
+                            where);
+    if (!is_loopback(&address))
+        return nb_error_set(error, NB_INVALID,
+                            "'%.80s' can be reached from other machines, and whoever connects is "
+                            "trusted as the mail server: write inet:PORT@127.0.0.1, "
+                            "inet6:PORT@::1 or unix:/PATH",
+                            where);
+    return 0;
+}
+
+/* ---- listening ------------------------------------------------------------------------------- */
+
+/* As libmilter writes it: in brackets it looks up no name. */
+static void write_inet(const union address *address, char out[WHERE_BYTES])
+{
+    char host[INET6_ADDRSTRLEN] = "";
+    bool is_v6 = address->any.sa_family == AF_INET6;
+    const void *binary =
+        is_v6 ? (const void *)&address->v6.sin6_addr : (const void *)&address->v4.sin_addr;
+    (void)inet_ntop(address->any.sa_family, binary, host, sizeof host); /* there is room */
+    (void)snprintf(out, WHERE_BYTES, "%s:%u@[%s]", is_v6 ? "inet6" : "inet",
+                   (unsigned)ntohs(is_v6 ? address->v6.sin6_port : address->v4.sin_port), host);
+}
+
+static int find_group(const char *name, gid_t *group, struct nb_error *error)
+{
+    uint64_t number;
+    const struct group *found = getgrnam(name);
+    if (found != NULL) {
+        *group = found->gr_gid;
+        return 0;
+    }
+    if (!nb_number_read_whole(nb_string_of(name), &number) || number > INT32_MAX)
+        return nb_error_set(error, NB_INVALID, "--socket-group '%.80s': there is no such group",
+                            name);
+    *group = (gid_t)number;
+    return 0;
+}
+
+/* Gives the file, which only its owner may use so far, its group and then its mode. */
+static int open_up(const char *path, mode_t mode, bool has_group, gid_t group,
+                   struct nb_error *error)
+{
+    if (has_group && chown(path, (uid_t)-1, group) != 0)
+        return nb_error_set(error, NB_IO, "%.200s cannot have the group of --socket-group: %s",
+                            path, strerror(errno));
+    if (chmod(path, mode) != 0)
+        return nb_error_set(error, NB_IO, "%.200s cannot have the mode of --socket-mode: %s", path,
+                            strerror(errno));
+    return 0;
+}
+
+static int listen_on(const char *where, struct nb_error *error)
+{
+    mode_t old = umask(0177); /* nobody else can connect before the file has its mode */
+    bool is_open = smfi_setconn(nb_milter_text(where)) == MI_SUCCESS &&
+                   smfi_setbacklog(BACKLOG) == MI_SUCCESS && smfi_opensocket(false) == MI_SUCCESS;
     (void)umask(old);
+    return is_open ? 0 : nb_error_set(error, NB_IO, "libmilter cannot listen on %.200s", where);
+}
+
+int nb_milter_socket_open(const char *where, mode_t mode, const char *group, struct nb_error *error)
+{
+    union address address;
+    socklen_t size;
+    gid_t id = 0;
+    if (!is_file(where)) {
+        char text[WHERE_BYTES];
+        bool is_read = read_inet(where, &address, &size);
+        assert(is_read && is_loopback(&address));
+        write_inet(&address, text);
+        return listen_on(text, error);
+    }
+    int rc = group != NULL ? find_group(group, &id, error) : 0;
+    if (rc != 0)
+        return rc;
+    nb_listen_unix_clear(path_of(where));
+    rc = listen_on(where, error);
+    if (rc != 0)
+        return rc;
+    rc = open_up(path_of(where), mode, group != NULL, id, error);
+    if (rc != 0)
+        nb_milter_socket_remove(where);
     return rc;
 }
 
-void nb_milter_unlisten(const char *where)
+void nb_milter_socket_remove(const char *where)
 {
     if (is_file(where))
         (void)unlink(path_of(where)); /* it may be gone already */
 }
 
-/* ---- for libmilter --------------------------------------------------------------------------- */
+/* ---- visiting -------------------------------------------------------------------------------- */
 
-/* Makes the folder in `base`, up to its first colon: systemd may name several. */
-static bool make_in(const char *base, char path[NB_INNER_BYTES])
+/* Connects to libmilter. `flags` are those of socket(2). Returns a descriptor, or -1. */
+static int visit(const char *where, int flags)
 {
-    if (base == NULL || base[0] != '/')
+    union address address = {.file = {.sun_family = AF_UNIX}};
+    socklen_t size = sizeof address.file;
+    if (is_file(where))
+        (void)snprintf(address.file.sun_path, sizeof address.file.sun_path, "%s", path_of(where));
+    else if (!read_inet(where, &address, &size))
+        return -1;
+    int visitor = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+    if (visitor < 0 || connect(visitor, &address.any, size) == 0 || errno == EINPROGRESS)
+        return visitor;
+    (void)close(visitor);
+    return -1;
+}
+
+bool nb_milter_socket_await(const char *where)
+{
+    char byte;
+    int visitor = visit(where, 0);
+    if (visitor < 0)
         return false;
-    int length =
-        snprintf(path, NB_INNER_BYTES, "%.*s/bayesd-milter-XXXXXX", (int)strcspn(base, ":"), base);
-    if (length < 0 || length + (int)sizeof "/inner" > NB_INNER_BYTES || mkdtemp(path) == NULL)
+    bool is_served = shutdown(visitor, SHUT_WR) == 0 && recv(visitor, &byte, 1, 0) == 0;
+    (void)close(visitor);
+    return is_served;
+}
+
+bool nb_milter_socket_knock(const char *where)
+{
+    int visitor = visit(where, SOCK_NONBLOCK);
+    if (visitor < 0)
         return false;
-    memcpy(path + length, "/inner", sizeof "/inner");
+    (void)close(visitor);
     return true;
-}
-
-int nb_milter_inner_make(char path[NB_INNER_BYTES], struct nb_error *error)
-{
-    if (make_in(getenv("RUNTIME_DIRECTORY"), path) || make_in(getenv("TMPDIR"), path) ||
-        make_in("/tmp", path))
-        return 0;
-    path[0] = '\0';
-    return nb_error_set(
-        error, NB_IO,
-        "no folder for libmilter's socket can be made in $RUNTIME_DIRECTORY, $TMPDIR "
-        "or /tmp, of which one must be writable: %s",
-        strerror(errno));
-}
-
-void nb_milter_inner_remove(char path[NB_INNER_BYTES])
-{
-    (void)unlink(path); /* libmilter may have removed it */
-    *strrchr(path, '/') = '\0';
-    (void)rmdir(path);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The two sockets of bayesd-milter: the one for mail servers, and libmilter's own behind the relay.
- * Main thread.
+ * The socket on which libmilter waits for mail servers. libmilter trusts whoever connects, so the
+ * socket is one of this machine: a file with a mode, or a loopback address. The main thread opens
+ * and removes it, any thread may connect to it.
  */
 #ifndef NB_MILTER_MILTER_SOCKET_H
 #define NB_MILTER_MILTER_SOCKET_H
@@ -10,28 +11,29 @@
 #include <sys/types.h>
 
 #include "core/base/error.h"
-#include "core/base/string.h"
 
-enum { NB_INNER_BYTES = 108 /* of a path, as sockaddr_un has them */ };
+/* Checks the option --socket: "inet:PORT@ADDRESS" (as libmilter writes it) or "inet:ADDRESS:PORT"
+ * (as Postfix does), inet6 alike, with an address of IPv6 in brackets if wanted; "unix:/PATH" or
+ * "local:/PATH". An address is a loopback address, or localhost. Returns 0 or NB_INVALID, whose
+ * text says what would be right. */
+int nb_milter_socket_check(const char *where, struct nb_error *error);
 
-/* Takes "inet:PORT@ADDRESS" (as libmilter writes it) or "inet:ADDRESS:PORT" (as Postfix does, with
- * an address of IPv6 in brackets), with inet6 alike, apart. Returns whether it is one of these,
- * with an address and a port of 1 to 65535. */
-bool nb_milter_socket_read(const char *where, struct nb_string *address, struct nb_string *port);
+/* Makes libmilter listen there; nb_milter_register comes before. `where` is one that
+ * nb_milter_socket_check takes. A Unix socket gets the mode, and the group (a name or a number)
+ * unless it is NULL; what a program that was killed has left behind is replaced. The caller removes
+ * the socket in the end. Returns 0, NB_INVALID (no such group) or NB_IO. */
+int nb_milter_socket_open(const char *where, mode_t mode, const char *group,
+                          struct nb_error *error);
 
-/* Listens where mail servers connect: on what nb_milter_socket_read takes, unix:/PATH or
- * local:/PATH. `mode` is for a Unix socket. Returns 0, NB_INVALID (no
- * such address) or NB_IO. */
-int nb_milter_listen(const char *where, mode_t mode, int *made, struct nb_error *error);
+/* Removes the file of a Unix socket. libmilter does so too, but not for root. */
+void nb_milter_socket_remove(const char *where);
 
-/* Removes the file of a Unix socket that nb_milter_listen made. */
-void nb_milter_unlisten(const char *where);
+/* Connects and waits until libmilter has taken the connection and closed it again: from then on it
+ * serves, and a signal stops it. Returns false when it stops first. */
+bool nb_milter_socket_await(const char *where);
 
-/* Makes a folder that no other user can enter, in $RUNTIME_DIRECTORY, $TMPDIR or /tmp, and puts the
- * path of a socket in it into `path`, "" after a failure. Returns 0 or NB_IO. */
-int nb_milter_inner_make(char path[NB_INNER_BYTES], struct nb_error *error);
-
-/* Removes the socket and its folder. */
-void nb_milter_inner_remove(char path[NB_INNER_BYTES]);
+/* Connects and closes the connection at once: that wakes libmilter up, which waits for connections
+ * and looks at nothing else meanwhile. Returns whether somebody listens. */
+bool nb_milter_socket_knock(const char *where);
 
 #endif

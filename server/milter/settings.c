@@ -115,6 +115,7 @@ static void name_fixed(const struct nb_milter_options *first, const struct nb_mi
 {
     name_if(!same_text(first->socket, new->socket), "socket", list);
     name_if(first->socket_mode != new->socket_mode, "socket-mode", list);
+    name_if(!same_text(first->socket_group, new->socket_group), "socket-group", list);
     name_if(!same_text(first->pid_file, new->pid_file), "pid-file", list);
     name_if(first->max_connections != new->max_connections, "max-connections", list);
 }

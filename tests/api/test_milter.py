@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bayesd-milter, the real program, between a mail server (mta.py, and miltertest of OpenDKIM) and a stub
 of bayesd; at the end the real one."""
+import grp
 import os
 import signal
 import socket
@@ -8,6 +9,7 @@ import stat
 import struct
 import subprocess
 import threading
+import time
 
 import mta
 from harness import FAULTS, clean_environment, equal, holds, patience, slow, wait_for, _die_with_parent
@@ -54,6 +56,12 @@ class Milter:
             if "ready on" in self.lines[-1]:
                 self.ready.set()
         self.ready.set()
+
+    def server(self):
+        """The number of the second process, which has libmilter."""
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
+            number, = file.read().split()
+        return int(number)
 
     def told(self, word, times=1):
         """The line with this word that came last, after so many of them have come."""
@@ -211,7 +219,7 @@ def test_max_bytes(api):
             equal(question.body, (head + body * 1000)[:16384])
         milter.mail([("X", "y" * 30000), (NAME, "ham"), ("Subject", "z")])
         equal(stub.questions[-1].body, b"X: " + b"y" * 16381)
-        with open(f"/proc/{milter.process.pid}/status", encoding="ascii") as file:
+        with open(f"/proc/{milter.server()}/status", encoding="ascii") as file:
             peak = int(next(line for line in file if line.startswith("VmHWM")).split()[1])
         holds(peak < 40000 * slow(), f"{peak} KiB of memory")
         milter.told(" cut ", 3)
@@ -572,48 +580,6 @@ def test_mail_servers_that_break_off(api):
         milter.told("does not let filters")
 
 
-BAD_PACKETS = {
-    "a macro without a value": b"\0\0\0\7DMi\0abc",
-    "a macro without a value, terminated": b"\0\0\0\4DMi\0",
-    "macros for no command": b"\0\0\0\1D",
-    "a packet of no bytes": b"\0\0\0\0",
-    "a packet of gigabytes": b"\xff\xff\xff\xffB",
-    "an unknown command": b"\0\0\0\1Z",
-    "a sender that is not terminated": b"\0\0\0\5M<a>x",
-    "a sender of nothing": b"\0\0\0\1M",
-    "a field without a value": b"\0\0\0\3LX\0",
-    "a field without a name": b"\0\0\0\4L\0x\0",
-    "a client without a family": b"\0\0\0\3Cx\0",
-    "a client of another family": b"\0\0\0\4Cx\0Z",
-    "a client without an address": b"\0\0\0\6Cx\0004\0\0",
-    "options that are too short": b"\0\0\0\5O\0\0\0\6",
-}
-
-
-def test_bad_packets_cost_their_own_connection_only(api):
-    """libmilter itself reads behind an array when a macro has no value, one time in two."""
-    with Stub() as stub, Milter(api, stub.url) as milter:
-        with Mta(milter.at) as other:
-            other.envelope()
-            for number, (what, packet) in enumerate(BAD_PACKETS.items(), 1):
-                with Mta(milter.at) as server:
-                    try:
-                        server.socket.sendall(packet)
-                        if what.startswith("a macro"):  # this is when it is looked for
-                            server.send(b"M", b"<a@example.org>\0")
-                        holds(not server.socket.recv(100), f"{what}: an answer")
-                    except ConnectionError:
-                        pass  # closed before all was sent, or read
-                milter.told("a mail server's connection is closed: it sent ", number)
-            for field in FIELDS:
-                equal(other.command(b"L", *field)[0], "c")
-            equal(other.command(b"N")[0], "c")
-            other.macros(b"E", i="4XyZ")
-            other.send(b"E")
-            holds(other.outcome().passes(), "the mail of another connection")
-        holds(milter.mail().passes(), "a new connection")
-
-
 def test_packets_may_come_in_any_pieces(api):
     with Stub() as stub, Milter(api, stub.url) as milter, Mta(milter.at) as server:
         packets = b"".join(struct.pack("!I", len(p)) + p for p in (
@@ -631,7 +597,7 @@ def test_packets_may_come_in_any_pieces(api):
 
 
 def test_a_long_field_does_not_get_round_the_filter(api):
-    """Postfix sends a field of 100,000 bytes whole, which libmilter by itself answers with a hang-up; by
+    """Postfix sends a field of 100,000 bytes whole, which libmilter, left to its default, answers with a hang-up; by
     milter_default_action the mail would pass unchecked."""
     fields = [("Subject", "x" * 100000), (NAME, "ham, forged"), *FIELDS[:1]]
     with Stub() as stub, Milter(api, stub.url) as milter:
@@ -659,15 +625,6 @@ def test_max_connections(api):
         wait_for(is_served, "room again")
         for server in servers:
             server.close()
-
-
-def test_nobody_else_reaches_libmilter(api):
-    folder = api.new_folder()
-    with Stub() as stub, Milter(api, stub.url, environment={"RUNTIME_DIRECTORY": folder + ":/other"}) as milter:
-        inner, = os.listdir(folder)
-        equal(stat.S_IMODE(os.stat(os.path.join(folder, inner)).st_mode), 0o700)
-        holds(milter.mail().passes(), "mail")
-    equal(os.listdir(folder), [], "what is left")
 
 
 def test_miltertest(api):
@@ -747,6 +704,23 @@ def test_sigint_stops_it(api):
         holds(not os.path.exists(milter.at[5:]), "the socket")
 
 
+def test_a_stop_at_the_start(api):
+    """Also before it is ready it ends well."""
+    for milliseconds in range(0, 40, 2):
+        milter = Milter(api, "http://127.0.0.1:1")
+        with subprocess.Popen(milter.command, stderr=subprocess.PIPE, env=milter.environment) as process:
+            time.sleep(milliseconds / 1000 * slow())
+            with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+                blocked = int(next(line for line in file if line.startswith("SigBlk")).split()[1], 16)
+            if not blocked & 1 << signal.SIGTERM - 1:
+                process.kill()  # it has hardly begun: the signal would do the same
+                continue
+            process.send_signal(signal.SIGTERM)
+            said = process.communicate(timeout=patience(30))[1].decode()
+        equal(process.returncode, 0, said)
+        holds("error" not in said and not os.path.exists(milter.at[5:]), said)
+
+
 def test_sighup_does_not_stop_it(api):
     """libmilter stops on it as well, and must not get it, however many come and whatever goes on."""
     with Stub() as stub, Milter(api, stub.url) as milter:
@@ -766,6 +740,23 @@ def test_sighup_does_not_stop_it(api):
             done.set()
             thread.join()
         holds(milter.process.poll() is None and "stopping" not in milter.said(), milter.said())
+
+
+def test_each_process_ends_with_the_other(api):
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        os.kill(milter.server(), signal.SIGKILL)
+        equal(milter.process.wait(patience(30)), 1)
+        holds("the process that serves was ended by a signal: Killed" in milter.told("error: "), milter.said())
+        milter.process.stdout.close()
+    with Stub() as stub, Milter(api, stub.url) as milter:
+        server = milter.server()
+        with open(f"/proc/{server}/comm", encoding="ascii") as file:
+            equal(file.read(), "milter-server\n", "killall -HUP bayesd-milter does not find it")
+        milter.process.kill()
+        milter.process.wait()
+        milter.told("stopping")
+        wait_for(lambda: not os.path.exists(milter.at[5:]), "the socket goes")
+        milter.process.stdout.close()
 
 
 def test_options_are_read_again(api):
@@ -796,12 +787,12 @@ def test_options_are_read_again(api):
             with open(token, "w", encoding="ascii") as file:
                 file.write("second-token\n")
             options(f"token-file = {token}", "on-reject = tag", "timeout = 7", "pause = 3", "skip-authenticated",
-                    "on-failure = tempfail", "max-bytes = 1K", "socket-mode = 600", "max-connections = 5",
+                    "on-failure = tempfail", "max-bytes = 1K", "socket-mode = 600", "socket-group = mail", "max-connections = 5",
                     "socket = unix:/elsewhere", "pid-file = /elsewhere")
             line = read_again(2)
             # The command line wins: it has --url and --max-bytes, and here --socket.
             holds(line.endswith("changed=token,timeout,pause,on-reject,on-failure,skip-authenticated"), line)
-            holds(milter.told("need a restart").endswith("options=socket-mode,pid-file,max-connections"), milter.said())
+            holds(milter.told("need a restart").endswith("options=socket-mode,socket-group,pid-file,max-connections"), milter.said())
             server.command(b"L", "Subject", "x" * 3000)
             server.command(b"N")
             server.send(b"E")
@@ -862,13 +853,39 @@ def test_sockets(api):
     for options, mode in (((), 0o660), (("--socket-mode", "0606"), 0o606)):
         with Stub() as stub, Milter(api, stub.url, *options) as milter:
             equal(stat.S_IMODE(os.stat(milter.at[5:]).st_mode), mode)
+            equal(os.stat(milter.at[5:]).st_gid, os.getegid())
             holds(milter.mail().passes(), "by a file")
+    # A group by its number or its name: one of those that whoever runs the tests is in.
+    group = os.getgroups()[-1] if os.geteuid() != 0 else grp.getgrnam("mail").gr_gid
+    for name in (str(group), grp.getgrgid(group).gr_name):
+        with Stub() as stub, Milter(api, stub.url, "--socket-group", name) as milter:
+            is_like = os.stat(milter.at[5:])
+            equal((stat.S_IMODE(is_like.st_mode), is_like.st_gid), (0o660, group))
     # The file of one that was killed does not keep the next from starting.
     path = os.path.join(api.new_folder(), "socket")
     with socket.socket(socket.AF_UNIX) as old:
         old.bind(path)
     with Stub() as stub, Milter(api, stub.url, socket_at="unix:" + path) as milter:
         holds(milter.mail().passes(), "the next")
+        # One that serves is not pushed aside.
+        done = subprocess.run(milter.command, capture_output=True, text=True, timeout=patience(60), env=milter.environment,
+                              check=False)
+        equal((done.returncode, done.stdout), (1, ""), done.stderr)
+        holds("libmilter cannot listen on" in done.stderr, done.stderr)
+        holds(milter.mail().passes(), "as before")
+
+
+def test_other_machines_are_not_served(api):
+    """Whoever connects is trusted as the mail server: libmilter believes what it is sent."""
+    path = Milter(api, "").path
+    port = free_port()
+    for where in (f"inet:{port}@0.0.0.0", f"inet:{port}@192.0.2.1", f"inet:0.0.0.0:{port}", f"inet6:{port}@::",
+                  f"inet6:[2001:db8::1]:{port}"):
+        done = subprocess.run([path, "--socket", where], capture_output=True, text=True, timeout=patience(60),
+                              env=clean_environment(), check=False)
+        equal((done.returncode, done.stdout), (2, ""), where)
+        holds(f"--socket '{where}' can be reached from other machines" in done.stderr and "inet:PORT@127.0.0.1" in done.stderr,
+              done.stderr)
 
 
 def test_log(api):
@@ -892,8 +909,10 @@ def test_service_manager_is_told(api):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(path)
         manager.settimeout(patience(20))
-        with Stub() as stub, Milter(api, stub.url, environment={"NOTIFY_SOCKET": path}):
+        with Stub() as stub, Milter(api, stub.url, environment={"NOTIFY_SOCKET": path}) as milter:
             equal(manager.recv(100), b"READY=1")
+            milter.process.send_signal(signal.SIGHUP)
+            equal([manager.recv(100) for _ in range(2)], [b"RELOADING=1", b"READY=1"])
         equal(manager.recv(100), b"STOPPING=1")
 
 
@@ -909,7 +928,7 @@ def test_command_line(api):
     equal((status, err), (0, ""))
     with open(os.path.join(HERE, "..", "..", "server", "milter", "bayesd-milter.8"), encoding="utf-8") as file:
         manual = file.read().replace("\\-", "-")
-    for option in ("config", "socket", "socket-mode", "url", "token-file", "ca-file", "cert", "key", "timeout", "pause", "max-bytes",
+    for option in ("config", "socket", "socket-mode", "socket-group", "url", "token-file", "ca-file", "cert", "key", "timeout", "pause", "max-bytes",
                    "max-connections", "on-reject", "on-failure", "skip-authenticated", "pid-file", "quiet", "version", "help"):
         holds(f"  --{option}" in out and f"--{option}" in manual, f"--{option} is not told of")
     holds(run("--version")[1].startswith("bayesd-milter "), "version")
@@ -917,7 +936,7 @@ def test_command_line(api):
                     ("--socket", "inet:127.0.0.1"), ("--socket", "inet::8764"), ("--socket", "inet:127.0.0.1:"),
                     ("--socket", "inet:127.0.0.1:0"), ("--socket", "inet:127.0.0.1:65536"), ("--socket", "inet:[]:25"),
                     ("--socket", "inet:0@127.0.0.1"), ("--socket", "inet:99999@127.0.0.1"),
-                    ("--socket", "unix:relative"), ("--socket", "tcp:/x"), ("--socket-mode", "888"),
+                    ("--socket", "unix:relative"), ("--socket", "inet:8764@mx.example.net"), ("--socket", "tcp:/x"), ("--socket-mode", "888"),
                     ("--socket-mode", "1777"), ("--timeout", "0"), ("--timeout", "241"), ("--timeout", "-1"),
                     ("--timeout", "5s"), ("--max-bytes", "0"), ("--max-bytes", "1T"), ("--max-bytes", "2048M"),
                     ("--max-bytes", "99999999999999999999"), ("--max-connections", "0"), ("--max-connections", "10001"),
@@ -930,7 +949,8 @@ def test_command_line(api):
     folder = api.new_folder()
     status, out, err = run("--config", f"{folder}/none")
     holds((status, out) == (2, "") and "cannot be opened" in err, err)
-    for options in (("--socket", f"unix:{folder}/none/socket"), ("--token-file", f"{folder}/none"), ("--pid-file", f"{folder}/none/pid")):
+    for options in (("--socket", f"unix:{folder}/none/socket"), ("--token-file", f"{folder}/none"), ("--pid-file", f"{folder}/none/pid"),
+                    ("--socket-group", "no-such-group")):
         status, out, err = run("--socket", f"unix:{folder}/socket", *options)
         equal((status, out), (1, ""), f"{options}: {err}")
         holds("bayesd-milter: error: " in err, err)

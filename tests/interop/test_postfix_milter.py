@@ -26,7 +26,7 @@ def prepare(host):
         start_milter(host, name, f"inet:{own}@127.0.0.1", own, *options)
         listeners[name] = {"smtpd_milters": f"inet:127.0.0.1:{own}"}
     socket = "unix:" + os.path.join(host.path("milter"), "socket")
-    start_milter(host, "unix", socket, None, "--socket-mode", "0666")
+    start_milter(host, "unix", socket, None, "--socket-group", "postfix")
     wait_for(lambda: os.path.exists(socket[5:]), "the milter's unix socket is there")
     listeners["unix"] = {"smtpd_milters": socket}
     unchecked_clients = host.write("milter_maps", "127.0.0.0/8 DISABLE\n")

@@ -47,6 +47,7 @@ START_TEST(options_have_defaults)
     ck_assert_int_eq(options.command, NB_MILTER_SERVE);
     ck_assert_str_eq(options.socket, "inet:8764@127.0.0.1");
     ck_assert_uint_eq(options.socket_mode, 0660);
+    ck_assert_ptr_null(options.socket_group);
     ck_assert_ptr_null(options.pid_file);
     ck_assert_int_eq(options.on_reject, NB_MILTER_REJECT);
     ck_assert_int_eq(options.on_failure, NB_MILTER_ACCEPT);
@@ -65,14 +66,16 @@ START_TEST(options_are_read)
 {
     struct nb_milter_options options;
     struct nb_error error;
-    ck_assert_msg(READ(&options, &error, "--socket", "unix:/run/x", "--socket-mode=600", "--url",
-                       "unix:/run/bayesd", "--token-file", "/t", "--ca-file", "/a", "--cert", "/c",
-                       "--key", "/k", "--timeout", "240", "--pause", "0", "--max-bytes", "2m",
-                       "--max-connections", "7", "--on-reject", "quarantine", "--on-failure",
-                       "tempfail", "--skip-authenticated", "--pid-file", "/p", "--quiet") == 0,
+    ck_assert_msg(READ(&options, &error, "--socket", "unix:/run/x", "--socket-mode=600",
+                       "--socket-group", "mail", "--url", "unix:/run/bayesd", "--token-file", "/t",
+                       "--ca-file", "/a", "--cert", "/c", "--key", "/k", "--timeout", "240",
+                       "--pause", "0", "--max-bytes", "2m", "--max-connections", "7", "--on-reject",
+                       "quarantine", "--on-failure", "tempfail", "--skip-authenticated",
+                       "--pid-file", "/p", "--quiet") == 0,
                   "%s", error.text);
     ck_assert_str_eq(options.socket, "unix:/run/x");
     ck_assert_uint_eq(options.socket_mode, 0600);
+    ck_assert_str_eq(options.socket_group, "mail");
     ck_assert_str_eq(options.target.url, "unix:/run/bayesd");
     ck_assert_str_eq(options.target.token_file, "/t");
     ck_assert_str_eq(options.target.ca_file, "/a");
@@ -97,17 +100,32 @@ static const struct {
     const char *option, *value;
     bool is_right;
 } values[] = {
-    {"--socket", "inet:1@h", true},
+    {"--socket", "inet:1@localhost", true},
     {"--socket", "inet:65535@127.0.0.1", true},
+    {"--socket", "inet:8764@[127.255.255.254]", true},
+    {"--socket", "inet:127.0.0.1:8764", true},
     {"--socket", "inet6:8764@::1", true},
+    {"--socket", "inet6:[::1]:8764", true},
+    {"--socket", "inet6:8764@LOCALHOST", true},
     {"--socket", "local:/x", true},
     {"--socket", "inet:8764", false}, /* would listen on all addresses */
     {"--socket", "inet:8764@", false},
-    {"--socket", "inet:0@h", false},
-    {"--socket", "inet:65536@h", false},
-    {"--socket", "inet:-1@h", false},
-    {"--socket", "inet: 1@h", false},
-    {"--socket", "inet:@h", false},
+    {"--socket", "inet:8764@0.0.0.0", false}, /* others reach these */
+    {"--socket", "inet:8764@192.0.2.1", false},
+    {"--socket", "inet:8764@128.0.0.1", false},
+    {"--socket", "inet:8764@127.1", false},
+    {"--socket", "inet:8764@mx.example.net", false},
+    {"--socket", "inet:8764@127.0.0.1.example.net", false},
+    {"--socket", "inet6:8764@::", false},
+    {"--socket", "inet6:8764@::ffff:127.0.0.1", false},
+    {"--socket", "inet6:8764@127.0.0.1", false},
+    {"--socket", "inet:8764@::1", false},
+    {"--socket", "inet:8764@[127.0.0.1", false},
+    {"--socket", "inet:0@localhost", false},
+    {"--socket", "inet:65536@localhost", false},
+    {"--socket", "inet:-1@localhost", false},
+    {"--socket", "inet: 1@localhost", false},
+    {"--socket", "inet:@localhost", false},
     {"--socket", "unix:x", false},
     {"--socket", "unix:", false},
     {"--socket", "/x", false},
