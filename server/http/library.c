@@ -18,8 +18,22 @@
 
 nb_library_queue_response *nb_library_queue;
 
+static enum MHD_Result refuse_instead(struct MHD_Connection *connection, unsigned int status_code,
+                                      struct MHD_Response *response);
+
+/* Found by the library in place of its own function, which is in a shared object. Weak: where the
+ * library is linked statically its own function takes the place of this one. */
+_MHD_EXTERN enum MHD_Result MHD_queue_response(struct MHD_Connection *connection,
+                                               unsigned int status_code,
+                                               struct MHD_Response *response)
+    __attribute__((weak, alias("refuse_instead")));
+
 int nb_library_find(struct nb_error *error)
 {
+    if (MHD_queue_response != refuse_instead) {
+        nb_library_queue = MHD_queue_response;
+        return 0;
+    }
     void *found = dlsym(RTLD_NEXT, "MHD_queue_response");
     if (found == NULL)
         return nb_error_set(error, NB_IO, "the HTTP library lacks MHD_queue_response");
@@ -90,9 +104,8 @@ void nb_library_refuse(struct MHD_Connection *connection, unsigned status)
 /* Called by the library alone. After our reply was sent it goes on as it would have, but what it
  * sends fails, and it closes the connection: to return MHD_NO here would make it use memory that it
  * has freed. */
-_MHD_EXTERN enum MHD_Result MHD_queue_response(struct MHD_Connection *connection,
-                                               unsigned int status_code,
-                                               struct MHD_Response *response)
+static enum MHD_Result refuse_instead(struct MHD_Connection *connection, unsigned int status_code,
+                                      struct MHD_Response *response)
 {
     nb_library_refuse(connection, status_code);
     return nb_library_queue(connection, status_code, response);

@@ -6,8 +6,9 @@
  * function, MHD_queue_response, through the dynamic linker. So library.c defines this function:
  * what calls it by this name is the library.
  *
- * If a library is built so that it calls its own functions directly, its own replies are sent as
- * before; tests/api/test_refusals.py shows it.
+ * A library that calls its own functions directly sends its own replies as before: one that is
+ * linked statically, or that is built so. tests/api/test_refusals.py shows it. Requests that are
+ * well formed are answered the same.
  */
 #ifndef NB_SERVER_HTTP_LIBRARY_H
 #define NB_SERVER_HTTP_LIBRARY_H
