@@ -232,6 +232,11 @@ class Account:
     def models_there(self, client):
         return {name: row for name, row in models_of(client).items() if name not in self.besides and not name.startswith(COPIES)}
 
+    def untaught(self):
+        """The names of models of which no document has a label: they have learned nothing, and give no verdicts."""
+        return {name for name, documents in self.models.items()
+                if all(chain[-1].label is None for id, chain in documents.items() if id != MODEL)}
+
     def check(self, client, rng=None):
         """All counts of all models, anew from the texts."""
         there = self.models_there(client)

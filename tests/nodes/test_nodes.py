@@ -10,7 +10,7 @@ import disturb
 from account import Account, default_chain, patiently, seen_of
 from acknowledged import models_of, path_of, settled
 from clients import Asker, Load, dumped, number_of
-from harness import clean_environment, equal, holds, near, patience, wait_for
+from harness import clean_environment, equal, holds, near, patience, refused, wait_for
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 BESIDES = ("standing", "barrier", "dumped", *(f"barrier{turn}" for turn in range(64)))
@@ -120,13 +120,20 @@ def fitted_verdicts(site, path):
     return found if len({*places, *(node.applied() for node in site.nodes)}) == 1 else None
 
 
-def assert_verdicts(site, paths):
-    """Fitted weights may differ in the last digits, integers may not."""
+def assert_verdicts(site, paths, untaught=()):
+    """Fitted weights may differ in the last digits, integers may not. `untaught`: those of `paths` that have no document with
+    a label, of which each node must say so."""
     for path in paths:
         found = wait_for(lambda path=path: fitted_verdicts(site, path), f"nobody changes {path}", 60, 0.1)
-        equal(len({reply.status for reply in found}), 1, f"{path}: {[reply.body for reply in found]}")
+        if path in untaught:
+            for node, reply in zip(site.nodes, found):
+                equal(reply.status, 409, f"{node.name}, {path}: {reply.body[:300]}")
+                refused(reply, 409, "has not learned a document yet")
+            continue
         fits = [node.client.get(path + "/em").json for node in site.nodes]
-        for node, reply in zip(site.nodes[1:], found[1:]):
+        for node, reply in zip(site.nodes, found):
+            equal(reply.status, 200, f"{node.name}, {path}: {reply.body[:300]}")
+            equal(sorted(reply.json["log_scores"]), sorted(found[0].json["log_scores"]), f"{node.name}, {path}: labels")
             for label, score in found[0].json["log_scores"].items():
                 near(reply.json["log_scores"][label], score, f"{node.name}, {path}: log score of {label}; fits: {fits}")
 
@@ -219,6 +226,24 @@ def test_changes_of_models_in_one_order(nodes):
         equal(client.get(path).status, 404)
 
 
+def test_verdicts_of_a_model_without_labels(nodes):
+    """All nodes say that it has learned nothing: when it has been made, when its documents have no label, when its last is gone."""
+    site = nodes.site().start()
+    path, (a, b, c) = path_of("shared"), site.nodes
+    a.client.put(path, {}).ok(201)
+    assert_same(site)
+    assert_verdicts(site, [path], {path})
+    trained(b, path, "one", None).ok()
+    assert_same(site)
+    assert_verdicts(site, [path], {path})
+    trained(c, path, "two", "ham").ok()
+    assert_same(site)
+    assert_verdicts(site, [path])
+    a.client.post(path + "/untrain", {"id": "two"}).ok()
+    assert_same(site)
+    assert_verdicts(site, [path], {path})
+
+
 # ---- disturbed ----------------------------------------------------------------------------------
 def test_mixed_load_and_disturbances(nodes):
     """Clients on all nodes while any of the processes dies, stands still, loses its disk or is cut off."""
@@ -268,7 +293,7 @@ def one_round(site, account, rng, known, turn, disturbance):
     load.check_networks(rng.choice(site.nodes).client)
     if turn % 5 == 4:
         account.check(rng.choice(site.nodes).client, rng)
-        assert_verdicts(site, sorted(map(path_of, account.models)))
+        assert_verdicts(site, sorted(map(path_of, account.models)), set(map(path_of, account.untaught())))
     return load, getattr(met, "name", met) or ""
 
 
