@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/nodes/member.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +17,18 @@
 #include "server/base/version.h"
 #include "server/nodes/nodes_state.h"
 
-enum { HOST_MOST = 48, ALIVE_SECONDS = 60, CUT_MOST = 10000 };
+enum { HOST_MOST = 48, ALIVE_SECONDS = 60, CUT_MOST = 10000, VERSIONS_SIZE = 96 };
 static const uint64_t ROUND = UINT64_C(1000000000); /* nanoseconds */
+
+/* What nb_member_announce writes. Whoever else may write the table may have put anything there:
+ * that is no member, nobody waits for it, and it costs no more than being passed over. The clock of
+ * a database that takes over may be behind, by an hour. */
+#define IS_MEMBER                                                                                  \
+    " AND stream BETWEEN 0 AND 63 AND applied >= 0 AND compared >= 0"                              \
+    " AND name ~ '^[A-Za-z0-9_-]{1,64}$' AND octet_length(versions) < 96"                          \
+    " AND versions ~ '^[0-9]{1,9} [0-9]{1,9} [1-9][0-9]{0,8}( |$)'"                                \
+    " AND seen < now() + interval '1 hour'"
+static_assert(NB_STREAMS_MOST == 64 && NB_MEMBER_NAME_MOST == 64, "as IS_MEMBER has them");
 
 void nb_member_name(const struct nb_config *config, char name[NB_MEMBER_NAME_MOST + 1])
 {
@@ -45,7 +56,7 @@ int nb_member_announce(struct nb_database *database, const struct nb_config *con
                 " VALUES ($1, $2, $3, $4, $5, $6, $7, now()) ON CONFLICT (stream, name) DO UPDATE"
                 " SET url = $3, applied = $4, compared = $5, digest = $6, versions = $7,"
                 " seen = now()"};
-    char name[NB_MEMBER_NAME_MOST + 1], versions[96];
+    char name[NB_MEMBER_NAME_MOST + 1], versions[VERSIONS_SIZE];
     nb_member_name(config, name);
     (void)snprintf(versions, sizeof versions, "%d %d %d %s", NB_TOKENIZER_VERSION, NB_APPLY_VERSION,
                    (int)NB_OPERATION_KINDS, NB_PROGRAM_VERSION);
@@ -78,7 +89,7 @@ static void read_text(struct nb_string text, char *to, size_t most)
 
 static void read_versions(struct nb_string text, struct nb_known_member *m)
 {
-    char copy[96], program[NB_MEMBER_VERSION_MOST + 1] = "";
+    char copy[VERSIONS_SIZE], program[NB_MEMBER_VERSION_MOST + 1] = "";
     (void)snprintf(copy, sizeof copy, "%.*s", (int)text.length, text.bytes);
     (void)sscanf(copy, "%u %u %u %31s", &m->tokenizer, &m->apply, &m->kinds, program);
     read_text(nb_string_of(program), m->version, NB_MEMBER_VERSION_MOST);
@@ -142,10 +153,12 @@ static void keep(struct nb_lane *l, struct nb_known_member *list, size_t count)
 static int read_all(struct nb_lane *l, struct nb_point own, struct nb_error *error)
 {
     struct nb_sql sql = {
-        .text = "SELECT name, url, applied, compared, digest, versions,"
-                " (extract(epoch FROM now() - seen) * 1000)::bigint, stream FROM bayesd.member"
-                " WHERE (stream = $1 OR ($4 >> stream::integer) & 1 = 0)"
-                " AND seen > now() - $2 * interval '1 second' ORDER BY stream, name LIMIT $3"};
+        .text = "SELECT name, CASE WHEN octet_length(url) <= $5 THEN url ELSE '' END, applied,"
+                " compared, digest, versions, (extract(epoch FROM now() - seen) * 1000)::bigint,"
+                " stream FROM bayesd.member"
+                " WHERE (stream = $1 OR ($4 >> (stream & 63)::integer) & 1 = 0)"
+                " AND seen > now() - $2 * interval '1 second'" IS_MEMBER
+                " ORDER BY stream <> $1, stream, name LIMIT $3"};
     uint64_t follow = l->nodes->follow;
     bool is_first = (follow & (~follow + 1)) >> l->which == 1; /* it reads those of the streams */
 
@@ -154,21 +167,19 @@ static int read_all(struct nb_lane *l, struct nb_point own, struct nb_error *err
     nb_sql_number(&sql, l->nodes->config->nodes_member_seconds);
     nb_sql_number(&sql, NB_MEMBERS_MOST);
     nb_sql_number(&sql, is_first ? follow : UINT64_MAX); /* that this node does not follow, too */
+    nb_sql_number(&sql, NB_MEMBER_URL_MOST);
     int rc = nb_database_run(l->database, &sql, &l->nodes->stops, &rows, error);
     nb_sql_deinit(&sql);
     if (rc != 0)
         return rc;
     struct nb_known_member *list = malloc(((size_t)rows.count + 1) * sizeof *list);
     size_t count = 0;
-    for (int i = 0; list != NULL && i < rows.count; i++) {
-        read_member(&rows, i, &list[count]);
-        if (list[count].name[0] == '\0')
-            continue;
+    for (; list != NULL && count < (size_t)rows.count; count++) {
+        read_member(&rows, (int)count, &list[count]);
         if (list[count].streams >> l->which == 1)
             compare(l, own, &list[count]);
         else
             list[count].applied = 0;
-        count++;
     }
     nb_sql_rows_deinit(&rows);
     if (list == NULL)
@@ -188,10 +199,10 @@ static int cut(struct nb_lane *l, struct nb_error *error)
     struct nb_sql sql = {
         .text = "WITH bound AS (SELECT s.cut + $5 AS most,"
                 "  (SELECT min(applied) FROM bayesd.member WHERE stream = $1"
-                "    AND seen > now() - $3 * interval '1 second') AS least"
+                "    AND seen > now() - $3 * interval '1 second'" IS_MEMBER ") AS least"
                 "  FROM bayesd.stream s WHERE s.number = $1 AND EXISTS (SELECT 1"
                 "    FROM bayesd.member WHERE stream = $1 AND name <> $2"
-                "    AND seen > now() - $6 * interval '1 second')),"
+                "    AND seen > now() - $6 * interval '1 second'" IS_MEMBER ")),"
                 " young AS (SELECT min(position) AS at FROM bayesd.change, bound WHERE stream = $1"
                 "  AND position <= most AND added >= now() - $4 * interval '1 second'),"
                 " gone AS (DELETE FROM bayesd.change USING bound, young WHERE stream = $1"
