@@ -36,6 +36,7 @@ class Event:
     def __init__(self, model, kind, source, ids=None, **what):
         self.model, self.kind, self.source, self.ids, self.what = model, kind, source, ids, what
         self.number, self.after, self.before, self.is_certain, self.said = None, 0, NEVER, False, None
+        self.ended = NEVER  # the first number of what was sent after its reply: `before`, but for its own number
         self.sent = self.answered = 0  # by a count of all that is sent and answered
 
     def __repr__(self):
@@ -210,8 +211,8 @@ class Account:
                 later, lowest = sent.get(self.order_of(event), ()), lowest_of.get(self.order_of(event), ())
                 if event.answered:
                     at = bisect.bisect_right(later, (event.answered, NEVER))
-                    event.before = min(lowest[at] if at < len(lowest) else NEVER,
-                                       NEVER if event.number is None else event.number + 1)
+                    event.ended = lowest[at] if at < len(lowest) else NEVER
+                    event.before = min(event.ended, NEVER if event.number is None else event.number + 1)
 
     def explained(self, name, seen):
         """The chains of a model's documents, by the places of what floats that give what is seen."""
@@ -294,13 +295,13 @@ def outcomes(id, chain, order, floating):
 
 def misses(id, sweep, order, floating):
     """Whether a sweep may have left out a document: it looks which ones it is for, and does not touch one that is changed
-    between that look and its turn."""
+    between that look and its turn. Its number is that of the last thing that it did: what it left out may come later."""
     def is_meanwhile(event):
         if event is sweep or not event.touches(id):
             return False
         if event.number is None or event.kind in SWEEPS:
-            return event.after < sweep.before and sweep.after < event.before
-        return sweep.after < event.number < sweep.before
+            return event.after < sweep.ended and sweep.after < event.ended
+        return sweep.after < event.number < sweep.ended
     return sweep.kind in SWEEPS and any(map(is_meanwhile, (*order, *floating)))
 
 

@@ -106,6 +106,33 @@ def test_what_is_wrong_is_found(nodes):
     equal(account.models["m"]["d"][-1], Row("one", "ham", "a b c"))
 
 
+def test_a_document_that_an_undo_left_out(nodes):
+    """It was taught again while the undo was under way, behind the last number of the undo. What was asked for after the
+    reply to the undo is no reason to leave it out."""
+    _, node = one_node(nodes)
+    default, path = default_chain(node.client), "/v1/models/m"
+    for source, label in (("one", "spam"), ("two", "ham")):
+        node.client.post(path + "/train", {"id": "d", "label": label, "text": "a b c", "source": source}).ok()
+    for is_meanwhile in (True, False):
+        one, two = (Event("m", "train", source, ("d",), label=label, text="a b c", default=default)
+                    for source, label in (("one", "spam"), ("two", "ham")))
+        undo, account = Event("m", "undo", "three", of="one"), Account()
+        account.known(*account.sent(one), 1, "learned")
+        account.sent(undo)
+        if is_meanwhile:
+            account.sent(two)
+        account.known(undo, 2)
+        if not is_meanwhile:
+            account.sent(two)
+        account.known(two, 3, "relabelled")
+        try:
+            account.settle(node.client)
+            found = True
+        except AssertionError:
+            found = False
+        equal(found, is_meanwhile, f"left out, taught {'meanwhile' if is_meanwhile else 'afterwards'}")
+
+
 def test_numbers_that_cannot_be(nodes):
     """A number that comes twice, and one that is below what was acknowledged before it was asked for."""
     _, node = one_node(nodes)
