@@ -62,7 +62,8 @@ def test_queued_changes_are_made_once(nodes):
     site = nodes.site(settings=QUEUED).start()
     path = path_of("shared")
     one, other, idle = site.nodes
-    trained(one, path, "before").ok()
+    number = number_of(trained(one, path, "before").ok())
+    wait_for(lambda: idle.has(number), "the idle one has it before the database goes", 20, 0.02)
     away(site)
     count = {node: taught(node, path) for node in (one, other)}
     for node in (one, other):
