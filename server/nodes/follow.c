@@ -77,6 +77,11 @@ static int deliver(struct nb_lane *l, const struct nb_sql_rows *rows, int row,
     if (rc == NB_CORRUPT)
         nb_log(NB_LOG_WARNING, "nodes: change %llu of stream %u is passed over: %s",
                (unsigned long long)d.position, l->which, error->text);
+    if (rc == NB_VERSION) {
+        const struct nb_error why = *error;
+        return nb_error_set(error, rc, "change %llu of stream %u: %s",
+                            (unsigned long long)d.position, l->which, why.text);
+    }
     if (rc != 0 && rc != NB_CORRUPT)
         return rc;
     nb_publish_delivered(l, d.id);

@@ -4,19 +4,30 @@ import time
 
 from acknowledged import path_of
 from clients import number_of
-from harness import equal, holds, wait_for
+from harness import equal, holds, refused, wait_for
 from test_nodes import assert_same, members_of, trained
+from test_store import XXH
 
 PATH = path_of("shared")
 
 
-def put(site, rows):
-    """Adds (id, checksum or None for the right one, hexadecimal body) as a node would; they are those of others otherwise."""
+def put(site, rows, stream=0):
+    """Adds (id, checksum, hexadecimal body) as a node would."""
     for id, checksum, body in rows:
         site.primary.sql(
-            "WITH moved AS (UPDATE bayesd.stream SET last = last + 1 WHERE number = 0 RETURNING last)"
+            f"WITH moved AS (UPDATE bayesd.stream SET last = last + 1 WHERE number = {stream} RETURNING last)"
             " INSERT INTO bayesd.change (stream, position, id, checksum, body)"
-            f" SELECT 0, last, '{id}', {checksum}, '\\x{body}' FROM moved")
+            f" SELECT {stream}, last, '{id}', {checksum}, '\\x{body}' FROM moved")
+
+
+def checksum_of(id, body):
+    """As nb_trace_checksum, and as the column has it: with a sign."""
+    parts = b"".join(hashed(part).to_bytes(8, "little") for part in (id.encode(), body))
+    return int.from_bytes(hashed(parts).to_bytes(8, "little"), "little", signed=True)
+
+
+def hashed(value):
+    return XXH.XXH3_64bits_withSeed(value, len(value), 0)
 
 
 def test_rows_that_are_no_operation(nodes):
@@ -33,6 +44,81 @@ def test_rows_that_are_no_operation(nodes):
         node.wait_joined()
     trained(site.nodes[1], PATH, "two").ok()
     holds(assert_same(site) > number, "they go on")
+
+
+# ---- changes of other programs ------------------------------------------------------------------
+FORMAT, TOKENIZER, APPLY, KIND = 2, 3, 4, 5  # where a change has them (core/nodes/operation.h)
+STREAMS_OF_OTHERS = 8
+
+
+def of_another(body, at, value):
+    return body[:at] + bytes([value]) + body[at + 1:]
+
+
+def changes_of_others(body):
+    """(what a node must say, the bytes) of changes as other programs write them: `body` is one of this program."""
+    yield f"changes of version {body[FORMAT] + 1} of messages", of_another(body, FORMAT, body[FORMAT] + 1)
+    yield "changes of version 255 of messages", body[:FORMAT] + b"\xff"  # and nothing that this program knows
+    yield f"changes of version {body[FORMAT] - 1} of messages", of_another(body, FORMAT, body[FORMAT] - 1)
+    yield f"changes of version {body[TOKENIZER] + 1} of the tokenizer", of_another(body, TOKENIZER, body[TOKENIZER] + 1)
+    yield f"changes of version {body[APPLY] + 1} of applying", of_another(body, APPLY, body[APPLY] + 1)
+    yield "a kind of change (200)", of_another(body, KIND, 200)
+    yield "a kind of change (255)", of_another(body, KIND, 255)[:KIND + 1]
+
+
+def model_of_stream(site, stream):
+    for turn in range(256):
+        path = path_of(f"m{turn}")
+        if number_of(trained(site.nodes[0], path, "one").ok()) % site.streams == stream:
+            return path
+    raise AssertionError(f"no model is of stream {stream}")
+
+
+def lanes(node):
+    """Whether it follows each stream."""
+    return [one["connected"] for one in node.client.get("/v1/nodes").ok().json["nodes"]["streams"]]
+
+
+def test_changes_of_other_versions(nodes):
+    """One that this program cannot make stops its stream on all nodes, which say why; other streams go on, and nothing dies.
+    When it is gone, and a node has started again, the stream goes on."""
+    site = nodes.site(nodes=2, databases=1, settings={"nodes": {"streams": STREAMS_OF_OTHERS}}).start()
+    goes_on = STREAMS_OF_OTHERS - 1
+    path, stopped = model_of_stream(site, goes_on), model_of_stream(site, 0)
+    assert_same(site)
+    digests = [site.nodes[0].digest(stream) for stream in range(goes_on)]
+    body = bytes.fromhex(site.primary.sql(f"SELECT encode(body, 'hex') FROM bayesd.change WHERE stream = {goes_on} LIMIT 1"))
+    others = [(f"of stream {stream}: the stream has {words}", other) for stream, (words, other) in enumerate(changes_of_others(body))]
+    equal(len(others), goes_on, "a stream for each")
+    for stream, (_, other) in enumerate(others):
+        put(site, [(f"other{stream}", checksum_of(f"other{stream}", other), other.hex())], stream)
+    hold = [False] * goes_on + [True]
+    for turn in range(2):
+        for node in site.nodes:
+            wait_for(lambda node=node: lanes(node) == hold, lambda node=node: f"these streams stop: {node.ready()}", 30, 0.1)
+            for words, _ in others:
+                wait_for(lambda words=words, node=node: words in node.daemon.output(), f"{node.name} says {words}", 30, 0.1)
+            status, said = node.ready()
+            holds(status == 503 and any(words in said["detail"] for words, _ in others), said)
+            equal(node.client.post(stopped + "/classify", {"text": "some words"}).status, 200)
+            refused(node.client.post(stopped + "/train", {"id": "no", "label": "a", "text": "a"}), 503, "readyz")
+            trained(node, path, f"{node.name} {turn}").ok()
+            if turn == 0:
+                node.kill()
+                node.start()
+    for node in site.nodes:
+        equal([node.digest(stream) for stream in range(goes_on)], digests, "nothing was learned of them")
+    for stream in range(goes_on):
+        at = f"(SELECT position FROM bayesd.change WHERE stream = {stream} AND id = 'other{stream}')"
+        site.primary.sql(f"UPDATE bayesd.stream SET last = {at} - 1 WHERE number = {stream}",
+                         f"DELETE FROM bayesd.change WHERE stream = {stream} AND position >= {at}")
+    for node in site.nodes:
+        node.kill()
+        node.start()
+    for node in site.nodes:
+        node.wait_joined()
+    trained(site.nodes[1], stopped, "two").ok()
+    assert_same(site)
 
 
 # ---- the table of members -----------------------------------------------------------------------
