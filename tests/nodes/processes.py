@@ -160,7 +160,7 @@ class Site:
             elif turn == 0:
                 database.init()
             else:
-                database.clone(self.primary)
+                database.follow_new(self.primary)
         if not self.databases:
             return
         if self.primary.sql("SELECT to_regclass('bayesd.stream') IS NULL") == "t":

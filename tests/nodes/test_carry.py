@@ -229,7 +229,7 @@ def test_imports_while_nodes_die(nodes):
     """Any node is killed while one imports: it is there in the end, on all of them, or on none."""
     rng, site = nodes.random, nodes.site().start()
     dump, found = dump_of(nodes, 3000)
-    for turn in range(4):
+    for turn in range(nodes.turns(4)):
         asked, victim, path = rng.choice(site.nodes), rng.choice(site.nodes), path_of(f"taken{turn}")
         at = rng.randrange(9)
         with concurrent.futures.ThreadPoolExecutor(1) as pool:

@@ -94,11 +94,11 @@ def test_a_join_that_is_cut_off(nodes):
     peer, new = site.nodes
     taught(site, 0, 60)
     assert_same(site)
-    for turn in range(4):
+    for _ in range(nodes.turns(4)):
         without_disk(new)
         begun = joining(new, peer, wait=False)
         try:
-            begun.wait(0.03 * turn)
+            begun.wait(0.12 * nodes.random.random())
         except subprocess.TimeoutExpired:
             pass
         begun.kill()

@@ -12,8 +12,15 @@ from test_nodes import assert_same, trained
 
 QUEUED = {"nodes": {"queue": "yes"}}
 NUMBER = 12  # documents of each node
-# Of steady load after an outage: the whole 220 s of a site are tested by who asks for it.
-STEADY_SECONDS = int(os.environ.get("STEADY_SECONDS") or 20)
+# Of steady load after an outage: the whole 220 s of a site are tested by who asks for it. 0: as the rounds say.
+STEADY_SECONDS = int(os.environ.get("STEADY_SECONDS") or 0)
+
+
+def begun(site, path):
+    """A model of one document, which all nodes have before the database goes."""
+    number = number_of(trained(site.nodes[0], path, "before").ok())
+    for node in site.nodes:
+        wait_for(lambda node=node: node.has(number), f"{node.name} has the model", 20, 0.02)
 
 
 def away(site):
@@ -62,8 +69,7 @@ def test_queued_changes_are_made_once(nodes):
     site = nodes.site(settings=QUEUED).start()
     path = path_of("shared")
     one, other, idle = site.nodes
-    number = number_of(trained(one, path, "before").ok())
-    wait_for(lambda: idle.has(number), "the idle one has it before the database goes", 20, 0.02)
+    begun(site, path)
     away(site)
     count = {node: taught(node, path) for node in (one, other)}
     for node in (one, other):
@@ -89,12 +95,12 @@ def test_nodes_die_while_they_publish(nodes):
     site = nodes.site(settings=QUEUED).start()
     path = path_of("shared")
     one, other, _ = site.nodes
-    trained(one, path, "before").ok()
+    begun(site, path)
     away(site)
     for node in (one, other):
         taught(node, path)
     site.primary.start()
-    for turn in range(6):
+    for turn in range(nodes.turns(6)):
         node = (one, other)[turn % 2]
         time.sleep(nodes.random.random())
         node.kill()
@@ -108,7 +114,7 @@ def test_a_queue_empties_under_steady_load(nodes):
     """What is queued is published faster than new changes come."""
     site = nodes.site(settings=QUEUED).start()
     path, node, over, statuses = path_of("shared"), site.nodes[0], threading.Event(), []
-    trained(node, path, "before").ok()
+    begun(site, path)
 
     def work(number):
         client = node.new_client(40)
@@ -128,7 +134,7 @@ def test_a_queue_empties_under_steady_load(nodes):
     begin = time.monotonic()
     wait_for(lambda: waits(node) == 0, lambda: f"the queue of {outage} is empty: {waits(node)}", 10, 0.1)
     print(f"    {outage} changes were published in {time.monotonic() - begin:.1f} s, under steady load", flush=True)
-    time.sleep(STEADY_SECONDS)
+    time.sleep(STEADY_SECONDS or nodes.turns(20))
     equal(waits(node), 0, "and stays so")
     over.set()
     for thread in threads:
@@ -143,7 +149,7 @@ def test_a_queue_that_is_turned_off(nodes):
     """What waits in it is made nevertheless, before others are."""
     site = nodes.site(settings=QUEUED).start()
     path, node = path_of("shared"), site.nodes[0]
-    trained(node, path, "before").ok()
+    begun(site, path)
     away(site)
     count = taught(node, path)
     node.kill()
