@@ -35,6 +35,12 @@ static int catch_up(void *user, struct nb_error *error)
     return refuse(error);
 }
 
+static bool lacks(void *user)
+{
+    (void)user;
+    return true;
+}
+
 static void propose(void *user, const struct nb_batch *batch)
 {
     (void)user;
@@ -47,4 +53,4 @@ static void propose_errand(void *user, const struct nb_errand *errand)
     (void)errand;
 }
 
-const struct nb_relay nb_unjoined = {NULL, submit, ask, catch_up, propose, propose_errand};
+const struct nb_relay nb_unjoined = {NULL, submit, ask, catch_up, lacks, propose, propose_errand};

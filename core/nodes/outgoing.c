@@ -177,6 +177,13 @@ static int catch_up(void *user, struct nb_error *error)
     return rc;
 }
 
+static bool lacks(void *user)
+{
+    struct nb_replica *r = user;
+    uint64_t last;
+    return !r->settings.is_there(r->settings.user, &last) || atomic_load(&r->place->applied) < last;
+}
+
 /* ---- what the writer finds due --------------------------------------------------------------- */
 
 /* The id of what all nodes find: made from what it is, and when. */
@@ -227,5 +234,5 @@ static void propose_errand(void *user, const struct nb_errand *errand)
 
 struct nb_relay nb_outgoing_relay(struct nb_replica *replica)
 {
-    return (struct nb_relay){replica, submit, ask, catch_up, propose, propose_errand};
+    return (struct nb_relay){replica, submit, ask, catch_up, lacks, propose, propose_errand};
 }

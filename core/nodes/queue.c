@@ -610,8 +610,13 @@ int nb_queue_new(struct nb_engine *engine, const struct nb_queue_limits *limits,
     q->limits = *limits;
     q->lines = lines;
     q->last = &q->first;
-    q->relay = (struct nb_relay){
-        q, submit, ask, catch_up, nb_unjoined.propose, nb_unjoined.propose_errand};
+    q->relay = (struct nb_relay){q,
+                                 submit,
+                                 ask,
+                                 catch_up,
+                                 nb_unjoined.lacks,
+                                 nb_unjoined.propose,
+                                 nb_unjoined.propose_errand};
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->added, NULL);
     int rc = read_all(q, error);

@@ -20,6 +20,9 @@ struct nb_replica_settings {
     /* Sets *last to the end of the stream, or to a later one. Returns 0 or NB_STOPPING. Any thread
      * but the follower's. */
     int (*look)(void *user, uint64_t *last, struct nb_error *error);
+    /* Whether the stream is there; *last: its end, as far as it is known. Waits for nothing. Any
+     * thread. */
+    bool (*is_there)(void *user, uint64_t *last);
     /* Something that who runs this should know. Follower. */
     void (*warn)(void *user, const struct nb_error *why);
     void *user;

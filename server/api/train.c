@@ -93,7 +93,7 @@ static int add_to_batch(struct nb_training *t, const struct nb_json_document *do
 static bool fails_request(const struct nb_training *t, int code)
 {
     bool is_stream = t->results->form == NB_RESULTS_LINES;
-    if (code == NB_NOT_FOUND)
+    if (code == NB_NOT_FOUND || code == NB_STOPPING)
         return !is_stream ||
                (t->next.count == 0 && t->round == NULL && !nb_results_has_lines(t->results));
     return t->results->form == NB_RESULTS_ONE || code == NB_NO_MEMORY;

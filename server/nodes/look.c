@@ -35,6 +35,13 @@ int nb_look_ask(void *user, uint64_t *last, struct nb_error *error)
                                       "nodes: send this one again later");
 }
 
+bool nb_look_is_there(void *user, uint64_t *last)
+{
+    struct nb_lane *l = user;
+    *last = atomic_load(&l->last);
+    return atomic_load(&l->is_following);
+}
+
 uint64_t nb_look_asked(struct nb_lane *l)
 {
     pthread_mutex_lock(&l->lock);

@@ -263,6 +263,7 @@ static int make_replica(struct nb_lane *l, const struct found *found, struct nb_
     const struct nb_replica_settings settings = {
         .publish = nb_publish,
         .look = nb_look_ask,
+        .is_there = nb_look_is_there,
         .warn = warn,
         .user = l,
         .stream = l->which,

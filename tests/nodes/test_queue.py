@@ -91,6 +91,28 @@ def test_queued_changes_are_made_once(nodes):
     number_of(trained(one, path, "after").ok(200))
 
 
+def test_a_model_that_only_others_know(nodes):
+    """A node that is cut off cannot know whether there is a model: a change of what must be there is sent again later, and is not
+    answered with 404. Of one that has all changes it is."""
+    site = nodes.site(settings=QUEUED).start()
+    path, there, away_from_it = path_of("shared"), site.nodes[0], site.nodes[2]
+    site.network.cut(away_from_it.name)
+    trained(there, path, "one", "ham").ok()
+    wait_for(lambda: not away_from_it.ready()[1]["nodes"]["connected"], "it is alone", 60, 0.05)
+    queued(trained(away_from_it, path, "two", "ham"))
+    changes = (("/untrain", {"id": "one"}), ("/untrain", {"documents": [{"id": "one"}, {"id": "two"}]}), ("/train", {"id": "two", "label": "spam"}),
+               ("/undo", {"ids": ["one"]}), ("/train", {"id": "three", "label": "spam", "values": {"size": 1}}))
+    for way, body in changes:
+        reply = away_from_it.client.post(path + way, body)
+        equal(reply.status, 503, f"{way} {body}: {reply.body}")
+        holds(reply.headers.get("retry-after", "").isdigit(), reply.headers)
+    site.network.heal()
+    wait_published(site)
+    away_from_it.client.post(path + "/untrain", {"id": "two"}).ok()
+    refused(away_from_it.client.post(path_of("never") + "/untrain", {"id": "one"}), 404, "never")
+    assert_same(site)
+
+
 def test_nodes_die_while_they_publish(nodes):
     site = nodes.site(settings=QUEUED).start()
     path = path_of("shared")

@@ -79,6 +79,20 @@ int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,
     return rc != 0 ? rc : relay->catch_up(relay->user, error);
 }
 
+int nb_relay_check_missing(const struct nb_engine *engine, struct nb_string model,
+                           struct nb_error *error)
+{
+    if (!nb_relay_is_wanted(engine))
+        return 0;
+    const struct nb_relay *relay = relay_of(engine, model);
+    if (!relay->lacks(relay->user))
+        return 0;
+    return nb_error_set(error, NB_STOPPING,
+                        "this node has no model '%.*s', and does not have all changes of the "
+                        "others yet: send the change again later",
+                        (int)model.length, model.bytes);
+}
+
 void nb_relay_apply(const struct nb_relayed *relayed)
 {
     applied = relayed;

@@ -51,6 +51,12 @@ void nb_relay_propose_errand(const struct nb_engine *engine, const struct nb_err
 int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,
                       struct nb_error *error);
 
+/* What a change is told of a model that is not here: another node may have made it. Returns 0: no
+ * node has it, as far as this one can know; or NB_STOPPING: this node is away from the others, or
+ * behind. Waits for nothing. */
+int nb_relay_check_missing(const struct nb_engine *engine, struct nb_string model,
+                           struct nb_error *error);
+
 /* Says that the calling thread applies what came from the stream at this position: what it asks of
  * the engine is done here. NULL: no more. Borrowed. */
 void nb_relay_apply(const struct nb_relayed *relayed);

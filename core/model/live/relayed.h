@@ -81,6 +81,8 @@ struct nb_relay {
                struct nb_error *error);
     /* Waits until all is applied here that any node has confirmed before. */
     int (*catch_up)(void *user, struct nb_error *error);
+    /* Whether there may be changes that are not made here yet. Waits for nothing. */
+    bool (*lacks)(void *user);
     /* Publish what the writer finds due by itself. All nodes find it, so that what they publish has
      * a condition and an id that follow from it: it is done once. The batch stays the caller's. */
     void (*propose)(void *user, const struct nb_batch *batch);

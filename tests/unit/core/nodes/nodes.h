@@ -159,6 +159,13 @@ static inline int look(void *user, uint64_t *last, struct nb_error *error)
     return 0;
 }
 
+static inline bool is_there(void *user, uint64_t *last)
+{
+    struct lane *l = user;
+    *last = length_of(l->stream);
+    return !atomic_load(&l->stream->is_away);
+}
+
 static inline void warn(void *user, const struct nb_error *why)
 {
     (void)user;
@@ -218,6 +225,7 @@ static inline int open_node(struct node *n, uint64_t created, struct nb_error *e
         struct lane *l = &n->lanes[i];
         const struct nb_replica_settings how = {.publish = publish,
                                                 .look = look,
+                                                .is_there = is_there,
                                                 .warn = warn,
                                                 .user = l,
                                                 .stream = i,
