@@ -293,7 +293,7 @@ check-nodes:
 	$(Q)scripts/install-deps --nodes
 	$(Q)$(MAKE) $(JOBS) check-nodes-here
 check-nodes-here: $(BUILD)/bayesd $(BUILD)/bayesc
-	$(Q)tests/nodes/run $(BUILD)/bayesd --rounds $(or $(ROUNDS),5) --jobs $(or $(NODE_JOBS),3)
+	$(Q)tests/nodes/run $(BUILD)/bayesd --rounds $(or $(ROUNDS),5) --jobs $(or $(NODE_JOBS),4)
 
 # Debian's packages of the committed source, built and tested in chroots. As root.
 .PHONY: check-deb
@@ -499,7 +499,7 @@ help:
 	@echo 'make check-interop   real mail servers and clients against bayesd (as root)'
 	@echo 'make check-peers     probabilities of Weka and scikit-learn against those of bayesd'
 	@echo 'make check-monitoring   dashboard and alerts with a real Prometheus'
-	@echo 'make check-nodes        several nodes over PostgreSQL, disturbed (ROUNDS=5, NODE_JOBS=3)'
+	@echo 'make check-nodes        several nodes over PostgreSQL, disturbed (ROUNDS=5, NODE_JOBS=4)'
 	@echo 'make check-deb       Debian packages: built in a chroot, lintian, piuparts, autopkgtest, units'
 	@echo '                     under systemd (as root); PACKAGE_PARTS="build lintian": these only;'
 	@echo '                     PACKAGE_PARTS=here: build and lintian, without chroots'
