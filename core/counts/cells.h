@@ -14,10 +14,27 @@
 #define NB_CORE_COUNTS_CELLS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/prefetch.h"
-#include "core/counts/cell.h"
 #include "core/counts/segments.h"
+
+/* Numbers of rows and labels, and the cell where both meet. Constants and a struct; any thread. */
+#define NB_NO_ROW UINT32_MAX
+/* The id of a dropped row; of no feature, because there are not so many fields. */
+#define NB_DROPPED_ID UINT64_MAX
+static inline bool nb_model_is_dropped(uint64_t id)
+{
+    return id == NB_DROPPED_ID;
+}
+#define NB_LABELS_MOST 65535u
+
+/* One cell of a row: what label `label` has of the feature. */
+struct nb_cell {
+    uint32_t label;
+    uint32_t occurrences; /* n_wv */
+    uint32_t documents;   /* d_wv */
+};
 
 /* A row as it is read. */
 struct nb_row {

@@ -9,7 +9,7 @@
 #include "core/base/aligned.h"
 #include "core/base/error.h"
 #include "core/base/key.h"
-#include "core/counts/huge_page.h"
+#include "core/counts/segments.h"
 
 /* So many of a hundred places: with fifteen in a bucket about one row in fourteen lies outside its
  * own. */

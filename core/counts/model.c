@@ -8,6 +8,68 @@
 #include "core/base/lock.h"
 #include "core/counts/model_private.h"
 
+/* One block: the table, the vocabularies, the sums. Moments are apart. */
+static size_t bytes_of(unsigned count, uint32_t label_room)
+{
+    return sizeof(struct nb_parts) + count * sizeof(uint64_t) +
+           (size_t)label_room * count * sizeof(struct nb_part_sum);
+}
+
+static size_t moments_of(unsigned count, uint32_t label_room)
+{
+    return (size_t)label_room * count / 2;
+}
+
+/* A table with room for so many parts and labels, with moments or, if `from` has none, without; and
+ * the sums of `from` (NULL: all are 0), which has no more of either. NULL: out of memory. */
+static struct nb_parts *parts_new(unsigned count, uint32_t label_room, bool has_moments,
+                                  const struct nb_parts *from)
+{
+    struct nb_parts *parts = calloc(1, bytes_of(count, label_room));
+    if (parts == NULL)
+        return NULL;
+    has_moments = has_moments || (from != NULL && from->moments != NULL);
+    if (has_moments) {
+        parts->moments = calloc(moments_of(count, label_room) + 1, sizeof *parts->moments);
+        if (parts->moments == NULL) {
+            free(parts);
+            return NULL;
+        }
+    }
+    parts->count = count;
+    parts->label_room = label_room;
+    parts->vocabulary = (uint64_t *)(parts + 1);
+    parts->sums = (struct nb_part_sum *)(parts->vocabulary + count);
+    if (from == NULL)
+        return parts;
+    assert(from->count <= count && from->label_room <= label_room);
+    memcpy(parts->vocabulary, from->vocabulary, from->count * sizeof *from->vocabulary);
+    for (uint32_t label = 0; label < from->label_room; label++) {
+        memcpy(nb_parts_at(parts, label, 0), nb_parts_at(from, label, 0),
+               from->count * sizeof *from->sums);
+        if (from->moments != NULL)
+            memcpy(nb_parts_moments(parts, label, 0), nb_parts_moments(from, label, 0),
+                   from->count / 2 * sizeof *from->moments);
+    }
+    return parts;
+}
+
+static void parts_free(struct nb_parts **parts)
+{
+    if (*parts != NULL)
+        free((*parts)->moments);
+    free(*parts);
+    *parts = NULL;
+}
+
+size_t nb_parts_memory(const struct nb_parts *parts)
+{
+    if (parts == NULL)
+        return 0;
+    size_t moments = parts->moments == NULL ? 0 : moments_of(parts->count, parts->label_room) + 1;
+    return bytes_of(parts->count, parts->label_room) + moments * sizeof *parts->moments;
+}
+
 enum { FIRST_INDEX = 64 };
 
 void nb_model_write_lock(struct nb_model *model)
@@ -100,7 +162,7 @@ void nb_model_free(struct nb_model **model)
     free(m->dropped);
     free(m->labels);
     free(m->sorted);
-    nb_parts_free(&m->parts);
+    parts_free(&m->parts);
     nb_pairs_free(&m->pairs);
     nb_growth_drop(&m->growth);
     nb_index_deinit(&m->index);
@@ -172,14 +234,14 @@ int nb_model_grow_parts(struct nb_model *model, unsigned count, uint32_t label_r
                         bool has_moments)
 {
     struct nb_parts *old = model->parts;
-    struct nb_parts *made = nb_parts_new(count, label_room, has_moments, old);
+    struct nb_parts *made = parts_new(count, label_room, has_moments, old);
     if (made == NULL)
         return NB_NO_MEMORY;
     nb_model_write_lock(model);
     model->parts = made;
     nb_model_unlock(model);
     atomic_fetch_add(&model->other_bytes, nb_parts_memory(made) - nb_parts_memory(old));
-    nb_parts_free(&old);
+    parts_free(&old);
     return 0;
 }
 

@@ -25,11 +25,45 @@
 #include <stdint.h>
 
 #include "core/base/buffer.h"
+#include "core/base/decimal.h"
 #include "core/base/error.h"
 #include "core/base/feature.h"
-#include "core/counts/cell.h"
+#include "core/counts/cells.h"
 
 struct nb_model;
+
+/* The sums of a model over the parts of its attributes (core/base/feature.h), which few models
+ * have: a table apart, so that the others pay one pointer. For core/counts alone.
+ *
+ * Threads: as in core/counts/model.h. The table does not change its place but under the write lock.
+ */
+struct nb_part_sum {
+    uint64_t occurrences, presences;
+};
+
+struct nb_parts {
+    unsigned count;           /* parts; even: an attribute has two */
+    uint32_t label_room;      /* labels that `sums` has room for */
+    uint64_t *vocabulary;     /* by part; in the block of the table */
+    struct nb_part_sum *sums; /* [label * count + part]; likewise */
+    /* Owned; of the values that are numbers, [(label * count + part) / 2]; NULL: none has been. */
+    struct nb_moments *moments;
+};
+size_t nb_parts_memory(const struct nb_parts *parts); /* NULL: 0 */
+
+/* The sums of a label over a part, which the table has. */
+static inline struct nb_part_sum *nb_parts_at(const struct nb_parts *parts, uint32_t label,
+                                              unsigned part)
+{
+    return &parts->sums[(size_t)label * parts->count + part];
+}
+
+/* Those of a label and the attribute of a part; the table has moments. */
+static inline struct nb_moments *nb_parts_moments(const struct nb_parts *parts, uint32_t label,
+                                                  unsigned part)
+{
+    return &parts->moments[((size_t)label * parts->count + part) / 2];
+}
 
 /* n occurrences of the feature in row `row`. */
 struct nb_row_count {

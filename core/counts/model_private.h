@@ -12,7 +12,6 @@
 #include "core/counts/index.h"
 #include "core/counts/model.h"
 #include "core/counts/pairs.h"
-#include "core/counts/parts.h"
 #include "core/counts/wides.h"
 
 struct nb_label {

@@ -10,7 +10,6 @@
 #include "core/base/aligned.h"
 #include "core/base/error.h"
 #include "core/base/lock.h"
-#include "core/counts/huge_page.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25

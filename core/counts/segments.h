@@ -19,6 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The size of a huge page, for the large arrays of a model. Where the kernel has pages of another
+ * size, or none, it refuses what is asked for by this one, which is no harm. */
+enum { NB_HUGE_PAGE = 2 << 20 }; /* bytes */
+
 enum { NB_SEGMENT_BITS_MOST = 16 };
 
 struct nb_segments {

@@ -15,8 +15,18 @@
 #ifndef NB_CORE_EM_CORPUS_H
 #define NB_CORE_EM_CORPUS_H
 
+#include <stdbool.h>
+
+#include "core/base/error.h"
 #include "core/bayes/expected/expected.h"
+#include "core/bayes/settings/settings.h"
+#include "core/counts/model.h"
+#include "core/counts/word_rank.h"
 #include "core/em/viewed.h"
+
+struct nb_corpus;
+struct nb_model;
+struct nb_settings;
 
 /* All arrays are owned. */
 struct nb_corpus_part {
@@ -74,5 +84,29 @@ static inline struct nb_expected_columns nb_corpus_columns(const struct nb_corpu
                                         corpus->ids,        corpus->learned,
                                         corpus->attributes, corpus->part_vocabulary};
 }
+
+/* Which words remain after min_count and skip_top, counted over documents with and without a label
+ * together. A scorer that has the counts of both chooses the same words (core/bayes/book/scorer.h).
+ * For core/em alone. */
+struct nb_choice {
+    bool filters;          /* false: all words remain, and nothing below is set */
+    uint64_t *occurrences; /* owned; of each row */
+    uint32_t rows;
+    uint64_t least;
+    bool skips;
+    struct nb_word_rank skipped; /* the last word that skip_top leaves out */
+};
+
+/* The columns of a corpus (corpus.h): which rows of the model EM sees as words, which others the
+ * documents have, and the counts of the words. Rows are read a few thousand at a time under the
+ * model's read lock, so that neither the writer nor other readers wait long. For
+ * core/em/corpus_read alone. */
+
+/* Makes the columns, and puts them into the documents in place of rows, words first. Words are
+ * those that remain after min_count and skip_top (choice.h). `is_binary`: count documents instead
+ * of occurrences. Returns 0, NB_TOO_LARGE (a limit of corpus.h is exceeded) or NB_NO_MEMORY. */
+int nb_corpus_make_columns(struct nb_corpus *corpus, const struct nb_model *counts,
+                           const struct nb_settings *settings, bool is_binary,
+                           struct nb_error *error);
 
 #endif

@@ -3,12 +3,242 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
+#include "core/base/array.h"
+#include "core/base/heap.h"
 #include "core/counts/counts.h"
 #include "core/em/corpus.h"
-#include "core/em/corpus_columns.h"
-#include "core/em/corpus_documents.h"
+#include "core/ledger/coding/bag.h"
+#include "core/ledger/coding/rows.h"
+#include "core/ledger/entries/ledger.h"
 #include "core/model/live/state.h"
+
+enum { SLICE_DOCUMENTS = 500, ENDED = 1 };
+
+struct reading {
+    const struct nb_corpus_source *source;
+    struct nb_corpus *corpus;
+    struct nb_view view;
+    struct nb_rows bag;
+    struct nb_entry entry;
+    uint64_t from;
+    unsigned seen;       /* documents visited in this snapshot */
+    struct nb_heap heap; /* the sample: the smallest hashes so far */
+};
+
+static int check_stop(const struct reading *r, struct nb_error *error)
+{
+    return r->source->stop != NULL && r->source->stop(r->source->user)
+               ? nb_error_set(error, NB_STOPPING, "the fit was broken off")
+               : 0;
+}
+
+/* The hash needs no key: it only chooses a sample, and no secret depends on it. */
+static uint64_t order_of(const struct nb_entry *entry)
+{
+    return XXH3_64bits(entry->change.id.bytes, entry->change.id.length);
+}
+
+static int make_room(struct nb_corpus_part *p, size_t size)
+{
+    bool good =
+        nb_array_reserve(&p->orders, &p->room, p->count + 1, sizeof *p->orders) == 0 &&
+        nb_array_reserve(&p->begin, &p->begin_room, p->count + 1, sizeof *p->begin) == 0 &&
+        nb_array_reserve(&p->middle, &p->middle_room, p->count + 1, sizeof *p->middle) == 0 &&
+        nb_array_reserve(&p->end, &p->end_room, p->count + 1, sizeof *p->end) == 0 &&
+        nb_array_reserve(&p->labels, &p->label_room, p->count + 1, sizeof *p->labels) == 0 &&
+        nb_array_reserve(&p->columns, &p->column_room, p->size + size + 1, sizeof *p->columns) ==
+            0 &&
+        nb_array_reserve(&p->counts, &p->count_room, p->size + size + 1, sizeof *p->counts) == 0;
+    return good ? 0 : NB_NO_MEMORY;
+}
+
+static int add_document(struct reading *r, struct nb_corpus_part *p, const struct nb_entry *entry,
+                        struct nb_error *error)
+{
+    nb_model_read_lock(r->source->live->counts);
+    uint32_t rows = nb_model_rows(r->source->live->counts);
+    nb_model_unlock(r->source->live->counts);
+    int rc = nb_bag_decode(entry->change.bag, rows, &r->bag, error);
+    if (rc != 0)
+        return rc;
+    if (p->size + r->bag.size > NB_CORPUS_USES_MOST)
+        return nb_error_set(error, NB_TOO_LARGE, "the documents have more than %d features",
+                            NB_CORPUS_USES_MOST);
+    if (make_room(p, r->bag.size) != 0)
+        return nb_error_no_memory(error);
+    p->orders[p->count] = order_of(entry);
+    p->begin[p->count] = p->size;
+    for (size_t i = 0; i < r->bag.size; i++) {
+        p->columns[p->size] = r->bag.counts[i].row;
+        p->counts[p->size++] = r->bag.counts[i].count;
+    }
+    p->labels[p->count] = nb_corpus_place(r->corpus, entry->change.label);
+    p->end[p->count++] = p->size;
+    return 0;
+}
+
+/* Whether an entry is still read in this snapshot; if not, the next snapshot begins with it. */
+static bool is_next(struct reading *r, const struct nb_entry *entry)
+{
+    r->from = entry->number;
+    if (r->seen++ >= SLICE_DOCUMENTS || nb_store_wanted(&r->view))
+        return false;
+    r->from++;
+    return true;
+}
+
+static int take(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct reading *r = user;
+    struct nb_corpus_part *p = &r->corpus->unlabelled;
+    if (!is_next(r, entry))
+        return ENDED;
+    if (p->count == NB_CORPUS_DOCUMENTS_MOST)
+        return nb_error_set(error, NB_TOO_LARGE, "there are more than %d documents without a label",
+                            NB_CORPUS_DOCUMENTS_MOST);
+    return add_document(r, p, entry, error);
+}
+
+/* Visits the model's documents with a label, or those without, a few hundred in a snapshot. */
+static int walk(struct reading *r, enum nb_ledger_only only, nb_ledger_visit *visit,
+                struct nb_error *error)
+{
+    int rc = ENDED;
+    r->from = 0;
+    while (rc == ENDED) {
+        rc = check_stop(r, error);
+        if (rc == 0)
+            rc = nb_store_snapshot(r->source->engine->store, &r->view, error);
+        if (rc != 0)
+            return rc;
+        r->seen = 0;
+        rc = nb_ledger_walk_only(&r->view, r->source->live->number, r->from, only, visit, r, error);
+        nb_store_snapshot_end(&r->view);
+    }
+    return rc;
+}
+
+/* Adds one document of the sample, if it still exists and has a label of the corpus. */
+static int read_labelled(struct reading *r, uint64_t number, struct nb_error *error)
+{
+    bool is_living;
+    int rc = nb_ledger_read(&r->view, number, &r->entry, error);
+    if (rc == 0)
+        rc = nb_ledger_is_living(&r->view, &r->entry, &is_living, error);
+    if (rc != 0)
+        return rc == NB_NOT_FOUND ? 0 : rc;
+    if (!is_living || r->entry.change.kind != NB_CHANGE_TRAIN ||
+        nb_corpus_place(r->corpus, r->entry.change.label) == UINT32_MAX)
+        return 0;
+    return add_document(r, &r->corpus->labelled, &r->entry, error);
+}
+
+struct drawn {
+    uint64_t order, number;
+};
+
+static int read_sample(struct reading *r, const struct drawn *drawn, size_t count,
+                       struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count;) {
+        rc = check_stop(r, error);
+        if (rc == 0)
+            rc = nb_store_snapshot(r->source->engine->store, &r->view, error);
+        if (rc != 0)
+            return rc;
+        for (unsigned k = 0; rc == 0 && k < SLICE_DOCUMENTS && i < count; k++, i++)
+            rc = read_labelled(r, drawn[i].number, error);
+        nb_store_snapshot_end(&r->view);
+    }
+    return rc;
+}
+
+static int compare_drawn(const void *a, const void *b)
+{
+    const struct drawn *one = a, *other = b;
+    if (one->order != other->order)
+        return one->order < other->order ? -1 : 1;
+    return one->number < other->number ? -1 : one->number > other->number;
+}
+
+static int draw(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct reading *r = user;
+    const struct drawn drawn = {order_of(entry), entry->number};
+    (void)error;
+    if (!is_next(r, entry))
+        return ENDED;
+    nb_heap_add(&r->heap, &drawn);
+    return 0;
+}
+
+static int draw_sample(struct reading *r, size_t sample, struct nb_error *error)
+{
+    struct drawn *drawn = calloc(sample + 1, sizeof *drawn);
+    if (drawn == NULL)
+        return nb_error_no_memory(error);
+    r->heap = (struct nb_heap){
+        .items = drawn, .most = sample, .item_size = sizeof *drawn, .compare = compare_drawn};
+    int rc = walk(r, NB_LEDGER_LABELLED, draw, error);
+    nb_heap_sort(&r->heap);
+    if (rc == 0)
+        rc = read_sample(r, drawn, r->heap.count, error);
+    free(drawn);
+    return rc;
+}
+
+struct placed {
+    uint64_t order;
+    size_t begin, end;
+    uint32_t label;
+};
+
+static int compare_placed(const void *a, const void *b)
+{
+    const struct placed *one = a, *other = b;
+    if (one->order != other->order)
+        return one->order < other->order ? -1 : 1;
+    return one->begin < other->begin ? -1 : one->begin > other->begin;
+}
+
+/* Sorts the documents by the hash of their id. Their features are not moved. */
+static int sort_documents(struct nb_corpus_part *p)
+{
+    struct placed *placed = calloc(p->count + 1, sizeof *placed);
+    if (placed == NULL)
+        return NB_NO_MEMORY;
+    for (size_t d = 0; d < p->count; d++)
+        placed[d] = (struct placed){p->orders[d], p->begin[d], p->end[d], p->labels[d]};
+    qsort(placed, p->count, sizeof *placed, compare_placed);
+    for (size_t d = 0; d < p->count; d++) {
+        p->orders[d] = placed[d].order;
+        p->begin[d] = placed[d].begin;
+        p->end[d] = placed[d].end;
+        p->labels[d] = placed[d].label;
+    }
+    free(placed);
+    return 0;
+}
+
+/* Reads all documents without a label and up to `sample` of the others, both in the order of the
+ * hashes of their ids. Their features are rows of the model. The corpus has its labels already.
+ * Returns 0, NB_TOO_LARGE, NB_STOPPING, NB_NO_MEMORY or what reading the store can return. */
+static int corpus_read_documents(const struct nb_corpus_source *source, size_t sample,
+                                 struct nb_corpus *corpus, struct nb_error *error)
+{
+    struct reading r = {.source = source, .corpus = corpus};
+    int rc = walk(&r, NB_LEDGER_UNLABELLED, take, error);
+    if (rc == 0 && sort_documents(&corpus->unlabelled) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = draw_sample(&r, sample, error);
+    nb_rows_deinit(&r.bag);
+    nb_entry_deinit(&r.entry);
+    return rc;
+}
 
 static int list_own_labels(struct nb_corpus *c, const struct nb_model *counts)
 {
@@ -79,7 +309,7 @@ int nb_corpus_read(struct nb_engine *engine, struct nb_family *family, bool is_b
     *corpus = (struct nb_corpus){.words = 0};
     int rc = list_labels(corpus, family) == 0 ? 0 : nb_error_no_memory(error);
     if (rc == 0)
-        rc = nb_corpus_read_documents(&source, sample, corpus, error);
+        rc = corpus_read_documents(&source, sample, corpus, error);
     if (rc == 0)
         rc = nb_corpus_make_columns(corpus, family->live[0]->counts,
                                     &family->published[0]->settings, is_binary, error);

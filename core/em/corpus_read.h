@@ -17,6 +17,19 @@
 struct nb_corpus;
 struct nb_engine;
 struct nb_family;
+struct nb_live;
+
+/* The documents of a corpus (corpus.h), read from the ledger a few hundred in one snapshot, so that
+ * the writer need not wait for pages. A thread that fits; changes made during the reading may be
+ * included or not. For core/em/corpus_read alone. */
+
+/* Where documents come from; all is borrowed. */
+struct nb_corpus_source {
+    struct nb_engine *engine;
+    struct nb_live *live;
+    bool (*stop)(void *user); /* true: the reading is broken off; NULL: never */
+    void *user;
+};
 
 /* Reads all documents without a label of the family's model, and up to `sample` of the others.
  * Words are those that remain after min_count and skip_top (choice.h). `is_binary`: count documents

@@ -52,15 +52,6 @@ struct nb_guard_trial {
     unsigned done;
 };
 
-/* Documents are chosen one by one, `most` of them. Returns 0 or NB_NO_MEMORY. */
-int nb_guard_chosen_init(struct nb_guard_chosen *c, size_t most);
-void nb_guard_chosen_deinit(struct nb_guard_chosen *c);
-void nb_guard_choose_document(struct nb_guard_chosen *c, const struct nb_corpus_part *part,
-                              size_t document);
-/* Borrowed from both. */
-struct nb_em_documents nb_guard_documents(const struct nb_guard_chosen *c,
-                                          const struct nb_corpus_part *part);
-
 /* Lists the candidates of the guard's settings. */
 void nb_guard_list_candidates(struct nb_guard_trial *t);
 /* How many documents with a label are measured. */
@@ -69,5 +60,12 @@ size_t nb_guard_count_measured(const struct nb_guard_trial *t);
  * scores. Returns 0 or NB_NO_MEMORY. */
 int nb_guard_trial_begin(struct nb_guard_trial *t);
 void nb_guard_trial_deinit(struct nb_guard_trial *t);
+
+/* A fold of the documents with a label: fits without it, and its scores. For
+ * core/em/guard_*.c alone. */
+
+/* Scores the documents of a fold without their own counts, with each candidate and with none.
+ * Returns 0 or a code of a fit or a score. */
+int nb_guard_try_fold(struct nb_guard_trial *t, uint32_t fold);
 
 #endif

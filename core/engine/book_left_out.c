@@ -4,7 +4,7 @@
 #include "core/engine/writer.h"
 #include "core/model/learn/stored_score.h"
 #include "core/writer/recalibrate/book_scores.h"
-#include "core/writer/recalibrate/error_of.h"
+#include "core/writer/recalibrate/recalibrate.h"
 
 enum {
     SAMPLE_MOST = 5000,

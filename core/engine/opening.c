@@ -25,7 +25,7 @@
 #include "core/model/registry/registry.h"
 #include "core/model/registry/roster.h"
 #include "core/writer/remember/remember.h"
-#include "core/writer/submit/foresee.h"
+#include "core/writer/submit/features.h"
 #include "core/writer/upkeep/ageing.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include "core/engine/writer.h"
 #include "core/model/live/transaction.h"
 #include "core/model/registry/registry.h"
-#include "core/writer/recalibrate/settle.h"
+#include "core/writer/recalibrate/recalibrate.h"
 #include "core/writer/submit/batch.h"
 
 /* Waits until the model wants no refit any more. */

@@ -18,7 +18,6 @@
 #include "core/writer/remember/remember.h"
 #include "core/writer/submit/batch.h"
 #include "core/writer/upkeep/ageing.h"
-#include "core/writer/upkeep/refits.h"
 #include "core/writer/upkeep/unused.h"
 #include "core/writer/upkeep/upkeep.h"
 

@@ -6,8 +6,8 @@
 #include "core/archive/dump/staged.h"
 #include "core/engine/engine.h"
 #include "core/engine/errands.h"
-#include "core/jobs/merge/rename.h"
-#include "core/jobs/quarantine/drop.h"
+#include "core/jobs/merge/merge.h"
+#include "core/jobs/quarantine/quarantine.h"
 #include "core/networks/named/named.h"
 
 static int put(struct nb_engine *engine, const struct nb_errand *e, bool *created,

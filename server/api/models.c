@@ -9,7 +9,6 @@
 #include "core/base/label/label.h"
 #include "core/engine/engine.h"
 #include "core/jobs/merge/merge.h"
-#include "core/jobs/merge/rename.h"
 #include "server/model/model.h"
 #include "server/model/settings.h"
 #include "server/request/admission.h"

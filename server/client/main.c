@@ -11,7 +11,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "core/base/label/near.h"
+#include "core/base/label/difference.h"
 #include "server/base/version.h"
 #include "server/call/access_token.h"
 #include "server/client/base/exit_status.h"

@@ -4,7 +4,6 @@
 #include "config/config.h"
 #include "core/jobs/history/history.h"
 #include "core/jobs/history/next.h"
-#include "core/jobs/history/write.h"
 #include "server/api/results.h"
 #include "server/history/codec.h"
 #include "server/json/time.h"

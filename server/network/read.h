@@ -6,8 +6,8 @@
 #ifndef NB_SERVER_NETWORK_READ_H
 #define NB_SERVER_NETWORK_READ_H
 
+#include "core/networks/network/graph.h"
 #include "core/networks/network/inference.h"
-#include "core/networks/network/separation.h"
 
 struct json_t;
 

@@ -18,7 +18,7 @@
 #include "core/ledger/entries/ledger.h"
 #include "core/model/live/live.h"
 #include "core/stack/weights/slots.h"
-#include "core/writer/upkeep/importing.h"
+#include "core/writer/upkeep/upkeep.h"
 
 struct nb_import {
     struct nb_importing listed; /* in engine->importing */

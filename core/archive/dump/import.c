@@ -18,7 +18,7 @@
 #include "core/model/live/relay.h"
 #include "core/model/live/transaction.h"
 #include "core/model/registry/registry.h"
-#include "core/writer/upkeep/purge.h"
+#include "core/writer/upkeep/upkeep.h"
 
 static int write_begin(struct nb_engine *engine, struct nb_view *view, void *argument,
                        struct nb_error *error)

@@ -6,7 +6,61 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/bayes/attribute/value_addends.h"
+
+/* The first of the attribute's values, and the first behind them. */
+static void find(const struct nb_smoothing *by, size_t attribute, size_t *first, size_t *end)
+{
+    assert(attribute < NB_ATTRIBUTES_MOST);
+    unsigned part = (unsigned)attribute * 2;
+    *first = nb_smoothing_place(by, nb_feature_value_id(part, 0));
+    *end = nb_smoothing_place(by, nb_feature_value_id(part + 1, 0));
+}
+
+/* Whether the settings give values of an attribute numbers of their own. */
+static bool value_addends_has(const struct nb_settings *settings, size_t attribute)
+{
+    size_t first, end;
+    if (settings->smoothing_by.kind != NB_SMOOTHING_VALUES)
+        return false;
+    find(&settings->smoothing_by, attribute, &first, &end);
+    return first < end;
+}
+
+static double addend(const struct nb_settings *settings, double smoothing)
+{
+    return nb_estimate_addend((enum nb_estimate)settings->estimate, smoothing);
+}
+
+/* What is added to the counts of the value that is the feature `id`. */
+static struct nb_addends value_addends_of(const struct nb_settings *settings, uint64_t id)
+{
+    const struct nb_smoothing *by = &settings->smoothing_by;
+    size_t place = nb_smoothing_place(by, id);
+    bool is_named = place < by->value_count && by->values[place].id == id;
+    double b = addend(settings, is_named ? by->values[place].smoothing : settings->smoothing);
+    return (struct nb_addends){b, b};
+}
+
+/* The sum of what is added to the counts of an attribute's values: of `vocabulary` values, those
+ * that documents have. */
+static double value_addends_sum(const struct nb_settings *settings, const struct nb_model *model,
+                                size_t attribute, uint64_t vocabulary)
+{
+    const struct nb_smoothing *by = &settings->smoothing_by;
+    size_t first, end;
+    uint64_t others = vocabulary;
+    double sum = 0;
+    find(by, attribute, &first, &end);
+    for (size_t i = first; i < end; i++) {
+        uint32_t row = nb_model_find(model, by->values[i].id);
+        if (row == NB_NO_ROW || !nb_counts_any(nb_model_row(model, row)))
+            continue;
+        assert(others > 0);
+        others--;
+        sum += addend(settings, by->values[i].smoothing);
+    }
+    return sum + (double)others * addend(settings, settings->smoothing);
+}
 
 static enum nb_event_model event_of(const struct nb_settings *settings, size_t attribute)
 {
@@ -68,7 +122,7 @@ static struct nb_addends addends_of(const struct nb_attribute_scores *s,
 {
     const struct nb_attribute_counts *c = &s->counts[attribute];
     if (c->has_addends)
-        return nb_value_addends_of(s->settings, row.id);
+        return value_addends_of(s->settings, row.id);
     if (!(s->by_value > 0))
         return label_at(s, attribute, place)->addends;
     if (s->pool != NULL)
@@ -150,9 +204,8 @@ static void put_addends(struct nb_attribute_scores *s, const struct nb_settings 
     struct nb_attribute_counts *c = &s->counts[attribute];
     struct nb_settings own = *settings;
     own.event_model = (int)c->event;
-    c->has_addends = nb_value_addends_has(settings, attribute);
-    double sum =
-        c->has_addends ? nb_value_addends_sum(settings, model, attribute, c->vocabulary) : 0;
+    c->has_addends = value_addends_has(settings, attribute);
+    double sum = c->has_addends ? value_addends_sum(settings, model, attribute, c->vocabulary) : 0;
     for (uint32_t i = 0; i < s->size; i++) {
         struct nb_attribute_label *l = label_at(s, attribute, i);
         const char *label = nb_model_label_name(model, s->names[i]).bytes;

@@ -42,6 +42,10 @@
 #include "core/bayes/estimate/estimate.h"
 #include "core/counts/counts.h"
 
+/* What the estimate adds to the counts of values that have a smoothing of their own: a Dirichlet
+ * prior with one parameter for each value of a category, or Beta(a, a) with an a of each value of a
+ * set (core/bayes/settings/smoothing.h). Pure functions, under the model's read lock. */
+
 /* What the counts say of an attribute and a label. */
 struct nb_attribute_label {
     uint64_t documents;         /* D_v */

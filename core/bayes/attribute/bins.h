@@ -16,8 +16,81 @@
 #ifndef NB_CORE_BAYES_ATTRIBUTE_BINS_H
 #define NB_CORE_BAYES_ATTRIBUTE_BINS_H
 
-#include "core/bayes/attribute/number_list.h"
+#include "core/base/decimal.h"
 #include "core/bayes/estimate/estimate.h"
+#include "core/counts/counts.h"
+
+/* A Gaussian of the numbers that the documents of a label have of an attribute: the naive Bayes
+ * classifier of Mitchell 1997, section 6.9, with a density for each continuous attribute (John and
+ * Langley 1995). Pure functions; any thread.
+ *
+ * Mean and variance are those of the label's numbers, the variance with the count below it (the
+ * maximum of the likelihood). As in scikit-learn's GaussianNB a small number is added to every
+ * variance, 1e-9 of the largest variance that any attribute has over all labels, so that none is 0.
+ * What GaussianNB leaves open: a label with one number has its mean, and the variance of the
+ * numbers of all labels; one without any has the mean and the variance of all. */
+#define NB_VARIANCE_SMOOTHING 1e-9
+
+struct nb_gaussian {
+    struct nb_moments moments; /* of the numbers that the mean is of: at least one */
+    double variance;           /* with what is added to it: above 0 */
+    double log_height;         /* ln of the density at the mean */
+};
+
+/* That of the numbers `own`, among `all`, of which there is at least one. `added`, above 0, is
+ * added to the variance. */
+struct nb_gaussian nb_gaussian_of(const struct nb_moments *own, const struct nb_moments *all,
+                                  double added);
+
+/* ln of the density at a number (nb_decimal_fixed). */
+double nb_gaussian_log(const struct nb_gaussian *gaussian, nb_int128 fixed);
+
+/* The numbers that documents of a model have, in order, and how many documents of each label have
+ * each: what bins are cut from (core/bayes/attribute/bins.h).
+ *
+ * The order outlives the counts that it was made for: a number that is new is put into its place,
+ * and only when rows of the model were dropped or named anew all are looked for and sorted again.
+ * How many documents have each is read from the counts whenever these have changed.
+ *
+ * Threads: as in core/bayes/attribute/attribute_scores.h. */
+struct nb_number_row {
+    nb_int128 fixed;
+    uint32_t row;
+    uint32_t attribute;
+};
+
+struct nb_number_cell {
+    uint32_t place; /* of the label */
+    uint32_t documents;
+};
+
+/* All zeros: of no model. */
+struct nb_number_list {
+    struct nb_number_row *rows; /* by attribute, then by number; owned, as all that follow */
+    size_t *begin;              /* count + 1: the cells of a number are from here on, by place */
+    struct nb_number_cell *cells;
+    uint32_t *places; /* of the labels, by their numbers */
+    size_t count, row_room, begin_room, cell_room, place_room;
+    uint32_t seen; /* rows of the model below this are in the list, if they are numbers */
+    uint64_t renames;
+};
+
+/* Those of one attribute, in order; borrowed. */
+struct nb_number_span {
+    const struct nb_number_row *rows;
+    const size_t *begin; /* count + 1, into `cells` */
+    const struct nb_number_cell *cells;
+    size_t count;
+};
+
+void nb_number_list_deinit(struct nb_number_list *list);
+/* Brings the list up to date, with places for labels of these numbers in the model. Returns 0 or
+ * NB_NO_MEMORY. */
+int nb_number_list_make(struct nb_number_list *list, const struct nb_model *model,
+                        const uint32_t *names, uint32_t size);
+size_t nb_number_list_memory(const struct nb_number_list *list);
+
+struct nb_number_span nb_number_list_span(const struct nb_number_list *list, size_t attribute);
 
 enum { NB_BINS_MOST = 64 };
 

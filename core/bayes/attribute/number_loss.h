@@ -7,7 +7,6 @@
 #define NB_CORE_BAYES_ATTRIBUTE_NUMBER_LOSS_H
 
 #include "core/bayes/attribute/bins.h"
-#include "core/bayes/attribute/gaussian.h"
 
 enum { NB_NUMBERS_COMPARED = 512 }; /* different numbers that are left out, at most */
 

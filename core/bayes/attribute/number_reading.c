@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "core/bayes/attribute/gaussian.h"
+#include "core/bayes/attribute/bins.h"
 
 /* ---- Gaussians ------------------------------------------------------------------------------- */
 

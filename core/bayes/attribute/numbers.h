@@ -24,7 +24,6 @@
 #define NB_CORE_BAYES_ATTRIBUTE_NUMBERS_H
 
 #include "core/bayes/attribute/bins.h"
-#include "core/bayes/attribute/gaussian.h"
 #include "core/counts/counts.h"
 
 /* Of an attribute. */

@@ -13,8 +13,7 @@
 #include "core/bayes/attribute/attribute_scores.h"
 #include "core/bayes/estimate/estimate.h"
 #include "core/bayes/estimate/log_table.h"
-#include "core/bayes/estimate/rising.h"
-#include "core/bayes/expected/beside.h"
+#include "core/bayes/expected/expected.h"
 #include "core/counts/counts.h"
 #include "core/counts/word_rank.h"
 

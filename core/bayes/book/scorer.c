@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/bayes/book/score_view.h"
-#include "core/bayes/book/view_start.h"
 #include "core/bayes/book/view_words.h"
 
 /* ---- the settings' part ---------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #ifndef NB_CORE_BAYES_BOOK_SCORER_H
 #define NB_CORE_BAYES_BOOK_SCORER_H
 
-#include "core/bayes/expected/beside.h"
+#include "core/bayes/expected/expected.h"
 #include "core/bayes/settings/settings.h"
 #include "core/counts/model.h"
 

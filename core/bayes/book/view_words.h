@@ -12,13 +12,21 @@
 typedef void nb_view_each_cell(const struct nb_scorer *s, struct nb_score_label *l,
                                struct nb_cell cell);
 
-/* Calls `call` for the cells of the used rows of the model. Returns how many rows are used. */
-uint64_t nb_view_for_used(const struct nb_scorer *s, const struct nb_model *model,
-                          struct nb_score_view *view, nb_view_each_cell *call);
-
 /* Sets the vocabulary and the sums of the view, whose labels are there; with factors also those
  * with the counts beside the model's. Returns 0 or NB_NO_MEMORY. */
 int nb_view_put_sums(const struct nb_scorer *s, const struct nb_model *model,
                      struct nb_score_view *view);
+
+/* The view of a scorer: what each label starts from before a document's words are read. Under the
+ * scorer's mutex and the model's read lock. */
+
+/* Adds to the labels' bases, which are their priors, the likelihood of a document without words
+ * (Bernoulli), and sets what a known word adds that a label does not have. After nb_view_put_sums,
+ * and when the scorer's logarithms reach the sum of the view. */
+void nb_view_put_terms(const struct nb_scorer *s, const struct nb_model *model,
+                       struct nb_score_view *view);
+/* The same of a scorer with factors, of whose denominators the logarithms are taken. */
+void nb_view_put_factors(const struct nb_scorer *s, const struct nb_model *model,
+                         struct nb_score_view *view);
 
 #endif

@@ -8,6 +8,104 @@
 
 #include "core/base/error.h"
 
+/* `numbers`: NULL if there are none. On success the caller deinits *gaussians. Returns 0 or
+ * NB_NO_MEMORY. */
+static int em_gaussians_init(struct nb_em_gaussians *g, const struct nb_em_numbers *numbers,
+                             uint32_t labels, double weight, double smoothing)
+{
+    *g = (struct nb_em_gaussians){.numbers = numbers,
+                                  .count = numbers != NULL ? numbers->count : 0,
+                                  .labels = labels,
+                                  .weight = weight,
+                                  .smoothing = smoothing};
+    if (g->count == 0)
+        return 0;
+    g->list = calloc((size_t)g->count * labels, sizeof *g->list);
+    return g->list != NULL ? 0 : NB_NO_MEMORY;
+}
+
+static void em_gaussians_deinit(struct nb_em_gaussians *g)
+{
+    free(g->list);
+    g->list = NULL;
+}
+
+/* Before an E step: forgets what the last one has added. */
+static void em_gaussians_begin(struct nb_em_gaussians *g)
+{
+    for (size_t i = 0; i < (size_t)g->count * g->labels; i++)
+        g->list[i].members = g->list[i].sum = g->list[i].squares = 0;
+}
+
+/* NAN: the document has none. */
+static double value_of(const struct nb_em_gaussians *g, size_t document, uint32_t field)
+{
+    return g->numbers->values[document * g->count + field];
+}
+
+/* Adds beta times ln of the densities of a document's numbers to r, by label. */
+static void em_gaussians_score(const struct nb_em_gaussians *g, size_t document, double beta,
+                               double *r)
+{
+    uint32_t labels = g->labels;
+    for (uint32_t field = 0; field < g->count; field++) {
+        double value = value_of(g, document, field);
+        const struct nb_em_gaussian *of = &g->list[(size_t)field * labels];
+        for (uint32_t v = 0; v < labels && !isnan(value); v++) {
+            double far = value - of[v].mean;
+            r[v] += beta * (of[v].log_height - far * far / (2 * of[v].variance));
+        }
+    }
+}
+
+/* Adds a document whose labels have the shares r. */
+/* Distances from the old mean, which is near to the new one at the end: so the squares lose nothing
+ * to the square of their mean. */
+static void em_gaussians_expect(const struct nb_em_gaussians *g, size_t document, const double *r)
+{
+    uint32_t labels = g->labels;
+    for (uint32_t field = 0; field < g->count; field++) {
+        double value = value_of(g, document, field);
+        struct nb_em_gaussian *of = &g->list[(size_t)field * labels];
+        for (uint32_t v = 0; v < labels && !isnan(value); v++) {
+            double far = value - of[v].mean, share = g->weight * r[v];
+            of[v].members += share;
+            of[v].sum += share * far;
+            of[v].squares += share * far * far;
+        }
+    }
+}
+
+/* Of one field and label. */
+static double maximize(struct nb_em_gaussian *of, const struct nb_normal *labelled,
+                       double smoothing)
+{
+    static const double two_pi = 6.283185307179586;
+    double all = labelled->count + of->members;
+    double sum = labelled->count * labelled->mean + of->members * of->mean + of->sum;
+    double mean = sum / (all + smoothing);
+    double shift = mean - of->mean, far = labelled->mean - mean;
+    double own = labelled->count * (labelled->variance + far * far);
+    double others = fmax(of->squares - 2 * shift * of->sum + of->members * shift * shift, 0);
+    double prior = 1 + smoothing * mean * mean;
+    of->mean = mean;
+    of->variance = (prior + own + others) / (1 + all);
+    of->log_height = -log(two_pi * of->variance) / 2;
+    assert(of->variance > 0);
+    return labelled->count * of->log_height - own / (2 * of->variance) -
+           (log(of->variance) + prior / of->variance) / 2;
+}
+
+/* The M step. Returns the part of the objective that comes from labelled documents and the prior.
+ */
+static double em_gaussians_maximize(struct nb_em_gaussians *g)
+{
+    double objective = 0;
+    for (size_t i = 0; i < (size_t)g->count * g->labels; i++)
+        objective += maximize(&g->list[i], &g->numbers->labelled[i], g->smoothing);
+    return objective;
+}
+
 static const double tolerance = 1e-6;   /* relative gain of the objective at which EM ends */
 static const double rounding = 1e-9;    /* relative decrease that rounding errors may cause */
 static const double heat = 0.02;        /* beta of the first E step ... */
@@ -39,7 +137,7 @@ static void fit_deinit(struct fit *f)
     free(f->log_words);
     free(f->counts);
     free(f->sums);
-    nb_em_gaussians_deinit(&f->gaussians);
+    em_gaussians_deinit(&f->gaussians);
     free(f->log_shares);
     free(f->all);
 }
@@ -57,7 +155,7 @@ static int fit_init(struct fit *f)
     bool good =
         f->log_words != NULL && f->counts != NULL && f->sums != NULL && f->log_shares != NULL &&
         f->all != NULL &&
-        nb_em_gaussians_init(&f->gaussians, q->numbers, q->labels, q->weight, q->smoothing) == 0;
+        em_gaussians_init(&f->gaussians, q->numbers, q->labels, q->weight, q->smoothing) == 0;
     return good ? 0 : NB_NO_MEMORY;
 }
 
@@ -68,7 +166,7 @@ static void begin_counts(struct fit *f)
 {
     const struct nb_em_question *q = f->question;
     memcpy(f->counts, q->counts, (size_t)q->words * q->labels * sizeof *f->counts);
-    nb_em_gaussians_begin(&f->gaussians);
+    em_gaussians_begin(&f->gaussians);
 }
 
 static void put_shares(const struct fit *f)
@@ -105,10 +203,10 @@ static void put_sums(struct fit *f)
 
 /* The M step. Returns the part of the objective that comes from labelled documents and the prior.
  */
-static double maximize(struct fit *f)
+static double maximize_all(struct fit *f)
 {
     const struct nb_em_question *q = f->question;
-    double objective = nb_em_gaussians_maximize(&f->gaussians);
+    double objective = em_gaussians_maximize(&f->gaussians);
     double log_nothing = log(q->smoothing); /* most words occur with few labels */
     put_sums(f);
     for (uint32_t w = 0; w < q->words; w++) {
@@ -152,9 +250,9 @@ static double expect_document(const struct fit *f, size_t document, double beta)
         for (uint32_t v = 0; v < labels; v++)
             r[v] += count * word[v];
     }
-    nb_em_gaussians_score(&f->gaussians, document, beta, r);
+    em_gaussians_score(&f->gaussians, document, beta, r);
     double likelihood = normalize(r, labels);
-    nb_em_gaussians_expect(&f->gaussians, document, r);
+    em_gaussians_expect(&f->gaussians, document, r);
     for (size_t i = d->begin[document]; i < d->middle[document]; i++) {
         double *word = f->counts + (size_t)d->columns[i] * labels;
         double count = q->weight * (q->is_binary ? 1 : d->counts[i]);
@@ -183,7 +281,7 @@ static int iterate(struct fit *f, struct nb_em *em)
     for (bool was_cold = false; em->iterations < q->iterations_most;) {
         if (q->stop != NULL && q->stop(q->user))
             return NB_STOPPING;
-        double labelled = maximize(f), likelihood = q->weight * expect(f, beta);
+        double labelled = maximize_all(f), likelihood = q->weight * expect(f, beta);
         double now = labelled + likelihood;
         double size = fabs(labelled) + fabs(likelihood); /* of densities they may be above 0 */
         double gain = now - em->log_likelihood;

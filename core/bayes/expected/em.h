@@ -37,7 +37,66 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/bayes/expected/em_numbers.h"
+#include "core/base/decimal.h"
+
+/* Count, mean and variance of numbers that may weigh less than one each, unlike those of struct
+ * nb_moments (core/base/decimal.h), which are exact. Pure functions; any thread. */
+struct nb_normal {
+    double count, mean, variance; /* count: the sum of the weights */
+    uint64_t documents;           /* how many numbers there are, whatever they weigh */
+};
+
+/* Those of `moments`, each with the weight given, which is above 0. */
+static inline struct nb_normal nb_normal_of(const struct nb_moments *moments, double weight)
+{
+    return (struct nb_normal){.count = weight * (double)moments->count,
+                              .mean = nb_moments_mean(moments),
+                              .variance = nb_moments_variance(moments),
+                              .documents = moments->count};
+}
+
+/* Both together: without the cancellation that sums of squares have. */
+static inline struct nb_normal nb_normal_merge(struct nb_normal a, struct nb_normal b)
+{
+    if (!(a.count > 0) || !(b.count > 0))
+        return a.count > 0 ? a : b;
+    double count = a.count + b.count, share = b.count / count, far = b.mean - a.mean;
+    return (struct nb_normal){.count = count,
+                              .mean = a.mean + share * far,
+                              .variance = a.variance + share * (b.variance - a.variance) +
+                                          share * (1 - share) * far * far,
+                              .documents = a.documents + b.documents};
+}
+
+/* The numbers of the documents in EM (em.h), whose lambda weighs them, too: a Gaussian of each
+ * field and label. Of the N numbers of a label, those of labelled documents and those of others by
+ * weight and share together, and with a prior like one document more at the variance of all
+ * numbers, which are 1 (numbers are distances from their mean in deviations):
+ *
+ *     mu = sum x / (N + s)          sigma^2 = (1 + sum (x - mu)^2 + s mu^2) / (N + 1)
+ *
+ * the mode of a normal-inverse-gamma posterior (Fraley and Raftery 2007, with s for its kappa), so
+ * that no variance is 0, and a label without numbers has those of all. Missing values are passed
+ * over. The functions are for core/bayes/expected alone. */
+
+/* The documents' numbers, as distances from the mean of all in deviations; all borrowed. */
+struct nb_em_numbers {
+    uint32_t count;                   /* of fields; above 0 */
+    const double *values;             /* of field g, at d * count + g; NAN: the document has none */
+    const struct nb_normal *labelled; /* those of labelled documents, at g * labels + v */
+};
+
+struct nb_em_gaussian {
+    double mean, variance, log_height;
+    double members, sum, squares; /* of documents without a label: weights, and x less the mean */
+};
+
+struct nb_em_gaussians {
+    const struct nb_em_numbers *numbers; /* borrowed */
+    uint32_t count, labels;              /* of fields: 0 without numbers */
+    double weight, smoothing;            /* lambda and s */
+    struct nb_em_gaussian *list;         /* owned; at g * labels + v; NULL: there are no numbers */
+};
 
 /* Documents as a sparse matrix; all borrowed. The columns of document d are columns[i], begin[d] <=
  * i < end[d], each once. Those with i < middle[d] are the words that EM uses. */

@@ -39,7 +39,7 @@ struct nb_settings {
     int preset;                       /* enum nb_preset: what the others' defaults are */
     int event_model;                  /* enum nb_event_model */
     int estimate;                     /* enum nb_estimate: core/bayes/estimate/estimate.h */
-    int predict;                      /* enum nb_predict: core/bayes/estimate/rising.h */
+    int predict;                      /* enum nb_predict: core/bayes/estimate/estimate.h */
     double smoothing;                 /* or alpha or m of: */
     struct nb_smoothing smoothing_by; /* owned */
     int prior;                        /* enum nb_prior_kind */

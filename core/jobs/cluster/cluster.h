@@ -15,6 +15,21 @@
 #include "core/engine/engine.h"
 #include "core/jobs/cluster/clusters.h"
 
+/* Clusters as labels: each document gets the label of its cluster, by its id, as if somebody had
+ * labelled it so. On the caller's thread, while others go on to train. For core/jobs/cluster alone.
+ */
+
+/* Which document gets which label; all of it is borrowed. */
+struct nb_cluster_labels {
+    struct nb_string model, source;
+    const uint64_t *numbers;        /* entries of the documents, as they were found */
+    const uint32_t *clusters;       /* of each document */
+    size_t count;                   /* documents */
+    const struct nb_string *labels; /* of each cluster */
+    bool (*stop)(void *user);       /* asked before each commit; NULL: never */
+    void *user;
+};
+
 void nb_clustering_deinit(struct nb_clustering *clustering);
 
 /* Finds clusters of the living documents without a label. The same seed and the same documents give

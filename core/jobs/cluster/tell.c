@@ -5,7 +5,7 @@
 
 #include "core/base/array.h"
 #include "core/base/heap.h"
-#include "core/jobs/cluster/clustering.h"
+#include "core/jobs/cluster/clusters.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/ledger/entries/row_texts.h"
 

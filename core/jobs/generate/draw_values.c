@@ -6,7 +6,154 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/jobs/generate/draw_texts.h"
+#include "core/base/error.h"
+
+int nb_positions_begin(struct nb_positions *positions, size_t length, uint64_t seed,
+                       double temperature)
+{
+    assert(length < UINT32_MAX && temperature > 0);
+    *positions = (struct nb_positions){.power = 1 / temperature, .last = -1};
+    positions->heap = calloc(length + 1, sizeof *positions->heap);
+    if (positions->heap == NULL)
+        return NB_NO_MEMORY;
+    positions->length = length;
+    for (size_t i = 0; i < length; i++)
+        positions->heap[i] = (struct nb_position){
+            .random = nb_random_of(seed, i), .row = UINT32_MAX, .place = (uint32_t)i};
+    return 0;
+}
+
+void nb_positions_deinit(struct nb_positions *positions)
+{
+    free(positions->heap);
+    *positions = (struct nb_positions){0};
+}
+
+/* ---- the walk -------------------------------------------------------------------------------- */
+
+static double fraction(struct nb_random *random)
+{
+    return (double)((nb_random_next(random) >> 11) + 1) * 0x1p-53;
+}
+
+static void sift(struct nb_positions *p)
+{
+    struct nb_position moved = p->heap[0];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= p->length)
+            break;
+        if (child + 1 < p->length && p->heap[child + 1].next < p->heap[child].next)
+            child++;
+        if (moved.next <= p->heap[child].next)
+            break;
+        p->heap[at] = p->heap[child];
+        at = child;
+    }
+    p->heap[at] = moved;
+}
+
+static double weight_of(struct nb_positions *p, double count)
+{
+    if (p->power == 1)
+        return count;
+    if (count < p->last || count > p->last) {
+        p->last = count;
+        p->last_weight = pow(count, p->power);
+    }
+    return p->last_weight;
+}
+
+void nb_positions_offer(struct nb_positions *positions, uint64_t feature, uint32_t row,
+                        double count)
+{
+    if (positions->length == 0)
+        return;
+    double weight = weight_of(positions, count);
+    if (!(weight > 0)) /* the estimate is 0, or a power that a double cannot hold */
+        return;
+    positions->sum += weight;
+    while (positions->heap[0].next <= positions->sum) {
+        struct nb_position *p = &positions->heap[0];
+        p->feature = feature;
+        p->row = row;
+        p->next = positions->sum / fraction(&p->random);
+        if (p->next <= positions->sum) /* u was 1: the next word has it */
+            p->next = nextafter(positions->sum, INFINITY);
+        sift(positions);
+    }
+}
+
+/* ---- the document ---------------------------------------------------------------------------- */
+
+static int by_place(const void *a, const void *b)
+{
+    const struct nb_position *x = a, *y = b;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+void nb_positions_sort(struct nb_positions *positions)
+{
+    if (positions->length > 0)
+        qsort(positions->heap, positions->length, sizeof *positions->heap, by_place);
+}
+
+/* By inversion: the least k at which P(X <= k) reaches u, and no more than `most`. */
+static size_t draw_length(struct nb_random *series, double mean, size_t most)
+{
+    double u = nb_random_fraction(series), log_p = -mean, below = exp(log_p);
+    size_t k = 0;
+    while (k < most && mean > 0 && below < u) {
+        log_p += log(mean) - log((double)++k);
+        double p = exp(log_p);
+        if ((double)k > mean && below + p <= below) /* what rounding has left is above u */
+            break;
+        below += p;
+    }
+    return k;
+}
+
+int nb_draw_text_begin(struct nb_positions *text, struct nb_random *series, double mean,
+                       double temperature, size_t *left)
+{
+    assert(mean >= 0);
+    size_t length = draw_length(series, mean, *left);
+    *left -= length;
+    return nb_positions_begin(text, length, nb_random_next(series), temperature);
+}
+
+struct texts_walk {
+    const struct nb_label_walk *walk;
+    struct nb_positions *texts;
+};
+
+static void pass_row(void *user, const struct nb_attribute_scores *scores, uint32_t row,
+                     uint32_t place)
+{
+    const struct texts_walk *w = user;
+    const struct nb_model *counts = w->walk->live->counts;
+    const struct nb_settings *settings = &w->walk->published->settings;
+    struct nb_text_word word;
+    if (nb_text_word_of(scores, settings, counts, nb_model_row(counts, row), place, &word))
+        nb_positions_offer(&w->texts[word.attribute], nb_model_row_id(counts, row), row,
+                           (double)word.count + word.addend);
+}
+
+/* Draws the words of the texts, which are by attribute, in one walk over the rows; none where all
+ * are empty. Returns as nb_label_walk_law. */
+static int draw_texts(struct nb_label_walk *walk, struct nb_positions *texts,
+                      struct nb_error *error)
+{
+    struct texts_walk w = {walk, texts};
+    size_t attributes = nb_label_walk_attributes(walk), words = 0;
+    for (size_t i = 0; i < attributes; i++)
+        words += texts[i].length;
+    int rc = words > 0 ? nb_label_walk_rows(walk, pass_row, &w, error) : 0;
+    for (size_t i = 0; i < attributes; i++)
+        nb_positions_sort(&texts[i]);
+    return rc;
+}
 
 /* A value of a category that depends on another one: drawn when all values are known. */
 struct candidate {
@@ -173,7 +320,7 @@ static int draw_all(struct drawing *d, struct nb_error *error)
     if (rc == 0 && d->is_short)
         rc = nb_error_no_memory(error);
     if (rc == 0)
-        rc = nb_draw_texts(d->walk, d->drawn->texts, error);
+        rc = draw_texts(d->walk, d->drawn->texts, error);
     return rc == 0 && d->has_tree ? nb_label_walk_look(d->walk, draw_tree, d, error) : rc;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which values a document of a label has, drawn and not yet told. For
- * core/jobs/generate/sample_values.c alone. One thread.
+ * core/jobs/generate/sample.c alone. One thread.
  *
  * Each field draws from a series of its own, made of the seed and its place in the settings: first
  * whether the document has a value, with the share of the label's documents that have one; then of
@@ -17,10 +17,62 @@
 #ifndef NB_CORE_JOBS_GENERATE_DRAW_VALUES_H
 #define NB_CORE_JOBS_GENERATE_DRAW_VALUES_H
 
+#include <stddef.h>
+
 #include "core/base/random.h"
 #include "core/jobs/generate/generate.h"
 #include "core/jobs/generate/label_walk.h"
-#include "core/jobs/generate/positions.h"
+
+/* Words drawn in one walk over the rows, in memory for the document alone. Each position of the
+ * document is a reservoir of one item (Chao 1982): when the weights of the words so far, this one's
+ * included, sum to W, the word takes the place with probability w / W; at the end each word has it
+ * with its share of all. The next word that does is found without a random number for each word
+ * (Efraimidis and Spirakis 2006, exponential jumps): it is the first at which the sum reaches W /
+ * u, u uniform in (0, 1]. A position changes about ln |V| times; a heap has the one that changes
+ * next. For core/jobs/generate alone. One thread. */
+struct nb_position {
+    double next; /* the sum of weights at which another word takes the place */
+    uint64_t feature;
+    struct nb_random random; /* its own: what a position draws does not depend on the others */
+    uint32_t row;
+    uint32_t place; /* in the document */
+};
+
+/* All zeros: there are none, and every word may be offered. */
+struct nb_positions {
+    struct nb_position *heap; /* owned; `next` of a node is at most that of its children */
+    size_t length;
+    double power;             /* 1 / temperature */
+    double sum;               /* of the weights so far; 0: no word can be drawn */
+    double last, last_weight; /* the count with its addend: most words have the same as others */
+};
+
+/* Makes `length` empty positions (less than 2^32), whose series are those of the seed and their
+ * places, so that a longer document begins with the shorter one. The caller deinits in any case.
+ * Returns 0 or NB_NO_MEMORY. */
+int nb_positions_begin(struct nb_positions *positions, size_t length, uint64_t seed,
+                       double temperature);
+void nb_positions_deinit(struct nb_positions *positions);
+
+/* Offers a word to all positions; `count` is its count with what is added to it, in proportion to
+ * P(w | v): what all words of the label are divided by is left out. */
+void nb_positions_offer(struct nb_positions *positions, uint64_t feature, uint32_t row,
+                        double count);
+
+/* Ends the walk: the positions stand as in the document. */
+void nb_positions_sort(struct nb_positions *positions);
+
+/* Texts of fields, drawn and not yet told: each by the multinomial model of its field's own words
+ * (core/bayes/attribute/attribute_law.h: nb_text_word_of). Its length is Poisson with the mean of
+ * the label's texts of the field, as Blei, Ng and Jordan 2003 (section 3) have that of a document:
+ * the two sums that the model keeps, of words and of documents, say nothing more of it. For
+ * core/jobs/generate/draw_values.c. One thread. */
+
+/* Draws the length of a text with `mean` words, at least 0, and makes its positions, with seed and
+ * length from two numbers of the series. A text that would have more than *left words ends there;
+ * *left falls by its length. The caller deinits in any case. Returns 0 or NB_NO_MEMORY. */
+int nb_draw_text_begin(struct nb_positions *text, struct nb_random *series, double mean,
+                       double temperature, size_t *left);
 
 struct nb_drawn_value {
     uint64_t feature;

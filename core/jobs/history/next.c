@@ -3,13 +3,379 @@
 
 #include <stdlib.h>
 
-#include "core/jobs/history/next_pool.h"
+#include "core/base/array.h"
+#include "core/base/heap.h"
 #include "core/ledger/entries/row_texts.h"
+
+enum {
+    LOOKED_MOST = 20000, /* verdicts of the history that are passed */
+    KEPT_MOST = 500,     /* least sure ones, among which is chosen */
+    WORDS_BYTES = 240,
+    ENDED = 1,
+};
+
+static void next_document_deinit(struct nb_next_document *d)
+{
+    nb_buffer_deinit(&d->id);
+    free(d->verdict);
+    free(d->message_id);
+    free(d->subject);
+    free(d->words);
+}
+
+/* Returns 0, or a code and nothing is to be ended. */
+static int next_pool_begin(struct nb_next_pool *pool, struct nb_engine *engine,
+                           struct nb_string model, struct nb_error *error)
+{
+    *pool = (struct nb_next_pool){.model = model};
+    int rc = nb_reading_begin(&pool->reading, engine, model, error);
+    if (rc == 0)
+        nb_verdict_init(&pool->verdict);
+    return rc;
+}
+
+static void next_pool_end(struct nb_next_pool *s)
+{
+    for (size_t i = 0; i < NB_NEXT_SLICE; i++) {
+        nb_buffer_deinit(&s->slice[i].stored);
+        nb_buffer_deinit(&s->slice[i].id);
+    }
+    for (size_t i = 0; i < s->kept_count; i++)
+        next_document_deinit(&s->kept[i].document);
+    free(s->kept);
+    free(s->unsure);
+    nb_rows_deinit(&s->rows);
+    nb_bag_deinit(&s->bag);
+    nb_verdict_deinit(&s->verdict);
+    nb_reading_end(&s->reading);
+}
+
+/* ---- verdicts that were least sure ----------------------------------------------------------- */
+
+/* The least sure one first; of equals the newer one. */
+static int by_probability(const void *a, const void *b)
+{
+    const struct nb_next_unsure *left = a, *right = b;
+    if (left->probability != right->probability)
+        return left->probability < right->probability ? -1 : 1;
+    return left->number > right->number ? -1 : 1;
+}
+
+/* A document that is in the ledger has a label, or comes with those that are stored. */
+static int note_verdict(struct nb_next_pool *s, struct nb_heap *heap, struct nb_string stored,
+                        struct nb_error *error)
+{
+    struct nb_history_record record;
+    struct nb_string label;
+    bool is_stored;
+    int rc = nb_history_read(&record, stored, error);
+    if (rc != 0)
+        return rc;
+    s->newest = s->at > s->newest ? s->at : s->newest;
+    s->has_ended =
+        record.time < s->reading.limits.since || s->newest - s->at >= s->reading.limits.records;
+    const struct nb_next_unsure one = {record.probability, s->at};
+    bool is_in = heap->count < heap->most || by_probability(&one, nb_heap_last(heap)) < 0;
+    if (s->has_ended || !is_in)
+        return 0;
+    rc = nb_reading_label(&s->reading, record.id, &is_stored, &label, error);
+    if (rc == 0 && !is_stored)
+        nb_heap_add(heap, &one);
+    return rc;
+}
+
+/* Notes on until the store needs the snapshot to end. */
+static int note_verdicts(struct nb_next_pool *s, struct nb_heap *heap, struct nb_error *error)
+{
+    const struct nb_view *view = &s->reading.view;
+    struct nb_string stored;
+    int rc = 0;
+    do {
+        rc = s->at <= 1 || s->passed++ == LOOKED_MOST
+                 ? NB_NOT_FOUND
+                 : nb_history_before(view, s->reading.live->number, s->at, &s->at, &stored, error);
+        s->has_ended = rc == NB_NOT_FOUND;
+        if (rc == 0)
+            rc = note_verdict(s, heap, stored, error);
+    } while (rc == 0 && !s->has_ended && !nb_store_wanted(view));
+    return s->has_ended && rc == NB_NOT_FOUND ? 0 : rc;
+}
+
+/* Finds the verdicts of the history that were least sure when they were given. */
+static int find_unsure(struct nb_next_pool *s, struct nb_error *error)
+{
+    struct nb_error why = {0};
+    s->unsure = malloc(s->most * sizeof *s->unsure);
+    if (s->unsure == NULL)
+        return nb_error_no_memory(error);
+    struct nb_heap heap = {.items = s->unsure,
+                           .most = s->most,
+                           .item_size = sizeof *s->unsure,
+                           .compare = by_probability};
+    int rc = 0;
+    s->at = UINT64_MAX;
+    s->has_ended = s->reading.live->number == 0;
+    while (rc == 0 && !s->has_ended) {
+        rc = nb_store_snapshot(s->reading.engine->store, &s->reading.view, error);
+        if (rc != 0)
+            return rc;
+        rc = note_verdicts(s, &heap, &why);
+        nb_store_snapshot_end(&s->reading.view);
+    }
+    nb_heap_sort(&heap);
+    s->unsure_count = heap.count;
+    return nb_reading_tell(&s->reading, rc, &why, error);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static int add(struct nb_next_pool *s, struct nb_string stored, struct nb_string id,
+               struct nb_error *error)
+{
+    struct nb_next_read *one = &s->slice[s->count++];
+    one->stored.length = one->id.length = 0;
+    if (nb_buffer_append(&one->stored, stored.bytes, stored.length) != 0 ||
+        nb_buffer_append(&one->id, id.bytes, id.length) != 0)
+        return nb_error_no_memory(error);
+    return 0;
+}
+
+/* A verdict that was removed meanwhile is passed over. */
+static int read_verdicts(struct nb_next_pool *s, struct nb_error *error)
+{
+    struct nb_string stored;
+    uint64_t number;
+    int rc = 0;
+    while (rc == 0 && s->at < s->unsure_count && s->count < NB_NEXT_SLICE) {
+        uint64_t wanted = s->unsure[s->at++].number;
+        rc = nb_history_before(&s->reading.view, s->reading.live->number, wanted + 1, &number,
+                               &stored, error);
+        if (rc == 0 && number == wanted)
+            rc = add(s, stored, (struct nb_string){"", 0}, error);
+        rc = rc == NB_NOT_FOUND ? 0 : rc;
+    }
+    s->has_ended = s->at == s->unsure_count;
+    return rc;
+}
+
+static int take_entry(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct nb_next_pool *s = user;
+    if (s->count == NB_NEXT_SLICE || s->judged + s->count == s->most ||
+        nb_store_wanted(&s->reading.view))
+        return ENDED;
+    s->at = entry->number + 1;
+    int rc = add(s, entry->change.bag, entry->change.id, error);
+    s->slice[s->count - 1].time = entry->change.time;
+    s->slice[s->count - 1].tokens = entry->change.tokens;
+    return rc;
+}
+
+static int read_stored(struct nb_next_pool *s, struct nb_error *error)
+{
+    struct nb_error why = {0};
+    int rc = nb_ledger_walk_only(&s->reading.view, s->reading.live->number, s->at,
+                                 NB_LEDGER_UNLABELLED, take_entry, s, &why);
+    s->has_ended = rc == 0;
+    return rc == ENDED ? 0 : nb_live_note(s->reading.live, rc, &why, error);
+}
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+static void sign(const struct nb_bag *bag, struct nb_signature *signature)
+{
+    struct nb_signature_maker maker;
+    nb_signature_begin(&maker);
+    for (size_t i = 0; i < bag->size; i++)
+        nb_signature_add(&maker, bag->features[i].id);
+    nb_signature_end(&maker, signature);
+}
+
+/* How much more likely the winner is than the runner-up. */
+static double margin_of(const struct nb_verdict *verdict)
+{
+    double second = verdict->unseen_label != NULL ? verdict->unseen_probability : 0;
+    for (size_t i = 0; i < verdict->size; i++)
+        if (i != verdict->best && verdict->probabilities[i] > second)
+            second = verdict->probabilities[i];
+    return verdict->probabilities[verdict->best] - second;
+}
+
+/* The first words of a bag, with blanks between: of a verdict, the first of the text. The caller's
+ * to free; NULL: out of memory. */
+static char *next_words(const struct nb_bag *bag)
+{
+    char text[WORDS_BYTES + 1];
+    size_t length = 0;
+    for (size_t i = 0; i < bag->size; i++) {
+        struct nb_string word = bag->texts[i];
+        bool is_word = nb_feature_field(bag->features[i].id) == NB_FIELD_BODY;
+        if (!is_word || length + word.length + 1 > WORDS_BYTES)
+            continue;
+        if (length > 0)
+            text[length++] = ' ';
+        memcpy(text + length, word.bytes, word.length);
+        length += word.length;
+    }
+    return nb_string_copy((struct nb_string){text, length});
+}
+
+/* The place of a new candidate; NULL: the others are all less sure. What was there is freed. */
+static struct nb_next_candidate *make_place(struct nb_next_pool *s, double worth, int *rc)
+{
+    struct nb_next_candidate *least = s->kept;
+    if (s->kept_count < KEPT_MOST) {
+        *rc = nb_array_reserve(&s->kept, &s->kept_room, s->kept_count + 1, sizeof *s->kept);
+        return *rc == 0 ? &s->kept[s->kept_count++] : NULL;
+    }
+    for (size_t i = 1; i < s->kept_count; i++)
+        least = s->kept[i].worth < least->worth ? &s->kept[i] : least;
+    if (least->worth >= worth)
+        return NULL;
+    next_document_deinit(&least->document);
+    return least;
+}
+
+static int keep(struct nb_next_pool *s, const struct nb_history_record *about, bool is_remembered)
+{
+    const struct nb_verdict *v = &s->verdict;
+    const struct nb_bag none = {.size = 0};
+    double margin = margin_of(v);
+    int rc = 0;
+    struct nb_next_candidate *c = make_place(s, 1 - margin, &rc);
+    if (c == NULL)
+        return rc;
+    *c = (struct nb_next_candidate){.worth = 1 - margin};
+    struct nb_next_document *d = &c->document;
+    *d = (struct nb_next_document){.verdict = nb_string_copy(nb_string_of(v->labels[v->best])),
+                                   .message_id = nb_string_copy(about->message_id),
+                                   .subject = nb_string_copy(about->subject),
+                                   .words = next_words(is_remembered ? &s->bag : &none),
+                                   .probability = v->probabilities[v->best],
+                                   .margin = margin,
+                                   .time = about->time,
+                                   .is_remembered = is_remembered};
+    sign(&s->bag, &c->signature);
+    for (size_t i = s->rows.size; !is_remembered && i > 0 && c->row_count < NB_NEXT_ROWS; i--)
+        c->rows[c->row_count++] = s->rows.counts[i - 1].row;
+    bool is_whole = nb_buffer_append(&d->id, about->id.bytes, about->id.length) == 0 &&
+                    d->verdict != NULL && d->message_id != NULL && d->subject != NULL &&
+                    d->words != NULL;
+    return is_whole ? 0 : NB_NO_MEMORY;
+}
+
+static int judge_bag(struct nb_next_pool *s, const struct nb_history_record *about,
+                     bool is_remembered, struct nb_error *error)
+{
+    int rc = nb_engine_classify_bag(s->reading.engine, s->model, &s->bag, 0, &s->verdict, error);
+    if (rc == 0 && keep(s, about, is_remembered) != 0)
+        rc = nb_error_no_memory(error);
+    nb_verdict_reset(&s->verdict);
+    s->judged++;
+    s->looked_at++;
+    return rc;
+}
+
+static int judge_verdict(struct nb_next_pool *s, const struct nb_next_read *one,
+                         struct nb_error *error)
+{
+    struct nb_history_record record;
+    int rc = nb_history_read(&record, nb_buffer_string(&one->stored), error);
+    if (rc == 0)
+        rc = nb_remember_bag(&record, s->reading.live->key, s->reading.coder, &s->bag, error);
+    return rc != 0 ? rc : judge_bag(s, &record, true, error);
+}
+
+/* A row that was dropped meanwhile is passed over. Texts come later, of what is chosen. */
+static int add_row(struct nb_next_pool *s, const struct nb_row_count *row)
+{
+    const struct nb_model *counts = s->reading.live->counts;
+    nb_model_read_lock(counts);
+    bool is_there = row->row < nb_model_rows(counts);
+    uint64_t id = is_there ? nb_model_row_id(counts, row->row) : 0;
+    nb_model_unlock(counts);
+    size_t before = s->bag.size;
+    if (!is_there)
+        return 0;
+    if (nb_bag_add_id(&s->bag, id, "", 0) != 0)
+        return NB_NO_MEMORY;
+    if (s->bag.size > before)
+        s->bag.features[before].count = row->count;
+    return 0;
+}
+
+static int judge_stored(struct nb_next_pool *s, const struct nb_next_read *one,
+                        struct nb_error *error)
+{
+    const struct nb_history_record about = {.id = nb_buffer_string(&one->id), .time = one->time};
+    struct nb_error why = {0};
+    nb_bag_reset(&s->bag);
+    int rc = nb_bag_decode(nb_buffer_string(&one->stored), UINT32_MAX - 2, &s->rows, &why);
+    for (size_t i = 0; rc == 0 && i < s->rows.size; i++)
+        rc = add_row(s, &s->rows.counts[i]);
+    s->bag.positions = one->tokens;
+    if (rc != 0)
+        return rc == NB_NO_MEMORY ? nb_error_no_memory(error)
+                                  : nb_live_note(s->reading.live, rc, &why, error);
+    return judge_bag(s, &about, false, error);
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+typedef int reader(struct nb_next_pool *s, struct nb_error *error);
+typedef int judge(struct nb_next_pool *s, const struct nb_next_read *one, struct nb_error *error);
+
+/* Judges without a snapshot: the writer may wait for its end. */
+static int search_slice(struct nb_next_pool *s, reader *read, judge *judge_one,
+                        struct nb_error *error)
+{
+    struct nb_error why = {0};
+    s->count = 0;
+    int rc = nb_store_snapshot(s->reading.engine->store, &s->reading.view, error);
+    if (rc != 0)
+        return rc;
+    rc = read(s, &why);
+    nb_store_snapshot_end(&s->reading.view);
+    for (size_t i = 0; rc == 0 && i < s->count; i++)
+        rc = judge_one(s, &s->slice[i], &why);
+    return nb_reading_tell(&s->reading, rc, &why, error);
+}
+
+/* Judges those of one kind, from the first on. */
+static int search(struct nb_next_pool *s, reader *read, judge *judge_one,
+                  const struct nb_next_stop *stop, struct nb_error *error)
+{
+    int rc = 0;
+    s->judged = 0;
+    s->at = 0;
+    s->has_ended = s->reading.live->number == 0;
+    while (rc == 0 && !s->has_ended && s->judged < s->most)
+        rc = stop->wanted != NULL && stop->wanted(stop->user)
+                 ? nb_error_set(error, NB_STOPPING, "the daemon is stopping")
+                 : search_slice(s, read, judge_one, error);
+    return rc;
+}
+
+/* Judges up to `most` (at least 1) verdicts of the history whose document has no label, those
+ * that were least sure when they were given, and as many of the first stored documents without a
+ * label. Of 20,000 newest verdicts; the others are not looked at. Returns 0, NB_STOPPING, or as
+ * nb_engine_classify. */
+static int next_pool_fill(struct nb_next_pool *pool, size_t most, const struct nb_next_stop *stop,
+                          struct nb_error *error)
+{
+    int rc = 0;
+    pool->most = most;
+    if (pool->reading.limits.records > 0)
+        rc = find_unsure(pool, error);
+    if (rc == 0 && pool->unsure_count > 0)
+        rc = search(pool, read_verdicts, judge_verdict, stop, error);
+    return rc != 0 ? rc : search(pool, read_stored, judge_stored, stop, error);
+}
 
 void nb_next_deinit(struct nb_next *next)
 {
     for (size_t i = 0; i < next->count; i++)
-        nb_next_document_deinit(&next->documents[i]);
+        next_document_deinit(&next->documents[i]);
     free(next->documents);
     *next = (struct nb_next){.documents = NULL};
 }
@@ -33,7 +399,7 @@ static int read_words(struct nb_next_pool *s, struct nb_next_candidate *c,
         rc = rc == NB_NOT_FOUND ? 0 : rc;
     }
     free(c->document.words);
-    c->document.words = nb_next_words(&s->bag);
+    c->document.words = next_words(&s->bag);
     if (rc == 0 && c->document.words == NULL)
         rc = nb_error_no_memory(error);
     return rc;
@@ -82,13 +448,13 @@ int nb_engine_next(struct nb_engine *engine, struct nb_string model, size_t coun
 {
     struct nb_next_pool pool;
     *next = (struct nb_next){.documents = NULL};
-    int rc = nb_next_pool_begin(&pool, engine, model, error);
+    int rc = next_pool_begin(&pool, engine, model, error);
     if (rc != 0)
         return rc;
-    rc = nb_next_pool_fill(&pool, most, &(struct nb_next_stop){stop, user}, error);
+    rc = next_pool_fill(&pool, most, &(struct nb_next_stop){stop, user}, error);
     next->looked_at = pool.looked_at;
     if (rc == 0)
         rc = choose_all(&pool, count < pool.kept_count ? count : pool.kept_count, next, error);
-    nb_next_pool_end(&pool);
+    next_pool_end(&pool);
     return rc;
 }

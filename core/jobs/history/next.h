@@ -17,8 +17,80 @@
 #ifndef NB_CORE_JOBS_HISTORY_NEXT_H
 #define NB_CORE_JOBS_HISTORY_NEXT_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
 #include "core/engine/engine.h"
-#include "core/jobs/history/next_document.h"
+#include "core/jobs/history/history.h"
+#include "core/ledger/entries/twins.h"
+
+/* A document that would teach much (core/jobs/history/next.h). */
+struct nb_next_document {
+    struct nb_buffer id;        /* owned; may have NUL bytes */
+    char *verdict;              /* owned; the label that wins */
+    char *message_id, *subject; /* owned; may be empty */
+    char *words;                /* owned; some words of the text, with blanks between */
+    double probability, margin; /* of the winner; over the runner-up */
+    int64_t time;               /* milliseconds since 1970: of the verdict, or when it was stored */
+    bool is_remembered;         /* the history has it; else it is stored */
+};
+
+/* The documents among which core/jobs/history/next.h chooses: read from the store and judged by the
+ * model as it is now. One thread; for core/jobs/history alone. */
+enum {
+    NB_NEXT_SLICE = 50, /* documents that are read in one snapshot, and judged behind it */
+    NB_NEXT_ROWS = 40,
+};
+
+struct nb_next_candidate {
+    struct nb_next_document document; /* owned until it is chosen */
+    struct nb_signature signature;
+    uint32_t rows[NB_NEXT_ROWS]; /* of a stored document: its words that came last into the model */
+    size_t row_count;
+    double worth; /* 1 - margin, times 1 - the greatest similarity to a chosen one */
+};
+
+/* A document that was read and is not judged yet. */
+struct nb_next_read {
+    struct nb_buffer stored; /* owned: of a verdict, its record; else of an entry, its bag */
+    struct nb_buffer id;     /* owned: of an entry */
+    int64_t time;
+    uint64_t tokens;
+};
+
+/* A verdict of the history. */
+struct nb_next_unsure {
+    double probability; /* of its winner, when it was given */
+    uint64_t number;
+};
+
+struct nb_next_pool {
+    struct nb_reading reading;
+    struct nb_string model;         /* borrowed */
+    struct nb_next_candidate *kept; /* owned: the least sure ones, in any order */
+    size_t kept_count, kept_room;
+    uint64_t looked_at; /* documents that were judged */
+    struct nb_bag bag;  /* of the last one that was read */
+    /* Of the search alone. */
+    size_t most; /* documents of each kind that are judged */
+    struct nb_next_read slice[NB_NEXT_SLICE];
+    size_t count;
+    struct nb_next_unsure *unsure; /* owned */
+    size_t unsure_count;
+    size_t judged; /* of the present kind */
+    uint64_t at;   /* number of the verdict, or the entry, or index in `unsure`, that comes next */
+    size_t passed; /* verdicts */
+    uint64_t newest; /* number of the newest verdict */
+    bool has_ended;  /* the present kind */
+    struct nb_rows rows;
+    struct nb_verdict verdict;
+};
+
+struct nb_next_stop {
+    bool (*wanted)(void *user); /* NULL: never */
+    void *user;
+};
 
 struct nb_next {
     struct nb_next_document *documents; /* owned; the best first */

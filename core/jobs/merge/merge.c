@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/jobs/merge/merge.h"
 
+#include <stdio.h>
+
+#include "core/engine/model_entry.h"
+#include "core/engine/writer.h"
 #include "core/ledger/entries/ledger.h"
+#include "core/model/learn/apply.h"
 #include "core/model/live/label_there.h"
+#include "core/model/live/records.h"
 #include "core/model/live/relay.h"
+#include "core/model/live/transaction.h"
+#include "core/model/parents/parents.h"
 #include "core/model/registry/registry.h"
 
 enum { STEP_DOCUMENTS = 500, ENDED = 1 };
@@ -117,4 +125,144 @@ int nb_label_merge(struct nb_engine *engine, const struct nb_merge_wish *wish, u
         nb_buffer_deinit(&m.ids[i]);
     nb_registry_release(engine, &m.live);
     return rc;
+}
+
+enum { LABEL_ROOM = 65 }; /* of a label, with its NUL */
+
+struct renaming {
+    struct nb_string model, from, to, source;
+};
+
+static int write_rename(struct nb_engine *engine, struct nb_view *view, void *argument,
+                        struct nb_error *error)
+{
+    struct nb_model_entry *task = argument;
+    struct nb_live *live = task->live;
+    struct nb_label_record record = {
+        .name = task->change.label_name,
+        .documents = nb_model_documents(live->counts, task->change.label),
+        .tokens = nb_model_occurrences(live->counts, task->change.label, NB_ALL_TOKENS)};
+    struct nb_store_key key = nb_store_key_number(live->number, task->change.label);
+    struct nb_buffer stored = {0};
+    assert(task->change.label < nb_model_label_count(live->counts));
+    int rc = nb_model_entry_append(engine, view, task, error);
+    if (rc == 0 && nb_label_write(&record, &stored) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = nb_store_put(view, NB_TABLE_LABELS, nb_store_key_string(&key),
+                          nb_buffer_string(&stored), error);
+    nb_buffer_deinit(&stored);
+    return rc != 0 ? rc : nb_model_entry_touch(engine, view, task, error);
+}
+
+static int check_renaming(const struct renaming *r, struct nb_live *live, uint32_t *label,
+                          struct nb_error *error)
+{
+    int rc = nb_live_label(live, r->from, label, error);
+    if (rc != 0)
+        return rc;
+    if (nb_model_find_label(live->counts, r->to) != UINT32_MAX)
+        return nb_error_set(error, NB_CONFLICT, "model '%s' has a label '%.*s' already", live->name,
+                            (int)r->to.length, r->to.bytes);
+    return 0;
+}
+
+/* Settings give numbers to labels by name. */
+static bool has_other(const struct nb_prior_weight *list, size_t count, const struct renaming *r)
+{
+    char from[LABEL_ROOM], to[LABEL_ROOM];
+    (void)snprintf(from, sizeof from, "%.*s", (int)r->from.length, r->from.bytes);
+    (void)snprintf(to, sizeof to, "%.*s", (int)r->to.length, r->to.bytes);
+    double before = nb_label_weights_find(list, count, from);
+    double after = nb_label_weights_find(list, count, to);
+    return before < after || before > after;
+}
+
+/* With another number the label would have another probability. */
+static int check_numbers(const struct renaming *r, const struct nb_live *live,
+                         struct nb_error *error)
+{
+    const struct nb_settings *s = &live->published->settings; /* the writer publishes */
+    const struct nb_smoothing *by = &s->smoothing_by;
+    const char *other = NULL;
+    if (s->prior == NB_PRIOR_GIVEN && has_other(s->weights, s->weight_count, r))
+        other = "prior";
+    else if (by->kind == NB_SMOOTHING_LABELS && has_other(by->labels, by->label_count, r))
+        other = "smoothing";
+    if (other == NULL)
+        return 0;
+    return nb_error_set(error, NB_CONFLICT,
+                        "the setting `%s` of the model '%s' has another number for '%.*s' than for "
+                        "'%.*s': put the same for both first, so that verdicts stay as they are",
+                        other, live->name, (int)r->to.length, r->to.bytes, (int)r->from.length,
+                        r->from.bytes);
+}
+
+/* Labels of parent and child are the same when their names are. */
+static int check_relatives(struct nb_engine *engine, const struct nb_live *live,
+                           struct nb_error *error)
+{
+    if (live->parent != NULL)
+        return nb_error_set(error, NB_CONFLICT,
+                            "the model '%s' has the parent '%s', whose labels have the same names: "
+                            "take the parent away (\"parent\": null) to rename one",
+                            live->name, live->parent);
+    return nb_parents_check_childless(engine, live, "its labels cannot be renamed", error);
+}
+
+static int rename_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    const struct renaming *r = argument;
+    struct nb_live *live;
+    struct nb_model_entry task = {
+        .change = {.kind = NB_CHANGE_RENAME_LABEL, .source = r->source, .label_name = r->to}};
+    static const struct nb_applying how;
+    int rc = nb_registry_acquire(engine, r->model, false, &live, error);
+    if (rc != 0)
+        return rc;
+    task.live = live;
+    task.totals = live->checkpoint.totals;
+    rc = check_renaming(r, live, &task.change.label, error);
+    if (rc == 0)
+        rc = check_relatives(engine, live, error);
+    if (rc == 0)
+        rc = check_numbers(r, live, error);
+    /* What the renaming needs in memory is there before the store has it. */
+    if (rc == 0 && nb_model_reserve_rename(live->counts, r->to) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc == 0) {
+        rc = nb_transaction(engine, 0, write_rename, &task, error);
+        if (rc == 0)
+            nb_model_entry_note(engine, &task);
+        else
+            live->checkpoint.totals = task.totals;
+    }
+    if (rc == 0) {
+        rc = nb_apply(live, &task.change, NULL, &how, NULL, error);
+        /* The store has the new name and memory does not: only a new start, which loads the model,
+         * helps. */
+        if (rc != 0)
+            nb_live_set_damaged(live, error);
+    }
+    nb_registry_release(engine, &live);
+    return rc;
+}
+
+int nb_engine_rename_label(struct nb_engine *engine, struct nb_string model, struct nb_string from,
+                           struct nb_string to, struct nb_string source, struct nb_error *error)
+{
+    struct renaming r = {.model = model, .from = from, .to = to, .source = source};
+    int rc = nb_check_label(to, error);
+    if (rc == 0)
+        rc = nb_check_source(source, error);
+    if (rc == 0 && nb_relay_is_wanted(engine)) {
+        struct nb_errand errand = {.kind = NB_ERRAND_RENAME_LABEL,
+                                   .model = model,
+                                   .source = source,
+                                   .from = from,
+                                   .to = to};
+        rc = nb_check_label(from, error);
+        return rc != 0 ? rc : nb_relay_ask(engine, &errand, NULL, error);
+    }
+    return rc != 0 ? rc : nb_writer_run(engine, rename_task, &r, error);
 }

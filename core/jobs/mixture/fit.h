@@ -43,8 +43,6 @@ static inline uint32_t nb_mixture_group_end(const struct nb_mixture_documents *d
     return group < d->categories ? d->category[group] : d->words;
 }
 
-/* Words of a document, with repetitions; without values of categories. */
-double nb_mixture_length(const struct nb_mixture_documents *documents, size_t document);
 /* Numbers that a document has. */
 uint32_t nb_mixture_number_count(const struct nb_mixture_documents *documents, size_t document);
 
@@ -52,8 +50,6 @@ uint32_t nb_mixture_number_count(const struct nb_mixture_documents *documents, s
  * or NB_NO_MEMORY. */
 int nb_mixture_start(struct nb_mixture_run *run, uint64_t seed);
 
-/* Sets what the density of a Gaussian needs, from mean and variance. */
-void nb_mixture_gaussians_ready(struct nb_mixture_run *run);
 /* Adds ln of the likelihood of a document's numbers to run->scores. */
 void nb_mixture_gaussians_score(const struct nb_mixture_run *run, size_t document);
 void nb_mixture_gaussians_clear(struct nb_mixture_run *run);

@@ -4,11 +4,241 @@
  */
 #include "core/jobs/quarantine/quarantine.h"
 
-#include "core/jobs/quarantine/drop.h"
-#include "core/jobs/quarantine/find.h"
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/base/array.h"
+#include "core/base/pack.h"
+#include "core/base/wide.h"
+#include "core/engine/writer.h"
+#include "core/ledger/entries/quarantine.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/relayed.h"
+#include "core/model/live/state.h"
+#include "core/model/live/transaction.h"
 #include "core/model/registry/registry.h"
+
+enum {
+    BYTES_MOST = 4 << 20, /* of one look */
+    ENDED = 1,            /* the look has to end */
+    MODEL_BYTES = 4,      /* of a key, before the id */
+};
+
+static void clear(struct nb_quarantine_search *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        nb_buffer_deinit(&s->found[i].id);
+        nb_buffer_deinit(&s->found[i].stored);
+    }
+    s->count = s->bytes = 0;
+}
+
+int nb_quarantine_search_begin(struct nb_quarantine_search *search,
+                               const struct nb_quarantine_wish *wish, struct nb_string after)
+{
+    assert(wish->id_count == 0 || wish->ids != NULL);
+    *search = (struct nb_quarantine_search){.wish = wish};
+    return nb_buffer_append(&search->after, after.bytes, after.length);
+}
+
+void nb_quarantine_search_deinit(struct nb_quarantine_search *search)
+{
+    clear(search);
+    free(search->found);
+    nb_buffer_deinit(&search->after);
+    *search = (struct nb_quarantine_search){.wish = NULL};
+}
+
+static int add(struct nb_quarantine_search *s, struct nb_string id, struct nb_string stored,
+               struct nb_error *error)
+{
+    if (nb_array_reserve(&s->found, &s->room, s->count + 1, sizeof *s->found) != 0)
+        return nb_error_no_memory(error);
+    struct nb_quarantine_found *f = &s->found[s->count++];
+    *f = (struct nb_quarantine_found){.id = {NULL, 0, 0}};
+    s->bytes += id.length + stored.length;
+    if (nb_buffer_append(&f->id, id.bytes, id.length) != 0 ||
+        nb_buffer_append(&f->stored, stored.bytes, stored.length) != 0)
+        return nb_error_no_memory(error);
+    return 0;
+}
+
+static int look(struct nb_quarantine_search *s, struct nb_string id, struct nb_string stored,
+                struct nb_error *error)
+{
+    struct nb_quarantined q;
+    int rc = nb_quarantined_read(&q, stored, error);
+    if (rc != 0)
+        return rc;
+    bool matches = q.time <= s->wish->until &&
+                   (!s->wish->has_source || nb_string_same(q.source, s->wish->source));
+    return matches ? add(s, id, stored, error) : 0;
+}
+
+static bool is_full(const struct nb_quarantine_search *s)
+{
+    return s->count >= s->most || s->bytes > BYTES_MOST || nb_store_wanted(s->view);
+}
+
+static int visit(void *user, struct nb_string key, struct nb_string value, struct nb_error *error)
+{
+    struct nb_quarantine_search *s = user;
+    assert(key.length >= MODEL_BYTES);
+    struct nb_string id = nb_string_from(key, MODEL_BYTES);
+    if (nb_string_same(id, (struct nb_string){s->after.bytes, s->after.length}))
+        return 0;
+    if (is_full(s))
+        return ENDED;
+    int rc = look(s, id, value, error);
+    s->after.length = 0;
+    if (rc == 0 && nb_buffer_append(&s->after, id.bytes, id.length) != 0)
+        rc = nb_error_no_memory(error);
+    return rc;
+}
+
+static int look_for_ids(struct nb_quarantine_search *s, uint32_t model, struct nb_error *error)
+{
+    int rc = 0;
+    while (rc == 0 && s->next_id < s->wish->id_count && !is_full(s)) {
+        struct nb_string id = s->wish->ids[s->next_id], value;
+        struct nb_store_key key = nb_store_key_id(model, id);
+        rc = nb_store_get(s->view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), &value, error);
+        if (rc == 0)
+            rc = look(s, id, value, error);
+        rc = rc == NB_NOT_FOUND ? 0 : rc;
+        s->next_id++;
+    }
+    s->is_done = s->next_id == s->wish->id_count;
+    return rc;
+}
+
+int nb_quarantine_search_some(struct nb_quarantine_search *search, struct nb_engine *engine,
+                              const struct nb_live *live, size_t most, struct nb_error *error)
+{
+    struct nb_quarantine_search *s = search;
+    struct nb_view view;
+    assert(s->wish != NULL && s->view == NULL && live->number != 0);
+    clear(s);
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    s->view = &view;
+    s->most = most;
+    if (s->wish->id_count > 0) {
+        rc = look_for_ids(s, live->number, error);
+    } else {
+        struct nb_store_key from =
+            nb_store_key_id(live->number, (struct nb_string){s->after.bytes, s->after.length});
+        rc = nb_store_scan(&view, NB_TABLE_QUARANTINE, nb_store_key_string(&from), MODEL_BYTES,
+                           visit, s, error);
+        s->is_done = rc == 0;
+        rc = rc == ENDED ? 0 : rc;
+    }
+    nb_store_snapshot_end(&view);
+    s->view = NULL;
+    return rc;
+}
+
+int nb_quarantine_tell(int rc, const struct nb_error *why, struct nb_error *error)
+{
+    if (rc != NB_CORRUPT)
+        return rc >= 0 ? rc : nb_error_set(error, rc, "%s", why->text);
+    return nb_error_set(error, NB_DAMAGED,
+                        "the quarantine is damaged: drop all of it (bayesc quarantine drop --all)");
+}
+
+struct dropping {
+    struct nb_live *live;
+    struct nb_string list;
+    size_t dropped; /* by the transaction */
+};
+
+int nb_quarantine_drop_list(struct nb_buffer *list, struct nb_string id, struct nb_string stored)
+{
+    struct nb_packer w = {.out = list};
+    nb_pack_string(&w, id);
+    nb_pack_u64(&w, XXH3_64bits(stored.bytes, stored.length));
+    return w.code;
+}
+
+static int drop_one(struct dropping *d, const struct nb_view *view, struct nb_string id,
+                    uint64_t hash, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_id(d->live->number, id);
+    struct nb_string value;
+    int rc = nb_store_get(view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), &value, error);
+    if (rc == NB_NOT_FOUND || rc == NB_CORRUPT ||
+        (rc == 0 && XXH3_64bits(value.bytes, value.length) != hash))
+        return 0;
+    if (rc == 0)
+        rc = nb_quarantine_remove(view, d->live->number, id, error);
+    d->dropped += rc == 0;
+    return rc;
+}
+
+/* In the writer's transaction. Another try begins with the counts of the first. */
+static int write_drop(struct nb_engine *engine, struct nb_view *view, void *argument,
+                      struct nb_error *error)
+{
+    struct dropping *d = argument;
+    struct nb_unpacker u = nb_unpacker_of(d->list.bytes, d->list.length);
+    int rc = 0;
+    (void)engine;
+    d->dropped = 0;
+    while (rc == 0 && u.at < u.end) {
+        struct nb_string id = nb_unpack_string(&u);
+        uint64_t hash = nb_unpack_u64(&u);
+        rc = u.failed ? nb_error_set(error, NB_UNUSABLE, "a list of changes does not read back")
+                      : drop_one(d, view, id, hash, error);
+    }
+    return rc;
+}
+
+static int write_clear(struct nb_engine *engine, struct nb_view *view, void *argument,
+                       struct nb_error *error)
+{
+    struct dropping *d = argument;
+    (void)engine;
+    return nb_quarantine_clear(view, d->live->number, NB_QUARANTINE_CLEARED, &d->dropped, error);
+}
+
+static int drop_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    return nb_transaction(engine, 0, write_drop, argument, error);
+}
+
+static int clear_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    return nb_transaction(engine, 0, write_clear, argument, error);
+}
+
+static int run(struct nb_engine *engine, struct nb_string model,
+               int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
+               struct dropping *d, uint64_t *dropped, struct nb_error *error)
+{
+    int rc = nb_registry_find(engine, model, false, &d->live, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_writer_run(engine, task, d, error);
+    nb_registry_release(engine, &d->live);
+    if (rc == 0)
+        *dropped = d->dropped;
+    return rc;
+}
+
+int nb_quarantine_drop_listed(struct nb_engine *engine, struct nb_string model,
+                              struct nb_string list, uint64_t *dropped, struct nb_error *error)
+{
+    struct dropping d = {.list = list};
+    return run(engine, model, drop_task, &d, dropped, error);
+}
+
+int nb_quarantine_clear_some(struct nb_engine *engine, struct nb_string model, uint64_t *dropped,
+                             struct nb_error *error)
+{
+    struct dropping d = {.live = NULL};
+    return run(engine, model, clear_task, &d, dropped, error);
+}
 
 enum { STEP_CHANGES = 500 };
 

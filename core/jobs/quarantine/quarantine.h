@@ -12,8 +12,78 @@
 #ifndef NB_CORE_JOBS_QUARANTINE_QUARANTINE_H
 #define NB_CORE_JOBS_QUARANTINE_QUARANTINE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "core/base/string.h"
 #include "core/engine/engine.h"
-#include "core/jobs/quarantine/wish.h"
+#include "core/ledger/entries/quarantine.h"
+
+struct nb_engine;
+struct nb_live;
+
+/* Which changes of a quarantine are to be applied or dropped. A plain value; any thread. */
+
+/* Which changes; everything is borrowed. One matches if all that is given holds. */
+struct nb_quarantine_wish {
+    bool has_source;
+    struct nb_string source;
+    int64_t until; /* not those that came later; INT64_MAX: all. What nobody has seen stays */
+    const struct nb_string *ids;
+    size_t id_count; /* 0: of any id */
+};
+
+/* Finds changes in the quarantine, a bounded number at a time, in snapshots. Any thread; for
+ * core/jobs/quarantine alone. */
+struct nb_quarantine_found {
+    struct nb_buffer id, stored; /* owned */
+};
+
+struct nb_quarantine_search {
+    const struct nb_quarantine_wish *wish; /* borrowed */
+    struct nb_buffer after;                /* owned: the id that was looked at last */
+    size_t next_id;                        /* with ids: the next one */
+    bool is_done;                          /* everything was looked at */
+    struct nb_quarantine_found *found;     /* owned: of the last look */
+    size_t count, room, bytes;
+    size_t most;
+    const struct nb_view *view;
+};
+
+/* Begins after the id `after`. Returns 0 or NB_NO_MEMORY; deinit in any case. */
+int nb_quarantine_search_begin(struct nb_quarantine_search *search,
+                               const struct nb_quarantine_wish *wish, struct nb_string after);
+void nb_quarantine_search_deinit(struct nb_quarantine_search *search);
+/* Finds up to `most` further changes that match, fewer if they are large. Returns 0 or a code;
+ * NB_CORRUPT: a change is damaged. */
+int nb_quarantine_search_some(struct nb_quarantine_search *search, struct nb_engine *engine,
+                              const struct nb_live *live, size_t most, struct nb_error *error);
+
+/* What the caller is told of `rc`: damage of a quarantine is no damage of its model. Returns the
+ * code and fills `error`. */
+int nb_quarantine_tell(int rc, const struct nb_error *why, struct nb_error *error);
+
+/* Dropping a bounded number of changes that wait, in one transaction, so that nodes which share
+ * their changes can do it alike: each looks itself which of them still wait. Any thread but the
+ * writer's; waits for the disk. */
+
+/* Appends a change to a list: its id and a hash of its bytes. Returns 0 or NB_NO_MEMORY. */
+int nb_quarantine_drop_list(struct nb_buffer *list, struct nb_string id, struct nb_string stored);
+
+/* Drops the changes of the list that wait unchanged; sets *dropped to how many. Returns 0,
+ * NB_NOT_FOUND (model), NB_UNUSABLE (the list), or a code of the store. */
+int nb_quarantine_drop_listed(struct nb_engine *engine, struct nb_string model,
+                              struct nb_string list, uint64_t *dropped, struct nb_error *error);
+
+enum { NB_QUARANTINE_CLEARED = 500 /* changes at once */ };
+
+/* Drops the first changes, also damaged ones; fewer than NB_QUARANTINE_CLEARED: nothing waits any
+ * more. Returns 0, NB_NOT_FOUND (model) or a code of the store. */
+int nb_quarantine_clear_some(struct nb_engine *engine, struct nb_string model, uint64_t *dropped,
+                             struct nb_error *error);
 
 /* ---- looking at it --------------------------------------------------------------------------- */
 

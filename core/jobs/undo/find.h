@@ -6,12 +6,55 @@
 #ifndef NB_CORE_JOBS_UNDO_FIND_H
 #define NB_CORE_JOBS_UNDO_FIND_H
 
-#include "core/jobs/undo/notes.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/string.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/model/live/live.h"
 
 struct nb_engine;
 
+/* What an undo, or the deletion of a label, is asked for. A plain value; any thread. */
+
+/* What is asked for; everything is borrowed. A document matches if all that is given holds. */
+struct nb_undo_wish {
+    bool has_source;
+    struct nb_string source; /* of the change; empty: of changes without one */
+    int64_t from, to;        /* milliseconds since 1970: from <= time < to */
+    const struct nb_string *ids;
+    size_t id_count; /* 0: of any id */
+    /* Not empty: documents that have this label now. Then they are forgotten, and nothing that was
+     * before is restored. */
+    struct nb_string label;
+};
+
+/* Notes of undoings, which stand in the ledger before the changes of each step. Any thread; a list
+ * belongs to one. */
+
+/* A note of a step of an undo; everything is borrowed. */
+struct nb_undo_note {
+    uint64_t entry;
+    int64_t time;
+    struct nb_string by;      /* the source of the undo itself */
+    struct nb_undo_wish wish; /* without the ids: */
+    uint64_t ids;             /* how many were given */
+    uint64_t documents;       /* that the step took back */
+};
+
+/* Appends what was asked for as a note has it. Returns 0 or NB_NO_MEMORY. */
+int nb_undo_wish_write(const struct nb_undo_wish *wish, struct nb_buffer *out);
+/* Reads the entry of a note, from which the note borrows. Returns 0 or NB_CORRUPT. */
+int nb_undo_note_read(const struct nb_entry *entry, struct nb_undo_note *note,
+                      struct nb_error *error);
+
+/* All notes of a model, oldest first. {0}: none. */
+struct nb_undo_notes {
+    struct nb_undo_noted *list; /* owned */
+    size_t count, room;
+};
 /* A document that is to be taken back. */
 struct nb_undo_found {
     char *id; /* owned */

@@ -19,7 +19,7 @@ int nb_put_label(struct nb_engine *engine, const struct nb_view *view, const str
 int nb_put_weights(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
                    struct nb_error *error);
 /* Lists a model's number among the orphans, whose data will be deleted
- * (core/writer/upkeep/purge.h). */
+ * (core/writer/upkeep/upkeep.h). */
 int nb_put_orphan(const struct nb_view *view, uint32_t number, struct nb_error *error);
 
 #endif

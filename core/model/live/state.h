@@ -93,7 +93,7 @@ struct nb_engine {
     struct nb_buffer scratch;
     struct nb_features_coder *coder;
     struct nb_learner *learner;
-    /* For core/writer/submit/foresee.h: a coder for whoever takes it first, or NULL; and whether
+    /* For core/writer/submit/features.h: a coder for whoever takes it first, or NULL; and whether
      * the features that were new with the last change were those that were foreseen. */
     _Atomic(struct nb_features_coder *) spare_coder;
     _Atomic(struct nb_foreseen *) spare_foreseen; /* an empty one, or NULL */

@@ -53,7 +53,7 @@
 #ifndef NB_CORE_STACK_BLEND_BLEND_H
 #define NB_CORE_STACK_BLEND_BLEND_H
 
-#include "core/bayes/expected/beside.h"
+#include "core/bayes/expected/expected.h"
 #include "core/bayes/settings/settings.h"
 #include "core/stack/score/stack.h"
 

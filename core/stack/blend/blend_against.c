@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One label against all others together, as core/stack/score/stack_against.c does it.
+ * One label against all others together, as core/stack/score/stack_explain.c does it.
  */
 #include <assert.h>
 

@@ -2,15 +2,92 @@
 #include "core/stack/blend/blend_fields.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "core/bayes/attribute/gaussian.h"
+#include "core/base/array.h"
+#include "core/bayes/attribute/attribute_scores.h"
+#include "core/bayes/attribute/bins.h"
 #include "core/bayes/estimate/estimate.h"
+#include "core/stack/blend/blend_private.h"
+
+/* What the view has of one feature. */
+struct reading {
+    struct nb_blend *blend;
+    unsigned source;
+};
+
+static inline void add_cell(void *user, struct nb_cell cell)
+{
+    const struct reading *r = user;
+    struct nb_blend *b = r->blend;
+    uint32_t place = b->places[r->source][cell.label];
+    if (place == NB_BLEND_NO_LABEL)
+        return;
+    double occurrences = b->scale[r->source] * (double)cell.occurrences;
+    double documents = b->scale[r->source] * (double)cell.documents;
+    b->occurrences[place] += occurrences;
+    b->documents[place] += documents;
+    b->all_occurrences += occurrences;
+    b->all_documents += documents;
+}
+
+/* What counts beside those of the first source have of a feature in its row. Those that take away
+ * come last, and leave no less than nothing. */
+static void add_beside(struct nb_blend *b, uint32_t row)
+{
+    uint64_t id = nb_model_row_id(b->sources[0].counts, row);
+    for (unsigned i = 0; i < b->besides.count; i++) {
+        const struct nb_expected_cell *cells;
+        double weight = b->besides.list[i].weight;
+        size_t size = nb_expected_find(b->besides.list[i].counts, row, id, &cells);
+        for (size_t k = 0; k < size; k++) {
+            bool is_there = cells[k].label < nb_model_label_count(b->sources[0].counts);
+            uint32_t place = is_there ? b->places[0][cells[k].label] : NB_BLEND_NO_LABEL;
+            if (place == NB_BLEND_NO_LABEL)
+                continue;
+            double occurrences = fmax(weight * cells[k].occurrences, -b->occurrences[place]);
+            double documents = fmax(weight * cells[k].documents, -b->documents[place]);
+            b->occurrences[place] += occurrences;
+            b->documents[place] += documents;
+            b->all_occurrences += occurrences;
+            b->all_documents += documents;
+        }
+    }
+}
+
+bool nb_blend_read(struct nb_blend *b, const uint32_t rows[NB_BLEND_MOST])
+{
+    memset(b->occurrences, 0, b->size * sizeof *b->occurrences);
+    memset(b->documents, 0, b->size * sizeof *b->documents);
+    b->all_occurrences = b->all_documents = 0;
+    for (unsigned i = 0; i < b->count; i++) {
+        struct reading reading = {.blend = b, .source = i};
+        const struct nb_model *counts = b->sources[i].counts;
+        if (rows[i] != NB_NO_ROW)
+            nb_counts_each(counts, nb_model_row(counts, rows[i]), add_cell, &reading);
+    }
+    if (b->besides.count > 0 && rows[0] != NB_NO_ROW)
+        add_beside(b, rows[0]);
+    if (b->without.is_set) {
+        double *own = &b->documents[b->places[0][b->without.label]];
+        *own = fmax(*own - 1, 0);
+        b->all_documents -= 1;
+    }
+    return b->all_documents > 0;
+}
+
+void nb_blend_find(const struct nb_blend *b, uint64_t id, uint32_t rows[NB_BLEND_MOST])
+{
+    for (unsigned i = 0; i < b->count; i++)
+        rows[i] = nb_model_find(b->sources[i].counts, id);
+}
 
 /* A difference of sums that are equal but for rounding is none. */
 static const double ROUNDING = 1e-9;
 
-bool nb_blend_has_fields(const struct nb_blend *b)
+/* Whether the settings' fields are read from the view. */
+static bool blend_has_fields(const struct nb_blend *b)
 {
     return b->settings->attribute_count > 0 && b->pool == NULL &&
            (b->count > 1 || b->besides.count > 0);
@@ -51,7 +128,7 @@ struct nb_normal nb_blend_numbers_of(const struct nb_blend *b, unsigned field, u
     return sum;
 }
 
-struct nb_normal nb_blend_numbers_all(const struct nb_blend *b, unsigned field)
+static struct nb_normal blend_numbers_all(const struct nb_blend *b, unsigned field)
 {
     struct nb_normal sum = {.count = 0};
     for (uint32_t v = 0; v < b->size; v++)
@@ -74,13 +151,13 @@ static double added_variance(const struct nb_blend *b)
     double largest = 0;
     for (unsigned field = 0; field < b->settings->attribute_count; field++)
         if (b->settings->attributes[field].kind == NB_FIELD_KIND_NUMBER)
-            largest = fmax(largest, nb_blend_numbers_all(b, field).variance);
+            largest = fmax(largest, blend_numbers_all(b, field).variance);
     return NB_VARIANCE_SMOOTHING * largest;
 }
 
 static bool multiply_density(const struct nb_blend *b, uint64_t id, struct nb_log_product *products)
 {
-    struct nb_normal all = nb_blend_numbers_all(b, field_of(id));
+    struct nb_normal all = blend_numbers_all(b, field_of(id));
     double added = added_variance(b);
     double number = (double)nb_decimal_fixed(id) * NB_FIXED_UNIT;
     if (!(all.count > 0) || !(added > 0))
@@ -199,8 +276,10 @@ static void multiply_value(const struct nb_blend *b, unsigned field, uint32_t co
     }
 }
 
-bool nb_blend_field_products(struct nb_blend *b, const struct nb_feature *feature,
-                             struct nb_log_product *products)
+/* By the book: what a feature of NB_FIELD_VALUE brings to each label, to products[place]. Returns
+ * whether it says anything. */
+static bool blend_field_products(struct nb_blend *b, const struct nb_feature *feature,
+                                 struct nb_log_product *products)
 {
     unsigned field = field_of(feature->id);
     uint32_t rows[NB_BLEND_MOST] = {0};
@@ -218,5 +297,103 @@ bool nb_blend_field_products(struct nb_blend *b, const struct nb_feature *featur
         multiply_member(b, field, products);
     else
         multiply_value(b, field, feature->count, products);
+    return true;
+}
+
+/* Values of fields in a blend: of the view of all sources (blend_fields.h), or attributes of the
+ * first source alone, with p from its parent. */
+int nb_blend_put_values(struct nb_blend *b)
+{
+    if (b->values != NULL)
+        nb_attribute_scores_deinit(b->values);
+    if (b->settings->attribute_count == 0)
+        return 0;
+    if (nb_array_reserve(&b->products, &b->product_room, b->size, sizeof *b->products) != 0)
+        return NB_NO_MEMORY;
+    memset(b->products, 0, b->size * sizeof *b->products);
+    if (blend_has_fields(b))
+        return 0;
+    if (b->values == NULL && (b->values = calloc(1, sizeof *b->values)) == NULL)
+        return NB_NO_MEMORY;
+    int rc = nb_attribute_scores_make(b->values, b->settings, b->sources[0].counts, b->pool);
+    /* both have the labels with documents, in the order of their names */
+    assert(rc != 0 || b->values->size == b->size);
+    return rc;
+}
+
+/* The row of a feature that says anything may be that of none: a number that nobody has. */
+static bool find(const struct nb_blend *b, const struct nb_feature *feature, struct nb_row *row)
+{
+    uint32_t number = nb_model_find(b->sources[0].counts, feature->id);
+    *row = nb_model_row_or_none(b->sources[0].counts, number);
+    return b->values != NULL && nb_attribute_says(b->values, feature, *row);
+}
+
+static void add_factor(const struct nb_blend *b, const struct nb_feature *feature,
+                       struct nb_row row, uint32_t place, struct nb_log_product *product)
+{
+    nb_attribute_add(b->values, b->sources[0].counts, feature, row, place, product);
+}
+
+/* With a parent no p is 0, and so no factor. */
+static double log_factor(const struct nb_blend *b, const struct nb_feature *feature,
+                         struct nb_row row, uint32_t place)
+{
+    struct nb_log_product product = {0, 0};
+    add_factor(b, feature, row, place, &product);
+    return nb_log_product_value(product);
+}
+
+void nb_blend_add_value(struct nb_blend *b, const struct nb_feature *feature,
+                        struct nb_scores *book)
+{
+    struct nb_row row;
+    bool is_token = nb_feature_is_token(feature->id);
+    if (book == NULL)
+        return;
+    book->total += is_token ? feature->count : 0;
+    if (blend_has_fields(b)) {
+        bool says = blend_field_products(b, feature, b->products);
+        book->known += says && is_token ? feature->count : 0;
+        return;
+    }
+    if (!find(b, feature, &row))
+        return;
+    book->known += is_token ? feature->count : 0;
+    for (uint32_t v = 0; v < b->size; v++)
+        add_factor(b, feature, row, v, &b->products[v]);
+}
+
+void nb_blend_end_values(struct nb_blend *b)
+{
+    bool has = b->settings->attribute_count > 0;
+    for (uint32_t v = 0; has && v < b->size; v++) {
+        b->scores[v] += nb_log_product_value(b->products[v]);
+        b->products[v] = (struct nb_log_product){0, 0};
+    }
+}
+
+/* The same in the view. Of the products none is under way. */
+static bool explain_in_view(struct nb_blend *b, const struct nb_feature *feature, uint32_t best,
+                            uint32_t second, double *evidence)
+{
+    memset(b->products, 0, b->size * sizeof *b->products);
+    bool says = blend_field_products(b, feature, b->products);
+    if (says)
+        *evidence = nb_log_evidence(nb_log_product_value(b->products[best]),
+                                    nb_log_product_value(b->products[second]));
+    memset(b->products, 0, b->size * sizeof *b->products);
+    return says;
+}
+
+bool nb_blend_explain_value(struct nb_blend *b, const struct nb_feature *feature, uint32_t best,
+                            uint32_t second, double *evidence)
+{
+    struct nb_row row;
+    if (blend_has_fields(b))
+        return explain_in_view(b, feature, best, second, evidence);
+    if (!find(b, feature, &row))
+        return false;
+    *evidence = log_factor(b, feature, row, best) - log_factor(b, feature, row, second);
     return true;
 }

@@ -22,22 +22,13 @@
 
 #include "core/stack/blend/blend_private.h"
 
-/* Whether the settings' fields are read from the view. */
-bool nb_blend_has_fields(const struct nb_blend *b);
-
 /* Those of a field, by its number, for a label by its place, and of all labels. `out`: a number
  * (nb_decimal_fixed) of a document of the first source and the label that is left out, or NULL. */
-struct nb_normal nb_blend_numbers_of(const struct nb_blend *b, unsigned field, uint32_t place,
-                                     const nb_int128 *out);
-struct nb_normal nb_blend_numbers_all(const struct nb_blend *b, unsigned field);
-/* ln of the density at a number under the Gaussian of `own`, among `all`, with `added` to its
- * variance. */
+struct nb_normal
+nb_blend_numbers_of(const struct nb_blend *b, unsigned field, uint32_t place,
+                    const nb_int128 *out); /* ln of the density at a number under the Gaussian of
+                                            * `own`, among `all`, with `added` to its variance. */
 double nb_blend_numbers_log(struct nb_normal own, struct nb_normal all, double added,
                             double number);
-
-/* By the book: what a feature of NB_FIELD_VALUE brings to each label, to products[place]. Returns
- * whether it says anything. */
-bool nb_blend_field_products(struct nb_blend *b, const struct nb_feature *feature,
-                             struct nb_log_product *products);
 
 #endif

@@ -242,7 +242,7 @@ int nb_stack_many_start(const struct nb_stack_pass *p, size_t size);
 void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, struct nb_row row,
                        uint64_t all);
 /* Adds what the noted features add to every label when all their cells are 0, and puts the sums
- * into the inputs (core/stack/score/stack_many_groups.c). */
+ * into the inputs (core/stack/score/stack_many.c). */
 void nb_stack_many_finish(const struct nb_stack_pass *p);
 
 /* 1 / n^length times scale; 0 for no features. */

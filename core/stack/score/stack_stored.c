@@ -14,7 +14,7 @@
 #include "core/base/attribute.h"
 #include "core/base/lock.h"
 #include "core/stack/score/stack_private.h"
-#include "core/stack/weights/slots_stored.h"
+#include "core/stack/weights/slots.h"
 
 /* The records: 0 is the head; from 1 on the ranges of the shared weights; and from (1 + e) << 16 on
  * those of the biases of expert e; from 3 << 16 on those of the order; then

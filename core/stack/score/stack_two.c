@@ -13,7 +13,6 @@
 #include "core/base/array.h"
 #include "core/stack/score/stack_notes.h"
 #include "core/stack/score/stack_pairs.h"
-#include "core/stack/score/stack_two_bag.h"
 #include "core/stack/score/stack_two_rows.h"
 
 /* ---- sums of what was noted ------------------------------------------------------------------ */

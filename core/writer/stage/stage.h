@@ -7,7 +7,7 @@
 #define NB_CORE_WRITER_STAGE_STAGE_H
 
 #include "core/writer/stage/group.h"
-#include "core/writer/stage/memory.h"
+#include "core/writer/stage/staging.h"
 
 /* Stages one change of the group. A change that cannot be made says so in its receipt, which is no
  * error of the group; so does damage, which marks the model. Returns 0, or a code that fails the

@@ -10,10 +10,40 @@
 #ifndef NB_CORE_WRITER_STAGE_STAGING_H
 #define NB_CORE_WRITER_STAGE_STAGING_H
 
+#include "core/ledger/entries/ledger.h"
+#include "core/model/parents/family.h"
 #include "core/writer/stage/group.h"
-#include "core/writer/stage/memory.h"
 
 struct nb_signature;
+
+/* The memory in which changes are staged, one after the other. On the writer's thread. */
+
+/* A feature that is new with a change. */
+struct nb_fresh {
+    uint32_t row, place; /* where it is among the change's others */
+};
+
+/* Memory that is used from change to change; `{0}` is empty. */
+struct nb_staging {
+    struct nb_buffer features, bag, score, entry;
+    struct nb_feature *known; /* the document's, and ... */
+    uint32_t *rows;           /* ... their rows; owned */
+    size_t known_room, rows_room;
+    struct nb_row_count *found; /* those that have got rows since they were looked up, and scratch;
+                                   owned */
+    size_t found_room;
+    struct nb_fresh *fresh;  /* new features, by row; owned */
+    uint64_t *ids;           /* their ids; owned */
+    struct nb_string *texts; /* their texts; owned */
+    size_t new_count, new_room, ids_room, texts_room;
+    size_t foreseen_count;     /* of the new features, those that were foreseen */
+    struct nb_string coded;    /* the new features, by nb_features_encode; borrowed */
+    struct nb_buffer new_rows; /* their rows, if dropped rows are among them */
+    struct nb_entry old;
+    struct nb_entry restored;
+    struct nb_family family;
+};
+void nb_staging_deinit(struct nb_staging *staging);
 
 /* One change on its way. */
 struct nb_stage {
@@ -53,8 +83,6 @@ int nb_stage_check_room(struct nb_stage *s);
 
 /* ---- label.c --------------------------------------------------------------------------------- */
 
-/* Finds change->label_number, NB_NO_LABEL if the change has no label; makes a label that is new. */
-int nb_stage_find_label(struct nb_stage *s, struct nb_error *error);
 /* Whether the store can have a document of the label. */
 bool nb_stage_is_label(const struct nb_stage *s, uint32_t label);
 /* The label's record is written with the commit. */
@@ -65,17 +93,10 @@ int nb_stage_touch_label(struct nb_stage *s, uint32_t label);
 /* *found says whether the document is learned; memory->old is its living entry then. Returns 0 or a
  * code of nb_ledger_find. */
 int nb_stage_find_old(struct nb_stage *s, bool *found);
-/* One content may be stored as bags of other bytes, because the features that the model knew come
- * first in them. If the old content is the new one, memory->bag becomes the old bag. Returns 0 or
- * NB_NO_MEMORY. */
-int nb_stage_keep_bag(struct nb_stage *s);
 /* The entry that learned the document first: its place in the order of arrival. */
 uint64_t nb_stage_first_of(const struct nb_entry *old);
 /* Whether the change gives the document its first label: it counts as learned from then on. */
 bool nb_stage_is_first_label(const struct nb_stage *s);
-/* The score of the document, borrowed from the change. An entry without a label carries the score
- * of the entry before it. */
-struct nb_string nb_stage_score_of(const struct nb_change *change);
 /* Fills delta.take: what is taken out of the counts. */
 int nb_stage_take_out_old(struct nb_stage *s, struct nb_error *error);
 /* Copies the score that the document got when it was first learned to memory->score, with the new
@@ -94,20 +115,10 @@ int nb_stage_apply(struct nb_stage *s, const struct nb_change *change, struct nb
 
 /* ---- near_duplicate.c ------------------------------------------------------------------------ */
 
-/* Loads the model's list of the documents that were learned last, unless its setting
- * `near_duplicates` is off. Returns 0 or a code of nb_twins_load. */
-int nb_stage_have_twins(struct nb_stage *s, struct nb_error *error);
-/* Computes the signature of the document. If it is not learned yet (`found` is false), and as many
- * near-duplicates of it are as the setting allows, the receipt says so and the change ends here. */
-int nb_stage_check_twins(struct nb_stage *s, bool found, struct nb_signature *signature,
-                         struct nb_error *error);
-
 /* ---- the kinds of changes; each returns 0 or a code of its steps ----------------------------- */
 
 int nb_stage_train(struct nb_stage *s, struct nb_error *error);
 int nb_stage_untrain(struct nb_stage *s, struct nb_error *error);
-/* Restores a document as it was before an entry of the ledger. */
-int nb_stage_take_back(struct nb_stage *s, struct nb_error *error);
 /* A refit begins, or a slice of it is done. */
 int nb_stage_refit(struct nb_stage *s, struct nb_error *error);
 /* Called before a change: begins a refit if the weights have missed documents, or if a refit was
@@ -116,17 +127,6 @@ int nb_stage_begin_due_refit(struct nb_stage *s, struct nb_error *error);
 
 /* ---- waiting.c: the quarantine --------------------------------------------------------------- */
 
-/* The change waits in the quarantine. */
-int nb_stage_quarantine(struct nb_stage *s, struct nb_error *error);
-/* Refuses a released change that does not wait any more: it was replaced, applied or dropped. */
-int nb_stage_check_released(struct nb_stage *s, struct nb_error *error);
-/* Removes from the quarantine what waited for the document: the change that was made replaces it.
- */
-int nb_stage_leave_quarantine(struct nb_stage *s, struct nb_error *error);
-
 /* ---- report.c -------------------------------------------------------------------------------- */
-
-/* Fills the receipt of a change that was made. Returns 0 or NB_NO_MEMORY. */
-int nb_stage_fill_receipt(const struct nb_batch *batch, struct nb_submitted *change);
 
 #endif

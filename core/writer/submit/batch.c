@@ -9,7 +9,6 @@
 #include "core/model/registry/registry.h"
 #include "core/writer/submit/batch_private.h"
 #include "core/writer/submit/features.h"
-#include "core/writer/submit/foresee.h"
 
 int nb_batch_new(struct nb_engine *engine, struct nb_string model, bool single,
                  struct nb_batch **batch, struct nb_error *error)

@@ -13,10 +13,6 @@
 int nb_batch_acquire(struct nb_batch *batch, const struct nb_document *document, bool make,
                      struct nb_error *error);
 
-/* Whether the document is learned or stored. True also on a read error: the writer will meet the
- * error again. */
-bool nb_batch_is_in_ledger(const struct nb_batch *batch, struct nb_string id);
-
 /* Moves a finished change into the batch, which then owns it. If it could not be made (`rc` is
  * NB_NO_MEMORY) or the batch cannot grow, it is freed. Returns 0 or NB_NO_MEMORY. */
 int nb_batch_end_change(struct nb_batch *batch, struct nb_submitted *change, int rc,

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/writer/stage/receipt.h"
+#include "core/writer/stage/batch.h"
 #include "tokenizer/document.h"
 
 struct nb_engine;
@@ -51,7 +51,7 @@ int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
 /* Adds a change that forgets the document `id` completely: it is untrained, if it is learned or
  * stored, and its records in the history are removed. The receipt says NB_FORGOTTEN if there was
  * either. A verdict that still waits to be written is written after the change (see
- * nb_engine_history_write in core/jobs/history/write.h). Errors: as nb_batch_untrain. */
+ * nb_engine_history_write in core/jobs/history/history.h). Errors: as nb_batch_untrain. */
 int nb_batch_forget(struct nb_batch *batch, struct nb_string id, struct nb_string source,
                     struct nb_error *error);
 

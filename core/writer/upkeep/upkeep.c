@@ -1,17 +1,206 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/writer/upkeep/upkeep.h"
 
+#include <assert.h>
 #include <malloc.h>
 
 #include "core/base/clock.h"
+#include "core/ledger/entries/ledger.h"
+#include "core/model/learn/refit_wanted.h"
 #include "core/model/live/checkpoint.h"
+#include "core/model/live/relay.h"
+#include "core/model/live/transaction.h"
 #include "core/model/registry/registry.h"
 #include "core/model/registry/trim.h"
+#include "core/writer/commit/commit.h"
+#include "core/writer/recalibrate/recalibrate.h"
 #include "core/writer/remember/remember.h"
+#include "core/writer/submit/batch.h"
 #include "core/writer/upkeep/ageing.h"
-#include "core/writer/upkeep/purge.h"
-#include "core/writer/upkeep/refits.h"
 #include "core/writer/upkeep/unused.h"
+
+enum { PURGE_ENTRIES = 2000 }; /* deleted per transaction */
+
+struct purge {
+    struct nb_engine *engine;
+    uint32_t number;
+    bool found;
+};
+
+static int first_orphan(void *user, struct nb_string key, struct nb_string value,
+                        struct nb_error *error)
+{
+    struct purge *purge = user;
+    (void)value;
+    (void)error;
+    purge->number = nb_store_key_head(key);
+    purge->found = !nb_import_is_running(purge->engine, purge->number);
+    return purge->found;
+}
+
+/* The newest entry of the ledger must stay, because the next number follows from it, but for a
+ * cluster's (core/ledger/entries/serials.h). If an unfinished import has written it, a new entry,
+ * which says that the import is gone, becomes the newest. */
+static int keep_newest(struct nb_engine *engine, const struct nb_view *view, uint32_t number,
+                       struct nb_error *error)
+{
+    uint64_t newest;
+    struct nb_entry entry = {0};
+    struct nb_ledger_totals totals = {0};
+    struct nb_change gone = {.kind = NB_CHANGE_DELETE, .model = number, .time = nb_clock_now()};
+    if (engine->standing.is_known)
+        return 0;
+    int rc = nb_ledger_newest(view, &newest, error);
+    if (rc == 0 && newest != 0)
+        rc = nb_ledger_read(view, newest, &entry, error);
+    if (rc == 0 && newest != 0 && entry.change.model == number &&
+        entry.change.kind != NB_CHANGE_DELETE)
+        rc = nb_ledger_append(view, nb_serials_entry(&engine->serials), &gone, &totals,
+                              &engine->scratch, error);
+    nb_entry_deinit(&entry);
+    return rc;
+}
+
+static int purge_tables(const struct nb_view *view, uint32_t number, struct nb_error *error)
+{
+    static const enum nb_table tables[] = {
+        NB_TABLE_STATE,       NB_TABLE_LABELS,  NB_TABLE_ROWS,       NB_TABLE_WEIGHTS,
+        NB_TABLE_TWIN,        NB_TABLE_WAITING, NB_TABLE_QUARANTINE, NB_TABLE_HISTORY,
+        NB_TABLE_HISTORY_IDS, NB_TABLE_ORPHANS};
+    struct nb_store_key key = nb_store_key_model(number);
+    size_t deleted;
+    int rc = nb_ledger_clear(view, number, PURGE_ENTRIES, &deleted, error);
+    for (size_t i = 0; rc == 0 && deleted < PURGE_ENTRIES && i < sizeof tables / sizeof *tables;
+         i++) {
+        size_t some;
+        rc = nb_store_clear(view, tables[i], nb_store_key_string(&key), PURGE_ENTRIES - deleted,
+                            &some, error);
+        deleted += some;
+    }
+    return rc;
+}
+
+static int purge_slice(struct nb_engine *engine, struct nb_view *view, void *argument,
+                       struct nb_error *error)
+{
+    struct purge *purge = argument;
+    *purge = (struct purge){.engine = engine};
+    int rc = nb_store_scan(view, NB_TABLE_ORPHANS, (struct nb_string){"", 0}, 0, first_orphan,
+                           purge, error);
+    if (rc < 0 || !purge->found)
+        return rc < 0 ? rc : 0;
+    assert(!nb_import_is_running(engine, purge->number));
+    rc = keep_newest(engine, view, purge->number, error);
+    return rc != 0 ? rc : purge_tables(view, purge->number, error);
+}
+
+int nb_purge_slice(struct nb_engine *engine)
+{
+    struct purge purge = {.found = false};
+    struct nb_error error;
+    int rc = nb_transaction(engine, 0, purge_slice, &purge, &error);
+    if (rc == 0)
+        engine->purge = purge.found;
+    /* Damaged data of a model that is gone do no harm; a rebuild removes them. */
+    if (rc == NB_CORRUPT)
+        engine->purge = false;
+    return rc;
+}
+
+/* Commits the one change of the batch. */
+static bool commit(struct nb_engine *engine, struct nb_batch *batch)
+{
+    struct nb_group group = {.engine = engine};
+    assert(batch->size == 1);
+    if (engine->settings.shared) { /* it comes back; until then there is nothing to do */
+        nb_relay_propose(engine, nb_buffer_string(&batch->name), batch);
+        return false;
+    }
+    atomic_fetch_add(&engine->counters.queued, 1);
+    batch->written = 0;
+    (void)nb_group_add(&group, batch);
+    nb_group_commit(&group);
+    nb_group_deinit(&group);
+    return batch->changes[0].receipt.code == 0;
+}
+
+bool nb_refits_some(struct nb_engine *engine, bool quiet)
+{
+    static const struct nb_string source = {"refit", sizeof "refit" - 1};
+    struct nb_batch *batch = NULL;
+    bool is_done = false;
+    if (nb_transaction_health(engine, NULL) != 0)
+        return false;
+    struct nb_live *live = nb_registry_first(engine, quiet ? nb_refit_is_wanted : nb_refit_is_next);
+    if (live == NULL)
+        return false;
+    bool begin = live->fit == NULL || nb_refit_is_due(live);
+    if (nb_batch_new(engine, nb_live_name(live), false, &batch, NULL) == 0 &&
+        nb_batch_refit(batch, begin ? NB_REFIT_BEGIN : NB_REFIT_SLICE, source, NULL) == 0)
+        is_done = commit(engine, batch);
+    nb_batch_free(&batch);
+    nb_registry_release(engine, &live);
+    return is_done;
+}
+
+bool nb_refits_rest(struct nb_engine *engine)
+{
+    struct nb_live *live = nb_registry_first(engine, nb_refit_rests);
+    if (live == NULL)
+        return false;
+    nb_registry_release(engine, &live);
+    return true;
+}
+
+static void propose_map(struct nb_engine *engine, struct nb_live *live,
+                        const struct nb_settings *settings)
+{
+    struct nb_buffer stored = {0};
+    if (nb_settings_write(settings, &stored) == 0) {
+        struct nb_errand errand = {.kind = NB_ERRAND_FITTED,
+                                   .model = nb_live_name(live),
+                                   .settings = nb_buffer_string(&stored),
+                                   .last = live->checkpoint.last};
+        nb_relay_propose_errand(engine, &errand);
+    }
+    nb_buffer_deinit(&stored);
+}
+
+bool nb_refits_calibrate_model(struct nb_engine *engine, struct nb_live *live)
+{
+    struct nb_settings settings;
+    bool done;
+    if (nb_transaction_health(engine, NULL) != 0 || !atomic_load(&live->persisted) ||
+        atomic_load(&live->removed) || atomic_load(&live->is_damaged) ||
+        !nb_recalibrate_is_wanted(live))
+        return false;
+    int rc = nb_recalibrate_some(engine, live, &done, &settings);
+    if (rc == NB_CORRUPT) { /* else it would be the first to be calibrated for ever */
+        struct nb_error why;
+        (void)nb_error_set(&why, rc, "a document of its calibration does not read back");
+        nb_live_set_damaged(live, &why);
+    }
+    if (rc == 0 && done && engine->settings.shared) {
+        propose_map(engine, live, &settings);
+        nb_settings_deinit(&settings);
+        return false; /* it comes back; until then there is nothing to do */
+    }
+    if (rc == 0 && done) {
+        rc = nb_put_fitted(engine, live, &settings);
+        nb_settings_deinit(&settings);
+    }
+    return rc == 0;
+}
+
+bool nb_refits_calibrate(struct nb_engine *engine)
+{
+    struct nb_live *live = nb_registry_first(engine, nb_recalibrate_is_wanted);
+    if (live == NULL)
+        return false;
+    bool has = nb_refits_calibrate_model(engine, live);
+    nb_registry_release(engine, &live);
+    return has;
+}
 
 enum {
     AGED_AT_ONCE = 500, /* documents that ageing takes out of a model in one commit */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/label/near.h"
+#include "core/base/label/difference.h"
 
 #define AT(member) offsetof(struct nb_client, member)
 

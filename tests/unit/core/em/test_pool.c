@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/random.h"
-#include "core/em/pool.h"
+#include "core/em/guard_choice.h"
 
 enum { MOST = 120, LABELS = 3, FOLDS = 3 };
 

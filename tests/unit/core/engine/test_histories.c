@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "core/archive/repair/repair.h"
-#include "core/jobs/merge/rename.h"
+#include "core/jobs/merge/merge.h"
 #include "core/model/learn/refit.h"
 #include "core/store/lmdb/store.h"
 #include "tests/unit/core/engine/expected.h"

@@ -12,7 +12,7 @@
 #include "core/archive/dump/export.h"
 #include "core/archive/dump/import.h"
 #include "core/archive/repair/repair.h"
-#include "core/jobs/merge/rename.h"
+#include "core/jobs/merge/merge.h"
 #include "core/jobs/quarantine/quarantine.h"
 #include "core/networks/named/named.h"
 #include "core/nodes/digest.h"

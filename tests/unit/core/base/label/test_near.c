@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/label/near.h"
+#include "core/base/label/difference.h"
 
 static const struct {
     const char *a, *b;

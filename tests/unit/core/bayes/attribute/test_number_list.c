@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/bayes/attribute/number_list.h"
+#include "core/bayes/attribute/bins.h"
 
 #include <check.h>
 #include <stdlib.h>

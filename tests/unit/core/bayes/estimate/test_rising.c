@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/bayes/estimate/rising.h"
+#include "core/bayes/estimate/estimate.h"
 
 static double slowly(double x, uint64_t n)
 {

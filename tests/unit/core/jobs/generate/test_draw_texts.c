@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/jobs/generate/draw_texts.h"
+#include "core/jobs/generate/draw_values.h"
 
 static size_t length_of(uint64_t seed, double mean, size_t left)
 {

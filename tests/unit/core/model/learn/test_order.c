@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/random.h"
-#include "core/counts/cell.h"
+#include "core/counts/cells.h"
 #include "core/model/learn/order.h"
 
 enum { LABELS = 5 };

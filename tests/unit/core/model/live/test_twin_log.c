@@ -18,7 +18,7 @@
 #include "core/model/live/live.h"
 #include "core/model/live/state.h"
 #include "core/stack/score/stack_private.h"
-#include "core/stack/weights/slots_stored.h"
+#include "core/stack/weights/slots.h"
 #include "tests/unit/crash.h"
 #include "tests/unit/folder.h"
 

@@ -2,9 +2,9 @@
  *
  * d-separation, patterns and equivalence, against definitions that are slow to compute.
  */
+#include "core/networks/network/graph.h"
 #include "core/networks/network/learn.h"
 #include "core/networks/network/pattern.h"
-#include "core/networks/network/separation.h"
 #include "networks.h"
 
 enum { MOST = 6 }; /* nodes of a graph of which all orientations are tried */

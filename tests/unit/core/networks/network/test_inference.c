@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "core/networks/network/inference.h"
-#include "core/networks/network/sample.h"
 #include "networks.h"
 
 static struct nb_inference_limits LIMITS = {1 << 20, 1e12};

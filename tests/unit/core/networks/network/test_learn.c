@@ -2,9 +2,9 @@
 #include <math.h>
 
 #include "core/networks/network/independence.h"
+#include "core/networks/network/inference.h"
 #include "core/networks/network/learn.h"
 #include "core/networks/network/pattern.h"
-#include "core/networks/network/sample.h"
 #include "networks.h"
 
 static const struct nb_learn_settings SETTINGS = {

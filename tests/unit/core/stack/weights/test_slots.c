@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "core/stack/weights/slots_stored.h"
+#include "core/stack/weights/slots.h"
 
 enum { LEAST = 1 << NB_SLOTS_LEAST_BITS, MOST = 1 << NB_SLOTS_MOST_BITS };
 

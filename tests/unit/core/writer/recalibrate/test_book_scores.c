@@ -11,7 +11,7 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
-#include "core/jobs/merge/rename.h"
+#include "core/jobs/merge/merge.h"
 #include "core/model/registry/registry.h"
 #include "tests/unit/folder.h"
 

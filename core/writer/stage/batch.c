@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/writer/stage/receipt.h"
+#include "core/writer/stage/batch.h"
 
 #include <assert.h>
 

@@ -1,16 +1,14 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * What a model would say now of a document in its quarantine. A judge belongs to one thread; for
- * core/jobs/quarantine alone.
- */
-#ifndef NB_CORE_JOBS_QUARANTINE_JUDGE_H
-#define NB_CORE_JOBS_QUARANTINE_JUDGE_H
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NB_CORE_JOBS_QUARANTINE_LISTING_H
+#define NB_CORE_JOBS_QUARANTINE_LISTING_H
 
 #include "core/ledger/entries/quarantine.h"
 #include "core/model/learn/learner.h"
 #include "core/model/learn/stored_score.h"
 #include "core/model/parents/family.h"
 
+/* What a model would say now of a document in its quarantine. A judge belongs to one thread; for
+ * core/jobs/quarantine alone. */
 struct nb_judge {
     struct nb_engine *engine; /* borrowed */
     struct nb_live *live;     /* borrowed; loaded */
@@ -28,12 +26,5 @@ struct nb_judge {
     uint32_t best;      /* label number; with has_verdict */
     double probability; /* of the label that waits */
 };
-
-/* Returns 0 or NB_NO_MEMORY; deinit in any case. */
-int nb_judge_init(struct nb_judge *judge, struct nb_engine *engine, struct nb_live *live);
-void nb_judge_deinit(struct nb_judge *judge);
-/* Judges a document. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
-int nb_judge_one(struct nb_judge *judge, const struct nb_quarantined *quarantined,
-                 struct nb_error *error);
 
 #endif

@@ -1,6 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * A linear opinion pool of scores without expected counts and scores with them:
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NB_CORE_EM_GUARD_CHOICE_H
+#define NB_CORE_EM_GUARD_CHOICE_H
+
+#include "core/em/losses.h"
+
+/* A linear opinion pool of scores without expected counts and scores with them:
  *
  *     P(v) = (1 - share) P_own(v) + share P_with(v)       P_with: soft-max of temperature * scores
  *
@@ -8,12 +12,7 @@
  * their labels. One more document with P_own(y) = 1 and P_with(y) = 0 is added, so that the share
  * stays below 1 even if few documents were left out and all are right. The weight of documents
  * without a label sets their effect inside EM; the share sets the effect of its scores on the
- * verdict. Pure functions; for core/em alone.
- */
-#ifndef NB_CORE_EM_POOL_H
-#define NB_CORE_EM_POOL_H
-
-#include "core/em/losses.h"
+ * verdict. Pure functions; for core/em alone. */
 
 /* All borrowed. */
 struct nb_pool_question {
