@@ -11,7 +11,7 @@
 #include "core/base/heap.h"
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
-#include "core/ledger/entries/row_texts.h"
+#include "core/ledger/entries/ledger_features.h"
 #include "core/model/live/label_there.h"
 #include "core/model/registry/registry.h"
 

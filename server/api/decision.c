@@ -8,7 +8,7 @@
 
 #include "core/base/label/level_hint.h"
 #include "core/engine/engine.h"
-#include "core/model/verdict/decide.h"
+#include "core/model/verdict/verdict.h"
 #include "server/api/evaluation.h"
 #include "server/api/evaluations.h"
 #include "server/json/label.h"

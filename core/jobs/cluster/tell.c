@@ -7,7 +7,7 @@
 #include "core/base/heap.h"
 #include "core/jobs/cluster/clusters.h"
 #include "core/ledger/entries/ledger.h"
-#include "core/ledger/entries/row_texts.h"
+#include "core/ledger/entries/ledger_features.h"
 
 struct candidate {
     double value;

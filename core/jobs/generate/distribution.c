@@ -7,7 +7,7 @@
 #include "core/base/heap.h"
 #include "core/jobs/generate/generate.h"
 #include "core/jobs/generate/label_walk.h"
-#include "core/ledger/entries/row_texts.h"
+#include "core/ledger/entries/ledger_features.h"
 #include "core/model/live/state.h"
 
 struct value_listing {

@@ -9,7 +9,7 @@
 #include "core/ledger/coding/bag.h"
 #include "core/ledger/coding/rows.h"
 #include "core/ledger/entries/ledger.h"
-#include "core/ledger/entries/row_texts.h"
+#include "core/ledger/entries/ledger_features.h"
 #include "core/model/registry/registry.h"
 
 /* Documents of one snapshot. */

@@ -7,7 +7,7 @@
 #include "core/jobs/generate/draw_values.h"
 #include "core/jobs/generate/generate.h"
 #include "core/jobs/generate/label_walk.h"
-#include "core/ledger/entries/row_texts.h"
+#include "core/ledger/entries/ledger_features.h"
 #include "core/model/live/state.h"
 
 /* Values that were drawn (draw_values.h), told with their texts. A number is drawn here: a Gaussian

@@ -5,7 +5,7 @@
 
 #include "core/base/array.h"
 #include "core/base/heap.h"
-#include "core/ledger/entries/row_texts.h"
+#include "core/ledger/entries/ledger_features.h"
 
 enum {
     LOOKED_MOST = 20000, /* verdicts of the history that are passed */

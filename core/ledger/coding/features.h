@@ -9,7 +9,7 @@
  *     1   for each feature one byte, its field, and a string, its text (core/base/pack.h)
  *     2   a varint, the length of what form 1 would have after its first byte; then these bytes,
  *         compressed by zstd
- *     3   the same, but in the code of core/ledger/coding/text_code.h: most entries. At most 32 KB
+ *     3   the same, but in the code of core/ledger/coding/features.h: most entries. At most 32 KB
  *
  * Texts repeat each other, so if the byte of the field has 128 added, as all but values of
  * attributes mostly have, of a text only this is stored:
@@ -35,10 +35,77 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <zstd.h>
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "core/base/feature.h"
 #include "core/base/key.h"
+
+struct nb_text_code;
+
+/* A code for the short texts of features (core/ledger/coding/features.h): each byte becomes 1 to 12
+ * bits. How many depends on the byte and on what kind of byte is before it, and is the same for all
+ * texts. So there is no table to be made and stored for each of them, which takes most of the time
+ * of zstd for 1 KB.
+ *
+ * Stored form: the bits of the codes, from the lowest bit of each byte on. Codes of a kind are
+ * given in the order of their lengths, and of bytes of the same length (Huffman's code in canonical
+ * form, Salomon, Data Compression, 2.8.5). Behind the last code are zeros. */
+
+/* Its tables, 45 KB; never changed once they are made. Any thread. */
+
+/* NULL: out of memory. */
+struct nb_text_code *nb_text_code_new(void);
+void nb_text_code_free(struct nb_text_code **code);
+
+/* Appends the bytes in the code. Returns 0 or NB_NO_MEMORY. */
+int nb_text_code_write(const struct nb_text_code *code, struct nb_string bytes,
+                       struct nb_buffer *out);
+/* Reads `length` bytes to `to`. Returns false if `stored` is not what they were written as. */
+bool nb_text_code_read(const struct nb_text_code *code, struct nb_string stored, char *to,
+                       size_t length);
+
+/* What writing and reading the texts of features share. For core/ledger/coding/features_*.c alone.
+ */
+enum { CODED_IDS = 0, CODED_TEXTS = 1, CODED_COMPRESSED = 2, CODED_SHORT = 3 };
+
+enum {
+    SHORT_MOST = 32 << 10, /* more bytes repeat each other so much that zstd is worth its time */
+    RAW_MOST =
+        256 << 20 /* of one entry's texts, which the limits of the tokenizer keep far below */
+};
+
+/* Added to the field of a feature: what its text is stored without, and whether a mark ends it. */
+enum { WITHOUT_NAME = 32, MARKED = 128, FIELD = WITHOUT_NAME - 1 };
+_Static_assert((int)NB_FIELD_VALUE < (int)WITHOUT_NAME && (int)NB_FIELDS <= (int)NB_FIELD_VALUE,
+               "a field leaves room for what is added to it");
+
+/* What is behind a text: another feature; or what follows the text's tail in the next text, which
+ * is of the same field. */
+enum { MARK_END = 0, MARK_GOES_ON = 1 };
+
+/* In front of the text of a value of an attribute: its part, the low byte first. */
+enum { PART_BYTES = 2, IS_NUMBER = 0x8000 };
+_Static_assert((int)NB_PARTS_MOST <= (int)IS_NUMBER, "a part has a bit to spare");
+
+/* A longer tail is never left out: a damaged store cannot make texts grow without a bound. */
+enum { TAIL_MOST = 255 };
+
+struct nb_features_coder {
+    struct nb_text_code *code;
+    ZSTD_CCtx *compressor;
+    ZSTD_DCtx *decompressor;
+    struct nb_string names[NB_FIELDS]; /* of the fields; the same for all coders */
+    struct nb_buffer raw;              /* as stored, not compressed */
+    struct nb_buffer whole;            /* texts that were read, one after the other */
+    uint64_t *ids;
+    struct nb_string *texts;
+    size_t room; /* of `ids` and `texts` */
+};
+
+/* How the text after this one may begin. Both are without names. */
+struct nb_string nb_features_tail(unsigned field, struct nb_string text);
 
 struct nb_features_coder; /* memory that is used from entry to entry */
 

@@ -14,7 +14,6 @@
 #include "core/model/evaluate/curve.h"
 #include "core/model/evaluate/evaluation.h"
 #include "core/model/evaluate/evaluator.h"
-#include "core/model/evaluate/progress.h"
 
 /* The figures over the last `window` documents that were added (0: over all), in time n log n.
  * Returns 0 or NB_NO_MEMORY. */

@@ -57,16 +57,8 @@ uint64_t nb_verdict_documents(const struct nb_verdict *verdict, const char *labe
  * learned yet) or NB_NO_MEMORY. */
 int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *error);
 
-/* Sets labels, documents, probabilities and winner from the scores. Under the locks, like
- * nb_verdict_explain. Returns 0 or NB_NO_MEMORY. */
-int nb_verdict_fill(struct nb_verdict *verdict);
-
 /* Sets the explanation: the `most` strongest tokens, and the prior's row. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_verdict_explain(struct nb_verdict *verdict, size_t most);
-
-/* Sets `ready` and `missing` by the setting ready_documents. If several labels have too few
- * documents, `missing` names the first. */
-void nb_verdict_fill_ready(struct nb_verdict *verdict);
 
 #endif

@@ -3,10 +3,156 @@
  * The pass over the counts: of one model, or of a model and its parents.
  */
 #include <assert.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "core/base/array.h"
 #include "core/model/learn/learner.h"
 #include "core/model/verdict/verdict_private.h"
+
+/* Whether the labels have enough documents for a useful verdict. */
+static void need(struct nb_verdict *verdict, const char *label, uint64_t documents)
+{
+    if (documents >= verdict->ready_documents)
+        return;
+    verdict->ready = false;
+    snprintf(verdict->missing, sizeof verdict->missing, "label '%s' has %llu of %llu documents",
+             label, (unsigned long long)documents, (unsigned long long)verdict->ready_documents);
+}
+
+/* Whether only one label has documents, although two are needed. */
+static bool is_alone(struct nb_verdict *verdict)
+{
+    if (verdict->size >= 2 || verdict->ready_documents == 0)
+        return false;
+    verdict->ready = false;
+    snprintf(verdict->missing, sizeof verdict->missing,
+             "only the label '%s' has documents, there must be two labels", verdict->labels[0]);
+    return true;
+}
+
+/* Sets `ready` and `missing` by the setting ready_documents. If several labels have too few
+ * documents, `missing` names the first. */
+/* In reverse order, so that `missing` names the first label that has too few. */
+static void verdict_fill_ready(struct nb_verdict *verdict)
+{
+    assert(verdict->size > 0);
+    verdict->ready = true;
+    if (is_alone(verdict))
+        return;
+    for (size_t i = verdict->size; i > 0; i--)
+        need(verdict, verdict->labels[i - 1], verdict->documents[i - 1]);
+}
+
+void nb_verdict_need(struct nb_verdict *verdict, const char *const labels[], size_t count)
+{
+    verdict->ready = true;
+    if (is_alone(verdict))
+        return;
+    for (size_t i = count; i > 0; i--)
+        need(verdict, labels[i - 1], nb_verdict_documents(verdict, labels[i - 1]));
+}
+
+/* Changes a verdict into one on the labels of a level. */
+int nb_verdict_at_level(struct nb_verdict *verdict, unsigned level)
+{
+    struct nb_levels *levels = &verdict->private_->levels;
+    assert(verdict->size > 0 && verdict->explanation_count == 0);
+    const struct nb_level_scores below = {verdict->labels, verdict->documents, verdict->log_scores,
+                                          verdict->probabilities, verdict->size};
+    if (nb_levels_sum(levels, &below, level) != 0)
+        return NB_NO_MEMORY;
+    assert(levels->size <= verdict->size);
+    memcpy(verdict->labels, levels->labels, levels->size * sizeof *verdict->labels);
+    memcpy(verdict->documents, levels->documents, levels->size * sizeof *verdict->documents);
+    verdict->log_scores = levels->log_scores;
+    verdict->probabilities = levels->probabilities;
+    verdict->size = levels->size;
+    verdict->best = levels->best;
+    verdict_fill_ready(verdict);
+    return 0;
+}
+
+/* Sets the members of a verdict from the scores. */
+static void fill_label(struct nb_verdict *verdict, size_t i)
+{
+    const struct nb_verdict_private *p = verdict->private_;
+    uint32_t number = p->scores.labels[i];
+    if (p->judge == NULL) {
+        verdict->labels[i] = p->family.blend.labels[number].name;
+        verdict->documents[i] = p->family.blend.labels[number].documents;
+        return;
+    }
+    verdict->labels[i] = nb_model_label_name(p->judge->counts, number).bytes;
+    verdict->documents[i] = nb_model_documents(p->judge->counts, number);
+}
+
+/* Called when verdict->documents is set. */
+static int moderate(struct nb_verdict *verdict)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    for (size_t i = 0; i < p->stacked.size; i++)
+        p->stacked.documents[i] = verdict->documents[i];
+    if (p->refined != NULL)
+        return nb_pooled_score(&p->pooled, &p->family, p->bag.features, p->bag.size, &p->stacked);
+    p->moderation = nb_scores_moderate(&p->stacked);
+    return 0;
+}
+
+/* Sets probabilities, winner and runner-up of a model by the book from its calibration map, if the
+ * map was fitted for the present labels. An explanation then compares these two. */
+static int calibrate(struct nb_verdict *verdict)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    const struct nb_calibration *map = p->published->settings.fitted;
+    struct nb_scores *scores = &p->scores;
+    verdict->tells_calibrated = p->published->settings.calibration != NB_CALIBRATION_NONE;
+    if (map == NULL || p->judge == NULL || p->refined != NULL ||
+        !nb_calibration_is_of(map, scores->labels, (uint32_t)scores->size))
+        return 0;
+    if (nb_array_reserve(&p->calibrated, &p->calibrated_room, scores->size,
+                         sizeof *p->calibrated) != 0)
+        return NB_NO_MEMORY;
+    nb_calibration_apply(map, scores->labels, scores->log_scores, p->calibrated);
+    nb_scores_choose(scores, p->calibrated);
+    verdict->probabilities = p->calibrated;
+    verdict->best = scores->best;
+    verdict->calibrated = true;
+    return 0;
+}
+
+/* Sets labels, documents, probabilities and winner from the scores. Under the locks, like
+ * nb_verdict_explain. Returns 0 or NB_NO_MEMORY. */
+static int verdict_fill(struct nb_verdict *verdict)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    bool stacked = nb_published_is_stacked(p->published);
+    const struct nb_scores *decisive = stacked ? &p->stacked : &p->scores;
+    int rc =
+        nb_array_reserve(&verdict->labels, &p->label_room, p->scores.size, sizeof *verdict->labels);
+    if (rc == 0)
+        rc = nb_array_reserve(&verdict->documents, &p->document_room, p->scores.size,
+                              sizeof *verdict->documents);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < p->scores.size; i++)
+        fill_label(verdict, i);
+    if (stacked)
+        rc = moderate(verdict);
+    if (rc != 0)
+        return rc;
+    verdict->size = p->scores.size;
+    verdict->log_scores = p->scores.log_scores;
+    verdict->probabilities = decisive->probabilities;
+    verdict->best = decisive->best;
+    verdict->stacked = stacked;
+    verdict->calibrated = stacked && nb_family_is_calibrated(&p->family);
+    verdict->total = p->scores.total;
+    verdict->known = p->scores.known;
+    verdict->truncated = p->bag.truncated;
+    verdict->tells_calibrated = stacked;
+    return stacked ? 0 : calibrate(verdict);
+}
 
 static void leave_room_for_another(struct nb_verdict *verdict)
 {
@@ -41,7 +187,7 @@ static int find_rows(struct nb_verdict_private *p)
     return 0;
 }
 
-/* Scores with expected counts of documents without a label; nb_verdict_fill pools them with the
+/* Scores with expected counts of documents without a label; verdict_fill pools them with the
  * model's own scores.
  */
 static int score_beside(struct nb_verdict_private *p)
@@ -96,13 +242,13 @@ int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *e
     choose_judge(p);
     int rc = p->judge != NULL ? score_alone(p, error) : score_together(p);
     if (rc == 0)
-        rc = nb_verdict_fill(verdict);
+        rc = verdict_fill(verdict);
     verdict->unseen_label = NULL;
     if (rc == 0 && verdict->stacked && verdict->size == 1)
         leave_room_for_another(verdict);
     verdict->ready_documents = settings->ready_documents;
     if (rc == 0)
-        nb_verdict_fill_ready(verdict);
+        verdict_fill_ready(verdict);
     verdict->unsure_band = settings->unsure_band;
     verdict->keeps_history = settings->history > 0;
     verdict->keeps_subject = settings->history_subject;

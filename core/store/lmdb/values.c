@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/store/lmdb/environment.h"
-#include "core/store/lmdb/merged.h"
+#include "core/store/lmdb/recording.h"
 #include "core/store/lmdb/store_private.h"
 
 static MDB_val value_of(struct nb_string s)

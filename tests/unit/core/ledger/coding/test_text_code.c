@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/ledger/coding/text_code.h"
+#include "core/ledger/coding/features.h"
 
 static struct nb_text_code *code;
 

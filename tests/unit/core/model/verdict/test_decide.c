@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/model/verdict/decide.h"
+#include "core/model/verdict/verdict.h"
 
 static const struct {
     double p, threshold, band;

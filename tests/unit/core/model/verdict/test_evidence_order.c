@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/model/verdict/evidence_order.h"
+#include "core/model/verdict/verdict_explain.h"
 
 enum { ROWS = 2000, KINDS = 6 };
 

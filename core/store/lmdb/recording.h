@@ -1,15 +1,13 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * A walk through a table in the order of its keys: through LMDB's entries, and the changes that the
- * journal has in place of them. One thread at a time.
- */
-#ifndef NB_CORE_STORE_LMDB_MERGED_H
-#define NB_CORE_STORE_LMDB_MERGED_H
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NB_CORE_STORE_LMDB_RECORDING_H
+#define NB_CORE_STORE_LMDB_RECORDING_H
 
 #include <lmdb.h>
 
 #include "core/store/lmdb/store_private.h"
 
+/* A walk through a table in the order of its keys: through LMDB's entries, and the changes that the
+ * journal has in place of them. One thread at a time. */
 struct nb_merged {
     struct nb_seen seen;
     enum nb_table table;

@@ -1,13 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The order of an explanation's rows. Pure functions; any thread.
- */
-#ifndef NB_CORE_MODEL_VERDICT_EVIDENCE_ORDER_H
-#define NB_CORE_MODEL_VERDICT_EVIDENCE_ORDER_H
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NB_CORE_MODEL_VERDICT_VERDICT_EXPLAIN_H
+#define NB_CORE_MODEL_VERDICT_VERDICT_EXPLAIN_H
 
 #include <stddef.h>
 
 #include "core/bayes/book/explain.h"
+
+/* The order of an explanation's rows. Pure functions; any thread. */
 
 /* Sorts the `most` strongest rows (by magnitude, ties by feature) to the front; what is behind them
  * is lost, and `room`, which is for as many rows. No magnitude may be NaN, and there must be fewer
