@@ -65,11 +65,8 @@ int nb_pooled_score(struct nb_pooled *pooled, struct nb_family *family,
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 
-/* Adds the own rows to those with expected counts, which are the same and more, both in the order
- * of the bag; each is multiplied by its factor. The last row of both is left out. Returns the sum.
- */
-static double add_rows(const struct nb_evidence *own, size_t own_count, double own_factor,
-                       struct nb_evidence *rows, size_t count, double factor)
+double nb_pooled_add_rows(const struct nb_evidence *own, size_t own_count, double own_factor,
+                          struct nb_evidence *rows, size_t count, double factor)
 {
     double sum = 0;
     size_t at = 0;
@@ -113,8 +110,9 @@ int nb_pooled_explain(struct nb_pooled *pooled, struct nb_family *family,
     if (rc != 0)
         return rc;
     nb_blend_explain(&family->blend, features, size, stacked, true, rows, count);
-    double sum = add_rows(pooled->rows, own_count, (1 - pooled->part) * pooled->moderation, rows,
-                          *count, pooled->part * refined->temperature);
+    double sum =
+        nb_pooled_add_rows(pooled->rows, own_count, (1 - pooled->part) * pooled->moderation, rows,
+                           *count, pooled->part * refined->temperature);
     rows[*count - 1].evidence =
         stacked->log_scores[stacked->best] - stacked->log_scores[stacked->second] - sum;
     return 0;

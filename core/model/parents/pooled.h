@@ -50,6 +50,13 @@ int nb_pooled_explain(struct nb_pooled *pooled, struct nb_family *family,
                       const struct nb_feature *features, size_t size,
                       const struct nb_scores *stacked, struct nb_evidence *rows, size_t *count);
 
+/* Multiplies `rows`, the evidence with expected counts, by `factor`, and adds `own`, the evidence
+ * without them, multiplied by `own_factor`. Every feature of `own` is in `rows`, both are in the
+ * order of their features. The last row of each, which is no feature's, is neither read nor
+ * changed. Returns the sum of the rows that were changed. For nb_pooled_explain. */
+double nb_pooled_add_rows(const struct nb_evidence *own, size_t own_count, double own_factor,
+                          struct nb_evidence *rows, size_t count, double factor);
+
 /* Log-odds of one label against another by both: `own` moderated, `with` as the blend gives it. */
 double nb_pooled_odds(const struct nb_refined *refined, double own, double with);
 

@@ -783,6 +783,46 @@ START_TEST(a_user_of_an_untrained_daemon_is_told_so)
 }
 END_TEST
 
+/* The action and the probability of a mail to several users with models of their own. */
+static void check_for_two(const char *first, const char *second)
+{
+    struct nb_error error = {0};
+    const struct nb_string asked[] = {str(first), str(second)};
+    struct nb_document document = mail_of(SPAM);
+    memset(&report, 0xa5, sizeof report);
+    int rc =
+        nb_filter_check(&server, &config, models, &document, asked, 2, NULL, &report, NULL, &error);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    ck_assert_str_eq(report.model, "mail-%u");
+}
+
+START_TEST(of_several_users_the_mildest_verdict_counts)
+{
+    set("user_model", "mail-%u");
+    train("mail-ann", 12);
+    train("mail-bob", 40);
+    double ann = probability("mail-ann", SPAM), bob = probability("mail-bob", SPAM);
+    ck_assert_msg(ann > 0.5 && ann != bob && bob > 0.5, "%.17g and %.17g", ann, bob);
+    const char *mild = ann < bob ? "ann" : "bob", *strict = ann < bob ? "bob" : "ann";
+    double low = fmin(ann, bob), high = fmax(ann, bob);
+    const struct {
+        double header, reject;
+        enum nb_filter_action action;
+    } table[] = {
+        {low, 1, NB_FILTER_ADD_HEADER}, /* both */
+        {high, 1, NB_FILTER_NO_ACTION}, /* one of them */
+        {low, high, NB_FILTER_ADD_HEADER},
+        {low, low, NB_FILTER_REJECT},
+    };
+    for (int i = 0; i < 2 * COUNT(table); i++) {
+        set_thresholds(0, table[i / 2].header, 1, table[i / 2].reject);
+        check_for_two(i % 2 == 0 ? mild : strict, i % 2 == 0 ? strict : mild);
+        ck_assert_msg(report.action == table[i / 2].action, "case %d: %d", i, report.action);
+        ck_assert_msg(report.probability == low, "case %d: %.17g", i, report.probability);
+    }
+}
+END_TEST
+
 /* ---- test mails --------------------------------------------------------------------------------
  */
 
@@ -1036,6 +1076,7 @@ static TCase *with_engine(void)
     tcase_add_test(tcase, a_model_without_the_label_is_not_ready);
     tcase_add_test(tcase, no_mail_is_no_verdict);
     tcase_add_test(tcase, a_users_model_is_asked_once_it_is_ready);
+    tcase_add_test(tcase, of_several_users_the_mildest_verdict_counts);
     tcase_add_test(tcase, a_user_of_an_untrained_daemon_is_told_so);
     tcase_add_loop_test(tcase, only_gtube_itself_is_a_test_by_default, 0, COUNT(tests));
     tcase_add_loop_test(tcase, each_test_mail_has_its_action, 0, COUNT(tests));

@@ -46,6 +46,37 @@ START_TEST(own_odds_keep_their_part)
 }
 END_TEST
 
+/* Rows of features 2, 3, 5, 8, 9 and 12 with expected counts, of which the own counts have 3, 5 and
+ * 9. The last row of each is not to be read as a feature's, whatever number stands in it. */
+START_TEST(rows_of_one_feature_are_added)
+{
+    const struct nb_evidence own[] = {{.feature = 3, .evidence = 10},
+                                      {.feature = 5, .evidence = 20},
+                                      {.feature = 9, .evidence = 30},
+                                      {.feature = 12, .evidence = 1000}};
+    struct nb_evidence rows[] = {{.feature = 2, .evidence = 1},  {.feature = 3, .evidence = 2},
+                                 {.feature = 5, .evidence = 3},  {.feature = 8, .evidence = 4},
+                                 {.feature = 9, .evidence = 5},  {.feature = 12, .evidence = 6},
+                                 {.feature = 12, .evidence = 77}};
+    static const double want[] = {2, 9, 16, 8, 25, 12, 77};
+    double sum = nb_pooled_add_rows(own, 4, 0.5, rows, 7, 2);
+    for (int i = 0; i < 7; i++)
+        ck_assert_double_eq(rows[i].evidence, want[i]);
+    ck_assert_double_eq(sum, 2 + 9 + 16 + 8 + 25 + 12);
+}
+END_TEST
+
+START_TEST(without_own_rows_the_others_are_multiplied)
+{
+    const struct nb_evidence own[] = {{.feature = 4, .evidence = 1000}};
+    struct nb_evidence rows[] = {{.feature = 4, .evidence = 6}, {.evidence = 77}};
+    ck_assert_double_eq(nb_pooled_add_rows(own, 1, 0.5, rows, 2, 0.25), 1.5);
+    ck_assert_double_eq(rows[0].evidence, 1.5);
+    ck_assert_double_eq(nb_pooled_add_rows(own, 1, 0.5, rows + 1, 1, 0.25), 0);
+    ck_assert_double_eq(rows[1].evidence, 77);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("pooled");
@@ -54,6 +85,10 @@ int main(void)
     tcase_add_test(t, odds_by_hand);
     tcase_add_test(t, without_a_share_the_own_odds_stay);
     tcase_add_test(t, own_odds_keep_their_part);
+    TCase *rows = tcase_create("rows");
+    suite_add_tcase(s, rows);
+    tcase_add_test(rows, rows_of_one_feature_are_added);
+    tcase_add_test(rows, without_own_rows_the_others_are_multiplied);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

@@ -6,7 +6,12 @@
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "core/base/clock.h"
+#include "core/engine/engine.h"
+#include "core/engine/writer.h"
+#include "core/model/registry/registry.h"
 #include "core/writer/remember/note.h"
 #include "tests/unit/folder.h"
 
@@ -236,6 +241,126 @@ START_TEST(damaged_repeats_are_found)
 }
 END_TEST
 
+/* ---- when records are written ---------------------------------------------------------------- */
+
+enum {
+    URGENT = 16384 / 2 + 1,   /* records that do not wait for their time: remember.c */
+    FLUSH_EVERY = 1000000000, /* nanoseconds */
+    TRIES = 20,               /* a busy machine may take a second between two calls */
+};
+
+static struct nb_engine *engine;
+
+static void setup_engine(void)
+{
+    struct nb_engine_settings settings;
+    struct nb_settings wanted;
+    bool created;
+    test_folder_make(directory);
+    nb_engine_settings_init(&settings);
+    settings.directory = directory;
+    ck_assert_int_eq(nb_engine_open(&settings, &engine, NULL), 0);
+    nb_settings_init(&wanted, NB_PRESET_BOOK);
+    wanted.history = 2 * URGENT;
+    wanted.history_days = 1;
+    ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &wanted, false, str(""), &created, NULL),
+                     0);
+    nb_settings_deinit(&wanted);
+}
+
+static void teardown_engine(void)
+{
+    nb_engine_close(&engine);
+    test_folder_remove(directory);
+}
+
+static void remember(struct nb_engine *e, struct nb_live *live, int number)
+{
+    char id[16];
+    struct nb_buffer stored = {0};
+    snprintf(id, sizeof id, "%d", number);
+    const struct nb_history_record record = {
+        .id = str(id), .verdict = str("spam"), .time = nb_clock_now()};
+    ck_assert_int_eq(nb_history_write(&record, &stored), 0);
+    ck_assert_int_eq(nb_remember(e, live, str(id), nb_buffer_string(&stored)), 0);
+    nb_buffer_deinit(&stored);
+}
+
+static uint64_t waiting(struct nb_engine *e)
+{
+    struct nb_remember_figures figures;
+    nb_remember_count(e, &figures);
+    return figures.waiting;
+}
+
+static void flush(struct nb_engine *e, bool now)
+{
+    ck_assert_int_eq(nb_remember_flush(e, now, NULL), 0);
+}
+
+/* Whether what was noted right after a flush still waits after the next one; -1: the machine took
+ * longer than the time between two flushes, and so it shows nothing. */
+static int waits_for_its_time(struct nb_engine *e, struct nb_live *live, int number)
+{
+    uint64_t start = nb_clock_monotonic();
+    remember(e, live, number);
+    flush(e, true);
+    ck_assert_uint_eq(waiting(e), 0);
+    remember(e, live, number + 1);
+    flush(e, false);
+    int waits = waiting(e) == 1;
+    return nb_clock_monotonic() - start < FLUSH_EVERY ? waits : -1;
+}
+
+/* On the writer's thread, so that the writer flushes nothing by itself meanwhile. */
+static int write_at_their_time(struct nb_engine *e, void *argument, struct nb_error *error)
+{
+    struct nb_live *live;
+    struct timespec second = {.tv_sec = 1, .tv_nsec = 50000000};
+    int waits = -1;
+    (void)argument;
+    ck_assert_int_eq(nb_registry_acquire(e, str("m"), false, &live, error), 0);
+    for (int i = 0; i < TRIES && waits < 0; i++)
+        waits = waits_for_its_time(e, live, i);
+    ck_assert_int_eq(waits, 1);
+    nanosleep(&second, NULL);
+    flush(e, false);
+    ck_assert_uint_eq(waiting(e), 0);
+    nb_registry_release(e, &live);
+    return 0;
+}
+
+START_TEST(records_wait_for_a_second)
+{
+    ck_assert_int_eq(nb_writer_run(engine, write_at_their_time, NULL, NULL), 0);
+}
+END_TEST
+
+static int write_what_is_urgent(struct nb_engine *e, void *argument, struct nb_error *error)
+{
+    struct nb_live *live;
+    (void)argument;
+    ck_assert_int_eq(nb_registry_acquire(e, str("m"), false, &live, error), 0);
+    for (int i = 0; i < URGENT; i++) {
+        ck_assert(!nb_remember_is_urgent(e));
+        remember(e, live, i);
+    }
+    ck_assert(nb_remember_is_urgent(e));
+    flush(e, true);
+    for (int i = 0; i < URGENT; i++)
+        remember(e, live, i);
+    flush(e, false);
+    ck_assert_uint_eq(waiting(e), 0);
+    nb_registry_release(e, &live);
+    return 0;
+}
+
+START_TEST(many_records_do_not_wait)
+{
+    ck_assert_int_eq(nb_writer_run(engine, write_what_is_urgent, NULL, NULL), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("remember");
@@ -250,6 +375,11 @@ int main(void)
     tcase_add_test(records, the_stored_form);
     tcase_add_test(records, damaged_repeats_are_found);
     suite_add_tcase(suite, records);
+    TCase *times = tcase_create("times");
+    tcase_add_checked_fixture(times, setup_engine, teardown_engine);
+    tcase_add_test(times, records_wait_for_a_second);
+    tcase_add_test(times, many_records_do_not_wait);
+    suite_add_tcase(suite, times);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
