@@ -25,10 +25,14 @@ def collect(folder, is_wanted, shuffle=None):
     return found
 
 
+SLOWEST = 20
+
+
 class Tally:
     def __init__(self, times):
         self.passed = self.failed = 0
         self.times = times
+        self.seconds = []  # (seconds, title) of each
 
     def run(self, title, function, *args):
         start = time.monotonic()
@@ -42,5 +46,15 @@ class Tally:
             print("".join("    %s:%d %s\n" % (os.path.basename(f.filename), f.lineno, f.line)
                           for f in frames[1:]), end="")
             print(f"    {type(error).__name__}: {error}", flush=True)
+        seconds = time.monotonic() - start
+        self.seconds.append((seconds, title))
         if self.times:
-            print("%8.2f s  %s" % (time.monotonic() - start, title), flush=True)
+            print("%8.2f s  %s" % (seconds, title), flush=True)
+
+    def print_slowest(self):
+        """With --times: the tests that took longest, once more, and the sum of all."""
+        if not self.times:
+            return
+        print(f"the {SLOWEST} slowest of {sum(seconds for seconds, _ in self.seconds):.0f} s:")
+        for seconds, title in sorted(self.seconds, reverse=True)[:SLOWEST]:
+            print("%8.2f s  %s" % (seconds, title))
