@@ -72,6 +72,7 @@ static double level_of(const struct bucket *bucket, const struct nb_rate *rate, 
 /* Until a bucket of this level has 1 above `floor`. */
 static uint64_t wait_of(double level, const struct nb_rate *rate, double floor)
 {
+    assert(rate->per_second > 0 && level <= rate->burst);
     double missing = floor + 1 - level;
     return missing > 0 ? (uint64_t)ceil(missing / rate->per_second * 1e9) : 0;
 }

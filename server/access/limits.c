@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/access/limits.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,7 @@ static void add_address(struct key *key, const struct nb_peer *peer)
 static void add_token(struct key *key, const struct nb_grant *grant)
 {
     enum { TOKEN = 0xff };
+    assert(grant->token != NULL && (key->length == 0 || key->length == 17)); /* an address */
     if (key->length == 0)
         key->bytes[key->length++] = TOKEN;
     memcpy(key->bytes + key->length, grant->token->hash, NB_TOKEN_HASH);
@@ -85,6 +87,7 @@ static void add_token(struct key *key, const struct nb_grant *grant)
 uint64_t nb_limits_take(struct nb_limits *limits, enum nb_limit which, const struct nb_rate *rate,
                         const struct nb_peer *peer, const struct nb_grant *grant, bool is_first)
 {
+    assert(which < NB_LIMITS);
     struct key address = {.length = 0}, token = {.length = 0};
     struct nb_string keys[2];
     size_t count = 0;

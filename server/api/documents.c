@@ -104,6 +104,7 @@ static int read_wishes(struct handling *h, struct nb_error *error)
 /* On a pool: the part of the preparation that takes long. */
 static int prepare_slowly(struct nb_request *request, struct nb_error *error)
 {
+    assert(request->state != NULL); /* of nb_documents_prepare */
     /* A failure to load comes again where the model is used. A model that is made by its first
      * document has nothing to load. */
     (void)nb_engine_load(request->server->engine, request->model, error);
@@ -127,6 +128,7 @@ static int prepare(struct handling *h, struct nb_error *error)
 
 int nb_documents_prepare(struct nb_request *request, struct nb_error *error)
 {
+    assert(request->state == NULL && request->route != NULL);
     struct handling *h = malloc(sizeof *h);
     if (h == NULL)
         return nb_error_no_memory(error);
@@ -168,6 +170,7 @@ static int write_verdict(const struct nb_wishes *wishes, struct nb_results *resu
 static double log_odds(double probability)
 {
     enum { MOST = 36 };
+    assert(probability >= 0 && probability <= 1);
     return fmax(-MOST, fmin(MOST, log(probability) - log1p(-probability)));
 }
 
@@ -177,6 +180,7 @@ static void log_verdict(const struct nb_results *results, const struct nb_verdic
     const struct nb_request *request = results->request;
     struct nb_string mail = {document->document.bytes, document->document.length};
     bool is_mail = document->document.kind == NB_DOCUMENT_MAIL;
+    assert(verdict->best < verdict->size);
     double p = verdict->probabilities[verdict->best];
     nb_verdict_log(
         request,
@@ -214,6 +218,7 @@ static int remember(const struct nb_wishes *wishes, struct nb_results *results,
                     struct nb_error *error)
 {
     struct nb_kept_verdict kept = {.id = document->id, .source = document->source};
+    assert(wishes->remembers);
     results->id.length = 0;
     if (wishes->is_of_several && !verdict->keeps_history)
         return 0;
@@ -340,6 +345,7 @@ static int take_all(struct handling *h, const struct nb_ndjson_line *line, struc
 static int write_receipts(struct nb_request *request, struct nb_error *error)
 {
     struct handling *h = request->state;
+    assert(h != NULL && h->request == request && is_change(h));
     int rc = nb_training_write(&h->training, error);
     return rc != 0 ? rc : nb_results_end(&h->results, error);
 }
@@ -355,6 +361,7 @@ static int change_all(struct handling *h, struct nb_error *error)
 static int turn(struct nb_request *request, struct nb_error *error)
 {
     struct handling *h = request->state;
+    assert(h != NULL && h->request == request && is_change(h));
     return nb_training_turn(&h->training, turn, error);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/evaluations.h"
 
+#include <assert.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -45,6 +46,7 @@ struct nb_evaluations {
 
 struct nb_evaluations *nb_evaluations_new(struct nb_engine *engine)
 {
+    assert(engine != NULL);
     struct nb_evaluations *e = calloc(1, sizeof *e);
     if (e == NULL)
         return NULL;
@@ -141,6 +143,7 @@ int nb_evaluations_threshold(struct nb_evaluations *e, struct nb_string model,
     entry.until = now + (age < AGE_MOST ? age : AGE_MOST);
     entry.found = *found;
     /* The engine has accepted both, so they fit. */
+    assert(model.length < sizeof entry.model && positive.length < sizeof entry.positive);
     memcpy(entry.model, model.bytes, model.length);
     if (positive.length > 0)
         memcpy(entry.positive, positive.bytes, positive.length);
@@ -168,6 +171,7 @@ _Static_assert(sizeof FIGURES / sizeof FIGURES[0] == FIGURE_COUNT, "room for eac
 
 static void refresh(struct nb_evaluations *e, struct model_entry *entry)
 {
+    assert(entry->name[0] != '\0'); /* carry_over has named it */
     struct nb_string name = {entry->name, strlen(entry->name)};
     struct nb_evaluation_report report;
     struct nb_error why; /* nothing learned, or deleted meanwhile: no figures */
@@ -200,6 +204,7 @@ static struct model_entry *next_to_refresh(struct nb_evaluations *e)
 static void carry_over(const struct nb_evaluations *e, const char *name, struct model_entry *entry)
 {
     uint32_t identity = nb_engine_model_identity(e->engine, nb_string_of(name));
+    assert(strlen(name) < NAME_BYTES); /* nb_check_model_name */
     for (size_t i = 0; i < e->model_count; i++)
         if (e->models[i].identity == identity && strcmp(e->models[i].name, name) == 0)
             *entry = e->models[i];
@@ -214,6 +219,7 @@ static int list_models(struct nb_evaluations *e)
     size_t count;
     if (nb_engine_loaded_models(e->engine, MODELS_MOST, &names, &count) != 0)
         return NB_NO_MEMORY;
+    assert(count <= MODELS_MOST);
     struct model_entry *models = calloc(count + 1, sizeof *models);
     for (size_t i = 0; i < count; i++) {
         if (models != NULL)

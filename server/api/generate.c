@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/generate.h"
 
+#include <assert.h>
+
 #include "config/config.h"
 #include "core/jobs/generate/generate.h"
 #include "server/json/emit.h"
@@ -28,6 +30,7 @@ struct reply {
 
 static struct nb_emitter emitter_of(struct reply *r)
 {
+    assert(r->request->reply.has_spool); /* nb_reply_spool was called */
     return nb_emit_begin(&r->request->reply.spool.tail);
 }
 
@@ -68,6 +71,7 @@ static struct nb_emitter next_element(struct reply *r)
 /* `rc` is what the engine returned, and `engines` its reason. */
 static int end(struct reply *r, int rc, const struct nb_error *engines, struct nb_error *error)
 {
+    assert(rc == 0 || r->error.code != 0 || engines->code != 0); /* one of them says why */
     if (rc == 0) {
         struct nb_emitter e = emitter_of(r);
         nb_emit_raw(&e, r->close);
@@ -275,6 +279,7 @@ static int write_field(void *user, const struct nb_field_posterior *field)
 
 static int write_value(void *user, const struct nb_value_posterior *value)
 {
+    assert(((const struct reply *)user)->in_values); /* write_field has opened the list */
     struct nb_emitter e = next_element(user);
     nb_emit_raw(&e, "{");
     nb_emit_member_string(&e, "value", value->value);

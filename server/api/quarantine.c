@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/quarantine.h"
 
+#include <assert.h>
+
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "server/base/log.h"
@@ -26,6 +28,7 @@ struct listing {
 static int list_row(void *user, const struct nb_quarantine_row *row)
 {
     struct listing *l = user;
+    assert(l->code == 0); /* else the listing has ended */
     l->code = nb_json_quarantine_row(l->out, l->count++, row);
     l->last.length = 0;
     if (l->code == 0)
@@ -36,6 +39,7 @@ static int list_row(void *user, const struct nb_quarantine_row *row)
 static int list(struct nb_request *request, size_t limit, struct listing *l, struct nb_error *error)
 {
     bool more = false;
+    assert(limit > 0);
     int64_t now = nb_clock_now(); /* before it is looked at: what comes later is not seen */
     l->code = nb_json_quarantine_begin(l->out);
     if (l->code != 0)

@@ -173,6 +173,7 @@ static void emit_token(struct nb_emitter *e, const struct nb_explained *row)
 static void emit_word_counts(struct nb_emitter *e, const struct nb_verdict *verdict,
                              const struct nb_explained *row)
 {
+    assert(row->has_counts && verdict->second < verdict->size);
     nb_emit_key(e, "counts");
     nb_emit_open(e, '{');
     nb_emit_name(e, nb_string_of(verdict->labels[verdict->best]));
@@ -218,6 +219,7 @@ static void emit_decision(struct nb_emitter *e, const struct nb_json_decision *d
 {
     if (decision == NULL)
         return;
+    assert(decision->label != NULL && decision->reason != NULL);
     nb_emit_member_text(e, "decision", decision->label);
     nb_emit_member_text(e, "decision_reason", decision->reason);
 }
@@ -227,6 +229,8 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
                          const struct nb_json_decision *decision)
 {
     nb_emit_open(e, '{');
+    assert(verdict->size > 0 && verdict->best < verdict->size);
+    assert(verdict->known <= verdict->total);
     nb_emit_member_string(e, "model", results->model);
     nb_emit_member_text(e, "label", verdict->labels[verdict->best]);
     nb_emit_key(e, "probability");

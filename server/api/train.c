@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/train.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/array.h"
@@ -20,6 +21,7 @@ enum { ROUND_DOCUMENTS = 256, ROUND_BYTES = 3 * 1024 * 1024 };
 int nb_training_init(struct nb_training *training, struct nb_results *results,
                      const struct nb_request *request, struct nb_error *error)
 {
+    assert(request->route->verb == NB_VERB_TRAIN || request->route->verb == NB_VERB_UNTRAIN);
     *training = (struct nb_training){.results = results};
     int rc = nb_check_model_name(request->model, error);
     if (rc == 0)
@@ -65,6 +67,7 @@ int nb_training_add_error(struct nb_training *training, const struct nb_error *w
 {
     struct nb_error *copy = malloc(sizeof *copy);
     struct nb_posted_documents *next = &training->next;
+    assert(why->code != 0); /* what is told of the document */
     if (copy == NULL || make_place(next, NULL) != 0) {
         free(copy);
         return nb_error_no_memory(error);
@@ -79,6 +82,7 @@ static int add_to_batch(struct nb_training *t, const struct nb_json_document *do
 {
     struct nb_string source = document->source.length > 0 ? document->source : t->source;
     struct nb_batch *batch = t->next.batch;
+    assert(batch != NULL); /* nb_training_add has made it */
     nb_batch_quarantine(batch, nb_request_is_quarantined(t->results->request, &source));
     if (t->results->request->route->verb == NB_VERB_UNTRAIN)
         return nb_batch_untrain(batch, document->has_content ? &document->document : NULL,
@@ -160,10 +164,12 @@ static int answer(const struct nb_training *t, struct nb_posted_documents *g,
     int rc = nb_results_has_lines(t->results) ? 0 : check_store(g, error);
     for (size_t i = 0; rc == 0 && i < g->count; i++) {
         t->results->warning = g->places[i].warning;
-        if (g->places[i].error != NULL)
+        if (g->places[i].error != NULL) {
             rc = nb_results_error(t->results, g->places[i].error, error);
-        else
-            rc = nb_results_receipt(t->results, nb_batch_receipt(g->batch, receipt++), error);
+            continue;
+        }
+        assert(g->batch != NULL && receipt < nb_batch_size(g->batch)); /* one for each change */
+        rc = nb_results_receipt(t->results, nb_batch_receipt(g->batch, receipt++), error);
     }
     if (rc == 0)
         clear(g);
@@ -185,6 +191,7 @@ int nb_training_turn(struct nb_training *training, nb_handler *again, struct nb_
     }
     if (!has_changes(&t->next))
         return answer(t, &t->next, error);
+    assert(t->round == NULL && t->sent.count == 0); /* one round at a time */
     struct nb_posted_documents empty = t->sent;
     t->sent = t->next;
     t->next = empty;
@@ -198,6 +205,7 @@ bool nb_training_is_done(const struct nb_training *training)
 
 int nb_training_submit(struct nb_training *training, nb_handler *again, struct nb_error *error)
 {
+    assert(training->round == NULL); /* rounds are of streams */
     if (!has_changes(&training->next))
         return 0;
     return nb_request_submit(training->results->request, training->next.batch, again, error);
@@ -205,5 +213,6 @@ int nb_training_submit(struct nb_training *training, nb_handler *again, struct n
 
 int nb_training_write(struct nb_training *training, struct nb_error *error)
 {
+    assert(training->round == NULL);
     return answer(training, &training->next, error);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/undo.h"
 
+#include <assert.h>
+
 #include "config/config.h"
 #include "core/base/label/label.h"
 #include "server/json/undo.h"
@@ -40,6 +42,7 @@ int nb_route_delete_label(struct nb_request *request, struct nb_error *error)
     /* request->id: the path's second parameter */
     struct nb_json_undo wanted = {.wish = {.to = INT64_MAX, .label = request->id}};
     struct nb_buffer room = {0};
+    assert(request->id.bytes != NULL);
     int rc = nb_label_normalize(&wanted.wish.label, &room) == 0
                  ? nb_check_label(wanted.wish.label, error)
                  : nb_error_no_memory(error);
@@ -96,6 +99,7 @@ struct listing {
 static int list_note(void *user, const struct nb_undo_note *note)
 {
     struct listing *l = user;
+    assert(l->count <= l->most && l->code == 0); /* else the listing has ended */
     if (l->count == l->most) {
         l->next = note->entry;
         return ENDED;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/cluster/route.h"
 
+#include <assert.h>
+
 #include "core/jobs/cluster/cluster.h"
 #include "server/cluster/codec.h"
 #include "server/request/answer.h"
@@ -23,6 +25,7 @@ static bool is_cutting(void *user)
 static int hold_memory(void *user, uint64_t bytes, struct nb_error *error)
 {
     struct asking *a = user;
+    assert(a->hold.budget != NULL);
     unsigned long long most = (unsigned long long)atomic_load(&a->hold.budget->most);
     if (bytes > most)
         return nb_error_set(error, NB_TOO_LARGE,
@@ -49,6 +52,7 @@ static int answer(struct nb_request *request, const struct nb_cluster_wish *wish
                   struct nb_error *error)
 {
     struct nb_clustering clustering;
+    assert(wish->stop != NULL && wish->hold != NULL && wish->source.bytes != NULL);
     int rc = nb_engine_cluster(request->server->engine, request->model, wish, &clustering, error);
     request->has_changed = clustering.labelled > 0;
     if (rc != 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/filter/filter.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,6 +158,7 @@ static bool is_milder(const struct nb_filter_report *a, const struct nb_filter_r
 static int ask_for_all(struct asking *a, const struct nb_string *users, size_t count,
                        struct nb_filter_report *report, struct nb_error *error)
 {
+    assert(count > 0);
     struct nb_filter_report *one = malloc(sizeof *one);
     if (one == NULL)
         return nb_error_no_memory(error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/filter/filter_learn.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +116,7 @@ int nb_filter_learn(struct nb_request *request, struct nb_string mail, const cha
     int rc = nb_request_check_load(request, error);
     if (rc != 0)
         return rc;
+    assert(request->state == NULL);
     struct learning *learning = calloc(1, sizeof *learning);
     if (learning == NULL)
         return nb_error_no_memory(error);
@@ -142,6 +144,7 @@ int nb_filter_learn(struct nb_request *request, struct nb_string mail, const cha
 const struct nb_receipt *nb_filter_receipt(const struct nb_request *request)
 {
     const struct learning *learning = request->state;
+    assert(learning != NULL && learning->batch != NULL); /* nb_filter_learn was called */
     const struct nb_receipt *told = nb_batch_receipt(learning->batch, 0);
     for (size_t i = 1; told->code == 0 && i < nb_batch_size(learning->batch); i++) {
         const struct nb_receipt *receipt = nb_batch_receipt(learning->batch, i);
@@ -154,11 +157,13 @@ const struct nb_receipt *nb_filter_receipt(const struct nb_request *request)
 const char *nb_filter_learned_message(const struct nb_request *request)
 {
     const struct learning *learning = request->state;
+    assert(learning != NULL);
     return learning->message_id;
 }
 
 bool nb_filter_learned_for_all(const struct nb_request *request)
 {
     const struct learning *learning = request->state;
+    assert(learning != NULL);
     return strcmp(learning->model, request->config->filter_model) == 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/filter/filter_load.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -47,6 +48,7 @@ struct list {
 /* Adds the user whom a name means; false when there is no room. */
 static bool add_user(const struct nb_request *request, struct nb_string name, struct list *list)
 {
+    assert(list->count <= list->most);
     char user[NB_USER_NAME];
     nb_user_map_find(request->configuration->users, name, user);
     if (is_there(list->users, list->count, nb_string_of(user)))

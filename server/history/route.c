@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/history/route.h"
 
+#include <assert.h>
+
 #include "config/config.h"
 #include "core/jobs/history/history.h"
 #include "core/jobs/history/next.h"
@@ -85,6 +87,7 @@ struct listing {
 static int list_row(void *user, const struct nb_history_row *row)
 {
     struct listing *l = user;
+    assert(l->code == 0); /* else the listing has ended */
     l->code = nb_json_history_row(l->out, l->count++, row);
     return l->code != 0 ? ENDED : 0;
 }
@@ -128,6 +131,7 @@ static int write_found(struct nb_request *request, const struct nb_history_found
 
 int nb_route_history_verdict(struct nb_request *request, struct nb_error *error)
 {
+    assert(request->id.bytes != NULL);
     struct nb_history_found found = {.label = NULL};
     struct nb_scratch_pool *pool = request->server->scratch;
     uint64_t explain;
@@ -182,6 +186,7 @@ int nb_route_next(struct nb_request *request, struct nb_error *error)
 static int settle(struct nb_request *request, struct nb_batch *batch, struct nb_error *error)
 {
     struct nb_results results;
+    assert(nb_batch_size(batch) == 1); /* the path names one document */
     nb_engine_apply(request->server->engine, batch);
     const struct nb_receipt *receipt = nb_batch_receipt(batch, 0);
     request->has_changed = receipt->code == 0;

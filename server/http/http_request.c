@@ -14,6 +14,7 @@
  *
  * What the library refuses by itself is told in library.c.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -195,6 +196,7 @@ static enum MHD_Result queue_reply(struct nb_http_call *call)
     nb_reply_hold(&call->request);
     if (reply->is_withheld || !nb_connection_enter(call->held, NB_PHASE_REPLY))
         return MHD_NO;
+    assert(nb_reply_is_there(&call->request) && !call->is_queued);
     if (reply->next == NULL) /* else what is taken counts */
         call->sent = reply->has_spool ? nb_spool_length(&reply->spool) : reply->body.length;
     struct MHD_Response *response = make_response(call);
@@ -230,11 +232,14 @@ static enum MHD_Result answer_at_once(struct nb_http_call *call)
     struct nb_buffer more = {0};
     if (reply->is_withheld || !nb_connection_enter(call->held, NB_PHASE_OVER))
         return MHD_NO;
+    assert(nb_reply_is_there(&call->request) && reply->content_type != NULL); /* a problem, */
+    assert(!reply->has_spool && reply->next == NULL);                         /* in memory */
     int length = snprintf(head, sizeof head,
                           "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
                           "Connection: close\r\n",
                           reply->status, nb_json_title((int)reply->status), reply->content_type,
                           reply->body.length, reply->status == 503 ? "Retry-After: 1\r\n" : "");
+    assert(length > 0 && (size_t)length < sizeof head);
     put_fields_for_page(&more, call);
     struct iovec parts[] = {
         {head, (size_t)length}, {more.bytes, more.length}, {reply->body.bytes, reply->body.length}};
@@ -261,6 +266,7 @@ static struct nb_http_call *begin(struct nb_http *http, struct MHD_Connection *c
     struct nb_connection *held = nb_http_connection(connection);
     if (!nb_connection_enter(held, NB_PHASE_WORK))
         return NULL;
+    assert(held->call == NULL); /* the one before was completed */
     struct nb_http_call *call = held->spare != NULL ? held->spare : malloc(sizeof *call);
     held->spare = NULL;
     if (call == NULL)
@@ -339,6 +345,7 @@ static bool go_on(struct nb_http_call *call)
  * again; the daemon does not wait for a rest that is long or of unknown length. */
 static enum MHD_Result drop_body(struct nb_http_call *call, size_t *size)
 {
+    assert(nb_reply_is_there(&call->request)); /* which is why the body is not needed */
     count(call, *size);
     *size = 0;
     if (call->length == UINT64_MAX || call->length - call->received > NB_HTTP_DROP_BYTES)
@@ -349,6 +356,7 @@ static enum MHD_Result drop_body(struct nb_http_call *call, size_t *size)
 /* Skips a body that the route does not take, up to a bound. */
 static enum MHD_Result ignore_body(struct nb_http_call *call, size_t *size)
 {
+    assert(call->received <= NB_HTTP_DROP_BYTES); /* as ignored before */
     if (call->received + *size > NB_HTTP_DROP_BYTES)
         nb_reply_problem(&call->request, MHD_HTTP_CONTENT_TOO_LARGE, "this path takes no body");
     else

@@ -4,6 +4,7 @@
  * connection is suspended until the work pool has made the next one. So a slow client costs neither
  * a thread nor more memory than a piece.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "server/base/log.h"
@@ -17,6 +18,7 @@ enum { BLOCK_BYTES = 32 * 1024 }; /* what the library asks for at most */
 /* On the work pool. */
 static int make_piece(struct nb_request *request, struct nb_error *error)
 {
+    assert(request->reply.next != NULL && !request->reply.is_last);
     request->reply.body.length = 0;
     return request->reply.next(request, error);
 }
@@ -57,6 +59,7 @@ static ssize_t give(void *user, uint64_t position, char *bytes, size_t room)
     struct nb_reply *reply = &call->request.reply;
     (void)position;
     end_piece(call);
+    assert(call->given <= reply->body.length);
     size_t rest = reply->body.length - call->given;
     if (rest > 0) {
         size_t length = rest < room ? rest : room;

@@ -5,6 +5,7 @@
  */
 #include "server/json/document.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/array.h"
@@ -82,6 +83,7 @@ static int check_values(struct members *m, struct nb_buffer *label_room, struct 
  * bytes are appended to `out`, which has the room: what points into it stays. */
 static int decode_base64(struct nb_string text, struct nb_buffer *out, struct nb_error *error)
 {
+    assert(out->capacity - out->length >= text.length / 4 * 3); /* the caller has reserved it */
     size_t length = 0;
     const char *fault = nb_base64_decode(text, (unsigned char *)out->bytes + out->length,
                                          out->capacity - out->length, &length);
@@ -149,6 +151,7 @@ static int deliver(int rc, struct nb_json_document *made, struct nb_json_documen
 {
     if (rc == 0)
         rc = find_mail(made, error);
+    assert(rc != 0 || made->document.bytes != NULL);
     if (rc == 0)
         *document = *made;
     else
@@ -173,6 +176,7 @@ static int from_flat(const struct nb_flat_document *flat, enum nb_verb verb,
         m.value[i] = flat->raw[i];
         if ((flat->escaped >> i & 1u) == 0)
             continue;
+        assert(made.decoded.capacity - made.decoded.length >= flat->raw[i].length);
         m.value[i].bytes = made.decoded.bytes + made.decoded.length;
         m.value[i].length =
             nb_scan_unescape(flat->raw[i], made.decoded.bytes + made.decoded.length);
@@ -258,6 +262,7 @@ static bool is_there(const struct nb_string *names, size_t count, struct nb_stri
 static int read_names(const json_t *list, size_t most, struct nb_string *names,
                       struct nb_error *error)
 {
+    assert(json_is_array(list)); /* from_json has taken it as one */
     size_t size = json_array_size(list);
     if (size == 0)
         return nb_error_set(error, NB_INVALID, "\"models\" must have at least one name");

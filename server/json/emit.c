@@ -5,6 +5,7 @@
  */
 #include "server/json/emit.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ struct nb_emitter nb_emit_begin(struct nb_buffer *out)
 
 int nb_emit_end(struct nb_emitter *e)
 {
+    assert(e->out->length >= e->start);
     if (e->code != 0)
         e->out->length = e->start;
     return e->code;
@@ -44,6 +46,7 @@ static inline char *room(struct nb_emitter *e, size_t length)
 /* The bytes up to `end` are written. */
 static inline void wrote(struct nb_emitter *e, const char *end)
 {
+    assert(end >= e->out->bytes && (size_t)(end - e->out->bytes) <= e->out->capacity);
     e->out->length = (size_t)(end - e->out->bytes);
 }
 
@@ -155,6 +158,7 @@ static char *escape_unit(char *to, uint32_t unit)
  * of UTF-16 (RFC 8259, section 7). */
 static char *escape_character(char *to, const unsigned char *at, size_t length)
 {
+    assert(length <= 4);
     uint32_t c = length == 0 ? 0xFFFD : length == 1 ? at[0] : at[0] & (0x7Fu >> length);
     for (size_t i = 1; i < length; i++)
         c = c << 6 | (at[i] & 0x3Fu);
@@ -199,6 +203,7 @@ static inline bool copy_halves(char *to, const unsigned char *at, size_t length,
  * them, less than 16, are not copied yet. False: nothing is copied. */
 static bool copy_left(char *to, const unsigned char *at, size_t length, size_t left)
 {
+    assert(length >= 2 && left < 16 && left <= length);
     if (length >= 16)
         return copy_halves(to + left - 16, at + length - 16, 16, 8);
     if (length < 4)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/json/time.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
@@ -99,6 +100,7 @@ static int64_t days_of(int year, int month, int day)
 static int days_in(int year, int month)
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    assert(month >= 1 && month <= 12);
     bool is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     return days[month - 1] + (month == 2 && is_leap);
 }

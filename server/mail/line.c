@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/mail/line.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -68,6 +69,7 @@ static void finish(struct nb_line_client *client)
 {
     struct nb_lines *lines = client->lines;
     uint64_t one = 1;
+    assert(nb_reply_is_there(&client->request) || client->is_cut);
     nb_line_client_release(client);
     nb_reply_hold(&client->request);
     client->is_cut |= client->request.reply.is_withheld;
@@ -81,6 +83,7 @@ static void finish(struct nb_line_client *client)
 
 static int call_handler(struct nb_line_client *client, struct nb_error *error)
 {
+    assert(!client->is_replying);
     struct nb_request *request = &client->request;
     nb_handler *again = request->again;
     request->again = NULL;
@@ -123,6 +126,7 @@ struct nb_line_client *nb_line_client_new(struct nb_lines *lines, int file,
     struct nb_line_client *client = calloc(1, sizeof *client);
     if (client == NULL)
         return NULL;
+    assert(file >= 0 && address != NULL);
     client->request.server = lines->server;
     client->request.carrier = &CARRIER;
     client->request.connection = client;
@@ -176,6 +180,7 @@ static enum nb_line_next receive(struct nb_line_client *client)
 
 enum nb_line_next nb_line_client_go(struct nb_line_client *client)
 {
+    assert(client->lines != NULL && client->file >= 0);
     if (client->is_cut)
         return NB_LINE_OVER;
     return client->is_replying ? reply(client) : receive(client);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/mail/line_head.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/ascii.h"
@@ -73,6 +74,7 @@ static bool take_number(struct nb_string *text, size_t digits, uint64_t *number)
 static int read_version(struct nb_line_head *head, struct nb_string line, struct nb_error *error)
 {
     const struct nb_line_route *route = head->route;
+    assert(route != NULL); /* nb_line_sniff has said that it is one of the table */
     size_t before = strlen(route->route.method) + strlen(route->protocol->greeting);
     struct nb_string text = nb_string_trim(nb_string_from(line, before));
     uint64_t major, minor = 0;
@@ -100,6 +102,7 @@ static bool is_named(struct nb_string line, const char *name)
 static struct nb_string text_of(struct nb_string line)
 {
     const char *colon = memchr(line.bytes, ':', line.length);
+    assert(colon != NULL); /* the caller has seen it */
     size_t before = (size_t)(colon - line.bytes) + 1;
     return nb_string_trim(nb_string_from(line, before));
 }
@@ -162,6 +165,7 @@ static int take_line(struct nb_line_head *head, struct nb_string line, struct nb
 int nb_line_head_read(struct nb_line_head *head, struct nb_string bytes, struct nb_error *error)
 {
     size_t known = bytes.length < NB_LINE_HEAD_BYTES ? bytes.length : NB_LINE_HEAD_BYTES;
+    assert(head->scanned <= head->searched && head->searched <= known);
     for (;;) {
         const char *start = bytes.bytes + head->scanned;
         const char *end = memchr(bytes.bytes + head->searched, '\n', known - head->searched);
@@ -190,6 +194,7 @@ struct nb_string nb_line_head_next(const struct nb_line_head *head, struct nb_st
     while (*at < head->scanned) {
         const char *start = bytes.bytes + *at;
         const char *end = memchr(start, '\n', head->scanned - *at);
+        assert(end != NULL); /* whole lines were scanned */
         struct nb_string line = {start, (size_t)(end - start)};
         *at += line.length + 1;
         if (is_named(line, name))

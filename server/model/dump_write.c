@@ -4,6 +4,7 @@
  */
 #include "server/model/dump_write.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <stdlib.h>
 
@@ -67,6 +68,7 @@ int nb_json_dump_header(struct nb_buffer *out, const struct nb_dump_header *head
 /* Hexadecimal: JSON numbers above 2^53 do not survive every reader. */
 static void emit_id(struct nb_emitter *e, uint64_t id)
 {
+    _Static_assert(4 * NB_DUMP_ID_LENGTH == 64, "a digit for each four bits");
     char text[NB_DUMP_ID_LENGTH];
     for (unsigned i = 0; i < NB_DUMP_ID_LENGTH; i++)
         text[i] = "0123456789abcdef"[id >> (60 - 4 * i) & 15];

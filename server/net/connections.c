@@ -93,6 +93,7 @@ static enum nb_connection_place add_address(struct nb_connections *c,
             return NB_PLACE_MEMORY;
         **at = (struct address){.key = key};
     }
+    assert(most > 0); /* 0 stands for no limit, and limit_of has read it so */
     if ((*at)->count >= most)
         return NB_PLACE_ADDRESS;
     (*at)->count++;
@@ -150,7 +151,7 @@ void nb_connections_close(struct nb_connections *connections, const struct socka
     assert(connections->count > 0);
     connections->count--;
     struct address **at = find(connections, &key), *entry = *at;
-    assert(entry != NULL);
+    assert(entry != NULL && entry->count > 0);
     if (--entry->count == 0) {
         *at = entry->next;
         free(entry);

@@ -72,6 +72,7 @@ static void wake(struct nb_connection_guard *g)
 struct nb_connection *nb_guard_add(struct nb_connection_guard *guard, int file, bool is_tls,
                                    const union nb_connection_address *address, socklen_t length)
 {
+    assert(file >= 0 && length > 0);
     struct guarded *one = calloc(1, sizeof *one);
     if (one == NULL)
         return NULL;
@@ -95,6 +96,7 @@ struct nb_connection *nb_guard_add(struct nb_connection_guard *guard, int file, 
 
 static void take_out(struct nb_connection_guard *g, struct guarded *one)
 {
+    assert(one->before != NULL || g->all == one); /* it is in the list */
     if (one->before != NULL)
         one->before->after = one->after;
     else

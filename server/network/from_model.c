@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/network/from_model.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -111,6 +112,7 @@ static int add_document(void *user, struct nb_string label, const struct nb_stri
                         struct nb_error *error)
 {
     struct table *t = user;
+    assert(nb_documents_fields(t->documents) <= FIELDS_MOST); /* as add_columns found */
     int rc = nb_columns_add_row(t->columns, error);
     if (rc == 0 && label.bytes != NULL)
         rc = nb_columns_set(t->columns, t->label, label, error);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/network/networks.h"
 
+#include <assert.h>
+
 #include "config/config.h"
 #include "core/model/live/names.h"
 #include "server/json/emit.h"
@@ -134,6 +136,7 @@ int nb_route_put_network(struct nb_request *request, struct nb_error *error)
         rc = nb_network_keep(request, network, error);
     nb_network_free(&network);
     unsigned status = request->reply.status;
+    assert(rc != 0 || status == 200 || status == 201); /* nb_network_keep has set it */
     if (rc == 0)
         rc = show(request, error);
     if (rc == 0)
@@ -165,6 +168,7 @@ struct page {
 static int list_one(void *user, struct nb_string name, bool is_damaged)
 {
     struct page *p = user;
+    assert(!p->has_more && p->code == 0); /* else the listing has ended */
     if (!nb_request_is_for(p->request, name))
         return 0;
     p->has_more = p->left == 0;

@@ -30,6 +30,7 @@ static int add_columns(struct nb_columns *columns, const struct nb_string *names
                        struct places *places, struct nb_error *error)
 {
     struct nb_string sorted[NB_NETWORK_NODES];
+    assert(places->count <= NB_NETWORK_NODES); /* else too_many_columns was said */
     int rc = 0;
     memcpy(sorted, names, places->count * sizeof *sorted);
     qsort(sorted, places->count, sizeof *sorted, by_name);

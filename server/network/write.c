@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/network/write.h"
 
+#include <assert.h>
+
 /* ---- a network ------------------------------------------------------------------------------- */
 
 static void emit_table(struct nb_emitter *e, const struct nb_network_node *node)
 {
+    assert(node->state_count > 0 && node->rows > 0 && node->table != NULL);
     nb_emit_key(e, "table");
     nb_emit_open(e, '[');
     for (size_t row = 0; row < node->rows; row++) {
@@ -28,8 +31,10 @@ static void emit_node(struct nb_emitter *e, const struct nb_network *network,
     nb_emit_close(e, ']');
     nb_emit_key(e, "parents");
     nb_emit_open(e, '[');
-    for (size_t i = 0; i < node->parent_count; i++)
+    for (size_t i = 0; i < node->parent_count; i++) {
+        assert(node->parents[i] < network->count);
         nb_emit_text(e, network->nodes[node->parents[i]].name);
+    }
     nb_emit_close(e, ']');
     emit_table(e, node);
     nb_emit_close(e, '}');
@@ -67,6 +72,7 @@ static void emit_edges(struct nb_emitter *e, const char *key, const struct nb_co
                        const struct nb_graph *pattern, bool directed)
 {
     size_t n = pattern->count;
+    assert(n == columns->count); /* a node for each column */
     nb_emit_key(e, key);
     nb_emit_open(e, '[');
     for (size_t a = 0; a < n; a++)
@@ -80,6 +86,7 @@ static void emit_edges(struct nb_emitter *e, const char *key, const struct nb_co
 static void emit_separator(struct nb_emitter *e, const struct nb_columns *columns, size_t a,
                            size_t b, const struct nb_separator *separator)
 {
+    assert(a < columns->count && b < columns->count);
     nb_emit_open(e, '{');
     nb_emit_key(e, "pair");
     nb_emit_pair(e, columns->columns[a].name, columns->columns[b].name);

@@ -127,6 +127,7 @@ static int write_tail(struct nb_spool *spool, struct nb_error *error)
 
 static int flush(struct nb_spool *spool, struct nb_error *error)
 {
+    assert(spool->directory != NULL); /* nb_spool_init was called */
     int rc = nb_hold_set(&spool->file_hold, spool->written + spool->tail.length, error);
     if (rc != 0)
         return rc;

@@ -102,6 +102,7 @@ static int give_lines(struct nb_request *request, struct nb_string *text, uint64
 {
     struct nb_transfer *t = request->transfer;
     struct nb_ndjson_line line;
+    assert(request->is_lines && request->route->line != NULL);
     size_t count = 0;
     int rc;
     while ((rc = nb_splitter_next(&t->splitter, text, &line)) == 1) {
@@ -125,6 +126,7 @@ static int unpack(struct nb_request *request, struct nb_string *input, size_t *p
     int rc = nb_decoder_pull(t->decoder, input, t->chunk, CHUNK_BYTES, produced, error);
     if (rc != 0)
         return rc;
+    assert(input->length <= before && *produced <= CHUNK_BYTES);
     t->packed += before - input->length;
     t->unpacked += *produced;
     if (t->unpacked <= config->line_bytes ||
@@ -138,6 +140,7 @@ static int unpack(struct nb_request *request, struct nb_string *input, size_t *p
 static int take_lines(struct nb_request *request, struct nb_string *input, struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
+    assert(t->is_plain || t->chunk != NULL);
     uint64_t start = nb_clock_monotonic();
     if (t->is_plain)
         return give_lines(request, input, start, error);

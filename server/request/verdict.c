@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/request/verdict.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -97,6 +98,7 @@ struct fields {
 
 static void add(struct fields *fields, struct nb_log_field field)
 {
+    assert(fields->count < sizeof fields->list / sizeof fields->list[0]);
     if (field.kind != NB_LOG_TEXT || field.text.length > 0)
         fields->list[fields->count++] = field;
 }
@@ -105,6 +107,7 @@ void nb_verdict_log(const struct nb_request *request, const struct nb_verdict_no
 {
     struct fields fields = {.count = 0};
     char client[NB_ADDRESS_TEXT];
+    assert(request->route != NULL && note->verdict.length > 0);
     nb_address_print(&request->peer.address, client);
     add(&fields, nb_log_text("message_id", without_angles(note->message_id)));
     add(&fields, nb_log_text("id", note->id));

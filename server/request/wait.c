@@ -27,6 +27,7 @@ bool nb_request_suspend(struct nb_request *request)
 void nb_request_resume(struct nb_request *request)
 {
     struct nb_server *server = request->server;
+    assert(atomic_load(&server->suspended) > 0);
     request->carrier->resume(request);
     atomic_fetch_sub(&server->suspended, 1);
 }
@@ -40,6 +41,7 @@ static int carry_on(struct nb_request *request, struct nb_error *error)
 
 int nb_request_yield(struct nb_request *request, struct nb_error *error)
 {
+    assert(request->again == NULL);
     if (!nb_request_suspend(request))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     request->again = carry_on;

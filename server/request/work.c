@@ -49,6 +49,7 @@ static void run(struct nb_work_job *job)
 static int after_work(struct nb_request *request, struct nb_error *error)
 {
     struct nb_work *w = request->work;
+    assert(w != NULL && w->request == request);
     int rc = w->rc;
     if (rc != 0)
         *error = w->error;
@@ -62,6 +63,7 @@ int nb_work_run(struct nb_request *request, struct nb_work_pool *pool, nb_handle
 {
     struct nb_work *w = calloc(1, sizeof *w);
     assert(request->work == NULL);
+    assert(request->again == NULL && pool != NULL && work != NULL);
     if (w == NULL)
         return nb_error_no_memory(error);
     if (!nb_request_suspend(request)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/tls/tls.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
@@ -168,6 +169,7 @@ void nb_tls_free(struct nb_tls **tls)
 static ssize_t tell(struct nb_tls_socket *socket, ssize_t result, bool writes)
 {
     int code = errno;
+    assert(result >= -1);
     if (result < 0 && code == EAGAIN && !socket->is_shaken)
         socket->wait(socket->user, writes);
     errno = code;
@@ -225,6 +227,7 @@ static void set_socket(gnutls_session_t session, struct nb_tls_socket *socket)
 
 bool nb_tls_begin(const struct nb_tls *tls, void *session, struct nb_tls_socket *socket)
 {
+    assert(socket->file >= 0 && socket->wait != NULL);
     set_socket(session, socket);
     if (gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, tls->credentials) != 0 ||
         gnutls_priority_set(session, tls->priorities) != 0)
