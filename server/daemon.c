@@ -163,7 +163,7 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
                           struct nb_error *error)
 {
     struct nb_engine_settings settings;
-    struct nb_error mended, journal;
+    struct nb_error damage, journal;
     bool is_cut;
     struct nb_rejoin rejoin;
     nb_engine_settings_of(server->startup, &settings);
@@ -178,8 +178,8 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
         return rc;
     nb_log(NB_LOG_INFO, "store opened directory=%s ms=%llu", server->startup->data,
            (unsigned long long)((nb_clock_monotonic() - start) / 1000000));
-    if (nb_engine_met_damage(server->engine, &mended))
-        nb_log(NB_LOG_WARNING, "store damage: %s", mended.text);
+    if (nb_engine_met_damage(server->engine, &damage))
+        nb_log(NB_LOG_WARNING, "store damage: %s", damage.text);
     if (nb_engine_met_journal(server->engine, &journal, &is_cut))
         nb_log(is_cut ? NB_LOG_WARNING : NB_LOG_INFO, "journal: %s", journal.text);
     char *spools = NULL;

@@ -298,7 +298,7 @@ int nb_engine_refit(struct nb_engine *engine, struct nb_string model, struct nb_
 int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
                            struct nb_string source, struct nb_error *error);
 /* Whether damaged entries were found when the store was opened; fills `what` with a sentence that
- * says where, how many were put right, and how many were not. */
+ * says where, how many, and how many of their keys were replaced. */
 bool nb_engine_met_damage(struct nb_engine *engine, struct nb_error *what);
 /* Whether changes were read from the store's journal when it was opened, as after a crash: as
  * nb_store_met_journal. */

@@ -16,9 +16,9 @@ int nb_compare(struct nb_engine *engine, struct nb_survey *survey, struct nb_dif
 {
     struct nb_view view;
     struct nb_comparing c = {.engine = engine, .view = &view, .survey = survey, .d = d};
-    struct nb_error mended;
-    if (nb_store_met_damage(engine->store, &mended))
-        nb_differ(d, "%s", mended.text);
+    struct nb_error damage;
+    if (nb_store_met_damage(engine->store, &damage))
+        nb_differ(d, "%s", damage.text);
     int rc = nb_store_snapshot(engine->store, &view, error);
     if (rc != 0)
         return rc;

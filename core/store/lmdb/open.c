@@ -24,11 +24,11 @@ static void note_damage(struct nb_store *store, const struct nb_pages_answer *an
         return;
     pthread_mutex_lock(&store->failure_lock);
     (void)nb_error_set(&store->damage, NB_CORRUPT,
-                       "%s was damaged, first in page %llu, table %s; entries put right by their "
-                       "checksums: %u, lost: %u",
+                       "%s is damaged, first in page %llu, table %s: entries with a wrong "
+                       "checksum: %u; keys that were out of order and were replaced: %u",
                        store->file.data_path, (unsigned long long)answer->damaged_page,
-                       nb_store_table_names[answer->damaged_table], answer->corrected,
-                       answer->lost);
+                       nb_store_table_names[answer->damaged_table], answer->damaged_entries,
+                       answer->replaced);
     pthread_mutex_unlock(&store->failure_lock);
 }
 

@@ -10,7 +10,7 @@
  * Checksums. Every value carries one (XXH3, 64 bits) over its table, its key and itself. It is
  * verified whenever a value is handed out: damage is NB_CORRUPT, never other data. The pages in
  * which LMDB keeps keys and values are checked by nb_store_open (core/store/pages/pages.h), which
- * also puts entries right in which one byte is wrong (core/store/pages/mend.h).
+ * also puts keys in order if one of them is damaged (core/store/pages/reorder.h).
  *
  * The map. LMDB reads the file through a map of fixed size. nb_store_open reserves as much address
  * space as there may ever be use for, so it rarely has to grow. When it has to, nb_store_begin
@@ -142,8 +142,8 @@ bool nb_store_failed(struct nb_store *store, struct nb_error *error);
 int nb_store_reopen(struct nb_store *store, struct nb_error *error);
 
 /* Whether damaged entries were found when the store was opened; fills `what` with a sentence that
- * says where the first was, how many were put right, and how many were not. Values in pages of
- * their own were not looked at. Any thread. */
+ * says where the first was, how many there are, and how many of their keys were replaced. Values in
+ * pages of their own were not looked at. Any thread. */
 bool nb_store_met_damage(struct nb_store *store, struct nb_error *what);
 
 /* Bytes of the data file in use, and of the map. Any thread, in any state. */

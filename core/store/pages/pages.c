@@ -157,12 +157,12 @@ static int begin(struct nb_walk *w)
     /* Trees are read in the order of their keys, which is not that of the pages. */
     if (w->file_pages * w->page_size <= AHEAD_MOST)
         (void)posix_fadvise(w->question->file, 0, 0, POSIX_FADV_WILLNEED);
-    w->mending = (struct nb_mending){.file = w->question->file,
-                                     .path = w->question->path,
-                                     .is_sound = w->question->is_sound,
-                                     .user = w->question->user,
-                                     .page_size = w->page_size,
-                                     .file_pages = w->file_pages};
+    w->reordering = (struct nb_reordering){.file = w->question->file,
+                                           .path = w->question->path,
+                                           .is_sound = w->question->is_sound,
+                                           .user = w->question->user,
+                                           .page_size = w->page_size,
+                                           .file_pages = w->file_pages};
     w->answer->used = 2;
     int rc = nb_walk_mark(w, &heads, 0);
     return rc != 0 ? rc : nb_walk_mark(w, &heads, 1);
@@ -174,7 +174,7 @@ static void end(struct nb_walk *w)
         free(w->levels[i]);
     free(w->ids);
     free(w->seen);
-    nb_mending_deinit(&w->mending);
+    nb_reordering_deinit(&w->reordering);
 }
 
 /* Damage in one table does not keep the others from being looked at; the first error stays. */
@@ -208,9 +208,9 @@ int nb_pages_check(const struct nb_pages_question *question, struct nb_pages_ans
     if (rc == 0)
         rc = check_all(&w);
     if (rc == 0)
-        rc = nb_mending_write(&w.mending, error);
-    answer->corrected = w.mending.corrected;
-    answer->lost = w.mending.lost;
+        rc = nb_reordering_write(&w.reordering, error);
+    answer->damaged_entries = w.reordering.damaged;
+    answer->replaced = w.reordering.replaced;
     end(&w);
     return rc;
 }

@@ -4,8 +4,9 @@
  * damaged page number, offset or order of keys ends in an assertion, a signal or overwritten data.
  * This walk believes nothing. It finds every page that is not where it should be, used twice, of
  * the wrong kind, badly filled or out of order, in the trees and in the list of free pages, and
- * numbers that disagree with what was counted. Damaged entries of tables can be put right by the
- * checksums of their values (core/store/pages/mend.h); otherwise values are not looked at.
+ * numbers that disagree with what was counted. Of tables it can find damaged entries by the
+ * checksums of their values, and put keys in order (core/store/pages/reorder.h); otherwise values
+ * are not looked at.
  *
  * Reads with pread: a disk that refuses is an error, not a signal. One thread at a time; the file
  * must not change meanwhile.

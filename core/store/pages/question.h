@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/store/pages/mend.h"
 #include "core/store/pages/meta.h"
+#include "core/store/pages/reorder.h"
 
 enum { NB_PAGES_TABLES_MOST = 32, NB_PAGES_NAME_MOST = 24 };
 
@@ -22,8 +22,8 @@ struct nb_pages_question {
     bool any_order;
     const char *const *tables; /* the names that the main tree may have */
     unsigned table_count;      /* at most NB_PAGES_TABLES_MOST */
-    /* Not NULL: leaves of tables are mended, if nothing else is damaged, and the file is written.
-     */
+    /* Not NULL: damaged entries of tables are counted. If nothing else is damaged, keys that are
+     * out of order are replaced in the file. */
     nb_pages_judge *is_sound;
     const void *user;
 };
@@ -33,8 +33,8 @@ struct nb_pages_answer {
     uint32_t present; /* bit t: table t is there */
     uint32_t damaged; /* bit t: pages of table t are damaged */
     char unknown[NB_PAGES_NAME_MOST]; /* of a table that is none of the question's; "": none */
-    unsigned corrected;               /* damaged entries that are right again */
-    unsigned lost;                    /* damaged entries that could not be put right */
+    unsigned damaged_entries;         /* by their checksums */
+    unsigned replaced;                /* keys of these that were out of order */
     uint64_t damaged_page;            /* the first page of these; 0: none was damaged */
     unsigned damaged_table;
     uint64_t used; /* pages in trees, the two first included */

@@ -39,10 +39,8 @@ struct nb_walk {
     unsigned char *levels[NB_WALK_DEPTH_MOST]; /* owned: a page of each depth */
     uint64_t *ids;                             /* owned: a part of a list of free pages */
     struct nb_tree_record records[NB_PAGES_TABLES_MOST];
-    struct nb_mending mending;
+    struct nb_reordering reordering;
 };
-
-/* walk.c */
 
 /* Says that a page of the tree is damaged; returns NB_CORRUPT. */
 int nb_walk_damaged(const struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
@@ -57,15 +55,12 @@ int nb_walk_mark(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t pa
 int nb_walk_mark_used(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                       uint64_t count);
 
-/* walk_keys.c */
-
 /* The number that is a key of the list of free pages. */
 uint64_t nb_walk_number(struct nb_string key);
-/* Checks that the keys of a page ascend, within the bounds. A leaf of a table may be mended. */
+/* Checks that the keys of a page ascend, within the bounds. The keys of a leaf of a table may
+ * be put in order. */
 int nb_walk_check_keys(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                        unsigned char *bytes, struct nb_bounds bounds);
-
-/* walk_values.c */
 
 /* Checks an entry of a leaf: its overflow pages, and what the list of tables and the list of free
  * pages have as values. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/store/pages/mend.h"
+#include "core/store/pages/reorder.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,12 +9,7 @@
 
 #include "core/store/pages/page.h"
 
-enum {
-    OWNER_BYTES = 4,
-    /* Damaged entries of a file that are tried in vain: 2 s at most. A store of the first format,
-     * whose checksums are others, is refused as soon. */
-    FAILED_MOST = 16,
-};
+enum { OWNER_BYTES = 4 }; /* most keys begin with the number of a model */
 
 struct entry {
     unsigned char *key; /* in the page */
@@ -26,7 +21,7 @@ struct entry {
 };
 
 struct leaf {
-    const struct nb_mending *mending;
+    const struct nb_reordering *reordering;
     unsigned table;
     struct nb_bounds bounds;
     struct entry *entries; /* owned; in the order of the page */
@@ -40,7 +35,7 @@ static struct nb_string key_of(const struct entry *entry)
 
 static bool is_sound(const struct leaf *leaf, const struct entry *entry)
 {
-    const struct nb_mending *m = leaf->mending;
+    const struct nb_reordering *m = leaf->reordering;
     struct nb_string value = {(const char *)entry->value, entry->size};
     return m->is_sound(m->user, leaf->table, key_of(entry), value);
 }
@@ -48,7 +43,7 @@ static bool is_sound(const struct leaf *leaf, const struct entry *entry)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* The walk has not looked at these pages yet: the number may be anything. */
-static int read_big(const struct nb_mending *m, const struct nb_node *node, struct entry *entry,
+static int read_big(const struct nb_reordering *m, const struct nb_node *node, struct entry *entry,
                     struct nb_error *error)
 {
     if (node->overflow >= m->file_pages)
@@ -66,7 +61,7 @@ static int read_big(const struct nb_mending *m, const struct nb_node *node, stru
     return (size_t)got == node->size ? 0 : NB_CORRUPT;
 }
 
-static int read_entry(const struct nb_mending *m, const struct leaf *leaf, unsigned char *page,
+static int read_entry(const struct nb_reordering *m, const struct leaf *leaf, unsigned char *page,
                       unsigned i, struct nb_error *error)
 {
     struct nb_node node = nb_page_node(page, i);
@@ -91,64 +86,6 @@ static bool is_above(const struct leaf *leaf, unsigned i, struct nb_string *befo
     *before = i > 0 ? key_of(&leaf->entries[i - 1]) : leaf->bounds.from;
     int order = before->bytes == NULL ? 1 : nb_string_compare(key, *before);
     return order > 0 || (order == 0 && i == 0);
-}
-
-/* The key of the nearest sound entry behind, or the upper bound. */
-static bool is_below(const struct leaf *leaf, unsigned i)
-{
-    struct nb_string key = key_of(&leaf->entries[i]);
-    struct nb_string next = leaf->bounds.to;
-    for (unsigned k = leaf->count - 1; k > i; k--)
-        if (leaf->entries[k].sound)
-            next = key_of(&leaf->entries[k]);
-    return next.bytes == NULL || nb_string_compare(key, next) < 0;
-}
-
-/* ---- one wrong byte -------------------------------------------------------------------------- */
-
-/* A value that another entry has, under a key that differs in one byte, fits that key, too: only a
- * key that is in its place is the lost one. */
-static bool is_right(const struct leaf *leaf, unsigned i)
-{
-    struct nb_string before;
-    return is_sound(leaf, &leaf->entries[i]) && is_above(leaf, i, &before) && is_below(leaf, i);
-}
-
-static bool correct_bytes(const struct leaf *leaf, unsigned entry, unsigned char *bytes,
-                          size_t length)
-{
-    for (size_t i = 0; i < length; i++) {
-        unsigned char found = bytes[i];
-        for (unsigned change = 1; change <= 0xff; change++) {
-            bytes[i] = (unsigned char)(found ^ change);
-            if (is_right(leaf, entry))
-                return true;
-        }
-        bytes[i] = found;
-    }
-    return false;
-}
-
-/* The key, or a value that lies beside it, with its checksum. Of the half a million trials that an
- * entry takes at most (0.1 s), one in 10^13 entries would pass the 64 bits of the checksum wrongly.
- */
-static bool correct(const struct leaf *leaf, unsigned i)
-{
-    const struct entry *entry = &leaf->entries[i];
-    return correct_bytes(leaf, i, entry->key, entry->length) ||
-           (entry->owned == NULL && correct_bytes(leaf, i, entry->value, entry->size));
-}
-
-static void correct_all(struct nb_mending *mending, const struct leaf *leaf)
-{
-    for (unsigned i = 0; i < leaf->count && mending->failed < FAILED_MOST; i++) {
-        struct entry *entry = &leaf->entries[i];
-        if (entry->sound)
-            continue;
-        entry->sound = correct(leaf, i);
-        mending->corrected += entry->sound;
-        mending->failed += !entry->sound;
-    }
 }
 
 /* ---- a key that is lost ---------------------------------------------------------------------- */
@@ -180,47 +117,26 @@ static void put_above(unsigned char *key, size_t length, struct nb_string before
             return;
 }
 
-/* Most keys begin with the number of a model (core/store/lmdb/store.h). */
 static bool same_owner(struct nb_string a, struct nb_string b)
 {
     return a.bytes != NULL && b.bytes != NULL && a.length >= OWNER_BYTES &&
            b.length >= OWNER_BYTES && memcmp(a.bytes, b.bytes, OWNER_BYTES) == 0;
 }
 
-/* Tries the keys beside the neighbours': of numbers that follow each other, one is the lost key. */
-static bool guess(const struct leaf *leaf, struct entry *entry, struct nb_string before,
-                  struct nb_string next)
-{
-    if (before.bytes != NULL && before.length == entry->length) {
-        memcpy(entry->key, before.bytes, before.length); /* a bound may be the first key itself */
-        if (is_sound(leaf, entry))
-            return true;
-    }
-    if (before.bytes != NULL) {
-        put_above(entry->key, entry->length, before);
-        if (is_sound(leaf, entry))
-            return true;
-    }
-    if (next.bytes != NULL)
-        put_below(entry->key, entry->length, next);
-    return next.bytes != NULL && is_sound(leaf, entry);
-}
-
 /* Gives the entry a key between its neighbours. Between two owners it stays with the one before,
  * unless it still begins as the next one's, so that no third owner is told to be damaged. */
-static void replace(const struct leaf *leaf, struct entry *entry, struct nb_string before,
-                    struct nb_string next)
+static void replace(struct entry *entry, struct nb_string before, struct nb_string next)
 {
     bool is_nexts = same_owner(key_of(entry), next);
-    entry->sound = guess(leaf, entry, before, next);
-    if (entry->sound || before.bytes == NULL)
-        return;
-    if (next.bytes == NULL || (!is_nexts && !same_owner(before, next)))
+    assert(before.bytes != NULL || next.bytes != NULL); /* else any key is in order */
+    if (next.bytes != NULL && (before.bytes == NULL || is_nexts || same_owner(before, next)))
+        put_below(entry->key, entry->length, next);
+    else
         put_above(entry->key, entry->length, before);
 }
 
 /* From the last entry to the first, so that each has a key after it that is right. */
-static void replace_all(struct nb_mending *mending, const struct leaf *leaf)
+static void replace_all(struct nb_reordering *reordering, const struct leaf *leaf)
 {
     struct nb_string next = leaf->bounds.to;
     struct nb_string before;
@@ -228,9 +144,9 @@ static void replace_all(struct nb_mending *mending, const struct leaf *leaf)
         struct entry *entry = &leaf->entries[i - 1];
         bool below = next.bytes == NULL || nb_string_compare(key_of(entry), next) < 0;
         if (!entry->sound && !(is_above(leaf, i - 1, &before) && below)) {
-            replace(leaf, entry, before, next);
-            mending->corrected += entry->sound;
-            mending->replaced += !entry->sound;
+            replace(entry, before, next);
+            entry->sound = is_sound(leaf, entry); /* of numbers in a row it may be the lost one */
+            reordering->replaced++;
         }
         next = key_of(entry);
     }
@@ -238,35 +154,35 @@ static void replace_all(struct nb_mending *mending, const struct leaf *leaf)
 
 /* ---- a leaf ---------------------------------------------------------------------------------- */
 
-bool nb_leaf_is_sound(const struct nb_mending *mending, unsigned table, const unsigned char *page)
+bool nb_leaf_is_sound(const struct nb_reordering *reordering, unsigned table,
+                      const unsigned char *page)
 {
     for (unsigned i = 0; i < nb_page_count(page); i++) {
         struct nb_node node = nb_page_node(page, i);
         struct nb_string value = {(const char *)node.value, node.size};
         if ((node.flags & NB_NODE_BIG) == 0 &&
-            !mending->is_sound(mending->user, table, node.key, value))
+            !reordering->is_sound(reordering->user, table, node.key, value))
             return false;
     }
     return true;
 }
 
-int nb_mend_leaf(struct nb_mending *mending, unsigned table, unsigned char *page,
-                 struct nb_bounds bounds, struct nb_error *error)
+int nb_reorder_leaf(struct nb_reordering *reordering, unsigned table, unsigned char *page,
+                    struct nb_bounds bounds, struct nb_error *error)
 {
     struct leaf leaf = {
-        .mending = mending, .table = table, .bounds = bounds, .count = nb_page_count(page)};
+        .reordering = reordering, .table = table, .bounds = bounds, .count = nb_page_count(page)};
     int rc = 0;
-    assert(mending->is_sound != NULL);
+    assert(reordering->is_sound != NULL);
     leaf.entries = calloc((size_t)leaf.count + 1, sizeof *leaf.entries);
     if (leaf.entries == NULL)
         return nb_error_no_memory(error);
     for (unsigned i = 0; rc == 0 && i < leaf.count; i++)
-        rc = read_entry(mending, &leaf, page, i, error);
+        rc = read_entry(reordering, &leaf, page, i, error);
     if (rc == 0) {
-        correct_all(mending, &leaf);
-        replace_all(mending, &leaf);
+        replace_all(reordering, &leaf);
         for (unsigned i = 0; i < leaf.count; i++)
-            mending->lost += !leaf.entries[i].sound;
+            reordering->damaged += !leaf.entries[i].sound;
     }
     for (unsigned i = 0; i < leaf.count; i++)
         free(leaf.entries[i].owned);
@@ -276,37 +192,38 @@ int nb_mend_leaf(struct nb_mending *mending, unsigned table, unsigned char *page
 
 /* ---- all pages ------------------------------------------------------------------------------- */
 
-int nb_mending_keep(struct nb_mending *mending, uint64_t number, const unsigned char *page,
-                    struct nb_error *error)
+int nb_reordering_keep(struct nb_reordering *reordering, uint64_t number, const unsigned char *page,
+                       struct nb_error *error)
 {
-    if (mending->count == NB_MENDED_MOST)
+    if (reordering->count == NB_REORDERED_MOST)
         return NB_CORRUPT;
-    unsigned char *bytes = malloc(mending->page_size);
+    unsigned char *bytes = malloc(reordering->page_size);
     if (bytes == NULL)
         return nb_error_no_memory(error);
-    memcpy(bytes, page, mending->page_size);
-    mending->pages[mending->count].number = number;
-    mending->pages[mending->count++].bytes = bytes;
+    memcpy(bytes, page, reordering->page_size);
+    reordering->pages[reordering->count].number = number;
+    reordering->pages[reordering->count++].bytes = bytes;
     return 0;
 }
 
-int nb_mending_write(const struct nb_mending *mending, struct nb_error *error)
+int nb_reordering_write(const struct nb_reordering *reordering, struct nb_error *error)
 {
-    for (unsigned i = 0; i < mending->count; i++) {
-        off_t at = (off_t)(mending->pages[i].number * mending->page_size);
-        ssize_t written = pwrite(mending->file, mending->pages[i].bytes, mending->page_size, at);
-        if (written >= 0 && written != (ssize_t)mending->page_size)
+    for (unsigned i = 0; i < reordering->count; i++) {
+        off_t at = (off_t)(reordering->pages[i].number * reordering->page_size);
+        ssize_t written =
+            pwrite(reordering->file, reordering->pages[i].bytes, reordering->page_size, at);
+        if (written >= 0 && written != (ssize_t)reordering->page_size)
             errno = EIO;
-        if (written != (ssize_t)mending->page_size)
-            return nb_error_errno(error, errno, mending->path);
+        if (written != (ssize_t)reordering->page_size)
+            return nb_error_errno(error, errno, reordering->path);
     }
-    if (mending->count > 0 && fdatasync(mending->file) != 0)
-        return nb_error_errno(error, errno, mending->path);
+    if (reordering->count > 0 && fdatasync(reordering->file) != 0)
+        return nb_error_errno(error, errno, reordering->path);
     return 0;
 }
 
-void nb_mending_deinit(struct nb_mending *mending)
+void nb_reordering_deinit(struct nb_reordering *reordering)
 {
-    while (mending->count > 0)
-        free(mending->pages[--mending->count].bytes);
+    while (reordering->count > 0)
+        free(reordering->pages[--reordering->count].bytes);
 }
