@@ -70,7 +70,7 @@ static int keep_weights(struct nb_rebuilding *r, struct nb_error *error)
     struct nb_live *made = r->replayed.live;
     struct nb_state_record old = {.weights = 0};
     int rc = read_state(r, &old);
-    if (rc == 0 && (old.weights == 0 || (r->replayed.is_whole && old.totals.dropped == 0)))
+    if (rc == 0 && (old.weights == 0 || (!r->replayed.is_partial && old.totals.dropped == 0)))
         return 0;
     if (rc == 0)
         rc = read_weights(r, &old);
@@ -153,8 +153,8 @@ static int write_model(struct nb_rebuilding *r, struct nb_error *error)
     int rc = nb_store_snapshot(r->to->store, &view, error);
     if (rc != 0)
         return rc;
-    rc = nb_replay(r->to, &view, r->model->number, name, &r->model->own, skipped, r, &r->replayed,
-                   error);
+    rc = nb_replay_model(r->to, &view, r->model->number, name, &r->model->own, skipped, r,
+                         &r->replayed, error);
     nb_store_snapshot_end(&view);
     if (rc == 0)
         rc = keep_weights(r, error);
@@ -163,7 +163,10 @@ static int write_model(struct nb_rebuilding *r, struct nb_error *error)
     uint32_t ranges = rc == 0 ? nb_ranges_of(nb_model_rows(r->replayed.live->counts)) : 0;
     for (r->range = 0; rc == 0 && r->range < ranges; r->range += BATCH_RANGES)
         rc = nb_transaction(r->to, (uint64_t)BATCH_RANGES * RANGE_BYTES, write_ranges, r, error);
-    nb_replayed_deinit(&r->replayed);
+    nb_replay_deinit(&r->replayed);
+    if (r->replayed.live != NULL)
+        nb_live_free(r->replayed.live);
+    r->replayed.live = NULL;
     return rc;
 }
 

@@ -6,8 +6,8 @@
 #define NB_CORE_ARCHIVE_REPAIR_REBUILDING_H
 
 #include "core/archive/repair/differences.h"
-#include "core/archive/repair/replay.h"
 #include "core/ledger/entries/survey.h"
+#include "core/model/learn/replay.h"
 
 /* What is known of a model while its entries are copied. */
 struct nb_rebuilt_model {
@@ -39,7 +39,7 @@ struct nb_rebuilding {
     uint64_t previous; /* number of the entry that was copied last */
     uint64_t gap;      /* a number that is free: of an entry that is lost */
     /* The model that is written. */
-    struct nb_replayed replayed;
+    struct nb_replay replayed;
     const struct nb_surveyed_model *model;
     uint32_t range;
 };

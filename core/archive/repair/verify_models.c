@@ -4,9 +4,8 @@
 #include <stdlib.h>
 
 #include "core/archive/repair/comparing.h"
-#include "core/archive/repair/replay.h"
 #include "core/base/pack.h"
-#include "core/model/learn/load.h"
+#include "core/model/learn/replay.h"
 #include "core/model/registry/registry.h"
 
 struct pair {
@@ -104,7 +103,7 @@ static int compare_learned(const struct pair *p, bool weights, struct nb_error *
     return 0;
 }
 
-static int compare_state(const struct pair *p, const struct nb_replayed *replayed,
+static int compare_state(const struct pair *p, const struct nb_replay *replayed,
                          struct nb_error *error)
 {
     struct nb_comparing *c = p->c;
@@ -128,7 +127,7 @@ static int compare_state(const struct pair *p, const struct nb_replayed *replaye
 }
 
 static int compare_loaded(struct nb_comparing *c, struct nb_live *live,
-                          const struct nb_replayed *replayed, struct nb_error *error)
+                          const struct nb_replay *replayed, struct nb_error *error)
 {
     struct pair p = {.c = c, .stored = live, .fresh = replayed->live};
     uint32_t labels = nb_model_label_count(live->counts);
@@ -142,14 +141,14 @@ static int compare_loaded(struct nb_comparing *c, struct nb_live *live,
             compare_label(&p, i);
     if (rc == 0)
         rc = compare_counts(&p, error);
-    bool is_whole = replayed->is_whole && live->checkpoint.totals.dropped == 0;
+    bool is_whole = !replayed->is_partial && live->checkpoint.totals.dropped == 0;
     return rc != 0 ? rc : compare_learned(&p, is_whole, error);
 }
 
 static int compare_model(struct nb_comparing *c, struct nb_live *live, struct nb_error *error)
 {
     struct nb_error why = {0};
-    struct nb_replayed replayed = {0};
+    struct nb_replay replayed = {0};
     const struct nb_surveyed_model *model = nb_survey_model(c->survey, live->number);
     if (model == NULL || !nb_surveyed_exists(model)) {
         nb_differ(c->d, "model '%s' is not in the ledger", live->name);
@@ -157,11 +156,13 @@ static int compare_model(struct nb_comparing *c, struct nb_live *live, struct nb
     }
     int rc = nb_registry_load(c->engine, live, &why);
     if (rc == 0)
-        rc = nb_replay(c->engine, c->view, live->number, nb_live_name(live), live->own, NULL, NULL,
-                       &replayed, &why);
+        rc = nb_replay_model(c->engine, c->view, live->number, nb_live_name(live), live->own, NULL,
+                             NULL, &replayed, &why);
     if (rc == 0)
         rc = compare_loaded(c, live, &replayed, &why);
-    nb_replayed_deinit(&replayed);
+    nb_replay_deinit(&replayed);
+    if (replayed.live != NULL)
+        nb_live_free(replayed.live);
     if (rc == NB_NO_MEMORY || rc == NB_IO)
         return nb_error_set(error, rc, "%s", why.text);
     if (rc != 0)

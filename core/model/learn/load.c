@@ -9,20 +9,17 @@
 #include "core/ledger/entries/ledger.h"
 #include "core/ledger/entries/ledger_pairs.h"
 #include "core/ledger/entries/range.h"
-#include "core/model/learn/apply.h"
 #include "core/model/learn/refit_wanted.h"
+#include "core/model/learn/replay.h"
 #include "core/model/live/twin_log.h"
 
 struct loading {
     const struct nb_view *view;
     struct nb_live *live;
-    struct nb_features_coder *coder;
     struct nb_state_record state;
     uint64_t *marks; /* owned; of each stored range: the last entry that it contains */
     size_t range_count, range_room;
     uint64_t twin_bytes;
-    struct nb_delta delta;
-    struct nb_entry replaced;
 };
 
 static int damaged(struct nb_error *error, const char *what)
@@ -103,35 +100,6 @@ static int load_range(void *user, struct nb_string key, struct nb_string value,
     return rc;
 }
 
-static int read_replaced(struct loading *l, const struct nb_entry *entry, struct nb_error *error)
-{
-    int rc = nb_ledger_read(l->view, entry->change.replaced, &l->replaced, error);
-    if (rc == NB_NOT_FOUND || (rc == 0 && l->replaced.change.kind != NB_CHANGE_TRAIN))
-        return nb_error_set(error, NB_CORRUPT,
-                            "the store is damaged: entry %" PRIu64 " replaces one that is missing",
-                            entry->number);
-    return rc;
-}
-
-static int replay_entry(void *user, struct nb_entry *entry, struct nb_error *error)
-{
-    struct loading *l = user;
-    const struct nb_change *change = &entry->change;
-    struct nb_applying how = {
-        .marks = l->marks, .mark_count = l->range_count, .number = entry->number};
-    static const uint64_t no_marks[1];
-    if (how.marks == NULL)
-        how.marks = no_marks;
-    int rc = nb_apply_new(l->live, change, &how, l->coder, error);
-    bool replaces = rc == 0 && change->replaced != 0;
-    if (replaces)
-        rc = read_replaced(l, entry, error);
-    if (rc == 0)
-        rc = nb_delta_read(&l->delta, change, replaces ? &l->replaced.change : NULL,
-                           nb_model_rows(l->live->counts), error);
-    return rc != 0 ? rc : nb_apply(l->live, change, &l->delta, &how, NULL, error);
-}
-
 static int load_ranges(struct loading *l, struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_model(l->live->number);
@@ -158,11 +126,28 @@ static int check_rows(const struct loading *l, struct nb_error *error)
                         l->state.last);
 }
 
+/* Applies the entries that came after the checkpoint. */
+static int replay_tail(struct loading *l, struct nb_error *error)
+{
+    struct nb_replay replay = {.live = l->live,
+                               .view = l->view,
+                               .coder = nb_features_coder_new(),
+                               .is_behind = true,
+                               .marks = l->marks,
+                               .mark_count = l->range_count};
+    if (replay.coder == NULL)
+        return nb_error_no_memory(error);
+    int rc = nb_replay_from(&replay, l->state.replay, error);
+    nb_replay_deinit(&replay);
+    nb_features_coder_free(&replay.coder);
+    return rc;
+}
+
 static int load_rows(struct loading *l, struct nb_error *error)
 {
     int rc = load_ranges(l, error);
     if (rc == 0)
-        rc = nb_ledger_walk(l->view, l->live->number, l->state.replay, replay_entry, l, error);
+        rc = replay_tail(l, error);
     if (rc == 0 && nb_model_collect_dropped(l->live->counts) != 0)
         rc = nb_error_no_memory(error);
     return rc == 0 ? check_rows(l, error) : rc;
@@ -293,10 +278,8 @@ static void take_state(const struct loading *l)
 int nb_load_model(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
 {
     struct nb_view view;
-    struct loading l = {.view = &view, .live = live, .coder = nb_features_coder_new()};
+    struct loading l = {.view = &view, .live = live};
     assert(live->counts == NULL && live->published == NULL);
-    if (l.coder == NULL)
-        return nb_error_no_memory(error);
     free(live->checkpoint.dirty);
     live->checkpoint = (struct nb_checkpoint){.replay = 1};
     int rc = nb_store_snapshot(engine->store, &view, error);
@@ -311,9 +294,6 @@ int nb_load_model(struct nb_engine *engine, struct nb_live *live, struct nb_erro
         nb_model_free(&live->counts);
         nb_published_release(&live->published);
     }
-    nb_delta_deinit(&l.delta);
-    nb_entry_deinit(&l.replaced);
-    nb_features_coder_free(&l.coder);
     free(l.marks);
     return rc;
 }
