@@ -170,6 +170,31 @@ def test_altered_numbers_in_dumps(api):
         api.delete(name)
 
 
+def test_ids_follow_from_the_texts(api):
+    """A dump whose ids are not those of its texts: the imported model is what its ledger gives."""
+    daemon = api.another().start()
+    client = daemon.client
+    client.put("/v1/models/first", {"decision": "bayes"}).ok(201)
+    for label, texts in (("ham", HAM), ("spam", SPAM)):
+        client.post("/v1/models/first/train", {"documents": [{"text": text, "label": label} for text in texts]}).ok()
+    records = [json.loads(line) for line in client.get("/v1/models/first/export").ok().body.splitlines()]
+    words = next(record["words"] for record in records if "words" in record)
+
+    def imported(name):
+        return client.put(f"/v1/models/{name}/import", "".join(json.dumps(record) + "\n" for record in records), NDJSON)
+    words["ids"][0] = f"{int(words['ids'][0], 16) ^ 1:016x}"
+    imported("copy").ok(201)
+    for text in PROBES:
+        first, copy = (client.post(f"/v1/models/{name}/classify", {"text": text}).ok().json for name in ("first", "copy"))
+        equal(copy["probability"], first["probability"], text[:40])
+    words["texts"][0] = words["texts"][1]
+    reply = imported("twice")
+    holds("there twice" in refused(reply, reply.status)["detail"], f"a text that is there twice: {reply.status} {reply.body}")
+    daemon.stop()
+    status, out, err = api.tool("--verify", "--data", daemon.data)
+    equal(status, 0, out + err)
+
+
 def test_import_refusals(api):
     with Model(api) as model:
         refused(api.put(model.path + "/import", "{}", "application/json"), 415)

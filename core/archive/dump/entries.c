@@ -33,17 +33,22 @@ int nb_import_append(struct nb_import *import, const struct nb_view *view,
     return rc != 0 ? rc : nb_ledger_insert(view, *number, change, totals, &import->bytes, error);
 }
 
-int nb_import_collect(struct nb_import *import, struct nb_change *change)
+int nb_import_collect(struct nb_import *import, struct nb_change *change, struct nb_error *error)
 {
     struct nb_packer p = {.out = &import->entries};
     assert(import->listed.number != 0);
     change->model = import->listed.number;
-    change->source = nb_buffer_string(&import->source);
+    if (change->source.length == 0)
+        change->source = nb_buffer_string(&import->source);
+    struct nb_entry entry = {.change = *change};
+    int rc = nb_replay_entry(&import->replay, &entry, error);
+    if (rc != 0)
+        return rc;
     import->bytes.length = 0;
     if (nb_change_write(change, &import->bytes) != 0)
-        return NB_NO_MEMORY;
+        return nb_error_no_memory(error);
     nb_pack_string(&p, nb_buffer_string(&import->bytes));
-    return p.code;
+    return p.code != 0 ? nb_error_no_memory(error) : 0;
 }
 
 static int check_fresh_id(const struct nb_view *view, const struct nb_change *change,

@@ -16,6 +16,7 @@
 #include "core/ledger/coding/rows.h"
 #include "core/ledger/entries/change.h"
 #include "core/ledger/entries/ledger.h"
+#include "core/model/learn/replay.h"
 #include "core/model/live/live.h"
 #include "core/stack/weights/slots.h"
 #include "core/writer/upkeep/upkeep.h"
@@ -36,6 +37,7 @@ struct nb_import {
     uint64_t *ids; /* owned */
     size_t id_room;
     struct nb_features_coder *coder;
+    struct nb_replay replay; /* applies what is collected to `live` */
     struct nb_rows rows;
     struct nb_dump_totals totals;
     struct nb_ledger_totals begun; /* totals after the entry that began the import */
@@ -69,9 +71,10 @@ int nb_import_append(struct nb_import *import, const struct nb_view *view,
                      const struct nb_change *change, struct nb_ledger_totals *totals,
                      uint64_t *number, struct nb_error *error);
 
-/* Collects a change for appending, with the model's number and the source of the import. Returns 0
- * or NB_NO_MEMORY. */
-int nb_import_collect(struct nb_import *import, struct nb_change *change);
+/* Applies a change to the model, and collects it for appending, with the model's number and, if it
+ * has no source, that of the import. Returns 0 or as nb_replay_entry does; after a failure the
+ * import can only be aborted. */
+int nb_import_collect(struct nb_import *import, struct nb_change *change, struct nb_error *error);
 
 enum { NB_IMPORT_FLUSH_BYTES = 4 << 20 }; /* bytes to collect before they are stored */
 

@@ -76,6 +76,7 @@ static void import_free(struct nb_import *import)
     nb_buffer_deinit(&import->bytes);
     nb_buffer_deinit(&import->features);
     nb_buffer_deinit(&import->bag);
+    nb_replay_deinit(&import->replay);
     nb_features_coder_free(&import->coder);
     nb_rows_deinit(&import->rows);
     nb_slots_deinit(&import->slots);

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The records of a dump: each is checked, made an entry of the ledger, and applied to the model.
+ */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/archive/dump/entries.h"
+#include "core/archive/dump/import.h"
+#include "core/base/feature_hash.h"
+#include "core/counts/model_pairs.h"
+#include "core/model/learn/order.h"
+#include "core/model/learn/stored_score.h"
+#include "core/model/live/dirty.h"
+#include "core/model/registry/registry.h"
+
+/* ---- the header: settings, labels, weights, key ---------------------------------------------- */
+
+static int add_labels(struct nb_import *import, const struct nb_dump_header *header,
+                      struct nb_error *error)
+{
+    for (size_t i = 0; i < header->label_count; i++) {
+        struct nb_string name = {header->labels[i], strlen(header->labels[i])};
+        int rc = nb_check_label(name, error);
+        if (rc != 0)
+            return nb_error_set(error, NB_INVALID, "label %zu of the dump is not a label", i);
+        if (i >= import->engine->settings.labels)
+            return nb_error_set(error, NB_TOO_LARGE,
+                                "the dump has more labels than the setting `labels` allows");
+        if (nb_model_find_label(import->live->counts, name) != UINT32_MAX)
+            return nb_error_set(error, NB_INVALID, "the dump has the label '%s' twice",
+                                header->labels[i]);
+        struct nb_change change = {
+            .kind = NB_CHANGE_FEATURES, .label = (uint32_t)i, .label_name = name};
+        rc = nb_import_collect(import, &change, error);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* If the dump's twin has learned under another key than the features have here, its slots are kept
+ * aside and carried over feature by feature, by their texts (carry). */
+static int take_slots(struct nb_import *import, const struct nb_dump_header *header,
+                      struct nb_error *error)
+{
+    struct nb_slots *slots = nb_stack_twin_slots(import->live->published->weights);
+    if (memcmp(header->stack_key, import->live->key->bytes, NB_KEY_BYTES) == 0 ||
+        nb_slots_count(slots) == 0)
+        return 0;
+    nb_key_restore(&import->slots_key, header->stack_key);
+    nb_slots_exchange(slots, &import->slots);
+    return nb_slots_grow(slots, nb_slots_count(&import->slots), NULL) != 0
+               ? nb_error_no_memory(error)
+               : 0;
+}
+
+/* Whether the dump's weights are the start values. Returns false if out of memory. */
+static bool are_of_start(const struct nb_import *import, const struct nb_dump_header *header)
+{
+    struct nb_buffer start = {0};
+    struct nb_packer w = {.out = &start};
+    nb_stack_weights_write(import->live->published->weights, &w);
+    bool are = w.code == 0 && start.length == header->stack.length &&
+               memcmp(start.bytes, header->stack.bytes, start.length) == 0;
+    nb_buffer_deinit(&start);
+    return are;
+}
+
+/* Reads the weights of the stack. They fit only the settings of the same dump. */
+static int take_stack(struct nb_import *import, const struct nb_dump_header *header,
+                      struct nb_error *error)
+{
+    if (header->stack.length == 0)
+        return 0;
+    import->has_stack = true;
+    bool has_learned = !are_of_start(import, header);
+    struct nb_unpacker r = nb_unpacker_of(header->stack.bytes, header->stack.length);
+    int rc = nb_stack_weights_read(import->live->published->weights, &r);
+    /* Weights from another program, without the constants that they were fitted for, are trusted
+     * and not fitted again. An example are weights for a list of words, stored as documents: a
+     * refit to these would not suit mails. The twin starts from the scores of the stack. */
+    struct nb_weights *order = nb_stack_weights_order(import->live->published->weights);
+    if (rc == 0 && has_learned && nb_weights_places(order) == 0)
+        rc = nb_order_set_fingerprint(order,
+                                      nb_stack_fingerprint(import->live->published->stack, true));
+    if (rc == NB_NO_MEMORY)
+        return nb_error_no_memory(error);
+    if (rc != 0 || !nb_unpacker_done(&r))
+        return nb_error_set(error, NB_INVALID, "the dump's stack does not read back");
+    return take_slots(import, header, error);
+}
+
+/* The key that the model keeps. A dump of another store has another key. The ids of documents stay
+ * as they are, so the model keeps that key for them. Ids of features are made again under the
+ * store's key, from their texts. Without texts the features keep their ids, and the model the key
+ * for them; so does a child of such a model. */
+static struct nb_own_key own_key(struct nb_import *import, const struct nb_dump_header *header)
+{
+    struct nb_engine *engine = import->engine;
+    struct nb_own_key own = {0};
+    struct nb_own_key of_parent;
+    nb_registry_key_of(engine, header->settings.parent, &of_parent);
+    bool has_parents = of_parent.present && memcmp(header->key, of_parent.bytes, NB_KEY_BYTES) == 0;
+    import->other_key = memcmp(header->key, engine->key.bytes, NB_KEY_BYTES) != 0;
+    import->rehash =
+        import->other_key && header->has_texts && engine->settings.keep_words && !has_parents;
+    own.present = import->other_key;
+    own.hashes_features = import->other_key && !import->rehash;
+    memcpy(own.bytes, header->key, NB_KEY_BYTES);
+    return own;
+}
+
+int nb_import_header(struct nb_import *import, const struct nb_dump_header *header,
+                     struct nb_error *error)
+{
+    if (import->is_sent)
+        return nb_sending_header(&import->sending, header, error);
+    if (import->live != NULL)
+        return nb_error_set(error, NB_INVALID, "the dump has two headers");
+    int rc = nb_settings_check(&header->settings, error);
+    if (rc == 0)
+        rc = nb_settings_check_tokenizer(&header->settings, error);
+    if (rc != 0)
+        return rc;
+    struct nb_own_key own = own_key(import, header);
+    import->live = nb_live_new(nb_buffer_string(&import->name), import->listed.number, &own,
+                               &import->engine->key);
+    if (import->live == NULL || nb_live_begin(import->live, &header->settings) != 0)
+        return nb_error_no_memory(error);
+    import->live->checkpoint.totals = import->begun;
+    import->replay = (struct nb_replay){.live = import->live, .coder = import->coder};
+    rc = take_stack(import, header, error);
+    return rc != 0 ? rc : add_labels(import, header, error);
+}
+
+/* ---- words: rows of the model ---------------------------------------------------------------- */
+
+/* Copies the twin's weights of a feature to the feature's slot here. */
+static int carry(struct nb_import *import, uint64_t id, struct nb_string text)
+{
+    struct nb_slots *slots = nb_stack_twin_slots(import->live->published->weights);
+    uint64_t dumped =
+        nb_feature_id_like(id, nb_feature_hash(&import->slots_key, text.bytes, text.length));
+    return nb_slots_carry(slots, id, &import->slots, dumped);
+}
+
+/* Whether the text of a number gives its id: a rebuild makes the id from the text again. */
+static bool text_fits(uint64_t id, struct nb_string text)
+{
+    uint64_t number;
+    return !nb_feature_is_number(id) || (nb_decimal_of_feature(text, &number) &&
+                                         id == nb_feature_number_id(nb_feature_part(id), number));
+}
+
+/* Sets the ids of the rows: those of the dump, or new ones under the store's key. */
+static int take_ids(struct nb_import *import, const struct nb_dump_words *words,
+                    struct nb_error *error)
+{
+    bool rehashes = import->rehash;
+    if (rehashes && words->texts == NULL)
+        return nb_error_set(error, NB_INVALID,
+                            "the dump says that all features have texts, and %u has none",
+                            words->first_row);
+    if (nb_array_reserve(&import->ids, &import->id_room, words->count + 1, sizeof *import->ids) !=
+        0)
+        return nb_error_no_memory(error);
+    bool carries = nb_slots_count(&import->slots) > 0 && words->texts != NULL;
+    for (size_t i = 0; i < words->count; i++) {
+        uint64_t id = words->ids[i];
+        if (words->texts != NULL && !text_fits(id, words->texts[i]))
+            return nb_error_set(error, NB_INVALID,
+                                "feature %llu of the dump is a number, and its text another",
+                                (unsigned long long)words->first_row + i);
+        if (rehashes && nb_feature_has_field(id))
+            id = nb_feature_id_like(id, nb_feature_hash(&import->engine->key, words->texts[i].bytes,
+                                                        words->texts[i].length));
+        if (carries && carry(import, id, words->texts[i]) != 0)
+            return nb_error_no_memory(error);
+        import->ids[i] = id;
+    }
+    return 0;
+}
+
+/* Rows without counts must be stored, too. */
+static int mark_rows(struct nb_import *import, uint32_t first, uint32_t count)
+{
+    import->rows.size = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (nb_rows_add(&import->rows, first + i, 1) != 0)
+            return NB_NO_MEMORY;
+    return nb_dirty_mark(&import->live->checkpoint, &import->rows, first + count);
+}
+
+int nb_import_words(struct nb_import *import, const struct nb_dump_words *words,
+                    struct nb_error *error)
+{
+    if (import->is_sent)
+        return nb_sending_words(&import->sending, words, error);
+    int rc = nb_import_needs_header(import, error);
+    if (rc == 0 && words->first_row != nb_model_rows(import->live->counts))
+        rc = nb_error_set(error, NB_INVALID,
+                          "the dump's features are not in order: %u comes after %u",
+                          words->first_row, nb_model_rows(import->live->counts));
+    if (rc == 0)
+        rc = take_ids(import, words, error);
+    if (rc != 0 || words->count == 0)
+        return rc;
+    bool keeps = import->engine->settings.keep_words;
+    import->features.length = 0;
+    if (nb_features_encode(import->coder, import->ids, keeps ? words->texts : NULL, words->count,
+                           &import->features) != 0)
+        return nb_error_no_memory(error);
+    struct nb_change change = {.kind = NB_CHANGE_FEATURES,
+                               .first_row = words->first_row,
+                               .new_count = (uint32_t)words->count,
+                               .features = nb_buffer_string(&import->features)};
+    rc = nb_import_collect(import, &change, error);
+    if (rc == NB_CORRUPT)
+        return nb_error_set(error, NB_INVALID,
+                            "of the features of the dump from %u on one is of an unknown field, or "
+                            "there twice",
+                            words->first_row);
+    if (rc == 0 && mark_rows(import, words->first_row, (uint32_t)words->count) != 0)
+        return nb_error_no_memory(error);
+    import->totals.features += words->count;
+    return rc != 0 ? rc : nb_import_flush(import, NB_IMPORT_FLUSH_BYTES, error);
+}
+
+/* ---- documents ------------------------------------------------------------------------------- */
+
+/* Checks and copies the bag. Sets *tokens to the sum of the counts of rows that are tokens. */
+static int take_bag(struct nb_import *import, const struct nb_dump_document *document,
+                    uint64_t *tokens, struct nb_error *error)
+{
+    const struct nb_model *counts = import->live->counts;
+    import->rows.size = 0;
+    *tokens = 0;
+    for (size_t i = 0; i < document->size; i++) {
+        uint32_t row = document->rows[i];
+        if (row >= nb_model_rows(counts) || document->counts[i] == 0 ||
+            (i > 0 && row <= document->rows[i - 1]))
+            return nb_error_set(error, NB_INVALID,
+                                "a document's rows must ascend, be known and have counts above 0");
+        if (nb_rows_add(&import->rows, row, document->counts[i]) != 0)
+            return nb_error_no_memory(error);
+        import->totals.occurrences += document->counts[i];
+        if (nb_feature_is_token(nb_model_row_id(counts, row)))
+            *tokens += document->counts[i];
+    }
+    return 0;
+}
+
+/* Checks that a score has labels of the dump, a finite log odds, and probabilities between 0 and 1.
+ */
+static int check_score(const struct nb_import *import, struct nb_string stored,
+                       struct nb_error *error)
+{
+    struct nb_stored_score_lists lists = {0};
+    struct nb_stored_score scored;
+    if (stored.length == 0)
+        return 0;
+    int rc = nb_stored_score_read(stored, &lists, &scored, error);
+    bool good = rc == 0 && isfinite(scored.log_odds) &&
+                scored.label < nb_model_label_count(import->live->counts);
+    for (uint32_t i = 0; good && i < scored.size; i++)
+        good = scored.labels[i] < nb_model_label_count(import->live->counts) &&
+               scored.probabilities[i] >= 0 && scored.probabilities[i] <= 1;
+    nb_stored_score_lists_deinit(&lists);
+    if (rc == NB_NO_MEMORY || good)
+        return good ? 0 : rc;
+    return nb_error_set(error, NB_INVALID, "a document's score does not read back");
+}
+
+/* A document keeps its own source; if it has none, it gets that of the import. */
+static int collect_document(struct nb_import *import, struct nb_change *change,
+                            struct nb_string source, struct nb_error *error)
+{
+    if (source.length > 0)
+        change->source = source;
+    int rc = nb_import_collect(import, change, error);
+    if (rc == NB_TOO_LARGE)
+        return nb_error_set(error, rc, "a feature of the dump is counted over 4 billion times");
+    if (rc == 0 && !nb_model_pairs_fit(import->live->counts, NULL, 0))
+        return nb_error_set(
+            error, NB_TOO_LARGE,
+            "the dump has more pairs of values than \"structure\": \"tan\" has room "
+            "for");
+    return rc;
+}
+
+int nb_import_document(struct nb_import *import, const struct nb_dump_document *document,
+                       struct nb_error *error)
+{
+    uint64_t tokens;
+    if (import->is_sent)
+        return nb_sending_document(&import->sending, document, error);
+    int rc = nb_import_needs_header(import, error);
+    if (rc == 0 && nb_check_id(document->id, error) != 0)
+        rc = nb_error_set(error, NB_INVALID, "a document's id is not 1 to 256 bytes of UTF-8");
+    if (rc == 0 && document->label != NB_NO_LABEL &&
+        document->label >= nb_model_label_count(import->live->counts))
+        rc = nb_error_set(error, NB_INVALID,
+                          "a document has label number %u, the dump has %u labels", document->label,
+                          nb_model_label_count(import->live->counts));
+    if (rc == 0 && document->learned < 0)
+        rc = nb_error_set(error, NB_INVALID, "a document was learned before 1970");
+    if (rc == 0 && nb_check_source(document->source, error) != 0)
+        rc = nb_error_set(error, NB_INVALID, "a document's source is over %d bytes of UTF-8",
+                          NB_SOURCE_MOST);
+    if (rc == 0)
+        rc = check_score(import, document->score, error);
+    if (rc == 0)
+        rc = take_bag(import, document, &tokens, error);
+    if (rc == 0 && tokens != document->tokens)
+        rc = nb_error_set(error, NB_INVALID, "a document says %llu tokens, its counts sum to %llu",
+                          (unsigned long long)document->tokens, (unsigned long long)tokens);
+    if (rc != 0)
+        return rc;
+    import->bag.length = 0;
+    if (nb_bag_encode(&import->rows, &import->bag) != 0)
+        return nb_error_no_memory(error);
+    struct nb_change change = {.kind = NB_CHANGE_TRAIN,
+                               .id = document->id,
+                               .label = document->label,
+                               .time = document->learned,
+                               .tokens = document->tokens,
+                               .score = document->score,
+                               .bag = nb_buffer_string(&import->bag)};
+    rc = collect_document(import, &change, document->source, error);
+    import->totals.documents++;
+    return rc != 0 ? rc : nb_import_flush(import, NB_IMPORT_FLUSH_BYTES, error);
+}
