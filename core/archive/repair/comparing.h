@@ -28,8 +28,4 @@ int nb_compare_tables(struct nb_comparing *comparing, struct nb_error *error);
 /* Looks for the index rows of every entry. Returns as nb_compare_tables. */
 int nb_compare_entries(struct nb_comparing *comparing, struct nb_error *error);
 
-/* Replays every model from the ledger, and compares it with what is stored of it: counts, labels,
- * settings, totals and weights. Returns as nb_compare_tables. */
-int nb_compare_models(struct nb_comparing *comparing, struct nb_error *error);
-
 #endif
