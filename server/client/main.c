@@ -16,6 +16,7 @@
 #include "server/call/access_token.h"
 #include "server/client/base/exit_status.h"
 #include "server/client/commands/commands.h"
+#include "server/client/commands/exchange.h"
 #include "server/client/terminal/message.h"
 
 enum { TIMEOUT_SECONDS = 60 };
@@ -118,7 +119,9 @@ static int run(const struct nb_command *command, struct nb_client *client, const
         rc = nb_call_setup(error);
     if (rc != 0)
         return command->give_up != NULL ? command->give_up(options, error->text) : rc;
-    rc = command->run(client, options, arguments, count, error);
+    const struct nb_exchange_input asked = {NB_ASKED(client, options, arguments, count)};
+    rc = command->run != NULL ? command->run(client, options, arguments, count, error)
+                              : nb_exchange_run(command->exchange, &asked, error);
     nb_call_teardown();
     if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout) != 0))
         rc = nb_error_set(error, NB_IO, "standard output cannot be written");

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/label/difference.h"
+#include "core/base/utf8.h"
 
 #define AT(member) offsetof(struct nb_client, member)
 
@@ -160,12 +161,17 @@ static int check_count(const struct nb_command *command, size_t count, struct nb
     return nb_error_set(error, NB_CLIENT_USAGE, "%s needs %s", command->name, command->arguments);
 }
 
-/* Two names of one model are a slip: which is meant? A setting, NAME=VALUE, is none. */
-static int check_model(const struct nb_command *command, const struct nb_client *client,
-                       const char *first, size_t count, struct nb_error *error)
+/* Whether the first argument is the model. A setting, NAME=VALUE, is none. */
+static bool has_model(const struct nb_command *command, const char *first, size_t count)
 {
-    if (!client->names_model || command->model_from == 0 || count < command->model_from ||
-        strchr(first, '=') != NULL || strcmp(first, client->model) == 0)
+    return command->model_from > 0 && count >= command->model_from &&
+           !(command->takes_settings && strchr(first, '=') != NULL);
+}
+
+/* Two names of one model are a slip: which is meant? */
+static int check_model(const struct nb_client *client, const char *first, struct nb_error *error)
+{
+    if (!client->names_model || strcmp(first, client->model) == 0)
         return 0;
     return nb_error_set(error, NB_CLIENT_USAGE,
                         "--model %s and '%s' name two models: leave one of them out", client->model,
@@ -241,7 +247,13 @@ int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void
     *arguments = argv + optind;
     *count = (size_t)(argc - optind);
     int rc = check_count(command, *count, error);
-    return rc == 0 ? check_model(command, client, **arguments, *count, error) : rc;
+    if (rc != 0 || !has_model(command, **arguments, *count))
+        return rc;
+    rc = check_model(client, **arguments, error);
+    client->model = **arguments;
+    ++*arguments;
+    --*count;
+    return rc;
 }
 
 /* ---- help ------------------------------------------------------------------------------------ */
@@ -283,4 +295,29 @@ void nb_flags_help(const struct nb_command *command, FILE *out)
         if (!is_unused(command, flag_at(command, i)))
             print_flag(flag_at(command, i), out);
     (void)fprintf(out, "%-*sprint this text\n", HELP_COLUMN, "  -h, --help");
+}
+
+/* ---- the source ------------------------------------------------------------------------------ */
+
+static bool is_printable(struct nb_string name)
+{
+    const unsigned char *at = (const unsigned char *)name.bytes, *end = at + name.length;
+    for (; at < end; at += nb_utf8_sequence(at, end))
+        if (nb_utf8_control(at, end) > 0)
+            return false;
+    return true;
+}
+
+int nb_source_check(const char *source, struct nb_error *error)
+{
+    if (source == NULL)
+        return 0;
+    struct nb_string name = nb_string_of(source);
+    if (name.length == 0 || name.length > NB_SOURCE_MOST || !nb_utf8_is_valid(name) ||
+        !is_printable(name))
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "--source '%.100s': 1 to %d bytes of UTF-8 without control characters "
+                            "are needed",
+                            source, NB_SOURCE_MOST);
+    return 0;
 }

@@ -41,6 +41,13 @@ struct nb_flag {
 /* Flags of all commands that a command may have no use of. */
 enum { NB_UNUSED_MODEL = 1, NB_UNUSED_JSON = 2, NB_UNUSED_DAEMON = 4 /* the others */ };
 
+struct nb_exchange;
+
+/* The options of a command: its table of flags and the options when no flag is given. */
+#define NB_COMMAND_FLAGS(table, usual)                                                             \
+    .flags = (table), .flag_count = sizeof(table) / sizeof(table)[0], .defaults = &(usual),        \
+    .options_size = sizeof(usual)
+
 struct nb_command {
     const char *name;
     const char *arguments; /* as the usage line shows them */
@@ -50,14 +57,16 @@ struct nb_command {
     size_t flag_count;
     const void *defaults; /* the options when no flag is given */
     size_t options_size;
-    size_t least, most; /* number of arguments */
-    size_t model_from;  /* from so many arguments on the first one is the model, unless it has
-                           an equals sign; 0: it never is */
-    unsigned unused;    /* flags of all commands that this one has no use of: NB_UNUSED_... or'ed */
-    uint64_t patience;  /* see struct nb_call_target */
-    uint64_t deadline;  /* seconds for a whole request; 0: none, only progress is demanded */
+    size_t least, most;  /* number of arguments */
+    size_t model_from;   /* from so many arguments on the first one is the model, unless it is a
+                            setting; 0: it never is */
+    bool takes_settings; /* arguments may be NAME=VALUE */
+    unsigned unused;   /* flags of all commands that this one has no use of: NB_UNUSED_... or'ed */
+    uint64_t patience; /* see struct nb_call_target */
+    uint64_t deadline; /* seconds for a whole request; 0: none, only progress is demanded */
+    const struct nb_exchange *exchange; /* the request, of a command that makes one; else NULL */
     int (*run)(struct nb_client *client, const void *options, char **arguments, size_t count,
-               struct nb_error *error);
+               struct nb_error *error); /* what any other command does; else NULL */
     /* For a command that must pass standard input on when it cannot start: does that, prints the
      * reason, and returns the exit status. `options` is NULL when they could not be read. Else
      * NULL.
@@ -72,8 +81,9 @@ enum { NB_COMMAND_OPTIONS_ROOM = 8192 }; /* bytes of the largest options struct 
 bool nb_flags_are_before(const struct nb_command *command, int argc, char **argv);
 
 /* Reads argv[1 ...]; argv[0] is the name of the command. Copies the defaults into `options`, then
- * sets what the flags say, there or in `client`. The arguments stay in argv, at *arguments; they
- * may be in another order than before. Returns 0, 1 when --help was asked for, or NB_CLIENT_USAGE.
+ * sets what the flags say, there or in `client`. The arguments stay in argv, at *arguments, without
+ * the name of the model; they may be in another order than before. Returns 0, 1 when --help was
+ * asked for, or NB_CLIENT_USAGE.
  */
 int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void *options,
                    struct nb_client *client, char ***arguments, size_t *count,
@@ -81,5 +91,21 @@ int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void
 
 /* Prints what `bayesc COMMAND --help` prints. */
 void nb_flags_help(const struct nb_command *command, FILE *out);
+
+/* The flag --source of commands that change a model: a name that the daemon records with each
+ * change and shows with each document. */
+enum { NB_SOURCE_MOST = 64 /* bytes */ };
+
+/* clang-format off */
+/* The row of a command's table of flags; the options have a member `const char *source`. */
+#define NB_SOURCE_FLAG(type)                                                                       \
+    {"source", 0, NB_FLAG_TEXT, "NAME", offsetof(type, source), 0, 0,                              \
+     "name recorded as the source of the change, at most 64 bytes (default:\n"                      \
+     "the name of the token, or http)"}
+/* clang-format on */
+
+/* Returns 0 when `source` is NULL or a name that the daemon takes: 1 to 64 bytes of UTF-8 without
+ * control characters. Otherwise NB_CLIENT_USAGE. */
+int nb_source_check(const char *source, struct nb_error *error);
 
 #endif

@@ -226,10 +226,7 @@ const struct nb_command NB_COMMAND_CLASSIFY = {
     "evidence. Evidence above 0 speaks for the label, below 0 against it.\n"
     "\n"
     "  bayesc classify --columns text=title+body,id=ticket --csv new.csv >out.csv\n",
-    .flags = FLAGS,
-    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
-    .defaults = &DEFAULTS,
-    .options_size = sizeof DEFAULTS,
+    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = SIZE_MAX,
     .patience = 60,
     .run = run_classify,

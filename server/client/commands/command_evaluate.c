@@ -406,10 +406,7 @@ const struct nb_command NB_COMMAND_EVALUATE = {
         "  bayesc evaluate --format index --in-order trec/full/index\n"
         "  bayesc evaluate --by-folder --folds 10 newsgroups\n"
         "\n" NB_FILES_DETAILS,
-    .flags = FLAGS,
-    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
-    .defaults = &DEFAULTS,
-    .options_size = sizeof DEFAULTS,
+    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = SIZE_MAX,
     .patience = 60,
     .run = run_evaluate,

@@ -176,10 +176,7 @@ const struct nb_command NB_COMMAND_EXPLAIN = {
     .summary = "Shows the tokens that weigh most in a document",
     .details = "Evidence is what a token adds to ln(P(winner) / P(runner-up)); over all tokens and "
                "the prior\nit sums to exactly that.\n\n" NB_FILES_DETAILS,
-    .flags = FLAGS,
-    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
-    .defaults = &DEFAULTS,
-    .options_size = sizeof DEFAULTS,
+    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = SIZE_MAX,
     .patience = 60,
     .run = run_explain,

@@ -263,10 +263,7 @@ const struct nb_command NB_COMMAND_FILTER = {
         "added, and a line on standard error tells why, unless --quiet is given. The exit status\n"
         "is then 0, or 75 with --tempfail, or 3 with --bogofilter. It is also 75 when the options\n"
         "cannot be read, and 74 when the mail cannot be read or written.\n",
-    .flags = FLAGS,
-    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
-    .defaults = &DEFAULTS,
-    .options_size = sizeof DEFAULTS,
+    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .deadline = DEADLINE_SECONDS,
     .run = run_filter,
     .give_up = pass_on,

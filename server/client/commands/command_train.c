@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "server/client/base/answer.h"
-#include "server/client/base/source_flag.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
 #include "server/client/terminal/figure.h"
@@ -212,10 +211,7 @@ const struct nb_command NB_COMMAND_TRAIN = {
     "  bayesc train --model sms messages.csv\n"
     "  bayesc train --unlabelled archive.mbox\n"
     "  bayesc train --label spam --attached - < forwarded.eml\n",
-    .flags = FLAGS,
-    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
-    .defaults = &DEFAULTS,
-    .options_size = sizeof DEFAULTS,
+    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = SIZE_MAX,
     .patience = 300,
     .run = run_train,

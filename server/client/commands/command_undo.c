@@ -3,15 +3,15 @@
  * bayesc undo: takes back what was learned from a source, in a span of time, or of some ids. Asks
  * in parts, each of which the daemon does whole, so that it can show how far it is.
  */
+#include <stdio.h>
 
-#include "server/call/path.h"
 #include "server/client/base/answer.h"
-#include "server/client/base/source_flag.h"
-#include "server/client/base/wish.h"
 #include "server/client/commands/commands.h"
+#include "server/client/commands/exchange.h"
 #include "server/client/evaluate/compare.h"
 #include "server/client/terminal/figure.h"
 #include "server/client/terminal/progress.h"
+#include "server/client/terminal/terminal.h"
 
 enum { PART = 2000 /* documents of one request */ };
 
@@ -40,23 +40,51 @@ static const struct nb_flag FLAGS[] = {
      "no progress bar and no summary"},
 };
 
-static const char *const COUNTS[] = {"documents", "forgotten", "restored", "unknown_before",
-                                     "changed_since"};
+/* ---- telling --------------------------------------------------------------------------------- */
+
+static void print_result(const struct nb_exchange_input *asked, json_t *result)
+{
+    const struct undo_options *options = asked->options;
+    const char *label;
+    const json_t *row;
+    if (options->is_quiet)
+        return;
+    nb_exchange_text(options->dry_run ? "{model}: {#documents} documents would be taken back"
+                                      : "{model}: {#documents} documents taken back",
+                     asked, result);
+    nb_exchange_text(" ({#forgotten} forgotten, {#restored} as they were before)\n", asked, result);
+    json_object_foreach(json_object_get(result, "labels"), label, row)
+    {
+        (void)printf("  %s of %s\n", nb_figure_of(nb_answer_number(row, "documents")).text,
+                     nb_shown(label).text);
+    }
+
+    nb_exchange_text("{?unknown_before}  {#unknown_before} of the forgotten ones had an earlier "
+                     "state that is not kept any more\n"
+                     "{?changed_since}  {#changed_since} were changed meanwhile and stay\n",
+                     asked, result);
+    if (options->dry_run)
+        nb_compare_print(json_object_get(result, "evaluation"), "without");
+}
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static json_t *wish_of(const struct undo_options *options)
-{
-    json_t *wish = json_pack("{s:s*, s:s*, s:s*}", "source", options->source, "from", options->from,
-                             "to", options->to);
-    if (wish == NULL || !nb_wish_ids(wish, &options->ids)) {
-        json_decref(wish);
-        return NULL;
-    }
-    (void)json_object_set_new(wish, options->dry_run ? "dry_run" : "limit",
-                              options->dry_run ? json_true() : json_integer(PART));
-    return wish;
-}
+#define AT(member) offsetof(struct undo_options, member)
+
+static const struct nb_exchange UNDOING = {
+    .method = "POST",
+    .path = "/v1/models/{model}/undo",
+    .query = {{"source", NB_FLAG_TEXT, AT(by), false}},
+    .body = {{"source", NB_FLAG_TEXT, AT(source), false},
+             {"from", NB_FLAG_TEXT, AT(from), false},
+             {"to", NB_FLAG_TEXT, AT(to), false},
+             {"ids", NB_FLAG_LIST, AT(ids), false},
+             {"dry_run", NB_FLAG_SWITCH, AT(dry_run), false}},
+    .print = print_result,
+};
+
+static const char *const COUNTS[] = {"documents", "forgotten", "restored", "unknown_before",
+                                     "changed_since"};
 
 /* Adds the counts of a part to those of all parts. */
 static void add_part(json_t *sum, const json_t *part)
@@ -77,22 +105,22 @@ static void add_part(json_t *sum, const json_t *part)
 }
 
 /* All parts; *sum is what the daemon would have said to one request for all of them. */
-static int ask_in_parts(struct nb_call *call, const char *path, json_t *wish, bool is_quiet,
-                        json_t *sum, struct nb_error *error)
+static int ask_in_parts(const struct nb_exchange_input *asked, json_t *sum, struct nb_error *error)
 {
+    const struct undo_options *options = asked->options;
     struct nb_progress progress;
     int rc = 0;
     bool has_more = true;
     nb_progress_start(&progress, "taken back", 0);
-    progress.is_shown = progress.is_shown && !is_quiet;
+    progress.is_shown = progress.is_shown && !options->is_quiet;
     while (rc == 0 && has_more) {
         json_t *part = NULL;
-        rc = nb_wish_post(call, path, wish, &part, error);
+        rc = nb_exchange_ask(&UNDOING, asked, &part, error);
         has_more = json_object_get(part, "next") != NULL;
         if (rc == 0)
             add_part(sum, part);
         if (has_more)
-            (void)json_object_set(wish, "next", json_object_get(part, "next"));
+            (void)json_object_set(asked->body, "next", json_object_get(part, "next"));
         for (uint64_t i = nb_answer_number(part, "documents"); rc == 0 && i > 0; i--)
             nb_progress_add(&progress, 0);
         json_decref(part);
@@ -101,61 +129,24 @@ static int ask_in_parts(struct nb_call *call, const char *path, json_t *wish, bo
     return rc;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
-
-static void print_result(const struct nb_client *client, const json_t *result, bool dry_run)
-{
-    const char *label;
-    const json_t *row;
-    (void)printf("%s: %s documents %s (%s forgotten, %s as they were before)\n", client->model,
-                 nb_figure_of(nb_answer_number(result, "documents")).text,
-                 dry_run ? "would be taken back" : "taken back",
-                 nb_figure_of(nb_answer_number(result, "forgotten")).text,
-                 nb_figure_of(nb_answer_number(result, "restored")).text);
-    json_object_foreach(json_object_get(result, "labels"), label, row)
-    {
-        (void)printf("  %s of %s\n", nb_figure_of(nb_answer_number(row, "documents")).text, label);
-    }
-
-    if (nb_answer_number(result, "unknown_before") > 0)
-        (void)printf("  %s of the forgotten ones had an earlier state that is not kept any more\n",
-                     nb_figure_of(nb_answer_number(result, "unknown_before")).text);
-    if (nb_answer_number(result, "changed_since") > 0)
-        (void)printf("  %s were changed meanwhile and stay\n",
-                     nb_figure_of(nb_answer_number(result, "changed_since")).text);
-    if (dry_run)
-        nb_compare_print(json_object_get(result, "evaluation"), "without");
-}
-
 static int run_undo(struct nb_client *client, const void *user, char **arguments, size_t count,
                     struct nb_error *error)
 {
     const struct undo_options *options = user;
-    struct nb_buffer path = {0};
-    struct nb_call *call = NULL;
-    json_t *wish = wish_of(options), *result = NULL;
-    (void)arguments;
-    (void)count;
-    int rc = nb_source_check(options->by, error);
-    if (rc == 0 && (nb_path_model(&path, client->model, "/undo") != 0 ||
-                    nb_path_query(&path, "source", options->by) != 0))
-        rc = nb_error_no_memory(error);
+    struct nb_exchange_input asked = {NB_ASKED(client, options, arguments, count)};
+    if (options->dry_run)
+        return nb_exchange_run(&UNDOING, &asked, error);
+    json_t *result = json_pack("{s:s, s:{}}", "model", client->model, "labels");
+    asked.body = json_pack("{s:i}", "limit", PART);
+    int rc = asked.body != NULL ? nb_call_open(&client->daemon, &asked.call, error)
+                                : nb_error_no_memory(error);
     if (rc == 0)
-        rc = nb_call_open(&client->daemon, &call, error);
-    if (rc == 0 && options->dry_run) {
-        rc = nb_wish_post(call, path.bytes, wish, &result, error);
-    } else if (rc == 0) {
-        result = json_pack("{s:s, s:{}}", "model", client->model, "labels");
-        rc = ask_in_parts(call, path.bytes, wish, options->is_quiet, result, error);
-    }
-    if (rc == 0 && client->json)
-        rc = nb_answer_print(result, error);
-    else if (rc == 0 && !options->is_quiet)
-        print_result(client, result, options->dry_run);
-    nb_call_close(&call);
-    nb_buffer_deinit(&path);
+        rc = ask_in_parts(&asked, result, error);
+    if (rc == 0)
+        rc = nb_exchange_show(&UNDOING, &asked, result, error);
+    nb_call_close(&asked.call);
+    json_decref(asked.body);
     json_decref(result);
-    json_decref(wish);
     return rc;
 }
 
@@ -169,10 +160,7 @@ const struct nb_command NB_COMMAND_UNDO = {
         "it\n"
         "was before, or forgotten when it was not known before. --dry-run says how many documents\n"
         "that are. An undo that was cut off is finished by the same command.\n",
-    .flags = FLAGS,
-    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
-    .defaults = &DEFAULTS,
-    .options_size = sizeof DEFAULTS,
+    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .patience = 300,
     .run = run_undo,
 };

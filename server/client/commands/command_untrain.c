@@ -8,7 +8,6 @@
 
 #include "server/call/path.h"
 #include "server/client/base/answer.h"
-#include "server/client/base/source_flag.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
 #include "server/client/terminal/figure.h"
@@ -158,10 +157,7 @@ const struct nb_command NB_COMMAND_UNTRAIN = {
     .summary = "Removes documents, so that the model is as if it had never learned them",
     .details = NB_FILES_DETAILS
     "\nThe exit status is 66 when the model does not know one of the documents.\n",
-    .flags = FLAGS,
-    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
-    .defaults = &DEFAULTS,
-    .options_size = sizeof DEFAULTS,
+    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = SIZE_MAX,
     .patience = 300,
     .run = run_untrain,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The commands of bayesc, here, in dumps/, in generative/, in labels/, in
- * models/ or in bench/. Main thread.
+ * The commands of bayesc. Main thread.
  */
 #ifndef NB_CLIENT_COMMANDS_H
 #define NB_CLIENT_COMMANDS_H

@@ -7,7 +7,6 @@
 
 #include "server/client/base/exit_status.h"
 #include "server/client/base/flags.h"
-#include "server/client/base/source_flag.h"
 #include "server/client/commands/commands.h"
 
 struct options {

@@ -4,13 +4,10 @@
  */
 #include <stdio.h>
 
-#include "server/call/path.h"
 #include "server/client/base/answer.h"
-#include "server/client/base/source_flag.h"
-#include "server/client/base/wish.h"
 #include "server/client/commands/commands.h"
-#include "server/client/terminal/figure.h"
-#include "server/client/terminal/table.h"
+#include "server/client/commands/exchange.h"
+#include "server/client/terminal/table_rows.h"
 #include "server/client/terminal/terminal.h"
 
 struct cluster_options {
@@ -38,16 +35,6 @@ static const struct nb_flag FLAGS[] = {
      "with --apply: name recorded with the change (default: the name of the token, or http)"},
 };
 
-static json_t *wish_of(const struct cluster_options *o)
-{
-    json_t *clusters =
-        o->clusters == 0 ? json_string("auto") : json_integer((json_int_t)o->clusters);
-    return json_pack("{s:o, s:I, s:I, s:s, s:b, s:s*}", "clusters", clusters, "restarts",
-                     (json_int_t)o->restarts, "seed", (json_int_t)o->seed, "documents",
-                     o->all ? "all" : "unlabelled", "members", (int)o->members, "apply",
-                     o->apply ? "labels" : NULL);
-}
-
 enum { CELL = 160 };
 
 struct cell {
@@ -66,8 +53,9 @@ static void append(struct cell *cell, const char *space, const char *text)
 }
 
 /* The most telling words, then values of categories, as many as fit a line. */
-static void add_words(struct nb_text_table *table, const json_t *cluster)
+static void add_words(struct nb_text_table *table, const char *name, const json_t *cluster)
 {
+    (void)name;
     struct cell cell = {.length = 0};
     const json_t *word;
     size_t i;
@@ -83,12 +71,13 @@ static void add_words(struct nb_text_table *table, const json_t *cluster)
 }
 
 /* Each field of numbers with its mean and deviation. */
-static void add_numbers(struct nb_text_table *table, const json_t *numbers)
+static void add_numbers(struct nb_text_table *table, const char *row_name, const json_t *cluster)
 {
+    (void)row_name;
     struct cell cell = {.length = 0};
     const char *name;
     json_t *number;
-    json_object_foreach((json_t *)(uintptr_t)numbers, name, number)
+    json_object_foreach(json_object_get(cluster, "numbers"), name, number)
     {
         char figures[CELL];
         (void)snprintf(figures, sizeof figures, "%.40s %.6g (%.3g)", nb_shown(name).text,
@@ -99,34 +88,22 @@ static void add_numbers(struct nb_text_table *table, const json_t *numbers)
     nb_table_cell(table, "%s", cell.text);
 }
 
-static void print_clusters(const json_t *reply)
+static void print_clusters(json_t *reply)
 {
+    static const struct nb_table_column NUMBERS = {.head = "mean (deviation)", .add = add_numbers};
+    static const struct nb_table_column LABEL = NB_COLUMN("label", "label", NB_CELL_TEXT, 0);
     const json_t *clusters = json_object_get(reply, "clusters");
-    bool are_labelled = json_object_get(reply, "labelled") != NULL;
-    bool have_numbers = json_object_get(json_array_get(clusters, 0), "numbers") != NULL;
-    const char *head[5] = {">", ">documents", "words"};
-    struct nb_text_table table;
-    const json_t *cluster;
-    size_t columns = 3;
-    size_t i;
-    if (have_numbers)
-        head[columns++] = "mean (deviation)";
-    if (are_labelled)
-        head[columns++] = "label";
-    nb_table_head(&table, head, columns);
-    json_array_foreach(clusters, i, cluster)
-    {
-        nb_table_cell(&table, "%zu", i + 1);
-        nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(cluster, "documents")).text);
-        add_words(&table, cluster);
-        if (have_numbers)
-            add_numbers(&table, json_object_get(cluster, "numbers"));
-        if (are_labelled)
-            nb_table_cell(&table, "%s", nb_shown(nb_answer_text(cluster, "label")).text);
-    }
-
-    nb_table_print(&table, stdout);
-    nb_table_deinit(&table);
+    size_t count = 3;
+    struct nb_table_column columns[5] = {
+        NB_COLUMN(">", NULL, NB_CELL_INDEX, 0),
+        NB_COLUMN(">documents", "documents", NB_CELL_COUNT, 0),
+        {.head = "words", .add = add_words},
+    };
+    if (json_object_get(json_array_get(clusters, 0), "numbers") != NULL)
+        columns[count++] = NUMBERS;
+    if (json_object_get(reply, "labelled") != NULL)
+        columns[count++] = LABEL;
+    nb_table_rows_print(columns, count, clusters);
 }
 
 static void print_members(const json_t *reply)
@@ -142,42 +119,39 @@ static void print_members(const json_t *reply)
     }
 }
 
-static int ask(const struct nb_client *client, const struct cluster_options *options,
-               json_t **reply, struct nb_error *error)
+static void print_reply(const struct nb_exchange_input *asked, json_t *reply)
 {
-    struct nb_buffer path = {0};
-    struct nb_call *call = NULL;
-    int rc = nb_source_check(options->by, error);
-    if (rc != 0)
-        return rc;
-    json_t *wish = wish_of(options);
-    rc = wish != NULL && nb_path_model(&path, client->model, "/cluster") == 0 &&
-                 nb_path_query(&path, "source", options->by) == 0
-             ? nb_call_open(&client->daemon, &call, error)
-             : nb_error_no_memory(error);
-    if (rc == 0)
-        rc = nb_wish_post(call, path.bytes, wish, reply, error);
-    nb_call_close(&call);
-    json_decref(wish);
-    nb_buffer_deinit(&path);
-    return rc;
+    const struct cluster_options *options = asked->options;
+    if (options->members)
+        print_members(reply);
+    else
+        print_clusters(reply);
 }
+
+#define AT(member) offsetof(struct cluster_options, member)
+
+static const struct nb_exchange CLUSTERING = {
+    .method = "POST",
+    .path = "/v1/models/{model}/cluster",
+    .query = {{"source", NB_FLAG_TEXT, AT(by), false}},
+    .body = {{"clusters", NB_FLAG_COUNT, AT(clusters), true},
+             {"restarts", NB_FLAG_COUNT, AT(restarts), false},
+             {"seed", NB_FLAG_COUNT, AT(seed), false},
+             {"members", NB_FLAG_SWITCH, AT(members), false}},
+    .print = print_reply,
+};
 
 static int run_cluster(struct nb_client *client, const void *user, char **arguments, size_t count,
                        struct nb_error *error)
 {
     const struct cluster_options *options = user;
-    json_t *reply = NULL;
-    if (count == 1)
-        client->model = arguments[0];
-    int rc = ask(client, options, &reply, error);
-    if (rc == 0 && client->json)
-        rc = nb_answer_print(reply, error);
-    else if (rc == 0 && options->members)
-        print_members(reply);
-    else if (rc == 0)
-        print_clusters(reply);
-    json_decref(reply);
+    json_t *body =
+        json_pack("{s:s, s:s, s:s*}", "clusters", "auto", "documents",
+                  options->all ? "all" : "unlabelled", "apply", options->apply ? "labels" : NULL);
+    const struct nb_exchange_input asked = {NB_ASKED(client, options, arguments, count),
+                                            .body = body};
+    int rc = body != NULL ? nb_exchange_run(&CLUSTERING, &asked, error) : nb_error_no_memory(error);
+    json_decref(body);
     return rc;
 }
 
@@ -191,10 +165,7 @@ const struct nb_command NB_COMMAND_CLUSTER = {
         "topic is told by its most telling words and values, and mean and deviation of numbers.\n"
         "The same seed gives the same topics.\n"
         "Nothing is changed, unless --apply gives each document a label.\n",
-    .flags = FLAGS,
-    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
-    .defaults = &DEFAULTS,
-    .options_size = sizeof DEFAULTS,
+    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = 1,
     .patience = 600,
     .run = run_cluster,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/client/bench/load.h"
+#include "server/client/send/load.h"
 
 #include <assert.h>
 #include <math.h>

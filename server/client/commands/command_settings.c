@@ -7,10 +7,11 @@
 
 #include "server/client/base/answer.h"
 #include "server/client/base/settings.h"
-#include "server/client/base/source_flag.h"
 #include "server/client/commands/commands.h"
-#include "server/client/models/settings_send.h"
+#include "server/client/commands/exchange.h"
 #include "server/client/terminal/terminal.h"
+
+#define ONLY_IF_NEW "If-None-Match: *" /* RFC 9110, section 13.1.2 */
 
 struct create_options {
     const char *preset, *source;
@@ -31,6 +32,14 @@ static const struct nb_flag SET_FLAGS[] = {
     NB_SOURCE_FLAG(struct create_options),
 };
 
+/* All settings that are to be other than the defaults of the preset are the body. */
+static const struct nb_exchange SENDING = {
+    .method = "PUT",
+    .path = "/v1/models/{model}",
+    .query = {{"source", NB_FLAG_TEXT, offsetof(struct create_options, source), false}},
+    .text = "{model}: created, with the preset {settings.preset}\n",
+};
+
 /* ---- create ---------------------------------------------------------------------------------- */
 
 static int run_create(struct nb_client *client, const void *user, char **arguments, size_t count,
@@ -38,24 +47,22 @@ static int run_create(struct nb_client *client, const void *user, char **argumen
 {
     const struct create_options *options = user;
     json_t *settings = json_pack("{s:s*}", "preset", options->preset), *row = NULL;
+    const struct nb_exchange_input asked = {NB_ASKED(client, options, arguments, count), settings,
+                                            .headers = ONLY_IF_NEW,
+                                            .headers_size = sizeof ONLY_IF_NEW};
     int rc = settings == NULL
                  ? nb_error_set(error, NB_CLIENT_USAGE, "the name of the preset is not UTF-8")
                  : 0;
-    if (count == 1)
-        client->model = arguments[0];
     for (size_t i = 0; rc == 0 && i < options->settings.count; i++)
         rc = nb_settings_put(settings, options->settings.items[i], error);
     if (rc == 0)
-        rc = nb_settings_send(client, settings, options->source, true, &row, error);
+        rc = nb_exchange_ask(&SENDING, &asked, &row, error);
     if (rc == NB_CONFLICT)
         rc = nb_error_set(error, NB_EXISTS,
                           "there is a model '%s' already: bayesc set changes its settings",
                           client->model);
-    if (rc == 0 && client->json)
-        rc = nb_answer_print(row, error);
-    else if (rc == 0)
-        (void)printf("%s: created, with the preset %s\n", nb_shown(client->model).text,
-                     nb_answer_text(json_object_get(row, "settings"), "preset"));
+    if (rc == 0)
+        rc = nb_exchange_show(&SENDING, &asked, row, error);
     json_decref(row);
     json_decref(settings);
     return rc;
@@ -102,35 +109,24 @@ static void print_changes(const struct nb_client *client, json_t *before, const 
         (void)printf("%s: nothing has changed\n", nb_shown(client->model).text);
 }
 
-/* The first argument without an equals sign is the name of the model. */
-static int read_changes(struct nb_client *client, char **arguments, size_t count, json_t *changes,
-                        struct nb_error *error)
-{
-    size_t first = strchr(arguments[0], '=') == NULL;
-    int rc = 0;
-    if (first == 1)
-        client->model = arguments[0];
-    if (first == count)
-        return nb_error_set(error, NB_CLIENT_USAGE,
-                            "set needs settings: NAME=VALUE (bayesc show %s lists them)",
-                            client->model);
-    for (size_t i = first; i < count && rc == 0; i++)
-        rc = nb_settings_put(changes, arguments[i], error);
-    return rc;
-}
-
 static int run_set(struct nb_client *client, const void *user, char **arguments, size_t count,
                    struct nb_error *error)
 {
-    const struct create_options *options = user;
     json_t *changes = json_object(), *before = NULL, *after = NULL;
-    int rc = read_changes(client, arguments, count, changes, error);
+    const struct nb_exchange_input asked = {NB_ASKED(client, user, arguments, count),
+                                            .body = changes};
+    int rc = count > 0 ? 0
+                       : nb_error_set(error, NB_CLIENT_USAGE,
+                                      "set needs settings: NAME=VALUE (bayesc show %s lists them)",
+                                      client->model);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = nb_settings_put(changes, arguments[i], error);
     if (rc == 0)
         rc = nb_answer_get(client, "", &before, error);
     json_t *settings = json_object_get(before, "settings");
     keep_others(changes, settings);
     if (rc == 0)
-        rc = nb_settings_send(client, changes, options->source, false, &after, error);
+        rc = nb_exchange_ask(&SENDING, &asked, &after, error);
     if (rc == 0 && client->json)
         rc = nb_answer_print(after, error);
     else if (rc == 0)
@@ -152,10 +148,7 @@ const struct nb_command NB_COMMAND_CREATE = {
         "\n"
         "  bayesc create tickets --preset text --set max_age=31536000\n"
         "  bayesc create tickets --set 'fields={\"price\":\"number\"}'\n",
-    .flags = CREATE_FLAGS,
-    .flag_count = sizeof CREATE_FLAGS / sizeof CREATE_FLAGS[0],
-    .defaults = &DEFAULTS,
-    .options_size = sizeof DEFAULTS,
+    NB_COMMAND_FLAGS(CREATE_FLAGS, DEFAULTS),
     .most = 1,
     .patience = 60,
     .run = run_create,
@@ -165,6 +158,7 @@ const struct nb_command NB_COMMAND_SET = {
     .name = "set",
     .arguments = "[MODEL] NAME=VALUE...",
     .model_from = 1,
+    .takes_settings = true,
     .summary = "Changes settings of a model",
     .details =
         "NAME= alone gives a setting its default. The others stay, unless preset changes: then\n"
@@ -172,10 +166,7 @@ const struct nb_command NB_COMMAND_SET = {
         "settings and says what one means.\n"
         "\n"
         "  bayesc set mail near_duplicates=3 max_age=31536000\n",
-    .flags = SET_FLAGS,
-    .flag_count = sizeof SET_FLAGS / sizeof SET_FLAGS[0],
-    .defaults = &DEFAULTS,
-    .options_size = sizeof DEFAULTS,
+    NB_COMMAND_FLAGS(SET_FLAGS, DEFAULTS),
     .least = 1,
     .most = SIZE_MAX,
     .patience = 60,

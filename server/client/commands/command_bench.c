@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #include "server/client/base/answer.h"
-#include "server/client/bench/load.h"
 #include "server/client/commands/commands.h"
 #include "server/client/evaluate/corpus.h"
 #include "server/client/files/files.h"
+#include "server/client/send/load.h"
 #include "server/client/terminal/figure.h"
 #include "server/client/terminal/message.h"
 
@@ -173,10 +173,7 @@ const struct nb_command NB_COMMAND_BENCH = {
         "\n"
         "  bayesc bench --seconds 30 --connections 16 ~/Maildir\n"
         "\n" NB_FILES_DETAILS,
-    .flags = FLAGS,
-    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
-    .defaults = &DEFAULTS,
-    .options_size = sizeof DEFAULTS,
+    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = SIZE_MAX,
     .run = run_bench,
 };

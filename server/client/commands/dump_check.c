@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/client/dumps/dump_check.h"
+#include "server/client/commands/dump_check.h"
 
 enum { LINE_MOST = 256 * 1024 * 1024 };
 

@@ -7,16 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/call/path.h"
 #include "server/client/base/answer.h"
 #include "server/client/commands/commands.h"
-#include "server/client/models/settings_send.h"
+#include "server/client/commands/exchange.h"
 #include "server/client/terminal/ask.h"
 #include "server/client/terminal/terminal.h"
 
-#define PAGE "1000" /* rows of one request */
-
-enum { OFFERED = 1000 /* verdicts that a model without a history may keep */ };
+enum {
+    PAGE = 1000,   /* rows of one request */
+    OFFERED = 1000 /* verdicts that a model without a history may keep */
+};
 
 struct watch_options {
     const char *verdict, *contains;
@@ -47,50 +47,48 @@ struct watch {
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* The path of a page: what is as new as the newest row that is known, or the last ones of all. */
-static int put_path(const struct watch *w, const char *limit, const char *after,
-                    struct nb_buffer *path)
-{
-    int rc = nb_path_model(path, w->client->model, "/history");
-    if (rc == 0)
-        rc = nb_path_query(path, "limit", limit);
-    if (rc == 0)
-        rc = nb_path_query(path, "after", after);
-    if (rc == 0)
-        rc = nb_path_query(path, "from", *w->from != '\0' ? w->from : NULL);
-    if (rc == 0)
-        rc = nb_path_query(path, "verdict", w->options->verdict);
-    return rc == 0 ? nb_path_query(path, "contains", w->options->contains) : rc;
-}
+/* What is asked for: what is as new as the newest row that is known, or the last rows of all. */
+struct question {
+    uint64_t limit;
+    const char *from, *verdict, *contains; /* or NULL */
+};
 
-static int get_page(const struct watch *w, const char *limit, const char *after, json_t **page,
-                    struct nb_error *error)
+static const struct nb_exchange HISTORY = {
+    .method = "GET",
+    .path = "/v1/models/{model}/history",
+    .query = {{"limit", NB_FLAG_COUNT, offsetof(struct question, limit), false},
+              {"from", NB_FLAG_TEXT, offsetof(struct question, from), false},
+              {"verdict", NB_FLAG_TEXT, offsetof(struct question, verdict), false},
+              {"contains", NB_FLAG_TEXT, offsetof(struct question, contains), false}},
+};
+
+static int take_rows(void *rows, json_t *page, struct nb_error *error)
 {
-    struct nb_buffer path = {0};
-    int rc = put_path(w, limit, after, &path);
-    const struct nb_call_request request = {.method = "GET", .path = path.bytes};
-    rc = rc == 0 ? nb_call_json(w->call, &request, page, error) : nb_error_no_memory(error);
-    nb_buffer_deinit(&path);
-    return rc;
+    return json_array_extend(rows, json_object_get(page, "history")) == 0
+               ? 0
+               : nb_error_set(error, NB_CALL_PROTOCOL, "the reply has no verdicts");
 }
 
 /* All rows since the newest one that is known, newest first; at the beginning so many as were asked
- * for. *rows is owned by the caller. */
+ * for, which are one page. *rows is owned by the caller. */
 static int get_rows(const struct watch *w, bool is_first, json_t **rows, struct nb_error *error)
 {
-    char limit[24], after[32] = "";
-    int rc = 0;
+    /* at least one: the newest tells the time */
+    uint64_t wanted = w->options->lines > 0 ? w->options->lines : 1;
+    const struct question question = {.limit = is_first ? wanted : PAGE,
+                                      .from = *w->from != '\0' ? w->from : NULL,
+                                      .verdict = w->options->verdict,
+                                      .contains = w->options->contains};
+    const struct nb_exchange_input asked = {
+        .client = w->client, .options = &question, .call = w->call};
     *rows = json_array();
-    uint64_t wanted = w->options->lines > 0 ? w->options->lines : 1; /* the newest tells the time */
-    (void)snprintf(limit, sizeof limit, "%ju", (uintmax_t)wanted);
-    do {
-        json_t *page = NULL;
-        rc = get_page(w, is_first ? limit : PAGE, *after != '\0' ? after : NULL, &page, error);
-        (void)snprintf(after, sizeof after, "%.31s", nb_answer_text(page, "next"));
-        if (rc == 0 && json_array_extend(*rows, json_object_get(page, "history")) != 0)
-            rc = nb_error_set(error, NB_CALL_PROTOCOL, "the reply has no verdicts");
-        json_decref(page);
-    } while (rc == 0 && *after != '\0' && (!is_first || json_array_size(*rows) < wanted));
+    if (!is_first)
+        return nb_exchange_pages(&HISTORY, &asked, take_rows, *rows, error);
+    json_t *page = NULL;
+    int rc = nb_exchange_ask(&HISTORY, &asked, &page, error);
+    if (rc == 0)
+        rc = take_rows(*rows, page, error);
+    json_decref(page);
     return rc;
 }
 
@@ -148,6 +146,8 @@ static int wait_for(double seconds, struct nb_error *error)
     return 0;
 }
 
+static const struct nb_exchange SETTING = {.method = "PUT", .path = "/v1/models/{model}"};
+
 /* Lets the model keep verdicts, if the person at the terminal says so. */
 static int offer_history(const struct nb_client *client, json_t *settings, struct nb_error *error)
 {
@@ -163,8 +163,9 @@ static int offer_history(const struct nb_client *client, json_t *settings, struc
             client->model, OFFERED))
         return nb_error_set(error, NB_INVALID, "nothing was changed");
     json_t *row = NULL;
+    const struct nb_exchange_input asked = {.client = client, .body = settings};
     int rc = json_object_set_new(settings, "history", json_integer(OFFERED)) == 0
-                 ? nb_settings_send(client, settings, NULL, false, &row, error)
+                 ? nb_exchange_ask(&SETTING, &asked, &row, error)
                  : nb_error_no_memory(error);
     json_decref(row);
     return rc;
@@ -186,8 +187,8 @@ static int run_watch(struct nb_client *client, const void *user, char **argument
                      struct nb_error *error)
 {
     struct watch w = {.client = client, .options = user, .seen = json_object()};
-    if (count == 1)
-        client->model = arguments[0];
+    (void)arguments;
+    (void)count;
     int rc = check_history(client, error);
     if (rc == 0)
         rc = nb_call_open(&client->daemon, &w.call, error);
@@ -220,10 +221,7 @@ const struct nb_command NB_COMMAND_WATCH = {
         "on a terminal this is asked. It then does of all mail that mail software asks about; of\n"
         "documents that bayesc or other programs ask about, if they want it: bayesc filter\n"
         "--remember. Ctrl-C ends it. It needs a token of the role train.\n",
-    .flags = FLAGS,
-    .flag_count = sizeof FLAGS / sizeof FLAGS[0],
-    .defaults = &DEFAULTS,
-    .options_size = sizeof DEFAULTS,
+    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = 1,
     .patience = 60,
     .run = run_watch,
