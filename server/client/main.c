@@ -14,10 +14,10 @@
 #include "core/base/label/difference.h"
 #include "server/base/version.h"
 #include "server/call/access_token.h"
-#include "server/client/base/exit_status.h"
+#include "server/client/base/client.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
-#include "server/client/terminal/message.h"
+#include "server/client/terminal/terminal.h"
 
 enum { TIMEOUT_SECONDS = 60 };
 

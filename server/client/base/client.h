@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What all commands of bayesc share: which daemon and which model they work on, and how they report
- * that the command line is wrong. Filled by the main thread before others start, read-only
- * afterwards.
+ * that the command line is wrong; error codes as exit statuses of sysexits.h. The client is filled
+ * by the main thread before others start, read-only afterwards. Functions: any thread.
  */
 #ifndef NB_CLIENT_CLIENT_H
 #define NB_CLIENT_CLIENT_H
@@ -20,5 +20,8 @@ struct nb_client {
     bool json;         /* print JSON instead of text for people */
     bool names_model;  /* --model was given; else `model` is the usual one */
 };
+
+/* The exit status for a code below 0, of enum nb_code, enum nb_call_code or NB_CLIENT_USAGE. */
+int nb_exit_status(int code);
 
 #endif

@@ -7,7 +7,6 @@
 #include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "server/client/bogofilter/bogofilter_features.h"
-#include "server/client/bogofilter/bogofilter_neutral.h"
 #include "server/client/bogofilter/wordlist.h"
 
 enum {

@@ -10,8 +10,7 @@
 #include "server/client/evaluate/corpus.h"
 #include "server/client/files/files.h"
 #include "server/client/send/load.h"
-#include "server/client/terminal/figure.h"
-#include "server/client/terminal/message.h"
+#include "server/client/terminal/terminal.h"
 
 /* What is kept in memory: enough that no cache of the daemon holds all of it. */
 enum { BODIES_MOST = 10000, BYTES_MOST = 256 * 1024 * 1024, SEED = 1 };

@@ -10,7 +10,6 @@
 #include "server/client/commands/run.h"
 #include "server/client/commands/verdict_columns.h"
 #include "server/client/files/write_csv.h"
-#include "server/client/terminal/message.h"
 #include "server/client/terminal/terminal.h"
 
 struct classify_options {

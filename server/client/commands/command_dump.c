@@ -15,7 +15,6 @@
 #include "server/client/commands/commands.h"
 #include "server/client/commands/dump_check.h"
 #include "server/client/files/write_file.h"
-#include "server/client/terminal/figure.h"
 #include "server/client/terminal/terminal.h"
 #include "tokenizer/text/text.h"
 

@@ -17,8 +17,6 @@
 #include "server/client/evaluate/plot.h"
 #include "server/client/evaluate/trial.h"
 #include "server/client/evaluate/winner.h"
-#include "server/client/terminal/figure.h"
-#include "server/client/terminal/message.h"
 #include "server/client/terminal/terminal.h"
 
 struct evaluate_options {

@@ -18,8 +18,8 @@
 #include "server/client/files/item.h"
 #include "server/client/filter/away.h"
 #include "server/client/filter/pass.h"
-#include "server/client/filter/status_fields.h"
-#include "server/client/terminal/message.h"
+#include "server/client/filter/status.h"
+#include "server/client/terminal/terminal.h"
 
 enum { DEADLINE_SECONDS = 10 /* a mail server waits */ };
 

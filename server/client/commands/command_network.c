@@ -14,7 +14,6 @@
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
 #include "server/client/files/write_file.h"
-#include "server/client/terminal/figure.h"
 #include "server/client/terminal/table.h"
 #include "server/client/terminal/terminal.h"
 

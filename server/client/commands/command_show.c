@@ -11,7 +11,6 @@
 #include "server/client/base/answer.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
-#include "server/client/terminal/figure.h"
 #include "server/client/terminal/table_rows.h"
 #include "server/client/terminal/terminal.h"
 

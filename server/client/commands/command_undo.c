@@ -8,8 +8,7 @@
 #include "server/client/base/answer.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
-#include "server/client/evaluate/compare.h"
-#include "server/client/terminal/figure.h"
+#include "server/client/evaluate/report.h"
 #include "server/client/terminal/progress.h"
 #include "server/client/terminal/terminal.h"
 

@@ -10,8 +10,6 @@
 #include "server/client/base/answer.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
-#include "server/client/terminal/figure.h"
-#include "server/client/terminal/message.h"
 #include "server/client/terminal/terminal.h"
 
 struct untrain_options {

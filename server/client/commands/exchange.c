@@ -9,10 +9,9 @@
 
 #include "server/call/path.h"
 #include "server/client/base/answer.h"
-#include "server/client/terminal/figure.h"
 #include "server/client/terminal/terminal.h"
 
-enum { NUMBER_ROOM = 32, NAME_MOST = 64 };
+enum { NUMBER_ROOM = 32 /* bytes of a number as text */ };
 
 /* ---- what stands in braces ------------------------------------------------------------------- */
 

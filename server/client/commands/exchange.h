@@ -17,7 +17,7 @@ struct nb_exchange_field {
     bool is_optional;       /* a count of 0 is not sent */
 };
 
-enum { NB_EXCHANGE_FIELDS = 8, NB_EXCHANGE_ARGUMENTS = 10 };
+enum { NB_EXCHANGE_FIELDS = 8 /* of a query, and of a body */ };
 
 struct nb_exchange_input;
 

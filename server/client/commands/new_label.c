@@ -3,8 +3,7 @@
 
 #include "core/base/label/difference.h"
 #include "server/client/base/answer.h"
-#include "server/client/terminal/ask.h"
-#include "server/client/terminal/figure.h"
+#include "server/client/terminal/terminal.h"
 
 /* A model that is not there yet has no labels. */
 static int get_labels(struct nb_new_label *check, const struct nb_client *client,

@@ -13,7 +13,7 @@
 #include "server/client/evaluate/corpus.h"
 #include "server/client/files/mapping.h"
 #include "server/client/files/walk.h"
-#include "server/client/terminal/message.h"
+#include "server/client/terminal/terminal.h"
 
 enum {
     COMPLAINTS_MOST = 20, /* that are printed; the summary counts the others */

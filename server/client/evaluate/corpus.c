@@ -10,7 +10,7 @@
 
 #include "core/base/array.h"
 #include "server/client/files/walk.h"
-#include "server/client/terminal/message.h"
+#include "server/client/terminal/terminal.h"
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The figures of evaluations for people: a table with a column for each evaluation. One thread.
+ * Evaluations as JSON, in the form in which the daemon gives its own, and as tables for people. Any
+ * thread makes JSON, one thread prints.
  */
 #ifndef NB_CLIENT_REPORT_H
 #define NB_CLIENT_REPORT_H
@@ -8,6 +9,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+
+#include "core/model/evaluate/evaluate.h"
 
 enum { NB_REPORT_MOST = 16 /* evaluations side by side */ };
 
@@ -20,5 +23,12 @@ struct nb_report {
 };
 
 void nb_report_print(const struct nb_report *report, FILE *out);
+
+/* Prints an empty line and the members "now" and `other` of an object. */
+void nb_compare_print(const json_t *evaluation, const char *other);
+
+/* Makes an object like those in the daemon's `windows`. `labels` has the name of each label by its
+ * number. The caller owns the object; NULL without memory. */
+json_t *nb_evaluation_json(const struct nb_evaluation *evaluation, char *const *labels);
 
 #endif

@@ -12,7 +12,7 @@
 #include "server/call/path.h"
 #include "server/client/base/answer.h"
 #include "server/client/base/interrupt.h"
-#include "server/client/evaluate/evaluation_json.h"
+#include "server/client/evaluate/report.h"
 #include "server/client/send/item_json.h"
 #include "server/client/send/pipeline.h"
 #include "server/client/terminal/progress.h"

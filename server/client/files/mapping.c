@@ -1,12 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/client/files/mapping.h"
 
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/client/base/cell_number.h"
 #include "server/client/base/client.h"
 #include "server/client/base/quote.h"
+
+/* ---- numbers ------------------------------------------------------------------------------------
+ */
+
+enum {
+    CELL_NUMBER_MOST = 64 /* bytes of a number */
+};
+
+enum cell_number {
+    CELL_NUMBER_READ,
+    CELL_NUMBER_NONE,     /* it is no number */
+    CELL_NUMBER_AMBIGUOUS /* "1,234": a number with three decimals, or one over a thousand */
+};
+
+/* Whether the comma may part thousands: one to three digits before it, three after it, and no zero
+ * at the front. */
+static bool is_thousands(const char *text, const char *comma)
+{
+    const char *digits = text + strspn(text, "+-");
+    ptrdiff_t before = comma - digits;
+    return before >= 1 && before <= 3 && *digits != '0' && strspn(comma + 1, "0123456789") == 3 &&
+           comma[4] == '\0';
+}
+
+/* Reads a number, with or without an exponent: "12.5", "-3", "+.5e3". A comma in the place of the
+ * point is one, too, as in "12,5"; before three digits it may part thousands, and is read as a
+ * point only if `has_decimal_commas`: the table is of a country that writes them so. Writes the
+ * number with a point into `text`, which has room for CELL_NUMBER_MOST + 1 bytes, and its value.
+ */
+static enum cell_number cell_number_read(struct nb_string cell, bool has_decimal_commas, char *text,
+                                         double *number)
+{
+    char *end = NULL;
+    if (cell.length == 0 || cell.length > CELL_NUMBER_MOST)
+        return CELL_NUMBER_NONE;
+    memcpy(text, cell.bytes, cell.length);
+    text[cell.length] = '\0';
+    if (strspn(text, "+-.,0123456789eE") != cell.length) /* strtod takes more: inf, 0x10 */
+        return CELL_NUMBER_NONE;
+    char *comma = strchr(text, ',');
+    if (comma != NULL && (strchr(comma + 1, ',') != NULL || strchr(text, '.') != NULL))
+        return CELL_NUMBER_NONE;
+    if (comma != NULL && !has_decimal_commas && is_thousands(text, comma))
+        return CELL_NUMBER_AMBIGUOUS;
+    if (comma != NULL)
+        *comma = '.';
+    errno = 0;
+    *number = strtod(text, &end);
+    return end == text + cell.length && isfinite(*number) ? CELL_NUMBER_READ : CELL_NUMBER_NONE;
+}
 
 enum { NAME_SHOWN = 64 };
 
@@ -260,12 +312,12 @@ static int write_set(struct nb_string cell, struct nb_buffer *out)
 
 /* Says why a cell is no number. */
 static int refuse(const struct nb_mapping_part *part, struct nb_string text, uint64_t line,
-                  enum nb_cell_number what, struct nb_error *error)
+                  enum cell_number what, struct nb_error *error)
 {
     return nb_error_set(error, NB_INVALID, "line %ju, column '%.*s': '%.*s' is not a number%s",
                         (uintmax_t)line, shown(part->columns[0]), part->columns[0].bytes,
                         shown(text), text.bytes,
-                        what == NB_CELL_NUMBER_AMBIGUOUS
+                        what == CELL_NUMBER_AMBIGUOUS
                             ? ": the comma may be a point or part thousands; write it without one"
                             : "");
 }
@@ -274,14 +326,14 @@ static int write_value(const struct nb_mapping *mapping, const struct nb_mapping
                        struct nb_string text, uint64_t line, struct nb_buffer *out,
                        struct nb_error *error)
 {
-    char digits[NB_CELL_NUMBER_MOST + 1];
+    char digits[CELL_NUMBER_MOST + 1];
     double number = 0;
     bool is_number = part->kind == NB_MAPPING_NUMBER;
-    enum nb_cell_number what =
-        is_number ? nb_cell_number_read(nb_string_trim(text), mapping->has_decimal_commas, digits,
-                                        &number)
-                  : NB_CELL_NUMBER_READ;
-    if (what != NB_CELL_NUMBER_READ)
+    enum cell_number what =
+        is_number
+            ? cell_number_read(nb_string_trim(text), mapping->has_decimal_commas, digits, &number)
+            : CELL_NUMBER_READ;
+    if (what != CELL_NUMBER_READ)
         return refuse(part, text, line, what, error);
     int rc = nb_buffer_puts(out, out->length == 0 ? "{" : ",");
     if (rc == 0)

@@ -45,7 +45,7 @@ struct nb_mapping {
     struct nb_mapping_part parts[NB_MAPPING_MOST];
     size_t count;
     bool numbers_rows;                /* "id=#", and no column "#": set by nb_mapping_find */
-    bool has_decimal_commas;          /* "1,234" is less than two (base/cell_number.h) */
+    bool has_decimal_commas;          /* "1,234" is less than two (cell_number_read) */
     struct nb_buffer content, values; /* owned: of the last row */
 };
 

@@ -8,7 +8,6 @@
 
 #include "server/client/base/answer.h"
 #include "server/client/nodes/members.h"
-#include "server/client/terminal/figure.h"
 #include "server/client/terminal/table.h"
 #include "server/client/terminal/terminal.h"
 

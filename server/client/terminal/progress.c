@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
-#include "server/client/terminal/figure.h"
+#include "server/client/terminal/terminal.h"
 
 enum { REDRAW_NS = 200 * 1000 * 1000, BAR_COLUMNS = 24 };
 static const double NS = 1e9;

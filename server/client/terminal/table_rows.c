@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/client/terminal/figure.h"
+#include "server/client/terminal/terminal.h"
 
 void nb_table_rows_head(struct nb_text_table *table, const struct nb_table_column *columns,
                         size_t count)

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Colours, and text that is safe to print on a terminal. Any thread.
+ * Output for people: colours, text that is safe to print on a terminal and numbers as people read
+ * them, from any thread; messages on standard error and questions to the person, from the main
+ * thread.
  */
 #ifndef NB_CLIENT_TERMINAL_H
 #define NB_CLIENT_TERMINAL_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "core/base/buffer.h"
 
-enum nb_colour {
-    NB_COLOUR_PLAIN,
-    NB_COLOUR_BOLD,
-    NB_COLOUR_FAINT,
-    NB_COLOUR_RED,
-    NB_COLOUR_GREEN,
-    NB_COLOUR_YELLOW
-};
+enum nb_colour { NB_COLOUR_PLAIN, NB_COLOUR_BOLD };
 
 /* Returns the escape sequence that begins a colour; NB_COLOUR_PLAIN ends colours. Returns "" when
  * `out` is not a terminal, NO_COLOR is set (no-color.org) or TERM is dumb. Static. */
@@ -41,5 +38,28 @@ struct nb_shown {
  * long. Each text that a daemon, a mail or a file brought is printed by this, by nb_terminal_safe,
  * nb_message or nb_table_cell; only JSON and exports go out as they are. NULL is "". */
 struct nb_shown nb_shown(const char *text);
+
+/* A number as text; a struct so that it can be used within one expression. */
+struct nb_figure {
+    char text[32];
+};
+
+/* 1234567 as "1,234,567". */
+struct nb_figure nb_figure_of(uint64_t number);
+
+/* Seconds as "3.2 s", "45 s", "2 min 5 s" or "1 h 4 min". */
+struct nb_figure nb_figure_of_seconds(double seconds);
+
+/* Prints "bayesc: ", the printf-formatted text and a line feed. Control characters in the text, for
+ * example in the name of a file, become spaces. On a terminal the line of a progress bar is erased
+ * first. */
+void nb_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Whether there is somebody to ask: standard input and standard error are terminals. */
+bool nb_ask_is_possible(void);
+
+/* Prints a printf-formatted question, whose control characters become spaces, and " [y/N] " on
+ * standard error, and reads a line. Returns whether it begins with y or Y. */
+bool nb_ask(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "server/client/base/exit_status.h"
+#include "server/client/base/client.h"
 #include "server/client/base/flags.h"
 #include "server/client/commands/commands.h"
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "server/client/filter/status.h"
-#include "server/client/filter/status_fields.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 

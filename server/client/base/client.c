@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/client/base/exit_status.h"
+#include "server/client/base/client.h"
 
 #include <signal.h>
 #include <stddef.h>
 #include <sysexits.h>
-
-#include "server/client/base/client.h"
 
 int nb_exit_status(int code)
 {
