@@ -17,7 +17,7 @@ V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 MAKEFLAGS += --no-print-directory
 
-PACKAGES := libmicrohttpd gnutls libsystemd jansson libutf8proc lmdb libxxhash libsodium zlib libzstd gmime-3.0 \
+PACKAGES := libmicrohttpd gnutls libsystemd jansson libpq libutf8proc lmdb libxxhash libsodium zlib libzstd gmime-3.0 \
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
@@ -71,17 +71,11 @@ LINK_FLAGS := $(filter -fsanitize% -fno-sanitize% --coverage,$(OPTIMIZE_$(FLAVOU
 INCLUDES := -I. $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null))
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
 # The client and the milter speak HTTP to others: the daemon never links libcurl.
-# Several nodes need libpq; without it [nodes] is refused.
-ifeq ($(shell pkg-config --exists libpq 2>/dev/null && echo yes),yes)
-LIBS += $(shell pkg-config --libs libpq)
-PQ_FLAGS := -DNB_HAS_LIBPQ=1 $(patsubst -I%,-isystem %,$(shell pkg-config --cflags libpq))
-endif
-$(BUILD)/server/nodes/database.o: private PQ := $(PQ_FLAGS)
 CLIENT_LIBS := $(shell pkg-config --libs libcurl jansson libutf8proc libsodium 2>/dev/null) -lm
 MILTER_LIBS := $(shell pkg-config --libs libcurl jansson milter libsystemd 2>/dev/null) -lm
 # The caller's CFLAGS and LDFLAGS come last.
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -g $(OPTIMIZE_$(FLAVOUR)) $(SPEED) $(HARDEN) $(WARNINGS) -pthread \
-             $(PQ) $(INCLUDES) -MMD -MP $(CFLAGS)
+             $(INCLUDES) -MMD -MP $(CFLAGS)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LINK_FLAGS) $(LDFLAGS)
 
 # ---- sources -------------------------------------------------------------------------------------

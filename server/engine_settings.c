@@ -3,7 +3,6 @@
 
 #include "config/config.h"
 #include "core/engine/engine.h"
-#include "server/nodes/nodes.h"
 #include "server/nodes/schema.h"
 
 void nb_engine_settings_of(const struct nb_config *config, struct nb_engine_settings *settings)

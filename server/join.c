@@ -1,145 +1,118 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/join.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "config/config.h"
 #include "core/archive/repair/repair.h"
-#include "core/base/string.h"
+#include "core/base/clock.h"
+#include "core/engine/engine.h"
+#include "core/engine/opening.h"
+#include "core/nodes/handover.h"
+#include "server/base/log.h"
+#include "server/engine_settings.h"
+#include "server/nodes/nodes.h"
 #include "server/nodes/schema.h"
+#include "server/options.h"
 
-enum { PATH_ROOM = 4096, WORDS_MOST = 16, SAID_MOST = 512 };
+enum { PATH_ROOM = 4096, WORDS_MOST = 16 };
+static const char FOLDER[] = "join";
+static const uint64_t RETRY = UINT64_C(5000000000);
 
-/* bayesc at work. */
-struct fetch {
-    pid_t process;
-    int bytes, said; /* what it writes to standard output and standard error */
-};
+static int path_of(char path[PATH_ROOM], const char *directory, const char *name,
+                   struct nb_error *error)
+{
+    return snprintf(path, PATH_ROOM, "%s/%s", directory, name) < PATH_ROOM
+               ? 0
+               : nb_error_set(error, NB_UNUSABLE, "the data directory's path is too long");
+}
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+/* Runs a program, whose standard output is `out` (-1: as here), with signals as a program has them
+ * that nobody has set up. Returns 0 or an errno. */
+static int spawn(const char *path, const char *const words[WORDS_MOST], int out, pid_t *process)
+{
+    char *vector[WORDS_MOST]; /* the same: the prototype is older than const */
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none, pipe;
+    memcpy(vector, words, sizeof vector);
+    sigemptyset(&none);
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    if (posix_spawn_file_actions_init(&files) != 0)
+        return ENOMEM;
+    if (posix_spawnattr_init(&attributes) != 0) {
+        (void)posix_spawn_file_actions_destroy(&files);
+        return ENOMEM;
+    }
+    int rc = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (rc == 0 && out >= 0)
+        rc = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+    /* These fail for invalid values only. */
+    (void)posix_spawnattr_setsigmask(&attributes, &none);
+    (void)posix_spawnattr_setsigdefault(&attributes, &pipe);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    if (rc == 0)
+        rc = posix_spawnp(process, path, &files, &attributes, vector, environ);
+    (void)posix_spawnattr_destroy(&attributes);
+    (void)posix_spawn_file_actions_destroy(&files);
+    return rc;
+}
+
+/* Waits for its end; whether it had success. */
+static bool reap(pid_t process)
+{
+    int status = 0;
+    while (waitpid(process, &status, 0) < 0)
+        if (errno != EINTR)
+            return false;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* ---- --join ---------------------------------------------------------------------------------- */
 
 /* The program beside this one; without a directory, one of $PATH. */
 static void find_client(char path[PATH_ROOM])
 {
     static const char NAME[] = "bayesc";
     ssize_t length = readlink("/proc/self/exe", path, PATH_ROOM - sizeof NAME);
-    char *end = NULL;
-    if (length > 0) {
-        path[length] = '\0';
-        end = strrchr(path, '/');
-    }
+    path[length > 0 ? length : 0] = '\0';
+    char *end = strrchr(path, '/');
     if (end != NULL)
         memcpy(end + 1, NAME, sizeof NAME);
     if (end == NULL || access(path, X_OK) != 0)
         memcpy(path, NAME, sizeof NAME);
 }
 
-static size_t add_option(const char **words, size_t count, const char *name, const char *value)
+/* bayesc backup, which writes into `out`. */
+static int spawn_client(const struct nb_config *config, const char *peer, int out, pid_t *process)
 {
-    assert(count + 2 < WORDS_MOST);
-    if (value[0] == '\0')
-        return count;
-    words[count] = name;
-    words[count + 1] = value;
-    return count + 2;
-}
-
-static int spawn(const struct nb_config *config, const char *peer, int bytes, int said,
-                 pid_t *process)
-{
-    char path[PATH_ROOM];
+    const char *const options[][2] = {{"--url", peer},
+                                      {"--token-file", config->nodes_peer_token_file},
+                                      {"--ca-file", config->nodes_tls_ca},
+                                      {"--cert", config->nodes_tls_certificate},
+                                      {"--key", config->nodes_tls_key}};
     const char *words[WORDS_MOST] = {"bayesc", "backup"};
-    char *vector[WORDS_MOST]; /* the same: the prototype is older than const */
-    posix_spawn_file_actions_t files;
-    size_t count = add_option(words, 2, "--url", peer);
-    find_client(path);
-    count = add_option(words, count, "--token-file", config->nodes_peer_token_file);
-    count = add_option(words, count, "--ca-file", config->nodes_tls_ca);
-    count = add_option(words, count, "--cert", config->nodes_tls_certificate);
-    count = add_option(words, count, "--key", config->nodes_tls_key);
-    words[count] = "-";
-    int rc = posix_spawn_file_actions_init(&files);
-    if (rc != 0)
-        return rc;
-    rc = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2(&files, bytes, STDOUT_FILENO);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2(&files, said, STDERR_FILENO);
-    memcpy(vector, words, sizeof vector);
-    if (rc == 0)
-        rc = posix_spawnp(process, path, &files, NULL, vector, environ);
-    (void)posix_spawn_file_actions_destroy(&files);
-    return rc;
-}
-
-static int begin(const struct nb_config *config, const char *peer, struct fetch *f,
-                 struct nb_error *error)
-{
-    int bytes[2], said[2];
-    if (pipe2(bytes, O_CLOEXEC) != 0)
-        return nb_error_errno(error, errno, "a pipe");
-    if (pipe2(said, O_CLOEXEC) != 0) {
-        int why = errno;
-        close(bytes[0]);
-        close(bytes[1]);
-        return nb_error_errno(error, why, "a pipe");
-    }
-    int rc = spawn(config, peer, bytes[1], said[1], &f->process);
-    close(bytes[1]);
-    close(said[1]);
-    f->bytes = bytes[0];
-    f->said = said[0];
-    if (rc == 0)
-        return 0;
-    close(f->bytes);
-    close(f->said);
-    return nb_error_set(error, NB_NOT_FOUND,
-                        "bayesc, which fetches the store, cannot be run (%s): install it",
-                        strerror(rc));
-}
-
-/* The last line that it wrote, without its name. */
-static struct nb_string last_line(const char *said, size_t length)
-{
-    static const char NAME[] = "bayesc: ";
-    struct nb_string text = nb_string_trim((struct nb_string){said, length});
-    for (size_t i = text.length; i > 0; i--)
-        if (text.bytes[i - 1] == '\n') {
-            text = nb_string_from(text, i);
-            break;
+    size_t count = 2;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i][1][0] != '\0') {
+            words[count++] = options[i][0];
+            words[count++] = options[i][1];
         }
-    if (text.length >= sizeof NAME - 1 && memcmp(text.bytes, NAME, sizeof NAME - 1) == 0)
-        text = nb_string_from(text, sizeof NAME - 1);
-    return text;
-}
-
-/* Waits for bayesc. `rc` is what reading came to: when the bytes were no whole backup, bayesc may
- * know better why. */
-static int end(struct fetch *f, int rc, struct nb_error *error)
-{
-    char said[SAID_MOST];
-    size_t length = 0;
-    ssize_t more;
-    int status = 0;
-    close(f->bytes); /* it ends soon, if it writes still */
-    while (length < sizeof said &&
-           ((more = read(f->said, said + length, sizeof said - length)) > 0 ||
-            (more < 0 && errno == EINTR)))
-        length += more > 0 ? (size_t)more : 0;
-    close(f->said);
-    while (waitpid(f->process, &status, 0) < 0 && errno == EINTR) {
-    }
-    struct nb_string why = last_line(said, length);
-    if ((rc != NB_CORRUPT && rc != NB_INVALID) || !WIFEXITED(status) || WEXITSTATUS(status) == 0 ||
-        why.length == 0)
-        return rc;
-    return nb_error_set(error, NB_IO, "%.*s", (int)why.length, why.bytes);
+    words[count] = "-";
+    char path[PATH_ROOM];
+    find_client(path);
+    return spawn(path, words, out, process);
 }
 
 static void print_difference(void *user, const char *line)
@@ -151,16 +124,154 @@ int nb_join(const struct nb_engine_settings *settings, const struct nb_config *c
             const char *peer, uint64_t *position, struct nb_error *error)
 {
     struct nb_node_wanted wanted = {0, position};
-    struct fetch f;
     struct nb_error why = {0};
+    int bytes[2];
+    pid_t process;
     int rc = nb_nodes_announce(config, error); /* from now on nothing is cut */
     if (rc == 0)
         rc = nb_nodes_read_follow(config, &wanted.streams, error);
-    if (rc == 0)
-        rc = begin(config, peer, &f, error);
+    if (rc == 0 && pipe2(bytes, O_CLOEXEC) != 0)
+        rc = nb_error_errno(error, errno, "a pipe");
     if (rc != 0)
         return rc;
-    rc = nb_engine_restore_node(settings, f.bytes, peer, &wanted, print_difference, stderr, &why);
-    rc = end(&f, rc, &why);
+    int failed = spawn_client(config, peer, bytes[1], &process);
+    close(bytes[1]);
+    if (failed != 0) {
+        close(bytes[0]);
+        return nb_error_set(error, NB_NOT_FOUND,
+                            "bayesc, which fetches the store, cannot be run (%s): install it",
+                            strerror(failed));
+    }
+    rc = nb_engine_restore_node(settings, bytes[0], peer, &wanted, print_difference, stderr, &why);
+    close(bytes[0]); /* it ends soon, if it writes still */
+    if (!reap(process) && (rc == NB_CORRUPT || rc == NB_INVALID)) /* it was no whole backup */
+        rc = nb_error_set(&why, NB_IO, "bayesc could not fetch its store, and has said why");
     return rc == 0 ? 0 : nb_error_set(error, rc, "joining by %s: %s", peer, why.text);
+}
+
+/* What the old store alone has. One that cannot be opened, or is not there, has nothing. */
+static int hand_over(const struct nb_config *config, const char *fresh, struct nb_error *error)
+{
+    struct nb_engine_settings settings;
+    struct nb_engine *from = NULL, *to = NULL;
+    struct nb_error why;
+    unsigned char key[NB_KEY_BYTES];
+    uint64_t queued = 0, lost = 0;
+    nb_engine_settings_of(config, &settings);
+    int rc = nb_engine_settings_share(config, key, &settings, error);
+    if (rc != 0 || nb_engine_open_existing(&settings, &from, &why) != 0)
+        return rc;
+    settings.directory = fresh;
+    rc = nb_engine_open(&settings, &to, error); /* it writes */
+    if (rc == 0)
+        rc = nb_hand_over(from, to, &queued, &lost, error);
+    if (rc == 0 && queued + lost > 0)
+        nb_log(NB_LOG_WARNING,
+               "nodes: the old store has %llu changes that the database had lost, and %llu that "
+               "were queued: they are published again",
+               (unsigned long long)lost, (unsigned long long)queued);
+    if (to != NULL)
+        nb_engine_close(&to);
+    nb_engine_close(&from);
+    return rc;
+}
+
+int nb_join_put(const struct nb_config *config, bool *replaced, struct nb_error *error)
+{
+    char fresh[PATH_ROOM], made[PATH_ROOM];
+    *replaced = false;
+    int rc = path_of(fresh, config->data, FOLDER, error);
+    if (rc == 0)
+        rc = path_of(made, fresh, "data.mdb", error);
+    if (rc != 0 || access(made, F_OK) != 0)
+        return rc;
+    rc = hand_over(config, fresh, error);
+    return rc == 0 ? nb_engine_replace(config->data, fresh, replaced, error) : rc;
+}
+
+/* ---- a daemon -------------------------------------------------------------------------------- */
+
+int nb_rejoin_begin(struct nb_rejoin *r, const struct nb_config *config, struct nb_error *error)
+{
+    *r = (struct nb_rejoin){.config = config, .peer = config->nodes_peers};
+    int rc = config->nodes_database[0] == '\0' ? 0 : nb_join_put(config, &r->has_old, error);
+    if (rc == 0 && r->has_old)
+        nb_log(NB_LOG_INFO, "nodes: the store of another node is in force");
+    return rc;
+}
+
+/* The old store has nothing that the new one lacks, which follows the stream by now. */
+static void remove_old(struct nb_rejoin *r)
+{
+    static const char *const names[] = {"data.mdb.old", "journal.old"};
+    char path[PATH_ROOM];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (path_of(path, r->config->data, names[i], NULL) == 0)
+            (void)unlink(path); /* it takes room, and no harm comes of it */
+    r->has_old = false;
+}
+
+/* The peer whose turn it is, to be freed; NULL: there is no memory. */
+static char *choose_peer(struct nb_rejoin *r)
+{
+    static const char BETWEEN[] = ", ";
+    r->peer += strspn(r->peer, BETWEEN);
+    if (*r->peer == '\0')
+        r->peer = r->config->nodes_peers + strspn(r->config->nodes_peers, BETWEEN);
+    size_t length = strcspn(r->peer, BETWEEN);
+    r->peer += length;
+    return strndup(r->peer - length, length);
+}
+
+static void fetch(struct nb_rejoin *r, const struct nb_options *options)
+{
+    char folder[PATH_ROOM];
+    char *peer = choose_peer(r);
+    int rc = peer == NULL || path_of(folder, r->config->data, FOLDER, NULL) != 0 ? ENOMEM : 0;
+    const char *words[WORDS_MOST] = {"bayesd", "--data", folder, "--join", peer};
+    if (options->config != NULL) {
+        words[5] = "--config";
+        words[6] = options->config;
+    }
+    if (rc == 0) {
+        nb_log(NB_LOG_INFO, "nodes: fetching the store of %s", peer);
+        rc = spawn("/proc/self/exe", words, -1, &r->child);
+    }
+    if (rc != 0) {
+        nb_log(NB_LOG_WARNING, "nodes: the store of another node cannot be fetched: %s",
+               strerror(rc));
+        r->child = 0;
+    }
+    r->next = nb_clock_monotonic() + RETRY;
+    free(peer);
+}
+
+bool nb_rejoin_look(struct nb_rejoin *r, struct nb_nodes *nodes, const struct nb_options *options)
+{
+    struct nb_nodes_state state;
+    siginfo_t ended = {.si_pid = 0};
+    if (r->child != 0) {
+        if (waitid(P_PID, (id_t)r->child, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            ended.si_pid == 0)
+            return false;
+        bool is_fetched = reap(r->child);
+        r->child = 0;
+        r->next = nb_clock_monotonic() + RETRY;
+        return is_fetched;
+    }
+    nb_nodes_state(nodes, &state);
+    if (r->has_old && state.connected)
+        remove_old(r);
+    if (state.is_outrun && r->config->nodes_peers[0] != '\0' && nb_clock_monotonic() >= r->next)
+        fetch(r, options);
+    return false;
+}
+
+void nb_rejoin_stop(struct nb_rejoin *r)
+{
+    if (r->child == 0)
+        return;
+    (void)kill(r->child, SIGKILL); /* what it leaves is cleared by the next */
+    (void)reap(r->child);
+    r->child = 0;
 }

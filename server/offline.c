@@ -11,7 +11,6 @@
 #include "server/configure.h"
 #include "server/engine_settings.h"
 #include "server/join.h"
-#include "server/rejoin.h"
 #include "server/request/configuration.h"
 
 enum { PATH_ROOM = 4096 };
@@ -87,7 +86,7 @@ int nb_offline_join(const struct nb_config *config, const char *peer, struct nb_
     if (rc == 0)
         rc = nb_join(&settings, config, peer, &position, error);
     if (rc == 0 && strcmp(folder, config->data) != 0)
-        rc = nb_rejoin_put(config, &replaced, error);
+        rc = nb_join_put(config, &replaced, error);
     if (rc == 0)
         (void)printf("%s: has what %s has, up to change %llu; every count is what the documents "
                      "say\n",

@@ -1,6 +1,9 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "server/nodes/follow.h"
-
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The thread of a lane. Whatever goes wrong with the database, it begins anew from what was
+ * delivered. What the stream has is read and given to the replica, and what waits is put into it in
+ * turns; so an entry whose commit was in doubt is looked for before it is sent again.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -11,11 +14,8 @@
 #include "core/nodes/queue.h"
 #include "core/nodes/replica.h"
 #include "server/base/log.h"
-#include "server/nodes/look.h"
+#include "server/nodes/lane.h"
 #include "server/nodes/member.h"
-#include "server/nodes/nodes_state.h"
-#include "server/nodes/place.h"
-#include "server/nodes/publish.h"
 
 enum {
     READ_MOST = 512,         /* changes that are read at once, */
@@ -27,35 +27,8 @@ enum {
 /* Nanoseconds. Where the database has lost its end, nodes that are further on put that back before
  * others write something else there. */
 static const uint64_t OTHERS_FIRST = UINT64_C(1500000000);
-static const uint64_t LAST_EVERY = UINT64_C(300000000);
 
 /* ---- reading --------------------------------------------------------------------------------- */
-
-/* The stream's end, which `applied` falls behind. */
-static void note_last(struct nb_lane *l, uint64_t last)
-{
-    atomic_store(&l->last, last);
-    if (nb_replica_applied(l->replica) < last)
-        return;
-    pthread_mutex_lock(&l->lock);
-    l->whole = nb_clock_monotonic();
-    pthread_mutex_unlock(&l->lock);
-}
-
-static int read_last(struct nb_lane *l, struct nb_error *error)
-{
-    struct nb_sql sql = {.text = "SELECT last FROM bayesd.stream WHERE number = $1"};
-    struct nb_sql_rows rows;
-    nb_sql_number(&sql, l->which);
-    int rc = nb_database_run(l->database, &sql, &l->nodes->stops, &rows, error);
-    nb_sql_deinit(&sql);
-    if (rc != 0)
-        return rc;
-    if (rows.count > 0)
-        note_last(l, nb_sql_rows_number(&rows, 0, 0));
-    nb_sql_rows_deinit(&rows);
-    return 0;
-}
 
 static int deliver(struct nb_lane *l, const struct nb_sql_rows *rows, int row,
                    struct nb_error *error)
@@ -97,43 +70,53 @@ static int take(struct nb_lane *l, const struct nb_sql_rows *rows, bool *is_end,
     if (first == 1 && (rows->count == 0 || nb_sql_rows_number(rows, 0, 0) != at.position ||
                        nb_sql_rows_number(rows, 0, 2) != at.sum))
         return nb_error_set(error, NB_STOPPING, "stream %u has lost its end", l->which);
+    if (rows->count > 0)
+        atomic_store(&l->last, nb_sql_rows_number(rows, 0, 4));
     size_t bytes = 0;
     for (int i = first; rc == 0 && i < rows->count; i++) {
         bytes += nb_sql_rows_bytes(rows, i, 3).length;
-        uint64_t position = nb_sql_rows_number(rows, i, 0);
-        if (position > atomic_load(&l->last))
-            atomic_store(&l->last, position);
         rc = deliver(l, rows, i, error);
     }
     *is_end = rows->count < READ_MOST / 2 && bytes < READ_BYTES / 2;
     return rc;
 }
 
+/* It has looked, and has given to the replica all that there was. */
+static void note_end(struct nb_lane *l, uint64_t asked)
+{
+    nb_replica_note_end(l->replica);
+    pthread_mutex_lock(&l->lock);
+    if (nb_replica_applied(l->replica) >= atomic_load(&l->last))
+        l->whole = nb_clock_monotonic();
+    l->answered = asked;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
 static int read_some(struct nb_lane *l, bool *is_end, struct nb_error *error)
 {
     struct nb_sql sql = {
         .text = "SELECT position, id, checksum, CASE WHEN position = $2 THEN ''::bytea ELSE body"
-                " END FROM (SELECT position, id, checksum, body, sum(octet_length(body))"
+                " END, (SELECT last FROM bayesd.stream WHERE number = $1)"
+                " FROM (SELECT position, id, checksum, body, sum(octet_length(body))"
                 "  OVER (ORDER BY position) - octet_length(body) AS before FROM bayesd.change"
                 "  WHERE stream = $1 AND position >= $2 ORDER BY position LIMIT $3) AS found"
                 " WHERE before <= $4 ORDER BY position"};
     struct nb_sql_rows rows;
-    uint64_t asked = nb_look_asked(l);
+    pthread_mutex_lock(&l->lock);
+    uint64_t asked = l->asked;
+    pthread_mutex_unlock(&l->lock);
     nb_sql_number(&sql, l->which);
     nb_sql_number(&sql, nb_replica_delivered(l->replica).position);
     nb_sql_number(&sql, READ_MOST);
     nb_sql_number(&sql, READ_BYTES);
-    int rc = nb_database_run(l->database, &sql, &l->nodes->stops, &rows, error);
-    nb_sql_deinit(&sql);
+    int rc = nb_database_run(l->database, &sql, &rows, error);
     if (rc != 0)
         return rc;
     rc = take(l, &rows, is_end, error);
     nb_sql_rows_deinit(&rows);
-    if (rc == 0 && *is_end) {
-        note_last(l, nb_replica_delivered(l->replica).position);
-        nb_look_answer(l, asked);
-        nb_replica_note_end(l->replica);
-    }
+    if (rc == 0 && *is_end)
+        note_end(l, asked);
     return rc;
 }
 
@@ -157,30 +140,28 @@ static int listen_to(struct nb_lane *l, struct nb_error *error)
     char text[48];
     struct nb_sql sql = {.text = text};
     (void)snprintf(text, sizeof text, "LISTEN bayesd_%u", l->which);
-    int rc = nb_database_run(l->database, &sql, &l->nodes->stops, NULL, error);
+    int rc = nb_database_run(l->database, &sql, NULL, error);
     return rc == NB_STOPPING ? rc : 0;
 }
 
 static int follow(struct nb_lane *l, struct nb_error *error)
 {
-    uint64_t looked = nb_clock_monotonic();
     bool is_end = false;
     int rc = listen_to(l, error);
     uint64_t half =
         l->nodes->config->nodes_patience * UINT64_C(500000000); /* clients wait so long */
-    atomic_store(&l->publishes_after, looked + (half < OTHERS_FIRST ? half : OTHERS_FIRST));
+    uint64_t publishes_after = nb_clock_monotonic() + (half < OTHERS_FIRST ? half : OTHERS_FIRST);
     while (rc == 0 && !atomic_load(&l->nodes->stops)) {
+        bool has_more = false;
         rc = read_some(l, &is_end, error);
         nb_replica_tick(l->replica);
         if (rc == 0)
             rc = nb_member_round(l, error);
-        if (rc == 0 && !is_end && nb_clock_monotonic() - looked > LAST_EVERY) {
-            rc = read_last(l, error);
-            looked = nb_clock_monotonic();
-        }
         if (rc == 0 && is_end && !atomic_load(&l->is_following))
             set_following(l, true, false);
-        if (rc == 0 && is_end)
+        if (rc == 0 && atomic_load(&l->is_following) && nb_clock_monotonic() >= publishes_after)
+            rc = nb_publish_some(l, &has_more, error);
+        if (rc == 0 && is_end && !has_more)
             rc = nb_database_wait(l->database, l->wake, LOOK_MILLISECONDS, error);
     }
     return rc;
@@ -210,9 +191,9 @@ void *nb_follow_main(void *argument)
     const struct timespec pause = {.tv_nsec = REST_NANOSECONDS};
     while (!atomic_load(&l->nodes->stops)) {
         struct nb_error why = {0};
-        int rc = l->database == NULL ? nb_database_open(l->conninfo, &l->database, &why) : 0;
+        int rc = nb_database_open(l->conninfo, &l->nodes->stops, &l->database, &why);
         if (rc == 0)
-            rc = nb_place_find(l, &why);
+            rc = nb_stream_find(l, &why);
         if (rc == 0) {
             (void)say(l, 0, &why); /* nothing is wrong */
             rc = follow(l, &why);
@@ -227,6 +208,5 @@ void *nb_follow_main(void *argument)
                 (void)nanosleep(&pause, NULL); /* it may wake early */
         }
     }
-    nb_database_close(&l->database);
     return NULL;
 }

@@ -2,7 +2,6 @@
 #include "server/nodes/member.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +9,13 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
+#include "core/model/live/relay.h"
 #include "core/model/live/state.h"
 #include "core/nodes/operation.h"
 #include "core/nodes/replica.h"
 #include "server/base/log.h"
 #include "server/base/version.h"
-#include "server/nodes/nodes_state.h"
+#include "server/nodes/nodes.h"
 
 enum { HOST_MOST = 48, ALIVE_SECONDS = 60, CUT_MOST = 10000, VERSIONS_SIZE = 96 };
 static const uint64_t ROUND = UINT64_C(1000000000); /* nanoseconds */
@@ -32,18 +32,17 @@ static_assert(NB_STREAMS_MOST == 64 && NB_MEMBER_NAME_MOST == 64, "as IS_MEMBER 
 
 void nb_member_name(const struct nb_config *config, char name[NB_MEMBER_NAME_MOST + 1])
 {
-    char host[HOST_MOST] = "", text[NB_MEMBER_NAME_MOST + 1];
+    static const char GOOD[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    char host[HOST_MOST] = "";
     const char *port = strrchr(config->listen, ':');
     (void)gethostname(host, sizeof host - 1); /* without it the port is the name */
-    (void)snprintf(text, sizeof text, "%s-%.8s", host, port == NULL ? "" : port + 1);
-    const char *from = config->nodes_name[0] == '\0' ? text : config->nodes_name;
-    size_t length = strnlen(from, NB_MEMBER_NAME_MOST);
-    for (size_t i = 0; i < length; i++) {
-        char c = from[i];
-        bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        name[i] = c == '_' || good ? c : '-';
-    }
-    name[length] = '\0';
+    if (config->nodes_name[0] != '\0')
+        (void)snprintf(name, NB_MEMBER_NAME_MOST + 1, "%s", config->nodes_name);
+    else
+        (void)snprintf(name, NB_MEMBER_NAME_MOST + 1, "%s-%.8s", host,
+                       port == NULL ? "" : port + 1);
+    for (char *c = name; *(c += strspn(c, GOOD)) != '\0';)
+        *c = '-';
 }
 
 int nb_member_announce(struct nb_database *database, const struct nb_config *config,
@@ -67,124 +66,99 @@ int nb_member_announce(struct nb_database *database, const struct nb_config *con
     nb_sql_number(&sql, digested.position);
     nb_sql_number(&sql, digested.sum);
     nb_sql_text(&sql, nb_string_of(versions));
-    int rc = nb_database_run(database, &sql, NULL, NULL, error);
-    nb_sql_deinit(&sql);
-    return rc;
+    return nb_database_run(database, &sql, NULL, error);
 }
 
-/* ---- the others ------------------------------------------------------------------------------ */
+/* ---- reading what the others say ------------------------------------------------------------- */
 
 /* What others have written is shown to people: printable ASCII that fits, or nothing. */
 static void read_text(struct nb_string text, char *to, size_t most)
 {
-    bool good = text.length <= most;
+    bool good = text.length > 0 && text.length <= most;
     for (size_t i = 0; good && i < text.length; i++)
         good = text.bytes[i] > ' ' && text.bytes[i] <= '~';
-    to[0] = '\0';
-    if (!good || text.length == 0)
-        return;
-    memcpy(to, text.bytes, text.length);
-    to[text.length] = '\0';
+    (void)snprintf(to, most + 1, "%.*s", good ? (int)text.length : 0, text.bytes);
 }
 
-static void read_versions(struct nb_string text, struct nb_known_member *m)
+/* By name, in a list; NULL: it is not there. */
+static struct nb_member *find(struct nb_member *list, size_t count, const char *name)
 {
-    char copy[VERSIONS_SIZE], program[NB_MEMBER_VERSION_MOST + 1] = "";
-    (void)snprintf(copy, sizeof copy, "%.*s", (int)text.length, text.bytes);
-    (void)sscanf(copy, "%u %u %u %31s", &m->tokenizer, &m->apply, &m->kinds, program);
-    read_text(nb_string_of(program), m->version, NB_MEMBER_VERSION_MOST);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return &list[i];
+    return NULL;
 }
 
-static void read_member(const struct nb_sql_rows *rows, int row, struct nb_known_member *m)
+static void read_member(struct nb_lane *l, const struct nb_sql_rows *rows, int row,
+                        struct nb_member *m)
 {
-    uint64_t stream = nb_sql_rows_number(rows, row, 7) % NB_STREAMS_MOST;
-    *m = (struct nb_known_member){.same = -1, .streams = UINT64_C(1) << stream};
+    char versions[VERSIONS_SIZE], program[NB_MEMBER_VERSION_MOST + 1] = "";
+    *m = (struct nb_member){.streams = nb_sql_rows_number(rows, row, 2),
+                            .applied = nb_sql_rows_number(rows, row, 3)};
     read_text(nb_sql_rows_bytes(rows, row, 0), m->name, NB_MEMBER_NAME_MOST);
     read_text(nb_sql_rows_bytes(rows, row, 1), m->url, NB_MEMBER_URL_MOST);
     if (strncmp(m->url, "http://", 7) != 0 && strncmp(m->url, "https://", 8) != 0)
         m->url[0] = '\0';
-    m->applied = nb_sql_rows_number(rows, row, 2);
-    m->digested =
-        (struct nb_point){nb_sql_rows_number(rows, row, 3), nb_sql_rows_number(rows, row, 4)};
-    read_versions(nb_sql_rows_bytes(rows, row, 5), m);
-    m->silence = (int64_t)nb_sql_rows_number(rows, row, 6) * 1000000;
-    m->silence = m->silence < 0 ? 0 : m->silence;
-}
-
-/* Digests can be compared at one position only; until then holds what was found before. */
-static void compare(const struct nb_lane *l, struct nb_point own, struct nb_known_member *m)
-{
-    int before = -1;
-    for (size_t i = 0; i < l->member_count; i++) /* this thread alone sets the list */
-        if (strcmp(l->members[i].name, m->name) == 0)
-            before = l->members[i].same;
+    struct nb_string text = nb_sql_rows_bytes(rows, row, 4);
+    (void)snprintf(versions, sizeof versions, "%.*s", (int)text.length, text.bytes);
+    (void)sscanf(versions, "%u %u %u %31s", &m->tokenizer, &m->apply, &m->kinds, program);
+    read_text(nb_string_of(program), m->version, NB_MEMBER_VERSION_MOST);
+    m->silence = (int64_t)nb_sql_rows_number(rows, row, 5) * 1000000;
     m->is_self = strcmp(m->name, l->nodes->name) == 0;
-    if (m->is_self)
-        m->same = 1;
-    else if (own.position == 0 || m->digested.position == 0)
-        m->same = -1;
-    else
-        m->same = own.position != m->digested.position ? before : own.sum == m->digested.sum;
-    if (m->same == 0 && before != 0)
+    /* This thread alone sets the list. */
+    const struct nb_member *before = find(l->members, l->member_count, m->name);
+    int said = (int)nb_sql_rows_number(rows, row, 6);
+    m->same = said <= 1 ? said : said == 2 && before != NULL ? before->same : -1;
+    if (m->same == 0 && (before == NULL || before->same != 0))
         nb_log(NB_LOG_ERROR,
                "nodes: the node '%s' has learned something else than this node from the same "
                "changes: keep both stores, start one of both with an empty one, and report it",
                m->name);
 }
 
-static void keep(struct nb_lane *l, struct nb_known_member *list, size_t count)
-{
-    const struct nb_known_member *oldest = NULL;
-    for (size_t i = 0; i < count; i++)
-        if (oldest == NULL || list[i].kinds < oldest->kinds)
-            oldest = &list[i];
-    pthread_mutex_lock(&l->lock);
-    struct nb_known_member *old = l->members;
-    l->members = list;
-    l->member_count = count;
-    l->members_read = nb_clock_monotonic();
-    l->kinds = oldest == NULL ? NB_OPERATION_KINDS : oldest->kinds;
-    if (oldest != NULL)
-        memcpy(l->oldest, oldest->name, sizeof l->oldest);
-    pthread_mutex_unlock(&l->lock);
-    free(old);
-}
-
-static int read_all(struct nb_lane *l, struct nb_point own, struct nb_error *error)
+/* All that the database knows, those of streams that this node does not follow as well. Digests
+ * can be compared at one position only (3: one of two tells none); until both tell the same
+ * position (2) what was found before holds. */
+static int read_all(struct nb_lane *l, struct nb_error *error)
 {
     struct nb_sql sql = {
-        .text = "SELECT name, CASE WHEN octet_length(url) <= $5 THEN url ELSE '' END, applied,"
-                " compared, digest, versions, (extract(epoch FROM now() - seen) * 1000)::bigint,"
-                " stream FROM bayesd.member"
-                " WHERE (stream = $1 OR ($4 >> (stream & 63)::integer) & 1 = 0)"
-                " AND seen > now() - $2 * interval '1 second'" IS_MEMBER
-                " ORDER BY stream <> $1, stream, name LIMIT $3"};
-    uint64_t follow = l->nodes->follow;
-    bool is_first = (follow & (~follow + 1)) >> l->which == 1; /* it reads those of the streams */
-
+        .text = "SELECT m.name, max(CASE WHEN octet_length(m.url) <= $5 THEN m.url ELSE '' END),"
+                " sum(1::bigint << m.stream::integer)::bigint, least(9223372036854775807, sum("
+                "  CASE WHEN ($2 >> m.stream::integer) & 1 = 1 THEN m.applied ELSE 0 END))::bigint,"
+                " max(m.versions),"
+                " greatest(0, min(extract(epoch FROM now() - m.seen)) * 1000)::bigint,"
+                " min(CASE WHEN m.name = $1 THEN 1"
+                "  WHEN o.compared IS NULL OR o.compared = 0 OR m.compared = 0 THEN 3"
+                "  WHEN o.compared <> m.compared THEN 2 WHEN o.digest = m.digest THEN 1 ELSE 0"
+                "  END)::bigint"
+                " FROM (SELECT * FROM bayesd.member"
+                "  WHERE seen > now() - $3 * interval '1 second'" IS_MEMBER ") m"
+                " LEFT JOIN bayesd.member o ON o.stream = m.stream AND o.name = $1"
+                " GROUP BY m.name ORDER BY m.name LIMIT $4"};
     struct nb_sql_rows rows;
-    nb_sql_number(&sql, l->which);
+    nb_sql_text(&sql, nb_string_of(l->nodes->name));
+    nb_sql_number(&sql, l->nodes->follow);
     nb_sql_number(&sql, l->nodes->config->nodes_member_seconds);
     nb_sql_number(&sql, NB_MEMBERS_MOST);
-    nb_sql_number(&sql, is_first ? follow : UINT64_MAX); /* that this node does not follow, too */
     nb_sql_number(&sql, NB_MEMBER_URL_MOST);
-    int rc = nb_database_run(l->database, &sql, &l->nodes->stops, &rows, error);
-    nb_sql_deinit(&sql);
+    int rc = nb_database_run(l->database, &sql, &rows, error);
     if (rc != 0)
         return rc;
-    struct nb_known_member *list = malloc(((size_t)rows.count + 1) * sizeof *list);
+    struct nb_member *list = calloc((size_t)rows.count + 1, sizeof *list), *old = l->members;
     size_t count = 0;
-    for (; list != NULL && count < (size_t)rows.count; count++) {
-        read_member(&rows, (int)count, &list[count]);
-        if (list[count].streams >> l->which == 1)
-            compare(l, own, &list[count]);
-        else
-            list[count].applied = 0;
+    for (int i = 0; list != NULL && i < rows.count; i++) {
+        read_member(l, &rows, i, &list[count]);
+        count += list[count].name[0] != '\0';
     }
     nb_sql_rows_deinit(&rows);
     if (list == NULL)
         return nb_error_no_memory(error);
-    keep(l, list, count);
+    pthread_mutex_lock(&l->nodes->members_lock);
+    l->members = list;
+    l->member_count = count;
+    l->members_read = nb_clock_monotonic();
+    pthread_mutex_unlock(&l->nodes->members_lock);
+    free(old);
     return 0;
 }
 
@@ -216,25 +190,109 @@ static int cut(struct nb_lane *l, struct nb_error *error)
     nb_sql_number(&sql, config->nodes_keep_seconds);
     nb_sql_number(&sql, CUT_MOST);
     nb_sql_number(&sql, ALIVE_SECONDS);
-    int rc = nb_database_run(l->database, &sql, &l->nodes->stops, NULL, error);
-    nb_sql_deinit(&sql);
+    int rc = nb_database_run(l->database, &sql, NULL, error);
     return rc == NB_EXISTS ? 0 : rc; /* another node does it */
 }
 
 int nb_member_round(struct nb_lane *l, struct nb_error *error)
 {
+    struct nb_nodes *n = l->nodes;
     uint64_t now = nb_clock_monotonic();
     struct nb_point digested = {0, 0};
     if (l->announced != 0 && now - l->announced < ROUND)
         return 0;
     if (l->replica != NULL)
         digested = nb_replica_digested(l->replica);
-    uint64_t applied = atomic_load(&l->nodes->engine->standing.places[l->which].applied);
-    int rc = nb_member_announce(l->database, l->nodes->config, l->which, applied, digested, error);
-    if (rc == 0)
-        rc = read_all(l, digested, error);
-    if (rc == 0 && l->nodes->config->nodes_peers[0] != '\0' && atomic_load(&l->is_following))
+    uint64_t applied = atomic_load(&n->engine->standing.places[l->which].applied);
+    int rc = nb_member_announce(l->database, n->config, l->which, applied, digested, error);
+    if (rc == 0 && l->is_first)
+        rc = read_all(l, error);
+    if (rc == 0 && n->config->nodes_peers[0] != '\0' && atomic_load(&l->is_following))
         rc = cut(l, error);
     l->announced = now;
+    return rc;
+}
+
+/* ---- what was read --------------------------------------------------------------------------- */
+
+/* What a node says in several databases becomes one: it is as silent as in the last of them, and
+ * has learned the same if that is so of all of which it is known. */
+static void add(struct nb_member *list, size_t *count, const struct nb_member *one)
+{
+    struct nb_member *to = find(list, *count, one->name);
+    if (to == NULL) {
+        list[(*count)++] = *one;
+        return;
+    }
+    to->applied += one->applied;
+    to->streams |= one->streams;
+    to->silence = one->silence < to->silence ? one->silence : to->silence;
+    to->same = to->same == 0 || one->same < 0 ? to->same : one->same;
+}
+
+int nb_nodes_members(struct nb_nodes *n, struct nb_member **members, size_t *count,
+                     struct nb_error *error)
+{
+    struct nb_nodes_state own;
+    size_t most = 1;
+    *count = 0;
+    nb_nodes_state(n, &own);
+    pthread_mutex_lock(&n->members_lock);
+    for (unsigned i = 0; i < n->lane_count; i++)
+        most += n->lanes[i].member_count;
+    *members = malloc(most * sizeof **members);
+    for (unsigned i = 0; *members != NULL && i < n->lane_count; i++)
+        for (size_t k = 0; k < n->lanes[i].member_count; k++) {
+            struct nb_member one = n->lanes[i].members[k];
+            one.silence += (int64_t)(nb_clock_monotonic() - n->lanes[i].members_read);
+            add(*members, count, &one);
+        }
+    pthread_mutex_unlock(&n->members_lock);
+    for (size_t i = 0; i < *count; i++)
+        if ((*members)[i].is_self) {
+            (*members)[i].silence = 0;
+            (*members)[i].applied = own.applied;
+        }
+    return *members == NULL ? nb_error_no_memory(error) : 0;
+}
+
+bool nb_member_all_know(struct nb_nodes *n, unsigned kind, char name[NB_MEMBER_NAME_MOST + 1])
+{
+    bool all = true;
+    pthread_mutex_lock(&n->members_lock);
+    for (unsigned i = 0; i < n->lane_count; i++)
+        for (size_t k = 0; k < n->lanes[i].member_count; k++)
+            if (n->lanes[i].members[k].kinds <= kind) {
+                (void)memcpy(name, n->lanes[i].members[k].name, NB_MEMBER_NAME_MOST + 1);
+                all = false;
+            }
+    pthread_mutex_unlock(&n->members_lock);
+    return all;
+}
+
+static int by_silence(const void *a, const void *b)
+{
+    int64_t x = ((const struct nb_member *)a)->silence;
+    int64_t y = ((const struct nb_member *)b)->silence;
+    return (x > y) - (x < y);
+}
+
+int nb_nodes_list_followers(struct nb_nodes *n, struct nb_string model, size_t most,
+                            struct nb_buffer *urls)
+{
+    struct nb_member *members = NULL;
+    size_t count = 0;
+    unsigned stream = nb_relay_stream(model, n->lane_count);
+    int rc = nb_nodes_members(n, &members, &count, NULL);
+    if (rc != 0)
+        return rc;
+    qsort(members, count, sizeof *members, by_silence);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        const struct nb_member *m = &members[i];
+        size_t size = strlen(m->url) + 1;
+        if (!m->is_self && size > 1 && urls->length + size <= most && (m->streams >> stream & 1))
+            rc = nb_buffer_append(urls, m->url, size);
+    }
+    free(members);
     return rc;
 }

@@ -11,16 +11,12 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
-#include "core/base/key.h"
-#include "server/nodes/latency.h"
+#include "core/base/string.h"
+#include "core/nodes/queue.h"
 
 struct nb_config;
 struct nb_engine;
 struct nb_nodes;
-
-/* Reads the key that all nodes have: 64 hexadecimal digits, and white space around them. Returns 0,
- * NB_INVALID, or the code of a file that cannot be read. */
-int nb_nodes_read_key(const char *path, unsigned char key[NB_KEY_BYTES], struct nb_error *error);
 
 /* Begins to look for the others, in threads of its own: it does not wait for them. The engine was
  * opened with the setting `shared`; `config` is borrowed and stays. Main thread. */
@@ -35,27 +31,26 @@ bool nb_nodes_have_caught_up(struct nb_nodes *nodes);
 bool nb_nodes_follow(struct nb_nodes *nodes, struct nb_string name);
 
 struct nb_nodes_state {
-    bool connected;  /* to the database, and it has followed all streams so far */
-    bool is_outrun;  /* the stream begins after what it has: it needs the store of another node */
-    bool is_refused; /* it must not follow, because: */
+    unsigned streams; /* that there are */
+    bool connected;   /* to the database, and it has followed all streams so far */
+    bool is_outrun;   /* the stream begins after what it has: it needs the store of another node */
+    bool is_refused;  /* it must not follow, because: */
     char reason[NB_ERROR_TEXT];
-    bool caught_up;                               /* once */
-    uint64_t applied, behind;                     /* the sums of all streams that it follows */
-    uint64_t lag_nanoseconds;                     /* since it had all of a stream */
-    uint64_t put_back;                            /* changes that the database had lost */
-    struct nb_latency *publishing;                /* until the database had a change; borrowed */
-    bool queues;                                  /* changes while the database is away: */
-    uint64_t queued, queued_bytes, queue_refused; /* struct nb_queue_state */
+    bool caught_up;           /* once */
+    uint64_t applied, behind; /* the sums of all streams that it follows */
+    uint64_t lag_nanoseconds; /* since it had all of a stream */
+    uint64_t put_back;        /* changes that the database had lost */
+    bool queues;              /* changes while the database is away */
+    struct nb_queue_state queue;
 };
 void nb_nodes_state(struct nb_nodes *nodes, struct nb_nodes_state *state);
 
-/* How many streams there are, and how one of them stands. */
+/* How one of the streams stands; there are as many as [nodes] streams says. */
 struct nb_lane_state {
     bool follows;
     bool connected;
     uint64_t applied, behind;
 };
-unsigned nb_nodes_lanes(struct nb_nodes *nodes);
 void nb_nodes_lane(struct nb_nodes *nodes, unsigned which, struct nb_lane_state *state);
 
 #endif

@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "core/nodes/digest.h"
 #include "server/json/emit.h"
-#include "server/nodes/known.h"
+#include "server/nodes/member.h"
 #include "server/nodes/nodes.h"
 #include "server/request/answer.h"
 #include "server/request/catch_up.h"
@@ -18,14 +18,19 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
 {
     struct nb_digest digest;
     struct nb_server *server = request->server;
-    unsigned streams = server->nodes == NULL ? 1 : nb_nodes_lanes(server->nodes);
-    uint64_t at = 0;
-    uint64_t which = 0;
+    uint64_t streams = server->nodes == NULL ? 1 : server->startup->nodes_streams;
+    uint64_t at = 0, which = 0;
     int rc = nb_request_query_count(request, "at", 0, UINT64_MAX, &at, error);
     if (rc == 0)
         rc = nb_request_query_count(request, "stream", 0, streams - 1, &which, error);
     if (at > 0) /* it says which */
         which = at % streams;
+    struct nb_lane_state lane = {.follows = true};
+    if (rc == 0 && server->nodes != NULL)
+        nb_nodes_lane(server->nodes, (unsigned)which, &lane);
+    if (!lane.follows)
+        rc = nb_error_set(error, NB_NOT_FOUND, "this node does not follow stream %llu",
+                          (unsigned long long)which);
     if (rc == 0 && at > 0)
         do
             rc = nb_catch_up_look(request, at, error);
@@ -45,10 +50,9 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
 }
 
 /* Of several streams each. */
-static void emit_lanes(struct nb_emitter *e, struct nb_nodes *nodes)
+static void emit_lanes(struct nb_emitter *e, struct nb_nodes *nodes, unsigned count)
 {
     struct nb_lane_state one;
-    unsigned count = nb_nodes_lanes(nodes);
     if (count == 1)
         return;
     nb_emit_key(e, "streams");
@@ -77,11 +81,11 @@ void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes)
     nb_emit_bool(e, state.connected);
     nb_emit_member_u64(e, "applied", state.applied);
     nb_emit_member_u64(e, "behind", state.behind);
-    emit_lanes(e, nodes);
+    emit_lanes(e, nodes, state.streams);
     if (state.put_back > 0)
         nb_emit_member_u64(e, "put_back", state.put_back);
     if (state.queues)
-        nb_emit_member_u64(e, "queued", state.queued);
+        nb_emit_member_u64(e, "queued", state.queue.entries);
     if (!state.connected && state.reason[0] != '\0')
         nb_emit_member_text(e, "reason", state.reason);
     nb_emit_close(e, '}');
@@ -97,7 +101,7 @@ static void emit_streams(struct nb_emitter *e, uint64_t streams)
     nb_emit_close(e, ']');
 }
 
-static void emit_member(struct nb_emitter *e, const struct nb_known_member *m, uint64_t last)
+static void emit_member(struct nb_emitter *e, const struct nb_member *m, uint64_t last)
 {
     nb_emit_open(e, '{');
     nb_emit_member_text(e, "name", m->name);
@@ -123,16 +127,14 @@ static void emit_member(struct nb_emitter *e, const struct nb_known_member *m, u
 static int emit_members(struct nb_emitter *e, struct nb_nodes *nodes, struct nb_error *error)
 {
     struct nb_nodes_state state;
-    struct nb_known_member *members = NULL;
+    struct nb_member *members = NULL;
     size_t count;
     int rc = nb_nodes_members(nodes, &members, &count, error);
-    if (rc != 0)
-        return rc;
     nb_nodes_state(nodes, &state);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; rc == 0 && i < count; i++)
         emit_member(e, &members[i], state.applied + state.behind);
     free(members);
-    return 0;
+    return rc;
 }
 
 int nb_route_nodes(struct nb_request *request, struct nb_error *error)

@@ -1,18 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/nodes/schema.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/config.h"
-#include "core/base/key.h"
+#include "core/base/hex.h"
 #include "core/model/live/relayed.h"
 #include "server/nodes/database.h"
 #include "server/nodes/member.h"
 
+enum { KEY_FILE_MOST = 256 };
+
 /* ---- what the configuration says ------------------------------------------------------------- */
+
+int nb_nodes_read_key(const char *path, unsigned char key[NB_KEY_BYTES], struct nb_error *error)
+{
+    char bytes[KEY_FILE_MOST];
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return nb_error_errno(error, errno, path);
+    size_t length = fread(bytes, 1, sizeof bytes, file);
+    bool has_failed = ferror(file) != 0;
+    (void)fclose(file); /* it was only read */
+    if (has_failed)
+        return nb_error_set(error, NB_IO, "%s cannot be read", path);
+    struct nb_string text = nb_string_trim((struct nb_string){bytes, length});
+    bool good = text.length == (size_t)NB_KEY_BYTES * 2;
+    for (size_t i = 0; good && i < NB_KEY_BYTES; i++) {
+        int high = nb_hex_digit(text.bytes[2 * i]);
+        int low = nb_hex_digit(text.bytes[2 * i + 1]);
+        good = high >= 0 && low >= 0;
+        key[i] = (unsigned char)(high * 16 + low);
+    }
+    explicit_bzero(bytes, sizeof bytes);
+    return good ? 0
+                : nb_error_set(error, NB_INVALID,
+                               "%s: a key is 64 hexadecimal digits, as openssl rand -hex 32 prints",
+                               path);
+}
 
 int nb_nodes_read_follow(const struct nb_config *config, uint64_t *follow, struct nb_error *error)
 {
@@ -85,54 +114,64 @@ static const char RAW[] = "ALTER TABLE bayesd.change ALTER COLUMN body SET STORA
 static int run(struct nb_database *d, const char *text, struct nb_error *error)
 {
     struct nb_sql sql = {.text = text};
-    return nb_database_run(d, &sql, NULL, NULL, error);
+    return nb_database_run(d, &sql, NULL, error);
 }
 
-static int add_stream(struct nb_database *d, unsigned stream, struct nb_error *error)
+static int init(struct nb_database *d, const struct nb_config *config, unsigned stream,
+                struct nb_error *error)
 {
     struct nb_sql sql = {.text = "INSERT INTO bayesd.stream (number, last, cut, made, identity)"
                                  " VALUES ($1, 0, 0, $2, '') ON CONFLICT (number) DO NOTHING"};
+    int rc = 0;
+    (void)config;
+    for (size_t i = 0; rc == 0 && i < sizeof statements / sizeof *statements; i++)
+        rc = run(d, statements[i], error);
+    if (rc == 0 && run(d, RAW, NULL) == NB_STOPPING) /* a server may not have it */
+        rc = nb_error_set(error, NB_STOPPING, "the database has gone away");
     nb_sql_number(&sql, stream);
     nb_sql_number(&sql, nb_key_random() >> 1 | 1);
-    int rc = nb_database_run(d, &sql, NULL, NULL, error);
+    if (rc == 0)
+        rc = nb_database_run(d, &sql, NULL, error);
     nb_sql_deinit(&sql);
     return rc;
 }
 
-static int init(const struct nb_config *config, unsigned stream, struct nb_error *error)
+static int announce(struct nb_database *d, const struct nb_config *config, unsigned stream,
+                    struct nb_error *error)
 {
-    struct nb_database *d = NULL;
-    char *conninfo = NULL;
-    int rc = nb_nodes_conninfo(config, stream, &conninfo, error);
-    if (rc == 0)
-        rc = nb_database_open(conninfo, &d, error);
-    for (size_t i = 0; rc == 0 && i < sizeof statements / sizeof *statements; i++)
-        rc = run(d, statements[i], error);
-    if (rc == 0 && run(d, RAW, NULL) == NB_STOPPING)
-        rc = nb_error_set(error, NB_STOPPING, "the database has gone away");
-    if (rc == 0)
-        rc = add_stream(d, stream, error);
-    nb_database_close(&d);
-    free(conninfo);
-    return rc;
+    return nb_member_announce(d, config, stream, 0, (struct nb_point){0, 0}, error);
 }
 
-static int check_configured(const struct nb_config *config, const char *what,
-                            struct nb_error *error)
+/* Connects to the database of each of the streams, and works there. */
+static int work_on(const struct nb_config *config, uint64_t streams, const char *what,
+                   int (*work)(struct nb_database *, const struct nb_config *, unsigned,
+                               struct nb_error *),
+                   struct nb_error *error)
 {
-    return config->nodes_database[0] != '\0'
-               ? 0
-               : nb_error_set(error, NB_INVALID,
-                              "%s is for several nodes, and the configuration has no [nodes] "
-                              "database",
-                              what);
+    if (config->nodes_database[0] == '\0')
+        return nb_error_set(
+            error, NB_INVALID,
+            "%s is for several nodes, and the configuration has no [nodes] database", what);
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < config->nodes_streams; i++) {
+        struct nb_database *d = NULL;
+        char *conninfo = NULL;
+        if ((streams >> i & 1) == 0)
+            continue;
+        rc = nb_nodes_conninfo(config, i, &conninfo, error);
+        if (rc == 0)
+            rc = nb_database_open(conninfo, NULL, &d, error);
+        if (rc == 0)
+            rc = work(d, config, i, error);
+        nb_database_close(&d);
+        free(conninfo);
+    }
+    return rc;
 }
 
 int nb_nodes_init(const struct nb_config *config, struct nb_error *error)
 {
-    int rc = check_configured(config, "--nodes-init", error);
-    for (unsigned i = 0; rc == 0 && i < config->nodes_streams; i++)
-        rc = init(config, i, error);
+    int rc = work_on(config, UINT64_MAX, "--nodes-init", init, error);
     if (rc != 0)
         return rc;
     (void)puts("-- The tables of bayesd are there. A role that may use them, and no more, needs:\n"
@@ -143,29 +182,9 @@ int nb_nodes_init(const struct nb_config *config, struct nb_error *error)
     return 0;
 }
 
-static int announce(const struct nb_config *config, unsigned stream, struct nb_error *error)
-{
-    const struct nb_point none = {0, 0};
-    struct nb_database *d = NULL;
-    char *conninfo = NULL;
-    int rc = nb_nodes_conninfo(config, stream, &conninfo, error);
-    if (rc == 0)
-        rc = nb_database_open(conninfo, &d, error);
-    if (rc == 0)
-        rc = nb_member_announce(d, config, stream, 0, none, error);
-    nb_database_close(&d);
-    free(conninfo);
-    return rc;
-}
-
 int nb_nodes_announce(const struct nb_config *config, struct nb_error *error)
 {
     uint64_t follow = 0;
-    int rc = check_configured(config, "--join", error);
-    if (rc == 0)
-        rc = nb_nodes_read_follow(config, &follow, error);
-    for (unsigned i = 0; rc == 0 && i < config->nodes_streams; i++)
-        if (follow >> i & 1)
-            rc = announce(config, i, error);
-    return rc;
+    int rc = nb_nodes_read_follow(config, &follow, error);
+    return rc == 0 ? work_on(config, follow, "--join", announce, error) : rc;
 }

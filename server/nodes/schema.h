@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables, and what the configuration says of databases and streams. Main thread.
+ * What the configuration says of the nodes' key, databases and streams, and the tables. Main
+ * thread.
  */
 #ifndef NB_SERVER_NODES_SCHEMA_H
 #define NB_SERVER_NODES_SCHEMA_H
@@ -8,9 +9,13 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
+#include "core/base/key.h"
 
 struct nb_config;
 
+/* Reads the key that all nodes have: 64 hexadecimal digits, and white space around them. Returns 0,
+ * NB_INVALID, or the code of a file that cannot be read. */
+int nb_nodes_read_key(const char *path, unsigned char key[NB_KEY_BYTES], struct nb_error *error);
 /* Reads [nodes] follow: a bit for each stream. Returns 0 or NB_INVALID. */
 int nb_nodes_read_follow(const struct nb_config *config, uint64_t *follow, struct nb_error *error);
 /* The database of a stream; the caller frees *conninfo. Returns 0, NB_INVALID or NB_NO_MEMORY. */

@@ -665,14 +665,15 @@ def test_refit(api):
 
 
 class Told(http.server.BaseHTTPRequestHandler):
-    """Says what a node would say of itself."""
+    """Says what a node would say of itself, and of the others."""
 
     def do_GET(self):
         number, digest, moves = self.server.said
-        path, _, at = self.path.partition("?at=")
+        path, _, query = self.path.partition("?")
+        at = query[3:] if query.startswith("at=") else ""
         if moves:
-            self.server.said = (number + 1, digest, moves)
-        body = {"/readyz": {"status": "ready", "nodes": {"connected": True, "applied": number, "behind": 1234}},
+            self.server.said = (number + moves, digest, moves)
+        body = {"/v1/nodes": {"nodes": self.server.state, "members": self.server.members},
                 "/v1/state/digest": {"number": number, "digest": digest}}[path]
         is_there = at in ("", str(number))
         self.send_response(200 if is_there else 409 if number > int(at) else 503)
@@ -684,30 +685,41 @@ class Told(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def told(stack, number, digest, moves=False):
+def told(stack, number, digest, moves=0, members=(), **state):
     """The URL of one that says so."""
     server = http.server.HTTPServer(("127.0.0.1", 0), Told)
-    server.said = (number, digest, moves)
+    server.said, server.members = (number, digest, moves), list(members)
+    server.state = {"connected": True, "applied": number, "behind": 0, **state}
     threading.Thread(target=server.serve_forever, daemon=True).start()
     stack.callback(server.server_close)
     stack.callback(server.shutdown)
     return f"http://127.0.0.1:{server.server_port}"
 
 
+def member(name, **more):
+    return {"name": name, "streams": [0], "applied": 7, "behind": 1234, "seconds": 1, "version": "1.0", **more}
+
+
 def test_nodes_status(api):
+    """A table of what one node says of all, and what is wrong as the exit status."""
     client = Bayesc(api)
     client.run("nodes", "status", status=DATAERR)
     holds("no [nodes]" in client.said, client.said)
+    both = [member("a", self=True, url="http://a:1"), member("b", same=True)]
     with contextlib.ExitStack() as stack:
-        nodes = [told(stack, number, "abc") for number in (7, 8, 7)]
-        shown = client.run("nodes", "status", *nodes).decode().splitlines()
-        equal([line.split() for line in shown[1:]], [[url, "yes", str(number), "1,234", "-"] for url, number in zip(nodes, (7, 8, 7))])
-        rows = client.json("nodes", "status", *nodes)
-        equal([(row["url"], row["ready"]["nodes"]["applied"]) for row in rows], list(zip(nodes, (7, 8, 7))))
-        away = f"http://127.0.0.1:{free_port()}"
-        shown = client.run("nodes", "status", away, nodes[0], status=UNAVAILABLE).decode().splitlines()
-        equal([line.split()[:3] for line in shown[1:]], [[away, "-", "-"], [nodes[0], "yes", "7"]])
-        client.run("nodes", "status", *nodes * 30, status=USAGE)
+        good = told(stack, 7, "abc", members=both, queued=3)
+        shown = client.run("nodes", "status", good).decode().splitlines()
+        equal([line.split() for line in shown[1:]],
+              [["a", "http://a:1", "1", "7", "1,234", "-", "1.0", "yes", "3", "-"], ["b", "-", "1", "7", "1,234", "yes", "1.0", "-", "-", "-"]])
+        equal(client.json("nodes", "status", good)["members"], both)
+        equal(client.run("--url", good, "nodes", "status").decode().splitlines(), shown)
+        for wrong, code, words in (({"connected": False, "reason": "no tables"}, TEMPFAIL, "no tables"),
+                                   ({"members": [member("b", same=False)]}, DATAERR, "b has not learned the same"),
+                                   ({"members": [member("b", seconds=61)]}, UNAVAILABLE, "no word of b for 61 seconds")):
+            client.run("nodes", "status", told(stack, 7, "abc", **wrong), status=code)
+            holds(words in client.said, client.said)
+        client.run("nodes", "status", f"http://127.0.0.1:{free_port()}", status=UNAVAILABLE)
+        client.run("nodes", "status", good, good, status=USAGE)
     client.run("nodes", "a-model", status=USAGE)
     client.run("cluster", "a-model", "another", status=USAGE)
 
@@ -721,11 +733,19 @@ def test_nodes_check(api):
         equal([line.split() for line in shown[1:]], [[url, "7", "abc"] for url in same])
         equal([(row["url"], row["digest"]) for row in client.json("nodes", "check", *same)],
               [(url, {"number": 7, "digest": "abc"}) for url in same])
+        one = told(stack, 7, "abc", members=[member("a", self=True), *(member(f"n{i}", url=url) for i, url in enumerate(same))])
+        shown = client.run("nodes", "check", one).decode().splitlines()
+        equal([line.split() for line in shown[1:]], [[url, "7", "abc"] for url in (one, *same)])
+        client.run("nodes", "check", told(stack, 7, "abc", members=[member("b")]), status=UNAVAILABLE)
+        holds("b tells no URL" in client.said, client.said)
         client.run("nodes", "check", same[0], same[1], told(stack, 7, "abd"), status=DATAERR)
         holds("have not learned the same" in client.said, client.said)
         client.run("nodes", "check", same[0], told(stack, 8, "abc"), status=TEMPFAIL)
-        client.run("nodes", "check", same[0], told(stack, 7, "abc", True), status=TEMPFAIL)
+        client.run("nodes", "check", told(stack, 7, "abc", 5), told(stack, 9, "abc", 5), status=TEMPFAIL)
+        holds("changes go on" in client.said, client.said)
         client.run("nodes", "check", same[0], f"http://127.0.0.1:{free_port()}", status=UNAVAILABLE)
+        client.run("nodes", "check", same[0], f"http://127.0.0.1:{free_port()}", told(stack, 7, "abd"), status=DATAERR)
+        client.run("nodes", "check", *same * 30, status=USAGE)
 
 
 def test_derive(api):

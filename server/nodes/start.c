@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/nodes/nodes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "core/base/clock.h"
+#include "core/model/live/state.h"
+#include "core/nodes/queue.h"
+#include "core/nodes/replica.h"
+#include "server/base/log.h"
+#include "server/nodes/member.h"
+#include "server/nodes/schema.h"
+
+static int lane_start(struct nb_nodes *n, unsigned which, struct nb_error *error)
+{
+    struct nb_lane *l = &n->lanes[which];
+    int rc = nb_nodes_conninfo(n->config, which, &l->conninfo, error);
+    if (rc != 0)
+        return rc;
+    l->nodes = n;
+    l->which = which;
+    l->is_first = true;
+    for (unsigned i = 0; i < which; i++)
+        if (n->lanes[i].nodes != NULL && strcmp(n->lanes[i].conninfo, l->conninfo) == 0)
+            l->is_first = false;
+    l->end = &l->first;
+    l->whole = nb_clock_monotonic();
+    (void)snprintf(l->reason, sizeof l->reason, "it has not reached the database yet");
+    atomic_store(&l->last, atomic_load(&n->engine->standing.places[which].applied));
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->changed, NULL);
+    l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (l->wake < 0)
+        return nb_error_errno(error, errno, "an eventfd");
+    rc = pthread_create(&l->thread, NULL, nb_follow_main, l);
+    l->is_started = rc == 0;
+    return rc == 0 ? 0 : nb_error_errno(error, rc, "starting a thread for the other nodes");
+}
+
+static void lane_stop(struct nb_lane *l)
+{
+    if (!l->is_started)
+        return;
+    pthread_mutex_lock(&l->lock);
+    if (l->replica != NULL)
+        nb_replica_stop(l->replica);
+    pthread_mutex_unlock(&l->lock);
+    nb_lane_wake(l);
+    (void)pthread_join(l->thread, NULL); /* it fails for an invalid thread only */
+    nb_replica_free(&l->replica);
+}
+
+static void lane_free(struct nb_lane *l)
+{
+    if (l->nodes == NULL)
+        return;
+    nb_publish_deinit(l);
+    free(l->members);
+    free(l->conninfo);
+    if (l->wake >= 0)
+        close(l->wake);
+    pthread_cond_destroy(&l->changed);
+    pthread_mutex_destroy(&l->lock);
+}
+
+static int open_queue(struct nb_nodes *n, struct nb_error *error)
+{
+    bool takes = n->config->nodes_queue;
+    const struct nb_queue_limits limits = {takes ? n->config->nodes_queue_bytes : 0,
+                                           takes ? n->config->nodes_queue_entries : 0};
+    struct nb_queue_state state;
+    if (!takes && !nb_queue_is_left(n->engine))
+        return 0;
+    int rc = nb_queue_new(n->engine, &limits, &n->queue, error);
+    if (rc != 0)
+        return rc;
+    nb_queue_state(n->queue, &state);
+    if (state.entries > 0)
+        nb_log(NB_LOG_INFO, "nodes: %llu changes wait in the queue, and are published first",
+               (unsigned long long)state.entries);
+    return 0;
+}
+
+int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
+                   struct nb_nodes **nodes, struct nb_error *error)
+{
+    struct nb_nodes *n = calloc(1, sizeof *n);
+    if (n == NULL)
+        return nb_error_no_memory(error);
+    n->engine = engine;
+    n->config = config;
+    n->lane_count = (unsigned)config->nodes_streams;
+    nb_member_name(config, n->name);
+    nb_stream_identify(n);
+    pthread_mutex_init(&n->members_lock, NULL);
+    int rc = nb_nodes_read_follow(config, &n->follow, error);
+    if (rc == 0)
+        rc = open_queue(n, error);
+    for (unsigned i = 0; rc == 0 && i < n->lane_count; i++)
+        if (n->follow >> i & 1)
+            rc = lane_start(n, i, error);
+    *nodes = n;
+    if (rc != 0)
+        nb_nodes_stop(nodes);
+    return rc;
+}
+
+void nb_nodes_stop(struct nb_nodes **nodes)
+{
+    struct nb_nodes *n = *nodes;
+    *nodes = NULL;
+    if (n == NULL)
+        return;
+    atomic_store(&n->stops, true);
+    for (unsigned i = 0; i < n->lane_count; i++)
+        lane_stop(&n->lanes[i]);
+    nb_queue_free(&n->queue);
+    for (unsigned i = 0; i < n->lane_count; i++)
+        lane_free(&n->lanes[i]);
+    pthread_mutex_destroy(&n->members_lock);
+    free(n);
+}
