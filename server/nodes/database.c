@@ -269,18 +269,25 @@ int nb_database_run(struct nb_database *d, struct nb_sql *s, struct nb_sql_rows 
     return rc;
 }
 
+static bool take_notifications(struct nb_database *d)
+{
+    bool has_come = false;
+    for (PGnotify *one; (one = PQnotifies(d->connection)) != NULL; has_come = true)
+        PQfreemem(one);
+    return has_come;
+}
+
 int nb_database_wait(struct nb_database *d, int wake, int milliseconds, struct nb_error *error)
 {
     struct pollfd waits[2] = {{.fd = PQsocket(d->connection), .events = POLLIN},
                               {.fd = wake, .events = POLLIN}};
     uint64_t count;
-    if (poll(waits, 2, milliseconds) <= 0)
+    if (take_notifications(d) || poll(waits, 2, milliseconds) <= 0) /* one came with an answer */
         return 0;
     if (waits[1].revents != 0 && read(wake, &count, sizeof count) < 0)
         count = 0; /* it was read already */
     if (waits[0].revents != 0 && !PQconsumeInput(d->connection))
         return fail(d, error);
-    for (PGnotify *one; (one = PQnotifies(d->connection)) != NULL;)
-        PQfreemem(one);
+    (void)take_notifications(d);
     return 0;
 }

@@ -93,15 +93,21 @@ static void note_end(struct nb_lane *l, uint64_t asked)
     pthread_mutex_unlock(&l->lock);
 }
 
-static int read_some(struct nb_lane *l, bool *is_end, struct nb_error *error)
+/* `more` are further columns. */
+#define READ(more)                                                                                 \
+    "SELECT position, id, checksum, CASE WHEN position = $2 THEN ''::bytea ELSE body END,"         \
+    " (SELECT last FROM bayesd.stream WHERE number = $1)" more                                     \
+    " FROM (SELECT position, id, checksum, body, sum(octet_length(body))"                          \
+    "  OVER (ORDER BY position) - octet_length(body) AS before FROM bayesd.change"                 \
+    "  WHERE stream = $1 AND position >= $2 ORDER BY position LIMIT $3) AS found"                  \
+    " WHERE before <= $4 ORDER BY position"
+
+/* `notifies`: after something was published, so that it takes no message of its own. */
+static int read_some(struct nb_lane *l, bool notifies, bool *is_end, struct nb_error *error)
 {
     struct nb_sql sql = {
-        .text = "SELECT position, id, checksum, CASE WHEN position = $2 THEN ''::bytea ELSE body"
-                " END, (SELECT last FROM bayesd.stream WHERE number = $1)"
-                " FROM (SELECT position, id, checksum, body, sum(octet_length(body))"
-                "  OVER (ORDER BY position) - octet_length(body) AS before FROM bayesd.change"
-                "  WHERE stream = $1 AND position >= $2 ORDER BY position LIMIT $3) AS found"
-                " WHERE before <= $4 ORDER BY position"};
+        .text =
+            notifies ? READ(", (SELECT pg_notify('bayesd_' || $1::text, '')) IS NULL") : READ("")};
     struct nb_sql_rows rows;
     pthread_mutex_lock(&l->lock);
     uint64_t asked = l->asked;
@@ -134,34 +140,36 @@ static void set_following(struct nb_lane *l, bool follows, bool is_refused)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* A database without the statement wakes nobody. */
-static int listen_to(struct nb_lane *l, struct nb_error *error)
+/* A database without the statement wakes nobody; nodes look by themselves, too. */
+static int listen_to(struct nb_lane *l, bool *listens, struct nb_error *error)
 {
     char text[48];
     struct nb_sql sql = {.text = text};
     (void)snprintf(text, sizeof text, "LISTEN bayesd_%u", l->which);
     int rc = nb_database_run(l->database, &sql, NULL, error);
+    *listens = rc == 0;
     return rc == NB_STOPPING ? rc : 0;
 }
 
 static int follow(struct nb_lane *l, struct nb_error *error)
 {
-    bool is_end = false;
-    int rc = listen_to(l, error);
+    bool is_end = false, listens;
+    int rc = listen_to(l, &listens, error);
     uint64_t half =
         l->nodes->config->nodes_patience * UINT64_C(500000000); /* clients wait so long */
     uint64_t publishes_after = nb_clock_monotonic() + (half < OTHERS_FIRST ? half : OTHERS_FIRST);
     while (rc == 0 && !atomic_load(&l->nodes->stops)) {
-        bool has_more = false;
-        rc = read_some(l, &is_end, error);
+        bool has_published = false;
+        if (atomic_load(&l->is_following) && nb_clock_monotonic() >= publishes_after)
+            rc = nb_publish_some(l, &has_published, error);
+        if (rc == 0)
+            rc = read_some(l, has_published && listens, &is_end, error);
         nb_replica_tick(l->replica);
         if (rc == 0)
             rc = nb_member_round(l, error);
         if (rc == 0 && is_end && !atomic_load(&l->is_following))
             set_following(l, true, false);
-        if (rc == 0 && atomic_load(&l->is_following) && nb_clock_monotonic() >= publishes_after)
-            rc = nb_publish_some(l, &has_more, error);
-        if (rc == 0 && is_end && !has_more)
+        if (rc == 0 && is_end && !has_published)
             rc = nb_database_wait(l->database, l->wake, LOOK_MILLISECONDS, error);
     }
     return rc;

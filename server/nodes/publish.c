@@ -214,17 +214,6 @@ static void finish(struct nb_lane *l, size_t count, const struct nb_sql_rows *ro
     }
 }
 
-/* Other nodes look by themselves, too: a server without notifications is no worse. */
-static int notify(struct nb_lane *l, struct nb_error *error)
-{
-    struct nb_sql sql = {.text = "SELECT pg_notify($1, '')"};
-    char channel[32];
-    (void)snprintf(channel, sizeof channel, "bayesd_%u", l->which);
-    nb_sql_text(&sql, nb_string_of(channel));
-    int rc = nb_database_run(l->database, &sql, NULL, error);
-    return rc == NB_STOPPING ? rc : 0;
-}
-
 int nb_publish_some(struct nb_lane *l, bool *has, struct nb_error *error)
 {
     struct nb_sql sql;
@@ -244,6 +233,5 @@ int nb_publish_some(struct nb_lane *l, bool *has, struct nb_error *error)
     if (*has)
         finish(l, count, &rows, at.position);
     nb_sql_rows_deinit(&rows);
-    return *has ? notify(l, error)
-                : nb_error_set(error, NB_STOPPING, "stream %u has lost its end", l->which);
+    return *has ? 0 : nb_error_set(error, NB_STOPPING, "stream %u has lost its end", l->which);
 }

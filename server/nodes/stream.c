@@ -257,7 +257,7 @@ static int check_end(struct nb_lane *l, const struct found *found, struct nb_err
 
 int nb_stream_find(struct nb_lane *l, struct nb_error *error)
 {
-    struct found found;
+    struct found found = {0};
     int rc = 1;
     while (rc == 1 && !atomic_load(&l->nodes->stops)) {
         rc = look(l, &found, error);
