@@ -10,7 +10,6 @@
 
 #include "server/client/base/answer.h"
 #include "server/client/commands/commands.h"
-#include "server/client/terminal/figure.h"
 #include "server/client/terminal/table.h"
 #include "server/client/terminal/terminal.h"
 
