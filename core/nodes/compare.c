@@ -1,6 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "core/nodes/compare.h"
-
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether nodes have learned the same: the digest of their stores (digest.h) says so, at one
+ * position for all: that of a message which changes nothing and asks for it. Now and then a node
+ * publishes one, if no other has; each node that comes to it notes its digest, which members tell
+ * each other. A store that takes too long to read has none: it makes no changes meanwhile.
+ */
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +15,6 @@
 #include "core/model/live/relay.h"
 #include "core/model/live/state.h"
 #include "core/nodes/digest.h"
-#include "core/nodes/operation.h"
-#include "core/nodes/outgoing.h"
 #include "core/nodes/replica_state.h"
 
 enum { TURNS = 1024 }; /* in an eighth of the time between two digests */
@@ -81,6 +83,7 @@ void nb_compare_tick(struct nb_replica *r, uint64_t now)
                             htole64(now)};
     nb_key_content_id(&r->engine->key, 0xFC, (const char *)all, sizeof all, id);
     if (nb_operation_write(&o, &message) == 0)
-        (void)nb_outgoing_publish(r, id, &message, NULL); /* later, if not now */
+        (void)nb_outgoing_publish(r, id, nb_buffer_string(&message), false,
+                                  NULL); /* later, if not now */
     nb_buffer_deinit(&message);
 }

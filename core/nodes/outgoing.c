@@ -1,6 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "core/nodes/outgoing.h"
-
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is asked of this node goes out: it is published as operations, and who asked waits until
+ * they come back. A client has its answer when its message is in the stream, which has it on its
+ * disk then, and is applied and on this node's disk, too.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -9,111 +15,232 @@
 #include "core/base/pack.h"
 #include "core/engine/engine.h"
 #include "core/model/live/state.h"
-#include "core/nodes/answer.h"
 #include "core/nodes/carry.h"
 #include "core/nodes/queue.h"
 #include "core/nodes/replica_state.h"
 
 enum { LOOK_NANOSECONDS = 1000000 };
 
+/* A batch whose changes were published. */
+struct sent {
+    struct nb_batch *batch; /* the client's */
+    void (*done)(struct nb_batch *, void *);
+    void *user;
+    size_t left; /* changes without an answer */
+};
+
+/* An errand that was published; its client's thread waits. */
+struct asked {
+    bool is_done;
+    struct nb_errand_done done;
+    struct nb_error why; /* code not 0: it was not made */
+};
+
+/* A message that a client waits for. */
+struct nb_awaited {
+    struct nb_awaited *next;
+    char id[NB_MESSAGE_ID_MOST];
+    uint64_t until;      /* nb_clock_monotonic */
+    struct sent *sent;   /* of a change, with ... */
+    size_t index;        /* ... its place in the batch; */
+    struct asked *asked; /* or of an errand */
+};
+
+/* ---- who waits ------------------------------------------------------------------------------- */
+
+/* NULL: out of memory. With the lock held. */
+static struct nb_awaited *await(struct nb_replica *r, char id[NB_MESSAGE_ID_MOST])
+{
+    struct nb_awaited *a = calloc(1, sizeof *a);
+    if (a == NULL)
+        return NULL;
+    a->until = nb_clock_monotonic() + r->settings.patience;
+    (void)snprintf(id, NB_MESSAGE_ID_MOST, "%016" PRIx64 "-%" PRIx64, r->instance, r->published++);
+    memcpy(a->id, id, sizeof a->id);
+    *r->awaited_end = a;
+    r->awaited_end = &a->next;
+    return a;
+}
+
+/* The link to the one of this id, or to NULL. They come back in about the order in which they were
+ * published, so that it is among the first. With the lock held. */
+static struct nb_awaited **find(struct nb_replica *r, struct nb_string id)
+{
+    struct nb_awaited **at = &r->awaited;
+    while (*at != NULL && !nb_string_equals(id, (*at)->id))
+        at = &(*at)->next;
+    return at;
+}
+
+/* One change of the batch has its answer. Returns the batch's record if it was the last: then the
+ * caller ends it, without the lock. With the lock held. */
+static struct sent *count_down(struct sent *sent)
+{
+    assert(sent->left > 0);
+    return --sent->left == 0 ? sent : NULL;
+}
+
+static void end_batch(struct sent *sent)
+{
+    if (sent == NULL)
+        return;
+    sent->done(sent->batch, sent->user);
+    free(sent);
+}
+
+static void refuse(struct nb_receipt *receipt, const struct nb_error *why)
+{
+    receipt->code = why->code;
+    receipt->error = *why;
+}
+
+/* The client's change becomes the one that was applied, whose receipt tells what it did. What that
+ * borrows from the model lives as long as the client's batch. */
+static void hand_over(struct nb_batch **from, struct nb_batch *to, size_t index)
+{
+    struct nb_submitted applied = (*from)->changes[0];
+    (*from)->changes[0] = to->changes[index];
+    to->changes[index] = applied;
+    if ((*from)->live == to->live)
+        return;
+    (*from)->carried = to->carried;
+    to->carried = *from;
+    *from = NULL;
+}
+
+/* Takes one off the list and gives it its answer. Returns as count_down. With the lock held. */
+static struct sent *answer(struct nb_replica *r, struct nb_awaited **at,
+                           const struct nb_outcome *outcome)
+{
+    struct nb_awaited *a = *at;
+    struct sent *ended = NULL;
+    *at = a->next;
+    if (a->next == NULL)
+        r->awaited_end = at;
+    if (a->sent != NULL) {
+        if (outcome->batch != NULL)
+            hand_over(outcome->batch, a->sent->batch, a->index);
+        else if (outcome->why != NULL)
+            refuse(&a->sent->batch->changes[a->index].receipt, outcome->why);
+        ended = count_down(a->sent);
+    } else {
+        if (outcome->done != NULL)
+            a->asked->done = *outcome->done;
+        else
+            a->asked->why = *outcome->why;
+        a->asked->is_done = true;
+        pthread_cond_broadcast(&r->changed);
+    }
+    free(a);
+    return ended;
+}
+
+void nb_outgoing_answer(struct nb_replica *r, struct nb_string id, const struct nb_outcome *outcome)
+{
+    struct sent *ended = NULL;
+    pthread_mutex_lock(&r->lock);
+    struct nb_awaited **at = find(r, id);
+    if (*at != NULL)
+        ended = answer(r, at, outcome);
+    pthread_mutex_unlock(&r->lock);
+    end_batch(ended);
+}
+
+void nb_outgoing_expire(struct nb_replica *r, uint64_t now, const struct nb_error *why)
+{
+    bool found;
+    do {
+        struct sent *ended = NULL;
+        pthread_mutex_lock(&r->lock);
+        found = r->awaited != NULL && r->awaited->until <= now;
+        if (found)
+            ended = answer(r, &r->awaited, &(struct nb_outcome){.why = why});
+        pthread_mutex_unlock(&r->lock);
+        end_batch(ended);
+    } while (found);
+}
+
+bool nb_outgoing_is_single(struct nb_replica *r, struct nb_string id)
+{
+    pthread_mutex_lock(&r->lock);
+    const struct nb_awaited *a = *find(r, id);
+    bool is_single = a != NULL && a->sent != NULL && a->sent->batch->single;
+    pthread_mutex_unlock(&r->lock);
+    return is_single;
+}
+
 /* ---- what is asked of this node -------------------------------------------------------------- */
 
-static int publish(struct nb_replica *r, const char *id, const struct nb_buffer *message,
-                   bool lasts, struct nb_error *error)
+int nb_outgoing_publish(struct nb_replica *r, const char *id, struct nb_string message, bool lasts,
+                        struct nb_error *error)
 {
     if (atomic_load(&r->is_stopping))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
-    int rc = nb_operation_check(nb_buffer_string(message), r->settings.message_most, error);
-    return rc != 0
-               ? rc
-               : r->settings.publish(r->settings.user, id, nb_buffer_string(message), lasts, error);
+    int rc = nb_operation_check(message, r->settings.message_most, error);
+    return rc != 0 ? rc : r->settings.publish(r->settings.user, id, message, lasts, error);
 }
 
-int nb_outgoing_publish(struct nb_replica *r, const char *id, const struct nb_buffer *message,
-                        struct nb_error *error)
+/* Publishes what is awaited, or answers at once why it was not. */
+static void publish_awaited(struct nb_replica *r, const char *id, const struct nb_buffer *message)
 {
-    return publish(r, id, message, false, error);
-}
-
-int nb_outgoing_publish_queued(struct nb_replica *r, const char *id,
-                               const struct nb_buffer *message, struct nb_error *error)
-{
-    return publish(r, id, message, true, error);
-}
-
-static struct nb_awaited *await(struct nb_replica *r, char id[NB_MESSAGE_ID_MOST])
-{
-    uint64_t until = nb_clock_monotonic() + r->settings.patience;
-    struct nb_awaited *awaited = nb_awaiting_add(&r->awaiting, until);
-    if (awaited != NULL)
-        nb_awaiting_id(&r->awaiting, awaited, id);
-    return awaited;
+    struct nb_error why = {0};
+    if (nb_outgoing_publish(r, id, nb_buffer_string(message), false, &why) != 0)
+        nb_outgoing_answer(r, nb_string_of(id), &(struct nb_outcome){.why = &why});
 }
 
 /* Publishes one change of a batch; on failure its receipt says why. */
-static void submit_one(struct nb_replica *r, struct nb_sent *sent, size_t index, int64_t now)
+static void submit_one(struct nb_replica *r, struct sent *sent, size_t index, int64_t now)
 {
     struct nb_buffer message = {0};
     struct nb_error why = {0};
-    struct nb_sent *ended = NULL;
+    struct sent *ended = NULL;
     char id[NB_MESSAGE_ID_MOST];
     int rc = nb_carry_write(sent->batch, index, now, 0, &message, &why);
     pthread_mutex_lock(&r->lock);
     struct nb_awaited *awaited = rc == 0 ? await(r, id) : NULL;
-    if (rc == 0 && awaited == NULL)
-        rc = nb_error_no_memory(&why);
     if (awaited != NULL) {
         awaited->sent = sent;
         awaited->index = index;
     } else {
-        struct nb_receipt *receipt = &sent->batch->changes[index].receipt;
-        receipt->code = rc;
-        receipt->error = why;
-        ended = nb_answer_count_down(sent);
+        if (rc == 0)
+            (void)nb_error_no_memory(&why);
+        refuse(&sent->batch->changes[index].receipt, &why);
+        ended = count_down(sent);
     }
     pthread_mutex_unlock(&r->lock);
-    if (awaited != NULL && nb_outgoing_publish(r, id, &message, &why) != 0)
-        nb_answer_refuse(r, nb_string_of(id), &why);
+    if (awaited != NULL)
+        publish_awaited(r, id, &message);
     nb_buffer_deinit(&message);
-    nb_answer_end(ended);
-}
-
-/* None of the changes is made, and their receipts say why. */
-static void refuse_batch(struct nb_batch *batch, const struct nb_error *why)
-{
-    for (size_t i = 0; i < batch->size; i++) {
-        struct nb_receipt *receipt = &batch->changes[i].receipt;
-        receipt->code = why->code;
-        receipt->error = *why;
-    }
+    end_batch(ended);
 }
 
 static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
                    void *done_user)
 {
     struct nb_replica *r = user;
-    struct nb_error why;
     if (nb_queue_takes(r->settings.queue, r->settings.stream)) {
         nb_queue_submit(r->settings.queue, r->settings.stream, batch, r->settings.message_most,
                         done, done_user);
         return;
     }
-    struct nb_sent *sent = malloc(sizeof *sent);
+    struct sent *sent = malloc(sizeof *sent);
     int64_t now = nb_clock_now();
     if (sent == NULL) {
+        struct nb_error why;
         (void)nb_error_no_memory(&why);
-        refuse_batch(batch, &why);
+        for (size_t i = 0; i < batch->size; i++)
+            refuse(&batch->changes[i].receipt, &why);
         done(batch, done_user);
         return;
     }
     /* One more than there are: the batch stays here until all of them are published. */
-    *sent = (struct nb_sent){batch, done, done_user, batch->size + 1};
+    *sent = (struct sent){batch, done, done_user, batch->size + 1};
     for (size_t i = 0; i < batch->size; i++)
         submit_one(r, sent, i, now);
     pthread_mutex_lock(&r->lock);
-    struct nb_sent *ended = nb_answer_count_down(sent);
+    struct sent *ended = count_down(sent);
     pthread_mutex_unlock(&r->lock);
-    nb_answer_end(ended);
+    end_batch(ended);
 }
 
 static int write_errand(const struct nb_errand *errand, struct nb_buffer *out)
@@ -128,9 +255,8 @@ static int ask(void *user, const struct nb_errand *errand, struct nb_errand_done
                struct nb_error *error)
 {
     struct nb_replica *r = user;
+    struct asked asked = {.is_done = false};
     struct nb_buffer message = {0};
-    struct nb_asked asked = {.is_done = false};
-    struct nb_error why = {0};
     char id[NB_MESSAGE_ID_MOST];
     if (nb_queue_takes(r->settings.queue, r->settings.stream)) /* it would overtake them */
         return nb_error_set(error, NB_STOPPING,
@@ -143,19 +269,17 @@ static int ask(void *user, const struct nb_errand *errand, struct nb_errand_done
     if (awaited != NULL)
         awaited->asked = &asked;
     pthread_mutex_unlock(&r->lock);
-    if (awaited == NULL) {
-        nb_buffer_deinit(&message);
-        return nb_error_no_memory(error);
-    }
-    if (nb_outgoing_publish(r, id, &message, &why) != 0)
-        nb_answer_refuse(r, nb_string_of(id), &why);
+    if (awaited != NULL)
+        publish_awaited(r, id, &message);
     nb_buffer_deinit(&message);
+    if (awaited == NULL)
+        return nb_error_no_memory(error);
     pthread_mutex_lock(&r->lock);
     while (!asked.is_done) /* the follower ends it, if nothing else does (nb_replica_tick) */
         pthread_cond_wait(&r->changed, &r->lock);
     pthread_mutex_unlock(&r->lock);
-    if (asked.code != 0)
-        return nb_error_set(error, asked.code, "%s", asked.error.text);
+    if (asked.why.code != 0)
+        return nb_error_set(error, asked.why.code, "%s", asked.why.text);
     *done = asked.done;
     return 0;
 }
@@ -199,7 +323,7 @@ static int propose_message(struct nb_replica *r, struct nb_string name, uint64_t
     nb_pack_varint(&w, (uint64_t)(nb_clock_now() / r->settings.same_for));
     if (w.code == 0) {
         nb_key_content_id(&r->engine->key, 0xFF, content.bytes, content.length, id);
-        w.code = nb_outgoing_publish(r, id, message, NULL);
+        w.code = nb_outgoing_publish(r, id, nb_buffer_string(message), false, NULL);
     }
     nb_buffer_deinit(&content);
     return w.code;

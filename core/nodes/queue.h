@@ -9,8 +9,8 @@
  * has none yet. Any thread, except where it says otherwise.
  *
  * Stored form, in META: under "queue" the identity, 8 bytes, and the next number, a varint; under
- * "queue", a byte of the stream and a number (8 bytes, big-endian) the id of the message, a string
- * that is empty if it follows from the number, and the message.
+ * "queue", a byte of the stream and a number (8 bytes, big-endian) the id of the message, a string,
+ * and the message.
  */
 #ifndef NB_CORE_NODES_QUEUE_H
 #define NB_CORE_NODES_QUEUE_H
@@ -23,7 +23,6 @@
 #include "core/nodes/operation.h"
 
 struct nb_batch;
-struct nb_buffer;
 struct nb_engine;
 struct nb_queue;
 struct nb_replica;
@@ -83,8 +82,8 @@ void nb_queue_read_id(struct nb_string id, struct nb_relayed *relayed);
 void nb_queue_delivered(struct nb_queue *queue, unsigned which, struct nb_string id);
 /* Drops what was delivered, and publishes what is next, unless enough is on its way. The stream's
  * follower's thread. */
-typedef int nb_queue_publish(struct nb_replica *replica, const char *id,
-                             const struct nb_buffer *message, struct nb_error *error);
+typedef int nb_queue_publish(struct nb_replica *replica, const char *id, struct nb_string message,
+                             bool lasts, struct nb_error *error);
 void nb_queue_go_on(struct nb_queue *queue, unsigned which, nb_queue_publish *publish,
                     struct nb_replica *replica);
 /* The change was not made: why. */

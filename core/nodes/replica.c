@@ -12,12 +12,6 @@
 #include "core/engine/writer.h"
 #include "core/model/live/standing.h"
 #include "core/model/live/state.h"
-#include "core/nodes/answer.h"
-#include "core/nodes/carried.h"
-#include "core/nodes/compare.h"
-#include "core/nodes/incoming.h"
-#include "core/nodes/operation.h"
-#include "core/nodes/outgoing.h"
 #include "core/nodes/queue.h"
 #include "core/nodes/replica_state.h"
 
@@ -28,32 +22,11 @@ static void note_delivered(struct nb_replica *r, const struct nb_relayed *here)
     pthread_mutex_unlock(&r->lock);
 }
 
-static int apply(struct nb_replica *r, const struct nb_operation *o, const struct nb_relayed *here)
-{
-    nb_carried_retry(r);
-    nb_carried_wait(r);
-    pthread_mutex_lock(&r->lock);
-    struct nb_awaited *awaited = nb_awaiting_find(&r->awaiting, here->message_id);
-    if (awaited != NULL)
-        nb_awaiting_hold(&r->awaiting, awaited);
-    pthread_mutex_unlock(&r->lock);
-    return o->kind == NB_OPERATION_CHANGE ? nb_incoming_change(r, o, here, awaited)
-                                          : nb_incoming_errand(r, o, here, awaited);
-}
-
-/* What somebody else has published is passed over by all nodes. */
-static int pass_other(struct nb_replica *r, const struct nb_relayed *here)
-{
-    const struct nb_error why = {.code = NB_CORRUPT};
-    int rc = nb_incoming_pass(r, here, NULL, &why);
-    if (rc == 0)
-        note_delivered(r, here);
-    return rc == 0 ? NB_CORRUPT : NB_STOPPING;
-}
-
 int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct nb_error *error)
 {
+    static const struct nb_error other = {.code = NB_CORRUPT}; /* somebody else has published it */
     struct nb_operation o;
+    struct nb_error why = {0};
     struct nb_relayed here = {.stream = r->settings.stream,
                               .position = d->position,
                               .after = r->delivered.position, /* this thread alone sets it */
@@ -65,22 +38,31 @@ int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct
     assert(d->position == here.after + 1);
     if (r->astray.code != 0)
         return nb_error_set(error, r->astray.code, "%s", r->astray.text);
-    int rc = nb_operation_read(&o, d->message, error);
-    if (rc == NB_CORRUPT)
-        return pass_other(r, &here);
-    if (rc != 0) { /* it stays so: without that change nothing behind it can be made */
+    int code = nb_operation_read(&o, d->message, error);
+    if (code != 0 && code != NB_CORRUPT) { /* it stays so: nothing behind it can be made */
         r->astray = *error;
-        return rc;
+        return code;
     }
-    here.time = o.time;
-    nb_queue_read_id(d->id, &here);
-    rc = apply(r, &o, &here);
+    if (code == 0) {
+        here.time = o.time;
+        nb_queue_read_id(d->id, &here);
+    }
+    int rc = nb_incoming(r, code == 0 ? &o : NULL, &here, &other, &why);
     if (rc != 0)
-        return nb_error_set(error, rc, "the daemon is stopping");
-    nb_compare_note(r, &o, d->position);
+        return nb_error_set(error, rc, "%s", why.text);
+    if (code == 0)
+        nb_compare_note(r, &o, d->position);
     note_delivered(r, &here);
     nb_queue_delivered(r->settings.queue, r->settings.stream, d->id);
-    return 0;
+    return code;
+}
+
+static bool has_failed(struct nb_replica *r)
+{
+    pthread_mutex_lock(&r->lock);
+    bool failed = r->failure.code != 0;
+    pthread_mutex_unlock(&r->lock);
+    return failed;
 }
 
 void nb_replica_tick(struct nb_replica *r)
@@ -90,15 +72,16 @@ void nb_replica_tick(struct nb_replica *r)
     (void)nb_error_set(&why, NB_STOPPING,
                        "the database has not confirmed the change in time; it may still be made: "
                        "send it again later, a change that was made is unchanged then");
-    nb_carried_retry(r);
-    nb_answer_expire(r, now, &why);
+    if (has_failed(r))
+        (void)nb_incoming_settle(r, NULL);
+    nb_outgoing_expire(r, now, &why);
     nb_compare_tick(r, now);
-    nb_queue_go_on(r->settings.queue, r->settings.stream, nb_outgoing_publish_queued, r);
+    nb_queue_go_on(r->settings.queue, r->settings.stream, nb_outgoing_publish, r);
 }
 
 int nb_replica_settle(struct nb_replica *r)
 {
-    return nb_carried_settle(r);
+    return nb_incoming_settle(r, NULL);
 }
 
 void nb_replica_find(struct nb_replica *r, struct nb_string id)
@@ -115,7 +98,7 @@ static int catch_up_task(struct nb_engine *engine, void *argument, struct nb_err
 
 void nb_replica_note_end(struct nb_replica *r)
 {
-    if (atomic_load(&r->place->caught_up) || nb_carried_settle(r) != 0)
+    if (atomic_load(&r->place->caught_up) || nb_incoming_settle(r, NULL) != 0)
         return;
     (void)nb_writer_run(r->engine, catch_up_task, r, NULL); /* or the next time */
 }
@@ -164,8 +147,8 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
     r->engine = engine;
     r->settings = *settings;
     r->place = &engine->standing.places[settings->stream];
-    r->failed_end = &r->failed;
-    r->awaiting.instance = nb_key_random();
+    r->awaited_end = &r->awaited;
+    r->instance = nb_key_random();
     r->relay = nb_outgoing_relay(r);
     /* All that came from there is written: a replica before this one has waited for it. */
     r->delivered = (struct nb_point){r->place->written, r->place->checksum};
@@ -191,8 +174,8 @@ void nb_replica_free(struct nb_replica **replica)
         return;
     nb_replica_stop(r);
     (void)nb_error_set(&why, NB_STOPPING, "the daemon is stopping");
-    nb_carried_drop(r, &why);
-    nb_answer_expire(r, UINT64_MAX, &why);
+    (void)nb_incoming_settle(r, NULL); /* the next start gets from the stream what has failed */
+    nb_outgoing_expire(r, UINT64_MAX, &why);
     r->engine->relays[r->settings.stream] = &nb_unjoined;
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);

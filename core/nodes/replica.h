@@ -21,10 +21,37 @@
 #include "core/base/error.h"
 #include "core/base/string.h"
 #include "core/model/live/relayed.h"
-#include "core/nodes/replica_settings.h"
 
 struct nb_engine;
+struct nb_queue;
 struct nb_replica;
+
+struct nb_replica_settings {
+    /* Publishes a message; the stream takes one of all that have the same id. Returns 0 when it is
+     * on its way: then it is delivered, or given up after `patience`, unless it `lasts`. Else a
+     * code: it was not sent. Any thread. */
+    int (*publish)(void *user, const char *id, struct nb_string message, bool lasts,
+                   struct nb_error *error);
+    /* Sets *last to the end of the stream, or to a later one. Returns 0 or NB_STOPPING. Any thread
+     * but the follower's. */
+    int (*look)(void *user, uint64_t *last, struct nb_error *error);
+    /* Whether the stream is there; *last: its end, as far as it is known. Waits for nothing. Any
+     * thread. */
+    bool (*is_there)(void *user, uint64_t *last);
+    /* Something that who runs this should know. Follower. */
+    void (*warn)(void *user, const struct nb_error *why);
+    void *user;
+    unsigned stream;        /* which of the engine's `streams` it follows */
+    size_t message_most;    /* bytes of a message */
+    uint64_t seed;          /* another one for each node */
+    struct nb_queue *queue; /* borrowed; NULL: what cannot be published is refused */
+    uint64_t patience;      /* nanoseconds that a client waits for its change to come back */
+    /* Milliseconds, above 0, in which nodes that find the same publish it with the same id. */
+    int64_t same_for;
+    /* Nanoseconds after which the nodes compare what they have learned (compare.c); 0: they do
+     * not. */
+    uint64_t compare_every;
+};
 
 /* Follows one of the engine's streams, which was made at `made`; the caller frees it after the last
  * use of the engine, before it is closed. NB_CONFLICT: the store follows another stream, or
@@ -55,16 +82,17 @@ struct nb_delivery {
 /* Takes the message at the position behind the last one; one that was delivered before is passed
  * over. Returns when the writer has it, not when it is applied. What is no operation is passed
  * over, by all nodes: NB_CORRUPT says so. NB_VERSION: this node cannot apply it, so that it must
- * not follow any further, from now on. NB_STOPPING: the node stops; the message is to be delivered
- * again. */
+ * not follow any further, from now on. NB_STOPPING: it failed for a reason that may pass (a full
+ * disk), which the text says; what is behind nb_replica_delivered is to be delivered again. */
 int nb_replica_deliver(struct nb_replica *replica, const struct nb_delivery *delivery,
                        struct nb_error *error);
 /* What was delivered last is the end of the stream: notes, once, that the node has caught up. */
 void nb_replica_note_end(struct nb_replica *replica);
-/* Tries again what failed for a reason that may have passed (a full disk), and tells clients that
- * have waited too long. To be called some times a second. */
+/* Tells clients that have waited too long, publishes what is due, and sees to what has failed for a
+ * reason that may pass: then nb_replica_delivered goes back to what was applied, and what is behind
+ * it is to be delivered again. To be called some times a second. */
 void nb_replica_tick(struct nb_replica *replica);
-/* Waits until all that was delivered is applied. Returns 0 or NB_STOPPING. */
+/* Waits until all that was delivered is applied. NB_STOPPING: some of it failed, as above. */
 int nb_replica_settle(struct nb_replica *replica);
 
 /* A message that was published is in the stream already, and was delivered. */

@@ -176,8 +176,8 @@ static inline void *follow(void *argument)
 {
     struct lane *l = argument;
     struct node *n = l->node;
-    uint64_t at = nb_replica_applied(l->replica) + 1;
     while (!atomic_load(&n->stops)) {
+        uint64_t at = nb_replica_delivered(l->replica).position + 1;
         if (at > length_of(l->stream)) {
             nb_replica_note_end(l->replica);
             nb_replica_tick(l->replica);
@@ -191,7 +191,6 @@ static inline void *follow(void *argument)
             ck_assert_int_eq(put_message(l->stream, n->directory, string_at("x"), NULL), 0);
         if (at % 16 == 0)
             usleep(n->lag);
-        at++;
     }
     return NULL;
 }

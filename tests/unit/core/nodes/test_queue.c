@@ -24,11 +24,11 @@ static const unsigned char cluster_key[NB_KEY_BYTES] = "a key that all nodes hav
 static char published[LIMIT][NB_MESSAGE_ID_MOST];
 static size_t published_count, fails_at;
 
-static int publish(struct nb_replica *replica, const char *id, const struct nb_buffer *message,
+static int publish(struct nb_replica *replica, const char *id, struct nb_string message, bool lasts,
                    struct nb_error *error)
 {
     (void)replica;
-    ck_assert_uint_gt(message->length, 0);
+    ck_assert(message.length > 0 && lasts);
     if (published_count + 1 == fails_at)
         return nb_error_set(error, NB_STOPPING, "the database is away");
     snprintf(published[published_count++], sizeof *published, "%s", id);
