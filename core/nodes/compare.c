@@ -78,7 +78,7 @@ void nb_compare_tick(struct nb_replica *r, uint64_t now)
     if (r->settings.compare_every == 0 || now < r->compare_at)
         return;
     wait_for_turn(r, now); /* if it does not come */
-    o.time = nb_clock_now();
+    o.change.relayed.time = nb_clock_now();
     const uint64_t all[] = {htole64(r->delivered.position), htole64(r->settings.seed),
                             htole64(now)};
     nb_key_content_id(&r->engine->key, 0xFC, (const char *)all, sizeof all, id);

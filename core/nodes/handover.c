@@ -58,9 +58,13 @@ static int hand_lost(void *user, const struct nb_traced *one, struct nb_error *e
     struct handing *h = user;
     uint64_t id = XXH3_64bits(one->id.bytes, one->id.length);
     struct nb_operation o;
-    if (bsearch(&id, h->ids, h->known_count, sizeof *h->ids, by_value) != NULL ||
-        nb_operation_read(&o, one->message, NULL) != 0 ||
-        o.kind == NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_COMPARE)
+    if (bsearch(&id, h->ids, h->known_count, sizeof *h->ids, by_value) != NULL)
+        return 0;
+    int rc = nb_operation_read(&o, one->message, error);
+    nb_operation_deinit(&o);
+    if (rc == NB_NO_MEMORY)
+        return rc;
+    if (rc != 0 || o.kind == NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_COMPARE)
         return 0;
     h->count++;
     return nb_queue_adopt(h->to, h->stream, one->id, one->message, error);

@@ -21,7 +21,6 @@
 #include "core/model/live/state.h"
 #include "core/model/live/transaction.h"
 #include "core/networks/named/named.h"
-#include "core/nodes/carry.h"
 #include "core/nodes/queue.h"
 #include "core/nodes/replica_state.h"
 
@@ -83,7 +82,7 @@ static void wait_for_room(struct nb_replica *r, size_t count, size_t bytes)
     pthread_mutex_unlock(&r->lock);
 }
 
-static int carry(struct nb_replica *r, const struct nb_operation *o, const struct nb_relayed *here,
+static int carry(struct nb_replica *r, struct nb_operation *o, const struct nb_relayed *here,
                  struct nb_error *error)
 {
     struct nb_string message = here->message, id = here->message_id;
@@ -99,7 +98,7 @@ static int carry(struct nb_replica *r, const struct nb_operation *o, const struc
     c->here.message.bytes = c->bytes.bytes;
     c->here.message_id.bytes = c->bytes.bytes + message.length;
     if (rc == 0)
-        rc = nb_carry_read(r->engine, o, &c->here, single, &c->batch, error);
+        rc = nb_operation_take(r->engine, o, &c->here, single, &c->batch, error);
     if (rc != 0) {
         carried_free(c);
         return rc;
@@ -247,7 +246,7 @@ static int run_here(struct nb_replica *r, const struct nb_errand *errand,
     return 0;
 }
 
-int nb_incoming(struct nb_replica *r, const struct nb_operation *o, const struct nb_relayed *here,
+int nb_incoming(struct nb_replica *r, struct nb_operation *o, const struct nb_relayed *here,
                 const struct nb_error *why, struct nb_error *error)
 {
     struct nb_error refused = {0};

@@ -2,6 +2,7 @@
 #include "core/nodes/operation.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "core/archive/dump/staged.h"
 #include "core/base/feature.h"
@@ -9,39 +10,89 @@
 #include "core/bayes/settings/settings.h"
 #include "core/ledger/entries/change.h"
 #include "core/model/live/names.h"
+#include "core/model/live/standing.h"
+#include "core/writer/submit/batch.h"
+#include "core/writer/submit/features.h"
 
-enum { NOTE_MOST = 1024 /* bytes of what an undo was asked for */ };
+enum {
+    NOTE_MOST = 1024, /* bytes of what an undo was asked for */
+    FLAGS = 9,
+    FEATURE_BYTES = 9 /* at least */
+};
+
+/* In the order of their bits. */
+static void list_flags(struct nb_submitted *c, bool *flags[FLAGS])
+{
+    bool *const all[FLAGS] = {&c->untrain,     &c->quarantined, &c->is_label,
+                              &c->is_recalled, &c->forgets,     &c->is_aged,
+                              &c->is_note,     &c->is_refit,    &c->truncated};
+    memcpy(flags, all, sizeof all);
+}
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-int nb_operation_feature_write(const struct nb_operation_feature *feature, struct nb_buffer *out)
+struct feature {
+    uint64_t id;
+    uint32_t count;
+    struct nb_string text;
+};
+
+static int by_id(const void *a, const void *b)
 {
-    struct nb_packer w = {.out = out};
-    nb_pack_u64(&w, feature->id);
-    nb_pack_varint(&w, (uint64_t)feature->count * 2 + feature->has_text);
-    if (feature->has_text)
-        nb_pack_string(&w, feature->text);
-    return w.code;
+    uint64_t x = ((const struct feature *)a)->id;
+    uint64_t y = ((const struct feature *)b)->id;
+    return (x > y) - (x < y);
 }
 
-static void write_change(struct nb_packer *w, const struct nb_operation *o)
+/* A feature that no document has here may be new to the others, too, so it carries its text. */
+static void write_features(struct nb_packer *w, const struct nb_submitted *c)
 {
-    nb_pack_varint(w, o->flags);
-    nb_pack_varint(w, o->born);
-    nb_pack_u8(w, o->creates);
-    nb_pack_varint(w, o->last);
-    nb_pack_varint(w, o->taken);
-    nb_pack_varint(w, o->restored);
-    nb_pack_varint(w, o->labelled);
-    nb_pack_varint(w, o->note_documents);
-    nb_pack_varint(w, o->part);
-    nb_pack_string(w, o->id);
-    nb_pack_string(w, o->label);
-    nb_pack_string(w, o->released);
-    nb_pack_varint(w, o->fields);
-    nb_pack_varint(w, o->positions);
-    nb_pack_varint(w, o->feature_count);
-    nb_pack_bytes(w, o->features.bytes, o->features.length);
+    size_t size = 0;
+    struct feature *all = malloc((nb_submitted_size(c) + 1) * sizeof *all);
+    if (all == NULL) {
+        w->code = NB_NO_MEMORY;
+        return;
+    }
+    for (size_t i = 0; i < c->known_count; i++)
+        all[size++] = (struct feature){c->known_ids[i], c->known[i].count, {NULL, 0}};
+    for (size_t i = 0; i < c->other_count; i++)
+        all[size++] =
+            (struct feature){c->others[i].id, c->others[i].count, nb_submitted_text(c, i)};
+    qsort(all, size, sizeof *all, by_id);
+    nb_pack_varint(w, size);
+    for (size_t i = 0; i < size; i++) {
+        bool has_text = all[i].text.length > 0;
+        nb_pack_u64(w, all[i].id);
+        nb_pack_varint(w, (uint64_t)all[i].count * 2 + has_text);
+        if (has_text)
+            nb_pack_string(w, all[i].text);
+    }
+    free(all);
+}
+
+static void write_change(struct nb_packer *w, struct nb_submitted c)
+{
+    bool *bits[FLAGS];
+    uint64_t flags = 0;
+    c.is_label = c.is_label && !c.is_recalled; /* which says by when */
+    list_flags(&c, bits);
+    for (unsigned i = 0; i < FLAGS; i++)
+        flags |= (uint64_t)*bits[i] << i;
+    nb_pack_varint(w, flags);
+    nb_pack_varint(w, c.relayed.born);
+    nb_pack_u8(w, c.relayed.creates);
+    nb_pack_varint(w, c.relayed.last);
+    nb_pack_varint(w, c.taken);
+    nb_pack_varint(w, c.restored);
+    nb_pack_varint(w, c.labelled);
+    nb_pack_varint(w, c.note_documents);
+    nb_pack_varint(w, (uint64_t)c.part);
+    nb_pack_string(w, nb_buffer_string(&c.id));
+    nb_pack_string(w, nb_buffer_string(&c.label));
+    nb_pack_string(w, nb_buffer_string(&c.released));
+    nb_pack_varint(w, c.fields);
+    nb_pack_varint(w, c.positions);
+    write_features(w, &c);
 }
 
 static void write_errand(struct nb_packer *w, const struct nb_errand *e)
@@ -61,11 +112,11 @@ int nb_operation_write(const struct nb_operation *o, struct nb_buffer *out)
     nb_pack_u8(&w, NB_TOKENIZER_VERSION);
     nb_pack_u8(&w, NB_APPLY_VERSION);
     nb_pack_u8(&w, (uint8_t)o->kind);
-    nb_pack_varint(&w, (uint64_t)o->time);
+    nb_pack_varint(&w, (uint64_t)o->change.relayed.time);
     nb_pack_string(&w, o->errand.model);
     nb_pack_string(&w, o->errand.source);
     if (o->kind == NB_OPERATION_CHANGE)
-        write_change(&w, o);
+        write_change(&w, o->change);
     else
         write_errand(&w, &o->errand);
     return w.code;
@@ -92,74 +143,71 @@ static int check_version(struct nb_unpacker *u, const char *what, unsigned here,
                         there, what, here);
 }
 
-static struct nb_operation_feature next(struct nb_unpacker *u)
+/* The features are the rest of the message. Their rows are each node's own: the writer looks all of
+ * them up. */
+static int read_features(struct nb_unpacker *u, struct nb_submitted *c, struct nb_error *error)
 {
-    struct nb_operation_feature f = {.id = nb_unpack_u64(u)};
-    uint64_t count = nb_unpack_bounded(u, (uint64_t)UINT32_MAX * 2 + 1);
-    f.count = (uint32_t)(count / 2);
-    f.has_text = count % 2 != 0;
-    if (f.has_text)
-        f.text = nb_unpack_string(u);
-    return f;
-}
-
-struct nb_operation_feature nb_operation_next(struct nb_unpacker *features)
-{
-    return next(features);
-}
-
-/* The features are the rest of the message. */
-static int check_features(struct nb_unpacker *u, struct nb_operation *o, struct nb_error *error)
-{
-    const unsigned char *start = u->at;
-    uint64_t before = 0;
-    for (size_t i = 0; i < o->feature_count; i++) {
-        struct nb_operation_feature f = next(u);
+    uint64_t count = nb_unpack_bounded(u, (uint64_t)(u->end - u->at) / FEATURE_BYTES), before = 0;
+    if (u->failed)
+        return corrupt(error, "its features are cut off");
+    c->others = malloc((size_t)(count + 1) * sizeof *c->others);
+    if (c->others == NULL)
+        return nb_error_no_memory(error);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t id = nb_unpack_u64(u);
+        uint64_t twice = nb_unpack_bounded(u, (uint64_t)UINT32_MAX * 2 + 1);
+        struct nb_string text = twice % 2 != 0 ? nb_unpack_string(u) : (struct nb_string){"", 0};
         if (u->failed)
             return corrupt(error, "its features are cut off");
-        if ((i > 0 && f.id <= before) || f.count == 0 || !nb_feature_has_field(f.id))
+        if ((i > 0 && id <= before) || twice < 2 || !nb_feature_has_field(id))
             return corrupt(error, "a feature");
-        before = f.id;
+        if (nb_submitted_add(c, id, (uint32_t)(twice / 2), text) != 0)
+            return nb_error_no_memory(error);
+        before = id;
     }
-    o->features = (struct nb_string){(const char *)start, (size_t)(u->at - start)};
     return nb_unpacker_done(u) ? 0 : corrupt(error, "more follows than there should");
 }
 
-static int check_change(const struct nb_operation *o, struct nb_error *error)
+static int check_change(const struct nb_submitted *c, struct nb_error *error)
 {
-    bool is_note = (o->flags & NB_OPERATION_IS_NOTE) != 0;
-    bool has_id = !is_note && (o->flags & NB_OPERATION_IS_REFIT) == 0;
-    int rc = has_id ? nb_check_id(o->id, error) : 0;
-    if (rc == 0 && is_note && o->label.length > NOTE_MOST)
+    struct nb_string label = nb_buffer_string(&c->label);
+    int rc = c->is_note || c->is_refit ? 0 : nb_check_id(nb_buffer_string(&c->id), error);
+    if (rc == 0 && c->is_note && label.length > NOTE_MOST)
         rc = corrupt(error, "a note");
-    if (rc == 0 && !is_note && o->label.length > 0)
-        rc = nb_check_label(o->label, error);
-    if (rc == 0 && o->restored != 0 && o->restored >= o->taken)
+    if (rc == 0 && !c->is_note && label.length > 0)
+        rc = nb_check_label(label, error);
+    if (rc == 0 && c->restored != 0 && c->restored >= c->taken)
         rc = corrupt(error, "what it takes back");
     return rc == 0 ? 0 : corrupt(error, "a name in it");
 }
 
-static int read_change(struct nb_unpacker *u, struct nb_operation *o, struct nb_error *error)
+static int read_change(struct nb_unpacker *u, struct nb_submitted *c, struct nb_error *error)
 {
-    o->flags = (uint32_t)nb_unpack_bounded(u, NB_OPERATION_FLAGS - 1);
-    o->born = nb_unpack_varint(u);
-    o->creates = nb_unpack_u8(u);
-    o->last = nb_unpack_varint(u);
-    o->taken = nb_unpack_varint(u);
-    o->restored = nb_unpack_varint(u);
-    o->labelled = nb_unpack_varint(u);
-    o->note_documents = (uint32_t)nb_unpack_bounded(u, UINT32_MAX);
-    o->part = (uint32_t)nb_unpack_bounded(u, NB_REFIT_WHOLE);
-    o->id = nb_unpack_string(u);
-    o->label = nb_unpack_string(u);
-    o->released = nb_unpack_string(u);
-    o->fields = (uint32_t)nb_unpack_bounded(u, UINT32_MAX);
-    o->positions = nb_unpack_varint(u);
-    o->feature_count = nb_unpack_varint(u);
-    if (u->failed || o->creates > NB_PRESET_BOOK + 1)
+    bool *bits[FLAGS];
+    struct nb_buffer *texts[] = {&c->id, &c->label, &c->released};
+    uint64_t flags = nb_unpack_bounded(u, (1 << FLAGS) - 1);
+    list_flags(c, bits);
+    for (unsigned i = 0; i < FLAGS; i++)
+        *bits[i] = (flags >> i & 1) != 0;
+    c->relayed.born = nb_unpack_varint(u);
+    c->relayed.creates = nb_unpack_u8(u);
+    c->relayed.last = nb_unpack_varint(u);
+    c->taken = nb_unpack_varint(u);
+    c->restored = nb_unpack_varint(u);
+    c->labelled = nb_unpack_varint(u);
+    c->note_documents = (uint32_t)nb_unpack_bounded(u, UINT32_MAX);
+    c->part = (enum nb_refit_part)nb_unpack_bounded(u, NB_REFIT_WHOLE);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct nb_string text = nb_unpack_string(u);
+        if (nb_buffer_append(texts[i], text.bytes, text.length) != 0)
+            return nb_error_no_memory(error);
+    }
+    c->fields = (uint32_t)nb_unpack_bounded(u, UINT32_MAX);
+    c->positions = nb_unpack_varint(u);
+    if (u->failed || c->relayed.creates > NB_PRESET_BOOK + 1)
         return corrupt(error, "its head");
-    int rc = check_change(o, error);
-    return rc != 0 ? rc : check_features(u, o, error);
+    int rc = check_change(c, error);
+    return rc != 0 ? rc : read_features(u, c, error);
 }
 
 static int read_errand(struct nb_unpacker *u, struct nb_errand *e, struct nb_error *error)
@@ -179,32 +227,6 @@ static int read_errand(struct nb_unpacker *u, struct nb_errand *e, struct nb_err
     if (is_import && (!nb_staged_is_id(e->from) || e->last >= UINT32_MAX))
         return corrupt(error, "an import");
     return 0;
-}
-
-int nb_operation_check(struct nb_string written, size_t most, struct nb_error *error)
-{
-    if (written.length <= most)
-        return 0;
-    return nb_error_set(error, NB_TOO_LARGE,
-                        "the change takes %zu bytes, and what several nodes share at most %zu",
-                        written.length, most);
-}
-
-enum nb_operation_kind nb_operation_kind_of(struct nb_string written)
-{
-    enum { AT = sizeof NB_OPERATION_MAGIC - 1 + 3 }; /* behind three versions */
-    assert(written.length > AT);
-    return (enum nb_operation_kind)(unsigned char)written.bytes[AT];
-}
-
-struct nb_string nb_operation_model(struct nb_string written)
-{
-    struct nb_unpacker u = nb_unpacker_of(written.bytes, written.length);
-    (void)nb_unpack_bytes(&u, sizeof NB_OPERATION_MAGIC - 1 + 4); /* versions and kind */
-    (void)nb_unpack_varint(&u);                                   /* time */
-    struct nb_string model = nb_unpack_string(&u);
-    assert(!u.failed);
-    return model;
 }
 
 int nb_operation_read(struct nb_operation *o, struct nb_string written, struct nb_error *error)
@@ -227,14 +249,116 @@ int nb_operation_read(struct nb_operation *o, struct nb_string written, struct n
                             "use a newer one",
                             kind);
     o->kind = (enum nb_operation_kind)kind;
-    o->time = (int64_t)nb_unpack_bounded(&u, INT64_MAX);
+    o->change.relayed.time = (int64_t)nb_unpack_bounded(&u, INT64_MAX);
     o->errand.model = nb_unpack_string(&u);
     o->errand.source = nb_unpack_string(&u);
     if (u.failed || nb_check_model_name(o->errand.model, NULL) != 0 ||
-        nb_check_source(o->errand.source, NULL) != 0 || o->time == 0)
+        nb_check_source(o->errand.source, NULL) != 0 || o->change.relayed.time == 0)
         return corrupt(error, "its beginning");
     if (kind == NB_OPERATION_CHANGE)
-        return read_change(&u, o, error);
+        return read_change(&u, &o->change, error);
     o->errand.kind = (enum nb_errand_kind)(kind - NB_OPERATION_ERRAND);
     return read_errand(&u, &o->errand, error);
+}
+
+void nb_operation_deinit(struct nb_operation *o)
+{
+    nb_submitted_deinit(&o->change);
+}
+
+int nb_operation_check(struct nb_string written, size_t most, struct nb_error *error)
+{
+    if (written.length <= most)
+        return 0;
+    return nb_error_set(error, NB_TOO_LARGE,
+                        "the change takes %zu bytes, and what several nodes share at most %zu",
+                        written.length, most);
+}
+
+enum nb_operation_kind nb_operation_kind_of(struct nb_string written)
+{
+    enum { AT = sizeof NB_OPERATION_MAGIC - 1 + 3 }; /* behind three versions */
+    assert(written.length > AT);
+    return (enum nb_operation_kind)(unsigned char)written.bytes[AT];
+}
+
+/* ---- changes of batches ---------------------------------------------------------------------- */
+
+/* Only a change with a document makes a model. */
+static uint8_t creates(const struct nb_batch *batch, const struct nb_submitted *c)
+{
+    bool may = !c->untrain && !c->quarantined && !c->is_label && !c->is_note && !c->is_refit &&
+               c->taken == 0;
+    if (atomic_load(&batch->live->persisted) || !may)
+        return 0;
+    struct nb_published *published = nb_live_settings(batch->live);
+    uint8_t preset = (uint8_t)(published->settings.preset + 1);
+    nb_published_release(&published);
+    return preset;
+}
+
+/* 0: the model is not stored yet. */
+static int born_of(const struct nb_batch *batch, uint64_t *born, struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_live *live = batch->live;
+    *born = atomic_load(&live->born);
+    if (*born != 0 || !atomic_load(&live->persisted))
+        return 0;
+    int rc = nb_store_snapshot(batch->engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_standing_born(live, &view, born, error);
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
+int nb_operation_write_change(const struct nb_batch *batch, size_t index, int64_t time,
+                              uint64_t last, struct nb_buffer *out, struct nb_error *error)
+{
+    const struct nb_submitted *c = &batch->changes[index];
+    uint64_t born;
+    assert(index < batch->size && batch->live != NULL);
+    int rc = born_of(batch, &born, error);
+    if (rc != 0)
+        return rc;
+    struct nb_operation o = {
+        .kind = NB_OPERATION_CHANGE,
+        .errand = {.model = nb_buffer_string(&batch->name), .source = nb_buffer_string(&c->source)},
+        .change = *c};
+    o.change.relayed =
+        (struct nb_relayed){.time = time, .born = born, .creates = creates(batch, c), .last = last};
+    return nb_operation_write(&o, out) == 0 ? 0 : nb_error_no_memory(error);
+}
+
+int nb_operation_take(struct nb_engine *engine, struct nb_operation *o,
+                      const struct nb_relayed *here, bool single, struct nb_batch **out,
+                      struct nb_error *error)
+{
+    struct nb_submitted change = o->change;
+    struct nb_batch *batch;
+    struct nb_settings settings;
+    uint8_t creates = change.relayed.creates;
+    int rc = nb_batch_new(engine, o->errand.model, single, &batch, error);
+    if (rc != 0)
+        return rc;
+    o->change = (struct nb_submitted){.relayed = change.relayed};
+    change.relayed = *here;
+    change.relayed.time = o->change.relayed.time;
+    change.relayed.born = o->change.relayed.born;
+    change.relayed.creates = creates;
+    change.relayed.last = o->change.relayed.last;
+    nb_settings_init(&settings, creates > 0 ? (enum nb_preset)(creates - 1) : NB_PRESET_TEXT);
+    if (nb_buffer_append(&change.source, o->errand.source.bytes, o->errand.source.length) == 0) {
+        rc = nb_batch_take(batch, &settings, &change, error);
+    } else {
+        nb_submitted_deinit(&change);
+        rc = nb_error_no_memory(error);
+    }
+    nb_settings_deinit(&settings);
+    if (rc == 0)
+        *out = batch;
+    else
+        nb_batch_free(&batch);
+    return rc;
 }

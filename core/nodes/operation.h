@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An operation: what travels between nodes that share their changes. A plain value that is written
- * to bytes, read back on another node and applied there: a change of a document with its features
- * as ids and counts, or an errand (core/model/live/relay.h). Models and labels go by name; the time
- * is that of the node that was asked. Pure functions on bytes; any thread.
+ * An operation: what travels between nodes that share their changes. It is written to bytes, read
+ * back on another node and applied there: a change of a document with its features as ids and
+ * counts, or an errand (core/model/live/relay.h). Models and labels go by name; the time is that of
+ * the node that was asked. Any thread.
  *
  * Written form (core/base/pack.h). Every operation begins with
  *
@@ -18,7 +18,8 @@
  *
  * A change goes on with
  *
- *     varint   flags, a sum of enum nb_operation_flag
+ *     varint   flags: of untrain 1, quarantined 2, is_label 4, is_recalled 8, forgets 16, is_aged
+ *              32, is_note 64, is_refit 128, truncated 256
  *     varint   number of the model's first entry where it was made; 0: it had none
  *     1 byte   creates (struct nb_relayed)
  *     varints  last, taken, restored, labelled, note_documents, part
@@ -48,6 +49,7 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/model/live/relayed.h"
+#include "core/writer/stage/batch.h"
 
 #define NB_OPERATION_MAGIC "bo"
 enum {
@@ -65,54 +67,24 @@ enum nb_operation_kind {
     NB_OPERATION_KINDS = NB_OPERATION_ERRAND + NB_ERRANDS
 };
 
-enum nb_operation_flag {
-    NB_OPERATION_UNTRAIN = 1 << 0,
-    NB_OPERATION_QUARANTINED = 1 << 1,
-    NB_OPERATION_IS_LABEL = 1 << 2,
-    NB_OPERATION_IS_RECALLED = 1 << 3,
-    NB_OPERATION_FORGETS = 1 << 4,
-    NB_OPERATION_IS_AGED = 1 << 5,
-    NB_OPERATION_IS_NOTE = 1 << 6,
-    NB_OPERATION_IS_REFIT = 1 << 7,
-    NB_OPERATION_TRUNCATED = 1 << 8,
-    NB_OPERATION_FLAGS = 1 << 9
-};
-
-struct nb_operation_feature {
-    uint64_t id;
-    uint32_t count;
-    bool has_text;
-    struct nb_string text; /* borrowed */
-};
-
+/* A value: what it has of a change is as a batch has it (core/writer/stage/batch.h), of `relayed`
+ * time, born, creates and last. All texts of the errand are borrowed. */
 struct nb_operation {
     enum nb_operation_kind kind;
-    int64_t time;
-    struct nb_errand errand; /* of all kinds `model` and `source` */
-    /* Of a change; all borrowed. */
-    uint32_t flags;
-    uint64_t born;
-    uint8_t creates;
-    uint64_t last, taken, restored, labelled;
-    uint32_t note_documents, part;
-    struct nb_string id, label, released;
-    uint32_t fields;
-    uint64_t positions;
-    size_t feature_count;
-    struct nb_string features; /* as written: nb_operation_feature_write, nb_operation_next */
+    struct nb_errand errand; /* of all kinds `model` and `source`; of both `relayed.time` */
+    struct nb_submitted change;
 };
 
 /* Appends the operation. Returns 0 or NB_NO_MEMORY. */
 int nb_operation_write(const struct nb_operation *operation, struct nb_buffer *out);
-/* Appends one feature, for `features`. Returns 0 or NB_NO_MEMORY. */
-int nb_operation_feature_write(const struct nb_operation_feature *feature, struct nb_buffer *out);
-
-/* Reads an operation, which borrows from `written`. Every member is within its bounds then: names,
- * labels, ids and sources are what a client may send, features are different ones. NB_VERSION: it
- * is of another version of the format, the tokenizer or of applying, or of an unknown kind; the
- * text says which. NB_CORRUPT: it is no operation. */
+/* Reads an operation. Every member is within its bounds then: names, labels, ids and sources are
+ * what a client may send, features are different ones, all of them among the change's others. The
+ * caller frees it in all cases. NB_VERSION: it is of another version of the format, the tokenizer
+ * or of applying, or of an unknown kind; the text says which. NB_CORRUPT: it is no operation. Else
+ * 0 or NB_NO_MEMORY. */
 int nb_operation_read(struct nb_operation *operation, struct nb_string written,
                       struct nb_error *error);
+void nb_operation_deinit(struct nb_operation *operation);
 
 /* Whether an operation that was written here fits into a message of so many bytes; else
  * NB_TOO_LARGE. */
@@ -120,11 +92,17 @@ int nb_operation_check(struct nb_string written, size_t most, struct nb_error *e
 /* The kind of an operation that was written here. */
 enum nb_operation_kind nb_operation_kind_of(struct nb_string written);
 
-/* The name of the model that it is about; borrowed. */
-struct nb_string nb_operation_model(struct nb_string written);
+/* ---- changes of batches ---------------------------------------------------------------------- */
 
-struct nb_unpacker;
-/* The next feature of `features` of an operation that was read. */
-struct nb_operation_feature nb_operation_next(struct nb_unpacker *features);
+/* Writes the change of the batch with this index as an operation. `last`: the condition of
+ * nb_relayed, or 0. Returns 0, NB_DAMAGED (the model), NB_NO_MEMORY or a code of the store. */
+int nb_operation_write_change(const struct nb_batch *batch, size_t index, int64_t time,
+                              uint64_t last, struct nb_buffer *out, struct nb_error *error);
+/* Makes a batch of the one change that the operation at `here` is, for the writer; takes the change
+ * from the operation. The caller frees the batch, and keeps what `here` borrows until the writer is
+ * done. `single` as for nb_batch_new. Returns 0, NB_TOO_LARGE (too many models) or NB_NO_MEMORY. */
+int nb_operation_take(struct nb_engine *engine, struct nb_operation *operation,
+                      const struct nb_relayed *here, bool single, struct nb_batch **batch,
+                      struct nb_error *error);
 
 #endif

@@ -15,7 +15,6 @@
 #include "core/base/pack.h"
 #include "core/engine/engine.h"
 #include "core/model/live/state.h"
-#include "core/nodes/carry.h"
 #include "core/nodes/queue.h"
 #include "core/nodes/replica_state.h"
 
@@ -195,7 +194,7 @@ static void submit_one(struct nb_replica *r, struct sent *sent, size_t index, in
     struct nb_error why = {0};
     struct sent *ended = NULL;
     char id[NB_MESSAGE_ID_MOST];
-    int rc = nb_carry_write(sent->batch, index, now, 0, &message, &why);
+    int rc = nb_operation_write_change(sent->batch, index, now, 0, &message, &why);
     pthread_mutex_lock(&r->lock);
     struct nb_awaited *awaited = rc == 0 ? await(r, id) : NULL;
     if (awaited != NULL) {
@@ -246,8 +245,8 @@ static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_ba
 static int write_errand(const struct nb_errand *errand, struct nb_buffer *out)
 {
     struct nb_operation o = {.kind = NB_OPERATION_ERRAND + (unsigned)errand->kind,
-                             .time = nb_clock_now(),
-                             .errand = *errand};
+                             .errand = *errand,
+                             .change.relayed.time = nb_clock_now()};
     return nb_operation_write(&o, out);
 }
 
@@ -339,7 +338,7 @@ static void propose(void *user, const struct nb_batch *batch)
         const struct nb_submitted *c = &batch->changes[i];
         struct nb_buffer message = {0};
         uint64_t last = c->taken != 0 ? 0 : batch->live->checkpoint.last;
-        rc = nb_carry_write(batch, i, now, last, &message, NULL);
+        rc = nb_operation_write_change(batch, i, now, last, &message, NULL);
         if (rc == 0)
             rc = propose_message(r, nb_buffer_string(&batch->name), 0,
                                  c->taken != 0 ? c->taken : last, &message);

@@ -15,7 +15,6 @@
 #include "core/model/live/relay.h"
 #include "core/model/live/state.h"
 #include "core/model/live/transaction.h"
-#include "core/nodes/carry.h"
 
 enum {
     HEAD_BYTES = 5,    /* of the key "queue" */
@@ -260,7 +259,7 @@ static int write_messages(struct nb_batch *batch, size_t most, struct adding *a,
             return nb_error_set(error, NB_STOPPING,
                                 "the database is away, and this change does not wait for it: send "
                                 "it again later");
-        int rc = nb_carry_write(batch, i, now, 0, message, error);
+        int rc = nb_operation_write_change(batch, i, now, 0, message, error);
         if (rc != 0)
             return rc;
         struct nb_receipt *receipt = &batch->changes[i].receipt;

@@ -24,7 +24,7 @@ static void note_delivered(struct nb_replica *r, const struct nb_relayed *here)
 
 int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct nb_error *error)
 {
-    static const struct nb_error other = {.code = NB_CORRUPT}; /* somebody else has published it */
+    static const struct nb_error other = {.code = NB_CORRUPT};
     struct nb_operation o;
     struct nb_error why = {0};
     struct nb_relayed here = {.stream = r->settings.stream,
@@ -38,23 +38,26 @@ int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct
     assert(d->position == here.after + 1);
     if (r->astray.code != 0)
         return nb_error_set(error, r->astray.code, "%s", r->astray.text);
-    int code = nb_operation_read(&o, d->message, error);
-    if (code != 0 && code != NB_CORRUPT) { /* it stays so: nothing behind it can be made */
-        r->astray = *error;
-        return code;
-    }
+    int code = nb_operation_read(&o, d->message, &why), rc = code;
+    if (code == NB_VERSION)
+        r->astray = why;
     if (code == 0) {
-        here.time = o.time;
+        here.time = o.change.relayed.time;
         nb_queue_read_id(d->id, &here);
+        rc = nb_incoming(r, &o, &here, NULL, &why);
+    } else if (code == NB_CORRUPT) { /* somebody else has published it: all nodes pass it over */
+        rc = nb_incoming(r, NULL, &here, &other, error);
     }
-    int rc = nb_incoming(r, code == 0 ? &o : NULL, &here, &other, &why);
-    if (rc != 0)
-        return nb_error_set(error, rc, "%s", why.text);
-    if (code == 0)
+    if (rc == 0 && code == 0)
         nb_compare_note(r, &o, d->position);
+    nb_operation_deinit(&o);
+    if (rc != 0 || code != 0)
+        rc = nb_error_set(error, rc == 0 || rc == NB_VERSION ? code : NB_STOPPING, "%s", why.text);
+    if (rc != 0 && rc != NB_CORRUPT)
+        return rc;
     note_delivered(r, &here);
     nb_queue_delivered(r->settings.queue, r->settings.stream, d->id);
-    return code;
+    return rc;
 }
 
 static bool has_failed(struct nb_replica *r)

@@ -65,7 +65,7 @@ bool nb_outgoing_is_single(struct nb_replica *replica, struct nb_string id);
 
 /* Applies the operation, or has the writer do it; NULL: it is passed over, because of `why`.
  * Returns 0, or NB_STOPPING: it is to be delivered again. */
-int nb_incoming(struct nb_replica *replica, const struct nb_operation *operation,
+int nb_incoming(struct nb_replica *replica, struct nb_operation *operation,
                 const struct nb_relayed *here, const struct nb_error *why, struct nb_error *error);
 /* Waits until the writer has nothing. NB_STOPPING: something failed, for a reason that may pass;
  * then `delivered` is what was applied, and what is behind it is to be delivered again. */

@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/base/pack.h"
 #include "core/nodes/operation.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,15 +24,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct nb_buffer out = {0};
     int rc = nb_operation_read(&o, (struct nb_string){(const char *)data, size}, &error);
     must(rc == 0 || ((rc == NB_CORRUPT || rc == NB_VERSION) && error.text[0] != '\0'));
-    if (rc != 0)
-        return 0;
-    struct nb_unpacker u = nb_unpacker_of(o.features.bytes, o.features.length);
-    for (size_t i = 0; i < o.feature_count; i++)
-        must(nb_operation_next(&u).count > 0);
-    must(nb_unpacker_done(&u));
-    must(nb_operation_write(&o, &out) == 0);
-    must(nb_operation_read(&again, nb_buffer_string(&out), NULL) == 0);
-    must(again.kind == o.kind && again.feature_count == o.feature_count);
+    if (rc == 0) {
+        for (size_t i = 0; i < o.change.other_count; i++)
+            must(o.change.others[i].count > 0 && nb_submitted_text(&o.change, i).length <= size);
+        must(nb_operation_write(&o, &out) == 0);
+        must(nb_operation_read(&again, nb_buffer_string(&out), NULL) == 0);
+        must(again.kind == o.kind && again.change.other_count == o.change.other_count);
+        nb_operation_deinit(&again);
+    }
+    nb_operation_deinit(&o);
     nb_buffer_deinit(&out);
     return 0;
 }

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/base/feature.h"
-#include "core/base/pack.h"
 #include "core/nodes/operation.h"
+#include "core/writer/submit/features.h"
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -17,42 +17,47 @@ static uint64_t next_random(uint64_t *state)
     return *state >> 33;
 }
 
-static struct nb_operation change_with(struct nb_buffer *features, size_t count)
+static void put(struct nb_buffer *to, const char *text)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct nb_operation_feature f = {.id = nb_feature_id(NB_FIELD_BODY, 1000 + i * 7),
-                                         .count = (uint32_t)i + 1};
-        f.has_text = i % 3 == 0;
-        f.text = i % 3 == 0 ? nb_string_of("word") : (struct nb_string){NULL, 0};
-        ck_assert_int_eq(nb_operation_feature_write(&f, features), 0);
-    }
-    return (struct nb_operation){
+    to->length = 0;
+    ck_assert_int_eq(nb_buffer_puts(to, text), 0);
+}
+
+/* The caller frees it. */
+static struct nb_operation change_with(size_t count)
+{
+    struct nb_operation o = {
         .kind = NB_OPERATION_CHANGE,
-        .time = 1700000000000,
         .errand = {.model = nb_string_of("mail"), .source = nb_string_of("somebody")},
-        .flags = NB_OPERATION_FORGETS | NB_OPERATION_TRUNCATED,
-        .born = UINT64_C(7) << 56,
-        .creates = 2,
-        .last = 12,
-        .taken = 9,
-        .restored = 4,
-        .labelled = UINT64_MAX,
-        .note_documents = 3,
-        .part = 1,
-        .id = nb_string_of("d1"),
-        .label = nb_string_of("spam"),
-        .released = nb_string_of("stored"),
-        .fields = 0x1FF,
-        .positions = 321,
-        .feature_count = count,
-        .features = nb_buffer_string(features)};
+        .change = {
+            .forgets = true,
+            .truncated = true,
+            .relayed = {.time = 1700000000000, .born = UINT64_C(7) << 56, .creates = 2, .last = 12},
+            .taken = 9,
+            .restored = 4,
+            .labelled = UINT64_MAX,
+            .note_documents = 3,
+            .part = (enum nb_refit_part)1,
+            .fields = 0x1FF,
+            .positions = 321}};
+    struct nb_submitted *c = &o.change;
+    put(&c->id, "d1");
+    put(&c->label, "spam");
+    put(&c->released, "stored");
+    c->others = malloc((count + 1) * sizeof *c->others);
+    ck_assert_ptr_nonnull(c->others);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_int_eq(nb_submitted_add(c, nb_feature_id(NB_FIELD_BODY, 1000 + i * 7),
+                                          (uint32_t)i + 1, nb_string_of(i % 3 == 0 ? "word" : "")),
+                         0);
+    return o;
 }
 
 static struct nb_operation errand_of(enum nb_errand_kind kind)
 {
     return (struct nb_operation){.kind =
                                      (enum nb_operation_kind)(NB_OPERATION_ERRAND + (unsigned)kind),
-                                 .time = 1,
+                                 .change.relayed.time = 1,
                                  .errand = {.kind = kind,
                                             .model = nb_string_of("m"),
                                             .from = nb_string_of("000000000000000a"),
@@ -70,18 +75,34 @@ static void expect_errand(const struct nb_errand *a, const struct nb_errand *b)
     ck_assert(nb_string_same(a->settings, b->settings));
 }
 
-static void expect_same(const struct nb_operation *a, const struct nb_operation *b)
+static void expect_same_text(const struct nb_buffer *a, const struct nb_buffer *b)
 {
-    ck_assert(a->kind == b->kind && a->time == b->time);
-    expect_errand(&a->errand, &b->errand);
-    ck_assert(a->flags == b->flags && a->born == b->born && a->creates == b->creates);
-    ck_assert(a->last == b->last && a->taken == b->taken && a->restored == b->restored);
+    ck_assert(nb_string_same(nb_buffer_string(a), nb_buffer_string(b)));
+}
+
+static void expect_same(const struct nb_operation *o, const struct nb_operation *p)
+{
+    const struct nb_submitted *a = &o->change, *b = &p->change;
+    ck_assert(o->kind == p->kind && a->relayed.time == b->relayed.time);
+    expect_errand(&o->errand, &p->errand);
+    ck_assert(a->untrain == b->untrain && a->quarantined == b->quarantined);
+    ck_assert(a->is_label == b->is_label || a->is_recalled);
+    ck_assert(a->is_recalled == b->is_recalled && a->forgets == b->forgets);
+    ck_assert(a->is_aged == b->is_aged && a->is_note == b->is_note);
+    ck_assert(a->is_refit == b->is_refit && a->truncated == b->truncated);
+    ck_assert(a->relayed.born == b->relayed.born && a->relayed.creates == b->relayed.creates);
+    ck_assert(a->relayed.last == b->relayed.last);
+    ck_assert(a->taken == b->taken && a->restored == b->restored);
     ck_assert(a->labelled == b->labelled && a->note_documents == b->note_documents);
     ck_assert(a->part == b->part && a->fields == b->fields && a->positions == b->positions);
-    ck_assert(nb_string_same(a->id, b->id) && nb_string_same(a->label, b->label));
-    ck_assert(nb_string_same(a->released, b->released));
-    ck_assert_uint_eq(a->feature_count, b->feature_count);
-    ck_assert(nb_string_same(a->features, b->features));
+    expect_same_text(&a->id, &b->id);
+    expect_same_text(&a->label, &b->label);
+    expect_same_text(&a->released, &b->released);
+    ck_assert_uint_eq(a->other_count, b->other_count);
+    for (size_t i = 0; i < a->other_count; i++) {
+        ck_assert(a->others[i].id == b->others[i].id && a->others[i].count == b->others[i].count);
+        ck_assert(nb_string_same(nb_submitted_text(a, i), nb_submitted_text(b, i)));
+    }
 }
 
 static void expect_round_trip(const struct nb_operation *o)
@@ -93,22 +114,24 @@ static void expect_round_trip(const struct nb_operation *o)
     int rc = nb_operation_read(&read, nb_buffer_string(&written), &error);
     ck_assert_msg(rc == 0, "%s", error.text);
     expect_same(o, &read);
+    nb_operation_deinit(&read);
     for (size_t length = 0; length < written.length; length++) { /* cut off anywhere */
         rc = nb_operation_read(&read, (struct nb_string){written.bytes, length}, &error);
+        nb_operation_deinit(&read);
         ck_assert_msg(rc == NB_CORRUPT, "%zu of %zu: %d", length, written.length, rc);
     }
     ck_assert_int_eq(nb_buffer_append(&written, "x", 1), 0); /* and too long */
     ck_assert_int_eq(nb_operation_read(&read, nb_buffer_string(&written), NULL), NB_CORRUPT);
+    nb_operation_deinit(&read);
     nb_buffer_deinit(&written);
 }
 
 START_TEST(what_is_written_reads_back)
 {
     for (size_t count = 0; count < 40; count += 13) {
-        struct nb_buffer features = {0};
-        struct nb_operation o = change_with(&features, count);
+        struct nb_operation o = change_with(count);
         expect_round_trip(&o);
-        nb_buffer_deinit(&features);
+        nb_operation_deinit(&o);
     }
     for (unsigned kind = 0; kind < NB_ERRANDS; kind++) {
         struct nb_operation o = errand_of((enum nb_errand_kind)kind);
@@ -117,77 +140,104 @@ START_TEST(what_is_written_reads_back)
 }
 END_TEST
 
+/* Those with rows in the counts come without a text; all are in the order of their ids. */
 START_TEST(the_features_read_back_in_order)
 {
-    struct nb_buffer features = {0};
-    struct nb_operation o = change_with(&features, 5);
-    struct nb_unpacker u = nb_unpacker_of(o.features.bytes, o.features.length);
+    struct nb_row_count known[2] = {{.row = 1, .count = 7}, {.row = 2, .count = 8}};
+    uint64_t ids[2] = {nb_feature_id(NB_FIELD_BODY, 2000), nb_feature_id(NB_FIELD_BODY, 1)};
+    struct nb_buffer written = {0};
+    struct nb_operation read, o = change_with(5);
+    o.change.known = known;
+    o.change.known_ids = ids;
+    o.change.known_count = 2;
+    ck_assert_int_eq(nb_operation_write(&o, &written), 0);
+    o.change.known = NULL;
+    o.change.known_ids = NULL;
+    ck_assert_int_eq(nb_operation_read(&read, nb_buffer_string(&written), NULL), 0);
+    ck_assert_uint_eq(read.change.other_count, 7);
+    ck_assert(read.change.others[0].count == 8 && read.change.others[6].count == 7);
+    ck_assert_uint_eq(nb_submitted_text(&read.change, 0).length, 0);
     for (unsigned i = 0; i < 5; i++) {
-        struct nb_operation_feature f = nb_operation_next(&u);
-        ck_assert_uint_eq(f.count, i + 1);
-        ck_assert(f.has_text == (i % 3 == 0));
-        ck_assert(nb_string_equals(f.text, i % 3 == 0 ? "word" : ""));
+        ck_assert_uint_eq(read.change.others[i + 1].count, i + 1);
+        ck_assert(
+            nb_string_equals(nb_submitted_text(&read.change, i + 1), i % 3 == 0 ? "word" : ""));
     }
-    ck_assert(nb_unpacker_done(&u));
-    nb_buffer_deinit(&features);
+    nb_operation_deinit(&read);
+    nb_operation_deinit(&o);
+    nb_buffer_deinit(&written);
 }
 END_TEST
+
+static int read_bytes(const struct nb_buffer *written)
+{
+    struct nb_operation read;
+    int rc = nb_operation_read(&read, nb_buffer_string(written), NULL);
+    nb_operation_deinit(&read);
+    return rc;
+}
 
 static int read_with(const struct nb_operation *o)
 {
     struct nb_buffer written = {0};
-    struct nb_operation read;
     ck_assert_int_eq(nb_operation_write(o, &written), 0);
-    int rc = nb_operation_read(&read, nb_buffer_string(&written), NULL);
+    int rc = read_bytes(&written);
+    nb_buffer_deinit(&written);
+    return rc;
+}
+
+/* With one byte that is another one. */
+static int read_changed(const struct nb_operation *o, size_t at, unsigned byte)
+{
+    struct nb_buffer written = {0};
+    ck_assert_int_eq(nb_operation_write(o, &written), 0);
+    ck_assert_uint_lt(at, written.length);
+    written.bytes[at] = (char)byte;
+    int rc = read_bytes(&written);
     nb_buffer_deinit(&written);
     return rc;
 }
 
 START_TEST(what_no_node_sends_is_refused)
 {
-    struct nb_buffer features = {0};
-    struct nb_buffer twice = {0};
-    struct nb_operation o = change_with(&features, 3);
+    enum { FLAGS_AT = 26, COUNT_AT = 72 }; /* as operation.h says */
+    struct nb_operation o = change_with(3);
     struct nb_operation bad;
     bad = o, bad.errand.model = nb_string_of("a/b");
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
-    bad = o, bad.id = nb_string_of("");
+    bad = o, bad.change.id.length = 0;
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
-    bad = o, bad.label = nb_string_of("a\nb");
+    put(&o.change.label, "a\nb");
+    ck_assert_int_eq(read_with(&o), NB_CORRUPT);
+    put(&o.change.label, "spam");
+    bad = o, bad.change.restored = bad.change.taken;
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
-    bad = o, bad.restored = bad.taken;
+    bad = o, bad.change.relayed.creates = 4;
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
-    bad = o, bad.flags = NB_OPERATION_FLAGS;
+    bad = o, bad.change.part = (enum nb_refit_part)3;
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
-    bad = o, bad.creates = 4;
+    bad = o, bad.change.relayed.time = 0;
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
-    bad = o, bad.part = 3;
-    ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
-    bad = o, bad.time = 0;
-    ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
-    bad = o, bad.feature_count = UINT32_MAX;
-    ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
-    (void)change_with(&twice, 3);
-    (void)change_with(&twice, 3); /* the same features again, so not in order */
-    bad = o, bad.features = nb_buffer_string(&twice), bad.feature_count = 6;
-    ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
+    ck_assert_int_eq(read_changed(&o, FLAGS_AT + 1, 2), 0); /* as it is */
+    ck_assert_int_eq(read_changed(&o, FLAGS_AT + 1, 4), NB_CORRUPT);
+    ck_assert_int_eq(read_changed(&o, COUNT_AT, 3), 0);
+    ck_assert_int_eq(read_changed(&o, COUNT_AT, 0x7F), NB_CORRUPT);
+    o.change.others[1].id = o.change.others[0].id; /* a feature twice */
+    ck_assert_int_eq(read_with(&o), NB_CORRUPT);
     bad = errand_of(NB_ERRAND_RENAME_LABEL), bad.errand.to = nb_string_of("");
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
     bad = errand_of(NB_ERRAND_STAGE), bad.errand.from = nb_string_of("a");
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
     bad = errand_of(NB_ERRAND_IMPORT), bad.errand.last = UINT32_MAX;
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
-    nb_buffer_deinit(&features);
-    nb_buffer_deinit(&twice);
+    nb_operation_deinit(&o);
 }
 END_TEST
 
 START_TEST(another_version_is_named)
 {
     static const char *const texts[] = {"messages", "the tokenizer", "applying", "kind of change"};
-    struct nb_buffer features = {0};
     struct nb_buffer written = {0};
-    struct nb_operation o = change_with(&features, 3);
+    struct nb_operation o = change_with(3);
     struct nb_operation read;
     ck_assert_int_eq(nb_operation_write(&o, &written), 0);
     for (size_t i = 0; i < 4; i++) {
@@ -195,10 +245,11 @@ START_TEST(another_version_is_named)
         char before = written.bytes[i + 2]; /* behind the magic */
         written.bytes[i + 2] = 99;
         ck_assert_int_eq(nb_operation_read(&read, nb_buffer_string(&written), &error), NB_VERSION);
+        nb_operation_deinit(&read);
         ck_assert_ptr_nonnull(strstr(error.text, texts[i]));
         written.bytes[i + 2] = before;
     }
-    nb_buffer_deinit(&features);
+    nb_operation_deinit(&o);
     nb_buffer_deinit(&written);
 }
 END_TEST
@@ -207,9 +258,8 @@ END_TEST
 START_TEST(other_bytes_do_no_harm)
 {
     uint64_t random = 1;
-    struct nb_buffer features = {0};
     struct nb_buffer written = {0};
-    struct nb_operation o = change_with(&features, 20);
+    struct nb_operation o = change_with(20);
     ck_assert_int_eq(nb_operation_write(&o, &written), 0);
     char *bytes = malloc(written.length);
     ck_assert_ptr_nonnull(bytes);
@@ -218,17 +268,14 @@ START_TEST(other_bytes_do_no_harm)
         memcpy(bytes, written.bytes, written.length);
         for (uint64_t n = 1 + next_random(&random) % 3; n > 0; n--)
             bytes[6 + next_random(&random) % (written.length - 6)] = (char)next_random(&random);
-        if (nb_operation_read(&read, (struct nb_string){bytes, written.length}, NULL) != 0)
-            continue;
-        struct nb_unpacker u = nb_unpacker_of(read.features.bytes, read.features.length);
-        for (size_t i = 0; i < read.feature_count; i++)
-            (void)nb_operation_next(&u);
-        ck_assert(nb_unpacker_done(&u));
-        expect_round_trip(&read);
-        round += 50; /* round trips at all lengths take long */
+        if (nb_operation_read(&read, (struct nb_string){bytes, written.length}, NULL) == 0) {
+            expect_round_trip(&read);
+            round += 50; /* round trips at all lengths take long */
+        }
+        nb_operation_deinit(&read);
     }
     free(bytes);
-    nb_buffer_deinit(&features);
+    nb_operation_deinit(&o);
     nb_buffer_deinit(&written);
 }
 END_TEST

@@ -5,7 +5,6 @@
  */
 #include "core/base/feature_hash.h"
 #include "core/model/registry/registry.h"
-#include "core/nodes/carry.h"
 #include "core/nodes/digest.h"
 #include "core/nodes/handover.h"
 #include "core/nodes/operation.h"
@@ -97,13 +96,13 @@ START_TEST(a_model_that_is_not_stored_yet_gives_no_words)
             put_word(live, "some");
         nb_registry_release(engine, &live);
     }
-    ck_assert_int_eq(nb_carry_write(batch, 1, 1, 0, &out, NULL), 0);
+    ck_assert_int_eq(nb_operation_write_change(batch, 1, 1, 0, &out, NULL), 0);
     ck_assert_int_eq(nb_operation_read(&o, nb_buffer_string(&out), NULL), 0);
-    ck_assert_uint_eq(o.born, 0);
-    ck_assert_uint_gt(o.feature_count, 2);
-    struct nb_unpacker u = nb_unpacker_of(o.features.bytes, o.features.length);
-    for (size_t i = 0; i < o.feature_count; i++)
-        ck_assert(nb_operation_next(&u).has_text);
+    ck_assert_uint_eq(o.change.relayed.born, 0);
+    ck_assert_uint_gt(o.change.other_count, 2);
+    for (size_t i = 0; i < o.change.other_count; i++)
+        ck_assert_uint_gt(nb_submitted_text(&o.change, i).length, 0);
+    nb_operation_deinit(&o);
     nb_buffer_deinit(&out);
     nb_batch_free(&batch);
     end(&a);
@@ -307,8 +306,8 @@ START_TEST(nodes_do_not_compare_all_the_time)
     a = (struct together){.root = ""};
     const struct nb_operation ask = {
         .kind = NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_COMPARE,
-        .time = 1,
-        .errand = {.kind = NB_ERRAND_COMPARE, .model = nb_string_of("digest")}};
+        .errand = {.kind = NB_ERRAND_COMPARE, .model = nb_string_of("digest")},
+        .change.relayed.time = 1};
     struct nb_buffer message = {0};
     for (size_t i = 0; i < NODES; i++)
         a.nodes[i].compares = i == NODES - 1 ? 0 : UINT64_C(3600000000000);
