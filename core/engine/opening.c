@@ -14,7 +14,6 @@
 #include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "core/em/worker.h"
-#include "core/engine/unjoined.h"
 #include "core/engine/writer.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/model/learn/learner.h"
@@ -73,8 +72,6 @@ static struct nb_engine *engine_new(const struct nb_engine_settings *settings)
     engine->settings = *settings;
     engine->directory = strdup(settings->directory);
     engine->settings.directory = engine->directory;
-    for (unsigned i = 0; settings->shared && i < settings->streams; i++)
-        engine->relays[i] = &nb_unjoined;
     engine->coder = nb_features_coder_new();
     engine->learner = nb_learner_new(engine->settings.refit_units);
     engine->remembering = nb_remembering_new();

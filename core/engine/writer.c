@@ -273,28 +273,38 @@ int nb_writer_run_ahead(struct nb_engine *engine,
     return run(engine, task, argument, NULL, error);
 }
 
-void nb_engine_submit(struct nb_engine *engine, struct nb_batch *batch, nb_batch_done *done,
-                      void *user)
+/* NB_STOPPING: the engine closes. */
+static int enqueue_batch(struct nb_engine *engine, struct nb_batch *batch, nb_batch_done *done,
+                         void *user, struct nb_error *error)
 {
-    assert(batch->engine == engine && done != NULL);
-    if (nb_relay_is_wanted(engine) && batch->size > 0) {
-        nb_relay_submit(engine, nb_buffer_string(&batch->name), batch, done, user);
-        return;
-    }
     batch->job = (struct nb_job){.batch = batch, .done = done, .user = user};
     batch->written = 0;
     pthread_mutex_lock(&engine->queue_lock);
-    bool queued = !engine->closing && batch->size > 0;
-    if (queued) {
+    bool closing = engine->closing;
+    if (!closing) {
         atomic_fetch_add(&engine->counters.queued, batch->size);
         enqueue(engine, &batch->job);
     }
     pthread_mutex_unlock(&engine->queue_lock);
-    if (queued)
+    return closing ? nb_error_set(error, NB_STOPPING, "the daemon is stopping") : 0;
+}
+
+void nb_engine_submit(struct nb_engine *engine, struct nb_batch *batch, nb_batch_done *done,
+                      void *user)
+{
+    struct nb_error why = {0};
+    bool has_some = batch->size > 0;
+    int rc = 0;
+    assert(batch->engine == engine && done != NULL);
+    if (has_some)
+        rc = nb_relay_is_wanted(engine)
+                 ? nb_relay_submit(engine, nb_buffer_string(&batch->name), batch, done, user, &why)
+                 : enqueue_batch(engine, batch, done, user, &why);
+    if (rc == 0 && has_some)
         return; /* `done` may have freed the batch by now */
     for (size_t i = 0; i < batch->size; i++) {
-        struct nb_receipt *receipt = &batch->changes[i].receipt;
-        receipt->code = nb_error_set(&receipt->error, NB_STOPPING, "the daemon is stopping");
+        batch->changes[i].receipt.code = rc;
+        batch->changes[i].receipt.error = why;
     }
     done(batch, user);
 }

@@ -6,8 +6,8 @@
 #include "core/base/array.h"
 #include "core/base/key.h"
 #include "core/model/live/relayed.h"
+#include "core/model/live/standing.h"
 #include "core/model/live/state.h"
-#include "core/model/live/trace.h"
 #include "core/nodes/operation.h"
 #include "core/nodes/queue.h"
 

@@ -5,6 +5,8 @@
  * a reason that may pass (a full disk) is refused by the writer together with all that follows
  * (nb_standing_stage): the stream has all of it, and delivers it again.
  */
+#include "core/nodes/incoming.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <time.h>
@@ -21,6 +23,8 @@
 #include "core/model/live/state.h"
 #include "core/model/live/transaction.h"
 #include "core/networks/named/named.h"
+#include "core/nodes/operation.h"
+#include "core/nodes/outgoing.h"
 #include "core/nodes/queue.h"
 #include "core/nodes/replica_state.h"
 
@@ -61,7 +65,7 @@ static void on_carried(struct nb_batch *batch, void *user)
     } else {
         if (receipt->code != 0)
             nb_queue_note(r->settings.queue, c->here.outbox, &receipt->error);
-        nb_outgoing_answer(r, c->here.message_id, &(struct nb_outcome){.batch = &c->batch});
+        nb_outgoing_answer(r, c->here.message_id, &(struct nb_answer){.batch = &c->batch});
     }
     pthread_mutex_lock(&r->lock);
     r->carried--;
@@ -241,8 +245,8 @@ static int run_here(struct nb_replica *r, const struct nb_errand *errand,
         return nb_incoming_settle(r, error);
     }
     nb_outgoing_answer(r, here->message_id,
-                       code == 0 ? &(struct nb_outcome){.done = &done}
-                                 : &(struct nb_outcome){.why = errand != NULL ? &refused : why});
+                       code == 0 ? &(struct nb_answer){.done = &done}
+                                 : &(struct nb_answer){.why = errand != NULL ? &refused : why});
     return 0;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is asked of this node goes out: it is published as operations, and who asked waits until
- * they come back. A client has its answer when its message is in the stream, which has it on its
+ * A client has its answer when its message is in the stream, which has it on its
  * disk then, and is applied and on this node's disk, too.
  */
+#include "core/nodes/outgoing.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "core/base/pack.h"
 #include "core/engine/engine.h"
 #include "core/model/live/state.h"
+#include "core/nodes/operation.h"
 #include "core/nodes/queue.h"
 #include "core/nodes/replica_state.h"
 
@@ -109,7 +111,7 @@ static void hand_over(struct nb_batch **from, struct nb_batch *to, size_t index)
 
 /* Takes one off the list and gives it its answer. Returns as count_down. With the lock held. */
 static struct sent *answer(struct nb_replica *r, struct nb_awaited **at,
-                           const struct nb_outcome *outcome)
+                           const struct nb_answer *given)
 {
     struct nb_awaited *a = *at;
     struct sent *ended = NULL;
@@ -117,16 +119,16 @@ static struct sent *answer(struct nb_replica *r, struct nb_awaited **at,
     if (a->next == NULL)
         r->awaited_end = at;
     if (a->sent != NULL) {
-        if (outcome->batch != NULL)
-            hand_over(outcome->batch, a->sent->batch, a->index);
-        else if (outcome->why != NULL)
-            refuse(&a->sent->batch->changes[a->index].receipt, outcome->why);
+        if (given->batch != NULL)
+            hand_over(given->batch, a->sent->batch, a->index);
+        else if (given->why != NULL)
+            refuse(&a->sent->batch->changes[a->index].receipt, given->why);
         ended = count_down(a->sent);
     } else {
-        if (outcome->done != NULL)
-            a->asked->done = *outcome->done;
+        if (given->done != NULL)
+            a->asked->done = *given->done;
         else
-            a->asked->why = *outcome->why;
+            a->asked->why = *given->why;
         a->asked->is_done = true;
         pthread_cond_broadcast(&r->changed);
     }
@@ -134,13 +136,13 @@ static struct sent *answer(struct nb_replica *r, struct nb_awaited **at,
     return ended;
 }
 
-void nb_outgoing_answer(struct nb_replica *r, struct nb_string id, const struct nb_outcome *outcome)
+void nb_outgoing_answer(struct nb_replica *r, struct nb_string id, const struct nb_answer *given)
 {
     struct sent *ended = NULL;
     pthread_mutex_lock(&r->lock);
     struct nb_awaited **at = find(r, id);
     if (*at != NULL)
-        ended = answer(r, at, outcome);
+        ended = answer(r, at, given);
     pthread_mutex_unlock(&r->lock);
     end_batch(ended);
 }
@@ -153,7 +155,7 @@ void nb_outgoing_expire(struct nb_replica *r, uint64_t now, const struct nb_erro
         pthread_mutex_lock(&r->lock);
         found = r->awaited != NULL && r->awaited->until <= now;
         if (found)
-            ended = answer(r, &r->awaited, &(struct nb_outcome){.why = why});
+            ended = answer(r, &r->awaited, &(struct nb_answer){.why = why});
         pthread_mutex_unlock(&r->lock);
         end_batch(ended);
     } while (found);
@@ -184,7 +186,7 @@ static void publish_awaited(struct nb_replica *r, const char *id, const struct n
 {
     struct nb_error why = {0};
     if (nb_outgoing_publish(r, id, nb_buffer_string(message), false, &why) != 0)
-        nb_outgoing_answer(r, nb_string_of(id), &(struct nb_outcome){.why = &why});
+        nb_outgoing_answer(r, nb_string_of(id), &(struct nb_answer){.why = &why});
 }
 
 /* Publishes one change of a batch; on failure its receipt says why. */
@@ -213,25 +215,17 @@ static void submit_one(struct nb_replica *r, struct sent *sent, size_t index, in
     end_batch(ended);
 }
 
-static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
-                   void *done_user)
+static int submit(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
+                  void *done_user, struct nb_error *error)
 {
     struct nb_replica *r = user;
-    if (nb_queue_takes(r->settings.queue, r->settings.stream)) {
-        nb_queue_submit(r->settings.queue, r->settings.stream, batch, r->settings.message_most,
-                        done, done_user);
-        return;
-    }
+    if (nb_queue_takes(r->settings.queue, r->settings.stream))
+        return nb_queue_submit(r->settings.queue, r->settings.stream, batch,
+                               r->settings.message_most, done, done_user, error);
     struct sent *sent = malloc(sizeof *sent);
     int64_t now = nb_clock_now();
-    if (sent == NULL) {
-        struct nb_error why;
-        (void)nb_error_no_memory(&why);
-        for (size_t i = 0; i < batch->size; i++)
-            refuse(&batch->changes[i].receipt, &why);
-        done(batch, done_user);
-        return;
-    }
+    if (sent == NULL)
+        return nb_error_no_memory(error);
     /* One more than there are: the batch stays here until all of them are published. */
     *sent = (struct sent){batch, done, done_user, batch->size + 1};
     for (size_t i = 0; i < batch->size; i++)
@@ -240,6 +234,7 @@ static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_ba
     struct sent *ended = count_down(sent);
     pthread_mutex_unlock(&r->lock);
     end_batch(ended);
+    return 0;
 }
 
 static int write_errand(const struct nb_errand *errand, struct nb_buffer *out)

@@ -10,7 +10,6 @@
 #include "core/base/clock.h"
 #include "core/base/key.h"
 #include "core/base/pack.h"
-#include "core/engine/unjoined.h"
 #include "core/engine/writer.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/state.h"
@@ -269,28 +268,26 @@ static int write_messages(struct nb_batch *batch, size_t most, struct adding *a,
     return 0;
 }
 
-void nb_queue_submit(struct nb_queue *q, unsigned which, struct nb_batch *batch, size_t most,
-                     void (*done)(struct nb_batch *, void *), void *done_user)
+int nb_queue_submit(struct nb_queue *q, unsigned which, struct nb_batch *batch, size_t most,
+                    void (*done)(struct nb_batch *, void *), void *done_user,
+                    struct nb_error *error)
 {
-    struct nb_error why = {0};
     struct adding a = {
         .queue = q, .which = which, .messages = calloc(batch->size + 1, sizeof *a.messages)};
-    int rc = a.messages == NULL ? nb_error_no_memory(&why) : write_messages(batch, most, &a, &why);
+    int rc =
+        a.messages == NULL ? nb_error_no_memory(error) : write_messages(batch, most, &a, error);
     if (rc == 0 && a.count > 0)
-        rc = nb_writer_run(q->engine, add_task, &a, &why);
-    for (size_t i = 0; i < batch->size; i++) {
-        struct nb_receipt *receipt = &batch->changes[i].receipt;
-        if (rc != 0) {
-            receipt->code = rc;
-            receipt->error = why;
-        } else if (receipt->code == 0) {
-            tell(&batch->changes[i]);
-        }
-    }
+        rc = nb_writer_run(q->engine, add_task, &a, error);
     for (size_t i = 0; a.messages != NULL && i <= batch->size; i++)
         nb_buffer_deinit(&a.messages[i]);
     free(a.messages);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < batch->size; i++)
+        if (batch->changes[i].receipt.code == 0)
+            tell(&batch->changes[i]);
     done(batch, done_user);
+    return 0;
 }
 
 /* ---- out ------------------------------------------------------------------------------------- */
@@ -455,28 +452,14 @@ void nb_queue_state(struct nb_queue *q, struct nb_queue_state *state)
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static void submit(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
-                   void *done_user)
+static int submit(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
+                  void *done_user, struct nb_error *error)
 {
     struct nb_queue *q = user;
     unsigned which = nb_relay_stream(nb_buffer_string(&batch->name), q->engine->settings.streams);
-    if (nb_queue_takes(q, which))
-        nb_queue_submit(q, which, batch, SIZE_MAX, done, done_user);
-    else
-        nb_unjoined.submit(NULL, batch, done, done_user);
-}
-
-static int ask(void *user, const struct nb_errand *errand, struct nb_errand_done *done,
-               struct nb_error *error)
-{
-    (void)user;
-    return nb_unjoined.ask(NULL, errand, done, error);
-}
-
-static int catch_up(void *user, struct nb_error *error)
-{
-    (void)user;
-    return nb_unjoined.catch_up(NULL, error);
+    return nb_queue_takes(q, which)
+               ? nb_queue_submit(q, which, batch, SIZE_MAX, done, done_user, error)
+               : nb_relay_refuse(error);
 }
 
 int nb_queue_new(struct nb_engine *engine, const struct nb_queue_limits *limits,
@@ -492,13 +475,7 @@ int nb_queue_new(struct nb_engine *engine, const struct nb_queue_limits *limits,
     q->engine = engine;
     q->limits = *limits;
     q->lines = lines;
-    q->relay = (struct nb_relay){q,
-                                 submit,
-                                 ask,
-                                 catch_up,
-                                 nb_unjoined.lacks,
-                                 nb_unjoined.propose,
-                                 nb_unjoined.propose_errand};
+    q->relay = (struct nb_relay){.user = q, .submit = submit};
     pthread_mutex_init(&q->lock, NULL);
     int rc = read_all(q, error);
     if (rc != 0) {
@@ -519,7 +496,7 @@ void nb_queue_free(struct nb_queue **queue)
         return;
     for (unsigned i = 0; i < q->engine->settings.streams; i++)
         if (q->engine->relays[i] == &q->relay)
-            q->engine->relays[i] = &nb_unjoined;
+            q->engine->relays[i] = NULL;
     pthread_mutex_destroy(&q->lock);
     free(q->lines);
     free(q);

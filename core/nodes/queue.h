@@ -3,7 +3,7 @@
  * What a node does with changes of documents while the database is away: they wait in its store,
  * and are published later in their order, many at once. A client is told that its change is queued.
  * The message id is the queue's identity and the number of the entry, by which every node knows a
- * change that it has made (core/model/live/once.h). Each stream has a line of its own.
+ * change that it has made (core/model/live/standing.h). Each stream has a line of its own.
  *
  * A queue is made before a replica and outlives it: a node that starts while the database is away
  * has none yet. Any thread, except where it says otherwise.
@@ -70,10 +70,11 @@ void nb_queue_state(struct nb_queue *queue, struct nb_queue_state *state);
 
 /* Whether changes for a stream have to wait in the queue, or behind it. */
 bool nb_queue_takes(struct nb_queue *queue, unsigned which);
-/* Queues what may be, and ends the batch as nb_relay's `submit` does. A change that takes more than
- * `most` bytes of a message is refused, and those that came with it are queued. */
-void nb_queue_submit(struct nb_queue *queue, unsigned which, struct nb_batch *batch, size_t most,
-                     void (*done)(struct nb_batch *, void *), void *done_user);
+/* Queues what may be, as nb_relay's `submit` does. A change that takes more than `most` bytes of a
+ * message is refused, and those that came with it are queued. */
+int nb_queue_submit(struct nb_queue *queue, unsigned which, struct nb_batch *batch, size_t most,
+                    void (*done)(struct nb_batch *, void *), void *done_user,
+                    struct nb_error *error);
 
 /* Sets outbox and entry of a message that was queued; leaves those of others. */
 void nb_queue_read_id(struct nb_string id, struct nb_relayed *relayed);

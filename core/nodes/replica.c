@@ -2,18 +2,98 @@
 #include "core/nodes/replica.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/clock.h"
 #include "core/base/key.h"
+#include "core/base/random.h"
 #include "core/engine/engine.h"
-#include "core/engine/unjoined.h"
 #include "core/engine/writer.h"
+#include "core/model/live/relay.h"
 #include "core/model/live/standing.h"
 #include "core/model/live/state.h"
+#include "core/nodes/digest.h"
+#include "core/nodes/incoming.h"
+#include "core/nodes/operation.h"
+#include "core/nodes/outgoing.h"
 #include "core/nodes/queue.h"
 #include "core/nodes/replica_state.h"
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+/* Whether nodes have learned the same: the digest of their stores (digest.h) says so, at one
+ * position for all: that of a message which changes nothing and asks for it. Now and then a node
+ * publishes one, if no other has; each node that comes to it notes its digest, which members tell
+ * each other. A store that takes too long to read has none: it makes no changes meanwhile. */
+enum { TURNS = 1024 }; /* in an eighth of the time between two digests */
+/* Nanoseconds for which a node makes no changes for it. */
+static const uint64_t READ_MOST = UINT64_C(2000000000);
+/* What the asking is about; it needs a name. */
+static const char MODEL[] = "digest";
+
+static const struct nb_operation asking = {
+    .kind = NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_COMPARE,
+    .errand = {.kind = NB_ERRAND_COMPARE, .model = {MODEL, sizeof MODEL - 1}}};
+
+/* Each node has a turn of its own, so that one of them asks. */
+static void wait_for_turn(struct nb_replica *r, uint64_t now)
+{
+    uint64_t every = r->settings.compare_every;
+    struct nb_random random = nb_random_of(r->settings.seed, r->delivered.position);
+    r->compare_at = now + every + every / 8 / TURNS * nb_random_below(&random, TURNS);
+}
+
+static void take_digest(struct nb_replica *r, uint64_t position)
+{
+    struct nb_digest digest;
+    struct nb_error why = {0};
+    char half[17] = "";
+    uint64_t number = nb_relay_number(r->engine, r->settings.stream, position);
+    int rc = nb_digest_within(r->engine, r->settings.stream, number, READ_MOST, &digest, &why);
+    if (rc != 0) {
+        r->settings.warn(r->settings.user, &why);
+        return;
+    }
+    memcpy(half, digest.digits, sizeof half - 1);
+    pthread_mutex_lock(&r->lock);
+    r->digested = (struct nb_point){position, strtoull(half, NULL, 16)};
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void compare_note(struct nb_replica *r, const struct nb_operation *o, uint64_t position)
+{
+    uint64_t every = r->settings.compare_every, now = nb_clock_monotonic();
+    if (every == 0 || o->kind != asking.kind || !nb_string_equals(o->errand.model, MODEL))
+        return;
+    bool is_early = r->compared_last != 0 && now - r->compared_last < every / 2;
+    wait_for_turn(r, now);
+    if (is_early) /* whoever may publish does not keep the nodes busy with it */
+        return;
+    r->compared_last = now;
+    take_digest(r, position);
+}
+
+static void compare_tick(struct nb_replica *r, uint64_t now)
+{
+    struct nb_operation o = asking;
+    struct nb_buffer message = {0};
+    char id[NB_CONTENT_ID_LENGTH + 1];
+    if (r->settings.compare_every == 0 || now < r->compare_at)
+        return;
+    wait_for_turn(r, now); /* if it does not come */
+    o.change.relayed.time = nb_clock_now();
+    const uint64_t all[] = {htole64(r->delivered.position), htole64(r->settings.seed),
+                            htole64(now)};
+    nb_key_content_id(&r->engine->key, 0xFC, (const char *)all, sizeof all, id);
+    if (nb_operation_write(&o, &message) == 0)
+        (void)nb_outgoing_publish(r, id, nb_buffer_string(&message), false,
+                                  NULL); /* later, if not now */
+    nb_buffer_deinit(&message);
+}
+
+/* ---- following ------------------------------------------------------------------------------- */
 
 static void note_delivered(struct nb_replica *r, const struct nb_relayed *here)
 {
@@ -49,7 +129,7 @@ int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct
         rc = nb_incoming(r, NULL, &here, &other, error);
     }
     if (rc == 0 && code == 0)
-        nb_compare_note(r, &o, d->position);
+        compare_note(r, &o, d->position);
     nb_operation_deinit(&o);
     if (rc != 0 || code != 0)
         rc = nb_error_set(error, rc == 0 || rc == NB_VERSION ? code : NB_STOPPING, "%s", why.text);
@@ -78,7 +158,7 @@ void nb_replica_tick(struct nb_replica *r)
     if (has_failed(r))
         (void)nb_incoming_settle(r, NULL);
     nb_outgoing_expire(r, now, &why);
-    nb_compare_tick(r, now);
+    compare_tick(r, now);
     nb_queue_go_on(r->settings.queue, r->settings.stream, nb_outgoing_publish, r);
 }
 
@@ -155,7 +235,7 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
     r->relay = nb_outgoing_relay(r);
     /* All that came from there is written: a replica before this one has waited for it. */
     r->delivered = (struct nb_point){r->place->written, r->place->checksum};
-    nb_compare_begin(r);
+    wait_for_turn(r, nb_clock_monotonic());
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);
     engine->relays[settings->stream] = &r->relay;
@@ -179,7 +259,7 @@ void nb_replica_free(struct nb_replica **replica)
     (void)nb_error_set(&why, NB_STOPPING, "the daemon is stopping");
     (void)nb_incoming_settle(r, NULL); /* the next start gets from the stream what has failed */
     nb_outgoing_expire(r, UINT64_MAX, &why);
-    r->engine->relays[r->settings.stream] = &nb_unjoined;
+    r->engine->relays[r->settings.stream] = NULL;
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);
     free(r);

@@ -10,7 +10,7 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "core/model/live/trace.h"
+#include "core/model/live/standing.h"
 #include "core/nodes/queue.h"
 #include "core/nodes/replica.h"
 #include "server/base/log.h"

@@ -9,8 +9,8 @@
 
 #include "config/config.h"
 #include "core/base/key.h"
+#include "core/model/live/standing.h"
 #include "core/model/live/state.h"
-#include "core/model/live/trace.h"
 #include "core/nodes/operation.h"
 #include "core/nodes/replica.h"
 #include "server/base/log.h"

@@ -34,11 +34,20 @@ bool nb_relay_is_wanted(const struct nb_engine *engine)
     return engine->settings.shared && applied == NULL;
 }
 
-void nb_relay_submit(const struct nb_engine *engine, struct nb_string model, struct nb_batch *batch,
-                     void (*done)(struct nb_batch *, void *), void *user)
+int nb_relay_refuse(struct nb_error *error)
+{
+    return nb_error_set(
+        error, NB_STOPPING,
+        "this node does not follow the others now (GET /readyz says why); send the change "
+        "again later, or to another node");
+}
+
+int nb_relay_submit(const struct nb_engine *engine, struct nb_string model, struct nb_batch *batch,
+                    void (*done)(struct nb_batch *, void *), void *user, struct nb_error *error)
 {
     const struct nb_relay *relay = relay_of(engine, model);
-    relay->submit(relay->user, batch, done, user);
+    return relay == NULL ? nb_relay_refuse(error)
+                         : relay->submit(relay->user, batch, done, user, error);
 }
 
 int nb_relay_ask(const struct nb_engine *engine, const struct nb_errand *errand,
@@ -46,7 +55,8 @@ int nb_relay_ask(const struct nb_engine *engine, const struct nb_errand *errand,
 {
     const struct nb_relay *relay = relay_of(engine, errand->model);
     struct nb_errand_done result;
-    int rc = relay->ask(relay->user, errand, &result, error);
+    int rc = relay == NULL || relay->ask == NULL ? nb_relay_refuse(error)
+                                                 : relay->ask(relay->user, errand, &result, error);
     if (rc != 0)
         return rc;
     nb_relay_collected(nb_relay_number(
@@ -60,13 +70,15 @@ void nb_relay_propose(const struct nb_engine *engine, struct nb_string model,
                       const struct nb_batch *batch)
 {
     const struct nb_relay *relay = relay_of(engine, model);
-    relay->propose(relay->user, batch);
+    if (relay != NULL && relay->propose != NULL)
+        relay->propose(relay->user, batch);
 }
 
 void nb_relay_propose_errand(const struct nb_engine *engine, const struct nb_errand *errand)
 {
     const struct nb_relay *relay = relay_of(engine, errand->model);
-    relay->propose_errand(relay->user, errand);
+    if (relay != NULL && relay->propose_errand != NULL)
+        relay->propose_errand(relay->user, errand);
 }
 
 int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,
@@ -76,7 +88,10 @@ int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,
         return 0;
     const struct nb_relay *relay = relay_of(engine, model);
     int rc = nb_check_model_name(model, error);
-    return rc != 0 ? rc : relay->catch_up(relay->user, error);
+    if (rc != 0)
+        return rc;
+    return relay == NULL || relay->catch_up == NULL ? nb_relay_refuse(error)
+                                                    : relay->catch_up(relay->user, error);
 }
 
 int nb_relay_check_missing(const struct nb_engine *engine, struct nb_string model,
@@ -85,7 +100,7 @@ int nb_relay_check_missing(const struct nb_engine *engine, struct nb_string mode
     if (!nb_relay_is_wanted(engine))
         return 0;
     const struct nb_relay *relay = relay_of(engine, model);
-    if (!relay->lacks(relay->user))
+    if (relay != NULL && relay->lacks != NULL && !relay->lacks(relay->user))
         return 0;
     return nb_error_set(error, NB_STOPPING,
                         "this node has no model '%.*s', and does not have all changes of the "

@@ -4,10 +4,10 @@
  * and every node, this one too, applies them in that order. Without a relay (NULL) nothing of this
  * is in the way.
  *
- * An engine that is opened with the setting `shared` begins with relays that refuse all changes,
- * one for each stream, and gets others when it has found the others. The functions of a relay
- * (struct nb_relay) are called by any thread, `propose` and `propose_errand` by the writer's. It
- * must stay as long as anybody uses the engine.
+ * An engine that is opened with the setting `shared` begins without one for each stream, so that
+ * all changes are refused, and gets them when it has found the others. The functions of a relay
+ * (struct nb_relay) are called by any thread, `propose` and `propose_errand` by the writer's; what
+ * it has no function for is refused. It must stay as long as anybody uses the engine.
  */
 #ifndef NB_CORE_MODEL_LIVE_RELAY_H
 #define NB_CORE_MODEL_LIVE_RELAY_H
@@ -35,9 +35,11 @@ uint64_t nb_relay_position(const struct nb_engine *engine, uint64_t number, unsi
 /* Whether the calling thread has to publish changes instead of making them. */
 bool nb_relay_is_wanted(const struct nb_engine *engine);
 
-/* The functions of the relay of the model's stream, which there is. */
-void nb_relay_submit(const struct nb_engine *engine, struct nb_string model, struct nb_batch *batch,
-                     void (*done)(struct nb_batch *, void *), void *user);
+/* The functions of the relay of the model's stream. Without one NB_STOPPING, which says so, and
+ * nothing is proposed. */
+int nb_relay_submit(const struct nb_engine *engine, struct nb_string model, struct nb_batch *batch,
+                    void (*done)(struct nb_batch *, void *), void *user, struct nb_error *error);
+int nb_relay_refuse(struct nb_error *error);
 /* *done, which may be NULL, is written on success. */
 int nb_relay_ask(const struct nb_engine *engine, const struct nb_errand *errand,
                  struct nb_errand_done *done, struct nb_error *error);

@@ -59,7 +59,7 @@ struct nb_relayed {
     uint8_t creates; /* the model comes into being with the change, if there is none: with this
                         preset, plus 1 */
     uint64_t last;   /* the newest entry of the model, above 0, or the change is not made */
-    uint64_t outbox, entry; /* where it was queued (once.h); 0: it was not */
+    uint64_t outbox, entry; /* where it was queued (nb_once_note); 0: it was not */
 };
 
 /* What has become of an errand that was asked for. */
@@ -72,9 +72,9 @@ struct nb_errand_done {
 struct nb_relay {
     void *user;
     /* Publishes the changes of the batch; calls `done` when all are applied here, or have failed.
-     */
-    void (*submit)(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
-                   void *done_user);
+     * Not 0: nothing is done, `done` is not called either. */
+    int (*submit)(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
+                  void *done_user, struct nb_error *error);
     /* Publishes an errand and waits until it is applied here. Returns its result; *done is written
      * if that is 0. */
     int (*ask)(void *user, const struct nb_errand *errand, struct nb_errand_done *done,
@@ -92,7 +92,7 @@ struct nb_relay {
 /* Streams of several nodes, over which their models are spread by their names (nb_relay_stream). */
 enum { NB_STREAMS_MOST = 64 };
 
-/* What was made and is to be kept with the transaction that makes it (core/model/live/trace.h). */
+/* What was made and is to be kept with the transaction that makes it (standing.h). */
 struct nb_traced {
     uint64_t position, checksum;
     struct nb_string id, message; /* borrowed */
@@ -109,7 +109,8 @@ struct nb_stream_place {
     uint64_t staged;         /* what the next transaction writes */
     uint64_t written;        /* what is in the store */
     uint64_t checksum;       /* of what was staged last */
-    uint64_t traced;         /* bytes in all that the trace was given */
+    uint64_t traced;         /* bytes of the messages in the trace; and ... */
+    uint64_t tracing;        /* ... when what is staged is written */
     bool is_due;             /* to be written, although the position is */
     struct nb_traced *fresh; /* staged and not written yet; owned */
     size_t fresh_count, fresh_room;
@@ -123,7 +124,7 @@ struct nb_standing {
     int64_t time;     /* of the change that is being made; 0: the clock says it */
     struct nb_stream_place places[NB_STREAMS_MOST];
     struct {
-        uint64_t staged, checksum, traced;
+        uint64_t staged, checksum;
         size_t fresh;
     } marked[NB_STREAMS_MOST]; /* nb_standing_mark */
 };

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stored form, in META under "nodes" and a byte, the stream's number: a byte for the format, 5; how
- * many streams there are, a varint; when this one was made, 8 bytes; the position, a varint; the
- * checksum of what is there, 8 bytes; what the trace was given, a varint; and 1 if the node has
- * caught up once.
+ * Stored form, in META, of each stream, whose number is a byte:
+ *
+ *     "nodes", stream             a byte for the format, 6; how many streams there are, a varint;
+ * when this one was made, 8 bytes; the position, a varint; the checksum of what is there, 8 bytes;
+ * bytes of the trace, a varint; and 1 if the node has caught up once "trace", stream, position the
+ * checksum, 8 bytes; the id, a string; the message "outbox", identity, stream  the number of the
+ * entry that was made last and its position in the stream, varints
+ *
+ * Positions and identities of outboxes are 8 bytes in keys, big-endian.
  */
 #include "core/model/live/standing.h"
 
@@ -16,15 +21,137 @@
 #include "core/base/pack.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/model/live/state.h"
-#include "core/model/live/trace.h"
 
-enum { FORMAT = 5, KEY_BYTES = 6 };
+enum {
+    FORMAT = 6,
+    KEY_MOST = 15,
+    TRACE_PREFIX = 6, /* bytes of the key before the position */
+    TRACE_KEY = 14,
+    DROPPED_MOST = 64 /* with one transaction */
+};
 
-static struct nb_string key_of(unsigned which, char key[KEY_BYTES])
+static struct nb_string key_of(const char *name, unsigned which, char key[KEY_MOST])
 {
-    memcpy(key, "nodes", KEY_BYTES - 1);
-    key[KEY_BYTES - 1] = (char)which;
-    return (struct nb_string){key, KEY_BYTES};
+    size_t length = strlen(name);
+    memcpy(key, name, length);
+    key[length] = (char)which;
+    return (struct nb_string){key, length + 1};
+}
+
+static struct nb_string trace_key(unsigned which, uint64_t position, char key[KEY_MOST])
+{
+    uint64_t big = htobe64(position);
+    (void)key_of("trace", which, key);
+    memcpy(key + TRACE_PREFIX, &big, sizeof big);
+    return (struct nb_string){key, TRACE_KEY};
+}
+
+static int put(const struct nb_view *view, struct nb_string key, struct nb_packer *w,
+               struct nb_error *error)
+{
+    int rc = w->code != 0 ? nb_error_no_memory(error)
+                          : nb_store_put(view, NB_TABLE_META, key, nb_buffer_string(w->out), error);
+    nb_buffer_deinit(w->out);
+    return rc;
+}
+
+/* ---- the trace ------------------------------------------------------------------------------- */
+
+uint64_t nb_trace_checksum(struct nb_string id, struct nb_string message)
+{
+    const uint64_t parts[] = {htole64(XXH3_64bits(id.bytes, id.length)),
+                              htole64(XXH3_64bits(message.bytes, message.length))};
+    return XXH3_64bits(parts, sizeof parts);
+}
+
+static int read_traced(struct nb_string key, struct nb_string value, struct nb_traced *one,
+                       struct nb_error *error)
+{
+    struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
+    uint64_t big = 0;
+    one->checksum = nb_unpack_u64(&u);
+    one->id = nb_unpack_string(&u);
+    if (u.failed || key.length != TRACE_KEY)
+        return nb_error_set(error, NB_CORRUPT,
+                            "the store is damaged: its trace does not read back");
+    memcpy(&big, key.bytes + TRACE_PREFIX, sizeof big);
+    one->position = be64toh(big);
+    one->message = (struct nb_string){(const char *)u.at, (size_t)(u.end - u.at)};
+    return 0;
+}
+
+static int take_oldest(void *user, struct nb_string key, struct nb_string value,
+                       struct nb_error *error)
+{
+    int rc = read_traced(key, value, user, error);
+    return rc == 0 ? 1 : rc;
+}
+
+/* Drops what is too old. */
+static int drop_traced(struct nb_stream_place *p, unsigned which, const struct nb_view *view,
+                       struct nb_error *error)
+{
+    char key[KEY_MOST];
+    int rc = 1;
+    for (int i = 0; rc > 0 && p->tracing > NB_TRACE_BYTES && i < DROPPED_MOST; i++) {
+        struct nb_traced oldest = {.position = 0};
+        rc = nb_store_scan(view, NB_TABLE_META, trace_key(which, 0, key), TRACE_PREFIX, take_oldest,
+                           &oldest, error);
+        if (rc <= 0)
+            return rc;
+        p->tracing -= oldest.message.length < p->tracing ? oldest.message.length : p->tracing;
+        rc = nb_store_delete(view, NB_TABLE_META, trace_key(which, oldest.position, key), error);
+        rc = rc == 0 ? 1 : rc;
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int write_trace(struct nb_stream_place *p, unsigned which, const struct nb_view *view,
+                       struct nb_error *error)
+{
+    char key[KEY_MOST];
+    int rc = 0;
+    p->tracing = p->traced;
+    for (size_t i = 0; rc == 0 && i < p->fresh_count; i++) {
+        const struct nb_traced *one = &p->fresh[i];
+        struct nb_buffer row = {0};
+        struct nb_packer w = {.out = &row};
+        nb_pack_u64(&w, one->checksum);
+        nb_pack_string(&w, one->id);
+        nb_pack_bytes(&w, one->message.bytes, one->message.length);
+        p->tracing += one->message.length;
+        rc = put(view, trace_key(which, one->position, key), &w, error);
+    }
+    return rc == 0 ? drop_traced(p, which, view, error) : rc;
+}
+
+struct scan {
+    nb_trace_visit *visit;
+    void *user;
+};
+
+static int visit_traced(void *user, struct nb_string key, struct nb_string value,
+                        struct nb_error *error)
+{
+    const struct scan *scan = user;
+    struct nb_traced one;
+    int rc = read_traced(key, value, &one, error);
+    return rc == 0 ? scan->visit(scan->user, &one, error) : rc;
+}
+
+int nb_trace_scan(struct nb_engine *engine, unsigned stream, uint64_t from, nb_trace_visit *visit,
+                  void *user, struct nb_error *error)
+{
+    struct scan scan = {visit, user};
+    struct nb_view view;
+    char key[KEY_MOST];
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_store_scan(&view, NB_TABLE_META, trace_key(stream, from, key), TRACE_PREFIX,
+                       visit_traced, &scan, error);
+    nb_store_snapshot_end(&view);
+    return rc;
 }
 
 /* ---- in the store ---------------------------------------------------------------------------- */
@@ -56,9 +183,9 @@ int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struc
 {
     struct nb_standing *s = &engine->standing;
     struct nb_string value;
-    char key[KEY_BYTES];
+    char key[KEY_MOST];
     for (unsigned i = 0; i < NB_STREAMS_MOST; i++) {
-        int rc = nb_store_get(view, NB_TABLE_META, key_of(i, key), &value, error);
+        int rc = nb_store_get(view, NB_TABLE_META, key_of("nodes", i, key), &value, error);
         if (rc == 0)
             rc = read_place(s, &s->places[i], value, error);
         if (rc != 0 && rc != NB_NOT_FOUND)
@@ -74,8 +201,8 @@ static int write_place(struct nb_standing *s, unsigned which, const struct nb_vi
     struct nb_stream_place *p = &s->places[which];
     struct nb_buffer stored = {0};
     struct nb_packer w = {.out = &stored};
-    char key[KEY_BYTES];
-    int rc = nb_trace_write(p, which, view, error);
+    char key[KEY_MOST];
+    int rc = write_trace(p, which, view, error);
     if (rc != 0)
         return rc;
     nb_pack_u8(&w, FORMAT);
@@ -83,13 +210,9 @@ static int write_place(struct nb_standing *s, unsigned which, const struct nb_vi
     nb_pack_u64(&w, p->made);
     nb_pack_varint(&w, p->staged);
     nb_pack_u64(&w, p->checksum);
-    nb_pack_varint(&w, p->traced);
+    nb_pack_varint(&w, p->tracing);
     nb_pack_u8(&w, atomic_load(&p->caught_up));
-    rc = w.code != 0 ? nb_error_no_memory(error)
-                     : nb_store_put(view, NB_TABLE_META, key_of(which, key),
-                                    nb_buffer_string(&stored), error);
-    nb_buffer_deinit(&stored);
-    return rc;
+    return put(view, key_of("nodes", which, key), &w, error);
 }
 
 static bool is_due(const struct nb_stream_place *p)
@@ -134,6 +257,7 @@ void nb_standing_note(struct nb_engine *engine)
             continue;
         p->is_due = false;
         p->fresh_count = 0;
+        p->traced = p->tracing;
         p->written = p->staged;
         atomic_store(&p->applied, p->written);
     }
@@ -186,7 +310,6 @@ void nb_standing_mark(struct nb_engine *engine)
         const struct nb_stream_place *p = &s->places[i];
         s->marked[i].staged = p->staged;
         s->marked[i].checksum = p->checksum;
-        s->marked[i].traced = p->traced;
         s->marked[i].fresh = p->fresh_count;
     }
 }
@@ -198,7 +321,6 @@ void nb_standing_return(struct nb_engine *engine)
         struct nb_stream_place *p = &s->places[i];
         p->staged = s->marked[i].staged;
         p->checksum = s->marked[i].checksum;
-        p->traced = s->marked[i].traced;
         p->fresh_count = s->marked[i].fresh < p->fresh_count ? s->marked[i].fresh : p->fresh_count;
     }
 }
@@ -215,7 +337,6 @@ bool nb_standing_stage(struct nb_engine *engine, const struct nb_relayed *relaye
                                                     relayed->message_id, relayed->message};
     p->staged = relayed->position;
     p->checksum = relayed->checksum;
-    p->traced += relayed->message.length;
     nb_serials_follow(&engine->serials, relayed->stream, relayed->position);
     return true;
 }
@@ -273,4 +394,56 @@ int nb_standing_check(const struct nb_relayed *relayed, struct nb_live *live,
 int64_t nb_standing_time(const struct nb_engine *engine)
 {
     return engine->standing.time != 0 ? engine->standing.time : nb_clock_now();
+}
+
+/* ---- what was queued ------------------------------------------------------------------------- */
+
+struct once {
+    uint64_t entry, position;
+};
+
+static struct nb_string once_key(uint64_t outbox, unsigned stream, char key[KEY_MOST])
+{
+    uint64_t big = htobe64(outbox);
+    memcpy(key, "outbox", 6);
+    memcpy(key + 6, &big, sizeof big);
+    key[KEY_MOST - 1] = (char)stream;
+    return (struct nb_string){key, KEY_MOST};
+}
+
+static int read_once(const struct nb_view *view, struct nb_string key, struct once *last,
+                     struct nb_error *error)
+{
+    struct nb_string value;
+    *last = (struct once){.entry = 0};
+    int rc = nb_store_get(view, NB_TABLE_META, key, &value, error);
+    if (rc != 0)
+        return rc == NB_NOT_FOUND ? 0 : rc;
+    struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
+    last->entry = nb_unpack_varint(&u);
+    last->position = nb_unpack_varint(&u);
+    return nb_unpacker_done(&u)
+               ? 0
+               : nb_error_set(
+                     error, NB_CORRUPT,
+                     "the store is damaged: what was made of an outbox does not read back");
+}
+
+int nb_once_note(struct nb_view *view, const struct nb_relayed *relayed, struct nb_error *error)
+{
+    char bytes[KEY_MOST];
+    struct nb_string key = once_key(relayed->outbox, relayed->stream, bytes);
+    struct once last;
+    if (relayed->outbox == 0)
+        return 0;
+    int rc = read_once(view, key, &last, error);
+    if (rc != 0 || (last.entry == relayed->entry && last.position == relayed->position))
+        return rc; /* at the same position it is tried again */
+    if (last.entry >= relayed->entry)
+        return nb_error_set(error, NB_EXISTS, "a change that was queued was made already");
+    struct nb_buffer value = {0};
+    struct nb_packer w = {.out = &value};
+    nb_pack_varint(&w, relayed->entry);
+    nb_pack_varint(&w, relayed->position);
+    return put(view, key, &w, error);
 }

@@ -49,7 +49,7 @@ struct nb_engine {
     char *directory;
     struct nb_store *store;
     struct nb_key key; /* of the store */
-    /* Borrowed; of each stream; NULL: no other nodes (core/model/live/relay.h). */
+    /* Borrowed; of each stream; NULL: none, or not yet (core/model/live/relay.h). */
     const struct nb_relay *_Atomic relays[NB_STREAMS_MOST];
 
     pthread_rwlock_t registry; /* protects `models` */

@@ -8,7 +8,6 @@
 #include "core/ledger/entries/quarantine.h"
 #include "core/ledger/entries/twins.h"
 #include "core/model/learn/learner.h"
-#include "core/model/live/once.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/standing.h"
 #include "core/writer/remember/history.h"

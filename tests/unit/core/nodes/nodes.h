@@ -17,7 +17,7 @@
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "core/model/live/state.h"
-#include "core/model/live/trace.h"
+#include "core/model/live/standing.h"
 #include "core/nodes/replica.h"
 #include "core/nodes/replica_state.h"
 #include "tests/unit/core/engine/picture.h"

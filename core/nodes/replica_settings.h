@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NB_CORE_NODES_REPLICA_SETTINGS_H
+#define NB_CORE_NODES_REPLICA_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "core/base/string.h"
+
+struct nb_queue;
+
+struct nb_replica_settings {
+    /* Publishes a message; the stream takes one of all that have the same id. Returns 0 when it is
+     * on its way: then it is delivered, or given up after `patience`, unless it `lasts`. Else a
+     * code: it was not sent. Any thread. */
+    int (*publish)(void *user, const char *id, struct nb_string message, bool lasts,
+                   struct nb_error *error);
+    /* Sets *last to the end of the stream, or to a later one. Returns 0 or NB_STOPPING. Any thread
+     * but the follower's. */
+    int (*look)(void *user, uint64_t *last, struct nb_error *error);
+    /* Whether the stream is there; *last: its end, as far as it is known. Waits for nothing. Any
+     * thread. */
+    bool (*is_there)(void *user, uint64_t *last);
+    /* Something that who runs this should know. Follower. */
+    void (*warn)(void *user, const struct nb_error *why);
+    void *user;
+    unsigned stream;        /* which of the engine's `streams` it follows */
+    size_t message_most;    /* bytes of a message */
+    uint64_t seed;          /* another one for each node */
+    struct nb_queue *queue; /* borrowed; NULL: what cannot be published is refused */
+    uint64_t patience;      /* nanoseconds that a client waits for its change to come back */
+    /* Milliseconds, above 0, in which nodes that find the same publish it with the same id. */
+    int64_t same_for;
+    /* Nanoseconds after which the nodes compare what they have learned (replica.c); 0: they do
+     * not. */
+    uint64_t compare_every;
+};
+
+#endif
