@@ -5,8 +5,8 @@
 
 #include "core/base/array.h"
 #include "core/base/key.h"
+#include "core/model/live/messages.h"
 #include "core/model/live/relayed.h"
-#include "core/model/live/standing.h"
 #include "core/model/live/state.h"
 #include "core/nodes/operation.h"
 #include "core/nodes/queue.h"
@@ -23,7 +23,7 @@ struct handing {
     struct known *known;
     size_t known_count, room;
     uint64_t *ids; /* sorted */
-    uint64_t count;
+    uint64_t lost, queued;
 };
 
 static int by_value(const void *a, const void *b)
@@ -66,7 +66,7 @@ static int hand_lost(void *user, const struct nb_traced *one, struct nb_error *e
         return rc;
     if (rc != 0 || o.kind == NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_COMPARE)
         return 0;
-    h->count++;
+    h->lost++;
     return nb_queue_adopt(h->to, h->stream, one->id, one->message, error);
 }
 
@@ -75,7 +75,7 @@ static int hand_stream(struct nb_engine *from, struct handing *h, struct nb_erro
 {
     h->known_count = 0;
     h->agreed = UINT64_MAX;
-    int rc = nb_trace_scan(h->to, h->stream, 0, note_known, h, error);
+    int rc = nb_message_scan(h->to, NB_KEPT_TRACE, h->stream, 0, note_known, h, error);
     if (rc != 0 || h->known_count == 0)
         return rc;
     h->ids = malloc(h->known_count * sizeof *h->ids);
@@ -86,31 +86,24 @@ static int hand_stream(struct nb_engine *from, struct handing *h, struct nb_erro
     qsort(h->ids, h->known_count, sizeof *h->ids, by_value);
     if (h->known[0].position == 1) /* then all that is there is known */
         h->agreed = 0;
-    rc = nb_trace_scan(from, h->stream, 0, find_agreed, h, error);
+    rc = nb_message_scan(from, NB_KEPT_TRACE, h->stream, 0, find_agreed, h, error);
     if (rc == 0 && h->agreed != UINT64_MAX)
-        rc = nb_trace_scan(from, h->stream, h->agreed + 1, hand_lost, h, error);
+        rc = nb_message_scan(from, NB_KEPT_TRACE, h->stream, h->agreed + 1, hand_lost, h, error);
     free(h->ids);
     return rc;
 }
 
-struct queued {
-    struct nb_engine *to;
-    uint64_t count;
-};
-
-static int hand_queued(void *user, unsigned stream, struct nb_string id, struct nb_string message,
-                       struct nb_error *error)
+static int hand_queued(void *user, const struct nb_traced *one, struct nb_error *error)
 {
-    struct queued *q = user;
-    q->count++;
-    return nb_queue_adopt(q->to, stream, id, message, error);
+    struct handing *h = user;
+    h->queued++;
+    return nb_queue_adopt(h->to, h->stream, one->id, one->message, error);
 }
 
 int nb_hand_over(struct nb_engine *from, struct nb_engine *to, uint64_t *queued, uint64_t *lost,
                  struct nb_error *error)
 {
     struct handing h = {.to = to};
-    struct queued q = {.to = to};
     unsigned streams = to->settings.streams;
     if (from->standing.is_known && from->standing.streams != streams)
         return nb_error_set(error, NB_CONFLICT, "the stores have other numbers of streams");
@@ -118,9 +111,9 @@ int nb_hand_over(struct nb_engine *from, struct nb_engine *to, uint64_t *queued,
     for (h.stream = 0; rc == 0 && h.stream < streams; h.stream++)
         rc = hand_stream(from, &h, error);
     free(h.known);
-    if (rc == 0)
-        rc = nb_queue_scan(from, hand_queued, &q, error);
-    *lost = h.count;
-    *queued = q.count;
+    for (h.stream = 0; rc == 0 && h.stream < streams; h.stream++)
+        rc = nb_message_scan(from, NB_KEPT_QUEUE, h.stream, 0, hand_queued, &h, error);
+    *lost = h.lost;
+    *queued = h.queued;
     return rc;
 }

@@ -11,14 +11,12 @@
 #include "core/base/key.h"
 #include "core/base/pack.h"
 #include "core/engine/writer.h"
+#include "core/model/live/messages.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/state.h"
 #include "core/model/live/transaction.h"
 
 enum {
-    HEAD_BYTES = 5,    /* of the key "queue" */
-    KEY_BYTES = 14,    /* with a byte of the stream and the number */
-    PREFIX_BYTES = 6,  /* of a line */
     FLYING_MOST = 512, /* entries of a line on their way, */
     AT_ONCE = 4 << 20, /* and bytes of those that are read at once */
 };
@@ -53,23 +51,7 @@ struct nb_queue {
 
 /* ---- in the store ---------------------------------------------------------------------------- */
 
-static const struct nb_string HEAD = {"queue", HEAD_BYTES};
-
-static struct nb_string key_of(unsigned which, uint64_t number, char key[KEY_BYTES])
-{
-    uint64_t big = htobe64(number);
-    memcpy(key, HEAD.bytes, HEAD_BYTES);
-    key[HEAD_BYTES] = (char)which;
-    memcpy(key + PREFIX_BYTES, &big, sizeof big);
-    return (struct nb_string){key, KEY_BYTES};
-}
-
-static uint64_t number_of(struct nb_string key)
-{
-    uint64_t big = 0;
-    memcpy(&big, key.bytes + PREFIX_BYTES, sizeof big);
-    return be64toh(big);
-}
+static const struct nb_string HEAD = {"queue", 5};
 
 /* A new one if there is none. */
 static int read_head(struct nb_queue *q, const struct nb_view *view, struct nb_error *error)
@@ -105,52 +87,29 @@ static int put_head(const struct nb_queue *q, uint64_t next, const struct nb_vie
 static int put_entry(unsigned which, uint64_t number, struct nb_string id, struct nb_string message,
                      const struct nb_view *view, struct nb_error *error)
 {
-    struct nb_buffer value = {0};
-    struct nb_packer w = {.out = &value};
-    char key[KEY_BYTES];
-    nb_pack_string(&w, id);
-    nb_pack_bytes(&w, message.bytes, message.length);
-    int rc = w.code != 0 ? nb_error_no_memory(error)
-                         : nb_store_put(view, NB_TABLE_META, key_of(which, number, key),
-                                        nb_buffer_string(&value), error);
-    nb_buffer_deinit(&value);
-    return rc;
+    const struct nb_traced one = {number, nb_message_checksum(id, message), id, message};
+    return nb_message_put(view, NB_KEPT_QUEUE, which, &one, error);
 }
 
-/* Sets the id and the message, which borrow from the value. */
-static int read_entry(struct nb_string key, struct nb_string value, struct nb_string *id,
-                      struct nb_string *message, struct nb_error *error)
-{
-    struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
-    *id = nb_unpack_string(&u);
-    *message = (struct nb_string){(const char *)u.at, (size_t)(u.end - u.at)};
-    return !u.failed && key.length == KEY_BYTES && id->length < NB_MESSAGE_ID_MOST
-               ? 0
-               : nb_error_set(error, NB_CORRUPT, "a change that was queued does not read back");
-}
-
-static int count_entry(void *user, struct nb_string key, struct nb_string value,
-                       struct nb_error *error)
+static int count_entry(void *user, const struct nb_traced *one, struct nb_error *error)
 {
     struct line *line = user;
-    (void)key;
-    (void)error;
     line->entries++;
-    line->bytes += value.length;
-    return 0;
+    line->bytes += one->message.length;
+    return one->id.length < NB_MESSAGE_ID_MOST
+               ? 0
+               : nb_error_set(error, NB_CORRUPT, "a change that was queued does not read back");
 }
 
 static int read_all(struct nb_queue *q, struct nb_error *error)
 {
     struct nb_view view;
-    char key[KEY_BYTES];
     int rc = nb_store_snapshot(q->engine->store, &view, error);
     if (rc != 0)
         return rc;
     rc = read_head(q, &view, error);
     for (unsigned i = 0; rc == 0 && i < q->engine->settings.streams; i++)
-        rc = nb_store_scan(&view, NB_TABLE_META, key_of(i, 0, key), PREFIX_BYTES, count_entry,
-                           &q->lines[i], error);
+        rc = nb_message_walk(&view, NB_KEPT_QUEUE, i, 0, count_entry, &q->lines[i], error);
     nb_store_snapshot_end(&view);
     return rc;
 }
@@ -190,7 +149,7 @@ struct adding {
     unsigned which;
     struct nb_buffer *messages; /* those that fit into one */
     size_t count;
-    uint64_t bytes, next;
+    uint64_t next;
 };
 
 static int put_messages(struct nb_engine *engine, struct nb_view *view, void *argument,
@@ -202,12 +161,10 @@ static int put_messages(struct nb_engine *engine, struct nb_view *view, void *ar
     int rc = 0;
     (void)engine;
     a->next = q->next;
-    a->bytes = 0;
     for (size_t i = 0; rc == 0 && i < a->count; i++, a->next++) {
-        int length = snprintf(id, sizeof id, "q%016" PRIx64 "-%" PRIx64, q->identity, a->next);
+        (void)snprintf(id, sizeof id, "q%016" PRIx64 "-%" PRIx64, q->identity, a->next);
         rc = put_entry(a->which, a->next, nb_string_of(id), nb_buffer_string(&a->messages[i]), view,
                        error);
-        a->bytes += a->messages[i].length + (size_t)length + 1; /* as count_entry */
     }
     return rc != 0 ? rc : put_head(q, a->next, view, error);
 }
@@ -241,7 +198,7 @@ static int add_task(struct nb_engine *engine, void *argument, struct nb_error *e
     q->next = a->next;
     pthread_mutex_lock(&q->lock);
     q->lines[a->which].entries += a->count;
-    q->lines[a->which].bytes += a->bytes;
+    q->lines[a->which].bytes += more;
     pthread_mutex_unlock(&q->lock);
     return 0;
 }
@@ -335,12 +292,10 @@ static int drop(struct nb_engine *engine, struct nb_view *view, void *argument,
 {
     const struct going *g = argument;
     const struct line *line = &g->queue->lines[g->which];
-    char key[KEY_BYTES];
     int rc = 0;
     (void)engine;
     for (size_t i = 0; rc == 0 && i < g->dropped; i++)
-        rc = nb_store_delete(view, NB_TABLE_META, key_of(g->which, line->flying[i].number, key),
-                             error);
+        rc = nb_message_delete(view, NB_KEPT_QUEUE, g->which, line->flying[i].number, error);
     return rc;
 }
 
@@ -367,28 +322,23 @@ static void drop_delivered(struct going *g)
 }
 
 /* Returns 1 when it is enough for now. */
-static int send_entry(void *user, struct nb_string key, struct nb_string value,
-                      struct nb_error *error)
+static int send_entry(void *user, const struct nb_traced *one, struct nb_error *error)
 {
     struct going *g = user;
     struct line *line = &g->queue->lines[g->which];
-    struct nb_string id, message;
     if (line->count == FLYING_MOST || g->bytes >= AT_ONCE)
         return 1;
-    int rc = read_entry(key, value, &id, &message, error);
-    if (rc != 0)
-        return rc;
     struct flying *f = &line->flying[line->count];
-    *f = (struct flying){.number = number_of(key), .bytes = value.length};
-    memcpy(f->id, id.bytes, id.length);
+    *f = (struct flying){.number = one->position, .bytes = one->message.length};
+    memcpy(f->id, one->id.bytes, one->id.length);
     pthread_mutex_lock(&g->queue->lock); /* before it can be delivered */
     line->count++;
     pthread_mutex_unlock(&g->queue->lock);
-    g->bytes += value.length;
-    rc = g->publish(g->replica, f->id, message, true, error);
+    g->bytes += one->message.length;
+    int rc = g->publish(g->replica, f->id, one->message, true, error);
     if (rc == NB_TOO_LARGE) { /* it never fits */
         nb_queue_note(g->queue, g->queue->identity, error);
-        nb_queue_delivered(g->queue, g->which, id);
+        nb_queue_delivered(g->queue, g->which, one->id);
         return 0;
     }
     if (rc == 0)
@@ -402,9 +352,7 @@ static int send_entry(void *user, struct nb_string key, struct nb_string value,
 void nb_queue_go_on(struct nb_queue *q, unsigned which, nb_queue_publish *publish,
                     struct nb_replica *replica)
 {
-    struct nb_view view;
     struct nb_error why = {0};
-    char key[KEY_BYTES];
     if (q == NULL)
         return;
     struct going g = {.queue = q, .which = which, .publish = publish, .replica = replica};
@@ -415,14 +363,11 @@ void nb_queue_go_on(struct nb_queue *q, unsigned which, nb_queue_publish *publis
     pthread_mutex_unlock(&q->lock);
     if (g.dropped > 0)
         drop_delivered(&g);
-    if (waiting == 0 || atomic_load(&q->streams[which]) != NB_QUEUE_THERE ||
-        nb_store_snapshot(q->engine->store, &view, NULL) != 0)
+    if (waiting == 0 || atomic_load(&q->streams[which]) != NB_QUEUE_THERE)
         return;
     uint64_t sent = line->count > 0 ? line->flying[line->count - 1].number : 0;
-    if (nb_store_scan(&view, NB_TABLE_META, key_of(which, sent + 1, key), PREFIX_BYTES, send_entry,
-                      &g, &why) < 0)
+    if (nb_message_scan(q->engine, NB_KEPT_QUEUE, which, sent + 1, send_entry, &g, &why) < 0)
         nb_queue_note(q, q->identity, &why);
-    nb_store_snapshot_end(&view);
 }
 
 void nb_queue_note(struct nb_queue *q, uint64_t outbox, const struct nb_error *why)
@@ -504,51 +449,20 @@ void nb_queue_free(struct nb_queue **queue)
 
 /* ---- what another store has left ------------------------------------------------------------- */
 
-struct scanning {
-    unsigned stream;
-    nb_queue_visit *visit;
-    void *user;
-};
-
-static int visit_entry(void *user, struct nb_string key, struct nb_string value,
-                       struct nb_error *error)
-{
-    struct scanning *s = user;
-    struct nb_string id, message;
-    int rc = read_entry(key, value, &id, &message, error);
-    return rc != 0 ? rc : s->visit(s->user, s->stream, id, message, error);
-}
-
-int nb_queue_scan(struct nb_engine *engine, nb_queue_visit *visit, void *user,
-                  struct nb_error *error)
-{
-    struct scanning s = {.visit = visit, .user = user};
-    struct nb_view view;
-    char key[KEY_BYTES];
-    int rc = nb_store_snapshot(engine->store, &view, error);
-    if (rc != 0)
-        return rc;
-    for (s.stream = 0; rc == 0 && s.stream < engine->settings.streams; s.stream++)
-        rc = nb_store_scan(&view, NB_TABLE_META, key_of(s.stream, 0, key), PREFIX_BYTES,
-                           visit_entry, &s, error);
-    nb_store_snapshot_end(&view);
-    return rc;
-}
-
-static int stop_at(void *user, unsigned stream, struct nb_string id, struct nb_string message,
-                   struct nb_error *error)
+static int stop_at(void *user, const struct nb_traced *one, struct nb_error *error)
 {
     (void)user;
-    (void)stream;
-    (void)id;
-    (void)message;
+    (void)one;
     (void)error;
     return 1;
 }
 
 bool nb_queue_is_left(struct nb_engine *engine)
 {
-    return nb_queue_scan(engine, stop_at, NULL, NULL) == 1;
+    int found = 0;
+    for (unsigned i = 0; found == 0 && i < engine->settings.streams; i++)
+        found = nb_message_scan(engine, NB_KEPT_QUEUE, i, 0, stop_at, NULL, NULL);
+    return found == 1;
 }
 
 struct adopting {

@@ -8,9 +8,8 @@
  * A queue is made before a replica and outlives it: a node that starts while the database is away
  * has none yet. Any thread, except where it says otherwise.
  *
- * Stored form, in META: under "queue" the identity, 8 bytes, and the next number, a varint; under
- * "queue", a byte of the stream and a number (8 bytes, big-endian) the id of the message, a string,
- * and the message.
+ * Stored form: the messages as core/model/live/messages.h says; in META under "queue" alone the
+ * identity, 8 bytes, and the next number, a varint.
  */
 #ifndef NB_CORE_NODES_QUEUE_H
 #define NB_CORE_NODES_QUEUE_H
@@ -48,13 +47,6 @@ bool nb_queue_is_left(struct nb_engine *engine);
 /* Queues a message with an id of its own, behind all others. Returns 0 or a code of the store. */
 int nb_queue_adopt(struct nb_engine *engine, unsigned stream, struct nb_string id,
                    struct nb_string message, struct nb_error *error);
-
-/* Calls `visit` with each message that waits, in order, with the id that it has when it is
- * published, until it returns non-zero. Returns that, or a code of the store. */
-typedef int nb_queue_visit(void *user, unsigned stream, struct nb_string id,
-                           struct nb_string message, struct nb_error *error);
-int nb_queue_scan(struct nb_engine *engine, nb_queue_visit *visit, void *user,
-                  struct nb_error *error);
 
 /* How one of the streams is now. */
 void nb_queue_set(struct nb_queue *queue, unsigned which, enum nb_queue_stream stream);

@@ -10,7 +10,7 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/messages.h"
 #include "core/nodes/queue.h"
 #include "core/nodes/replica.h"
 #include "server/base/log.h"
@@ -41,7 +41,7 @@ static int deliver(struct nb_lane *l, const struct nb_sql_rows *rows, int row,
         return nb_error_set(error, NB_STOPPING, "stream %u has no change between %llu and %llu",
                             l->which, (unsigned long long)nb_replica_delivered(l->replica).position,
                             (unsigned long long)d.position);
-    if (nb_trace_checksum(d.id, d.message) != d.checksum)
+    if (nb_message_checksum(d.id, d.message) != d.checksum)
         return nb_error_set(error, NB_STOPPING,
                             "change %llu of stream %u is damaged in the database: its checksum is "
                             "another one",

@@ -10,7 +10,7 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/messages.h"
 #include "core/nodes/operation.h"
 #include "core/nodes/replica.h"
 #include "server/nodes/member.h"
@@ -177,7 +177,7 @@ static size_t take(struct nb_lane *l, struct nb_sql *sql)
     for (struct nb_published_row *e = l->first;
          e != NULL && count < GROUP_MOST && bytes < GROUP_BYTES; e = e->next) {
         struct nb_string id = nb_string_of(e->id), message = nb_buffer_string(&e->message);
-        nb_publish_add(sql, id, nb_trace_checksum(id, message), message);
+        nb_publish_add(sql, id, nb_message_checksum(id, message), message);
         count++;
         bytes += e->message.length;
         l->doubts += e->is_doubted ? 0 : 1;

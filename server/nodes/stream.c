@@ -9,7 +9,7 @@
 
 #include "config/config.h"
 #include "core/base/key.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/messages.h"
 #include "core/model/live/state.h"
 #include "core/nodes/operation.h"
 #include "core/nodes/replica.h"
@@ -170,8 +170,8 @@ static int put_back(struct nb_lane *l, const struct found *found, struct nb_erro
     if (rc != 0)
         return nb_error_set(error, rc, "the daemon is stopping");
     nb_publish_add_begin(l, end, true, &g.sql);
-    rc = nb_trace_scan(l->nodes->engine, l->which, found->last == 0 ? 1 : found->last, take_entry,
-                       &g, error);
+    rc = nb_message_scan(l->nodes->engine, NB_KEPT_TRACE, l->which,
+                         found->last == 0 ? 1 : found->last, take_entry, &g, error);
     if (rc >= 0 && !g.agrees && g.count > 0 && found->there.position != 0)
         rc = differ(l, found->last, error);
     if (rc >= 0 && (g.count == 0 || !g.agrees))
@@ -205,7 +205,7 @@ static int make_replica(struct nb_lane *l, uint64_t made, struct nb_error *error
         .stream = l->which,
         .queue = l->nodes->queue,
         .message_most = MESSAGE_MOST,
-        .seed = nb_trace_checksum(nb_string_of(l->nodes->name), nb_string_of(config->data)),
+        .seed = nb_message_checksum(nb_string_of(l->nodes->name), nb_string_of(config->data)),
         .patience = config->nodes_patience * UINT64_C(1000000000),
         .same_for = SAME_MILLISECONDS,
         .compare_every = config->nodes_digest_seconds * UINT64_C(1000000000)};

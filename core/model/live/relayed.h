@@ -92,7 +92,7 @@ struct nb_relay {
 /* Streams of several nodes, over which their models are spread by their names (nb_relay_stream). */
 enum { NB_STREAMS_MOST = 64 };
 
-/* What was made and is to be kept with the transaction that makes it (standing.h). */
+/* A message that was made, and is kept with the transaction that makes it (messages.h). */
 struct nb_traced {
     uint64_t position, checksum;
     struct nb_string id, message; /* borrowed */

@@ -8,7 +8,7 @@
  * checksum, 8 bytes; the id, a string; the message "outbox", identity, stream  the number of the
  * entry that was made last and its position in the stream, varints
  *
- * Positions and identities of outboxes are 8 bytes in keys, big-endian.
+ * Identities of outboxes are 8 bytes, big-endian.
  */
 #include "core/model/live/standing.h"
 
@@ -20,13 +20,12 @@
 #include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "core/ledger/entries/ledger.h"
+#include "core/model/live/messages.h"
 #include "core/model/live/state.h"
 
 enum {
     FORMAT = 6,
     KEY_MOST = 15,
-    TRACE_PREFIX = 6, /* bytes of the key before the position */
-    TRACE_KEY = 14,
     DROPPED_MOST = 64 /* with one transaction */
 };
 
@@ -36,14 +35,6 @@ static struct nb_string key_of(const char *name, unsigned which, char key[KEY_MO
     memcpy(key, name, length);
     key[length] = (char)which;
     return (struct nb_string){key, length + 1};
-}
-
-static struct nb_string trace_key(unsigned which, uint64_t position, char key[KEY_MOST])
-{
-    uint64_t big = htobe64(position);
-    (void)key_of("trace", which, key);
-    memcpy(key + TRACE_PREFIX, &big, sizeof big);
-    return (struct nb_string){key, TRACE_KEY};
 }
 
 static int put(const struct nb_view *view, struct nb_string key, struct nb_packer *w,
@@ -57,101 +48,45 @@ static int put(const struct nb_view *view, struct nb_string key, struct nb_packe
 
 /* ---- the trace ------------------------------------------------------------------------------- */
 
-uint64_t nb_trace_checksum(struct nb_string id, struct nb_string message)
-{
-    const uint64_t parts[] = {htole64(XXH3_64bits(id.bytes, id.length)),
-                              htole64(XXH3_64bits(message.bytes, message.length))};
-    return XXH3_64bits(parts, sizeof parts);
-}
+struct oldest {
+    uint64_t position;
+    size_t bytes;
+};
 
-static int read_traced(struct nb_string key, struct nb_string value, struct nb_traced *one,
-                       struct nb_error *error)
+static int take_oldest(void *user, const struct nb_traced *one, struct nb_error *error)
 {
-    struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
-    uint64_t big = 0;
-    one->checksum = nb_unpack_u64(&u);
-    one->id = nb_unpack_string(&u);
-    if (u.failed || key.length != TRACE_KEY)
-        return nb_error_set(error, NB_CORRUPT,
-                            "the store is damaged: its trace does not read back");
-    memcpy(&big, key.bytes + TRACE_PREFIX, sizeof big);
-    one->position = be64toh(big);
-    one->message = (struct nb_string){(const char *)u.at, (size_t)(u.end - u.at)};
-    return 0;
-}
-
-static int take_oldest(void *user, struct nb_string key, struct nb_string value,
-                       struct nb_error *error)
-{
-    int rc = read_traced(key, value, user, error);
-    return rc == 0 ? 1 : rc;
+    (void)error;
+    *(struct oldest *)user = (struct oldest){one->position, one->message.length};
+    return 1;
 }
 
 /* Drops what is too old. */
 static int drop_traced(struct nb_stream_place *p, unsigned which, const struct nb_view *view,
                        struct nb_error *error)
 {
-    char key[KEY_MOST];
-    int rc = 1;
-    for (int i = 0; rc > 0 && p->tracing > NB_TRACE_BYTES && i < DROPPED_MOST; i++) {
-        struct nb_traced oldest = {.position = 0};
-        rc = nb_store_scan(view, NB_TABLE_META, trace_key(which, 0, key), TRACE_PREFIX, take_oldest,
-                           &oldest, error);
+    for (int i = 0; p->tracing > NB_TRACE_BYTES && i < DROPPED_MOST; i++) {
+        struct oldest oldest;
+        int rc = nb_message_walk(view, NB_KEPT_TRACE, which, 0, take_oldest, &oldest, error);
         if (rc <= 0)
             return rc;
-        p->tracing -= oldest.message.length < p->tracing ? oldest.message.length : p->tracing;
-        rc = nb_store_delete(view, NB_TABLE_META, trace_key(which, oldest.position, key), error);
-        rc = rc == 0 ? 1 : rc;
+        p->tracing -= oldest.bytes < p->tracing ? oldest.bytes : p->tracing;
+        rc = nb_message_delete(view, NB_KEPT_TRACE, which, oldest.position, error);
+        if (rc != 0)
+            return rc;
     }
-    return rc < 0 ? rc : 0;
+    return 0;
 }
 
 static int write_trace(struct nb_stream_place *p, unsigned which, const struct nb_view *view,
                        struct nb_error *error)
 {
-    char key[KEY_MOST];
     int rc = 0;
     p->tracing = p->traced;
     for (size_t i = 0; rc == 0 && i < p->fresh_count; i++) {
-        const struct nb_traced *one = &p->fresh[i];
-        struct nb_buffer row = {0};
-        struct nb_packer w = {.out = &row};
-        nb_pack_u64(&w, one->checksum);
-        nb_pack_string(&w, one->id);
-        nb_pack_bytes(&w, one->message.bytes, one->message.length);
-        p->tracing += one->message.length;
-        rc = put(view, trace_key(which, one->position, key), &w, error);
+        rc = nb_message_put(view, NB_KEPT_TRACE, which, &p->fresh[i], error);
+        p->tracing += p->fresh[i].message.length;
     }
     return rc == 0 ? drop_traced(p, which, view, error) : rc;
-}
-
-struct scan {
-    nb_trace_visit *visit;
-    void *user;
-};
-
-static int visit_traced(void *user, struct nb_string key, struct nb_string value,
-                        struct nb_error *error)
-{
-    const struct scan *scan = user;
-    struct nb_traced one;
-    int rc = read_traced(key, value, &one, error);
-    return rc == 0 ? scan->visit(scan->user, &one, error) : rc;
-}
-
-int nb_trace_scan(struct nb_engine *engine, unsigned stream, uint64_t from, nb_trace_visit *visit,
-                  void *user, struct nb_error *error)
-{
-    struct scan scan = {visit, user};
-    struct nb_view view;
-    char key[KEY_MOST];
-    int rc = nb_store_snapshot(engine->store, &view, error);
-    if (rc != 0)
-        return rc;
-    rc = nb_store_scan(&view, NB_TABLE_META, trace_key(stream, from, key), TRACE_PREFIX,
-                       visit_traced, &scan, error);
-    nb_store_snapshot_end(&view);
-    return rc;
 }
 
 /* ---- in the store ---------------------------------------------------------------------------- */

@@ -14,6 +14,8 @@
 #include "core/base/string.h"
 #include "core/model/live/relayed.h"
 
+enum { NB_TRACE_BYTES = 64 << 20 }; /* of the last messages of a stream (messages.h) */
+
 struct nb_engine;
 struct nb_live;
 struct nb_view;
@@ -63,24 +65,6 @@ int nb_standing_check(const struct nb_relayed *relayed, struct nb_live *live,
 
 /* The time of what is being made: that of the change, or the clock's. */
 int64_t nb_standing_time(const struct nb_engine *engine);
-
-/* ---- the trace ------------------------------------------------------------------------------- */
-
-/* The last messages of a stream that the store has made, as they came. Where the database that has
- * the streams loses its end, the nodes put it back from there (server/nodes/place.c). A message
- * lies there from the transaction on that makes it, until the stream's trace has more bytes. */
-enum { NB_TRACE_BYTES = 64 << 20 };
-
-/* Of a message and its id. Any thread. */
-uint64_t nb_trace_checksum(struct nb_string id, struct nb_string message);
-
-/* Calls `visit` with each message from the position on, in order, until it returns non-zero.
- * Returns that, 0, NB_CORRUPT or a code of the store. Any thread. */
-typedef int nb_trace_visit(void *user, const struct nb_traced *one, struct nb_error *error);
-int nb_trace_scan(struct nb_engine *engine, unsigned stream, uint64_t from, nb_trace_visit *visit,
-                  void *user, struct nb_error *error);
-
-/* ---- what was queued ------------------------------------------------------------------------- */
 
 /* Notes the change as made, if a node had queued it (core/nodes/queue.h): of each outbox the store
  * has the number of the entry that was made last, of each stream for itself, in the transaction

@@ -16,8 +16,8 @@
 
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
+#include "core/model/live/messages.h"
 #include "core/model/live/state.h"
-#include "core/model/live/standing.h"
 #include "core/nodes/replica.h"
 #include "core/nodes/replica_state.h"
 #include "tests/unit/core/engine/picture.h"
@@ -138,7 +138,7 @@ static inline void deliver(struct lane *l, uint64_t position)
     struct message m = message_at(l->stream, position);
     struct nb_string id = nb_string_of(m.id), message = nb_buffer_string(&m.bytes);
     struct nb_error error = {0};
-    struct nb_delivery d = {position, nb_trace_checksum(id, message), id, message};
+    struct nb_delivery d = {position, nb_message_checksum(id, message), id, message};
     int rc = nb_replica_deliver(l->replica, &d, &error);
     ck_assert_msg(rc == 0 || rc == NB_STOPPING || rc == NB_CORRUPT, "%d %s", rc, error.text);
 }

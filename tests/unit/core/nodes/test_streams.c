@@ -160,7 +160,7 @@ static int is_as_it_came(void *user, const struct nb_traced *one, struct nb_erro
     struct message m = message_at(seen->stream, one->position);
     ck_assert(nb_string_equals(one->id, m.id));
     ck_assert(nb_string_same(one->message, nb_buffer_string(&m.bytes)));
-    ck_assert_uint_eq(one->checksum, nb_trace_checksum(one->id, one->message));
+    ck_assert_uint_eq(one->checksum, nb_message_checksum(one->id, one->message));
     return 0;
 }
 
@@ -180,7 +180,8 @@ START_TEST(a_trace_has_what_came)
     wait_until_applied(&a.nodes[1], length_of(&a.stream));
     for (int i = 0; i < 2; i++) {
         struct seen seen = {.stream = &a.stream};
-        ck_assert_int_eq(nb_trace_scan(a.nodes[1].engine, 0, 1, is_as_it_came, &seen, NULL), 0);
+        ck_assert_int_eq(
+            nb_message_scan(a.nodes[1].engine, NB_KEPT_TRACE, 0, 1, is_as_it_came, &seen, NULL), 0);
         ck_assert_uint_ge(seen.count, 41);
         stop(&a.nodes[1]);
         start(&a.nodes[1]);
@@ -197,12 +198,10 @@ static void open_engine(struct node *n)
     ck_assert_msg(nb_engine_open(&settings, &n->engine, &error) == 0, "%s", error.text);
 }
 
-static int count_queued(void *user, unsigned stream, struct nb_string id, struct nb_string message,
-                        struct nb_error *error)
+static int count_queued(void *user, const struct nb_traced *one, struct nb_error *error)
 {
-    (void)message, (void)error;
-    ck_assert_uint_eq(stream, 0);
-    ck_assert(memchr(id.bytes, '-', id.length) != NULL);
+    (void)error;
+    ck_assert(memchr(one->id.bytes, '-', one->id.length) != NULL);
     ++*(uint64_t *)user;
     return 0;
 }
@@ -232,7 +231,8 @@ START_TEST(what_one_store_has_alone_is_handed_over)
     ck_assert_int_eq(nb_hand_over(a.nodes[0].engine, a.nodes[1].engine, &queued, &lost, NULL), 0);
     ck_assert_uint_eq(queued, 0);
     ck_assert_uint_eq(lost, 3);
-    ck_assert_int_eq(nb_queue_scan(a.nodes[1].engine, count_queued, &found, NULL), 0);
+    ck_assert_int_eq(
+        nb_message_scan(a.nodes[1].engine, NB_KEPT_QUEUE, 0, 0, count_queued, &found, NULL), 0);
     ck_assert_uint_eq(found, 3);
     open_engine(&a.nodes[2]); /* what waits is handed over with its ids */
     ck_assert_int_eq(nb_hand_over(a.nodes[1].engine, a.nodes[2].engine, &queued, &lost, NULL), 0);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Messages of the streams that a store keeps, as they came, in the order of their numbers: the last
+ * ones that it has made, which are its trace, by their positions, so that nodes put back what the
+ * database loses (server/nodes/place.c); and those that wait (core/nodes/queue.h). Writing is the
+ * writer's; any thread reads.
+ *
+ * Stored form, in META under "trace" or "queue", a byte of the stream and the number (8 bytes,
+ * big-endian): the checksum, 8 bytes; the id, a string; the message.
+ */
+#ifndef NB_CORE_MODEL_LIVE_MESSAGES_H
+#define NB_CORE_MODEL_LIVE_MESSAGES_H
+
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "core/model/live/relayed.h"
+
+struct nb_engine;
+struct nb_view;
+
+enum nb_kept { NB_KEPT_TRACE, NB_KEPT_QUEUE };
+
+/* Of a message and its id. */
+uint64_t nb_message_checksum(struct nb_string id, struct nb_string message);
+
+/* Both return 0 or a code of the store. */
+int nb_message_put(const struct nb_view *view, enum nb_kept where, unsigned stream,
+                   const struct nb_traced *one, struct nb_error *error);
+int nb_message_delete(const struct nb_view *view, enum nb_kept where, unsigned stream,
+                      uint64_t number, struct nb_error *error);
+
+/* Calls `visit` with each message from the number on, in order, until it returns non-zero. Returns
+ * that, 0, NB_CORRUPT or a code of the store. */
+typedef int nb_message_visit(void *user, const struct nb_traced *one, struct nb_error *error);
+int nb_message_walk(const struct nb_view *view, enum nb_kept where, unsigned stream, uint64_t from,
+                    nb_message_visit *visit, void *user, struct nb_error *error);
+/* The same in a snapshot of its own. */
+int nb_message_scan(struct nb_engine *engine, enum nb_kept where, unsigned stream, uint64_t from,
+                    nb_message_visit *visit, void *user, struct nb_error *error);
+
+#endif
