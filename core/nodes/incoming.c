@@ -29,9 +29,9 @@
 #include "core/nodes/replica_state.h"
 
 enum {
-    CARRIED_MOST = 4096,          /* operations that the writer has */
-    CARRIED_BYTES = 64 << 20,     /* and their bytes */
-    RETRY_NANOSECONDS = 20000000, /* before what failed is tried again */
+    CARRIED_MOST = 4096,           /* operations that the writer has */
+    CARRIED_BYTES = 64 << 20,      /* and their bytes */
+    RETRY_NANOSECONDS = 200000000, /* before what failed is read from the stream again */
 };
 
 /* ---- what the writer has --------------------------------------------------------------------- */

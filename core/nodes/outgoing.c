@@ -20,7 +20,7 @@
 #include "core/nodes/queue.h"
 #include "core/nodes/replica_state.h"
 
-enum { LOOK_NANOSECONDS = 1000000 };
+enum { LOOK_NANOSECONDS = 1000000, EXPIRE_EVERY = 250000000 /* nanoseconds */ };
 
 /* A batch whose changes were published. */
 struct sent {
@@ -49,6 +49,11 @@ struct nb_awaited {
 
 /* ---- who waits ------------------------------------------------------------------------------- */
 
+static struct nb_awaited **bucket_of(struct nb_replica *r, struct nb_string id)
+{
+    return &r->awaited[XXH3_64bits(id.bytes, id.length) % NB_AWAITED_BUCKETS];
+}
+
 /* NULL: out of memory. With the lock held. */
 static struct nb_awaited *await(struct nb_replica *r, char id[NB_MESSAGE_ID_MOST])
 {
@@ -58,16 +63,16 @@ static struct nb_awaited *await(struct nb_replica *r, char id[NB_MESSAGE_ID_MOST
     a->until = nb_clock_monotonic() + r->settings.patience;
     (void)snprintf(id, NB_MESSAGE_ID_MOST, "%016" PRIx64 "-%" PRIx64, r->instance, r->published++);
     memcpy(a->id, id, sizeof a->id);
-    *r->awaited_end = a;
-    r->awaited_end = &a->next;
+    struct nb_awaited **bucket = bucket_of(r, nb_string_of(id));
+    a->next = *bucket;
+    *bucket = a;
     return a;
 }
 
-/* The link to the one of this id, or to NULL. They come back in about the order in which they were
- * published, so that it is among the first. With the lock held. */
+/* The link to the one of this id, or to NULL. With the lock held. */
 static struct nb_awaited **find(struct nb_replica *r, struct nb_string id)
 {
-    struct nb_awaited **at = &r->awaited;
+    struct nb_awaited **at = bucket_of(r, id);
     while (*at != NULL && !nb_string_equals(id, (*at)->id))
         at = &(*at)->next;
     return at;
@@ -116,8 +121,6 @@ static struct sent *answer(struct nb_replica *r, struct nb_awaited **at,
     struct nb_awaited *a = *at;
     struct sent *ended = NULL;
     *at = a->next;
-    if (a->next == NULL)
-        r->awaited_end = at;
     if (a->sent != NULL) {
         if (given->batch != NULL)
             hand_over(given->batch, a->sent->batch, a->index);
@@ -149,16 +152,22 @@ void nb_outgoing_answer(struct nb_replica *r, struct nb_string id, const struct 
 
 void nb_outgoing_expire(struct nb_replica *r, uint64_t now, const struct nb_error *why)
 {
-    bool found;
-    do {
+    if (now < r->expire_at)
+        return;
+    r->expire_at = now + EXPIRE_EVERY;
+    for (size_t i = 0; i < NB_AWAITED_BUCKETS;) {
         struct sent *ended = NULL;
         pthread_mutex_lock(&r->lock);
-        found = r->awaited != NULL && r->awaited->until <= now;
-        if (found)
-            ended = answer(r, &r->awaited, &(struct nb_answer){.why = why});
+        struct nb_awaited **at = &r->awaited[i];
+        while (*at != NULL && (*at)->until > now)
+            at = &(*at)->next;
+        if (*at != NULL)
+            ended = answer(r, at, &(struct nb_answer){.why = why});
+        else
+            i++;
         pthread_mutex_unlock(&r->lock);
         end_batch(ended);
-    } while (found);
+    }
 }
 
 bool nb_outgoing_is_single(struct nb_replica *r, struct nb_string id)

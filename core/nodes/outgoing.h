@@ -25,7 +25,8 @@ struct nb_answer {
 /* Tells the client that waits for the operation of this id, if there is one. */
 void nb_outgoing_answer(struct nb_replica *replica, struct nb_string id,
                         const struct nb_answer *answer);
-/* Tells all that have waited until `now` why they wait no longer. */
+/* Tells all that have waited until `now` why they wait no longer; some times a second. The
+ * follower's thread. */
 void nb_outgoing_expire(struct nb_replica *replica, uint64_t now, const struct nb_error *why);
 /* Whether the client that waits has sent a batch of one change (nb_batch_new). */
 bool nb_outgoing_is_single(struct nb_replica *replica, struct nb_string id);

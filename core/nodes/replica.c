@@ -230,7 +230,6 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
     r->engine = engine;
     r->settings = *settings;
     r->place = &engine->standing.places[settings->stream];
-    r->awaited_end = &r->awaited;
     r->instance = nb_key_random();
     r->relay = nb_outgoing_relay(r);
     /* All that came from there is written: a replica before this one has waited for it. */

@@ -15,6 +15,8 @@
 struct nb_awaited;
 struct nb_engine;
 
+enum { NB_AWAITED_BUCKETS = 4096 };
+
 struct nb_replica {
     struct nb_engine *engine;
     struct nb_replica_settings settings;
@@ -22,6 +24,7 @@ struct nb_replica {
     struct nb_relay relay;
     atomic_bool is_stopping;
     /* The follower's: */
+    uint64_t expire_at;     /* when it tells clients that they have waited too long; */
     uint64_t compare_at;    /* when it asks for digests, */
     uint64_t compared_last; /* and when it has had one; 0: never */
     struct nb_error astray; /* code 0: it may follow; else it has come to what it cannot apply */
@@ -29,9 +32,9 @@ struct nb_replica {
     pthread_cond_t changed;
     struct nb_point delivered, digested;
     uint64_t instance, published; /* random, and a number: in the ids of its messages */
-    struct nb_awaited *awaited, **awaited_end; /* in the order in which they were published */
-    size_t carried, carried_bytes;             /* that the writer has */
-    struct nb_error failure; /* code not 0: one of them has failed, and all behind it */
+    struct nb_awaited *awaited[NB_AWAITED_BUCKETS];
+    size_t carried, carried_bytes; /* that the writer has */
+    struct nb_error failure;       /* code not 0: one of them has failed, and all behind it */
 };
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What nodes publish of themselves, what they find when they compare what they have learned, and
- * what a node keeps of the stream: its trace, and what it hands over to another store.
+ * What nodes publish of themselves, what they find when they compare what they have learned, what
+ * a node keeps of the stream: its trace, and what it hands over to another store; and what a full
+ * disk does to it.
  */
 #include "core/base/feature_hash.h"
 #include "core/model/registry/registry.h"
@@ -10,6 +11,8 @@
 #include "core/nodes/operation.h"
 #include "core/nodes/queue.h"
 #include "tests/unit/core/nodes/nodes.h"
+#include <errno.h>
+#include <sys/syscall.h>
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
@@ -399,11 +402,100 @@ START_TEST(what_nodes_find_has_ids_of_its_time)
 }
 END_TEST
 
+/* ---- a full disk ----------------------------------------------------------------------------- */
+
+static atomic_bool is_full;
+static atomic_uint refused;
+
+/* Instead of the library's: nothing is written while the disk is full. */
+ssize_t pwrite(int file, const void *bytes, size_t size, off_t at)
+{
+    if (!atomic_load(&is_full))
+        return syscall(SYS_pwrite64, file, bytes, size, at);
+    atomic_fetch_add(&refused, 1);
+    errno = ENOSPC;
+    return -1;
+}
+
+static void *put_model(void *argument)
+{
+    struct node *n = argument;
+    struct nb_settings settings;
+    bool created = false;
+    nb_settings_init(&settings, NB_PRESET_TEXT);
+    int rc = nb_engine_put_model(n->engine, string_at("b"), &settings, true, string_at("who"),
+                                 &created, NULL);
+    nb_settings_deinit(&settings);
+    ck_assert(rc == 0 && created);
+    return NULL;
+}
+
+static uint64_t documents_of(struct node *n)
+{
+    struct nb_model_info info;
+    ck_assert_int_eq(nb_engine_model(n->engine, string_at("a"), &info, NULL), 0);
+    uint64_t documents = info.documents;
+    nb_model_info_deinit(&info);
+    return documents;
+}
+
+/* What was delivered meanwhile is not lost: it is delivered again, each once, and clients wait. */
+START_TEST(a_full_disk_delays_what_is_delivered)
+{
+    enum { CHANGES = 30 };
+    static struct together a;
+    struct nb_batch *batches[CHANGES];
+    struct nb_document document = document_of(NB_DOCUMENT_TEXT, "some words");
+    struct nb_digest digests[NODES];
+    pthread_t putting;
+    atomic_int left;
+    a = (struct together){.root = ""};
+    begin(&a);
+    ck_assert_uint_gt(train_one(&a.nodes[0], "before"), 0);
+    atomic_init(&left, CHANGES);
+    atomic_store(&is_full, true);
+    for (int i = 0; i < CHANGES; i++) {
+        struct node *n = &a.nodes[i % NODES];
+        char id[16];
+        snprintf(id, sizeof id, "d%d", i);
+        if (i == CHANGES / 2)
+            ck_assert_int_eq(pthread_create(&putting, NULL, put_model, n), 0);
+        ck_assert_int_eq(nb_batch_new(n->engine, string_at("a"), true, &batches[i], NULL), 0);
+        ck_assert_int_eq(nb_batch_train(batches[i], &document, string_at("ham"), string_at(id),
+                                        string_at("who"), NULL),
+                         0);
+        nb_engine_submit(n->engine, batches[i], count_down, &left);
+        usleep(5000);
+    }
+    usleep(200000);
+    ck_assert_int_eq(atomic_load(&left), CHANGES);
+    ck_assert_uint_gt(atomic_load(&refused), 0);
+    atomic_store(&is_full, false);
+    while (atomic_load(&left) > 0)
+        usleep(1000);
+    ck_assert_int_eq(pthread_join(putting, NULL), 0);
+    for (int i = 0; i < CHANGES; i++) {
+        const struct nb_receipt *r = nb_batch_receipt(batches[i], 0);
+        ck_assert_msg(r->code == 0, "%d: %s", i, r->error.text);
+        nb_batch_free(&batches[i]);
+    }
+    uint64_t position = train_one(&a.nodes[0], "after");
+    for (size_t i = 0; i < NODES; i++) {
+        wait_until_applied(&a.nodes[i], position);
+        ck_assert_uint_eq(documents_of(&a.nodes[i]), CHANGES + 2);
+        ck_assert_int_eq(nb_digest(a.nodes[i].engine, 0, 0, &digests[i], NULL), 0);
+        ck_assert_str_eq(digests[i].digits, digests[0].digits);
+    }
+    end(&a);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("streams");
     TCase *t = tcase_create("streams");
     suite_add_tcase(s, t);
+    tcase_set_timeout(t, 60); /* a store that was full is tried again after some seconds */
     tcase_add_test(t, a_stream_is_made_anew);
     tcase_add_test(t, a_trace_has_what_came);
     tcase_add_test(t, what_one_store_has_alone_is_handed_over);
@@ -412,6 +504,7 @@ int main(void)
     tcase_add_test(t, a_digest_takes_so_long_and_no_longer);
     tcase_add_test(t, a_model_that_is_not_stored_yet_gives_no_words);
     tcase_add_test(t, what_nodes_find_has_ids_of_its_time);
+    tcase_add_test(t, a_full_disk_delays_what_is_delivered);
     SRunner *runner = srunner_create(s);
     if (nb_tokenizer_setup(NULL) != 0)
         return EXIT_FAILURE;
