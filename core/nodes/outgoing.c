@@ -120,18 +120,26 @@ static struct sent *answer(struct nb_replica *r, struct nb_awaited **at,
 {
     struct nb_awaited *a = *at;
     struct sent *ended = NULL;
+    const struct nb_error *why = given->why;
+    struct nb_error other;
+    if (why == NULL && (a->sent != NULL ? given->batch == NULL : given->done == NULL)) {
+        (void)nb_error_set(&other, NB_CONFLICT,
+                           "the database has something else under the id of this change: who but "
+                           "nodes may write its tables?");
+        why = &other;
+    }
     *at = a->next;
     if (a->sent != NULL) {
-        if (given->batch != NULL)
+        if (why != NULL)
+            refuse(&a->sent->batch->changes[a->index].receipt, why);
+        else
             hand_over(given->batch, a->sent->batch, a->index);
-        else if (given->why != NULL)
-            refuse(&a->sent->batch->changes[a->index].receipt, given->why);
         ended = count_down(a->sent);
     } else {
-        if (given->done != NULL)
-            a->asked->done = *given->done;
+        if (why != NULL)
+            a->asked->why = *why;
         else
-            a->asked->why = *given->why;
+            a->asked->done = *given->done;
         a->asked->is_done = true;
         pthread_cond_broadcast(&r->changed);
     }

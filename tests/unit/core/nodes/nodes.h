@@ -41,9 +41,10 @@ struct stream {
     struct message *messages; /* the first has the position 1 */
     size_t count, room;
     atomic_bool is_away;
-    atomic_uint known; /* messages that came with an id that it has, or has lost */
-    atomic_bool loses; /* what nodes publish by themselves */
-    size_t lost;       /* so many ids, of which the last are: */
+    atomic_uint known;        /* messages that came with an id that it has, or has lost */
+    atomic_bool loses;        /* what nodes publish by themselves */
+    struct nb_string instead; /* of the next message, under its id; or empty */
+    size_t lost;              /* so many ids, of which the last are: */
     char lost_ids[LOST_IDS][64];
 };
 
@@ -73,6 +74,9 @@ static inline int put_message(struct stream *s, const char *id, struct nb_string
         struct message *m = &s->messages[s->count++];
         *m = (struct message){.id = ""};
         snprintf(m->id, sizeof m->id, "%s", id);
+        if (s->instead.length > 0)
+            message = s->instead;
+        s->instead.length = 0;
         must(nb_buffer_append(&m->bytes, message.bytes, message.length) == 0);
     }
     pthread_mutex_unlock(&s->lock);

@@ -402,6 +402,37 @@ START_TEST(what_nodes_find_has_ids_of_its_time)
 }
 END_TEST
 
+/* Who may write the tables can take the id of a message before it comes. */
+START_TEST(another_message_under_an_id_is_no_answer)
+{
+    static struct together a;
+    a = (struct together){.root = ""};
+    const struct nb_operation errand = {
+        .kind = NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_CLEAR,
+        .errand = {.kind = NB_ERRAND_CLEAR, .model = nb_string_of("a")},
+        .change.relayed.time = 1};
+    struct nb_buffer message = {0};
+    struct nb_error error = {0};
+    begin(&a);
+    uint64_t position = train_one(&a.nodes[0], "one");
+    ck_assert_uint_gt(position, 0);
+    ck_assert_int_eq(nb_operation_write(&errand, &message), 0);
+    a.stream.instead = nb_buffer_string(&message);
+    ck_assert_uint_eq(train_one(&a.nodes[0], "two"), 0);
+    struct message change = message_at(&a.stream, position);
+    a.stream.instead = nb_buffer_string(&change.bytes);
+    ck_assert_int_eq(
+        nb_engine_delete_model(a.nodes[0].engine, string_at("a"), string_at(""), &error),
+        NB_CONFLICT);
+    ck_assert_ptr_nonnull(strstr(error.text, "something else"));
+    position = train_one(&a.nodes[1], "three");
+    ck_assert_uint_gt(position, 0);
+    wait_until_applied(&a.nodes[0], position);
+    nb_buffer_deinit(&message);
+    end(&a);
+}
+END_TEST
+
 /* ---- a full disk ----------------------------------------------------------------------------- */
 
 static atomic_bool is_full;
@@ -504,6 +535,7 @@ int main(void)
     tcase_add_test(t, a_digest_takes_so_long_and_no_longer);
     tcase_add_test(t, a_model_that_is_not_stored_yet_gives_no_words);
     tcase_add_test(t, what_nodes_find_has_ids_of_its_time);
+    tcase_add_test(t, another_message_under_an_id_is_no_answer);
     tcase_add_test(t, a_full_disk_delays_what_is_delivered);
     SRunner *runner = srunner_create(s);
     if (nb_tokenizer_setup(NULL) != 0)
