@@ -51,7 +51,7 @@ struct nb_relayed {
     unsigned stream;   /* which of the nodes' */
     uint64_t position; /* in the stream */
     uint64_t after;    /* the position before it */
-    /* What came from there, and nb_trace_checksum of it; borrowed until it is applied. */
+    /* What came from there, and nb_message_checksum of it; borrowed until it is applied. */
     uint64_t checksum;
     struct nb_string message_id, message;
     int64_t time;    /* milliseconds since 1970, as the node says that was asked */
