@@ -8,6 +8,7 @@
 #include "core/base/feature.h"
 #include "core/base/pack.h"
 #include "core/bayes/settings/settings.h"
+#include "core/ledger/coding/rows.h"
 #include "core/ledger/entries/change.h"
 #include "core/model/live/names.h"
 #include "core/model/live/standing.h"
@@ -44,13 +45,35 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Ids are hashes below a field, so by their first halves nearly all are in order: the others, of
+ * which numbers of attributes can be many, are sorted among themselves. `order` has room for twice
+ * as many. */
+static void sort_features(const struct feature *from, struct feature *to, size_t size,
+                          struct nb_row_count *order)
+{
+    for (size_t i = 0; i < size; i++)
+        order[i] = (struct nb_row_count){.row = (uint32_t)(from[i].id >> 32), .count = (uint32_t)i};
+    nb_row_counts_sort(order, size, order + size);
+    for (size_t i = 0; i < size; i++)
+        to[i] = from[order[i].count];
+    for (size_t i = 0, end = 0; i < size; i = end) {
+        while (end < size && order[end].row == order[i].row)
+            end++;
+        if (end - i > 1)
+            qsort(to + i, end - i, sizeof *to, by_id);
+    }
+}
+
 /* A feature that no document has here may be new to the others, too, so it carries its text. */
 static void write_features(struct nb_packer *w, const struct nb_submitted *c)
 {
-    size_t size = 0;
-    struct feature *all = malloc((nb_submitted_size(c) + 1) * sizeof *all);
-    if (all == NULL) {
+    size_t size = 0, most = nb_submitted_size(c) + 1;
+    struct feature *all = malloc(2 * most * sizeof *all);
+    struct nb_row_count *order = malloc(2 * most * sizeof *order);
+    if (all == NULL || order == NULL) {
         w->code = NB_NO_MEMORY;
+        free(all);
+        free(order);
         return;
     }
     for (size_t i = 0; i < c->known_count; i++)
@@ -58,16 +81,17 @@ static void write_features(struct nb_packer *w, const struct nb_submitted *c)
     for (size_t i = 0; i < c->other_count; i++)
         all[size++] =
             (struct feature){c->others[i].id, c->others[i].count, nb_submitted_text(c, i)};
-    qsort(all, size, sizeof *all, by_id);
+    sort_features(all, all + size, size, order);
     nb_pack_varint(w, size);
-    for (size_t i = 0; i < size; i++) {
-        bool has_text = all[i].text.length > 0;
-        nb_pack_u64(w, all[i].id);
-        nb_pack_varint(w, (uint64_t)all[i].count * 2 + has_text);
+    for (const struct feature *f = all + size; f < all + 2 * size; f++) {
+        bool has_text = f->text.length > 0;
+        nb_pack_u64(w, f->id);
+        nb_pack_varint(w, (uint64_t)f->count * 2 + has_text);
         if (has_text)
-            nb_pack_string(w, all[i].text);
+            nb_pack_string(w, f->text);
     }
     free(all);
+    free(order);
 }
 
 static void write_change(struct nb_packer *w, struct nb_submitted c)
