@@ -13,7 +13,7 @@
 #include "server/access/origins.h"
 #include "server/access/tokens.h"
 #include "server/base/log.h"
-#include "server/filter/filter_config.h"
+#include "server/filter/filter_model.h"
 #include "server/json/log_line.h"
 #include "server/net/listen.h"
 #include "server/options.h"

@@ -17,12 +17,22 @@
 #include "core/base/error.h"
 #include "core/base/string.h"
 #include "server/access/address.h"
-#include "server/access/rate.h"
 #include "server/access/role.h"
 #include "server/access/tokens.h"
 #include "server/access/users.h"
 
 struct nb_config;
+
+/* Rates, as options give them: "10/second", "600/minute", or "0" for no limit. Pure functions; any
+ * thread. */
+struct nb_rate {
+    double per_second; /* 0: no limit */
+    double burst;      /* how many may come at once: as many as in the option's unit of time */
+};
+
+/* Reads a rate. `option` names it in messages. Returns 0 or NB_INVALID. */
+int nb_rate_read(const char *text, const char *option, struct nb_rate *rate,
+                 struct nb_error *error);
 
 /* What the options say; read-only. */
 struct nb_access {

@@ -10,9 +10,51 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "server/access/token.h"
+#include "core/base/string.h"
+#include "server/access/role.h"
 
 struct nb_config;
+
+/* One access token: its name, what it may do, and its hash; the token itself is kept nowhere. Pure
+ * functions; any thread. */
+enum {
+    NB_TOKEN_LEAST = 16,   /* characters of a token */
+    NB_TOKEN_HASH = 32,    /* bytes of its SHA-256 */
+    NB_TOKEN_NAME = 65,    /* with its NUL: a source has 64 bytes at most */
+    NB_TOKEN_MODELS = 256, /* with its NUL */
+    NB_TOKEN_DATE = 32,    /* with its NUL */
+    NB_TOKEN_HASH_TEXT = 7 + 2 * NB_TOKEN_HASH + 1, /* "sha256:", the digits, a NUL */
+    NB_TOKEN_TEXT = 64                              /* of a new one, with its NUL */
+};
+
+struct nb_token {
+    unsigned char hash[NB_TOKEN_HASH];
+    char name[NB_TOKEN_NAME];     /* "" when it has none */
+    char models[NB_TOKEN_MODELS]; /* patterns (models.h) */
+    char created[NB_TOKEN_DATE];  /* "2026-01-31T12:00:00Z"; "" when it is not known */
+    enum nb_role role;
+    bool is_made; /* by nb_token_make: nobody can guess it */
+};
+
+/* Whether a text may be the name of a token: 1 to 64 letters, digits and "._-@". */
+bool nb_token_is_name(struct nb_string text);
+
+/* Sets the hash from "sha256:" and 64 hexadecimal digits, or from the token itself. False: it is
+ * neither, or too short for a token. */
+bool nb_token_read_hash(struct nb_string text, struct nb_token *token);
+
+/* Whether a text is the hash of a token and not a token. */
+bool nb_token_is_hash(struct nb_string text);
+
+/* Writes "sha256:" and the digits. */
+void nb_token_print_hash(const struct nb_token *token, char text[NB_TOKEN_HASH_TEXT]);
+
+/* Makes a token that nobody can guess, 256 random bits, and sets the hash. */
+void nb_token_make(struct nb_token *token, char text[NB_TOKEN_TEXT]);
+
+/* "classify", "train" or "admin"; of a text that is none of them NB_ROLE_NONE. */
+const char *nb_role_name(enum nb_role role);
+enum nb_role nb_role_read(struct nb_string text);
 
 struct nb_tokens {
     struct nb_token *all; /* owned */

@@ -22,7 +22,7 @@
 #include "server/request/request.h"
 #include "server/request/server.h"
 #include "server/request/verdict.h"
-#include "server/request/work.h"
+#include "server/request/wait.h"
 #include "tokenizer/mail/mime.h"
 
 /* The state of one request. */

@@ -16,7 +16,7 @@
 #include "server/request/ndjson.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
-#include "server/request/source.h"
+#include "server/request/query.h"
 
 /* ---- export ------------------------------------------------------------------------------------
  */

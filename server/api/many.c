@@ -16,7 +16,7 @@
 #include "server/request/request.h"
 #include "server/request/server.h"
 #include "server/request/verdict.h"
-#include "server/request/work.h"
+#include "server/request/wait.h"
 
 /* ---- what the models say together ---------------------------------------------------------------
  */

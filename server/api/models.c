@@ -16,7 +16,6 @@
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
-#include "server/request/source.h"
 
 /* Tokens of GET .../vocabulary when `limit` is not given. */
 enum { LIMIT_DEFAULT = 50 };

@@ -11,7 +11,6 @@
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
-#include "server/request/source.h"
 
 enum { ROWS_DEFAULT = 1000, ENDED = 1 };
 

@@ -11,7 +11,7 @@
 #include "server/json/problem.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
-#include "server/request/source.h"
+#include "server/request/query.h"
 #include "server/request/wait.h"
 
 /* One round of a stream: large enough to share an fsync well, small enough for two to be held in

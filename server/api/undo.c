@@ -10,7 +10,6 @@
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
-#include "server/request/source.h"
 
 static bool is_cutting(void *user)
 {

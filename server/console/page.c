@@ -6,10 +6,96 @@
 #include <string.h>
 
 #include "core/base/key.h"
-#include "server/console/assets.h"
 #include "server/request/answer.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
+
+/* The assembler includes the files as they are (.incbin), which gcc and clang both support. Paths
+ * are relative to the top of the tree, where make runs. */
+#define FILES(SCRIPT, OTHER)                                                                       \
+    OTHER(index, "index.html", "text/html; charset=utf-8")                                         \
+    OTHER(style, "style.css", "text/css; charset=utf-8")                                           \
+    OTHER(icon, "icon.svg", "image/svg+xml")                                                       \
+    SCRIPT(api)                                                                                    \
+    SCRIPT(bars)                                                                                   \
+    SCRIPT(chart)                                                                                  \
+    SCRIPT(columns)                                                                                \
+    SCRIPT(concerns)                                                                               \
+    SCRIPT(csv)                                                                                    \
+    SCRIPT(dom)                                                                                    \
+    SCRIPT(drop)                                                                                   \
+    SCRIPT(evidence)                                                                               \
+    SCRIPT(field_values)                                                                           \
+    SCRIPT(files)                                                                                  \
+    SCRIPT(format)                                                                                 \
+    SCRIPT(history)                                                                                \
+    SCRIPT(mail)                                                                                   \
+    SCRIPT(main)                                                                                   \
+    SCRIPT(metrics)                                                                                \
+    SCRIPT(model)                                                                                  \
+    SCRIPT(model_copies)                                                                           \
+    SCRIPT(model_labels)                                                                           \
+    SCRIPT(model_list)                                                                             \
+    SCRIPT(model_quarantine)                                                                       \
+    SCRIPT(model_sample)                                                                           \
+    SCRIPT(model_settings)                                                                         \
+    SCRIPT(model_sources)                                                                          \
+    SCRIPT(model_trial)                                                                            \
+    SCRIPT(models)                                                                                 \
+    SCRIPT(near_label)                                                                             \
+    SCRIPT(next)                                                                                   \
+    SCRIPT(next_gain)                                                                              \
+    SCRIPT(overview)                                                                               \
+    SCRIPT(quality)                                                                                \
+    SCRIPT(quality_charts)                                                                         \
+    SCRIPT(quality_threshold)                                                                      \
+    SCRIPT(router)                                                                                 \
+    SCRIPT(sender)                                                                                 \
+    SCRIPT(signin)                                                                                 \
+    SCRIPT(theme)                                                                                  \
+    SCRIPT(train)                                                                                  \
+    SCRIPT(try)                                                                                    \
+    SCRIPT(verdict)                                                                                \
+    SCRIPT(words)
+
+/* ---- the bytes -------------------------------------------------------------------------------
+ */
+
+#define EMBED(name, file)                                                                          \
+    __asm__(".section .rodata\n"                                                                   \
+            ".global nb_asset_" #name "_begin\n"                                                   \
+            ".hidden nb_asset_" #name "_begin\n"                                                   \
+            "nb_asset_" #name "_begin:\n"                                                          \
+            ".incbin \"server/console/web/" file "\"\n"                                            \
+            ".global nb_asset_" #name "_end\n"                                                     \
+            ".hidden nb_asset_" #name "_end\n"                                                     \
+            "nb_asset_" #name "_end:\n"                                                            \
+            ".byte 0\n"                                                                            \
+            ".previous\n");                                                                        \
+    extern const char nb_asset_##name##_begin[] __attribute__((visibility("hidden")));             \
+    extern const char nb_asset_##name##_end[] __attribute__((visibility("hidden")));
+#define EMBED_SCRIPT(name) EMBED(name, #name ".js")
+#define EMBED_OTHER(name, file, type) EMBED(name, file)
+
+FILES(EMBED_SCRIPT, EMBED_OTHER)
+
+/* ---- the table -------------------------------------------------------------------------------
+ */
+
+#define ROW_OTHER(name, file, type) {file, type, nb_asset_##name##_begin, nb_asset_##name##_end},
+#define ROW_SCRIPT(name) ROW_OTHER(name, #name ".js", "text/javascript; charset=utf-8")
+
+static const struct nb_asset ASSETS[] = {FILES(ROW_SCRIPT, ROW_OTHER)};
+
+/* The file of that name, or NULL. */
+static const struct nb_asset *asset_find(struct nb_string name)
+{
+    for (size_t i = 0; i < sizeof ASSETS / sizeof ASSETS[0]; i++) {
+        if (nb_string_same(name, nb_string_of(ASSETS[i].name)))
+            return &ASSETS[i];
+    }
+    return NULL;
+}
 
 /* Scripts and styles are files of this server, none stands in the page; nothing becomes markup or a
  * script from a text (trusted types), nothing goes to another server. */
@@ -56,14 +142,14 @@ static int reply_asset(struct nb_request *request, const struct nb_asset *asset,
 
 int nb_route_page(struct nb_request *request, struct nb_error *error)
 {
-    const struct nb_asset *index = nb_asset_find(nb_string_of("index.html"));
+    const struct nb_asset *index = asset_find(nb_string_of("index.html"));
     assert(index != NULL);
     return reply_asset(request, index, error);
 }
 
 int nb_route_asset(struct nb_request *request, struct nb_error *error)
 {
-    const struct nb_asset *asset = nb_asset_find(request->model); /* the path's only parameter */
+    const struct nb_asset *asset = asset_find(request->model); /* the path's only parameter */
     if (asset == NULL)
         return nb_error_set(error, NB_NOT_FOUND, "the console has no file of this name");
     return reply_asset(request, asset, error);

@@ -7,7 +7,15 @@
 #ifndef NB_SERVER_CONSOLE_PAGE_H
 #define NB_SERVER_CONSOLE_PAGE_H
 
+#include "core/base/string.h"
 #include "server/request/route.h"
+
+/* The files of the console, compiled in: server/console/web. Read-only; any thread. */
+struct nb_asset {
+    const char *name; /* of the file, without a folder */
+    const char *type; /* its media type */
+    const char *begin, *end;
+};
 
 /* GET / and GET /console/{file}. */
 nb_handler nb_route_page, nb_route_asset;

@@ -10,7 +10,7 @@
 #include "server/access/models.h"
 #include "server/base/metrics.h"
 #include "server/filter/filter_labels.h"
-#include "server/filter/filter_test.h"
+#include "server/filter/filter_report.h"
 #include "server/request/keep.h"
 #include "server/request/server.h"
 #include "server/request/verdict.h"

@@ -6,7 +6,7 @@
 
 #include "config/config.h"
 #include "core/engine/engine.h"
-#include "server/filter/caution.h"
+#include "server/filter/filter_mail.h"
 
 /* ---- the lists ----------------------------------------------------------------------------------
  */

@@ -16,7 +16,6 @@
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
-#include "server/request/source.h"
 #include "server/request/wait.h"
 #include "tokenizer/mail/mail_attached.h"
 

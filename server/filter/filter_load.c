@@ -15,8 +15,7 @@
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
-#include "server/request/source.h"
-#include "server/request/work.h"
+#include "server/request/wait.h"
 
 /* ---- users --------------------------------------------------------------------------------------
  */

@@ -24,4 +24,9 @@ int nb_filter_model(const struct nb_config *config, struct nb_string user,
 int nb_filter_parent(const struct nb_config *config, struct nb_string user,
                      char model[NB_FILTER_MODEL], struct nb_error *error);
 
+/* The options of [filter], held against each other. Pure functions; any thread. */
+
+/* Whether the options of [filter] go together. NB_INVALID says which do not. */
+int nb_filter_check_config(const struct nb_config *config, struct nb_error *error);
+
 #endif

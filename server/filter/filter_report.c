@@ -43,8 +43,9 @@ static struct writing write_description(struct nb_filter_symbol *symbol)
                             symbol->description + sizeof symbol->description - 1};
 }
 
-struct nb_filter_symbol *nb_filter_add_symbol(struct nb_filter_report *report, const char *name,
-                                              double evidence)
+/* Adds a symbol, whose text is the caller's to fill. At most NB_FILTER_SYMBOLS of them. */
+static struct nb_filter_symbol *filter_add_symbol(struct nb_filter_report *report, const char *name,
+                                                  double evidence)
 {
     struct nb_filter_symbol *symbol = &report->symbols[report->symbol_count++];
     symbol->evidence = evidence;
@@ -136,7 +137,7 @@ static void add_evidence(const struct nb_verdict *verdict, double sign, uint64_t
         if (fabs(log_odds) < LOG_ODDS_STRONG)
             continue;
         namings[field].is_positive = verdict->field_evidence[field] > 0;
-        namings[field].symbol = nb_filter_add_symbol(report, FIELDS[field].symbol, log_odds);
+        namings[field].symbol = filter_add_symbol(report, FIELDS[field].symbol, log_odds);
     }
     name_tokens(verdict, most, namings);
     for (unsigned field = 0; field < NB_FIELDS; field++)
@@ -172,11 +173,11 @@ void nb_filter_report_verdict(const struct nb_config *config, const struct nb_ve
     bool is_spam = nb_filter_action_at(config, p) != NB_FILTER_NO_ACTION;
     report->status = is_spam ? "spam" : p >= config->filter_unsure ? "unsure" : "ham";
     struct nb_filter_symbol *symbol =
-        nb_filter_add_symbol(report,
-                             is_spam                      ? "BAYES_SPAM"
-                             : p >= config->filter_unsure ? "BAYES_UNSURE"
-                                                          : "BAYES_HAM",
-                             0);
+        filter_add_symbol(report,
+                          is_spam                      ? "BAYES_SPAM"
+                          : p >= config->filter_unsure ? "BAYES_UNSURE"
+                                                       : "BAYES_HAM",
+                          0);
     struct writing w = write_description(symbol);
     char number[NB_NUMBER_TEXT];
     write_text(&w, "Probability of spam ");
@@ -194,7 +195,7 @@ void nb_filter_report_not_ready(const char *missing, const char *note,
     report->status = "unsure";
     report->note = note;
     report->probability = 0.5;
-    struct nb_filter_symbol *symbol = nb_filter_add_symbol(report, "BAYES_NOT_READY", 0);
+    struct nb_filter_symbol *symbol = filter_add_symbol(report, "BAYES_NOT_READY", 0);
     (void)snprintf(symbol->description, sizeof symbol->description, "Too little training: %s",
                    missing);
 }
@@ -220,4 +221,62 @@ int nb_filter_status(const struct nb_filter_report *report, struct nb_buffer *ou
     if (rc != 0)
         out->length = start;
     return rc;
+}
+
+/* By the letter before the pattern. */
+static const struct {
+    char first;
+    bool is_variant;
+    enum nb_filter_action action;
+} TESTS[] = {
+    {'X', false, NB_FILTER_REJECT},
+    {'Y', true, NB_FILTER_ADD_HEADER},
+    {'Z', true, NB_FILTER_REWRITE_SUBJECT},
+    {'A', true, NB_FILTER_NO_ACTION},
+};
+
+static bool take_test(char first, bool with_variants, enum nb_filter_action *action)
+{
+    for (size_t i = 0; i < sizeof TESTS / sizeof TESTS[0]; i++) {
+        if (TESTS[i].first == first && (with_variants || !TESTS[i].is_variant)) {
+            *action = TESTS[i].action;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool nb_filter_find_test(const struct nb_config *config, struct nb_string mail,
+                         enum nb_filter_action *action)
+{
+    static const char PATTERN[] =
+        "JS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X";
+    size_t most = (size_t)config->mail_bytes;
+    const char *end = mail.bytes + (mail.length < most ? mail.length : most);
+    const char *at = mail.bytes + 1; /* behind the letter that makes it one of them */
+    while (at < end && (at = memmem(at, (size_t)(end - at), PATTERN, sizeof PATTERN - 1)) != NULL) {
+        if (take_test(at[-1], config->filter_test_patterns, action))
+            return true;
+        at += sizeof PATTERN - 1;
+    }
+    return false;
+}
+
+void nb_filter_report_test(const struct nb_config *config, enum nb_filter_action action,
+                           struct nb_filter_report *report)
+{
+    report->is_test = true;
+    report->action = action;
+    report->note = ", test mail";
+    report->status = action == NB_FILTER_NO_ACTION ? "ham" : "spam";
+    report->probability = action == NB_FILTER_NO_ACTION ? 0 : 1;
+    /* For clients that look at the score and not at the action. */
+    report->log_odds = action == NB_FILTER_REJECT ? nb_filter_log_odds_at(config->filter_reject)
+                       : action == NB_FILTER_NO_ACTION
+                           ? 0
+                           : nb_filter_log_odds_at(config->filter_add_header);
+    (void)snprintf(report->model, sizeof report->model, "%s", config->filter_model);
+    struct nb_filter_symbol *symbol = filter_add_symbol(report, "GTUBE", 0);
+    (void)snprintf(symbol->description, sizeof symbol->description,
+                   "Generic Test for Unsolicited Bulk Email");
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "core/base/buffer.h"
+#include "core/base/string.h"
 #include "core/engine/engine.h"
 #include "server/filter/filter_action.h"
 #include "server/filter/filter_mail.h"
@@ -60,11 +61,20 @@ void nb_filter_report_verdict(const struct nb_config *config, const struct nb_ve
 void nb_filter_report_not_ready(const char *missing, const char *note,
                                 struct nb_filter_report *report);
 
-/* Adds a symbol, whose text is the caller's to fill. At most NB_FILTER_SYMBOLS of them. */
-struct nb_filter_symbol *nb_filter_add_symbol(struct nb_filter_report *report, const char *name,
-                                              double evidence);
-
 /* Appends the text of an X-Bayes-Status header: "spam, probability=0.9987, model=mail". */
 int nb_filter_status(const struct nb_filter_report *report, struct nb_buffer *out);
+
+/* Test mails: the Generic Test for Unsolicited Bulk Email, which every filter rejects, and its
+ * variants of rspamd (src/libmime/message.c), by which an administrator sees each action at work.
+ * The variants need [filter] test_patterns: anybody could write one into a mail to have it called
+ * ham. Pure functions; any thread. */
+
+/* Returns whether the mail is a test, and sets its action if it is. */
+bool nb_filter_find_test(const struct nb_config *config, struct nb_string mail,
+                         enum nb_filter_action *action);
+
+/* Makes the report of a test; the members `message_id` and `subject` stay as they are. */
+void nb_filter_report_test(const struct nb_config *config, enum nb_filter_action action,
+                           struct nb_filter_report *report);
 
 #endif

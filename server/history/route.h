@@ -6,6 +6,8 @@
 #ifndef NB_SERVER_HISTORY_ROUTE_H
 #define NB_SERVER_HISTORY_ROUTE_H
 
+#include "core/jobs/history/history.h"
+#include "core/jobs/history/next.h"
 #include "server/request/route.h"
 
 nb_handler nb_route_history;         /* the verdicts that are kept, newest first, in pages */

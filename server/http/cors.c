@@ -8,7 +8,7 @@
 #include "server/access/origins.h"
 #include "server/http/router.h"
 #include "server/request/answer.h"
-#include "server/request/catch_up.h"
+#include "server/request/wait.h"
 #include "server/request/server.h"
 
 /* What a page may send beside what every page may, and what it may read beside that. */

@@ -13,7 +13,7 @@
 #include "server/http/router.h"
 #include "server/request/admission.h"
 #include "server/request/answer.h"
-#include "server/request/catch_up.h"
+#include "server/request/wait.h"
 #include "server/request/decoder.h"
 #include "server/request/query.h"
 #include "server/request/server.h"

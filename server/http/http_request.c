@@ -29,7 +29,7 @@
 #include "server/http/library.h"
 #include "server/json/problem.h"
 #include "server/request/answer.h"
-#include "server/request/catch_up.h"
+#include "server/request/wait.h"
 #include "server/request/server.h"
 #include "server/request/transfer.h"
 #include "server/tls/tls.h"

@@ -11,7 +11,7 @@
 #include "server/http/http_call.h"
 #include "server/request/route.h"
 #include "server/request/server.h"
-#include "server/request/work.h"
+#include "server/request/wait.h"
 
 enum { BLOCK_BYTES = 32 * 1024 }; /* what the library asks for at most */
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/http/library.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,9 +14,39 @@
 #include "server/base/metrics.h"
 #include "server/http/connection.h"
 #include "server/http/http_call.h"
-#include "server/http/refusal.h"
+#include "server/json/problem.h"
 #include "server/request/server.h"
 #include "server/tls/tls.h"
+
+/* Writes a whole reply with "Connection: close". `detail` is plain text that needs no
+ * escapes in JSON, of at most 400 bytes. Returns its length. */
+static size_t refusal_write(unsigned status, const char *detail, char to[NB_REFUSAL_BYTES])
+{
+    const char *title = nb_json_title((int)status);
+    bool is_later = status == 429 || status == 503;
+    char body[NB_REFUSAL_BYTES / 2];
+    assert(strpbrk(detail, "\"\\\n") == NULL);
+    int length =
+        snprintf(body, sizeof body,
+                 "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u,\"detail\":\"%s\"}",
+                 title, status, detail);
+    assert(length > 0 && (size_t)length < sizeof body);
+    int all = snprintf(to, NB_REFUSAL_BYTES,
+                       "HTTP/1.1 %u %s\r\nContent-Type: application/problem+json\r\n"
+                       "Content-Length: %d\r\n%sConnection: close\r\n\r\n%s",
+                       status, title, length, is_later ? "Retry-After: 1\r\n" : "", body);
+    assert(all > 0 && all < NB_REFUSAL_BYTES);
+    return (size_t)all;
+}
+
+size_t nb_refusal_send(int file, unsigned status, const char *detail)
+{
+    char reply[NB_REFUSAL_BYTES];
+    size_t length = refusal_write(status, detail, reply);
+    (void)send(file, reply, length, MSG_DONTWAIT | MSG_NOSIGNAL); /* see the header */
+    (void)shutdown(file, SHUT_WR);
+    return length;
+}
 
 nb_library_queue_response *nb_library_queue;
 
@@ -81,7 +113,7 @@ static size_t send_refusal(struct MHD_Connection *connection, const struct nb_co
     char reply[NB_REFUSAL_BYTES];
     if (!held->is_tls)
         return nb_refusal_send(held->file, status, detail);
-    size_t length = nb_refusal_write(status, detail, reply);
+    size_t length = refusal_write(status, detail, reply);
     void *session = nb_http_session(connection);
     nb_tls_send(session, reply, length);
     nb_tls_end(session);

@@ -14,8 +14,17 @@
 #define NB_SERVER_HTTP_LIBRARY_H
 
 #include <microhttpd.h>
+#include <stddef.h>
 
 #include "core/base/error.h"
+
+/* Problems (RFC 9457) that are written to a socket as they are, because no request has come to a
+ * route yet. Any thread. */
+enum { NB_REFUSAL_BYTES = 1024 };
+
+/* Writes it to a socket without TLS, and that nothing follows; never waits. A client that does not
+ * take it has gone. Returns its length. */
+size_t nb_refusal_send(int file, unsigned status, const char *detail);
 
 /* Finds the library's functions. Main thread, before the library is used. Returns 0 or NB_IO. */
 int nb_library_find(struct nb_error *error);

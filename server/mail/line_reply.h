@@ -5,6 +5,11 @@
 #ifndef NB_SERVER_MAIL_LINE_REPLY_H
 #define NB_SERVER_MAIL_LINE_REPLY_H
 
+#include <stdbool.h>
+
+#include "core/base/buffer.h"
+#include "server/filter/filter.h"
+
 struct nb_request;
 
 /* How a failure is told, by number and name of sysexits.h. */
@@ -19,5 +24,28 @@ const struct nb_line_failure *nb_line_failure_of(unsigned status);
 
 /* The reply is what was appended to reply.body. Returns 0. */
 int nb_line_reply(struct nb_request *request);
+
+/* A scanned mail as spamd returns it: its report as text, and the mail with the header fields that
+ * SpamAssassin writes. Pure functions; any thread. */
+struct nb_line_scan {
+    const struct nb_config *config; /* borrowed */
+    struct nb_filter_report report;
+    double score, required; /* on spamd's scale */
+    bool is_spam;
+};
+
+/* Appends the names of the symbols with `separator` between them. 0 or NB_NO_MEMORY. */
+int nb_line_names(const struct nb_line_scan *scan, const char *separator, struct nb_buffer *out);
+
+/* Appends a report: a line of words, and after a line of dashes one row for each symbol, its
+ * points, name and description, as clients pick them out of spamd's. 0 or NB_NO_MEMORY. */
+int nb_line_report(const struct nb_line_scan *scan, struct nb_buffer *out);
+
+/* Appends the mail with the header fields X-Spam-... and X-Bayes-Status (fields of these names are
+ * taken out), and the subject rewritten where that is the action. 0 or NB_NO_MEMORY. */
+int nb_line_rewrite(const struct nb_line_scan *scan, struct nb_string mail, struct nb_buffer *out);
+
+/* The mail's header with the empty line behind it. */
+struct nb_string nb_line_header(struct nb_string mail);
 
 #endif

@@ -13,4 +13,9 @@
 /* All of them; sets *count. Metrics count them behind the routes of HTTP. */
 const struct nb_line_route *nb_line_route_table(size_t *count);
 
+/* RSPAMC/1.x: the handlers of its verbs. For the thread that works on the request. */
+extern const struct nb_line_protocol nb_rspamc;
+
+nb_handler nb_rspamc_check, nb_rspamc_ping;
+
 #endif

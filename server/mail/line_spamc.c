@@ -14,7 +14,6 @@
 #include "server/filter/filter_labels.h"
 #include "server/filter/filter_learn.h"
 #include "server/mail/line_reply.h"
-#include "server/mail/line_rewrite.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"

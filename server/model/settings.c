@@ -6,7 +6,6 @@
 #include "server/model/settings.h"
 
 #include "server/json/load.h"
-#include "server/model/settings_smoothing.h"
 #include "server/model/settings_values.h"
 
 enum { MOST_SETTINGS = 48, MOST_VALUES = 200000 /* of a prior over all labels, and then some */ };

@@ -25,14 +25,6 @@ int nb_json_take_enum(const char *member, const struct json_t *value, const char
 int nb_json_take_count(const char *member, const struct json_t *value, uint64_t *count,
                        struct nb_error *error);
 
-/* Whether the names of an object can be those of labels. */
-int nb_json_check_labels(const struct json_t *value, struct nb_error *error);
-
-/* {"label": number above 0, ...}, by label. The list belongs to the settings that it is part of,
- * also after a failure. */
-int nb_json_take_weights(const char *name, const struct json_t *value,
-                         struct nb_prior_weight **list, size_t *count, struct nb_error *error);
-
 /* A name, or weights. */
 int nb_json_take_prior(const struct nb_setting *setting, const struct json_t *value,
                        struct nb_settings *settings, struct nb_error *error);
@@ -59,5 +51,13 @@ int nb_json_take_attributes(const struct nb_setting *setting, const struct json_
 /* For settings that do not say which fields there are: they stay as they are. */
 int nb_json_keep_attributes(const struct nb_settings *existing, struct nb_settings *settings,
                             struct nb_error *error);
+
+/* The setting `smoothing`, read from JSON. Pure functions; any thread. */
+
+/* A number, or an object whose members say which kind of smoothing it is. `value` is one of both.
+ * Returns 0, NB_INVALID, NB_UNUSABLE or NB_NO_MEMORY; what was read so far is freed with the
+ * settings. */
+int nb_json_take_smoothing(const struct nb_setting *setting, const struct json_t *value,
+                           struct nb_settings *settings, struct nb_error *error);
 
 #endif

@@ -21,7 +21,6 @@
 #include "server/net/connections.h"
 #include "server/net/guard.h"
 #include "server/net/linger.h"
-#include "server/net/turn_away.h"
 #include "server/request/configuration.h"
 #include "server/request/server.h"
 

@@ -16,7 +16,7 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "server/base/metrics.h"
-#include "server/http/refusal.h"
+#include "server/http/library.h"
 #include "server/net/connections.h"
 #include "server/request/configuration.h"
 #include "server/request/server.h"

@@ -15,7 +15,6 @@
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
-#include "server/request/source.h"
 
 /* Names of one page when `limit` is not given. */
 enum { PAGE_DEFAULT = 1000, ENDED = 1 };

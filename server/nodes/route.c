@@ -9,7 +9,7 @@
 #include "server/nodes/member.h"
 #include "server/nodes/nodes.h"
 #include "server/request/answer.h"
-#include "server/request/catch_up.h"
+#include "server/request/wait.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"

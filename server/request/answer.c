@@ -12,11 +12,10 @@
 #include "server/base/log.h"
 #include "server/base/metrics.h"
 #include "server/json/problem.h"
-#include "server/request/catch_up.h"
+#include "server/request/wait.h"
 #include "server/request/configuration.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
-#include "server/request/work.h"
 
 void nb_request_begin(struct nb_request *request)
 {

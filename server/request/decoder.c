@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "server/request/decoder.h"
+
 #define ZLIB_CONST /* makes zlib take its input as const */
 #include "server/request/decoder.h"
 

@@ -13,7 +13,7 @@
 #include "core/base/buffer.h"
 #include "server/access/access.h"
 #include "server/request/budget.h"
-#include "server/request/media.h"
+#include "server/request/decoder.h"
 #include "server/request/route.h"
 #include "server/request/spool.h"
 

@@ -14,7 +14,6 @@
 #include "server/request/request.h"
 #include "server/request/server.h"
 #include "server/request/wait.h"
-#include "server/request/work.h"
 
 enum {
     CHUNK_BYTES = 64 * 1024,   /* of decoded output at a time */

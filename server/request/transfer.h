@@ -8,7 +8,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "server/request/media.h"
+#include "server/request/decoder.h"
 
 struct nb_request;
 

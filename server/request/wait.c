@@ -4,9 +4,15 @@
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "config/config.h"
+#include "core/base/clock.h"
+#include "core/base/number.h"
 #include "core/engine/engine.h"
+#include "core/engine/number.h"
+#include "server/request/pool.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 
@@ -24,7 +30,8 @@ bool nb_request_suspend(struct nb_request *request)
     return true;
 }
 
-void nb_request_resume(struct nb_request *request)
+/* Puts it back; any thread. The request must not be touched afterwards. */
+static void request_resume(struct nb_request *request)
 {
     struct nb_server *server = request->server;
     assert(atomic_load(&server->suspended) > 0);
@@ -45,7 +52,7 @@ int nb_request_yield(struct nb_request *request, struct nb_error *error)
     if (!nb_request_suspend(request))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     request->again = carry_on;
-    nb_request_resume(request); /* it goes on when this thread has come to it again */
+    request_resume(request); /* it goes on when this thread has come to it again */
     return NB_WAIT;
 }
 
@@ -76,7 +83,7 @@ static void on_committed(struct nb_batch *batch, void *user)
     struct nb_request *request = user;
     request->has_changed |= note_success(request, batch);
     count_down(request->server, batch);
-    nb_request_resume(request);
+    request_resume(request);
 }
 
 int nb_request_submit(struct nb_request *request, struct nb_batch *batch, nb_handler *again,
@@ -127,7 +134,7 @@ static void on_round_over(struct nb_batch *batch, void *user)
     int before = atomic_exchange(&round->state, ROUND_IS_OVER);
     /* While it runs, round and request are the request's thread's from here on. */
     if (before == ROUND_IS_AWAITED)
-        nb_request_resume(round->request);
+        request_resume(round->request);
     else if (before == ROUND_IS_LEFT)
         round_free(round);
 }
@@ -162,7 +169,7 @@ int nb_round_wait(struct nb_request *request, struct nb_round *round, nb_handler
     request->again = again;
     int runs = ROUND_RUNS;
     if (!atomic_compare_exchange_strong(&round->state, &runs, ROUND_IS_AWAITED))
-        nb_request_resume(request); /* it has ended meanwhile */
+        request_resume(request); /* it has ended meanwhile */
     return NB_WAIT;
 }
 
@@ -192,4 +199,125 @@ int nb_request_check_load(const struct nb_request *request, struct nb_error *err
         return 0;
     return nb_error_set(error, NB_STOPPING,
                         "overloaded: %zu changes wait for the disk; try again later", waiting);
+}
+
+struct nb_work {
+    struct nb_work_job job; /* the first member */
+    struct nb_request *request;
+    struct nb_work_pool *pool;
+    nb_handler *work;
+    int rc; /* what it has returned */
+    struct nb_error error;
+};
+
+/* What it changes meanwhile has a number. */
+static int do_work(struct nb_work *w)
+{
+    nb_engine_collect_number(&w->request->number);
+    int rc = w->work(w->request, &w->error);
+    nb_engine_collect_number(NULL);
+    return rc;
+}
+
+/* On the pool's thread. */
+static void run(struct nb_work_job *job)
+{
+    struct nb_work *w = (struct nb_work *)job;
+    struct nb_request *request = w->request;
+    if (atomic_load(&request->server->is_cutting))
+        w->rc = nb_error_set(&w->error, NB_STOPPING, "the daemon is stopping");
+    else
+        w->rc = do_work(w);
+    if (w->rc == NB_WAIT) { /* others first */
+        nb_pool_add(w->pool, &w->job);
+        return;
+    }
+    assert(w->rc <= 0);
+    request_resume(request);
+}
+
+/* On the request's thread. */
+static int after_work(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_work *w = request->work;
+    assert(w != NULL && w->request == request);
+    int rc = w->rc;
+    if (rc != 0)
+        *error = w->error;
+    request->work = NULL;
+    free(w);
+    return rc;
+}
+
+int nb_work_run(struct nb_request *request, struct nb_work_pool *pool, nb_handler *work,
+                struct nb_error *error)
+{
+    struct nb_work *w = calloc(1, sizeof *w);
+    assert(request->work == NULL);
+    assert(request->again == NULL && pool != NULL && work != NULL);
+    if (w == NULL)
+        return nb_error_no_memory(error);
+    if (!nb_request_suspend(request)) {
+        free(w);
+        return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+    }
+    w->job.run = run;
+    w->request = request;
+    w->pool = pool;
+    w->work = work;
+    request->work = w;
+    request->again = after_work;
+    nb_pool_add(pool, &w->job);
+    return NB_WAIT;
+}
+
+void nb_work_end(struct nb_request *request)
+{
+    free(request->work);
+    request->work = NULL;
+}
+
+enum { LOOK_NANOSECONDS = 2000000 };
+
+bool nb_takes_after(const struct nb_route *route)
+{
+    return strncmp(route->pattern, "/v1/", 4) == 0;
+}
+
+int nb_catch_up_look(const struct nb_request *request, uint64_t number, struct nb_error *error)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
+    struct nb_server *server = request->server;
+    uint64_t patience = server->startup->nodes_patience * UINT64_C(1000000000);
+    if (server->nodes == NULL)
+        return nb_error_set(error, NB_CONFLICT, "this bayesd is none of several ([nodes])");
+    uint64_t last;
+    if (nb_engine_has_applied(server->engine, number, &last))
+        return 0;
+    if (nb_clock_monotonic() - request->started > patience || atomic_load(&server->is_cutting))
+        return nb_error_set(error, NB_STOPPING,
+                            "this node has come to the change %llu, and not to %llu yet: ask again "
+                            "later, or another node",
+                            (unsigned long long)last, (unsigned long long)number);
+    (void)nanosleep(&pause, NULL); /* it may wake early */
+    return NB_WAIT;
+}
+
+static int look(struct nb_request *request, struct nb_error *error)
+{
+    uint64_t number = 0;
+    (void)nb_number_read_whole(request->after, &number); /* it was read before */
+    return nb_catch_up_look(request, number, error);
+}
+
+int nb_catch_up(struct nb_request *request, struct nb_error *error)
+{
+    uint64_t number;
+    if (request->after.bytes == NULL)
+        return 0;
+    if (!nb_number_read_whole(request->after, &number))
+        return nb_error_set(error, NB_INVALID,
+                            "query parameter '%s', or the header field %s, must be a whole number",
+                            NB_QUERY_AFTER, NB_FIELD_AFTER);
+    return nb_work_run(request, request->server->streams, look, error);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "server/mail/line_head.h"
-#include "server/mail/line_rewrite.h"
+#include "server/mail/line_reply.h"
 #include "server/mail/line_routes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

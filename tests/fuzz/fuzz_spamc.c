@@ -11,7 +11,7 @@
 
 #include "config/config.h"
 #include "core/base/lines.h"
-#include "server/mail/line_rewrite.h"
+#include "server/mail/line_reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
-#include "server/filter/caution.h"
+#include "server/filter/filter_mail.h"
 
 /* Where no thresholds are given, and there are few documents. */
 static const double SPAM_FROM = 0.9, HAM_TO = 0.5;
@@ -32,7 +32,7 @@ static const char *best_other(json_t *probabilities, const char *positive, doubl
     return best;
 }
 
-/* Moderates *of_positive by the numbers of documents in the verdict (server/filter/caution.h).
+/* Moderates *of_positive by the numbers of documents in the verdict (server/filter/filter_mail.h).
  * False, with nothing changed: the model has none of the positive label, or none of others. */
 static bool take_care(const json_t *documents, const char *positive, double *of_positive)
 {

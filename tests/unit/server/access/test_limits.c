@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/access/buckets.h"
 #include "server/access/limits.h"
-#include "server/access/token.h"
+#include "server/access/tokens.h"
 
 static const uint64_t SECOND = 1000000000u;
 

@@ -13,7 +13,7 @@
 #include "config/config.h"
 #include "server/base/metrics.h"
 #include "server/filter/filter.h"
-#include "server/filter/filter_config.h"
+#include "server/filter/filter_model.h"
 #include "server/request/server.h"
 #include "server/request/verdict.h"
 #include "tests/unit/folder.h"

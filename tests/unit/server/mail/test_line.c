@@ -10,7 +10,7 @@
 #include "config/config.h"
 #include "server/filter/filter.h"
 #include "server/mail/line_head.h"
-#include "server/mail/line_rewrite.h"
+#include "server/mail/line_reply.h"
 #include "server/mail/line_routes.h"
 
 /* ---- whose bytes -------------------------------------------------------------------------------

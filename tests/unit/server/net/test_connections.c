@@ -8,7 +8,7 @@
 
 #include "server/base/metrics.h"
 #include "server/net/connections.h"
-#include "server/net/turn_away.h"
+#include "server/net/linger.h"
 #include "server/request/configuration.h"
 #include "server/request/server.h"
 
