@@ -9,7 +9,7 @@
 #include "core/archive/repair/repair.h"
 #include "core/engine/engine.h"
 #include "server/configure.h"
-#include "server/engine_settings.h"
+#include "server/configured_engine.h"
 #include "server/join.h"
 #include "server/request/configuration.h"
 

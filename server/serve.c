@@ -12,12 +12,12 @@
 #include "server/base/log.h"
 #include "server/http/http.h"
 #include "server/net/accept.h"
+#include "server/net/connection_guard.h"
 #include "server/net/connections.h"
-#include "server/net/guard.h"
 #include "server/net/linger.h"
 #include "server/request/configuration.h"
-#include "server/request/pool.h"
 #include "server/request/server.h"
+#include "server/request/work_pool.h"
 
 enum { STOP_POLL_NANOSECONDS = 5000000 };
 

@@ -6,7 +6,7 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "server/access/models.h"
+#include "server/access/allowed_models.h"
 #include "server/access/token_file.h"
 #include "server/access/tokens.h"
 #include "server/json/time.h"

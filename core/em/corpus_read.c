@@ -8,9 +8,9 @@
 #include "core/base/array.h"
 #include "core/base/heap.h"
 #include "core/counts/counts.h"
-#include "core/em/corpus.h"
-#include "core/ledger/coding/bag.h"
-#include "core/ledger/coding/rows.h"
+#include "core/em/em_corpus.h"
+#include "core/ledger/coding/bag_coding.h"
+#include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/model/live/state.h"
 

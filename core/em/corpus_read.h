@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads a corpus (corpus.h). A thread that fits.
+ * Reads a corpus (em_corpus.h). A thread that fits.
  *
  * Bags are read from the ledger, a few hundred in one snapshot, and counts a few thousand rows at a
  * time under the model's read lock, so that neither the writer nor other readers wait long. Changes
@@ -19,9 +19,9 @@ struct nb_engine;
 struct nb_family;
 struct nb_live;
 
-/* The documents of a corpus (corpus.h), read from the ledger a few hundred in one snapshot, so that
- * the writer need not wait for pages. A thread that fits; changes made during the reading may be
- * included or not. For core/em/corpus_read alone. */
+/* The documents of a corpus (em_corpus.h), read from the ledger a few hundred in one snapshot, so
+ * that the writer need not wait for pages. A thread that fits; changes made during the reading may
+ * be included or not. For core/em/corpus_read alone. */
 
 /* Where documents come from; all is borrowed. */
 struct nb_corpus_source {
@@ -32,10 +32,10 @@ struct nb_corpus_source {
 };
 
 /* Reads all documents without a label of the family's model, and up to `sample` of the others.
- * Words are those that remain after min_count and skip_top (choice.h). `is_binary`: count documents
- * instead of occurrences. The reading ends with NB_STOPPING when `stop` (NULL: never) returns true.
- * The caller deinits *corpus in any case. Returns 0, NB_TOO_LARGE (a limit above is exceeded),
- * NB_STOPPING, or what reading the store can return. */
+ * Words are those that remain after min_count and skip_top (em_corpus.h). `is_binary`: count
+ * documents instead of occurrences. The reading ends with NB_STOPPING when `stop` (NULL: never)
+ * returns true. The caller deinits *corpus in any case. Returns 0, NB_TOO_LARGE (a limit above is
+ * exceeded), NB_STOPPING, or what reading the store can return. */
 int nb_corpus_read(struct nb_engine *engine, struct nb_family *family, bool is_binary,
                    size_t sample, bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
                    struct nb_error *error);

@@ -8,7 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/em/corpus_read.h"
-#include "core/em/guard.h"
+#include "core/em/em_guard.h"
 #include "core/model/registry/registry.h"
 
 enum {

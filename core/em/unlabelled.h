@@ -33,7 +33,7 @@ void nb_refining_tell_why_off(struct nb_live *live, char *text, size_t room);
 
 /* Fits a model and publishes the result; if the state is off, drops the last fit. One model is
  * fitted at a time, and the others wait, because a fit holds all documents in memory
- * (core/em/corpus.h). `again`: keep the weight of the last fit. The fit ends early when
+ * (core/em/em_corpus.h). `again`: keep the weight of the last fit. The fit ends early when
  * `stop` (NULL: never) returns true or the model is deleted. If the documents are too many
  * (NB_TOO_LARGE of the corpus), the published weight is 0, with the reason. Returns 0, NB_BUSY (a
  * fit of the model is under way), NB_CONFLICT (the settings were changed meanwhile), NB_STOPPING,

@@ -12,7 +12,7 @@
 #include "core/model/registry/registry.h"
 #include "core/model/verdict/verdict_private.h"
 #include "core/writer/remember/note.h"
-#include "core/writer/submit/batch.h"
+#include "core/writer/submit/submit_batch.h"
 
 static int tokenize(struct nb_engine *engine, const struct nb_live *live,
                     const struct nb_tokenizer_settings *settings,

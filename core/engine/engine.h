@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "core/bayes/settings/settings.h"
-#include "core/em/report.h"
+#include "core/em/em_report.h"
 #include "core/model/evaluate/drift.h"
 #include "core/model/evaluate/evaluate.h"
 #include "core/model/live/engine_settings.h"

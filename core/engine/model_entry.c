@@ -5,9 +5,9 @@
 
 #include "core/model/evaluate/drift.h"
 #include "core/model/live/checkpoint.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/live/records.h"
 #include "core/model/live/standing.h"
-#include "core/model/live/transaction.h"
 
 /* Updates the stored state of a model that is not loaded: only what the new entry changes. */
 static int touch_cold_state(struct nb_engine *engine, const struct nb_view *view,

@@ -19,12 +19,12 @@
 #include "core/model/learn/learner.h"
 #include "core/model/learn/refit.h"
 #include "core/model/live/checkpoint.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/live/standing.h"
-#include "core/model/live/transaction.h"
 #include "core/model/registry/registry.h"
 #include "core/model/registry/roster.h"
 #include "core/writer/remember/remember.h"
-#include "core/writer/submit/features.h"
+#include "core/writer/submit/submit_features.h"
 #include "core/writer/upkeep/ageing.h"
 
 enum {

@@ -4,10 +4,10 @@
 #include "core/engine/engine.h"
 #include "core/engine/errands.h"
 #include "core/engine/writer.h"
-#include "core/model/live/transaction.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/registry/registry.h"
 #include "core/writer/recalibrate/recalibrate.h"
-#include "core/writer/submit/batch.h"
+#include "core/writer/submit/submit_batch.h"
 
 /* Waits until the model wants no refit any more. */
 static int wait_for(struct nb_engine *engine, struct nb_live *live, bool (*stop)(void *user),

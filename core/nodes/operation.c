@@ -8,12 +8,12 @@
 #include "core/base/feature.h"
 #include "core/base/pack.h"
 #include "core/bayes/settings/settings.h"
-#include "core/ledger/coding/rows.h"
+#include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/change.h"
 #include "core/model/live/names.h"
 #include "core/model/live/standing.h"
-#include "core/writer/submit/batch.h"
-#include "core/writer/submit/features.h"
+#include "core/writer/submit/submit_batch.h"
+#include "core/writer/submit/submit_features.h"
 
 enum {
     NOTE_MOST = 1024, /* bytes of what an undo was asked for */

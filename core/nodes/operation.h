@@ -49,7 +49,7 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/model/live/relayed.h"
-#include "core/writer/stage/batch.h"
+#include "core/writer/stage/staged_batch.h"
 
 #define NB_OPERATION_MAGIC "bo"
 enum {
@@ -67,8 +67,8 @@ enum nb_operation_kind {
     NB_OPERATION_KINDS = NB_OPERATION_ERRAND + NB_ERRANDS
 };
 
-/* A value: what it has of a change is as a batch has it (core/writer/stage/batch.h), of `relayed`
- * time, born, creates and last. All texts of the errand are borrowed. */
+/* A value: what it has of a change is as a batch has it (core/writer/stage/staged_batch.h), of
+ * `relayed` time, born, creates and last. All texts of the errand are borrowed. */
 struct nb_operation {
     enum nb_operation_kind kind;
     struct nb_errand errand; /* of all kinds `model` and `source`; of both `relayed.time` */

@@ -12,9 +12,9 @@
 #include "core/base/pack.h"
 #include "core/engine/writer.h"
 #include "core/model/live/messages.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/state.h"
-#include "core/model/live/transaction.h"
 
 enum {
     FLYING_MOST = 512, /* entries of a line on their way, */

@@ -115,7 +115,7 @@ struct nb_grant {
                            a page in a browser may have made such a request */
     const char *name;   /* of the token; "" when it has none, and without a token. Like
                            `models` it lives as long as the nb_access */
-    const char *models; /* patterns of the models it may use (models.h) */
+    const char *models; /* patterns of the models it may use (allowed_models.h) */
     const struct nb_token *token; /* that was shown and is known; NULL: none */
 };
 

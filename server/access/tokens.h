@@ -30,7 +30,7 @@ enum {
 struct nb_token {
     unsigned char hash[NB_TOKEN_HASH];
     char name[NB_TOKEN_NAME];     /* "" when it has none */
-    char models[NB_TOKEN_MODELS]; /* patterns (models.h) */
+    char models[NB_TOKEN_MODELS]; /* patterns (allowed_models.h) */
     char created[NB_TOKEN_DATE];  /* "2026-01-31T12:00:00Z"; "" when it is not known */
     enum nb_role role;
     bool is_made; /* by nb_token_make: nobody can guess it */

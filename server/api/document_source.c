@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "core/base/utf8.h"
 #include "core/engine/engine.h"
-#include "server/json/label.h"
+#include "server/json/label_json.h"
 #include "server/request/ndjson.h"
 #include "server/request/query.h"
 #include "server/request/request.h"

@@ -13,8 +13,8 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "server/json/document.h"
-#include "server/json/table.h"
+#include "server/json/document_json.h"
+#include "server/json/json_table.h"
 #include "tokenizer/mail/mail_attached.h"
 #include "tokenizer/mail/mbox.h"
 

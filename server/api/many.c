@@ -7,15 +7,15 @@
 
 #include "config/config.h"
 #include "core/engine/engine.h"
-#include "server/api/documents.h"
+#include "server/api/documents_route.h"
 #include "server/api/results.h"
 #include "server/filter/filter.h"
 #include "server/filter/filter_labels.h"
-#include "server/json/document.h"
+#include "server/json/document_json.h"
 #include "server/request/admission.h"
 #include "server/request/request.h"
+#include "server/request/request_verdict.h"
 #include "server/request/server.h"
-#include "server/request/verdict.h"
 #include "server/request/wait.h"
 
 /* ---- what the models say together ---------------------------------------------------------------

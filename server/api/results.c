@@ -7,11 +7,11 @@
 
 #include "core/base/attribute.h"
 #include "core/base/label/difference.h"
-#include "server/json/document.h"
+#include "server/json/document_json.h"
 #include "server/json/emit.h"
 #include "server/json/problem.h"
 #include "server/json/top.h"
-#include "server/request/answer.h"
+#include "server/request/http_answer.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 

@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "server/access/models.h"
+#include "server/access/allowed_models.h"
 #include "server/base/metrics.h"
 #include "server/filter/filter_labels.h"
 #include "server/filter/filter_report.h"
 #include "server/request/keep.h"
+#include "server/request/request_verdict.h"
 #include "server/request/server.h"
-#include "server/request/verdict.h"
 
 /* The strongest tokens of a mail, of which each field's first are named. */
 enum { EXPLAIN = 256 };

@@ -23,13 +23,13 @@ struct nb_server;
 /* Scores `document`, a mail, with the user's own model, or with the one of all when that is not
  * ready or the user cannot name one. Of several users the mildest verdict counts, and the report
  * names no model but the pattern of [filter] user_model. Too little training, or an empty mail,
- * gives a report that says so and is not an error. `models` are patterns (models.h) of those that
- * the client may use: NB_FORBIDDEN when a user's model is none of them, and the one of all is not
- * asked when that is none. With several_users = each, `each` (the caller's; NULL: not wanted)
- * receives two texts for each user who has a model, both NUL-terminated: its name, and the verdict
- * as nb_filter_status has it. With `request` (NULL: not wanted) a verdict that counts is kept in
- * the history of the model that gave it, if that keeps one. Returns 0, or what nb_engine_classify
- * does (NB_IO, NB_NO_MEMORY ...). */
+ * gives a report that says so and is not an error. `models` are patterns (allowed_models.h) of
+ * those that the client may use: NB_FORBIDDEN when a user's model is none of them, and the one of
+ * all is not asked when that is none. With several_users = each, `each` (the caller's; NULL: not
+ * wanted) receives two texts for each user who has a model, both NUL-terminated: its name, and the
+ * verdict as nb_filter_status has it. With `request` (NULL: not wanted) a verdict that counts is
+ * kept in the history of the model that gave it, if that keeps one. Returns 0, or what
+ * nb_engine_classify does (NB_IO, NB_NO_MEMORY ...). */
 int nb_filter_check(struct nb_server *server, const struct nb_config *config, const char *models,
                     const struct nb_document *document, const struct nb_string *users, size_t count,
                     const struct nb_request *request, struct nb_filter_report *report,

@@ -11,8 +11,8 @@
 #include "server/filter/filter_load.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
+#include "server/request/request_verdict.h"
 #include "server/request/server.h"
-#include "server/request/verdict.h"
 
 /* The recipient, if there is one alone. */
 static struct nb_string only_recipient(const struct nb_request *request, const char *field)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A connection that the HTTP server holds, and how far its request has come. The server's threads
- * write down each phase as it begins; another thread watches the time (net/guard.h) and may give
- * the connection up: then nothing of the server's may follow. The phase and its beginning are one
- * atomic word, so one of the two is first.
+ * write down each phase as it begins; another thread watches the time (net/connection_guard.h) and
+ * may give the connection up: then nothing of the server's may follow. The phase and its beginning
+ * are one atomic word, so one of the two is first.
  */
 #ifndef NB_SERVER_HTTP_CONNECTION_H
 #define NB_SERVER_HTTP_CONNECTION_H

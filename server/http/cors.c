@@ -7,9 +7,9 @@
 #include "config/config.h"
 #include "server/access/origins.h"
 #include "server/http/router.h"
-#include "server/request/answer.h"
-#include "server/request/wait.h"
+#include "server/request/http_answer.h"
 #include "server/request/server.h"
+#include "server/request/wait.h"
 
 /* What a page may send beside what every page may, and what it may read beside that. */
 static const char SENT[] = "Authorization, Content-Type, Content-Encoding, If-None-Match, "

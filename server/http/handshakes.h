@@ -6,7 +6,7 @@
  * "read-ready" set, so the time-out of its epoll_wait is 0). So a connection is suspended whenever
  * its handshake finds nothing to read or no room to write, and resumed when its socket is ready: by
  * a thread of this module, with an epoll of its own. How long a handshake may take is the guard's
- * concern (net/guard.h), which shuts the socket down; that wakes it, too.
+ * concern (net/connection_guard.h), which shuts the socket down; that wakes it, too.
  */
 #ifndef NB_SERVER_HTTP_HANDSHAKES_H
 #define NB_SERVER_HTTP_HANDSHAKES_H

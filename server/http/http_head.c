@@ -12,12 +12,12 @@
 #include "server/http/http_call.h"
 #include "server/http/router.h"
 #include "server/request/admission.h"
-#include "server/request/answer.h"
-#include "server/request/wait.h"
+#include "server/request/body_transfer.h"
 #include "server/request/decoder.h"
+#include "server/request/http_answer.h"
 #include "server/request/query.h"
 #include "server/request/server.h"
-#include "server/request/transfer.h"
+#include "server/request/wait.h"
 
 struct nb_connection *nb_http_connection(struct MHD_Connection *connection)
 {

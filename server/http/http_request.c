@@ -28,10 +28,10 @@
 #include "server/http/http_call.h"
 #include "server/http/library.h"
 #include "server/json/problem.h"
-#include "server/request/answer.h"
-#include "server/request/wait.h"
+#include "server/request/body_transfer.h"
+#include "server/request/http_answer.h"
 #include "server/request/server.h"
-#include "server/request/transfer.h"
+#include "server/request/wait.h"
 #include "server/tls/tls.h"
 
 /* ---- carrier -----------------------------------------------------------------------------------

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "server/mail/line_client.h"
-#include "server/request/answer.h"
+#include "server/request/body_transfer.h"
+#include "server/request/http_answer.h"
 #include "server/request/server.h"
-#include "server/request/transfer.h"
 
 struct nb_lines {
     struct nb_server *server;

@@ -8,11 +8,11 @@
 #include "config/config.h"
 #include "server/mail/line_route.h"
 #include "server/request/admission.h"
-#include "server/request/answer.h"
+#include "server/request/body_transfer.h"
 #include "server/request/budget.h"
 #include "server/request/decoder.h"
+#include "server/request/http_answer.h"
 #include "server/request/server.h"
-#include "server/request/transfer.h"
 
 /* How much is read at once, of the head and of the body, and how often in a row before other
  * connections are served. */

@@ -14,8 +14,8 @@
 #include "core/base/error.h"
 #include "server/mail/line_head.h"
 #include "server/request/budget.h"
-#include "server/request/pool.h"
 #include "server/request/request.h"
+#include "server/request/work_pool.h"
 
 struct nb_lines;
 

@@ -7,7 +7,7 @@
 #include "core/base/lines.h"
 #include "server/base/version.h"
 #include "server/mail/mail_fields.h"
-#include "server/request/answer.h"
+#include "server/request/http_answer.h"
 
 const struct nb_line_failure *nb_line_failure_of(unsigned status)
 {

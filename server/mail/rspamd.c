@@ -16,7 +16,7 @@
 #include "server/json/problem.h"
 #include "server/mail/rspamd_json.h"
 #include "server/request/admission.h"
-#include "server/request/answer.h"
+#include "server/request/http_answer.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"

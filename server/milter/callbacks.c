@@ -9,10 +9,10 @@
 
 #include "core/base/clock.h"
 #include "server/base/log.h"
-#include "server/milter/answer.h"
 #include "server/milter/libmilter_text.h"
 #include "server/milter/listener.h"
-#include "server/milter/settings.h"
+#include "server/milter/milter_answer.h"
+#include "server/milter/milter_settings.h"
 
 /* The changes to mails that the callbacks make. The mail server must allow all of them. */
 static const unsigned long CHANGES = SMFIF_ADDHDRS | SMFIF_CHGHDRS | SMFIF_QUARANTINE;

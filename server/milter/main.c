@@ -28,8 +28,8 @@
 #include "server/base/version.h"
 #include "server/milter/callbacks.h"
 #include "server/milter/listener.h"
+#include "server/milter/milter_settings.h"
 #include "server/milter/milter_socket.h"
-#include "server/milter/settings.h"
 
 enum {
     EXIT_COMMAND_LINE = 2,

@@ -12,9 +12,9 @@
 #include "core/counts/model.h"
 #include "core/engine/engine.h"
 #include "server/json/scan.h"
-#include "server/model/dump_records.h"
+#include "server/model/dump_record_json.h"
 #include "server/model/dump_write.h"
-#include "server/model/settings.h"
+#include "server/model/settings_json.h"
 
 /* Values of one line: the rows and counts of a document at the tokenizer's largest budget. */
 enum { MOST_VALUES = 4000000 };

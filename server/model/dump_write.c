@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "server/json/emit.h"
-#include "server/model/settings.h"
+#include "server/model/settings_json.h"
 
 /* A word of 40 characters with its field and its id takes at most some 300 bytes. */
 enum { WORDS_PER_LINE = 4096 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The values of settings, read from JSON, by the type of the setting (server/model/settings.c).
- * Pure functions; any thread. Each returns 0, NB_INVALID (a wrong type inside of an object),
- * NB_UNUSABLE (a value that cannot be used) or NB_NO_MEMORY; `error` says of which member. `value`
- * has one of the types that settings.c asks for, and is only read.
+ * The values of settings, read from JSON, by the type of the setting
+ * (server/model/settings_json.c). Pure functions; any thread. Each returns 0, NB_INVALID (a wrong
+ * type inside of an object), NB_UNUSABLE (a value that cannot be used) or NB_NO_MEMORY; `error`
+ * says of which member. `value` has one of the types that settings.c asks for, and is only read.
  */
 #ifndef NB_SERVER_MODEL_SETTINGS_VALUES_H
 #define NB_SERVER_MODEL_SETTINGS_VALUES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/model/settings.h"
+#include "server/model/settings_json.h"
 
 #include "server/json/emit.h"
 

@@ -18,8 +18,8 @@
 #include "server/http/http.h"
 #include "server/mail/line.h"
 #include "server/mail/line_head.h"
+#include "server/net/connection_guard.h"
 #include "server/net/connections.h"
-#include "server/net/guard.h"
 #include "server/net/linger.h"
 #include "server/request/configuration.h"
 #include "server/request/server.h"
@@ -184,7 +184,7 @@ static void go_on(struct nb_acceptor *a, struct client *c)
         drop(a, c, false);
 }
 
-/* All places are taken; only a probe (turn_away.h) is still served. */
+/* All places are taken; only a probe (linger.h) is still served. */
 static void sniff_probe(struct nb_acceptor *a, struct client *c, struct nb_string first,
                         bool is_last)
 {

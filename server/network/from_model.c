@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "config/config.h"
-#include "core/jobs/generate/documents.h"
-#include "server/json/load.h"
-#include "server/network/learn.h"
+#include "core/jobs/generate/generated_documents.h"
+#include "server/json/json_load.h"
+#include "server/network/network_learn_route.h"
 #include "server/network/networks.h"
 #include "server/request/admission.h"
 #include "server/request/request.h"

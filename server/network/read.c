@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "server/json/load.h"
+#include "server/json/json_load.h"
 
 /* ---- a network ------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Networks and questions about them out of JSON. Pure functions; any thread. Strict as
- * server/json/load.h is; errors name the node and the row.
+ * server/json/json_load.h is; errors name the node and the row.
  */
 #ifndef NB_SERVER_NETWORK_READ_H
 #define NB_SERVER_NETWORK_READ_H

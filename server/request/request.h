@@ -71,7 +71,7 @@ struct nb_carrier {
 
 struct nb_request {
     struct nb_server *server;
-    const struct nb_configuration *configuration; /* held from begin to end (answer.h) ... */
+    const struct nb_configuration *configuration; /* held from begin to end (http_answer.h) ... */
     const struct nb_config *config;               /* ... and its parts */
     const struct nb_access *access;
     const struct nb_carrier *carrier;
@@ -85,7 +85,7 @@ struct nb_request {
     char *query_text; /* owned; the parameters' storage */
     struct nb_parameter query[NB_QUERY_MOST];
     size_t query_count;
-    struct nb_string after; /* the place that the reply has to know (catch_up.h), as it came; bytes
+    struct nb_string after; /* the place that the reply has to know (wait.h), as it came; bytes
                                == NULL: none */
     bool only_new;          /* If-None-Match: * */
     struct nb_peer peer;    /* whom it comes from, and ... */
@@ -103,9 +103,9 @@ struct nb_request {
 
     struct nb_buffer
         urls;             /* of nodes that follow the model (admission.h), each with a NUL behind */
-    bool has_caught_up;   /* it was awaited what it is to see (catch_up.h) */
+    bool has_caught_up;   /* it was awaited what it is to see (wait.h) */
     bool is_prepared;     /* route->prepare was called */
-    bool has_changed;     /* a change that it asked for is in force (answer.h) */
+    bool has_changed;     /* a change that it asked for is in force (http_answer.h) */
     uint64_t number;      /* the place in the stream of the last one; 0: it has none */
     struct nb_work *work; /* on a pool, or NULL; for work.c */
     struct nb_transfer *transfer; /* how far the body has come; for the carrier and transfer.c */

@@ -11,10 +11,10 @@
 #include "core/base/clock.h"
 #include "core/base/number.h"
 #include "core/engine/engine.h"
-#include "core/engine/number.h"
-#include "server/request/pool.h"
+#include "core/engine/entry_number.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
+#include "server/request/work_pool.h"
 
 bool nb_request_suspend(struct nb_request *request)
 {

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ledger/coding/bag.h"
-#include "core/ledger/coding/features.h"
-#include "core/ledger/coding/rows.h"
+#include "core/ledger/coding/bag_coding.h"
+#include "core/ledger/coding/features_coding.h"
+#include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/change.h"
-#include "core/ledger/entries/quarantine.h"
+#include "core/ledger/entries/quarantine_entries.h"
 #include "core/ledger/entries/range.h"
 #include "core/ledger/entries/record.h"
 #include "core/model/learn/stored_score.h"

@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/json/document.h"
+#include "server/json/document_json.h"
 #include "server/json/emit.h"
-#include "server/json/load.h"
+#include "server/json/json_load.h"
 #include "server/json/number_text.h"
 #include "server/json/problem.h"
 #include "server/json/scan.h"
 #include "server/model/dump_read.h"
 #include "server/model/dump_write.h"
-#include "server/model/settings.h"
+#include "server/model/settings_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include "tokenizer/formats/enriched.h"
 #include "tokenizer/formats/flowed.h"
 #include "tokenizer/formats/rtf.h"
-#include "tokenizer/mail/transfer.h"
+#include "tokenizer/mail/transfer_encoding.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

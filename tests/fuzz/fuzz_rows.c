@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "core/networks/network/learn.h"
-#include "server/network/rows.h"
+#include "core/networks/network/network_learn.h"
+#include "server/network/network_rows.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/access/models.h"
+#include "server/access/allowed_models.h"
 #include "server/access/token_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "server/json/time.h"
-#include "server/json/undo.h"
+#include "server/json/undo_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -32,7 +32,7 @@ def taken(node, path, id, *more):
     return wait_for(made, f"{node.name} takes {id}: {node.ready()}", 30, 0.1)
 
 
-# What a node says that was given something else than the stream has (server/nodes/place.c, core/nodes/attest.c).
+# What a node says that was given something else than the stream has (server/nodes/stream.c).
 NEVER = ("another change", "lost some", "made anew")
 
 

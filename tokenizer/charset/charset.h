@@ -9,7 +9,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "tokenizer/bag/work.h"
+#include "tokenizer/bag/bag_work.h"
 #include "tokenizer/charset/charset_label.h"
 
 enum {

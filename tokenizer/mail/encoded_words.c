@@ -9,7 +9,7 @@
 #include "core/base/ascii.h"
 #include "core/base/error.h"
 #include "core/base/hex.h"
-#include "tokenizer/mail/transfer.h"
+#include "tokenizer/mail/transfer_encoding.h"
 
 struct word {
     struct nb_string charset; /* without the language (RFC 2231, section 5) */

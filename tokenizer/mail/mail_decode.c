@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/lines.h"
 #include "tokenizer/mail/mail_parameters.h"
-#include "tokenizer/mail/transfer.h"
+#include "tokenizer/mail/transfer_encoding.h"
 
 enum {
     /* Longer Content-Type fields are cut: GMime compares each parameter with all others. */

@@ -6,7 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "core/engine/writer.h"
-#include "core/model/live/transaction.h"
+#include "core/model/live/model_transaction.h"
 
 int nb_import_run(struct nb_import *import,
                   int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),

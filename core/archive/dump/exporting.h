@@ -8,8 +8,8 @@
 #define NB_CORE_ARCHIVE_DUMP_EXPORTING_H
 
 #include "core/archive/dump/dump.h"
-#include "core/ledger/coding/features.h"
-#include "core/ledger/coding/rows.h"
+#include "core/ledger/coding/features_coding.h"
+#include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/ledger/entries/record.h"
 #include "core/model/live/state.h"

@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "core/archive/dump/entries.h"
-#include "core/archive/dump/place.h"
+#include "core/archive/dump/import_place.h"
 #include "core/engine/writer.h"
 #include "core/model/live/checkpoint.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/live/records.h"
 #include "core/model/live/relay.h"
-#include "core/model/live/transaction.h"
 #include "core/model/registry/registry.h"
 #include "core/writer/upkeep/upkeep.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/archive/dump/records.h"
+#include "core/archive/dump/dump_records.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/relayed.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/archive/dump/shared.h"
 
+#include "core/archive/dump/dump_records.h"
 #include "core/archive/dump/entries.h"
 #include "core/archive/dump/import.h"
-#include "core/archive/dump/records.h"
 #include "core/model/live/relayed.h"
 
 struct arriving {

@@ -12,9 +12,9 @@
 #include "core/base/key.h"
 #include "core/base/pack.h"
 #include "core/engine/writer.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/live/relayed.h"
 #include "core/model/live/standing.h"
-#include "core/model/live/transaction.h"
 
 static_assert(NB_STAGED_ENTRIES < 1 << NB_SERIALS_ENTRY_BITS, "numbers of one place");
 

@@ -8,13 +8,13 @@
 
 #include "core/archive/repair/folder.h"
 #include "core/archive/repair/rebuilding.h"
+#include "core/archive/repair/repair_waiting.h"
 #include "core/archive/repair/verify.h"
-#include "core/archive/repair/waiting.h"
 #include "core/engine/engine.h"
 #include "core/engine/opening.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/live/records.h"
 #include "core/model/live/standing.h"
-#include "core/model/live/transaction.h"
 #include "core/networks/named/named.h"
 
 /* ---- what holds for the whole store ---------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include "core/archive/repair/rebuilding.h"
 #include "core/base/array.h"
 #include "core/ledger/entries/range.h"
-#include "core/model/live/transaction.h"
+#include "core/model/live/model_transaction.h"
 
 enum { BATCH_ENTRIES = 2000, ENTRY_BYTES = 8192 };
 

@@ -5,8 +5,8 @@
 #include "core/archive/repair/rebuilding.h"
 #include "core/ledger/entries/range.h"
 #include "core/model/live/checkpoint.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/live/records.h"
-#include "core/model/live/transaction.h"
 #include "core/model/live/twin_log.h"
 
 enum { BATCH_RANGES = 256, RANGE_BYTES = 32768 };

@@ -5,8 +5,8 @@
 
 #include "core/archive/repair/comparing.h"
 #include "core/base/pack.h"
-#include "core/ledger/entries/quarantine.h"
-#include "core/writer/remember/history.h"
+#include "core/ledger/entries/quarantine_entries.h"
+#include "core/writer/remember/remembered_history.h"
 
 /* ---- whole tables: checksums, strangers, numbers of rows ------------------------------------- */
 

@@ -61,7 +61,7 @@ struct nb_attribute_counts {
     uint64_t vocabulary;
     uint64_t sum;       /* n_v of all labels */
     uint64_t documents; /* D_v of all labels */
-    bool has_addends;   /* its values have addends of their own (value_addends.h) */
+    bool has_addends;   /* its values have addends of their own (attribute_scores.h) */
     double pool_sum;    /* what p_m is over, of the parent; 0: it has no counts */
 };
 

@@ -3,7 +3,7 @@
  * The attributes of a model that are numbers: what a number says of each label. By the setting
  * `number` that is
  *
- * - the logarithm of its density under a Gaussian of the label's numbers (gaussian.h), also if no
+ * - the logarithm of its density under a Gaussian of the label's numbers (bins.h), also if no
  *   document had this number;
  * - that of the estimate of the bin that it lies in, of bins as the values of a category (bins.h);
  * - or of the two what predicts better (auto): the smaller mean log-loss over the documents that
@@ -16,7 +16,7 @@
  * counts and the settings, and the same after a replay, on another node and after --rebuild.
  *
  * Gaussians follow from sums; for bins the different numbers are walked over once for each
- * generation of the counts, in their order (number_list.h).
+ * generation of the counts, in their order (bins.h).
  *
  * Threads: as in core/bayes/attribute/attribute_scores.h, of which this is a part.
  */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/bayes/calibrate/fit.h"
+#include "core/bayes/calibrate/calibration_fit.h"
 
 static const double ODDS_MOST = 1e6;
 

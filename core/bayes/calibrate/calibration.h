@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #include "core/base/pack.h"
-#include "core/bayes/calibrate/fit.h"
+#include "core/bayes/calibrate/calibration_fit.h"
 
 enum nb_calibration_method {
     NB_CALIBRATION_NONE,

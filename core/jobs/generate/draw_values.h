@@ -10,7 +10,7 @@
  *
  * A category has the value with the least ln(-ln u) - ln P / T, u uniform in (0, 1): then each has
  * it with its share (Gumbel 1954; the exponential clocks of Efraimidis and Spirakis 2006). A set
- * has a value where logit(u) is below logit(P) / T. A text has words at positions (draw_texts.h).
+ * has a value where logit(u) is below logit(P) / T. A text has words at positions (draw_values.h).
  * With structure tan categories are drawn from
  * the root of the tree on, and P is that given the parent's value, if the document has one.
  */

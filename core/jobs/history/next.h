@@ -22,7 +22,7 @@
 
 #include "core/base/buffer.h"
 #include "core/engine/engine.h"
-#include "core/jobs/history/history.h"
+#include "core/jobs/history/history_listing.h"
 #include "core/ledger/entries/twins.h"
 
 /* A document that would teach much (core/jobs/history/next.h). */

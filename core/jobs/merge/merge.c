@@ -8,9 +8,9 @@
 #include "core/ledger/entries/ledger.h"
 #include "core/model/learn/apply.h"
 #include "core/model/live/label_there.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/live/records.h"
 #include "core/model/live/relay.h"
-#include "core/model/live/transaction.h"
 #include "core/model/parents/parents.h"
 #include "core/model/registry/registry.h"
 

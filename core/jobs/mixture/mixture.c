@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/jobs/mixture/fit.h"
+#include "core/jobs/mixture/mixture_fit.h"
 
 static const double alpha = 0.1;      /* added to each word of a cluster */
 static const double heat = 0.05;      /* beta of the first E step ... */

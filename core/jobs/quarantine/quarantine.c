@@ -11,11 +11,11 @@
 #include "core/base/pack.h"
 #include "core/base/wide.h"
 #include "core/engine/writer.h"
-#include "core/ledger/entries/quarantine.h"
+#include "core/ledger/entries/quarantine_entries.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
-#include "core/model/live/transaction.h"
 #include "core/model/registry/registry.h"
 
 enum {

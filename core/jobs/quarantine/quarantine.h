@@ -20,7 +20,7 @@
 #include "core/base/error.h"
 #include "core/base/string.h"
 #include "core/engine/engine.h"
-#include "core/ledger/entries/quarantine.h"
+#include "core/ledger/entries/quarantine_entries.h"
 
 struct nb_engine;
 struct nb_live;

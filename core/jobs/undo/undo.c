@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/jobs/undo/find.h"
+#include "core/jobs/undo/undo_find.h"
 #include "core/model/live/relay.h"
 #include "core/model/registry/registry.h"
 

@@ -24,7 +24,7 @@
 #define NB_CORE_JOBS_UNDO_UNDO_H
 
 #include "core/engine/engine.h"
-#include "core/jobs/undo/find.h"
+#include "core/jobs/undo/undo_find.h"
 
 struct nb_undo_label {
     char *label; /* owned */

@@ -4,7 +4,7 @@
 
 #include "core/base/feature_hash.h"
 #include "core/base/pack.h"
-#include "core/ledger/coding/features.h"
+#include "core/ledger/coding/features_coding.h"
 
 static int corrupt(struct nb_error *error)
 {

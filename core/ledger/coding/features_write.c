@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/base/pack.h"
-#include "core/ledger/coding/features.h"
+#include "core/ledger/coding/features_coding.h"
 
 enum {
     LEVEL = 1,  /* level 3 takes a fifth longer and saves 4 % */

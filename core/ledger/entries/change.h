@@ -30,10 +30,10 @@
  *     string   score          with flag 16 (core/model/learn/stored_score.h)
  *     varint   first_row      with flag 4
  *     varint   new_count      with flag 4; above 0
- *     string   features       with flag 4 (core/ledger/coding/features.h)
- *     string   new_rows       with flag 32: a bag (core/ledger/coding/bag.h) without counts,
+ *     string   features       with flag 4 (core/ledger/coding/features_coding.h)
+ *     string   new_rows       with flag 32: a bag (core/ledger/coding/bag_coding.h) without counts,
  * new_count rows of which the first is first_row. Without it the rows are first_row, first_row + 1
- * ... rest bag            (core/ledger/coding/bag.h); empty in UNTRAIN and FEATURES
+ * ... rest bag            (core/ledger/coding/bag_coding.h); empty in UNTRAIN and FEATURES
  *
  * RENAME_LABEL goes on with
  *
@@ -58,8 +58,8 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/ledger/coding/bag.h"
-#include "core/ledger/coding/rows.h"
+#include "core/ledger/coding/bag_coding.h"
+#include "core/ledger/coding/rows_coding.h"
 
 /* Raised when the stored form of a change is another one. Format 2 is that of changes with
  * `new_rows`; all others are written in format 1, as before. */

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/ledger/coding/features.h"
+#include "core/ledger/coding/features_coding.h"
 #include "core/ledger/entries/ledger.h"
 
 /* Reads the entry that brought the feature of a row, and sets *index to the feature's place among

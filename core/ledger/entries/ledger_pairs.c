@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/ledger/entries/ledger_pairs.h"
 
-#include "core/ledger/coding/bag.h"
-#include "core/ledger/coding/rows.h"
+#include "core/ledger/coding/bag_coding.h"
+#include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/ledger.h"
 
 struct counting {

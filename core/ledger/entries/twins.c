@@ -7,8 +7,8 @@
 
 #include "core/base/array.h"
 #include "core/base/search.h"
-#include "core/ledger/coding/bag.h"
-#include "core/ledger/coding/rows.h"
+#include "core/ledger/coding/bag_coding.h"
+#include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/ledger.h"
 
 enum {

@@ -7,8 +7,8 @@
 #ifndef NB_CORE_MODEL_LEARN_APPLY_H
 #define NB_CORE_MODEL_LEARN_APPLY_H
 
-#include "core/ledger/coding/features.h"
-#include "core/ledger/coding/rows.h"
+#include "core/ledger/coding/features_coding.h"
+#include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/change.h"
 #include "core/model/live/live.h"
 

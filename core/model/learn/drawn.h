@@ -7,7 +7,7 @@
 #ifndef NB_CORE_MODEL_LEARN_DRAWN_H
 #define NB_CORE_MODEL_LEARN_DRAWN_H
 
-#include "core/ledger/coding/rows.h"
+#include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/model/live/live.h"
 

@@ -12,7 +12,7 @@
 #ifndef NB_CORE_MODEL_LEARN_LEARNER_H
 #define NB_CORE_MODEL_LEARN_LEARNER_H
 
-#include "core/ledger/coding/rows.h"
+#include "core/ledger/coding/rows_coding.h"
 #include "core/model/live/live.h"
 
 struct nb_learner;

@@ -7,7 +7,7 @@
 #include "core/ledger/entries/ledger.h"
 #include "core/ledger/entries/range.h"
 #include "core/model/live/dirty.h"
-#include "core/model/live/transaction.h"
+#include "core/model/live/model_transaction.h"
 
 enum {
     /* Ranges per transaction of a full checkpoint, some 800 KB: the pages that the two last ones

@@ -6,7 +6,7 @@
 #ifndef NB_CORE_MODEL_LIVE_DIRTY_H
 #define NB_CORE_MODEL_LIVE_DIRTY_H
 
-#include "core/ledger/coding/rows.h"
+#include "core/ledger/coding/rows_coding.h"
 #include "core/model/live/live.h"
 
 /* Allocates marks for `ranges` ranges. Returns 0 or NB_NO_MEMORY. */

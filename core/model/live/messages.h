@@ -2,7 +2,7 @@
  *
  * Messages of the streams that a store keeps, as they came, in the order of their numbers: the last
  * ones that it has made, which are its trace, by their positions, so that nodes put back what the
- * database loses (server/nodes/place.c); and those that wait (core/nodes/queue.h). Writing is the
+ * database loses (server/nodes/stream.c); and those that wait (core/nodes/queue.h). Writing is the
  * writer's; any thread reads.
  *
  * Stored form, in META under "trace" or "queue", a byte of the stream and the number (8 bytes,

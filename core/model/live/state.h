@@ -9,7 +9,7 @@
 #ifndef NB_CORE_MODEL_LIVE_STATE_H
 #define NB_CORE_MODEL_LIVE_STATE_H
 
-#include "core/ledger/coding/features.h"
+#include "core/ledger/coding/features_coding.h"
 #include "core/ledger/entries/serials.h"
 #include "core/model/live/engine_settings.h"
 #include "core/model/live/live.h"
@@ -93,8 +93,8 @@ struct nb_engine {
     struct nb_buffer scratch;
     struct nb_features_coder *coder;
     struct nb_learner *learner;
-    /* For core/writer/submit/features.h: a coder for whoever takes it first, or NULL; and whether
-     * the features that were new with the last change were those that were foreseen. */
+    /* For core/writer/submit/submit_features.h: a coder for whoever takes it first, or NULL; and
+     * whether the features that were new with the last change were those that were foreseen. */
     _Atomic(struct nb_features_coder *) spare_coder;
     _Atomic(struct nb_foreseen *) spare_foreseen; /* an empty one, or NULL */
     atomic_bool foresees;

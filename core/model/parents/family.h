@@ -11,7 +11,7 @@
 #ifndef NB_CORE_MODEL_PARENTS_FAMILY_H
 #define NB_CORE_MODEL_PARENTS_FAMILY_H
 
-#include "core/ledger/coding/rows.h"
+#include "core/ledger/coding/rows_coding.h"
 #include "core/model/live/live.h"
 #include "core/model/refined/refined.h"
 #include "core/stack/blend/blend.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/model/learn/load.h"
+#include "core/model/learn/model_load.h"
 #include "core/model/live/names.h"
 #include "core/model/live/relay.h"
 #include "core/model/registry/registry.h"

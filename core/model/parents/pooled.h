@@ -3,7 +3,7 @@
  * Stacked scores of a model where documents without a label come in: those of its own counts, and
  * its parents', and those with what EM expects beside them, as a linear opinion pool
  * (core/bayes/book/scores.h) whose share and temperature were fitted on documents that were left
- * out (core/em/guard.h).
+ * out (core/em/em_guard.h).
  *
  * The stack's weights were fitted to own counts. With expected counts its scores are right more
  * often, and too sure where EM has given a whole topic to the wrong label; what they are worth

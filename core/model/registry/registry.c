@@ -9,7 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/search.h"
 #include "core/bayes/estimate/log_table.h"
-#include "core/model/learn/load.h"
+#include "core/model/learn/model_load.h"
 #include "core/model/live/names.h"
 #include "core/model/live/relay.h"
 

@@ -8,7 +8,7 @@
 #include "core/bayes/estimate/log_table.h"
 #include "core/ledger/entries/living.h"
 #include "core/ledger/entries/twins.h"
-#include "core/model/live/transaction.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/registry/registry.h"
 
 /* With any setting `memory`: only the KEPT_MODELS models used last stay in memory if they are

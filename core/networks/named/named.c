@@ -6,10 +6,10 @@
 
 #include "core/base/pack.h"
 #include "core/engine/writer.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/live/names.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/standing.h"
-#include "core/model/live/transaction.h"
 
 enum { VERSION = 1, TRANSACTION_BYTES = 16 << 20, PAGE_BYTES = 8192 };
 

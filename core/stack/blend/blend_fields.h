@@ -15,7 +15,7 @@
  *
  * Counts beside those of the first source (core/bayes/expected) are added to its own, numbers of
  * documents without a label by their shares. A model whose parent gives p alone, and one source
- * with nothing beside it, have the other way (blend_values.c). Rules as in blend.h.
+ * with nothing beside it, have the other way (blend_fields.c). Rules as in blend.h.
  */
 #ifndef NB_CORE_STACK_BLEND_BLEND_FIELDS_H
 #define NB_CORE_STACK_BLEND_BLEND_FIELDS_H

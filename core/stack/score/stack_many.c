@@ -7,7 +7,7 @@
  *
  *     sum of e_v = F(o_v) + sum over the non-zero cells of e(g_wv - o_v) - e(g_w - o_v)
  *
- * where F(o) is the sum of e(g_w - o) over the features of the field (stack_many_groups.c). What
+ * where F(o) is the sum of e(g_w - o) over the features of the field (stack_many.c). What
  * cells add is in stack_many_sparse.h; of rows that most labels have, stack_many_dense.h adds up
  * e(r_v) as it is.
  */

@@ -78,8 +78,8 @@ static bool nb_stack_is_plain(const struct nb_stack_pass *p, struct nb_row row,
 }
 
 /* Rows that most labels have, and all rows in a model of few labels: the gains of all labels, one
- * beside the other, and what they add, two at a time. For stack_many.c alone, as
- * core/stack/score/stack_many_row.h. */
+ * beside the other, and what they add, two at a time. For
+ * stack_many.c alone. */
 
 /* Two numbers at a time. */
 typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
@@ -218,8 +218,7 @@ static void nb_stack_add_dense(const struct nb_stack_pass *p, struct nb_row row,
 }
 
 /* Rows that few labels have: of each cell, what it adds over one of 0; what all labels would get if
- * all cells were 0 is added at the end (stack_many_groups.c). For stack_many.c alone, as
- * core/stack/score/stack_many_row.h. */
+ * all cells were 0 is added at the end (stack_many.c). For stack_many.c alone. */
 static inline __attribute__((always_inline)) void add_twin_cell(struct nb_stack_target *t,
                                                                 uint32_t label, double more)
 {

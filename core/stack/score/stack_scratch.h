@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * More than two labels: what is kept of a document while its rows are read, one after the other
- * (stack_many.c), until the inputs are made of it (stack_many_groups.c). A scratch belongs to the
+ * (stack_many.c), until the inputs are made of it (stack_many.c). A scratch belongs to the
  * inputs, and to one thread.
  */
 #ifndef NB_CORE_STACK_SCORE_STACK_SCRATCH_H

@@ -2,8 +2,8 @@
  *
  * The sums of a document with two labels: one column of them, with r and e of the first label;
  * those of the second are minus these, to the bit. Of a bag they are added up while its rows are
- * read (stack_two_bag.c). Where a document is left out, all its rows are looked at before the first
- * is summed, because the offsets follow from them; so it is noted what each of them has
+ * read (stack_two_rows.c). Where a document is left out, all its rows are looked at before the
+ * first is summed, because the offsets follow from them; so it is noted what each of them has
  * (stack_two_rows.c), and summed here.
  */
 #include <assert.h>

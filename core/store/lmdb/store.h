@@ -67,12 +67,13 @@ enum nb_table {
     NB_TABLE_KEPT,       /* the same, of what stays for an undo; and when it was replaced */
     NB_TABLE_ORPHANS,    /* model -> (nothing): data of deleted models and unfinished imports */
     NB_TABLE_QUARANTINE, /* model, document id -> a change that waits
-                            (core/ledger/entries/quarantine.h) */
+                            (core/ledger/entries/quarantine_entries.h) */
     NB_TABLE_WAITING,    /* model -> how many changes wait, and how many bytes they take */
     /* model, range -> slots of the twin; model, 65,536 + number -> slots that a commit changed
      * (core/model/live/twin_log.h). */
     NB_TABLE_TWIN,
-    NB_TABLE_HISTORY, /* model, number -> a verdict that is kept (core/writer/remember/history.h) */
+    NB_TABLE_HISTORY,     /* model, number -> a verdict that is kept
+                             (core/writer/remember/remembered_history.h) */
     NB_TABLE_HISTORY_IDS, /* model, document id -> number of its verdict */
     NB_TABLES
 };

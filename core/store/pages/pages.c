@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/store/pages/walk.h"
+#include "core/store/pages/page_walk.h"
 
 enum {
     /* Pages beyond the end of the file that may be free: LMDB writes no page that the transaction

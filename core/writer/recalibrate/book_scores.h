@@ -10,7 +10,7 @@
 
 #include "core/bayes/book/scorer.h"
 #include "core/bayes/calibrate/calibration.h"
-#include "core/ledger/coding/rows.h"
+#include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/model/live/state.h"
 

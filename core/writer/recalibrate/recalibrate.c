@@ -10,9 +10,9 @@
 #include "core/ledger/entries/ledger.h"
 #include "core/model/evaluate/evaluate.h"
 #include "core/model/live/checkpoint.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/live/records.h"
 #include "core/model/live/standing.h"
-#include "core/model/live/transaction.h"
 #include "core/model/registry/registry.h"
 #include "core/writer/recalibrate/book_scores.h"
 

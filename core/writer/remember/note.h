@@ -5,7 +5,7 @@
 #ifndef NB_CORE_WRITER_REMEMBER_NOTE_H
 #define NB_CORE_WRITER_REMEMBER_NOTE_H
 
-#include "core/ledger/coding/features.h"
+#include "core/ledger/coding/features_coding.h"
 #include "core/writer/remember/remember.h"
 #include "tokenizer/bag/bag.h"
 

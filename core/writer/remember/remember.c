@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
-#include "core/model/learn/load.h"
-#include "core/model/live/transaction.h"
+#include "core/model/learn/model_load.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/registry/registry.h"
 
 enum {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Remembering: verdicts on their way into the history of their models
- * (core/writer/remember/history.h). A verdict is noted in memory and written with others, about a
- * second later, by the writer's thread: nobody waits for the disk, and a crash may lose what was
- * noted in that second. Memory and disk are bounded: what comes while the memory is full is not
- * kept, and each record that is written takes those along that the model's settings `history` and
- * `history_days` leave out.
+ * (core/writer/remember/remembered_history.h). A verdict is noted in memory and written with
+ * others, about a second later, by the writer's thread: nobody waits for the disk, and a crash may
+ * lose what was noted in that second. Memory and disk are bounded: what comes while the memory is
+ * full is not kept, and each record that is written takes those along that the model's settings
+ * `history` and `history_days` leave out.
  */
 #ifndef NB_CORE_WRITER_REMEMBER_REMEMBER_H
 #define NB_CORE_WRITER_REMEMBER_REMEMBER_H
 
 #include "core/model/live/state.h"
-#include "core/writer/remember/history.h"
+#include "core/writer/remember/remembered_history.h"
 
 /* What waits to be written; of an engine. NULL: out of memory. */
 struct nb_remembering *nb_remembering_new(void);

@@ -8,7 +8,7 @@
 #define NB_CORE_WRITER_STAGE_GROUP_H
 
 #include "core/ledger/entries/ledger.h"
-#include "core/writer/stage/batch.h"
+#include "core/writer/stage/staged_batch.h"
 
 /* A model that the group changes, and how it was before. */
 struct nb_group_model {

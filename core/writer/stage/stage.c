@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ledger/entries/quarantine.h"
+#include "core/ledger/entries/quarantine_entries.h"
 #include "core/ledger/entries/twins.h"
 #include "core/model/learn/learner.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/standing.h"
-#include "core/writer/remember/history.h"
+#include "core/writer/remember/remembered_history.h"
 #include "core/writer/stage/staging.h"
 
 /* The change as it is stored, in memory->entry. */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/writer/stage/batch.h"
+#include "core/writer/stage/staged_batch.h"
 #include "tokenizer/document.h"
 
 struct nb_engine;
@@ -51,7 +51,7 @@ int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
 /* Adds a change that forgets the document `id` completely: it is untrained, if it is learned or
  * stored, and its records in the history are removed. The receipt says NB_FORGOTTEN if there was
  * either. A verdict that still waits to be written is written after the change (see
- * nb_engine_history_write in core/jobs/history/history.h). Errors: as nb_batch_untrain. */
+ * nb_engine_history_write in core/jobs/history/history_listing.h). Errors: as nb_batch_untrain. */
 int nb_batch_forget(struct nb_batch *batch, struct nb_string id, struct nb_string source,
                     struct nb_error *error);
 
@@ -72,10 +72,10 @@ int nb_batch_note(struct nb_batch *batch, struct nb_string asked, uint32_t docum
  * their receipts say NB_QUARANTINED. A change that already waits for the same id is replaced.
  * NB_TOO_LARGE in the receipt: the quarantine is full. */
 void nb_batch_quarantine(struct nb_batch *batch, bool quarantined);
-/* Adds the change `stored` (core/ledger/entries/quarantine.h) of the document `id`, which waits in
- * the quarantine. The transaction that applies it also removes it from the quarantine. NB_CONFLICT,
- * with the status NB_QUARANTINED, in the receipt: it is no longer there. Returns 0, NB_CORRUPT,
- * NB_NOT_FOUND (model) ... */
+/* Adds the change `stored` (core/ledger/entries/quarantine_entries.h) of the document `id`, which
+ * waits in the quarantine. The transaction that applies it also removes it from the quarantine.
+ * NB_CONFLICT, with the status NB_QUARANTINED, in the receipt: it is no longer there. Returns 0,
+ * NB_CORRUPT, NB_NOT_FOUND (model) ... */
 int nb_batch_release(struct nb_batch *batch, struct nb_string id, struct nb_string stored,
                      struct nb_error *error);
 

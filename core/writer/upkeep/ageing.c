@@ -6,13 +6,13 @@
 
 #include "core/base/array.h"
 #include "core/base/clock.h"
-#include "core/model/learn/load.h"
+#include "core/model/learn/model_load.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/live/relay.h"
-#include "core/model/live/transaction.h"
 #include "core/model/registry/registry.h"
 #include "core/writer/commit/commit.h"
 #include "core/writer/remember/remember.h"
-#include "core/writer/submit/batch.h"
+#include "core/writer/submit/submit_batch.h"
 #include "core/writer/upkeep/unused.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include "core/ledger/entries/ledger_features.h"
 #include "core/ledger/entries/range.h"
 #include "core/model/live/checkpoint.h"
-#include "core/model/live/transaction.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/registry/registry.h"
 
 enum {

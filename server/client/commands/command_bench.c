@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/client/base/answer.h"
+#include "server/client/base/client_answer.h"
 #include "server/client/commands/commands.h"
-#include "server/client/evaluate/corpus.h"
+#include "server/client/evaluate/labelled_corpus.h"
 #include "server/client/files/files.h"
-#include "server/client/send/load.h"
+#include "server/client/send/bench_load.h"
 #include "server/client/terminal/terminal.h"
 
 /* What is kept in memory: enough that no cache of the daemon holds all of it. */

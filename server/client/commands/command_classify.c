@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/client/base/answer.h"
+#include "server/client/base/client_answer.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
 #include "server/client/commands/verdict_columns.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "server/call/path.h"
-#include "server/client/base/answer.h"
+#include "server/client/base/client_answer.h"
 #include "server/client/bogofilter/bogofilter_dump.h"
 #include "server/client/bogofilter/bogofilter_read.h"
 #include "server/client/commands/commands.h"

@@ -5,11 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "server/client/base/answer.h"
+#include "server/client/base/client_answer.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
-#include "server/client/terminal/table.h"
 #include "server/client/terminal/terminal.h"
+#include "server/client/terminal/text_table.h"
 
 struct explain_options {
     struct nb_files_options files;

@@ -10,12 +10,12 @@
 #include <string.h>
 
 #include "server/call/path.h"
-#include "server/client/base/answer.h"
+#include "server/client/base/client_answer.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
 #include "server/client/files/write_file.h"
-#include "server/client/terminal/table.h"
 #include "server/client/terminal/terminal.h"
+#include "server/client/terminal/text_table.h"
 
 struct network_options {
     struct nb_flag_list of, given;

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "server/client/base/answer.h"
+#include "server/client/base/client_answer.h"
 #include "server/client/commands/commands.h"
-#include "server/client/terminal/table.h"
 #include "server/client/terminal/terminal.h"
+#include "server/client/terminal/text_table.h"
 
 enum {
     NODES_MOST = 64,

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/client/base/answer.h"
-#include "server/client/base/settings.h"
+#include "server/client/base/client_answer.h"
+#include "server/client/base/client_settings.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
 #include "server/client/terminal/terminal.h"

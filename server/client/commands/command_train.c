@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "server/client/base/answer.h"
+#include "server/client/base/client_answer.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
 #include "server/client/terminal/terminal.h"

@@ -5,10 +5,10 @@
  */
 #include <stdio.h>
 
-#include "server/client/base/answer.h"
+#include "server/client/base/client_answer.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
-#include "server/client/evaluate/report.h"
+#include "server/client/evaluate/evaluation_report.h"
 #include "server/client/terminal/progress.h"
 #include "server/client/terminal/terminal.h"
 

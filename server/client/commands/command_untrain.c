@@ -7,7 +7,7 @@
 #include <sysexits.h>
 
 #include "server/call/path.h"
-#include "server/client/base/answer.h"
+#include "server/client/base/client_answer.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
 #include "server/client/terminal/terminal.h"

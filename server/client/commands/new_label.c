@@ -2,7 +2,7 @@
 #include "server/client/commands/new_label.h"
 
 #include "core/base/label/difference.h"
-#include "server/client/base/answer.h"
+#include "server/client/base/client_answer.h"
 #include "server/client/terminal/terminal.h"
 
 /* A model that is not there yet has no labels. */

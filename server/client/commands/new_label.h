@@ -19,7 +19,7 @@ struct nb_new_label {
 
 /* Checks a label that is to be learned. The first call asks the daemon for the labels of the
  * client's model. Of a label that the model has no documents of, and that is near one that it has
- * (near.h), the person at the terminal is asked; without one it is refused if the model has
+ * (difference.h), the person at the terminal is asked; without one it is refused if the model has
  * NB_NEW_LABEL_DOCUMENTS, or if the two look the same (core/base/label/label.h). `name` is where
  * the label comes from, for the message. Returns 0, NB_INVALID, or a code of nb_call_make. */
 int nb_new_label_check(struct nb_new_label *check, const struct nb_client *client,

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "server/call/path.h"
-#include "server/client/base/answer.h"
+#include "server/client/base/client_answer.h"
 #include "server/client/base/interrupt.h"
-#include "server/client/evaluate/corpus.h"
+#include "server/client/evaluate/labelled_corpus.h"
+#include "server/client/files/file_walk.h"
 #include "server/client/files/mapping.h"
-#include "server/client/files/walk.h"
 #include "server/client/terminal/terminal.h"
 
 enum {

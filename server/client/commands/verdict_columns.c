@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/heap.h"
-#include "server/client/base/answer.h"
+#include "server/client/base/client_answer.h"
 #include "server/client/files/write_csv.h"
 
 /* ---- the request ----------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #define NB_CLIENT_PLOT_H
 
 #include "core/base/error.h"
-#include "server/client/evaluate/report.h"
+#include "server/client/evaluate/evaluation_report.h"
 
 /* Write a plot with a curve for each evaluation of the report to a file: the ROC curves, the
  * reliability diagrams. Return 0, NB_NOT_FOUND, NB_IO or NB_DISK_FULL. `error` must not be NULL. */

@@ -10,9 +10,9 @@
 
 #include "core/model/evaluate/evaluate.h"
 #include "server/call/path.h"
-#include "server/client/base/answer.h"
+#include "server/client/base/client_answer.h"
 #include "server/client/base/interrupt.h"
-#include "server/client/evaluate/report.h"
+#include "server/client/evaluate/evaluation_report.h"
 #include "server/client/send/item_json.h"
 #include "server/client/send/pipeline.h"
 #include "server/client/terminal/progress.h"

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "server/client/evaluate/corpus.h"
+#include "server/client/evaluate/labelled_corpus.h"
 
 struct nb_trial {
     struct nb_client *client; /* borrowed; the name of its model is changed during the trial */

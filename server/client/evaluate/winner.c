@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/client/base/answer.h"
+#include "server/client/base/client_answer.h"
 #include "server/client/terminal/terminal.h"
 
 /* What evaluations are compared by. A smaller value is better, times `sign`. */

@@ -8,7 +8,7 @@
 
 #include "server/client/base/client.h"
 #include "server/client/base/flags.h"
-#include "server/client/evaluate/report.h"
+#include "server/client/evaluate/evaluation_report.h"
 
 /* The index of the best evaluation of a report: the one with the least 1 - area under ROC of the
  * positive label, or with the greatest accuracy where there are more than two labels and none was

@@ -18,7 +18,7 @@ int nb_read_whole(struct nb_file_reading *reading, struct nb_error *error);
 /* Mails, each behind a line that begins with "From ". */
 int nb_read_mbox(struct nb_file_reading *reading, struct nb_error *error);
 
-/* Rows of cells: CSV, or TSV, in which nothing is quoted (rows.h). */
+/* Rows of cells: CSV, or TSV, in which nothing is quoted (file_rows.h). */
 int nb_read_table(struct nb_file_reading *reading, bool is_csv, struct nb_error *error);
 
 /* A text in each line that is not blank. */

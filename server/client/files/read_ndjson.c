@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "server/base/json_fault.h"
+#include "server/client/files/file_rows.h"
 #include "server/client/files/formats.h"
 #include "server/client/files/mapping.h"
-#include "server/client/files/rows.h"
 
 static struct nb_string string_of(const json_t *object, const char *name)
 {

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/client/files/file_rows.h"
 #include "server/client/files/formats.h"
 #include "server/client/files/header.h"
 #include "server/client/files/mapping.h"
-#include "server/client/files/rows.h"
 #include "server/client/files/write_csv.h"
 
 /* A first line of a label and a word may name columns by words that are not known as such. */

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "server/client/terminal/table.h"
+#include "server/client/terminal/text_table.h"
 
 /* How a cell shows the member of its row. */
 enum nb_table_cell_kind {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
-#include "core/em/report.h"
+#include "core/em/em_report.h"
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
 #include "core/model/live/live.h"

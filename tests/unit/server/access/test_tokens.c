@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/access/models.h"
+#include "server/access/allowed_models.h"
 #include "server/access/token_file.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])

@@ -7,8 +7,8 @@
 
 #include "config/config.h"
 #include "server/api/results.h"
-#include "server/json/document.h"
-#include "server/request/answer.h"
+#include "server/json/document_json.h"
+#include "server/request/http_answer.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 

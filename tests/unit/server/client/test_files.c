@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "server/client/files/file_walk.h"
 #include "server/client/files/mail_look.h"
-#include "server/client/files/walk.h"
 
 static char folder[64];
 

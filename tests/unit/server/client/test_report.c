@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/client/evaluate/corpus.h"
+#include "server/client/evaluate/evaluation_report.h"
+#include "server/client/evaluate/labelled_corpus.h"
 #include "server/client/evaluate/plot.h"
-#include "server/client/evaluate/report.h"
 #include "server/client/evaluate/winner.h"
 
 static char ham[] = "ham", spam[] = "sp<a&m\n";

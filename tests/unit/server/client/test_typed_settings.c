@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "server/client/base/client.h"
-#include "server/client/base/settings.h"
+#include "server/client/base/client_settings.h"
 
 /* What `text` adds to {"a":1}, as JSON; freed by the caller. */
 static char *put(const char *text, bool is_list, int expected)

@@ -14,8 +14,8 @@
 #include "server/base/metrics.h"
 #include "server/filter/filter.h"
 #include "server/filter/filter_model.h"
+#include "server/request/request_verdict.h"
 #include "server/request/server.h"
-#include "server/request/verdict.h"
 #include "tests/unit/folder.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])

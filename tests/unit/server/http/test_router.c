@@ -9,7 +9,7 @@
 #include "server/http/http_call.h"
 #include "server/http/router.h"
 #include "server/mail/rspamd.h"
-#include "server/request/answer.h"
+#include "server/request/http_answer.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/routes.h"

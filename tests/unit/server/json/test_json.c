@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/json/document.h"
+#include "server/json/document_json.h"
 #include "server/json/emit.h"
-#include "server/json/load.h"
+#include "server/json/json_load.h"
 #include "server/json/number_text.h"
 #include "server/json/problem.h"
 #include "server/json/scan.h"
 #include "server/json/time.h"
 #include "server/model/dump_read.h"
 #include "server/model/dump_write.h"
-#include "server/model/model.h"
-#include "server/model/settings.h"
+#include "server/model/model_json.h"
+#include "server/model/settings_json.h"
 
 #include "tests/fuzz/fuzz_codec.c"
 

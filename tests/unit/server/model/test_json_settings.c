@@ -10,7 +10,7 @@
 #include "core/engine/engine.h"
 #include "server/model/dump_read.h"
 #include "server/model/dump_write.h"
-#include "server/model/settings.h"
+#include "server/model/settings_json.h"
 
 /* ---- settings -------------------------------------------------------------------------------- */
 

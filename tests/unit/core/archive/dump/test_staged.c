@@ -9,11 +9,11 @@
 #include <stdlib.h>
 
 #include "core/engine/engine.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/relayed.h"
 #include "core/model/live/standing.h"
 #include "core/model/live/state.h"
-#include "core/model/live/transaction.h"
 #include "core/nodes/digest.h"
 #include "tests/unit/folder.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/ledger/coding/features.h"
+#include "core/ledger/coding/features_coding.h"
 
 static struct nb_text_code *code;
 

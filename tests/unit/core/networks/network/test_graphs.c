@@ -3,7 +3,7 @@
  * d-separation, patterns and equivalence, against definitions that are slow to compute.
  */
 #include "core/networks/network/graph.h"
-#include "core/networks/network/learn.h"
+#include "core/networks/network/network_learn.h"
 #include "core/networks/network/pattern.h"
 #include "networks.h"
 

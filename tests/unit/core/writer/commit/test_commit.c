@@ -10,7 +10,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
 #include "core/ledger/entries/ledger.h"
-#include "core/model/live/transaction.h"
+#include "core/model/live/model_transaction.h"
 #include "core/store/lmdb/store_private.h"
 #include "tests/unit/folder.h"
 

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/em/em_corpus.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/heap.h"
+#include "core/bayes/settings/settings.h"
+#include "core/counts/counts.h"
+
+static void part_deinit(struct nb_corpus_part *p)
+{
+    free(p->orders);
+    free(p->begin);
+    free(p->middle);
+    free(p->end);
+    free(p->labels);
+    free(p->columns);
+    free(p->counts);
+}
+
+void nb_corpus_deinit(struct nb_corpus *c)
+{
+    part_deinit(&c->unlabelled);
+    part_deinit(&c->labelled);
+    free(c->rows);
+    free(c->ids);
+    free(c->learned);
+    free(c->groups);
+    free(c->part_vocabulary);
+    free(c->numbers);
+    free(c->documents);
+    free(c->word_counts);
+    nb_viewed_deinit(&c->viewed);
+    *c = (struct nb_corpus){.words = 0};
+}
+
+uint32_t nb_corpus_place(const struct nb_corpus *c, uint32_t label)
+{
+    for (uint32_t v = 0; v < c->labels; v++)
+        if (c->numbers[v] == label)
+            return v;
+    return UINT32_MAX;
+}
+
+enum { SLICE_ROWS = 4096 };
+
+static void choice_deinit(struct nb_choice *choice)
+{
+    free(choice->occurrences);
+    *choice = (struct nb_choice){.filters = false};
+}
+
+static bool is_word(uint64_t id)
+{
+    return !nb_model_is_dropped(id) && nb_field_is_token(nb_feature_field(id));
+}
+
+/* Adds the occurrences in the model's own counts, and keeps the most frequent words in the heap. */
+static void rank(struct nb_choice *c, const struct nb_model *model, struct nb_heap *heap)
+{
+    for (uint32_t from = 0; from < c->rows; from += SLICE_ROWS) {
+        nb_model_read_lock(model);
+        uint32_t until = c->rows - from < SLICE_ROWS ? c->rows : from + SLICE_ROWS;
+        for (uint32_t row = from; row < until && row < nb_model_rows(model); row++) {
+            uint64_t id = nb_model_row_id(model, row);
+            if (!is_word(id))
+                continue;
+            c->occurrences[row] += nb_counts_occurrences(model, nb_model_row(model, row));
+            const struct nb_word_rank word = {c->occurrences[row], id};
+            if (word.occurrences > 0 && heap->most > 0)
+                nb_heap_add(heap, &word);
+        }
+        nb_model_unlock(model);
+    }
+}
+
+/* Counts the model's first `rows` rows, and the documents without a label: entry i of their `size`
+ * features is counts[i] occurrences of the feature in row uses[i]. On success the caller deinits
+ * *choice. Returns 0 or NB_NO_MEMORY. Takes the model's read lock for a few thousand rows at a
+ * time.
+ */
+static int choice_make(struct nb_choice *choice, const struct nb_settings *settings,
+                       const struct nb_model *model, uint32_t rows, const uint32_t *uses,
+                       const uint32_t *counts, size_t size)
+{
+    *choice = (struct nb_choice){.filters = nb_settings_leave_words_out(settings),
+                                 .rows = rows,
+                                 .least = settings->min_count};
+    if (!choice->filters)
+        return 0;
+    size_t most = settings->skip_top < rows ? (size_t)settings->skip_top : rows;
+    struct nb_word_rank *items = calloc(most + 1, sizeof *items);
+    choice->occurrences = calloc((size_t)rows + 1, sizeof *choice->occurrences);
+    if (items == NULL || choice->occurrences == NULL) {
+        free(items);
+        choice_deinit(choice);
+        return NB_NO_MEMORY;
+    }
+    for (size_t i = 0; i < size; i++)
+        choice->occurrences[uses[i]] += counts[i];
+    struct nb_heap heap = {
+        .items = items, .most = most, .item_size = sizeof *items, .compare = nb_word_rank_compare};
+    rank(choice, model, &heap);
+    choice->skips = heap.count > 0;
+    if (choice->skips)
+        choice->skipped = *(const struct nb_word_rank *)nb_heap_last(&heap);
+    free(items);
+    return 0;
+}
+
+/* Whether the word in a row, whose feature is `id`, remains. */
+static bool choice_has(const struct nb_choice *c, uint32_t row, uint64_t id)
+{
+    if (!c->filters)
+        return true;
+    if (row >= c->rows || c->occurrences[row] < c->least)
+        return false;
+    return !c->skips || nb_word_rank_is_behind(c->occurrences[row], id, &c->skipped);
+}
+
+enum { UNUSED, USED, WORD, OTHER }; /* what a row is */
+
+static void mark(const struct nb_corpus_part *p, unsigned char *kinds)
+{
+    for (size_t i = 0; i < p->size; i++)
+        kinds[p->columns[i]] = USED;
+}
+
+/* Whether a feature is a value of a field of the settings. */
+static bool is_value(const struct nb_corpus *c, uint64_t id)
+{
+    return nb_feature_field(id) == NB_FIELD_VALUE && nb_feature_part(id) < 2 * c->attributes;
+}
+
+/* Whether EM sees the feature of a row, which has one, as a word. */
+static bool is_word_of(const struct nb_corpus *c, const struct nb_choice *choice, uint32_t row,
+                       uint64_t id)
+{
+    if (is_value(c, id))
+        return nb_feature_is_token(id) && !nb_feature_is_number(id);
+    return nb_field_is_token(nb_feature_field(id)) && choice_has(choice, row, id);
+}
+
+/* Sets the kind of each row, and counts the columns. */
+static void sort_rows(struct nb_corpus *c, const struct nb_model *counts,
+                      const struct nb_choice *choice, unsigned char *kinds, uint32_t rows)
+{
+    uint32_t others = 0;
+    for (uint32_t from = 0; from < rows; from += SLICE_ROWS) {
+        nb_model_read_lock(counts);
+        uint32_t until = rows - from < SLICE_ROWS ? rows : from + SLICE_ROWS;
+        for (uint32_t row = from; row < until && row < nb_model_rows(counts); row++) {
+            uint64_t id = nb_model_row_id(counts, row);
+            bool is_word = !nb_model_is_dropped(id) && is_word_of(c, choice, row, id);
+            bool is_learned = is_word && nb_counts_any(nb_model_row(counts, row));
+            bool is_other = (nb_feature_field(id) < NB_FIELDS || is_value(c, id)) && !is_word;
+            kinds[row] = is_learned || (is_word && kinds[row] == USED) ? WORD
+                         : is_other && kinds[row] == USED              ? OTHER
+                                                                       : UNUSED;
+            c->words += kinds[row] == WORD;
+            others += kinds[row] == OTHER;
+        }
+        nb_model_unlock(counts);
+    }
+    c->columns = c->words + others;
+}
+
+static int column_room(struct nb_corpus *c, struct nb_error *error)
+{
+    size_t cells = (size_t)c->words * c->labels;
+    if (c->unlabelled.count * c->labels > NB_CORPUS_SHARES_MOST)
+        return nb_error_set(error, NB_TOO_LARGE,
+                            "%zu documents without a label and %u labels: at most %d together",
+                            c->unlabelled.count, c->labels, NB_CORPUS_SHARES_MOST);
+    if (cells > NB_CORPUS_CELLS_MOST)
+        return nb_error_set(error, NB_TOO_LARGE, "%u words and %u labels: at most %d together",
+                            c->words, c->labels, NB_CORPUS_CELLS_MOST);
+    if (c->unlabelled.count * c->attributes > NB_CORPUS_NUMBERS_MOST)
+        return nb_error_set(error, NB_TOO_LARGE,
+                            "%zu documents without a label and %u fields: at most %d together",
+                            c->unlabelled.count, c->attributes, NB_CORPUS_NUMBERS_MOST);
+    c->rows = calloc((size_t)c->columns + 1, sizeof *c->rows);
+    c->ids = calloc((size_t)c->columns + 1, sizeof *c->ids);
+    c->learned = calloc((size_t)c->columns + 1, sizeof *c->learned);
+    c->word_counts = calloc(cells + 1, sizeof *c->word_counts);
+    c->groups = c->attributes > 0 ? calloc((size_t)c->words + 1, sizeof *c->groups) : NULL;
+    bool good = c->rows != NULL && c->ids != NULL && c->learned != NULL && c->word_counts != NULL &&
+                (c->attributes == 0 || c->groups != NULL);
+    return good ? 0 : nb_error_no_memory(error);
+}
+
+struct filling {
+    struct nb_corpus *corpus;
+    const uint32_t *places; /* of label numbers in the corpus, or UINT32_MAX */
+    uint32_t place_count;
+    uint32_t column;
+    bool is_binary;
+};
+
+static inline void add_cell(void *user, struct nb_cell cell)
+{
+    const struct filling *f = user;
+    uint32_t place = cell.label < f->place_count ? f->places[cell.label] : UINT32_MAX;
+    if (place != UINT32_MAX)
+        f->corpus->word_counts[(size_t)f->column * f->corpus->labels + place] =
+            f->is_binary ? cell.documents : cell.occurrences;
+}
+
+/* Assigns columns to rows (columns[row], UINT32_MAX: none), and reads the counts of words. */
+static void fill_columns(struct filling *f, const struct nb_model *counts,
+                         const unsigned char *kinds, uint32_t *columns, uint32_t rows)
+{
+    struct nb_corpus *c = f->corpus;
+    uint32_t word = 0;
+    uint32_t other = c->words;
+    for (uint32_t from = 0; from < rows; from += SLICE_ROWS) {
+        nb_model_read_lock(counts);
+        uint32_t until = rows - from < SLICE_ROWS ? rows : from + SLICE_ROWS;
+        for (uint32_t row = from; row < until && row < nb_model_rows(counts); row++) {
+            columns[row] = UINT32_MAX;
+            if (kinds[row] != WORD && kinds[row] != OTHER)
+                continue;
+            f->column = kinds[row] == WORD ? word++ : other++;
+            columns[row] = f->column;
+            c->rows[f->column] = row;
+            c->ids[f->column] = nb_model_row_id(counts, row);
+            c->learned[f->column] = nb_counts_any(nb_model_row(counts, row));
+            if (kinds[row] == WORD && c->groups != NULL && is_value(c, c->ids[f->column]))
+                c->groups[f->column] = 1 + nb_feature_part(c->ids[f->column]) / 2;
+            if (kinds[row] == WORD)
+                nb_counts_each(counts, nb_model_row(counts, row), add_cell, f);
+        }
+        nb_model_unlock(counts);
+    }
+}
+
+/* Replaces the rows of a document by columns, words first. Features whose row no longer exists are
+ * removed. */
+static void turn_document(const struct nb_corpus *c, struct nb_corpus_part *p, size_t document,
+                          const uint32_t *columns)
+{
+    size_t words = p->begin[document];
+    size_t size = words;
+    for (size_t i = words; i < p->end[document]; i++) {
+        uint32_t column = columns[p->columns[i]];
+        uint32_t count = p->counts[i];
+        if (column == UINT32_MAX)
+            continue;
+        p->columns[size] = p->columns[words];
+        p->counts[size] = p->counts[words];
+        size_t at = column < c->words ? words++ : size;
+        p->columns[at] = column;
+        p->counts[at] = count;
+        size++;
+    }
+    p->middle[document] = words;
+    p->end[document] = size;
+}
+
+/* Work space for replacing rows by columns; all arrays are owned. */
+struct turning {
+    unsigned char *kinds; /* of each row */
+    uint32_t *columns;    /* of each row */
+    uint32_t *places;     /* of each label */
+    uint32_t rows, labels;
+};
+
+static void turning_deinit(struct turning *t)
+{
+    free(t->kinds);
+    free(t->columns);
+    free(t->places);
+}
+
+static int turning_init(struct turning *t, const struct nb_corpus *c, const struct nb_model *counts)
+{
+    nb_model_read_lock(counts);
+    *t = (struct turning){.rows = nb_model_rows(counts), .labels = nb_model_label_count(counts)};
+    nb_model_unlock(counts);
+    t->kinds = calloc((size_t)t->rows + 1, sizeof *t->kinds);
+    t->columns = malloc(((size_t)t->rows + 1) * sizeof *t->columns);
+    t->places = malloc(((size_t)t->labels + 1) * sizeof *t->places);
+    if (t->kinds == NULL || t->columns == NULL || t->places == NULL)
+        return NB_NO_MEMORY;
+    memset(t->columns, 0xff, ((size_t)t->rows + 1) * sizeof *t->columns);
+    for (uint32_t v = 0; v < t->labels; v++)
+        t->places[v] = nb_corpus_place(c, v);
+    return 0;
+}
+
+int nb_corpus_make_columns(struct nb_corpus *c, const struct nb_model *counts,
+                           const struct nb_settings *settings, bool is_binary,
+                           struct nb_error *error)
+{
+    struct turning t;
+    struct nb_choice choice = {.filters = false};
+    if (turning_init(&t, c, counts) != 0 ||
+        choice_make(&choice, settings, counts, t.rows, c->unlabelled.columns, c->unlabelled.counts,
+                    c->unlabelled.size) != 0) {
+        turning_deinit(&t);
+        return nb_error_no_memory(error);
+    }
+    mark(&c->unlabelled, t.kinds);
+    mark(&c->labelled, t.kinds);
+    sort_rows(c, counts, &choice, t.kinds, t.rows);
+    choice_deinit(&choice);
+    int rc = column_room(c, error);
+    if (rc == 0) {
+        struct filling f = {
+            .corpus = c, .places = t.places, .place_count = t.labels, .is_binary = is_binary};
+        fill_columns(&f, counts, t.kinds, t.columns, t.rows);
+        for (size_t d = 0; d < c->unlabelled.count; d++)
+            turn_document(c, &c->unlabelled, d, t.columns);
+        for (size_t d = 0; d < c->labelled.count; d++)
+            turn_document(c, &c->labelled, d, t.columns);
+    }
+    turning_deinit(&t);
+    return rc;
+}

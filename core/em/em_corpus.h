@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The input of EM: a model's documents without a label, a sample of its documents with one, and its
+ * counts, as matrices over the same columns. If the model has parents, the counts of its words and
+ * the labels are those of the model and its parents together (core/stack/blend/blend.h). For
+ * core/em alone.
+ *
+ * Of a model with fields the values of categories and sets, and the words of texts, are words of
+ * EM, too, in groups (core/bayes/expected/em.h); numbers are apart (numbers.h).
+ *
+ * Documents are sorted by the hash of their id, and the sample takes those with the smallest
+ * hashes. So the sample and its folds depend on the documents alone, not on when they were learned
+ * or relabelled, nor on the store.
+ */
+#ifndef NB_CORE_EM_EM_CORPUS_H
+#define NB_CORE_EM_EM_CORPUS_H
+
+#include <stdbool.h>
+
+#include "core/base/error.h"
+#include "core/bayes/expected/expected.h"
+#include "core/bayes/settings/settings.h"
+#include "core/counts/model.h"
+#include "core/counts/word_rank.h"
+#include "core/em/viewed.h"
+
+struct nb_corpus;
+struct nb_model;
+struct nb_settings;
+
+/* All arrays are owned. */
+struct nb_corpus_part {
+    size_t count, room;
+    uint64_t *orders;             /* hash of each document's id, ascending */
+    size_t *begin, *middle, *end; /* as in struct nb_em_documents */
+    size_t begin_room, middle_room, end_room;
+    uint32_t *labels; /* index in nb_corpus.numbers, for each document with a label */
+    size_t label_room;
+    uint32_t *columns, *counts; /* rows of the model, until all documents are read */
+    size_t size, column_room, count_room;
+};
+
+struct nb_corpus {
+    struct nb_corpus_part unlabelled, labelled;
+    /* The columns: first the words of the model and of these documents, then the documents' other
+     * features, which include words that the settings leave out. */
+    uint32_t words, columns;
+    uint32_t *rows; /* of each column; owned, like the arrays below */
+    uint64_t *ids;
+    bool *learned;
+    uint32_t
+        *groups; /* of each word: 0, or 1 and its field's number; NULL: the model has no fields */
+    uint64_t vocabulary[NB_FIELDS + 1]; /* number of features in the model, for each field */
+    unsigned attributes;                /* fields of the settings */
+    uint64_t *part_vocabulary;          /* for each of their parts; NULL: there are none */
+    uint32_t labels;                    /* labels that have documents */
+    uint32_t *numbers;   /* number in the model, for each label; UINT32_MAX: only a parent has it */
+    double *documents;   /* documents in the model itself, for each label */
+    double *word_counts; /* n_wv or d_wv of all documents with a label, at w * labels + v */
+    struct nb_viewed viewed; /* labels of the view, if the model has parents; else empty */
+};
+void nb_corpus_deinit(struct nb_corpus *corpus);
+
+enum {
+    NB_CORPUS_DOCUMENTS_MOST = 200000,
+    NB_CORPUS_CELLS_MOST = 16 * 1024 * 1024,  /* words times labels: 128 MB for each table */
+    NB_CORPUS_SHARES_MOST = 48 * 1024 * 1024, /* documents without a label times labels: 400 MB */
+    NB_CORPUS_USES_MOST = 48 * 1024 * 1024,   /* features of all documents: 400 MB */
+    NB_CORPUS_NUMBERS_MOST = NB_CORPUS_SHARES_MOST, /* documents times fields of numbers */
+};
+
+/* Index of a label in corpus->numbers; UINT32_MAX: it had no documents. */
+uint32_t nb_corpus_place(const struct nb_corpus *corpus, uint32_t label);
+
+static inline struct nb_em_documents nb_corpus_documents(const struct nb_corpus_part *part)
+{
+    return (struct nb_em_documents){part->count, part->begin,   part->middle,
+                                    part->end,   part->columns, part->counts};
+}
+
+static inline struct nb_expected_columns nb_corpus_columns(const struct nb_corpus *corpus)
+{
+    return (struct nb_expected_columns){corpus->columns,    corpus->rows,
+                                        corpus->ids,        corpus->learned,
+                                        corpus->attributes, corpus->part_vocabulary};
+}
+
+/* Which words remain after min_count and skip_top, counted over documents with and without a label
+ * together. A scorer that has the counts of both chooses the same words (core/bayes/book/scorer.h).
+ * For core/em alone. */
+struct nb_choice {
+    bool filters;          /* false: all words remain, and nothing below is set */
+    uint64_t *occurrences; /* owned; of each row */
+    uint32_t rows;
+    uint64_t least;
+    bool skips;
+    struct nb_word_rank skipped; /* the last word that skip_top leaves out */
+};
+
+/* The columns of a corpus (em_corpus.h): which rows of the model EM sees as words, which others the
+ * documents have, and the counts of the words. Rows are read a few thousand at a time under the
+ * model's read lock, so that neither the writer nor other readers wait long. For
+ * core/em/corpus_read alone. */
+
+/* Makes the columns, and puts them into the documents in place of rows, words first. Words are
+ * those that remain after min_count and skip_top (em_corpus.h). `is_binary`: count documents
+ * instead of occurrences. Returns 0, NB_TOO_LARGE (a limit of em_corpus.h is exceeded) or
+ * NB_NO_MEMORY. */
+int nb_corpus_make_columns(struct nb_corpus *corpus, const struct nb_model *counts,
+                           const struct nb_settings *settings, bool is_binary,
+                           struct nb_error *error);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is tried to find whether expected counts help (em_guard.h): candidates, the folds of the
+ * documents with a label, and room for their scores. For core/em/guard_*.c alone.
+ */
+#ifndef NB_CORE_EM_EM_GUARD_TRIAL_H
+#define NB_CORE_EM_EM_GUARD_TRIAL_H
+
+#include "core/bayes/book/score.h"
+#include "core/em/em_guard.h"
+#include "core/stack/blend/blend.h"
+
+enum { NB_GUARD_CANDIDATES_MOST = 10 };
+
+enum { NB_GUARD_ITERATIONS = 14 }; /* of EM, in a fit of a fold */
+
+/* Some documents of a part of the corpus. All arrays are owned. */
+struct nb_guard_chosen {
+    size_t count;
+    size_t *begin, *middle, *end;
+    uint32_t *labels;
+};
+
+struct nb_guard_candidate {
+    double weight, smoothing;
+};
+
+struct nb_guard_trial {
+    const struct nb_guard *guard;
+    const struct nb_corpus *corpus;
+    struct nb_stack_weights *weights; /* owned; its twin has learned nothing; NULL: by the book */
+    struct nb_guard_chosen unlabelled;
+    double *values; /* owned; their numbers, as in struct nb_em_numbers */
+    uint32_t fold_count;
+    uint32_t *folds; /* owned; fold of each document with a label; fold_count: not measured */
+    size_t *places;  /* owned; index of each such document in the scores */
+    uint32_t *truths, *folds_of; /* owned; label and fold of each document that is measured */
+    size_t measured;
+    struct nb_guard_candidate candidates[NB_GUARD_CANDIDATES_MOST];
+    unsigned count;
+    double *scores; /* owned; [candidate][document][label], candidate 0: without expected counts */
+    /* The current fold. */
+    struct nb_guard_chosen fold;
+    double *counts;              /* owned; counts of the corpus without the fold's documents */
+    struct nb_normal *labelled;  /* owned; the same of numbers (core/em/em_numbers.h) */
+    struct nb_expected *without; /* owned */
+    struct nb_scorer *scorer;    /* owned; of the current candidate; NULL: the blend scores */
+    /* One document, reused. */
+    struct nb_blend blend;
+    struct nb_feature *features; /* owned; room for the longest document */
+    struct nb_scores said;
+    unsigned done;
+};
+
+/* Lists the candidates of the guard's settings. */
+void nb_guard_list_candidates(struct nb_guard_trial *t);
+/* How many documents with a label are measured. */
+size_t nb_guard_count_measured(const struct nb_guard_trial *t);
+/* Chooses documents without a label, deals those with one to folds, and makes room for their
+ * scores. Returns 0 or NB_NO_MEMORY. */
+int nb_guard_trial_begin(struct nb_guard_trial *t);
+void nb_guard_trial_deinit(struct nb_guard_trial *t);
+
+/* A fold of the documents with a label: fits without it, and its scores. For
+ * core/em/guard_*.c alone. */
+
+/* Scores the documents of a fold without their own counts, with each candidate and with none.
+ * Returns 0 or a code of a fit or a score. */
+int nb_guard_try_fold(struct nb_guard_trial *t, uint32_t fold);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The numbers that documents have in the fields of a model, as EM sees them
+ * (core/bayes/expected/em.h): distances from the mean of all documents of the corpus, in
+ * deviations. Numbers that are all equal say nothing, and their fields are left out. For core/em
+ * alone.
+ */
+#ifndef NB_CORE_EM_EM_NUMBERS_H
+#define NB_CORE_EM_EM_NUMBERS_H
+
+#include "core/em/em_corpus.h"
+
+struct nb_document_numbers {
+    uint32_t count;               /* of fields */
+    unsigned *attributes;         /* of each field, in the settings; owned, as all that follow */
+    double *centres, *deviations; /* of each: mean and deviation of all numbers */
+    double *values;               /* of the documents without a label, at d * count + field */
+    struct nb_normal *labelled;   /* of those with one, at field * labels + label */
+};
+void nb_document_numbers_deinit(struct nb_document_numbers *numbers);
+
+/* Reads those of a corpus. The caller deinits *numbers in any case. Returns 0 or NB_NO_MEMORY. */
+int nb_document_numbers_read(struct nb_document_numbers *numbers, const struct nb_corpus *corpus,
+                             struct nb_family *family);
+
+/* Writes the numbers of documents with a label, with what is `besides` the counts, to
+ * labelled[field * labels + label]. Makes `blend` anew. Returns 0 or NB_NO_MEMORY. Takes the
+ * family's locks. */
+int nb_document_numbers_labelled(const struct nb_document_numbers *numbers,
+                                 const struct nb_corpus *corpus, struct nb_family *family,
+                                 const struct nb_besides *besides, struct nb_blend *blend,
+                                 struct nb_normal *labelled);
+
+static inline struct nb_em_numbers nb_document_numbers_of(const struct nb_document_numbers *numbers)
+{
+    return (struct nb_em_numbers){numbers->count, numbers->values, numbers->labelled};
+}
+
+#endif

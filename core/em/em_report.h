@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The state of a model's fit of documents without a label (unlabelled.h), for replies. Any thread.
+ */
+#ifndef NB_CORE_EM_EM_REPORT_H
+#define NB_CORE_EM_EM_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "core/base/string.h"
+
+struct nb_engine;
+
+/* Where the fit of a model's documents without a label stands (core/em/unlabelled.h). */
+enum nb_unlabelled_state {
+    NB_UNLABELLED_OFF,     /* no fit: by the settings, or too few documents */
+    NB_UNLABELLED_WAITING, /* a fit is due; the report shows the last one, if any */
+    NB_UNLABELLED_RUNNING, /* a fit is under way; the report shows the last one, if any */
+    NB_UNLABELLED_READY,
+};
+/* "off", "waiting", "running", "ready". */
+const char *nb_unlabelled_state_name(enum nb_unlabelled_state state);
+
+struct nb_unlabelled_loss {
+    double log_loss, accuracy;
+};
+struct nb_unlabelled_report {
+    enum nb_unlabelled_state state;
+    unsigned fits, fits_all; /* while it runs: fits done, and fits in all */
+    bool is_known;      /* there was a fit; if not, of the members below only `reason` is set */
+    double weight;      /* of a document without a label; 0: predictions are better without them */
+    bool is_pooled;     /* stacked model: verdicts pool scores without and with expected counts */
+    double share;       /* of the scores with expected counts, in the pool */
+    double smoothing;   /* inside EM */
+    uint64_t documents; /* without a label that the fit has read */
+    uint64_t changed; /* documents, with or without a label, that were changed or forgotten since */
+    unsigned iterations; /* of EM over all documents; 0: it did not run, because the weight is 0 */
+    double log_likelihood, first; /* what EM maximizes, at its end and at its beginning */
+    uint64_t measured; /* documents with a label that were left out and predicted; or 0 */
+    uint32_t folds;    /* of the cross-validation; or 0 */
+    struct nb_unlabelled_loss without, with; /* losses, if `measured` is not 0 */
+    double seconds;
+    char reason[96]; /* why there is no fit, or why the weight is 0 without a measurement; or "" */
+};
+
+/* Fills the report of a loaded model. Any thread. */
+struct nb_live;
+void nb_unlabelled_tell(struct nb_live *live, struct nb_unlabelled_report *report);
+
+/* Fills the report of a model. Returns 0, NB_UNUSABLE (name), NB_NOT_FOUND (model), NB_DAMAGED,
+ * NB_IO or NB_NO_MEMORY. */
+int nb_engine_unlabelled(struct nb_engine *engine, struct nb_string model,
+                         struct nb_unlabelled_report *report, struct nb_error *error);
+/* Fits the model anew on the caller's thread, unless a fit is under way or the state is off, and
+ * fills the report: a fit that was under way is told as running, even if it has just ended, because
+ * it may have read fewer documents than there are. `stop` is called often; the fit ends when it
+ * returns true. Errors as above, and NB_STOPPING or NB_CONFLICT (the settings were changed
+ * meanwhile). */
+int nb_engine_refine(struct nb_engine *engine, struct nb_string model, bool (*stop)(void *user),
+                     void *user, struct nb_unlabelled_report *report, struct nb_error *error);
+
+#endif

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Making models, changing their settings, also for a document with new fields, and deleting them.
+ * These are tasks of the writer's thread, so they are done in the order in which they and the
+ * changes of documents came. Counts are loaded only where pairs of values need them, so that a
+ * damaged model can be changed and deleted.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine/engine.h"
+#include "core/engine/errands.h"
+#include "core/engine/model_entry.h"
+#include "core/engine/writer.h"
+#include "core/ledger/entries/ledger_pairs.h"
+#include "core/model/learn/model_load.h"
+#include "core/model/learn/refit_wanted.h"
+#include "core/model/live/checkpoint.h"
+#include "core/model/live/model_transaction.h"
+#include "core/model/live/records.h"
+#include "core/model/live/relay.h"
+#include "core/model/parents/parents.h"
+#include "core/model/registry/registry.h"
+#include "core/writer/submit/submit_batch.h"
+
+struct put {
+    struct nb_string name, source;
+    struct nb_settings settings;
+    char *parent; /* owned: the name in the settings; NULL: none */
+    bool only_new;
+    bool created;
+};
+
+static int write_put(struct nb_engine *engine, struct nb_view *view, void *argument,
+                     struct nb_error *error)
+{
+    struct nb_model_entry *task = argument;
+    assert(task->settings != NULL);
+    if (!atomic_load(&task->live->persisted))
+        task->live->number = 0; /* this may be a second try */
+    int rc = nb_model_entry_append(engine, view, task, error);
+    if (rc == 0)
+        rc = nb_put_model(engine, view, task->live, task->settings, error);
+    return rc != 0 ? rc : nb_model_entry_touch(engine, view, task, error);
+}
+
+/* How many documents a persisted model has, those without a label included. Of a damaged one that
+ * cannot be said: then it counts as some. */
+static uint64_t documents_of(struct nb_engine *engine, struct nb_live *live)
+{
+    struct nb_view view;
+    struct nb_store_key key = nb_store_key_model(live->number);
+    struct nb_string value;
+    struct nb_state_record state = {.totals = {.living = 1}};
+    if (atomic_load(&live->loaded))
+        return nb_model_documents_all(live->counts) + atomic_load(&live->unlabelled);
+    if (nb_store_snapshot(engine->store, &view, NULL) != 0)
+        return 1;
+    if (nb_store_get(&view, NB_TABLE_STATE, nb_store_key_string(&key), &value, NULL) == 0)
+        (void)nb_state_read(&state, value, NULL);
+    nb_store_snapshot_end(&view);
+    return state.totals.living;
+}
+
+/* The tokenizer's settings are fixed with the first document; its version is that of the counts. */
+static int check_existing(struct nb_engine *engine, struct put *put, struct nb_live *live,
+                          struct nb_error *error)
+{
+    struct nb_settings old;
+    struct nb_error why = {0};
+    if (put->only_new)
+        return nb_error_set(error, NB_CONFLICT, "the model '%s' exists", live->name);
+    int rc = nb_load_settings(engine, live, &old, &why);
+    if (rc != 0) /* it is listed: a record that is not found is damaged */
+        return nb_live_note(live, rc == NB_NOT_FOUND ? NB_CORRUPT : rc, &why, error);
+    uint64_t documents = documents_of(engine, live);
+    if (old.tokenizer_fields != put->settings.tokenizer_fields && documents > 0)
+        rc = nb_error_set(error, NB_CONFLICT,
+                          "the model '%s' has documents: `tokenizer` (also as part of a `preset`) "
+                          "is fixed with the first one",
+                          live->name);
+    if (rc == 0 && !nb_settings_keep_attributes(&put->settings, &old))
+        rc = nb_error_set(error, NB_CONFLICT,
+                          "the model '%s' has other `fields`: fields can be added, and those that "
+                          "there are stay, with their kinds, so name all of them together with "
+                          "the new ones",
+                          live->name);
+    nb_settings_set_tokenizer(&put->settings, documents > 0 ? &old : NULL);
+    nb_settings_deinit(&old);
+    return rc;
+}
+
+/* The model of the name, unborn if the store has none. */
+static int find_or_make(struct nb_engine *engine, struct put *put, struct nb_live **live,
+                        struct nb_error *error)
+{
+    int rc;
+    nb_settings_set_tokenizer(&put->settings, NULL);
+    /* A trainer may make a model of the name between the two. */
+    do {
+        rc = nb_registry_find(engine, put->name, true, live, error);
+        if (rc == NB_NOT_FOUND)
+            rc = nb_registry_make_unborn(engine, put->name, &put->settings, live, error);
+        else if (rc == 0 && atomic_load(&(*live)->persisted))
+            rc = check_existing(engine, put, *live, error);
+    } while (rc == NB_EXISTS);
+    return rc;
+}
+
+/* Whether the model is not loaded. If so, `loading` is held: whoever wants to load it waits, and
+ * reads what the transaction leaves. Only the writer unloads, so that a loaded one stays loaded. */
+static bool lock_cold(struct nb_live *live)
+{
+    if (atomic_load(&live->loaded))
+        return false;
+    pthread_mutex_lock(&live->loading);
+    if (!atomic_load(&live->loaded))
+        return true;
+    pthread_mutex_unlock(&live->loading);
+    return false;
+}
+
+/* Stores the settings and publishes them, if the model is loaded: `published` is taken over then.
+ */
+static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *live,
+                     struct nb_string stored, struct nb_published **published,
+                     struct nb_error *error)
+{
+    bool is_new = !atomic_load(&live->persisted);
+    struct nb_buffer key = {0};
+    if (is_new && nb_live_write_key(live, &key) != 0)
+        return nb_error_no_memory(error);
+    struct nb_model_entry task = {.live = live,
+                                  .totals = live->checkpoint.totals,
+                                  .settings = &put->settings,
+                                  .change = {.kind = is_new ? NB_CHANGE_CREATE : NB_CHANGE_SETTINGS,
+                                             .source = put->source,
+                                             .name = is_new ? put->name : (struct nb_string){"", 0},
+                                             .settings = stored,
+                                             .key = nb_buffer_string(&key)}};
+    int rc = nb_transaction(engine, 0, write_put, &task, error);
+    nb_buffer_deinit(&key);
+    if (rc != 0) {
+        live->checkpoint.totals = task.totals;
+        if (is_new)
+            live->number = 0; /* others may read that of an old one */
+        return rc;
+    }
+    put->created = is_new;
+    if (*published != NULL) {
+        nb_live_publish_others(live, *published);
+        nb_refining_ask(engine, live);
+        nb_refit_note(live);
+        if (atomic_load(&live->wants_refit) || put->settings.calibration != NB_CALIBRATION_NONE)
+            atomic_store(&engine->refits, true);
+    } else {
+        nb_live_drop_refined(live);
+    }
+    *published = NULL;
+    atomic_store(&live->persisted, true);
+    nb_model_entry_note(engine, &task);
+    return 0;
+}
+
+/* Documents times fields squared whose pairs the writer counts while others wait: about a second.
+ */
+enum { MOST_PAIRED = 1 << 25 };
+
+static int check_work(const struct nb_live *live, const struct nb_settings *settings,
+                      struct nb_error *error)
+{
+    double fields = (double)settings->attribute_count;
+    if (settings->structure == NB_STRUCTURE_NAIVE ||
+        (double)nb_model_documents_all(live->counts) * fields * fields <= MOST_PAIRED)
+        return 0;
+    return nb_error_set(error, NB_CONFLICT,
+                        "structure: the model '%s' has learned too many documents to become "
+                        "\"tan\"; a new model can have it from the start",
+                        live->name);
+}
+
+/* The pairs of values that the settings need of a loaded model, in place of those that it has. */
+static int put_pairs(struct nb_engine *engine, struct put *put, struct nb_live *live,
+                     struct nb_pairs **pairs, struct nb_error *error)
+{
+    struct nb_view view;
+    int rc = check_work(live, &put->settings, error);
+    if (rc == 0)
+        rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_ledger_pairs(&view, live->number, live->counts, &put->settings, pairs, error);
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
+static int put_settings(struct nb_engine *engine, struct put *put, struct nb_live *live,
+                        struct nb_error *error)
+{
+    struct nb_buffer stored = {0};
+    struct nb_published *published = NULL;
+    struct nb_pairs *pairs = NULL;
+    bool is_cold = lock_cold(live);
+    int rc = nb_settings_write(&put->settings, &stored) == 0 ? 0 : nb_error_no_memory(error);
+    if (rc == 0 && !is_cold) {
+        published = nb_published_next(&put->settings, live->key, live->published);
+        rc = published == NULL ? nb_error_no_memory(error)
+                               : put_pairs(engine, put, live, &pairs, error);
+    }
+    if (rc == 0)
+        rc = store_put(engine, put, live, nb_buffer_string(&stored), &published, error);
+    if (rc == 0 && !is_cold)
+        nb_model_put_pairs(live->counts, &pairs);
+    if (is_cold)
+        pthread_mutex_unlock(&live->loading);
+    if (rc == 0) /* takes the registry's lock, which comes before `loading` */
+        nb_parents_note(engine, live, &put->parent);
+    nb_published_release(&published);
+    nb_pairs_free(&pairs);
+    nb_buffer_deinit(&stored);
+    return rc;
+}
+
+/* Whether pairs can be counted is known of a loaded model alone. */
+static int load_for_pairs(struct nb_engine *engine, struct put *put, struct nb_live *live,
+                          struct nb_error *error)
+{
+    bool counts = put->settings.structure != NB_STRUCTURE_NAIVE && atomic_load(&live->persisted);
+    return counts ? nb_registry_load(engine, live, error) : 0;
+}
+
+static int put_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    struct put *put = argument;
+    struct nb_live *live = NULL;
+    int rc = find_or_make(engine, put, &live, error);
+    if (rc == 0)
+        rc = nb_parents_check(engine, live, &put->settings, error);
+    if (rc == 0 && put->parent != NULL)
+        rc = nb_parents_check_labels(engine, live, put->parent, error);
+    if (rc == 0)
+        rc = load_for_pairs(engine, put, live, error);
+    if (rc == 0)
+        rc = put_settings(engine, put, live, error);
+    nb_registry_release(engine, &live);
+    return rc;
+}
+
+/* Publishes the errand, with the settings. `created` may be NULL. */
+static int ask_with(struct nb_engine *engine, struct nb_errand *errand,
+                    const struct nb_settings *settings, bool *created, struct nb_error *error)
+{
+    struct nb_buffer stored = {0};
+    struct nb_errand_done done;
+    int rc = nb_settings_write(settings, &stored) == 0 ? 0 : nb_error_no_memory(error);
+    errand->settings = nb_buffer_string(&stored);
+    if (rc == 0)
+        rc = nb_relay_ask(engine, errand, &done, error);
+    nb_buffer_deinit(&stored);
+    if (rc == 0 && created != NULL)
+        *created = done.created;
+    return rc;
+}
+
+int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
+                        const struct nb_settings *settings, bool only_new, struct nb_string source,
+                        bool *created, struct nb_error *error)
+{
+    struct put put = {.name = model, .source = source, .only_new = only_new};
+    int rc = nb_check_model_name(model, error);
+    if (rc == 0)
+        rc = nb_check_source(source, error);
+    if (rc == 0)
+        rc = nb_settings_check(settings, error);
+    if (rc == 0 && nb_settings_copy(&put.settings, settings) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc == 0 && nb_relay_is_wanted(engine)) {
+        struct nb_errand errand = {
+            .kind = NB_ERRAND_PUT, .model = model, .source = source, .only_new = only_new};
+        rc = nb_registry_check_room(engine, model, error);
+        if (rc == 0)
+            rc = ask_with(engine, &errand, settings, created, error);
+        nb_settings_deinit(&put.settings);
+        return rc;
+    }
+    if (rc != 0)
+        return rc;
+    put.parent = settings->parent != NULL ? strdup(settings->parent) : NULL;
+    rc = settings->parent != NULL && put.parent == NULL
+             ? nb_error_no_memory(error)
+             : nb_writer_run(engine, put_task, &put, error);
+    free(put.parent);
+    nb_settings_deinit(&put.settings);
+    if (rc == 0)
+        *created = put.created;
+    return rc;
+}
+
+/* ---- fields of documents ----------------------------------------------------------------------
+ */
+
+struct adding {
+    struct nb_live *live;
+    struct nb_values values;
+    struct nb_string source;
+    const struct nb_settings *settings; /* that name the fields instead of values; or NULL */
+};
+
+/* Of the attributes that there are when the writer comes to it. */
+static int add_new(struct nb_values values, struct nb_settings *settings, struct nb_error *error)
+{
+    for (size_t i = 0; i < values.count; i++) {
+        const struct nb_value *value = &values.values[i];
+        const struct nb_attributes all = nb_settings_attributes(settings);
+        if (nb_attribute_find(all, value->name) == all.count &&
+            nb_settings_add_attribute(settings, value->name, (int)nb_attribute_kind_of(value)) != 0)
+            return nb_error_no_memory(error);
+    }
+    struct nb_attributes all = nb_settings_attributes(settings);
+    all.is_open = false;
+    int rc = nb_settings_check(settings, error);
+    return rc != 0 ? rc : nb_values_check(values, all, error);
+}
+
+/* Adds to the settings what `adding` names, or those of other settings. */
+static int add_to(const struct adding *adding, struct nb_settings *settings, struct nb_error *error)
+{
+    const struct nb_settings *from = adding->settings;
+    if (from == NULL)
+        return add_new(adding->values, settings, error);
+    for (size_t i = 0; i < from->attribute_count; i++) {
+        const struct nb_attribute *a = &from->attributes[i];
+        const struct nb_attributes all = nb_settings_attributes(settings);
+        if (nb_attribute_find(all, nb_string_of(a->name)) == all.count &&
+            nb_settings_add_attribute(settings, nb_string_of(a->name), a->kind) != 0)
+            return nb_error_no_memory(error);
+    }
+    return nb_settings_check(settings, error);
+}
+
+static int add_fields_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    const struct adding *adding = argument;
+    struct nb_live *live = adding->live;
+    const struct nb_settings *old = &live->published->settings; /* the writer publishes */
+    struct put put = {.name = nb_live_name(live), .source = adding->source};
+    if (atomic_load(&live->removed)) /* another one may have its name by now */
+        return nb_error_set(error, NB_NOT_FOUND,
+                            "the model was deleted or replaced while the document waited");
+    assert(atomic_load(&live->loaded));
+    int rc = nb_settings_copy(&put.settings, old) == 0 ? 0 : nb_error_no_memory(error);
+    if (rc != 0)
+        return rc;
+    put.parent = old->parent != NULL ? strdup(old->parent) : NULL;
+    rc = add_to(adding, &put.settings, error);
+    if (rc == 0 && old->parent != NULL && put.parent == NULL)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = nb_parents_check(engine, live, &put.settings, error);
+    if (rc == 0 && put.settings.attribute_count > old->attribute_count)
+        rc = put_settings(engine, &put, live, error);
+    free(put.parent);
+    nb_settings_deinit(&put.settings);
+    return rc;
+}
+
+/* The same on all nodes: the settings that there are, with the new fields, say which. */
+static int ask_for_fields(struct nb_engine *engine, const struct adding *adding,
+                          struct nb_error *error)
+{
+    struct nb_published *published = nb_live_settings(adding->live);
+    struct nb_errand errand = {
+        .kind = NB_ERRAND_FIELDS, .model = nb_live_name(adding->live), .source = adding->source};
+    struct nb_settings settings;
+    int rc = nb_settings_copy(&settings, &published->settings) == 0 ? 0 : nb_error_no_memory(error);
+    nb_published_release(&published);
+    if (rc != 0)
+        return rc;
+    rc = add_new(adding->values, &settings, error);
+    if (rc == 0)
+        rc = ask_with(engine, &errand, &settings, NULL, error);
+    nb_settings_deinit(&settings);
+    return rc;
+}
+
+/* Fields are never taken away: the second try has them. */
+int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
+                   struct nb_string label, struct nb_string id, struct nb_string source,
+                   struct nb_error *error)
+{
+    bool needs_fields;
+    int rc = nb_batch_add(batch, document, label, id, source, &needs_fields, error);
+    if (rc != 0 || !needs_fields)
+        return rc;
+    struct adding adding = {batch->live, document->values, source, NULL};
+    rc = nb_relay_is_wanted(batch->engine)
+             ? ask_for_fields(batch->engine, &adding, error)
+             : nb_writer_run(batch->engine, add_fields_task, &adding, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_batch_add(batch, document, label, id, source, &needs_fields, error);
+    assert(!needs_fields);
+    return rc;
+}
+
+int nb_engine_put_fields(struct nb_engine *engine, struct nb_string model,
+                         const struct nb_settings *settings, struct nb_string source,
+                         struct nb_error *error)
+{
+    struct adding adding = {.source = source, .settings = settings};
+    int rc = nb_registry_acquire(engine, model, true, &adding.live, error);
+    if (rc == 0)
+        rc = nb_writer_run(engine, add_fields_task, &adding, error);
+    nb_registry_release(engine, &adding.live);
+    return rc;
+}
+
+/* ---- delete ---------------------------------------------------------------------------------- */
+
+struct named {
+    struct nb_string name, source;
+};
+
+static int write_delete(struct nb_engine *engine, struct nb_view *view, void *argument,
+                        struct nb_error *error)
+{
+    struct nb_model_entry *task = argument;
+    int rc = nb_store_delete(view, NB_TABLE_MODELS, nb_live_name(task->live), error);
+    assert(task->live->number != 0);
+    if (rc == 0)
+        rc = nb_model_entry_append(engine, view, task, error);
+    return rc != 0 ? rc : nb_put_orphan(view, task->live->number, error);
+}
+
+/* Nobody loads the model meanwhile: the checkpoint is the writer's. Whoever comes to it afterwards
+ * is told that it is deleted. */
+static int store_delete(struct nb_engine *engine, const struct named *named, struct nb_live *live,
+                        struct nb_error *error)
+{
+    bool is_cold = lock_cold(live);
+    struct nb_model_entry task = {
+        .live = live,
+        .totals = live->checkpoint.totals,
+        .change = {.kind = NB_CHANGE_DELETE, .source = named->source, .name = named->name}};
+    int rc = nb_transaction(engine, 0, write_delete, &task, error);
+    if (rc == 0)
+        atomic_store(&live->removed, true);
+    if (is_cold)
+        pthread_mutex_unlock(&live->loading);
+    return rc;
+}
+
+static int delete_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    const struct named *named = argument;
+    struct nb_live *live;
+    int rc = nb_registry_find(engine, named->name, false, &live, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_parents_check_childless(engine, live, "it cannot be deleted", error);
+    if (rc == 0)
+        rc = store_delete(engine, named, live, error);
+    if (rc == 0) {
+        nb_registry_remove(engine, live);
+        nb_checkpoint_forget(engine, live);
+        engine->purge = true;
+    }
+    nb_registry_release(engine, &live);
+    return rc;
+}
+
+int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
+                           struct nb_string source, struct nb_error *error)
+{
+    struct named named = {.name = model, .source = source};
+    int rc = nb_check_source(source, error);
+    if (rc == 0 && nb_relay_is_wanted(engine)) {
+        struct nb_errand errand = {.kind = NB_ERRAND_DELETE, .model = model, .source = source};
+        return nb_relay_ask(engine, &errand, NULL, error);
+    }
+    return rc != 0 ? rc : nb_writer_run(engine, delete_task, &named, error);
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/jobs/undo/undo_find.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/base/array.h"
+#include "core/base/pack.h"
+#include "core/engine/engine.h"
+#include "core/model/live/label_there.h"
+#include "core/model/live/state.h"
+
+/* Stored form of what was asked for: a byte, 1 if a source was named, 2 more if a label was; a
+ * string, the source; three varints, from, to, and how many ids were given; a string, the label, if
+ * one was named. */
+enum { WITH_SOURCE = 1, WITH_LABEL = 2 };
+
+struct nb_undo_noted {
+    uint64_t entry;
+    bool is_general; /* no ids were given, and no label, of which notes have not the number */
+    struct nb_undo_wish wish;
+    char *source; /* owned: of the wish */
+};
+
+int nb_undo_wish_write(const struct nb_undo_wish *wish, struct nb_buffer *out)
+{
+    struct nb_packer p = {.out = out};
+    nb_pack_u8(&p, (uint8_t)(wish->has_source + (wish->label.length > 0 ? WITH_LABEL : 0)));
+    nb_pack_string(&p, wish->source);
+    nb_pack_varint(&p, (uint64_t)(wish->from < 0 ? 0 : wish->from));
+    nb_pack_varint(&p, (uint64_t)(wish->to < 0 ? 0 : wish->to));
+    nb_pack_varint(&p, wish->id_count);
+    if (wish->label.length > 0)
+        nb_pack_string(&p, wish->label);
+    return p.code;
+}
+
+static bool read_wish(struct nb_string stored, struct nb_undo_note *note)
+{
+    struct nb_unpacker u = nb_unpacker_of(stored.bytes, stored.length);
+    uint8_t given = nb_unpack_u8(&u);
+    note->wish.has_source = (given & WITH_SOURCE) != 0;
+    note->wish.source = nb_unpack_string(&u);
+    note->wish.from = (int64_t)nb_unpack_bounded(&u, INT64_MAX);
+    note->wish.to = (int64_t)nb_unpack_bounded(&u, INT64_MAX);
+    note->ids = nb_unpack_varint(&u);
+    if ((given & WITH_LABEL) != 0)
+        note->wish.label = nb_unpack_string(&u);
+    return nb_unpacker_done(&u);
+}
+
+int nb_undo_note_read(const struct nb_entry *entry, struct nb_undo_note *note,
+                      struct nb_error *error)
+{
+    const struct nb_change *c = &entry->change;
+    *note = (struct nb_undo_note){
+        .entry = entry->number, .time = c->time, .by = c->source, .documents = c->other};
+    if (c->kind != NB_CHANGE_UNDO || !read_wish(c->settings, note))
+        return nb_error_set(error, NB_CORRUPT,
+                            "the store is damaged: a note of an undo does not read back");
+    return 0;
+}
+
+/* Whether a change is one that a wish asks for, but for its id and its label. */
+static bool undo_wish_matches(const struct nb_undo_wish *wish, const struct nb_change *change)
+{
+    return change->time >= wish->from && change->time < wish->to &&
+           (!wish->has_source || nb_string_same(change->source, wish->source));
+}
+
+/* ---- all of a model -------------------------------------------------------------------------- */
+
+static void undo_notes_deinit(struct nb_undo_notes *notes)
+{
+    for (size_t i = 0; i < notes->count; i++)
+        free(notes->list[i].source);
+    free(notes->list);
+    *notes = (struct nb_undo_notes){0};
+}
+
+static int take_note(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct nb_undo_notes *notes = user;
+    struct nb_undo_note note;
+    int rc = nb_undo_note_read(entry, &note, error);
+    if (rc != 0)
+        return rc;
+    char *source = nb_string_copy(note.wish.source);
+    if (source == NULL ||
+        nb_array_reserve(&notes->list, &notes->room, notes->count + 1, sizeof *notes->list) != 0) {
+        free(source);
+        return nb_error_no_memory(error);
+    }
+    note.wish.source.bytes = source;
+    notes->list[notes->count++] = (struct nb_undo_noted){
+        note.entry, note.ids == 0 && note.wish.label.length == 0, note.wish, source};
+    return 0;
+}
+
+/* Reads them into an empty list. Returns 0 or a code. */
+static int undo_notes_load(struct nb_undo_notes *notes, const struct nb_view *view, uint32_t model,
+                           struct nb_error *error)
+{
+    return nb_ledger_walk_only(view, model, 0, NB_LEDGER_NOTES, take_note, notes, error);
+}
+
+/* The index of the first note behind an entry. */
+static size_t first_behind(const struct nb_undo_notes *notes, uint64_t entry)
+{
+    size_t low = 0, high = notes->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (notes->list[middle].entry > entry)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Whether a note stands between two entries. */
+static bool undo_notes_between(const struct nb_undo_notes *notes, uint64_t entry, uint64_t later)
+{
+    size_t first = first_behind(notes, entry);
+    return first < notes->count && notes->list[first].entry < later;
+}
+
+/* Whether an undo that came after an entry asked for its change to be taken back. */
+static bool undo_notes_tell(const struct nb_undo_notes *notes, uint64_t entry,
+                            const struct nb_change *change)
+{
+    for (size_t i = first_behind(notes, entry); i < notes->count; i++)
+        if (notes->list[i].is_general && undo_wish_matches(&notes->list[i].wish, change))
+            return true;
+    return false;
+}
+
+enum {
+    ENTRIES_MOST = 50000, /* that one snapshot looks at: less than half a second */
+    ENDED = 1,            /* what visit returns when the snapshot has to end */
+    TWINS_MOST = 100,     /* entries that are looked through for the one that was restored */
+};
+
+static void clear(struct nb_undo_search *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        free(s->found[i].id);
+    s->count = 0;
+}
+
+void nb_undo_search_deinit(struct nb_undo_search *search)
+{
+    clear(search);
+    free(search->found);
+    undo_notes_deinit(&search->notes);
+    nb_entry_deinit(&search->earlier);
+    nb_entry_deinit(&search->twin);
+    nb_entry_deinit(&search->entry);
+    *search = (struct nb_undo_search){0};
+}
+
+static bool matches(const struct nb_undo_search *s, const struct nb_change *c)
+{
+    return (s->label == NB_NO_LABEL || c->label == s->label) && undo_wish_matches(s->wish, c);
+}
+
+/* Reads an entry that another one has replaced. *there: the ledger has it still. */
+static int read_replaced(const struct nb_undo_search *s, uint64_t number, struct nb_entry *entry,
+                         bool *there, struct nb_error *error)
+{
+    int rc = nb_ledger_read(s->view, number, entry, error);
+    *there = rc == 0 && entry->change.kind == NB_CHANGE_TRAIN;
+    return rc == NB_NOT_FOUND ? 0 : rc;
+}
+
+static bool is_twin(const struct nb_change *a, const struct nb_change *b)
+{
+    return a->time == b->time && a->label == b->label && nb_string_same(a->source, b->source);
+}
+
+static int need_notes(struct nb_undo_search *s, struct nb_error *error)
+{
+    if (s->has_notes)
+        return 0;
+    undo_notes_deinit(&s->notes);
+    int rc = undo_notes_load(&s->notes, s->view, s->model, error);
+    s->has_notes = rc == 0;
+    return rc;
+}
+
+/* The entry before `c`, which has the number `own`. If an undo wrote `c`, that is the one before
+ * the entry that it restored: the twin, with the same time and source. What lies between was taken
+ * back. The undo's note stands between `c` and what `c` replaced; a document may also be learned
+ * twice from one source in a millisecond. */
+static int number_before(struct nb_undo_search *s, const struct nb_change *c, uint64_t own,
+                         uint64_t *before, struct nb_error *error)
+{
+    uint64_t number = *before = c->replaced;
+    bool there = true;
+    int rc = 0;
+    for (int i = 0; rc == 0 && there && number != 0 && i < TWINS_MOST; i++) {
+        rc = read_replaced(s, number, &s->twin, &there, error);
+        if (rc != 0 || !there)
+            break;
+        assert(s->twin.change.replaced < number);
+        number = s->twin.change.replaced;
+        if (!is_twin(&s->twin.change, c))
+            continue;
+        rc = need_notes(s, error);
+        if (rc != 0 || !undo_notes_between(&s->notes, c->replaced, own))
+            break;
+        *before = number;
+    }
+    return rc;
+}
+
+/* Goes back from a living entry that matches to the newest one that neither does nor was asked to
+ * be taken back before. Numbers fall from entry to entry, so this ends. */
+static int find_earlier(struct nb_undo_search *s, const struct nb_change *living,
+                        struct nb_undo_found *f, struct nb_error *error)
+{
+    uint64_t number;
+    bool there;
+    int rc = number_before(s, living, f->number, &number, error);
+    while (rc == 0 && number != 0) {
+        const struct nb_change *c = &s->earlier.change;
+        rc = read_replaced(s, number, &s->earlier, &there, error);
+        if (rc == 0 && !there) {
+            f->unknown_before = true;
+            return 0;
+        }
+        if (rc == 0)
+            rc = need_notes(s, error);
+        if (rc != 0)
+            return rc;
+        if (!matches(s, c) && !undo_notes_tell(&s->notes, number, c)) {
+            f->restored = number;
+            f->restored_label = c->label == NB_NO_LABEL ? NB_EVALUATION_LEFT_OUT : c->label;
+            return 0;
+        }
+        rc = number_before(s, c, number, &number, error);
+    }
+    return rc;
+}
+
+static int add(struct nb_undo_search *s, const struct nb_entry *entry, struct nb_error *error)
+{
+    const struct nb_change *c = &entry->change;
+    struct nb_undo_found f = {.number = entry->number,
+                              .first = c->first != 0 ? c->first : entry->number,
+                              .label = c->label,
+                              .restored_label = NB_EVALUATION_LEFT_OUT,
+                              .id_length = c->id.length};
+    int rc = s->label == NB_NO_LABEL ? find_earlier(s, c, &f, error) : 0;
+    if (rc != 0)
+        return rc;
+    f.id = nb_string_copy(c->id);
+    if (f.id == NULL ||
+        nb_array_reserve(&s->found, &s->room, s->count + 1, sizeof *s->found) != 0) {
+        free(f.id);
+        return nb_error_no_memory(error);
+    }
+    s->found[s->count++] = f;
+    return 0;
+}
+
+static int visit(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct nb_undo_search *s = user;
+    if (entry->number >= s->end) {
+        s->is_done = true;
+        return ENDED;
+    }
+    if (s->count >= s->most || s->seen++ >= ENTRIES_MOST || nb_store_wanted(s->view))
+        return ENDED;
+    int rc = matches(s, &entry->change) ? add(s, entry, error) : 0;
+    s->from = entry->number + 1;
+    return rc;
+}
+
+static int look_for_ids(struct nb_undo_search *s, struct nb_error *error)
+{
+    int rc = 0;
+    while (rc == 0 && s->from < s->wish->id_count && s->count < s->most &&
+           !nb_store_wanted(s->view)) {
+        rc = nb_ledger_find(s->view, s->model, s->wish->ids[s->from], &s->entry, error);
+        if (rc == 0 && s->entry.number < s->end && matches(s, &s->entry.change))
+            rc = add(s, &s->entry, error);
+        if (rc == NB_NOT_FOUND)
+            rc = 0;
+        s->from++;
+    }
+    s->is_done = s->from >= s->wish->id_count;
+    return rc;
+}
+
+/* The number of a label stays when it is renamed while the search runs. */
+static int find_label(struct nb_undo_search *s, const struct nb_live *live, struct nb_error *error)
+{
+    struct nb_string name = s->wish->label;
+    s->label = NB_NO_LABEL;
+    if (name.length == 0)
+        return 0;
+    nb_model_read_lock(live->counts);
+    uint32_t label;
+    int rc = nb_live_label(live, name, &label, error);
+    nb_model_unlock(live->counts);
+    if (rc == 0)
+        s->label = label;
+    return rc;
+}
+
+int nb_undo_search_begin(struct nb_undo_search *search, struct nb_engine *engine,
+                         const struct nb_live *live, const struct nb_undo_wish *wish, uint64_t from,
+                         struct nb_error *error)
+{
+    struct nb_view view;
+    assert(live->number != 0 && (wish->id_count == 0 || wish->ids != NULL));
+    *search = (struct nb_undo_search){.wish = wish, .from = from, .model = live->number};
+    int rc = find_label(search, live, error);
+    if (rc == 0)
+        rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_ledger_newest(&view, &search->end, error);
+    search->end++;
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
+int nb_undo_search_some(struct nb_undo_search *search, struct nb_engine *engine,
+                        const struct nb_live *live, size_t most, struct nb_error *error)
+{
+    struct nb_undo_search *s = search;
+    struct nb_view view;
+    clear(s);
+    assert(s->view == NULL && s->model == live->number);
+    s->most = most;
+    s->seen = 0;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    s->view = &view;
+    if (s->wish->id_count > 0) {
+        rc = look_for_ids(s, error);
+    } else {
+        rc = nb_ledger_walk_only(&view, live->number, s->from, NB_LEDGER_LIVING, visit, s, error);
+        s->is_done = s->is_done || rc == 0;
+        rc = rc == ENDED ? 0 : rc;
+    }
+    nb_store_snapshot_end(&view);
+    s->view = NULL;
+    return rc;
+}

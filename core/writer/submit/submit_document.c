@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Changes with their document: it is validated, tokenized, and its features are looked up in the
+ * counts.
+ */
+#include "core/writer/submit/submit_document.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ledger/entries/ledger.h"
+#include "core/ledger/entries/quarantine_entries.h"
+#include "core/model/live/names.h"
+#include "core/writer/remember/note.h"
+#include "core/writer/submit/submit_batch_private.h"
+#include "core/writer/submit/submit_features.h"
+#include "tokenizer/mail/mail_identity.h"
+
+/* ---- the quarantine -------------------------------------------------------------------------- */
+
+/* Reads the features, without rows, in the order in which they were stored. */
+static int unpack_features(const struct nb_quarantined *q, struct nb_submitted *change)
+{
+    struct nb_unpacker u = nb_unpacker_of(q->features.bytes, q->features.length);
+    change->others = malloc((q->feature_count + 1) * sizeof *change->others);
+    if (change->others == NULL)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < q->feature_count; i++) {
+        struct nb_quarantined_feature f = nb_quarantined_next(&u);
+        if (nb_submitted_add(change, f.id, f.count, f.text) != 0)
+            return NB_NO_MEMORY;
+    }
+    assert(nb_unpacker_done(&u));
+    return 0;
+}
+
+int nb_batch_release(struct nb_batch *batch, struct nb_string id, struct nb_string stored,
+                     struct nb_error *error)
+{
+    struct nb_quarantined q;
+    int rc = nb_quarantined_read(&q, stored, error);
+    if (rc != 0)
+        return rc;
+    struct nb_submitted change = {.untrain = q.untrain,
+                                  .truncated = q.truncated,
+                                  .fields = q.fields,
+                                  .positions = q.positions};
+    if (nb_buffer_append(&change.released, stored.bytes, stored.length) != 0 ||
+        nb_buffer_append(&change.label, q.label.bytes, q.label.length) != 0 ||
+        unpack_features(&q, &change) != 0)
+        return nb_batch_end_change(batch, &change, NB_NO_MEMORY, error);
+    return nb_batch_add_bare(batch, &change, id, q.source, error);
+}
+
+/* ---- the history ----------------------------------------------------------------------------- */
+
+/* Whether the document is learned or stored. True also on a read error: the writer will meet the
+ * error again. */
+static bool batch_is_in_ledger(const struct nb_batch *batch, struct nb_string id)
+{
+    struct nb_view view;
+    struct nb_entry entry = {0};
+    if (nb_store_snapshot(batch->engine->store, &view, NULL) != 0)
+        return true;
+    int rc = nb_ledger_find(&view, batch->live->number, id, &entry, NULL);
+    nb_store_snapshot_end(&view);
+    nb_entry_deinit(&entry);
+    return rc != NB_NOT_FOUND;
+}
+
+/* Finds the history's record of a document that is neither learned nor stored. Returns 0,
+ * NB_NOT_FOUND without an error text, or a code. */
+static int find_remembered(struct nb_batch *batch, struct nb_string id, struct nb_buffer *stored,
+                           struct nb_error *error)
+{
+    int rc = nb_check_id(id, error);
+    if (rc == 0)
+        rc = nb_batch_acquire(batch, NULL, false, error);
+    if (rc != 0)
+        return rc;
+    if (nb_remember_limits(batch->live).records == 0 || batch_is_in_ledger(batch, id))
+        return NB_NOT_FOUND;
+    rc = nb_remember_find(batch->engine, batch->live, id, stored, error);
+    return rc == NB_CORRUPT ? NB_NOT_FOUND : rc;
+}
+
+/* Reads the features of a record into the batch's bag. A record without the texts of words is
+ * refused if the store keeps them now. */
+static int read_features(struct nb_batch *batch, const struct nb_history_record *record,
+                         struct nb_error *error)
+{
+    struct nb_features_coder *coder = nb_features_coder_new();
+    if (coder == NULL)
+        return nb_error_no_memory(error);
+    int rc = nb_remember_bag(record, batch->live->key, coder, &batch->scratch, error);
+    nb_features_coder_free(&coder);
+    if (rc == 0 && record->feature_count > 0 && !nb_features_have_texts(record->features) &&
+        nb_remember_keeps_texts(batch->engine, batch->live))
+        rc = nb_error_set(error, NB_CONFLICT,
+                          "the history has the document without its words, which are kept now");
+    return rc == NB_CORRUPT ? nb_error_set(error, NB_DAMAGED, "the history is damaged") : rc;
+}
+
+/* Adds a change that trains a document with its record in the history. */
+static int recall(struct nb_batch *batch, struct nb_string id, struct nb_string stored,
+                  struct nb_string label, struct nb_string source, struct nb_error *error)
+{
+    struct nb_history_record record;
+    int rc = label.bytes == NULL ? 0 : nb_check_label(label, error);
+    if (rc == 0)
+        rc = nb_history_read(&record, stored, error);
+    if (rc != 0)
+        return rc;
+    rc = read_features(batch, &record, error);
+    if (rc != 0)
+        return rc;
+    struct nb_submitted change = {
+        .is_recalled = true, .quarantined = batch->quarantined, .fields = record.fields};
+    if (nb_buffer_append(&change.label, label.bytes, label.length) != 0 ||
+        nb_submitted_features(batch, &change) != 0)
+        return nb_batch_end_change(batch, &change, NB_NO_MEMORY, error);
+    return nb_batch_add_bare(batch, &change, id, source, error);
+}
+
+/* Adds a change that trains the document `id` with the content that the model's history has of it.
+ * `label` as for nb_batch_train. NB_NOT_FOUND: the history has none, or the document is learned or
+ * stored already. Other errors: as nb_batch_untrain. */
+static int batch_recall(struct nb_batch *batch, struct nb_string id, struct nb_string label,
+                        struct nb_string source, struct nb_error *error)
+{
+    struct nb_buffer stored = {0};
+    int rc = find_remembered(batch, id, &stored, error);
+    if (rc == 0)
+        rc = recall(batch, id, (struct nb_string){stored.bytes, stored.length}, label, source,
+                    error);
+    nb_buffer_deinit(&stored);
+    return rc;
+}
+
+/* Changes that need no document: of labels, of documents that are forgotten, of weights. */
+static int add_label(struct nb_batch *batch, struct nb_string id, uint64_t entry,
+                     struct nb_string label, struct nb_string source, struct nb_error *error)
+{
+    struct nb_submitted change = {.is_label = true, .labelled = entry};
+    if (batch->quarantined) /* a change in the quarantine needs the document's content */
+        return nb_error_set(error, NB_UNUSABLE,
+                            "a change of the label alone cannot wait in the quarantine: send the "
+                            "document, too");
+    int rc = label.bytes == NULL ? 0 : nb_check_label(label, error);
+    if (rc == 0)
+        rc = nb_check_id(id, error);
+    if (rc != 0)
+        return rc;
+    if (nb_buffer_append(&change.label, label.bytes, label.length) != 0)
+        return nb_error_no_memory(error);
+    return nb_batch_add_bare(batch, &change, id, source, error);
+}
+
+int nb_batch_label(struct nb_batch *batch, struct nb_string id, struct nb_string label,
+                   struct nb_string source, struct nb_error *error)
+{
+    int rc = batch_recall(batch, id, label, source, error);
+    return rc == NB_NOT_FOUND ? add_label(batch, id, 0, label, source, error) : rc;
+}
+
+int nb_batch_label_entry(struct nb_batch *batch, struct nb_string id, uint64_t entry,
+                         struct nb_string label, struct nb_string source, struct nb_error *error)
+{
+    assert(entry != 0);
+    return add_label(batch, id, entry, label, source, error);
+}
+
+int nb_batch_forget(struct nb_batch *batch, struct nb_string id, struct nb_string source,
+                    struct nb_error *error)
+{
+    struct nb_submitted change = {
+        .untrain = true, .forgets = true, .quarantined = batch->quarantined};
+    int rc = nb_check_id(id, error);
+    return rc != 0 ? rc : nb_batch_add_bare(batch, &change, id, source, error);
+}
+
+int nb_batch_take_back(struct nb_batch *batch, struct nb_string id, uint64_t taken,
+                       uint64_t restored, struct nb_string source, struct nb_error *error)
+{
+    struct nb_submitted change = {.untrain = restored == 0, .taken = taken, .restored = restored};
+    assert(taken != 0 && restored < taken);
+    int rc = nb_check_id(id, error);
+    return rc != 0 ? rc : nb_batch_add_bare(batch, &change, id, source, error);
+}
+
+int nb_batch_age(struct nb_batch *batch, struct nb_string id, uint64_t taken,
+                 struct nb_error *error)
+{
+    struct nb_submitted change = {.untrain = true, .taken = taken, .is_aged = true};
+    static const struct nb_string source = {NB_SOURCE_AGEING, sizeof NB_SOURCE_AGEING - 1};
+    assert(taken != 0);
+    return nb_batch_add_bare(batch, &change, id, source, error);
+}
+
+int nb_batch_note(struct nb_batch *batch, struct nb_string asked, uint32_t documents,
+                  struct nb_string source, struct nb_error *error)
+{
+    struct nb_submitted change = {.is_note = true, .note_documents = documents};
+    assert(asked.length <= 1024);
+    if (nb_buffer_append(&change.label, asked.bytes, asked.length) != 0)
+        return nb_error_no_memory(error);
+    int rc = nb_batch_add_bare(batch, &change, (struct nb_string){"", 0}, source, error);
+    return rc;
+}
+
+int nb_batch_refit(struct nb_batch *batch, enum nb_refit_part part, struct nb_string source,
+                   struct nb_error *error)
+{
+    struct nb_submitted change = {.is_refit = true, .part = part};
+    return nb_batch_add_bare(batch, &change, (struct nb_string){"", 0}, source, error);
+}
+
+/* ---- ids ------------------------------------------------------------------------------------- */
+
+/* Writes the bytes that the id of a document with values is made from; `content` is what stands for
+ * its text or mail. */
+static int write_content(const struct nb_document *document, struct nb_string content,
+                         struct nb_buffer *out)
+{
+    struct nb_packer w = {.out = out};
+    nb_pack_u8(&w, (uint8_t)document->kind);
+    nb_pack_string(&w, content);
+    for (size_t i = 0; i < document->values.count; i++) {
+        const struct nb_value *value = &document->values.values[i];
+        nb_pack_string(&w, value->name);
+        nb_pack_varint(&w, value->is_list ? value->count + 1 : 0);
+        for (size_t k = 0; k < value->count; k++)
+            nb_pack_string(&w, value->items[k]);
+    }
+    return w.code;
+}
+
+static int make_values_id(const struct nb_key *key, const struct nb_document *document,
+                          struct nb_string content, char made[NB_CONTENT_ID_LENGTH + 1])
+{
+    enum { KIND = 2 }; /* differs from those of enum nb_document_kind */
+    struct nb_buffer bytes = {0};
+    int rc = write_content(document, content, &bytes);
+    if (rc == 0)
+        nb_key_content_id(key, KIND, bytes.bytes, bytes.length, made);
+    nb_buffer_deinit(&bytes);
+    return rc;
+}
+
+int nb_batch_make_id(const struct nb_key *key, const struct nb_document *document,
+                     char made[NB_CONTENT_ID_LENGTH + 1])
+{
+    struct nb_string content = {document->bytes, document->length};
+    int rc = 0;
+    if (document->kind == NB_DOCUMENT_MAIL) {
+        rc = nb_mail_identity(key, content, made);
+        content = (struct nb_string){made, NB_CONTENT_ID_LENGTH};
+    }
+    if (rc == 0 && document->values.count > 0)
+        return make_values_id(key, document, content, made);
+    if (rc == 0 && document->kind != NB_DOCUMENT_MAIL)
+        nb_key_content_id(key, (unsigned char)document->kind, content.bytes, content.length, made);
+    return rc;
+}
+
+/* Makes the id that a mail had before ids were made of its identity: of its bytes as they were. */
+static int make_former_id(const struct nb_key *key, const struct nb_document *document,
+                          char made[NB_CONTENT_ID_LENGTH + 1])
+{
+    if (document->values.count > 0)
+        return make_values_id(key, document, (struct nb_string){document->bytes, document->length},
+                              made);
+    nb_key_mail_id(key, NB_DOCUMENT_MAIL, document->bytes, document->length, made);
+    return 0;
+}
+
+/* Whether the model may have mails under ids that an older program has made. */
+static bool has_former_ids(const struct nb_batch *batch)
+{
+    struct nb_published *published = nb_live_settings(batch->live);
+    bool has = published->settings.tokenizer_version < NB_TOKENIZER_IDENTITIES;
+    nb_published_release(&published);
+    return has;
+}
+
+/* Finds a mail of an older store under the id that it has there; `made` then is this one. */
+static int find_former(const struct nb_batch *batch, const struct nb_document *document,
+                       char made[NB_CONTENT_ID_LENGTH + 1])
+{
+    char former[NB_CONTENT_ID_LENGTH + 1];
+    if (batch_is_in_ledger(batch, (struct nb_string){made, NB_CONTENT_ID_LENGTH}))
+        return 0;
+    int rc = make_former_id(batch->live->id_key, document, former);
+    if (rc == 0 && batch_is_in_ledger(batch, (struct nb_string){former, NB_CONTENT_ID_LENGTH}))
+        memcpy(made, former, sizeof former);
+    return rc;
+}
+
+static int set_id(const struct nb_batch *batch, const struct nb_document *document,
+                  struct nb_string id, struct nb_submitted *change)
+{
+    char made[NB_CONTENT_ID_LENGTH + 1];
+    assert(batch->live != NULL);
+    if (id.length == 0) {
+        int rc = nb_batch_make_id(batch->live->id_key, document, made);
+        if (rc == 0 && document->kind == NB_DOCUMENT_MAIL && has_former_ids(batch))
+            rc = find_former(batch, document, made);
+        if (rc != 0)
+            return rc;
+        id = (struct nb_string){made, NB_CONTENT_ID_LENGTH};
+    }
+    return nb_buffer_append(&change->id, id.bytes, id.length);
+}
+
+/* ---- changes of documents -------------------------------------------------------------------- */
+
+static int tokenize(struct nb_batch *batch, const struct nb_document *document,
+                    struct nb_submitted *change)
+{
+    assert(batch->live->counts != NULL);
+    struct nb_published *published = nb_live_settings(batch->live);
+    struct nb_tokenizer_settings settings = nb_published_tokenizer(published);
+    change->fields = settings.fields;
+    int rc = nb_document_tokenize(document, batch->live->key, &settings,
+                                  &batch->engine->settings.tokenizer, &batch->scratch);
+    nb_published_release(&published);
+    return rc != 0 ? rc : nb_submitted_features(batch, change);
+}
+
+static bool has_new_fields(struct nb_values values, struct nb_attributes attributes)
+{
+    for (size_t i = 0; i < values.count; i++)
+        if (nb_attribute_find(attributes, values.values[i].name) == attributes.count)
+            return true;
+    return false;
+}
+
+/* Checks the values against the model's fields. Fields are never removed, so what is valid now is
+ * still valid when the document is tokenized. A document for the quarantine adds no fields. */
+static int check_values(const struct nb_batch *batch, const struct nb_document *document,
+                        bool *needs_fields, struct nb_error *error)
+{
+    if (document->values.count == 0)
+        return 0;
+    struct nb_published *published = nb_live_settings(batch->live);
+    struct nb_attributes attributes = nb_settings_attributes(&published->settings);
+    *needs_fields =
+        attributes.is_open && !batch->quarantined && has_new_fields(document->values, attributes);
+    attributes.is_open = *needs_fields;
+    int rc = nb_values_check(document->values, attributes, error);
+    nb_published_release(&published);
+    *needs_fields = *needs_fields && rc == 0;
+    return rc;
+}
+
+static int check(struct nb_string id, struct nb_string source, struct nb_error *error)
+{
+    int rc = nb_check_source(source, error);
+    return rc == 0 && id.length > 0 ? nb_check_id(id, error) : rc;
+}
+
+int nb_batch_add(struct nb_batch *batch, const struct nb_document *document, struct nb_string label,
+                 struct nb_string id, struct nb_string source, bool *needs_fields,
+                 struct nb_error *error)
+{
+    *needs_fields = false;
+    int rc = label.bytes == NULL ? 0 : nb_check_label(label, error);
+    if (rc == 0)
+        rc = check(id, source, error);
+    if (rc == 0)
+        rc = nb_batch_acquire(batch, document, !batch->quarantined, error);
+    if (rc == 0)
+        rc = check_values(batch, document, needs_fields, error);
+    if (rc != 0 || *needs_fields)
+        return rc;
+    struct nb_submitted change = {.quarantined = batch->quarantined};
+    rc = set_id(batch, document, id, &change);
+    if (rc == 0)
+        rc = nb_buffer_append(&change.label, label.bytes, label.length);
+    if (rc == 0)
+        rc = nb_buffer_append(&change.source, source.bytes, source.length);
+    if (rc == 0)
+        rc = tokenize(batch, document, &change);
+    return nb_batch_end_change(batch, &change, rc, error);
+}
+
+int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
+                     struct nb_string id, struct nb_string source, struct nb_error *error)
+{
+    int rc = check(id, source, error);
+    if (rc == 0)
+        rc = nb_batch_acquire(batch, document, false, error);
+    if (rc != 0)
+        return rc;
+    struct nb_submitted change = {.untrain = true, .quarantined = batch->quarantined};
+    rc = set_id(batch, document, id, &change);
+    if (rc == 0)
+        rc = nb_buffer_append(&change.source, source.bytes, source.length);
+    return nb_batch_end_change(batch, &change, rc, error);
+}

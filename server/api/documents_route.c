@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/api/documents_route.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "core/base/clock.h"
+#include "core/engine/engine.h"
+#include "core/stack/score/levels.h"
+#include "server/api/decision.h"
+#include "server/api/document_source.h"
+#include "server/api/results.h"
+#include "server/api/train_rounds.h"
+#include "server/base/metrics.h"
+#include "server/filter/filter_labels.h"
+#include "server/request/admission.h"
+#include "server/request/keep.h"
+#include "server/request/query.h"
+#include "server/request/request.h"
+#include "server/request/request_verdict.h"
+#include "server/request/server.h"
+#include "server/request/wait.h"
+#include "tokenizer/mail/mime.h"
+
+/* The state of one request. */
+struct handling {
+    struct nb_request *request;
+    enum nb_verb verb;
+    bool has_first; /* document; its place was taken with the request */
+    struct nb_results results;
+    struct nb_wishes wishes;     /* of NB_VERB_CLASSIFY */
+    struct nb_training training; /* of NB_VERB_TRAIN and NB_VERB_UNTRAIN */
+};
+
+static bool is_change(const struct handling *h)
+{
+    return h->verb == NB_VERB_TRAIN || h->verb == NB_VERB_UNTRAIN;
+}
+
+static void handling_free(void *user)
+{
+    struct handling *h = user;
+    if (is_change(h))
+        nb_training_deinit(&h->training);
+    nb_buffer_deinit(&h->results.id);
+    free(h);
+}
+
+/* Evidence is of one label against another, and rates are known of labels as they are: neither can
+ * be summed. */
+static int read_level(const struct nb_request *request, struct nb_wishes *wishes,
+                      struct nb_error *error)
+{
+    uint64_t level = 0;
+    int rc = nb_request_query_count(request, "level", 0, NB_LEVEL_MOST, &level, error);
+    wishes->level = (unsigned)level;
+    if (rc != 0 || level == 0)
+        return rc;
+    if (wishes->explain > 0)
+        return nb_error_set(error, NB_INVALID,
+                            "query parameter 'explain' does not go with 'level': evidence is of a "
+                            "label itself, ask for it without a level");
+    if (nb_request_query(request, "target_fpr").bytes != NULL)
+        return nb_error_set(error, NB_INVALID,
+                            "query parameter 'target_fpr' does not go with 'level': the evaluation "
+                            "is of the labels themselves");
+    return 0;
+}
+
+int nb_wishes_read(const struct nb_request *request, struct nb_wishes *wishes,
+                   struct nb_error *error)
+{
+    uint64_t explain = 0, counts = 0, words = 0, remember = 0;
+    *wishes = (struct nb_wishes){.explain = 0};
+    if (request->query_count == 0)
+        return 0;
+    int rc = nb_request_query_count(request, "explain", 0, request->config->listing_rows, &explain,
+                                    error);
+    wishes->explain = (size_t)explain;
+    if (rc == 0)
+        rc = nb_request_query_count(request, "documents", 0, 1, &counts, error);
+    wishes->counts = counts == 1;
+    if (rc == 0)
+        rc = nb_request_query_count(request, "word_counts", 0, 1, &words, error);
+    wishes->word_counts = words == 1;
+    if (rc == 0)
+        rc = nb_request_query_count(request, "remember", 0, 1, &remember, error);
+    wishes->remembers = remember == 1;
+    if (rc == 0)
+        rc = nb_results_top(request, &wishes->top, error);
+    if (rc == 0)
+        rc = read_level(request, wishes, error);
+    return rc != 0 ? rc : nb_decision_read(request, &wishes->rule, error);
+}
+
+static int read_wishes(struct handling *h, struct nb_error *error)
+{
+    return h->verb == NB_VERB_CLASSIFY ? nb_wishes_read(h->request, &h->wishes, error) : 0;
+}
+
+/* On a pool: the part of the preparation that takes long. */
+static int prepare_slowly(struct nb_request *request, struct nb_error *error)
+{
+    assert(request->state != NULL); /* of nb_documents_prepare */
+    /* A failure to load comes again where the model is used. A model that is made by its first
+     * document has nothing to load. */
+    (void)nb_engine_load(request->server->engine, request->model, error);
+    return read_wishes(request->state, error);
+}
+
+/* Loads the model if it is not in memory, and reads the query. A threshold for a rate of false
+ * positives needs an evaluation of the model, which takes long. */
+static int prepare(struct handling *h, struct nb_error *error)
+{
+    struct nb_request *request = h->request;
+    struct nb_server *server = request->server;
+    bool is_long = h->verb == NB_VERB_CLASSIFY && request->query_count > 0 &&
+                   nb_request_query(request, "target_fpr").bytes != NULL;
+    if (is_long)
+        return nb_work_run(request, server->work, prepare_slowly, error);
+    if (!nb_engine_is_loaded(server->engine, request->model))
+        return nb_work_run(request, server->loads, prepare_slowly, error);
+    return read_wishes(h, error);
+}
+
+int nb_documents_prepare(struct nb_request *request, struct nb_error *error)
+{
+    assert(request->state == NULL && request->route != NULL);
+    struct handling *h = malloc(sizeof *h);
+    if (h == NULL)
+        return nb_error_no_memory(error);
+    *h = (struct handling){.request = request, .verb = (enum nb_verb)request->route->verb};
+    request->state = h;
+    request->state_free = handling_free;
+    int rc = is_change(h) ? nb_training_init(&h->training, &h->results, request, error) : 0;
+    if (rc == 0 && request->is_lines)
+        rc = nb_results_begin(&h->results, request, NB_RESULTS_LINES, error);
+    return rc != 0 ? rc : prepare(h, error);
+}
+
+/* ---- classify and tokenize ----------------------------------------------------------------------
+ */
+
+/* A model of the mail filter is ready when the labels of the filter are. */
+static void need_labels(const struct nb_config *config, struct nb_verdict *verdict)
+{
+    bool has_spam = false, has_ham = false;
+    for (size_t i = 0; verdict->size > 2 && i < verdict->size; i++) {
+        has_spam = has_spam || nb_filter_is_spam(config, verdict->labels[i]);
+        has_ham = has_ham || strcmp(verdict->labels[i], config->filter_ham_label) == 0;
+    }
+    if (has_spam && has_ham)
+        nb_filter_need(config, verdict);
+}
+
+static int write_verdict(const struct nb_wishes *wishes, struct nb_results *results,
+                         const struct nb_verdict *verdict, const struct nb_decision_made *made,
+                         struct nb_error *error)
+{
+    if (!wishes->rule.is_asked)
+        return nb_results_verdict(results, verdict, NULL, error);
+    struct nb_json_decision decision = {made->label, made->reason};
+    return nb_results_verdict(results, verdict, &decision, error);
+}
+
+/* A certain verdict has no finite odds: as far as a double goes. */
+static double log_odds(double probability)
+{
+    enum { MOST = 36 };
+    assert(probability >= 0 && probability <= 1);
+    return fmax(-MOST, fmin(MOST, log(probability) - log1p(-probability)));
+}
+
+static void log_verdict(const struct nb_results *results, const struct nb_verdict *verdict,
+                        const struct nb_json_document *document, uint64_t nanoseconds)
+{
+    const struct nb_request *request = results->request;
+    struct nb_string mail = {document->document.bytes, document->document.length};
+    bool is_mail = document->document.kind == NB_DOCUMENT_MAIL;
+    assert(verdict->best < verdict->size);
+    double p = verdict->probabilities[verdict->best];
+    nb_verdict_log(
+        request,
+        &(struct nb_verdict_note){
+            .id = document->id,
+            .message_id = is_mail ? nb_mime_find_field(mail, (size_t)request->config->header_bytes,
+                                                       "Message-ID")
+                                  : (struct nb_string){"", 0},
+            .model = results->model,
+            .verdict = nb_string_of(verdict->labels[verdict->best]),
+            .probability = p,
+            .score = log_odds(p),
+            .nanoseconds = nanoseconds,
+        });
+}
+
+static int ask_engine(const struct nb_wishes *wishes, const struct nb_results *results,
+                      const struct nb_document *document, bool is_again, struct nb_verdict *verdict,
+                      struct nb_error *error)
+{
+    struct nb_engine *engine = results->request->server->engine;
+    verdict->wants_counts = wishes->word_counts;
+    int rc = is_again ? nb_engine_classify_again(engine, results->model, document, wishes->explain,
+                                                 verdict, error)
+                      : nb_engine_classify(engine, results->model, document, wishes->explain,
+                                           verdict, error);
+    if (rc == 0 && wishes->level > 0 && nb_verdict_at_level(verdict, wishes->level) != 0)
+        rc = nb_error_no_memory(error);
+    return rc;
+}
+
+/* The reply tells the id under which the verdict is kept. */
+static int remember(const struct nb_wishes *wishes, struct nb_results *results,
+                    const struct nb_json_document *document, const struct nb_verdict *verdict,
+                    struct nb_error *error)
+{
+    struct nb_kept_verdict kept = {.id = document->id, .source = document->source};
+    assert(wishes->remembers);
+    results->id.length = 0;
+    if (wishes->is_of_several && !verdict->keeps_history)
+        return 0;
+    return nb_verdict_keep(results->request, verdict, &document->document, &kept, &results->id,
+                           &results->is_kept, error);
+}
+
+int nb_documents_judge(const struct nb_wishes *wishes, struct nb_results *results,
+                       const struct nb_json_document *document, bool is_again,
+                       struct nb_verdict *verdict, struct nb_decision_made *made,
+                       struct nb_error *error)
+{
+    bool is_logged = nb_verdict_log_wants(results->request);
+    uint64_t start = is_logged ? nb_clock_monotonic() : 0;
+    int rc = ask_engine(wishes, results, &document->document, is_again, verdict, error);
+    if (rc != 0)
+        return rc;
+    nb_metrics_verdict(results->request->server->metrics);
+    need_labels(results->request->config, verdict);
+    results->has_counts = wishes->counts;
+    results->has_word_counts = wishes->word_counts;
+    results->top = wishes->top;
+    if (wishes->rule.is_asked)
+        rc = nb_decision_make(&wishes->rule, verdict, made, error);
+    /* Kept after the decision: a document that is answered with an error leaves nothing. */
+    if (rc == 0 && wishes->remembers)
+        rc = remember(wishes, results, document, verdict, error);
+    if (rc == 0)
+        rc = write_verdict(wishes, results, verdict, made, error);
+    if (rc == 0 && is_logged)
+        log_verdict(results, verdict, document, nb_clock_monotonic() - start);
+    return rc;
+}
+
+static int classify(struct handling *h, struct nb_scratch *scratch,
+                    const struct nb_json_document *document, struct nb_error *error)
+{
+    struct nb_decision_made made;
+    return nb_documents_judge(&h->wishes, &h->results, document, false, &scratch->verdict, &made,
+                              error);
+}
+
+/* Writes what the model sees in a document. */
+static int tokenize(struct handling *h, struct nb_scratch *scratch,
+                    const struct nb_json_document *document, struct nb_error *error)
+{
+    const struct nb_request *request = h->request;
+    int rc = nb_engine_tokenize(request->server->engine, request->model, &document->document,
+                                &scratch->bag, error);
+    return rc != 0 ? rc : nb_results_tokens(&h->results, &scratch->bag, error);
+}
+
+/* Asks the engine about a document. Its failures are of the model or the daemon; of a document that
+ * has values, NB_UNUSABLE says that these are not the model's. */
+static int ask(struct handling *h, const struct nb_json_document *document, struct nb_error *error)
+{
+    struct nb_scratch_pool *pool = h->request->server->scratch;
+    struct nb_scratch *scratch = nb_scratch_take(pool);
+    if (scratch == NULL)
+        return nb_error_no_memory(error);
+    int rc = h->verb == NB_VERB_CLASSIFY ? classify(h, scratch, document, error)
+                                         : tokenize(h, scratch, document, error);
+    nb_scratch_give(pool, scratch);
+    return rc;
+}
+
+/* ---- documents ---------------------------------------------------------------------------------
+ */
+
+static int take(struct handling *h, const struct nb_json_document *document, struct nb_error *error)
+{
+    if (is_change(h))
+        return nb_training_add(&h->training, document, error);
+    h->results.warning = document->warning;
+    int rc = ask(h, document, error);
+    /* When the model is deleted in the middle of a stream, each further line is answered with
+     * the error. */
+    bool is_model_gone = rc == NB_NOT_FOUND || rc == NB_CONFLICT;
+    bool is_told = is_model_gone && nb_results_has_lines(&h->results);
+    if (rc == NB_UNUSABLE && document->document.values.count > 0)
+        is_told = true;
+    if (!is_told)
+        return rc;
+    struct nb_error why = *error;
+    return nb_results_error(&h->results, &why, error);
+}
+
+/* Takes the place of a document in what the client may send. Returns 0, or NB_BUSY in *why. */
+static int count_document(struct handling *h, struct nb_error *why)
+{
+    bool is_first = !h->has_first;
+    h->has_first = true;
+    return is_first ? 0 : nb_request_count_document(h->request, why);
+}
+
+static int take_error(struct handling *h, const struct nb_error *why, struct nb_error *error)
+{
+    return is_change(h) ? nb_training_add_error(&h->training, why, error)
+                        : nb_results_error(&h->results, why, error);
+}
+
+/* The documents of a line, or of the whole body when `line` is NULL. */
+static int take_all(struct handling *h, const struct nb_ndjson_line *line, struct nb_error *error)
+{
+    struct nb_document_source source;
+    int rc = nb_document_source_open(&source, h->request, line, error);
+    if (rc == 0 && line == NULL)
+        rc = nb_results_begin(&h->results, h->request,
+                              source.is_batch ? NB_RESULTS_BATCH : NB_RESULTS_ONE, error);
+    h->results.table_warning = source.warning;
+    while (rc == 0 && (rc = nb_document_source_next(&source, error)) > 0) {
+        struct nb_error why = source.why;
+        bool is_bad = why.code != 0 || count_document(h, &why) != 0;
+        rc = is_bad ? take_error(h, &why, error) : take(h, &source.document, error);
+    }
+    nb_document_source_close(&source);
+    return rc;
+}
+
+/* ---- changes -----------------------------------------------------------------------------------
+ */
+
+/* Of a whole body the receipts are the reply. */
+static int write_receipts(struct nb_request *request, struct nb_error *error)
+{
+    struct handling *h = request->state;
+    assert(h != NULL && h->request == request && is_change(h));
+    int rc = nb_training_write(&h->training, error);
+    return rc != 0 ? rc : nb_results_end(&h->results, error);
+}
+
+/* NB_WAIT, or what write_receipts returns. */
+static int change_all(struct handling *h, struct nb_error *error)
+{
+    int rc = nb_training_submit(&h->training, write_receipts, error);
+    return rc != 0 ? rc : write_receipts(h->request, error);
+}
+
+/* The next round of a stream; goes on after a wait, too. */
+static int turn(struct nb_request *request, struct nb_error *error)
+{
+    struct handling *h = request->state;
+    assert(h != NULL && h->request == request && is_change(h));
+    return nb_training_turn(&h->training, turn, error);
+}
+
+/* All lines are there. After a wait it is called again. */
+static int end_lines(struct handling *h, struct nb_error *error)
+{
+    int rc = 0;
+    while (rc == 0 && is_change(h) && !nb_training_is_done(&h->training))
+        rc = turn(h->request, error);
+    return rc != 0 ? rc : nb_results_end(&h->results, error);
+}
+
+/* ---- routes ------------------------------------------------------------------------------------
+ */
+
+int nb_route_documents_line(struct nb_request *request, const struct nb_ndjson_line *line,
+                            struct nb_error *error)
+{
+    struct handling *h = request->state;
+    assert(h != NULL && request->is_lines);
+    int rc = take_all(h, line, error);
+    if (rc != 0 || !is_change(h) || !nb_training_is_full(&h->training))
+        return rc;
+    return turn(request, error);
+}
+
+int nb_route_documents(struct nb_request *request, struct nb_error *error)
+{
+    struct handling *h = request->state;
+    assert(h != NULL); /* nb_documents_prepare was called */
+    if (request->is_lines)
+        return end_lines(h, error);
+    int rc = take_all(h, NULL, error);
+    if (rc != 0)
+        return rc;
+    return is_change(h) ? change_all(h, error) : nb_results_end(&h->results, error);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/api/dump_route.h"
+
+#include <stdlib.h>
+
+#include "config/config.h"
+#include "core/archive/dump/export.h"
+#include "core/archive/dump/import.h"
+#include "core/engine/engine.h"
+#include "server/api/models_route.h"
+#include "server/base/log.h"
+#include "server/model/dump_read.h"
+#include "server/model/dump_write.h"
+#include "server/request/admission.h"
+#include "server/request/http_answer.h"
+#include "server/request/ndjson.h"
+#include "server/request/query.h"
+#include "server/request/request.h"
+#include "server/request/server.h"
+
+/* ---- export ------------------------------------------------------------------------------------
+ */
+
+/* What is small is sent as a whole, so that a failure has its status. What is larger is sent while
+ * it is made: a failure breaks the connection off before the dump's last line. */
+enum { PIECE_BYTES = 256 * 1024 };
+
+/* How often an export begins again because the store had to grow. Each time the map has doubled. */
+enum { TIMES_MOST = 8 };
+
+struct exporting {
+    struct nb_export *export;
+    struct nb_buffer *out;  /* the reply's body */
+    struct nb_error *error; /* of the sink, which the engine does not know */
+    bool is_end;
+};
+
+static void free_exporting(void *user)
+{
+    struct exporting *e = user;
+    nb_export_end(&e->export);
+    free(e);
+}
+
+static int written(struct exporting *e, int rc)
+{
+    return rc == 0 ? 0 : nb_error_no_memory(e->error);
+}
+
+static int write_header(void *user, const struct nb_dump_header *header)
+{
+    struct exporting *e = user;
+    return written(e, nb_json_dump_header(e->out, header));
+}
+
+static int write_words(void *user, const struct nb_dump_words *words)
+{
+    struct exporting *e = user;
+    return written(e, nb_json_dump_words(e->out, words));
+}
+
+static int write_document(void *user, const struct nb_dump_document *document)
+{
+    struct exporting *e = user;
+    return written(e, nb_json_dump_document(e->out, document));
+}
+
+static int write_end(void *user, const struct nb_dump_totals *totals)
+{
+    struct exporting *e = user;
+    return written(e, nb_json_dump_end(e->out, totals));
+}
+
+/* Appends records until the reply's body has `most` bytes, or they are at their end. */
+static int add_records(struct nb_request *request, size_t most, struct nb_error *error)
+{
+    struct exporting *e = request->state;
+    struct nb_error engine_error = {0}, sink_error = {0};
+    const struct nb_dump_sink sink = {write_header, write_words, write_document, write_end, e};
+    int rc = 0;
+    e->error = &sink_error;
+    while (rc == 0 && !e->is_end && e->out->length < most) {
+        if (atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed))
+            return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+        rc = nb_export_next(e->export, &sink, &e->is_end, &engine_error);
+    }
+    if (rc != 0)
+        *error = sink_error.code != 0 ? sink_error : engine_error;
+    return rc != 0 ? error->code : 0;
+}
+
+static int begin_export(struct nb_request *request, struct nb_error *error)
+{
+    struct exporting *e = request->state;
+    nb_export_end(&e->export);
+    e->out->length = 0;
+    int rc = nb_export_begin(request->server->engine, request->model,
+                             request->config->backup_seconds, &e->export, error);
+    return rc != 0 ? rc : add_records(request, (size_t)request->config->spool_memory, error);
+}
+
+/* The next piece of a reply that is being sent. */
+static int add_piece(struct nb_request *request, struct nb_error *error)
+{
+    struct exporting *e = request->state;
+    int rc = add_records(request, PIECE_BYTES, error);
+    if (rc != 0)
+        nb_log(NB_LOG_WARNING, "export broken off model=%.*s: %s", (int)request->model.length,
+               request->model.bytes, error->text);
+    request->reply.is_last = e->is_end;
+    return rc;
+}
+
+int nb_route_export(struct nb_request *request, struct nb_error *error)
+{
+    struct exporting *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return nb_error_no_memory(error);
+    e->out = &request->reply.body;
+    request->state = e;
+    request->state_free = free_exporting;
+    int rc = begin_export(request, error);
+    for (int times = 1;
+         rc != 0 && times < TIMES_MOST && e->export != NULL && nb_export_is_lost(e->export);
+         times++)
+        rc = begin_export(request, error);
+    if (rc != 0)
+        return rc;
+    if (!e->is_end)
+        request->reply.next = add_piece;
+    return nb_reply_with(request, 200, "application/x-ndjson");
+}
+
+/* ---- import ------------------------------------------------------------------------------------
+ */
+
+/* Lines go to the engine as they come, on the work pool. Nothing is visible before the commit at
+ * the end. */
+struct import {
+    struct nb_json_dump_reader *reader;
+    struct nb_import *import; /* NULL after the commit */
+    struct nb_dump_totals totals;
+};
+
+/* Called for an upload that was cut off, too: the import leaves nothing behind. */
+static void import_free(void *user)
+{
+    struct import *i = user;
+    nb_json_dump_reader_free(&i->reader);
+    if (i->import != NULL)
+        nb_import_abort(&i->import);
+    free(i);
+}
+
+static int begin_import(struct nb_request *request, struct nb_error *error)
+{
+    if (request->state != NULL)
+        return 0;
+    struct import *i = calloc(1, sizeof *i);
+    if (i == NULL)
+        return nb_error_no_memory(error);
+    request->state = i;
+    request->state_free = import_free;
+    int rc = nb_check_model_name(request->model, error);
+    if (rc == 0 && nb_json_dump_reader_new(&i->reader) != 0)
+        rc = nb_error_no_memory(error);
+    struct nb_string source;
+    if (rc == 0)
+        rc = nb_request_source(request, &source, error);
+    if (rc == 0)
+        rc = nb_import_begin(request->server->engine, request->model, source, &i->import, error);
+    if (rc == 0 && request->only_new)
+        nb_import_only_new(i->import);
+    return rc;
+}
+
+/* A parent must be a model that the client may ask: its counts show in verdicts. */
+static int import_header(struct nb_request *request, struct import *i,
+                         const struct nb_dump_header *header, struct nb_error *error)
+{
+    const char *parent = header->settings.parent;
+    int rc = parent == NULL ? 0 : nb_request_check_model(request, nb_string_of(parent), error);
+    return rc != 0 ? rc : nb_import_header(i->import, header, error);
+}
+
+static int import_record(struct nb_request *request, struct import *i,
+                         const struct nb_json_record *record, struct nb_error *error)
+{
+    switch (record->kind) {
+    case NB_JSON_RECORD_HEADER:
+        return import_header(request, i, &record->header, error);
+    case NB_JSON_RECORD_WORDS:
+        return nb_import_words(i->import, &record->words, error);
+    case NB_JSON_RECORD_DOCUMENT:
+        return nb_import_document(i->import, &record->document, error);
+    case NB_JSON_RECORD_END:
+        i->totals = record->end;
+        return 0;
+    case NB_JSON_RECORD_BLANK:
+    default:
+        return 0;
+    }
+}
+
+int nb_route_import_line(struct nb_request *request, const struct nb_ndjson_line *line,
+                         struct nb_error *error)
+{
+    struct nb_json_record record;
+    int rc = begin_import(request, error);
+    struct import *i = request->state;
+    if (rc != 0)
+        return rc;
+    if (line->is_too_long)
+        return nb_error_set(
+            error, NB_TOO_LARGE, "line %llu is longer than the limit of %llu bytes (line_bytes)",
+            (unsigned long long)line->number, (unsigned long long)request->config->line_bytes);
+    if (atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed))
+        return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+    rc = nb_json_dump_read(i->reader, line->number, line->text, &record, error);
+    return rc != 0 ? rc : import_record(request, i, &record, error);
+}
+
+int nb_route_import(struct nb_request *request, struct nb_error *error)
+{
+    bool created = false;
+    uint64_t dropped = 0;
+    int rc = begin_import(request, error);
+    struct import *i = request->state;
+    if (rc == 0)
+        rc = nb_json_dump_finish(i->reader, error);
+    if (rc == 0)
+        rc = nb_import_commit(&i->import, &i->totals, &created, &dropped, error);
+    request->has_changed = rc == 0;
+    if (rc == 0)
+        rc = nb_reply_model(request, dropped, error);
+    if (rc == 0)
+        request->reply.status = created ? 201 : 200;
+    return rc;
+}

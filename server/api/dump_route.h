@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The routes of export and import.
+ * For the thread that works on the request.
+ */
+#ifndef NB_SERVER_API_DUMP_ROUTE_H
+#define NB_SERVER_API_DUMP_ROUTE_H
+
+#include "server/request/route.h"
+
+nb_handler nb_route_export;
+nb_handler nb_route_import; /* the end of an import's lines */
+nb_line_handler nb_route_import_line;
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/api/quarantine_route.h"
+
+#include <assert.h>
+
+#include "config/config.h"
+#include "core/base/clock.h"
+#include "server/base/log.h"
+#include "server/json/quarantine_json.h"
+#include "server/request/http_answer.h"
+#include "server/request/query.h"
+#include "server/request/request.h"
+#include "server/request/server.h"
+
+enum { ROWS_DEFAULT = 1000, ENDED = 1 };
+
+/* ---- looking at it ----------------------------------------------------------------------------
+ */
+
+struct listing {
+    struct nb_buffer *out;
+    size_t count;
+    struct nb_buffer last; /* owned: the id of the last row */
+    int code;
+};
+
+static int list_row(void *user, const struct nb_quarantine_row *row)
+{
+    struct listing *l = user;
+    assert(l->code == 0); /* else the listing has ended */
+    l->code = nb_json_quarantine_row(l->out, l->count++, row);
+    l->last.length = 0;
+    if (l->code == 0)
+        l->code = nb_buffer_append(&l->last, row->id.bytes, row->id.length);
+    return l->code != 0 ? ENDED : 0;
+}
+
+static int list(struct nb_request *request, size_t limit, struct listing *l, struct nb_error *error)
+{
+    bool more = false;
+    assert(limit > 0);
+    int64_t now = nb_clock_now(); /* before it is looked at: what comes later is not seen */
+    l->code = nb_json_quarantine_begin(l->out);
+    if (l->code != 0)
+        return nb_error_no_memory(error);
+    int rc =
+        nb_engine_quarantine(request->server->engine, request->model,
+                             nb_request_query(request, "after"), limit, list_row, l, &more, error);
+    if (rc < 0)
+        return rc;
+    struct nb_string next = {l->last.bytes, more ? l->last.length : 0};
+    if (l->code == 0)
+        l->code = nb_json_quarantine_end(l->out, now, next);
+    return nb_reply_written(request, l->code, error);
+}
+
+int nb_route_quarantine(struct nb_request *request, struct nb_error *error)
+{
+    struct listing l = {.out = &request->reply.body};
+    uint64_t most = request->config->listing_rows, limit;
+    int rc = nb_request_query_count(request, "limit", most < ROWS_DEFAULT ? most : ROWS_DEFAULT,
+                                    most, &limit, error);
+    if (rc == 0 && limit == 0)
+        rc = nb_error_set(error, NB_INVALID, "query parameter 'limit' must be at least 1");
+    if (rc == 0)
+        rc = list(request, (size_t)limit, &l, error);
+    nb_buffer_deinit(&l.last);
+    return rc;
+}
+
+int nb_route_quarantine_effect(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_quarantine_effect effect;
+    int rc = nb_engine_quarantine_effect(request->server->engine, request->model, &effect, error);
+    if (rc == 0)
+        rc = nb_reply_written(
+            request, nb_json_quarantine_effect(&request->reply.body, request->model, &effect),
+            error);
+    nb_quarantine_effect_deinit(&effect);
+    return rc;
+}
+
+/* ---- applying and dropping --------------------------------------------------------------------
+ */
+
+static bool is_cutting(void *user)
+{
+    const struct nb_request *request = user;
+    return atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed);
+}
+
+static uint64_t applied(const struct nb_quarantine_report *report)
+{
+    uint64_t sum = 0;
+    for (int s = 0; s < NB_STATUSES; s++)
+        sum += report->statuses[s];
+    return sum;
+}
+
+static int settle(struct nb_request *request, const struct nb_quarantine_wish *wish,
+                  struct nb_quarantine_report *report, struct nb_error *error)
+{
+    struct nb_engine *engine = request->server->engine;
+    bool is_drop = request->route->verb == NB_QUARANTINE_DROP;
+    struct nb_string by;
+    int rc = nb_request_source(request, &by, error);
+    if (rc != 0)
+        return rc;
+    rc = is_drop ? nb_engine_quarantine_drop(engine, request->model, wish, is_cutting, request,
+                                             report, error)
+                 : nb_engine_quarantine_apply(engine, request->model, wish, is_cutting, request,
+                                              report, error);
+    request->has_changed = report->dropped + applied(report) > 0;
+    nb_log(NB_LOG_INFO, "quarantine model=%.*s by=%.*s applied=%llu dropped=%llu refused=%llu",
+           (int)request->model.length, request->model.bytes, (int)by.length, by.bytes,
+           (unsigned long long)applied(report), (unsigned long long)report->dropped,
+           (unsigned long long)report->refused);
+    return rc != 0 ? rc
+                   : nb_reply_written(request,
+                                      nb_json_quarantine_report(&request->reply.body,
+                                                                request->model, is_drop, report),
+                                      error);
+}
+
+int nb_route_quarantine_settle(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_json_quarantine wanted;
+    struct nb_quarantine_report report = {.dropped = 0};
+    int rc = nb_json_quarantine_read(request->body, &wanted, error);
+    if (rc != 0)
+        return rc;
+    rc = settle(request, &wanted.wish, &report, error);
+    nb_json_quarantine_deinit(&wanted);
+    return rc;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/client/evaluate/evaluation_report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "server/client/base/client_answer.h"
+#include "server/client/terminal/terminal.h"
+#include "server/client/terminal/text_table.h"
+
+enum { CONFUSION_LABELS = 8 /* with more labels the table is too wide to be of use */ };
+
+/* A column for the names of the rows, and one for each evaluation or label. */
+_Static_assert((int)NB_TABLE_COLUMNS > (int)NB_REPORT_MOST, "evaluations");
+_Static_assert((int)NB_TABLE_COLUMNS > (int)CONFUSION_LABELS, "labels");
+
+static void add_figure(struct nb_text_table *table, const json_t *value, double factor, int digits,
+                       const char *unit)
+{
+    if (json_is_number(value))
+        nb_table_cell(table, "%.*f%s", digits, json_number_value(value) * factor, unit);
+    else
+        nb_table_cell(table, "-");
+}
+
+struct figure_row {
+    const char *member, *title, *unit;
+    double factor;
+    int digits;
+};
+
+/* Of a label against all others. */
+static const struct figure_row OF_POSITIVE[] = {
+    {"documents", "documents", "", 1, 0},
+    {"accuracy", "accuracy", " %", 100, 2},
+    {"one_minus_roca_percent", "1 - area under ROC", " %", 1, 4},
+    {"lam_percent", "LAM", " %", 1, 3},
+    {"false_positive_rate", "false positives", " %", 100, 3},
+    {"false_negative_rate", "false negatives", " %", 100, 3},
+    {"log_loss", "log-loss", "", 1, 4},
+    {"brier", "Brier score", "", 1, 4},
+    {"ece", "calibration error", "", 1, 4},
+};
+
+/* Of many labels, of which no one is positive by nature. */
+static const struct figure_row OF_ALL[] = {
+    {"accuracy", "accuracy", " %", 100, 2}, {"macro_f1", "macro-F1", " %", 100, 2},
+    {"documents", "documents", "", 1, 0},   {"log_loss", "log-loss", "", 1, 4},
+    {"brier", "Brier score", "", 1, 4},     {"ece", "calibration error", "", 1, 4},
+};
+
+static void print_figures(const struct nb_report *report, const struct figure_row *rows,
+                          size_t count, FILE *out)
+{
+    const char *head[NB_REPORT_MOST + 1] = {""};
+    char names[NB_REPORT_MOST][80];
+    struct nb_text_table table;
+    for (size_t i = 0; i < report->count; i++) {
+        (void)snprintf(names[i], sizeof names[i], ">%s", report->names[i]);
+        head[i + 1] = names[i];
+    }
+    nb_table_head(&table, head, report->count + 1);
+    for (size_t row = 0; row < count; row++) {
+        nb_table_cell(&table, "%s", rows[row].title);
+        for (size_t i = 0; i < report->count; i++)
+            add_figure(&table, json_object_get(report->figures[i], rows[row].member),
+                       rows[row].factor, rows[row].digits, rows[row].unit);
+    }
+    nb_table_print(&table, out);
+    nb_table_deinit(&table);
+}
+
+static void print_labels(const json_t *figures, FILE *out)
+{
+    static const char *const HEAD[] = {"label",      ">documents", ">given",
+                                       ">precision", ">recall",    ">F1"};
+    struct nb_text_table table;
+    const char *name;
+    const json_t *label;
+    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    json_object_foreach(json_object_get(figures, "labels"), name, label)
+    {
+        nb_table_cell(&table, "%s", name);
+        add_figure(&table, json_object_get(label, "documents"), 1, 0, "");
+        add_figure(&table, json_object_get(label, "predicted"), 1, 0, "");
+        add_figure(&table, json_object_get(label, "precision"), 100, 2, " %");
+        add_figure(&table, json_object_get(label, "recall"), 100, 2, " %");
+        add_figure(&table, json_object_get(label, "f1"), 100, 2, " %");
+    }
+    nb_table_print(&table, out);
+    nb_table_deinit(&table);
+}
+
+static void print_confusion(const json_t *figures, FILE *out)
+{
+    json_t *labels = json_object_get(figures, "labels"), *row;
+    const json_t *confusion = json_object_get(figures, "confusion");
+    const char *head[CONFUSION_LABELS + 1] = {"is \\ given"};
+    char names[CONFUSION_LABELS][80];
+    struct nb_text_table table;
+    const char *truth, *given;
+    size_t count = 0;
+    if (json_object_size(labels) > CONFUSION_LABELS)
+        return;
+    json_object_foreach(labels, truth, row)
+    {
+        (void)snprintf(names[count], sizeof names[count], ">%s", truth);
+        head[count + 1] = names[count];
+        count++;
+    }
+    nb_table_head(&table, head, count + 1);
+    json_object_foreach(labels, truth, row)
+    {
+        const json_t *cells = json_object_get(confusion, truth);
+        json_t *column;
+        nb_table_cell(&table, "%s", truth);
+        json_object_foreach(labels, given, column)
+        {
+            nb_table_cell(&table, "%lld",
+                          (long long)json_integer_value(json_object_get(cells, given)));
+        }
+    }
+    (void)fputc('\n', out);
+    nb_table_print(&table, out);
+    nb_table_deinit(&table);
+}
+
+/* Stands for a table that would be too wide. */
+static void print_pairs(const json_t *figures, FILE *out)
+{
+    static const char *const HEAD[] = {"is", "given", ">documents"};
+    const json_t *pairs = json_object_get(figures, "worst_pairs"), *pair;
+    struct nb_text_table table;
+    size_t i;
+    if (json_array_size(pairs) == 0 ||
+        json_object_size(json_object_get(figures, "labels")) <= CONFUSION_LABELS)
+        return;
+    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    json_array_foreach(pairs, i, pair)
+    {
+        const char *label = json_string_value(json_object_get(pair, "label"));
+        const char *given = json_string_value(json_object_get(pair, "given"));
+        nb_table_cell(&table, "%s", label != NULL ? label : "?");
+        nb_table_cell(&table, "%s", given != NULL ? given : "?");
+        add_figure(&table, json_object_get(pair, "documents"), 1, 0, "");
+    }
+    (void)fputs("\nmost often taken for another\n", out);
+    nb_table_print(&table, out);
+    nb_table_deinit(&table);
+}
+
+static bool has_many_labels(const struct nb_report *report)
+{
+    return report->count > 0 && json_object_size(json_object_get(report->figures[0], "labels")) > 2;
+}
+
+void nb_report_print(const struct nb_report *report, FILE *out)
+{
+    bool has_many = has_many_labels(report);
+    if (has_many)
+        print_figures(report, OF_ALL, sizeof OF_ALL / sizeof OF_ALL[0], out);
+    if (has_many && report->is_named)
+        (void)fputc('\n', out);
+    if (!has_many || report->is_named) {
+        (void)fprintf(out, "positive label: %s\n\n", nb_shown(report->positive).text);
+        print_figures(report, OF_POSITIVE, sizeof OF_POSITIVE / sizeof OF_POSITIVE[0], out);
+    }
+    for (size_t i = 0; i < report->count; i++) {
+        (void)fprintf(out, "\n%s\n", nb_shown(report->names[i]).text);
+        print_labels(report->figures[i], out);
+        print_confusion(report->figures[i], out);
+        print_pairs(report->figures[i], out);
+    }
+}
+
+/* ---- two side by side ------------------------------------------------------------------------ */
+
+void nb_compare_print(const json_t *evaluation, const char *other)
+{
+    static const char *const FIGURES[] = {"accuracy", "one_minus_roca_percent",
+                                          "false_positive_rate", "false_negative_rate", "log_loss"};
+    const json_t *now = json_object_get(evaluation, "now");
+    const json_t *changed = json_object_get(evaluation, other);
+    char column[32];
+    const char *head[] = {"evaluation", ">now", column};
+    struct nb_text_table table;
+    (void)snprintf(column, sizeof column, ">%s", other); /* cut names are still names */
+    nb_table_head(&table, head, 3);
+    nb_table_cell(&table, "documents");
+    nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(now, "documents")).text);
+    nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(changed, "documents")).text);
+    for (size_t i = 0; i < sizeof FIGURES / sizeof FIGURES[0]; i++) {
+        nb_table_cell(&table, "%s", FIGURES[i]);
+        nb_table_cell(&table, "%.5g", json_number_value(json_object_get(now, FIGURES[i])));
+        nb_table_cell(&table, "%.5g", json_number_value(json_object_get(changed, FIGURES[i])));
+    }
+    (void)putchar('\n');
+    nb_table_print(&table, stdout);
+    nb_table_deinit(&table);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static json_t *number(double value)
+{
+    return isnan(value) ? json_null() : json_real(value);
+}
+
+static json_t *labels_of(const struct nb_evaluation *e, char *const *names)
+{
+    json_t *labels = json_object();
+    for (size_t i = 0; i < e->label_count; i++) {
+        const struct nb_evaluation_label *label = &e->labels[i];
+        (void)json_object_set_new(labels, names[label->label],
+                                  json_pack("{s:I, s:I, s:o, s:o, s:o}", "documents",
+                                            (json_int_t)label->documents, "predicted",
+                                            (json_int_t)label->predicted, "precision",
+                                            number(label->precision), "recall",
+                                            number(label->recall), "f1", number(label->f1)));
+    }
+    return labels;
+}
+
+static json_t *confusion_of(const struct nb_evaluation *e, char *const *names)
+{
+    json_t *confusion = json_object();
+    for (size_t i = 0; i < e->confusion_count; i++) {
+        const struct nb_evaluation_cell *cell = &e->confusion[i];
+        const char *truth = names[e->labels[cell->truth].label];
+        if (json_object_get(confusion, truth) == NULL)
+            (void)json_object_set_new(confusion, truth, json_object());
+        (void)json_object_set_new(json_object_get(confusion, truth),
+                                  names[e->labels[cell->predicted].label],
+                                  json_integer((json_int_t)cell->documents));
+    }
+    return confusion;
+}
+
+static json_t *pairs_of(const struct nb_evaluation *e, char *const *names)
+{
+    json_t *pairs = json_array();
+    for (size_t i = 0; i < e->pair_count; i++)
+        (void)json_array_append_new(
+            pairs, json_pack("{s:s, s:s, s:I}", "label", names[e->labels[e->pairs[i].truth].label],
+                             "given", names[e->labels[e->pairs[i].predicted].label], "documents",
+                             (json_int_t)e->pairs[i].documents));
+    return pairs;
+}
+
+static json_t *reliability_of(const struct nb_evaluation *e)
+{
+    json_t *bins = json_array();
+    for (size_t i = 0; i < NB_EVALUATION_BINS; i++)
+        (void)json_array_append_new(bins, json_pack("{s:f, s:f, s:I, s:o, s:o}", "from",
+                                                    (double)i / NB_EVALUATION_BINS, "to",
+                                                    (double)(i + 1) / NB_EVALUATION_BINS,
+                                                    "documents", (json_int_t)e->bins[i].documents,
+                                                    "confidence", number(e->bins[i].confidence),
+                                                    "accuracy", number(e->bins[i].accuracy)));
+    return bins;
+}
+
+static json_t *roc_of(const struct nb_evaluation *e)
+{
+    json_t *points = json_array();
+    for (size_t i = 0; i < e->point_count; i++)
+        (void)json_array_append_new(
+            points, json_pack("{s:o, s:f, s:f}", "threshold", number(e->points[i].threshold),
+                              "false_positive_rate", e->points[i].false_positive_rate,
+                              "true_positive_rate", e->points[i].true_positive_rate));
+    return points;
+}
+
+json_t *nb_evaluation_json(const struct nb_evaluation *e, char *const *labels)
+{
+    const struct {
+        const char *name;
+        double value;
+    } rates[] = {
+        {"accuracy", e->accuracy},
+        {"macro_f1", e->macro_f1},
+        {"one_minus_roca_percent", e->one_minus_roca},
+        {"lam_percent", e->lam},
+        {"false_positive_rate", e->false_positive_rate},
+        {"false_negative_rate", e->false_negative_rate},
+        {"log_loss", e->log_loss},
+        {"brier", e->brier},
+        {"ece", e->ece},
+    };
+    json_t *figures = json_object();
+    (void)json_object_set_new(figures, "window", json_null());
+    (void)json_object_set_new(figures, "documents", json_integer((json_int_t)e->documents));
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
+        (void)json_object_set_new(figures, rates[i].name, number(rates[i].value));
+    (void)json_object_set_new(figures, "labels", labels_of(e, labels));
+    (void)json_object_set_new(figures, "confusion", confusion_of(e, labels));
+    (void)json_object_set_new(figures, "confusion_most", json_integer(NB_EVALUATION_CELLS));
+    (void)json_object_set_new(figures, "confusion_left_out",
+                              json_integer((json_int_t)e->confusion_left_out));
+    (void)json_object_set_new(figures, "worst_pairs", pairs_of(e, labels));
+    (void)json_object_set_new(figures, "reliability", reliability_of(e));
+    (void)json_object_set_new(figures, "roc", roc_of(e));
+    return figures;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/client/evaluate/labelled_corpus.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/array.h"
+#include "server/client/files/file_walk.h"
+#include "server/client/terminal/terminal.h"
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+/* Returns the index of a label, NB_CORPUS_LABELS when it is not there. The label of the last
+ * document is compared first: documents of one label often follow each other. */
+static uint32_t find_label(const struct nb_labelled_corpus *corpus, struct nb_string label)
+{
+    size_t count = corpus->label_count;
+    size_t first = corpus->count > 0 ? corpus->entries[corpus->count - 1].label : 0;
+    for (size_t k = 0; k < count; k++) {
+        size_t i = (first + k) % count;
+        if (nb_string_equals(label, corpus->labels[i]))
+            return (uint32_t)i;
+    }
+    return NB_CORPUS_LABELS;
+}
+
+static int add_label(struct nb_labelled_corpus *corpus, struct nb_string label,
+                     struct nb_error *error)
+{
+    if (corpus->label_count == NB_CORPUS_LABELS)
+        return nb_error_set(error, NB_TOO_LARGE, "there are more than %d labels", NB_CORPUS_LABELS);
+    if (corpus->labels == NULL)
+        corpus->labels = calloc(NB_CORPUS_LABELS, sizeof *corpus->labels);
+    char *name = corpus->labels != NULL ? calloc(label.length + 1, 1) : NULL;
+    if (name == NULL)
+        return nb_error_no_memory(error);
+    if (label.length > 0)
+        memcpy(name, label.bytes, label.length);
+    corpus->labels[corpus->label_count++] = name;
+    return 0;
+}
+
+int nb_corpus_add_label(struct nb_labelled_corpus *corpus, struct nb_string label,
+                        struct nb_error *error)
+{
+    return find_label(corpus, label) != NB_CORPUS_LABELS ? 0 : add_label(corpus, label, error);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sorts the labels by name, as verdicts list them. So far their order was that of their arrival. */
+static int sort_labels(struct nb_labelled_corpus *corpus, struct nb_error *error)
+{
+    size_t count = corpus->label_count;
+    char **sorted = calloc(count + 1, sizeof *sorted);
+    uint32_t *places = calloc(count + 1, sizeof *places);
+    if (sorted == NULL || places == NULL) {
+        free(sorted);
+        free(places);
+        return nb_error_no_memory(error);
+    }
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = corpus->labels[i];
+    qsort(sorted, count, sizeof *sorted, by_bytes);
+    for (size_t i = 0; i < count; i++) {
+        char **place = bsearch(&corpus->labels[i], sorted, count, sizeof *sorted, by_bytes);
+        places[i] = place != NULL ? (uint32_t)(place - sorted) : 0;
+    }
+    for (size_t i = 0; i < corpus->count; i++)
+        corpus->entries[i].label = places[corpus->entries[i].label];
+    free(places);
+    free(corpus->labels);
+    corpus->labels = sorted;
+    return 0;
+}
+
+/* ---- the file ----------------------------------------------------------------------------------
+ */
+
+static const char *temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder != NULL && *folder != '\0' ? folder : "/tmp";
+}
+
+/* A file without a name; on file systems that cannot make one, a name that is removed at once. The
+ * folder is that of the variable in any case, so that a message can name it. */
+static FILE *open_nameless(const char *folder)
+{
+    int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+        char path[PATH_MAX];
+        int length = snprintf(path, sizeof path, "%s/bayesc-XXXXXX", folder);
+        if (length < 0 || (size_t)length >= sizeof path) {
+            errno = ENAMETOOLONG;
+            return NULL;
+        }
+        file = mkostemp(path, O_CLOEXEC);
+        if (file >= 0)
+            (void)unlink(path); /* a name that stays does no harm to the work */
+    }
+    FILE *opened = file >= 0 ? fdopen(file, "w+") : NULL;
+    if (file >= 0 && opened == NULL)
+        (void)close(file);
+    return opened;
+}
+
+static int refuse_file(int reason, const char *what, struct nb_error *error)
+{
+    char text[NB_ERROR_TEXT];
+    (void)snprintf(text, sizeof text, "%s in %.200s (TMPDIR names another folder)", what,
+                   temporary_folder());
+    return nb_error_errno(error, reason, text);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static int write_item(struct nb_labelled_corpus *corpus, const struct nb_item *item,
+                      struct nb_corpus_entry *entry, struct nb_error *error)
+{
+    size_t length = item->content.length, values = item->values.length;
+    size_t id = item->id.length, name = strlen(item->name) + 1;
+    if (id > UINT16_MAX || name > UINT16_MAX)
+        return nb_error_set(error, NB_TOO_LARGE, "%.100s: the id or the name is too long",
+                            item->name);
+    if ((length > 0 && fwrite(item->content.bytes, 1, length, corpus->file) != length) ||
+        (values > 0 && fwrite(item->values.bytes, 1, values, corpus->file) != values) ||
+        (id > 0 && fwrite(item->id.bytes, 1, id, corpus->file) != id) ||
+        fwrite(item->name, 1, name, corpus->file) != name)
+        return refuse_file(errno, "the temporary file", error);
+    entry->length = (uint32_t)length;
+    entry->values_length = (uint32_t)values;
+    entry->id_length = (uint16_t)id;
+    entry->name_length = (uint16_t)name;
+    corpus->written += length + values + id + name;
+    corpus->bytes += length + values;
+    return 0;
+}
+
+static void note(void *user, const char *name, const char *what)
+{
+    const struct nb_labelled_corpus *corpus = user;
+    if (corpus->note != NULL)
+        corpus->note(corpus->user, name, what);
+}
+
+static void skip_file(void *user, const char *name, const char *reason)
+{
+    struct nb_labelled_corpus *corpus = user;
+    corpus->unread++;
+    if (corpus->skip != NULL)
+        corpus->skip(corpus->user, name, reason);
+    else
+        nb_message("%s: %s", name, reason);
+}
+
+static void refuse(void *user, const char *name, const char *reason)
+{
+    struct nb_labelled_corpus *corpus = user;
+    if (corpus->refuse != NULL)
+        corpus->refuse(corpus->user, name, reason);
+    else
+        skip_file(user, name, reason);
+}
+
+/* Documents without a label are named, and the others are read. */
+static int refuse_unlabelled(struct nb_labelled_corpus *corpus, const struct nb_item *item,
+                             struct nb_error *error)
+{
+    (void)nb_error_set(error, NB_INVALID,
+                       "has no label: give it one in its row, or use --label, LABEL=PATH, "
+                       "--by-folder or --format index%s",
+                       corpus->hint == NULL ? "" : corpus->hint);
+    refuse(corpus, item->name, error->text);
+    return 0;
+}
+
+static int take_item(void *user, const struct nb_item *item, struct nb_error *error)
+{
+    struct nb_labelled_corpus *corpus = user;
+    if (item->label.length == 0 && !corpus->takes_unlabelled && item->is_one_of_many)
+        return refuse_unlabelled(corpus, item, error);
+    if (item->label.length == 0 && !corpus->takes_unlabelled)
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "%s has no label: use --label, LABEL=PATH, --by-folder or "
+                            "--format index%s",
+                            item->name, corpus->hint == NULL ? "" : corpus->hint);
+    uint32_t label = find_label(corpus, item->label);
+    int rc = nb_array_reserve(&corpus->entries, &corpus->room, corpus->count + 1,
+                              sizeof *corpus->entries);
+    if (rc != 0)
+        return nb_error_no_memory(error);
+    if (label == NB_CORPUS_LABELS) {
+        label = (uint32_t)corpus->label_count;
+        rc = add_label(corpus, item->label, error);
+    }
+    if (rc != 0)
+        return rc;
+    struct nb_corpus_entry *entry = &corpus->entries[corpus->count];
+    *entry =
+        (struct nb_corpus_entry){.offset = corpus->written, .label = label, .part = item->part};
+    entry->is_mail = item->is_mail;
+    entry->has_no_content = item->has_no_content;
+    rc = write_item(corpus, item, entry, error);
+    corpus->count += rc == 0;
+    return rc;
+}
+
+int nb_labelled_corpus_read(struct nb_labelled_corpus *corpus,
+                            const struct nb_files_options *options, char *const *paths,
+                            size_t count, struct nb_error *error)
+{
+    const struct nb_files files = {.options = options,
+                                   .take = take_item,
+                                   .skip = skip_file,
+                                   .refuse = refuse,
+                                   .note = note,
+                                   .user = corpus};
+    corpus->file = open_nameless(temporary_folder());
+    if (corpus->file == NULL)
+        return refuse_file(errno, "a temporary file", error);
+    int rc = nb_files_read(&files, paths, count, error);
+    if (rc == 0 && fflush(corpus->file) != 0)
+        rc = refuse_file(errno, "the temporary file", error);
+    return rc == 0 ? sort_labels(corpus, error) : rc;
+}
+
+void nb_labelled_corpus_deinit(struct nb_labelled_corpus *corpus)
+{
+    for (size_t i = 0; i < corpus->label_count; i++)
+        free(corpus->labels[i]);
+    free(corpus->labels);
+    free(corpus->entries);
+    nb_buffer_deinit(&corpus->content);
+    if (corpus->file != NULL)
+        (void)fclose(corpus->file); /* it was temporary */
+    *corpus = (struct nb_labelled_corpus){0};
+}
+
+/* ---- using ----------------------------------------------------------------------------------- */
+
+/* SplitMix64 (Steele, Lea and Flood 2014), which gives the same numbers on every machine. */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+void nb_labelled_corpus_shuffle(struct nb_labelled_corpus *corpus, uint64_t seed)
+{
+    for (size_t i = corpus->count; i > 1; i--) {
+        size_t j = (size_t)(next_random(&seed) % i);
+        struct nb_corpus_entry entry = corpus->entries[i - 1];
+        corpus->entries[i - 1] = corpus->entries[j];
+        corpus->entries[j] = entry;
+    }
+}
+
+int nb_labelled_corpus_get(struct nb_labelled_corpus *corpus, size_t i, struct nb_item *item,
+                           struct nb_error *error)
+{
+    const struct nb_corpus_entry *entry = &corpus->entries[i];
+    size_t all =
+        (size_t)entry->length + entry->values_length + entry->id_length + entry->name_length;
+    corpus->content.length = 0;
+    if (nb_buffer_reserve(&corpus->content, all) != 0)
+        return nb_error_no_memory(error);
+    while (corpus->content.length < all) {
+        size_t length = corpus->content.length;
+        ssize_t got = pread(fileno(corpus->file), corpus->content.bytes + length, all - length,
+                            (off_t)(entry->offset + length));
+        if (got == 0)
+            return nb_error_set(error, NB_IO, "the temporary file has been cut");
+        if (got < 0 && errno != EINTR)
+            return refuse_file(errno, "the temporary file", error);
+        corpus->content.length += got > 0 ? (size_t)got : 0;
+    }
+    const char *label = corpus->labels[entry->label], *content = corpus->content.bytes;
+    const char *values = content + entry->length, *id = values + entry->values_length;
+    *item = (struct nb_item){.is_mail = entry->is_mail,
+                             .has_no_content = entry->has_no_content,
+                             .content = {content, entry->length},
+                             .values = {values, entry->values_length},
+                             .label = {label, strlen(label)},
+                             .id = {id, entry->id_length},
+                             .name = id + entry->id_length,
+                             .part = entry->part};
+    return 0;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An evaluation as JSON. Pure functions; any thread.
+ * Writing appends to a buffer and returns 0 or NB_NO_MEMORY, in which case the buffer is as it was
+ * before the call (emit.h).
+ */
+#ifndef NB_SERVER_JSON_EVALUATION_JSON_H
+#define NB_SERVER_JSON_EVALUATION_JSON_H
+
+#include "core/base/buffer.h"
+#include "core/engine/engine.h"
+
+/* {"model", "positive", "windows": [{"window", ...}, ...], "threshold"}: the last only when one was
+ * asked for. A figure that is undefined is null. */
+int nb_json_evaluation(struct nb_buffer *out, struct nb_string model,
+                       const struct nb_evaluation_report *report);
+
+struct nb_emitter;
+/* What documents without a label give, as members of an object that is open: "state", "progress"
+ * while it is being found, and what was found. */
+void nb_emit_unlabelled(struct nb_emitter *e, const struct nb_unlabelled_report *report);
+/* A member of this name: the figures over all documents that have a score, to be compared with
+ * those of another evaluation; null when none has one. */
+void nb_emit_figures(struct nb_emitter *e, const char *name,
+                     const struct nb_evaluation_report *report);
+
+#endif

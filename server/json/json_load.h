@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading JSON with jansson, and taking objects apart by a table of their members. Any thread.
+ */
+#ifndef NB_SERVER_JSON_JSON_LOAD_H
+#define NB_SERVER_JSON_JSON_LOAD_H
+
+#include <jansson.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+
+/* A text with more values than `most_values` is NB_TOO_LARGE before it is parsed: three bytes of
+ * text make a value of a hundred bytes of memory. Refuses duplicate keys, invalid UTF-8 and
+ * anything after the value. */
+int nb_json_load(struct nb_string text, size_t most_values, json_t **value, struct nb_error *error);
+
+/* "a string", "a number" ... for messages. */
+const char *nb_json_type_name(const json_t *value);
+
+enum {
+    NB_TYPE_STRING = 1 << JSON_STRING,
+    NB_TYPE_COUNT = 1 << JSON_INTEGER,
+    NB_TYPE_NAME = NB_TYPE_STRING | NB_TYPE_COUNT, /* a number is its text */
+    NB_TYPE_NUMBER = 1 << JSON_INTEGER | 1 << JSON_REAL,
+    NB_TYPE_ARRAY = 1 << JSON_ARRAY,
+    NB_TYPE_OBJECT = 1 << JSON_OBJECT,
+    NB_TYPE_NULL = 1 << JSON_NULL,
+    NB_TYPE_BOOLEAN = 1 << JSON_TRUE | 1 << JSON_FALSE
+};
+
+struct nb_json_member {
+    const char *name;
+    unsigned types; /* which are right: NB_TYPE_... or'ed */
+    bool required;
+};
+
+/* Takes an object apart: `values[i]` becomes the value of `members[i]` (borrowed) or NULL. Anything
+ * but an object, an unknown member, a wrong type or a missing required member is NB_INVALID and
+ * says so; `what` begins with an article: "a document". */
+int nb_json_take(const json_t *object, const char *what, const struct nb_json_member *members,
+                 size_t count, const json_t **values, struct nb_error *error);
+
+/* A JSON string's bytes, borrowed. */
+struct nb_string nb_json_text(const json_t *string);
+
+/* The text of an id or a label (NB_TYPE_NAME): a string's bytes, or a whole number as it is written
+ * in decimal, which is appended to `room`: where there are NB_NUMBER_TEXT bytes left for each, what
+ * points into it stays. Returns 0 or NB_NO_MEMORY. */
+int nb_json_name(const json_t *value, struct nb_buffer *room, struct nb_string *name);
+
+/* Reads the member "ids": 1 to `most` ids, of which each is told once, in order. They borrow from
+ * `list`; *ids is the caller's to free, also on failure. Returns 0, NB_INVALID, NB_UNUSABLE,
+ * NB_TOO_LARGE or NB_NO_MEMORY. */
+int nb_json_read_ids(const json_t *list, size_t most, struct nb_string **ids, size_t *count,
+                     struct nb_error *error);
+
+#endif

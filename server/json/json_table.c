@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/json/json_table.h"
+
+#include <stdlib.h>
+
+#include "core/base/utf8.h"
+#include "server/json/emit.h"
+
+static const char *const MEMBERS[] = {"text", "label", "id"};
+enum { MEMBER_LABEL = 1, MEMBER_COUNT = 3 };
+
+static struct nb_string bytes_of(const struct nb_buffer *buffer, struct nb_table_cell cell)
+{
+    return (struct nb_string){buffer->length == 0 ? "" : buffer->bytes + cell.at, cell.length};
+}
+
+/* Reads a row: its first `most` cells into `cells`, and their bytes into the emptied buffer. Sets
+ * *count to how many there are in all. */
+static int read_row(struct nb_csv *csv, struct nb_table_cell *cells, size_t most,
+                    struct nb_buffer *bytes, size_t *count, struct nb_error *error)
+{
+    struct nb_csv_field field = {.is_last = false};
+    int rc = 0;
+    bytes->length = 0;
+    for (*count = 0; rc == 0 && !field.is_last; ++*count) {
+        rc = nb_csv_next(csv, &field, error);
+        if (rc != 0 || *count >= most)
+            continue;
+        cells[*count] = (struct nb_table_cell){bytes->length, field.text.length};
+        if (nb_buffer_append(bytes, field.text.bytes, field.text.length) != 0)
+            rc = nb_error_no_memory(error);
+    }
+    return rc;
+}
+
+/* ---- the header ------------------------------------------------------------------------------ */
+
+static struct nb_string name_of(const struct nb_json_table *t, size_t column)
+{
+    return bytes_of(&t->name_bytes, t->names[column]);
+}
+
+static int check_names(const struct nb_json_table *t, struct nb_error *error)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        struct nb_string name = name_of(t, i);
+        if (name.length == 0)
+            return nb_error_set(error, NB_INVALID, "column %zu of the header has no name", i + 1);
+        for (size_t k = 0; k < i; k++)
+            if (nb_string_compare(name, name_of(t, k)) == 0)
+                return nb_error_set(error, NB_INVALID, "the header names '%.*s' twice",
+                                    name.length < 80 ? (int)name.length : 80, name.bytes);
+    }
+    return 0;
+}
+
+int nb_table_open(struct nb_json_table *table, struct nb_string text, struct nb_error *error)
+{
+    *table = (struct nb_json_table){.count = 0};
+    nb_csv_init(&table->csv, text);
+    if (nb_csv_is_end(&table->csv))
+        return nb_error_set(error, NB_INVALID, "CSV begins with a line of names; it is empty");
+    if (!nb_utf8_is_valid(text))
+        return nb_error_set(error, NB_INVALID, "CSV must be UTF-8");
+    table->names = calloc(NB_TABLE_COLUMNS, sizeof *table->names);
+    table->cells = calloc(NB_TABLE_COLUMNS, sizeof *table->cells);
+    if (table->names == NULL || table->cells == NULL)
+        return nb_error_no_memory(error);
+    int rc = read_row(&table->csv, table->names, NB_TABLE_COLUMNS, &table->name_bytes,
+                      &table->count, error);
+    if (rc == 0 && table->count > NB_TABLE_COLUMNS)
+        return nb_error_set(error, NB_TOO_LARGE, "there are more than %d columns",
+                            NB_TABLE_COLUMNS);
+    return rc == 0 ? check_names(table, error) : rc;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* The index in MEMBERS, or MEMBER_COUNT: it names a field. */
+static size_t member_of(struct nb_string name)
+{
+    size_t i = 0;
+    while (i < MEMBER_COUNT && !nb_string_equals(name, MEMBERS[i]))
+        i++;
+    return i;
+}
+
+static bool is_list(struct nb_string name)
+{
+    return name.length > 2 && name.bytes[name.length - 2] == '[' &&
+           name.bytes[name.length - 1] == ']';
+}
+
+/* What stands between ';', without white space around it; what is empty is none. */
+static void emit_items(struct nb_emitter *e, struct nb_string cell)
+{
+    nb_emit_open(e, '[');
+    while (cell.length > 0) {
+        size_t end = 0;
+        while (end < cell.length && cell.bytes[end] != ';')
+            end++;
+        struct nb_string item = nb_string_trim((struct nb_string){cell.bytes, end});
+        if (item.length > 0)
+            nb_emit_string(e, item);
+        cell = nb_string_from(cell, end < cell.length ? end + 1 : end);
+    }
+    nb_emit_close(e, ']');
+}
+
+static void emit_value(struct nb_emitter *e, struct nb_string name, struct nb_string cell)
+{
+    if (!is_list(name)) {
+        nb_emit_name(e, name);
+        nb_emit_string(e, cell);
+        return;
+    }
+    nb_emit_name(e, (struct nb_string){name.bytes, name.length - 2});
+    emit_items(e, cell);
+}
+
+/* The members first, then the values; a row without a value has no member `values`. */
+static int emit_row(struct nb_json_table *t, struct nb_error *error)
+{
+    struct nb_emitter e = nb_emit_begin(&t->json);
+    bool has_values = false, has_label = false;
+    nb_emit_open(&e, '{');
+    for (size_t i = 0; i < t->count; i++) {
+        size_t member = member_of(name_of(t, i));
+        if (t->cells[i].length == 0 || member == MEMBER_COUNT)
+            continue;
+        has_label = has_label || member == MEMBER_LABEL;
+        nb_emit_member_string(&e, MEMBERS[member], bytes_of(&t->row, t->cells[i]));
+    }
+    if (t->takes_unlabelled && !has_label) {
+        nb_emit_key(&e, MEMBERS[MEMBER_LABEL]);
+        nb_emit_raw(&e, "null");
+    }
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->cells[i].length == 0 || member_of(name_of(t, i)) < MEMBER_COUNT)
+            continue;
+        if (!has_values) {
+            nb_emit_key(&e, "values");
+            nb_emit_open(&e, '{');
+        }
+        has_values = true;
+        emit_value(&e, name_of(t, i), bytes_of(&t->row, t->cells[i]));
+    }
+    if (has_values)
+        nb_emit_close(&e, '}');
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e) == 0 ? 1 : nb_error_no_memory(error);
+}
+
+int nb_table_next(struct nb_json_table *table, struct nb_error *why, struct nb_error *error)
+{
+    struct nb_json_table *t = table;
+    size_t cells = 0;
+    bool is_empty = true;
+    while (is_empty) {
+        if (nb_csv_is_end(&t->csv))
+            return 0;
+        bool is_quoted = *t->csv.at == '"'; /* an empty cell, not an empty line */
+        t->line = t->csv.next;
+        int rc = read_row(&t->csv, t->cells, t->count, &t->row, &cells, error);
+        if (rc != 0)
+            return rc;
+        is_empty = cells == 1 && t->cells[0].length == 0 && !is_quoted;
+    }
+    t->json.length = 0;
+    if (cells == t->count)
+        return emit_row(t, error);
+    (void)nb_error_set(why, NB_INVALID, "line %zu: it has %zu cells, and the header %zu", t->line,
+                       cells, t->count); /* returns the code it was given */
+    return 1;
+}
+
+void nb_table_close(struct nb_json_table *table)
+{
+    nb_csv_deinit(&table->csv);
+    free(table->names);
+    free(table->cells);
+    nb_buffer_deinit(&table->name_bytes);
+    nb_buffer_deinit(&table->row);
+    nb_buffer_deinit(&table->json);
+    *table = (struct nb_json_table){.count = 0};
+}

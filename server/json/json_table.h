@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Documents out of CSV (server/base/csv.h): a header line names the columns, and each row becomes
+ * the JSON object that it stands for, so that rows are read by the same code as JSON. The columns
+ * text, label and id are the members of these names; every other one is a value of the field of its
+ * name, and one that is called "tags[]" a list of the field "tags", whose items stand between ';'.
+ * An empty cell is no value. Any thread; a table belongs to one.
+ */
+#ifndef NB_SERVER_JSON_JSON_TABLE_H
+#define NB_SERVER_JSON_JSON_TABLE_H
+
+#include "server/base/csv.h"
+
+enum { NB_TABLE_COLUMNS = 512 /* at most: 256 fields, and what else tables have */ };
+
+struct nb_table_cell {
+    size_t at, length; /* in the bytes of the names, or of the row */
+};
+
+struct nb_json_table {
+    struct nb_csv csv;
+    struct nb_table_cell *names, *cells; /* owned; NB_TABLE_COLUMNS of each */
+    size_t count;                        /* of columns */
+    struct nb_buffer name_bytes, row;
+    bool takes_unlabelled; /* set after the opening: a row without a label has a null one */
+    struct nb_buffer json; /* the row at hand */
+    size_t line;           /* where it begins, from 1 */
+};
+
+/* Reads the header. `text` must outlive the table. NB_INVALID: it is not UTF-8, there is no header,
+ * or a name is empty or comes twice; NB_TOO_LARGE: too many columns; NB_NO_MEMORY. To be closed in
+ * any case. */
+int nb_table_open(struct nb_json_table *table, struct nb_string text, struct nb_error *error);
+
+/* The next row that is not empty: 1 with table->json, or with a code in *why where it has not as
+ * many cells as the header; 0 when there is no other. NB_INVALID (a quoted cell that is not closed,
+ * or what follows one) and NB_NO_MEMORY end the table. */
+int nb_table_next(struct nb_json_table *table, struct nb_error *why, struct nb_error *error);
+
+void nb_table_close(struct nb_json_table *table);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The member "values" of a document: an object of values by the names of fields. Any thread; values
+ * belong to one.
+ */
+#ifndef NB_SERVER_JSON_JSON_VALUES_H
+#define NB_SERVER_JSON_JSON_VALUES_H
+
+#include "core/base/attribute.h"
+
+struct json_t;
+
+/* The values borrow from the JSON value that they were read from. */
+struct nb_json_values {
+    struct nb_value *values; /* owned; by name; not NULL after reading, also of none */
+    size_t count;
+    struct nb_string *items; /* private: owned; those of all values */
+    char *numbers;           /* private: owned; their texts */
+};
+
+/* Reads an object: a string, or a number or a boolean, which stand for their texts, is one value, a
+ * list of strings, whole numbers and booleans a set; null is none. On failure nothing needs
+ * freeing. Returns 0, NB_INVALID (other types) or NB_NO_MEMORY. */
+int nb_json_values_read(const struct json_t *object, struct nb_json_values *values,
+                        struct nb_error *error);
+void nb_json_values_deinit(struct nb_json_values *values);
+
+#endif

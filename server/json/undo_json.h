@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The JSON of an undo: what is asked for, and what was done. Any thread.
+ * Writing appends to a buffer and returns 0 or NB_NO_MEMORY, in which case the buffer is as it was
+ * before the call (emit.h).
+ */
+#ifndef NB_SERVER_JSON_UNDO_JSON_H
+#define NB_SERVER_JSON_UNDO_JSON_H
+
+#include "core/jobs/undo/sources.h"
+#include "core/jobs/undo/undo.h"
+
+enum { NB_JSON_UNDO_IDS = 10000 }; /* the most ids of one request */
+
+struct nb_json_undo {
+    struct nb_undo_wish wish; /* borrows from the two below */
+    bool dry_run;
+    uint64_t limit; /* documents; 0: all */
+    uint64_t after; /* where an undo in parts goes on; 0: at the beginning */
+    void *object;   /* owned */
+    struct nb_string *ids;
+};
+
+/* Reads {"source", "from", "to", "ids", "dry_run", "limit", "next"}, of which one of the first four
+ * must be there. The caller deinits *undo after success. Returns 0, NB_INVALID, NB_UNUSABLE,
+ * NB_TOO_LARGE or NB_NO_MEMORY. */
+int nb_json_undo_read(struct nb_string text, struct nb_json_undo *undo, struct nb_error *error);
+void nb_json_undo_deinit(struct nb_json_undo *undo);
+
+/* {"model", "documents", "restored", "forgotten", ...}; with `now` and `without` (both or none) the
+ * two evaluations of a dry run. */
+int nb_json_undo_report(struct nb_buffer *out, struct nb_string model,
+                        const struct nb_undo_report *report, const struct nb_evaluation_report *now,
+                        const struct nb_evaluation_report *without);
+
+/* {"undone": [{"time", "by", "source", ...}, ...], "next"}: written piece by piece; `count` is how
+ * many are written. */
+int nb_json_undone_begin(struct nb_buffer *out);
+int nb_json_undone_note(struct nb_buffer *out, size_t count, const struct nb_undo_note *note);
+int nb_json_undone_end(struct nb_buffer *out, uint64_t next);
+
+/* {"sources": [{"source", "documents", "unlabelled", "first", "last"}, ...], "documents", "next"}
+ */
+int nb_json_sources(struct nb_buffer *out, const struct nb_sources *sources);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Models, learned documents and vocabularies as JSON. Pure functions; any thread.
+ * Writing appends to a buffer and returns 0 or NB_NO_MEMORY, in which case the buffer is as it was
+ * before the call (emit.h).
+ */
+#ifndef NB_SERVER_MODEL_MODEL_JSON_H
+#define NB_SERVER_MODEL_MODEL_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/buffer.h"
+#include "core/engine/engine.h"
+
+/* A model's row, {"name", "state": "damaged", "reason"} if that is what it is; with `settings`, its
+ * settings too (GET of one model). */
+int nb_json_model(struct nb_buffer *out, const struct nb_model_info *info, bool settings);
+
+/* {"models": [rows]}; with `more`, the last one's name as "next": where the next page begins. */
+int nb_json_models(struct nb_buffer *out, const struct nb_model_info *infos, size_t count,
+                   bool more);
+
+/* {"status": "ready"}, with the names of damaged models if there are any. */
+int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count, const char *warning);
+
+/* Reads {"name": "...", "merge": true or false}, the new name of a label or the label that it
+ * becomes part of, which has passed nb_check_label; appends it to `name`, and sets *merges.
+ * NB_INVALID, NB_UNUSABLE or NB_NO_MEMORY. */
+int nb_json_rename_read(struct nb_string text, struct nb_buffer *name, bool *merges,
+                        struct nb_error *error);
+
+/* {"id", "label", "learned": RFC 3339 in UTC with milliseconds, "source", "tokens"}. */
+int nb_json_document_info(struct nb_buffer *out, struct nb_string id,
+                          const struct nb_document_info *info);
+
+/* A listing of the vocabulary, written token by token. Each returns 0 or NB_NO_MEMORY. */
+struct nb_json_vocabulary {
+    struct nb_buffer *out;
+    const char *const *labels; /* borrowed until the end */
+    size_t label_count;
+    size_t listed; /* tokens */
+};
+int nb_json_vocabulary_begin(struct nb_json_vocabulary *v, uint64_t size, const char *const *labels,
+                             size_t label_count);
+int nb_json_vocabulary_token(struct nb_json_vocabulary *v, const struct nb_telling_token *token);
+int nb_json_vocabulary_end(struct nb_json_vocabulary *v);
+
+#endif
