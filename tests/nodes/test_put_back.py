@@ -13,7 +13,7 @@ from test_nodes import assert_same, stopped_of, trained
 PATH = path_of("shared")
 LOST = 600  # changes: several groups of them (server/nodes/stream.c)
 WAITING = ("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-           " AND query LIKE '%INSERT INTO bayesd.change (stream, position, checksum%'")
+           " AND query LIKE '%INSERT INTO bayesd.change (stream, position, id, checksum%'")
 ROWS = "SELECT position, checksum, id, md5(body) FROM bayesd.change WHERE stream = 0 ORDER BY position"
 
 
