@@ -35,7 +35,8 @@ void nb_filter_learned_label(const struct nb_config *config, char label[NB_FILTE
 struct nb_filter_spam {
     bool is_known;      /* documents have at least one label of spam; else the rest is not set */
     bool has_others;    /* and at least one label that is none: then there is a verdict */
-    double probability; /* of all labels of spam together, with caution (server/filter/filter_mail.h) */
+    double probability; /* of all labels of spam together, with caution
+                           (server/filter/filter_mail.h) */
     const char *label;  /* the likeliest of them; the verdict's */
     size_t count;       /* labels of spam that documents have */
 };

@@ -3,9 +3,9 @@
 
 #include "config/config.h"
 #include "core/engine/engine.h"
+#include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
-#include "server/request/query.h"
 #include "tokenizer/mail/encoded_words.h"
 #include "tokenizer/mail/mime.h"
 

@@ -29,10 +29,11 @@ struct nb_filter_status {
 
 /* Makes the status from a verdict, the reply to /classify with its members label, probabilities and
  * ready, evidence, and documents, with which the probability is taken with caution
- * (server/filter/filter_mail.h). Of a model that is not ready and without thresholds it is spam from .9
- * on, and unsure above .5. A model that has not both spam and other documents makes every mail
- * unsure, and so does a mail of which no token is known. Returns 0, or NB_INVALID when the name of
- * the status has control characters: it would end the header field that it is written to. */
+ * (server/filter/filter_mail.h). Of a model that is not ready and without thresholds it is spam
+ * from .9 on, and unsure above .5. A model that has not both spam and other documents makes every
+ * mail unsure, and so does a mail of which no token is known. Returns 0, or NB_INVALID when the
+ * name of the status has control characters: it would end the header field that it is written to.
+ */
 int nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t *verdict,
                     struct nb_filter_status *status);
 
