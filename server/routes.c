@@ -117,7 +117,7 @@ static const struct nb_route ROUTES[] = {
          nb_route_delete_label),
     LONG("POST", "/v1/models/{model}/refit", ADMIN, NONE, SOURCE_QUERY, nb_route_refit),
     LONG("POST", "/v1/models/{model}/from/{old}", ADMIN, NONE, COPY_QUERY, nb_route_copy_model),
-    /* As refit: minutes of work at the wish of one request. */
+    /* As refit: minutes of work at the options of one request. */
     LONG("POST", "/v1/models/{model}/cluster", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_cluster),
     LONG("GET", "/v1/models/{model}/em", CLASSIFY, NONE, NO_QUERY, nb_route_em),
     LONG("POST", "/v1/models/{model}/em", ADMIN, NONE, NO_QUERY, nb_route_start_em),

@@ -28,8 +28,8 @@ struct making {
     struct nb_token token;
 };
 
-static int read_wish(const struct nb_options *options, struct nb_token *token,
-                     struct nb_error *error)
+static int read_options(const struct nb_options *options, struct nb_token *token,
+                        struct nb_error *error)
 {
     const char *models = options->models != NULL ? options->models : "*";
     *token = (struct nb_token){.role = nb_role_read(nb_string_of(options->role))};
@@ -73,7 +73,7 @@ int nb_token_command_new(const struct nb_options *options, const struct nb_confi
 {
     struct making making = {.config = config};
     char path[NB_TOKEN_FILE_PATH], text[NB_TOKEN_TEXT], created[NB_JSON_TIME_BYTES];
-    int rc = read_wish(options, &making.token, error);
+    int rc = read_options(options, &making.token, error);
     if (rc != 0)
         return rc;
     nb_json_format_time(nb_clock_now() / 1000 * 1000, created);

@@ -21,10 +21,10 @@ struct nb_pairs {
     size_t columns;
     uint16_t attributes[NB_PAIR_FIELDS_MOST];
     uint8_t column[NB_ATTRIBUTES_MOST];
-    int64_t *weights;    /* owned; [lower * columns + higher] */
-    struct slot *slots;  /* owned */
-    size_t room;         /* a power of two */
-    size_t used, living; /* slots; those with counts */
+    int64_t *weights;     /* owned; [lower * columns + higher] */
+    struct slot *slots;   /* owned */
+    size_t room;          /* a power of two */
+    size_t used, current; /* slots; those with counts */
     int64_t entropies[LOW_COUNTS];
 };
 
@@ -123,7 +123,7 @@ static size_t place_of(const struct slot *slots, size_t room, const struct slot 
 static int grow(struct nb_pairs *pairs, size_t more)
 {
     size_t room = FIRST_ROOM;
-    while (room / 2 < pairs->living + more)
+    while (room / 2 < pairs->current + more)
         room *= 2;
     struct slot *slots = calloc(room, sizeof *slots);
     if (slots == NULL)
@@ -134,7 +134,7 @@ static int grow(struct nb_pairs *pairs, size_t more)
     free(pairs->slots);
     pairs->slots = slots;
     pairs->room = room;
-    pairs->used = pairs->living;
+    pairs->used = pairs->current;
     return 0;
 }
 
@@ -151,8 +151,8 @@ static int64_t bump(struct nb_pairs *pairs, uint32_t one, uint32_t other, uint32
     uint32_t before = slot->count;
     assert(sign > 0 || before > 0);
     slot->count += (uint32_t)sign;
-    pairs->living += before == 0;
-    pairs->living -= slot->count == 0;
+    pairs->current += before == 0;
+    pairs->current -= slot->count == 0;
     return entropy(pairs, slot->count) - entropy(pairs, before);
 }
 
@@ -192,7 +192,7 @@ int nb_pairs_reserve(struct nb_pairs *pairs, const struct nb_pair_values *values
 
 bool nb_pairs_fit(const struct nb_pairs *pairs, const struct nb_pair_values *values)
 {
-    return pairs->living + most_counts(values) <= NB_PAIRS_MOST;
+    return pairs->current + most_counts(values) <= NB_PAIRS_MOST;
 }
 
 void nb_pairs_add(struct nb_pairs *pairs, uint32_t label, const struct nb_pair_values *values,
@@ -240,7 +240,7 @@ static int fold_slot(struct nb_pairs *to, const struct nb_pair_fold *fold, const
     if (to->column[attribute_of(fold, from->one)] == NB_PAIR_NO_COLUMN ||
         to->column[attribute_of(fold, from->other)] == NB_PAIR_NO_COLUMN)
         return 0;
-    if (to->used + 1 >= to->room / 4 * 3 && grow(to, to->living) != 0)
+    if (to->used + 1 >= to->room / 4 * 3 && grow(to, to->current) != 0)
         return NB_NO_MEMORY;
     key.one = is_any(from->one) ? from->one : fold->value(fold->user, from->one);
     key.other = is_any(from->other) ? from->other : fold->value(fold->user, from->other);
@@ -248,7 +248,7 @@ static int fold_slot(struct nb_pairs *to, const struct nb_pair_fold *fold, const
     bool is_new = is_empty(slot);
     key.count += is_new ? 0 : slot->count;
     to->used += is_new;
-    to->living += is_new;
+    to->current += is_new;
     *slot = key;
     return 0;
 }

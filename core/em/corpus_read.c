@@ -123,13 +123,13 @@ static int walk(struct reading *r, enum nb_ledger_only only, nb_ledger_visit *vi
 /* Adds one document of the sample, if it still exists and has a label of the corpus. */
 static int read_labelled(struct reading *r, uint64_t number, struct nb_error *error)
 {
-    bool is_living;
+    bool is_current;
     int rc = nb_ledger_read(&r->view, number, &r->entry, error);
     if (rc == 0)
-        rc = nb_ledger_is_living(&r->view, &r->entry, &is_living, error);
+        rc = nb_ledger_is_current(&r->view, &r->entry, &is_current, error);
     if (rc != 0)
         return rc == NB_NOT_FOUND ? 0 : rc;
-    if (!is_living || r->entry.change.kind != NB_CHANGE_TRAIN ||
+    if (!is_current || r->entry.change.kind != NB_CHANGE_TRAIN ||
         nb_corpus_place(r->corpus, r->entry.change.label) == UINT32_MAX)
         return 0;
     return add_document(r, &r->corpus->labelled, &r->entry, error);
@@ -256,9 +256,9 @@ static int list_own_labels(struct nb_corpus *c, const struct nb_model *counts)
 }
 
 /* The labels of the model and its parents. */
-static int list_all_labels(struct nb_corpus *c, struct nb_family *family)
+static int list_all_labels(struct nb_corpus *c, struct nb_parent_chain *chain)
 {
-    int rc = nb_viewed_read(&c->viewed, family);
+    int rc = nb_viewed_read(&c->viewed, chain);
     c->labels = c->viewed.count;
     c->numbers = calloc((size_t)c->labels + 1, sizeof *c->numbers);
     c->documents = calloc((size_t)c->labels + 1, sizeof *c->documents);
@@ -285,14 +285,14 @@ static int list_parts(struct nb_corpus *c, const struct nb_model *counts,
     return c->part_vocabulary != NULL ? 0 : NB_NO_MEMORY;
 }
 
-static int list_labels(struct nb_corpus *c, struct nb_family *family)
+static int list_labels(struct nb_corpus *c, struct nb_parent_chain *chain)
 {
-    const struct nb_model *counts = family->live[0]->counts;
-    int rc = family->count > 1 ? list_all_labels(c, family) : 0;
+    const struct nb_model *counts = chain->live[0]->counts;
+    int rc = chain->count > 1 ? list_all_labels(c, chain) : 0;
     nb_model_read_lock(counts);
     if (rc == 0)
-        rc = list_parts(c, counts, &family->published[0]->settings);
-    if (rc == 0 && family->count == 1)
+        rc = list_parts(c, counts, &chain->published[0]->settings);
+    if (rc == 0 && chain->count == 1)
         rc = list_own_labels(c, counts);
     for (unsigned field = 0; field <= NB_FIELDS; field++)
         c->vocabulary[field] = nb_model_vocabulary(counts, field);
@@ -300,21 +300,21 @@ static int list_labels(struct nb_corpus *c, struct nb_family *family)
     return rc;
 }
 
-int nb_corpus_read(struct nb_engine *engine, struct nb_family *family, bool is_binary,
+int nb_corpus_read(struct nb_engine *engine, struct nb_parent_chain *chain, bool is_binary,
                    size_t sample, bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
                    struct nb_error *error)
 {
     const struct nb_corpus_source source = {
-        .engine = engine, .live = family->live[0], .stop = stop, .user = user};
+        .engine = engine, .live = chain->live[0], .stop = stop, .user = user};
     *corpus = (struct nb_corpus){.words = 0};
-    int rc = list_labels(corpus, family) == 0 ? 0 : nb_error_no_memory(error);
+    int rc = list_labels(corpus, chain) == 0 ? 0 : nb_error_no_memory(error);
     if (rc == 0)
         rc = corpus_read_documents(&source, sample, corpus, error);
     if (rc == 0)
-        rc = nb_corpus_make_columns(corpus, family->live[0]->counts,
-                                    &family->published[0]->settings, is_binary, error);
+        rc = nb_corpus_make_columns(corpus, chain->live[0]->counts, &chain->published[0]->settings,
+                                    is_binary, error);
     if (rc == 0 && corpus->viewed.count > 0 &&
-        nb_viewed_counts(&corpus->viewed, family, is_binary, corpus->ids, corpus->words,
+        nb_viewed_counts(&corpus->viewed, chain, is_binary, corpus->ids, corpus->words,
                          corpus->word_counts) != 0)
         rc = nb_error_no_memory(error);
     return rc;

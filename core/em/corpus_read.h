@@ -16,7 +16,7 @@
 
 struct nb_corpus;
 struct nb_engine;
-struct nb_family;
+struct nb_parent_chain;
 struct nb_live;
 
 /* The documents of a corpus (em_corpus.h), read from the ledger a few hundred in one snapshot, so
@@ -31,12 +31,12 @@ struct nb_corpus_source {
     void *user;
 };
 
-/* Reads all documents without a label of the family's model, and up to `sample` of the others.
- * Words are those that remain after min_count and skip_top (em_corpus.h). `is_binary`: count
- * documents instead of occurrences. The reading ends with NB_STOPPING when `stop` (NULL: never)
- * returns true. The caller deinits *corpus in any case. Returns 0, NB_TOO_LARGE (a limit above is
- * exceeded), NB_STOPPING, or what reading the store can return. */
-int nb_corpus_read(struct nb_engine *engine, struct nb_family *family, bool is_binary,
+/* Reads all documents without a label of the chain's model, and up to `sample` of the
+ * others. Words are those that remain after min_count and skip_top (em_corpus.h). `is_binary`:
+ * count documents instead of occurrences. The reading ends with NB_STOPPING when `stop` (NULL:
+ * never) returns true. The caller deinits *corpus in any case. Returns 0, NB_TOO_LARGE (a limit
+ * above is exceeded), NB_STOPPING, or what reading the store can return. */
+int nb_corpus_read(struct nb_engine *engine, struct nb_parent_chain *chain, bool is_binary,
                    size_t sample, bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
                    struct nb_error *error);
 

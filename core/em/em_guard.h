@@ -29,7 +29,7 @@ enum { NB_GUARD_SAMPLE = 500 }; /* documents of the corpus' sample */
 struct nb_guard {
     const struct nb_corpus *corpus;
     const struct nb_document_numbers *numbers; /* of the corpus */
-    struct nb_family *family;                  /* of the model */
+    struct nb_parent_chain *chain;             /* of the model */
     const struct nb_published *published;
     struct nb_em_question em; /* all but weight, smoothing and iterations */
     bool (*stop)(void *user); /* NULL: never */

@@ -251,7 +251,7 @@ static void leave_out(struct nb_guard_trial *t)
 static int leave_numbers_out(struct nb_guard_trial *t)
 {
     const struct nb_besides besides = {.list = {{t->without, -1}}, .count = 1};
-    return nb_document_numbers_labelled(t->guard->numbers, t->corpus, t->guard->family, &besides,
+    return nb_document_numbers_labelled(t->guard->numbers, t->corpus, t->guard->chain, &besides,
                                         &t->blend, t->labelled);
 }
 
@@ -341,11 +341,11 @@ static void moderate(struct nb_guard_trial *t)
 
 static int score_blended(struct nb_guard_trial *t, size_t size, const struct nb_besides *besides)
 {
-    const struct nb_family *family = t->guard->family;
+    const struct nb_parent_chain *chain = t->guard->chain;
     bool is_stacked = t->weights != NULL;
-    if (family->speaker_count == 0 || family->speakers[0] != 0)
+    if (chain->contributor_count == 0 || chain->contributors[0] != 0)
         return NB_CONFLICT;
-    int rc = nb_family_blend_beside(family, t->weights, besides, &t->blend);
+    int rc = nb_parent_chain_blend_beside(chain, t->weights, besides, &t->blend);
     if (rc == 0)
         rc = nb_blend_score(&t->blend, t->features, size, is_stacked ? NULL : &t->said,
                             is_stacked ? &t->said : NULL);
@@ -360,18 +360,18 @@ static int score(struct nb_guard_trial *t, size_t document, const struct nb_besi
                  double *to)
 {
     const struct nb_corpus *c = t->corpus;
-    struct nb_family *family = t->guard->family;
+    struct nb_parent_chain *chain = t->guard->chain;
     size_t size = 0;
     for (size_t i = t->fold.begin[document]; i < t->fold.end[document]; i++)
         t->features[size++] =
             (struct nb_feature){c->ids[c->labelled.columns[i]], c->labelled.counts[i]};
-    nb_family_lock(family);
+    nb_parent_chain_lock(chain);
     int rc = t->scorer == NULL
                  ? score_blended(t, size, besides)
-                 : nb_score(t->scorer, family->live[0]->counts, t->features, size, &t->said, NULL);
+                 : nb_score(t->scorer, chain->live[0]->counts, t->features, size, &t->said, NULL);
     if (rc == 0)
         keep(t, &t->said, to);
-    nb_family_unlock(family);
+    nb_parent_chain_unlock(chain);
     return rc == NB_CONFLICT ? 0 : rc; /* meanwhile all documents were forgotten */
 }
 

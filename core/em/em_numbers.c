@@ -52,18 +52,18 @@ static void put_labelled(const struct nb_document_numbers *n, const struct nb_co
 }
 
 int nb_document_numbers_labelled(const struct nb_document_numbers *n, const struct nb_corpus *c,
-                                 struct nb_family *family, const struct nb_besides *besides,
+                                 struct nb_parent_chain *chain, const struct nb_besides *besides,
                                  struct nb_blend *blend, struct nb_normal *labelled)
 {
     int rc = 0;
     memset(labelled, 0, (size_t)n->count * c->labels * sizeof *labelled);
-    nb_family_lock(family);
-    if (family->speaker_count > 0 && family->speakers[0] == 0) {
-        rc = nb_family_blend_beside(family, NULL, besides, blend);
+    nb_parent_chain_lock(chain);
+    if (chain->contributor_count > 0 && chain->contributors[0] == 0) {
+        rc = nb_parent_chain_blend_beside(chain, NULL, besides, blend);
         if (rc == 0)
             put_labelled(n, c, blend, labelled);
     }
-    nb_family_unlock(family);
+    nb_parent_chain_unlock(chain);
     return rc;
 }
 
@@ -161,26 +161,26 @@ static void choose_fields(struct nb_document_numbers *n, const struct nb_corpus 
 }
 
 int nb_document_numbers_read(struct nb_document_numbers *n, const struct nb_corpus *c,
-                             struct nb_family *family)
+                             struct nb_parent_chain *chain)
 {
     const struct nb_besides none = {.count = 0};
     struct nb_blend blend = {0};
     *n = (struct nb_document_numbers){0};
-    if (make_room(n, c, &family->published[0]->settings) != 0)
+    if (make_room(n, c, &chain->published[0]->settings) != 0)
         return NB_NO_MEMORY;
     if (n->count == 0)
         return 0;
     struct nb_moments *without = calloc(n->count, sizeof *without);
     int rc = without == NULL
                  ? NB_NO_MEMORY
-                 : nb_document_numbers_labelled(n, c, family, &none, &blend, n->labelled);
+                 : nb_document_numbers_labelled(n, c, chain, &none, &blend, n->labelled);
     if (rc == 0) {
         visit(n, c, add, without);
         choose_fields(n, c, without);
         for (size_t i = 0; i < c->unlabelled.count * n->count; i++)
             n->values[i] = (double)NAN;
         visit(n, c, put, n->values);
-        rc = nb_document_numbers_labelled(n, c, family, &none, &blend, n->labelled);
+        rc = nb_document_numbers_labelled(n, c, chain, &none, &blend, n->labelled);
     }
     free(without);
     nb_blend_deinit(&blend);

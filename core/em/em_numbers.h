@@ -21,13 +21,13 @@ void nb_document_numbers_deinit(struct nb_document_numbers *numbers);
 
 /* Reads those of a corpus. The caller deinits *numbers in any case. Returns 0 or NB_NO_MEMORY. */
 int nb_document_numbers_read(struct nb_document_numbers *numbers, const struct nb_corpus *corpus,
-                             struct nb_family *family);
+                             struct nb_parent_chain *chain);
 
 /* Writes the numbers of documents with a label, with what is `besides` the counts, to
  * labelled[field * labels + label]. Makes `blend` anew. Returns 0 or NB_NO_MEMORY. Takes the
- * family's locks. */
+ * chain's locks. */
 int nb_document_numbers_labelled(const struct nb_document_numbers *numbers,
-                                 const struct nb_corpus *corpus, struct nb_family *family,
+                                 const struct nb_corpus *corpus, struct nb_parent_chain *chain,
                                  const struct nb_besides *besides, struct nb_blend *blend,
                                  struct nb_normal *labelled);
 

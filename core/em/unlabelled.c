@@ -109,7 +109,7 @@ enum nb_refining nb_refining_of(struct nb_live *live, bool *again)
 struct run {
     struct nb_engine *engine;
     struct nb_live *live;
-    struct nb_family family;        /* of the model */
+    struct nb_parent_chain chain;   /* of the model */
     struct nb_published *published; /* borrowed from it */
     struct nb_corpus corpus;
     double *shares; /* owned; the prior of each label, not normalized */
@@ -174,7 +174,7 @@ static int choose(struct run *r)
 {
     const struct nb_guard guard = {.corpus = &r->corpus,
                                    .numbers = &r->numbers,
-                                   .family = &r->family,
+                                   .chain = &r->chain,
                                    .published = r->published,
                                    .em = question_of(r),
                                    .step = note_step,
@@ -223,13 +223,13 @@ static void take_weight(struct nb_refined *to, const struct nb_refined *from)
 static int find(struct run *r, const struct nb_refined *before, struct nb_error *error)
 {
     struct nb_corpus *c = &r->corpus;
-    int rc = nb_corpus_read(r->engine, &r->family, true, NB_GUARD_SAMPLE, is_stopped, r, c, error);
+    int rc = nb_corpus_read(r->engine, &r->chain, true, NB_GUARD_SAMPLE, is_stopped, r, c, error);
     if (rc != 0)
         return rc;
     r->refined->documents = c->unlabelled.count;
     for (uint32_t v = 0; v < c->labels; v++)
         r->refined->labelled += (uint64_t)c->documents[v];
-    if (nb_document_numbers_read(&r->numbers, c, &r->family) != 0)
+    if (nb_document_numbers_read(&r->numbers, c, &r->chain) != 0)
         return nb_error_no_memory(error);
     r->em_numbers = nb_document_numbers_of(&r->numbers);
     if (c->unlabelled.count == 0 || c->labels < 2 || (c->words == 0 && r->numbers.count == 0))
@@ -352,8 +352,8 @@ int nb_refine(struct nb_engine *engine, struct nb_live *live, bool again, bool (
                             "fitted already");
     atomic_store(&live->refining, 0);
     atomic_store(&live->refinings, 1);
-    int rc = nb_family_begin(&r.family, engine, live, error);
-    r.published = rc == 0 ? r.family.published[0] : NULL;
+    int rc = nb_parent_chain_begin(&r.chain, engine, live, error);
+    r.published = rc == 0 ? r.chain.published[0] : NULL;
     if (rc == 0 && is_off(&r))
         (void)nb_live_refine(live, r.published, NULL);
     else if (rc == 0)
@@ -361,7 +361,7 @@ int nb_refine(struct nb_engine *engine, struct nb_live *live, bool again, bool (
     if (rc == NB_STOPPING && atomic_load(&live->removed))
         rc = nb_error_set(error, NB_NOT_FOUND, "the model '%s' was deleted or replaced meanwhile",
                           live->name);
-    nb_family_deinit(&r.family);
+    nb_parent_chain_deinit(&r.chain);
     atomic_store(&live->is_refining, false);
     return rc;
 }

@@ -22,15 +22,15 @@ void nb_viewed_deinit(struct nb_viewed *viewed)
 }
 
 /* Called under the locks; the model must have documents. */
-static int begin_view(struct nb_family *family)
+static int begin_view(struct nb_parent_chain *chain)
 {
     const struct nb_besides none = {.count = 0};
-    return nb_family_blend_beside(family, NULL, &none, &family->blend);
+    return nb_parent_chain_blend_beside(chain, NULL, &none, &chain->blend);
 }
 
-static bool speaks(const struct nb_family *family)
+static bool speaks(const struct nb_parent_chain *chain)
 {
-    return family->speaker_count > 0 && family->speakers[0] == 0;
+    return chain->contributor_count > 0 && chain->contributors[0] == 0;
 }
 
 /* ---- labels ---------------------------------------------------------------------------------- */
@@ -73,19 +73,19 @@ static int put_priors(struct nb_viewed *viewed, struct nb_blend *b)
     return rc;
 }
 
-int nb_viewed_read(struct nb_viewed *viewed, struct nb_family *family)
+int nb_viewed_read(struct nb_viewed *viewed, struct nb_parent_chain *chain)
 {
     int rc = 0;
     *viewed = (struct nb_viewed){.count = 0};
-    nb_family_lock(family);
-    if (speaks(family)) {
-        rc = begin_view(family);
+    nb_parent_chain_lock(chain);
+    if (speaks(chain)) {
+        rc = begin_view(chain);
         if (rc == 0)
-            rc = copy_labels(viewed, &family->blend, family->live[0]->counts);
+            rc = copy_labels(viewed, &chain->blend, chain->live[0]->counts);
         if (rc == 0)
-            rc = put_priors(viewed, &family->blend);
+            rc = put_priors(viewed, &chain->blend);
     }
-    nb_family_unlock(family);
+    nb_parent_chain_unlock(chain);
     return rc;
 }
 
@@ -116,20 +116,20 @@ static void put_word(const struct nb_viewed *viewed, struct nb_blend *b, uint64_
     }
 }
 
-int nb_viewed_counts(const struct nb_viewed *viewed, struct nb_family *family, bool is_binary,
+int nb_viewed_counts(const struct nb_viewed *viewed, struct nb_parent_chain *chain, bool is_binary,
                      const uint64_t *ids, uint32_t words, double *counts)
 {
     int rc = 0;
     for (uint32_t word = 0; rc == 0 && word < words;) {
         uint32_t until = words - word < SLICE_WORDS ? words : word + SLICE_WORDS;
-        nb_family_lock(family);
-        if (speaks(family))
-            rc = begin_view(family);
+        nb_parent_chain_lock(chain);
+        if (speaks(chain))
+            rc = begin_view(chain);
         for (; rc == 0 && word < until; word++)
-            if (speaks(family))
-                put_word(viewed, &family->blend, ids[word], is_binary,
+            if (speaks(chain))
+                put_word(viewed, &chain->blend, ids[word], is_binary,
                          counts + (size_t)word * viewed->count);
-        nb_family_unlock(family);
+        nb_parent_chain_unlock(chain);
     }
     return rc;
 }

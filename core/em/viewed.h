@@ -6,7 +6,7 @@
 #ifndef NB_CORE_EM_VIEWED_H
 #define NB_CORE_EM_VIEWED_H
 
-#include "core/model/parents/family.h"
+#include "core/model/parents/parent_chain.h"
 
 /* Labels of the view, sorted by name; all arrays are owned. */
 struct nb_viewed {
@@ -18,9 +18,9 @@ struct nb_viewed {
 };
 void nb_viewed_deinit(struct nb_viewed *viewed);
 
-/* Reads the labels and priors, under the family's locks. The caller deinits *viewed in any case.
- * Returns 0 or NB_NO_MEMORY. */
-int nb_viewed_read(struct nb_viewed *viewed, struct nb_family *family);
+/* Reads the labels and priors, under the chain's locks. The caller deinits *viewed in
+ * any case. Returns 0 or NB_NO_MEMORY. */
+int nb_viewed_read(struct nb_viewed *viewed, struct nb_parent_chain *chain);
 
 /* Index here of label `place` of the view; UINT32_MAX: the label was added since nb_viewed_read.
  * The search starts at *at and moves it forward, because both lists are sorted by name: begin with
@@ -29,8 +29,8 @@ uint32_t nb_viewed_label(const struct nb_viewed *viewed, const struct nb_blend *
                          uint32_t place, uint32_t *at);
 
 /* Writes the view's counts of the words `ids` to counts[word * viewed->count + label], a few
- * thousand words at a time under the family's locks. Returns 0 or NB_NO_MEMORY. */
-int nb_viewed_counts(const struct nb_viewed *viewed, struct nb_family *family, bool is_binary,
+ * thousand words at a time under the chain's locks. Returns 0 or NB_NO_MEMORY. */
+int nb_viewed_counts(const struct nb_viewed *viewed, struct nb_parent_chain *chain, bool is_binary,
                      const uint64_t *ids, uint32_t words, double *counts);
 
 #endif

@@ -63,7 +63,7 @@ static int fill_bag(struct nb_verdict_private *p, const struct nb_tokenizer_sett
 static int see(struct nb_verdict_private *p, const struct nb_document *document, size_t most,
                struct nb_error *error)
 {
-    struct nb_tokenizer_settings settings = tokenizer_for(p->family.published[0], most);
+    struct nb_tokenizer_settings settings = tokenizer_for(p->chain.published[0], most);
     return sees_the_same(p, document, &settings) ? 0 : fill_bag(p, &settings, document, error);
 }
 
@@ -103,7 +103,7 @@ static int classify(struct nb_engine *engine, struct nb_string model,
     int rc = nb_registry_acquire(engine, model, false, &p->live, error);
     if (rc != 0)
         return rc;
-    rc = nb_family_begin(&p->family, engine, p->live, error);
+    rc = nb_parent_chain_begin(&p->chain, engine, p->live, error);
     if (rc == 0)
         rc = see(p, document, most, error);
     if (rc == 0)
@@ -151,7 +151,7 @@ int nb_engine_classify_bag(struct nb_engine *engine, struct nb_string model,
     p->has_bag = false;
     int rc = nb_registry_acquire(engine, model, false, &p->live, error);
     if (rc == 0)
-        rc = nb_family_begin(&p->family, engine, p->live, error);
+        rc = nb_parent_chain_begin(&p->chain, engine, p->live, error);
     if (rc == 0)
         rc = copy_bag(bag, &p->bag);
     if (rc == 0)

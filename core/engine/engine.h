@@ -203,7 +203,7 @@ int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struc
 
 enum { NB_EVALUATION_WINDOWS = 3 };
 
-/* How good the verdicts were, from the scores that the living documents got before they were
+/* How good the verdicts were, from the scores that the current documents got before they were
  * learned: over the last `evaluation_short` and `evaluation_long` documents, and over all. */
 /* Which scores an evaluation is made of. */
 enum nb_score_kind {
@@ -288,9 +288,9 @@ int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
 int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
                         const struct nb_settings *settings, bool only_new, struct nb_string source,
                         bool *created, struct nb_error *error);
-/* Fits the weights of a stacked model anew, on its living documents as they are when it begins, and
- * waits for the end. It goes on without the caller when `stop`, asked every few milliseconds, says
- * so. NB_CONFLICT: the model is not stacked. NB_NOT_FOUND, NB_DAMAGED, NB_STOPPING ... */
+/* Fits the weights of a stacked model anew, on its current documents as they are when it begins,
+ * and waits for the end. It goes on without the caller when `stop`, asked every few milliseconds,
+ * says so. NB_CONFLICT: the model is not stacked. NB_NOT_FOUND, NB_DAMAGED, NB_STOPPING ... */
 int nb_engine_refit(struct nb_engine *engine, struct nb_string model, struct nb_string source,
                     bool (*stop)(void *user), void *user, struct nb_error *error);
 /* Deletes a model, also a damaged one. NB_NOT_FOUND: there is none of the name; NB_CONFLICT: it is
@@ -312,7 +312,7 @@ bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what);
 
 struct nb_engine_statistics {
     uint64_t models, models_loaded, models_damaged, models_with_parent;
-    uint64_t documents;  /* living documents of loaded models */
+    uint64_t documents;  /* current documents of loaded models */
     uint64_t vocabulary; /* of loaded models */
     uint64_t memory;     /* bytes of loaded models */
     uint64_t learned, unchanged, relabelled, updated, forgotten, aged, failed; /* since start */

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "core/engine/engine.h"
-#include "core/engine/errands.h"
 #include "core/engine/model_entry.h"
+#include "core/engine/relayed_changes.h"
 #include "core/engine/writer.h"
 #include "core/ledger/entries/ledger_pairs.h"
 #include "core/model/learn/model_load.h"
@@ -52,7 +52,7 @@ static uint64_t documents_of(struct nb_engine *engine, struct nb_live *live)
     struct nb_view view;
     struct nb_store_key key = nb_store_key_model(live->number);
     struct nb_string value;
-    struct nb_state_record state = {.totals = {.living = 1}};
+    struct nb_state_record state = {.totals = {.current = 1}};
     if (atomic_load(&live->loaded))
         return nb_model_documents_all(live->counts) + atomic_load(&live->unlabelled);
     if (nb_store_snapshot(engine->store, &view, NULL) != 0)
@@ -60,7 +60,7 @@ static uint64_t documents_of(struct nb_engine *engine, struct nb_live *live)
     if (nb_store_get(&view, NB_TABLE_STATE, nb_store_key_string(&key), &value, NULL) == 0)
         (void)nb_state_read(&state, value, NULL);
     nb_store_snapshot_end(&view);
-    return state.totals.living;
+    return state.totals.current;
 }
 
 /* The tokenizer's settings are fixed with the first document; its version is that of the counts. */
@@ -91,7 +91,7 @@ static int check_existing(struct nb_engine *engine, struct put *put, struct nb_l
     return rc;
 }
 
-/* The model of the name, unborn if the store has none. */
+/* The model of the name, unsaved if the store has none. */
 static int find_or_make(struct nb_engine *engine, struct put *put, struct nb_live **live,
                         struct nb_error *error)
 {
@@ -101,7 +101,7 @@ static int find_or_make(struct nb_engine *engine, struct put *put, struct nb_liv
     do {
         rc = nb_registry_find(engine, put->name, true, live, error);
         if (rc == NB_NOT_FOUND)
-            rc = nb_registry_make_unborn(engine, put->name, &put->settings, live, error);
+            rc = nb_registry_make_unsaved(engine, put->name, &put->settings, live, error);
         else if (rc == 0 && atomic_load(&(*live)->persisted))
             rc = check_existing(engine, put, *live, error);
     } while (rc == NB_EXISTS);
@@ -247,16 +247,16 @@ static int put_task(struct nb_engine *engine, void *argument, struct nb_error *e
     return rc;
 }
 
-/* Publishes the errand, with the settings. `created` may be NULL. */
-static int ask_with(struct nb_engine *engine, struct nb_errand *errand,
+/* Publishes the change of a model, with the settings. `created` may be NULL. */
+static int ask_with(struct nb_engine *engine, struct nb_relayed_change *relayed_change,
                     const struct nb_settings *settings, bool *created, struct nb_error *error)
 {
     struct nb_buffer stored = {0};
-    struct nb_errand_done done;
+    struct nb_relayed_change_done done;
     int rc = nb_settings_write(settings, &stored) == 0 ? 0 : nb_error_no_memory(error);
-    errand->settings = nb_buffer_string(&stored);
+    relayed_change->settings = nb_buffer_string(&stored);
     if (rc == 0)
-        rc = nb_relay_ask(engine, errand, &done, error);
+        rc = nb_relay_ask(engine, relayed_change, &done, error);
     nb_buffer_deinit(&stored);
     if (rc == 0 && created != NULL)
         *created = done.created;
@@ -276,11 +276,11 @@ int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
     if (rc == 0 && nb_settings_copy(&put.settings, settings) != 0)
         rc = nb_error_no_memory(error);
     if (rc == 0 && nb_relay_is_wanted(engine)) {
-        struct nb_errand errand = {
+        struct nb_relayed_change relayed_change = {
             .kind = NB_ERRAND_PUT, .model = model, .source = source, .only_new = only_new};
         rc = nb_registry_check_room(engine, model, error);
         if (rc == 0)
-            rc = ask_with(engine, &errand, settings, created, error);
+            rc = ask_with(engine, &relayed_change, settings, created, error);
         nb_settings_deinit(&put.settings);
         return rc;
     }
@@ -370,7 +370,7 @@ static int ask_for_fields(struct nb_engine *engine, const struct adding *adding,
                           struct nb_error *error)
 {
     struct nb_published *published = nb_live_settings(adding->live);
-    struct nb_errand errand = {
+    struct nb_relayed_change relayed_change = {
         .kind = NB_ERRAND_FIELDS, .model = nb_live_name(adding->live), .source = adding->source};
     struct nb_settings settings;
     int rc = nb_settings_copy(&settings, &published->settings) == 0 ? 0 : nb_error_no_memory(error);
@@ -379,7 +379,7 @@ static int ask_for_fields(struct nb_engine *engine, const struct adding *adding,
         return rc;
     rc = add_new(adding->values, &settings, error);
     if (rc == 0)
-        rc = ask_with(engine, &errand, &settings, NULL, error);
+        rc = ask_with(engine, &relayed_change, &settings, NULL, error);
     nb_settings_deinit(&settings);
     return rc;
 }
@@ -476,8 +476,9 @@ int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
     struct named named = {.name = model, .source = source};
     int rc = nb_check_source(source, error);
     if (rc == 0 && nb_relay_is_wanted(engine)) {
-        struct nb_errand errand = {.kind = NB_ERRAND_DELETE, .model = model, .source = source};
-        return nb_relay_ask(engine, &errand, NULL, error);
+        struct nb_relayed_change relayed_change = {
+            .kind = NB_ERRAND_DELETE, .model = model, .source = source};
+        return nb_relay_ask(engine, &relayed_change, NULL, error);
     }
     return rc != 0 ? rc : nb_writer_run(engine, delete_task, &named, error);
 }

@@ -13,7 +13,7 @@
 #include "core/ledger/entries/ledger.h"
 #include "core/model/learn/model_load.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/parents/family.h"
+#include "core/model/parents/parent_chain.h"
 #include "core/model/parents/parents.h"
 #include "core/model/registry/registry.h"
 #include "core/writer/remember/remember.h"
@@ -86,7 +86,7 @@ static int read_model(const struct nb_view *view, struct nb_live *live, struct n
     if (rc == 0)
         rc = nb_store_scan(view, NB_TABLE_LABELS, nb_store_key_string(&key), key.length, fill_label,
                            &filling, error);
-    info->documents = state.totals.living - state.totals.unlabelled;
+    info->documents = state.totals.current - state.totals.unlabelled;
     info->unlabelled = state.totals.unlabelled;
     info->vocabulary = state.vocabulary;
     if (info->label_count > 0)
@@ -430,9 +430,9 @@ int nb_engine_load(struct nb_engine *engine, struct nb_string model, struct nb_e
     int rc = nb_registry_acquire(engine, model, false, &live, error);
     if (rc != 0)
         return rc;
-    struct nb_family family = {.count = 0};
-    rc = nb_family_begin(&family, engine, live, error);
-    nb_family_deinit(&family);
+    struct nb_parent_chain chain = {.count = 0};
+    rc = nb_parent_chain_begin(&chain, engine, live, error);
+    nb_parent_chain_deinit(&chain);
     nb_registry_release(engine, &live);
     return rc;
 }

@@ -7,7 +7,7 @@
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/records.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 
 /* Updates the stored state of a model that is not loaded: only what the new entry changes. */
 static int touch_cold_state(struct nb_engine *engine, const struct nb_view *view,
@@ -53,7 +53,7 @@ int nb_model_entry_append(struct nb_engine *engine, struct nb_view *view,
     if (live->number == 0)
         rc = nb_serials_model(&engine->serials, view, &live->number, error);
     task->change.model = live->number;
-    task->change.time = nb_standing_time(engine);
+    task->change.time = nb_stream_states_time(engine);
     task->number = nb_serials_entry(&engine->serials);
     if (rc == 0)
         rc = nb_ledger_append(view, task->number, &task->change, totals, &scratch, error);

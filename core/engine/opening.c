@@ -20,7 +20,7 @@
 #include "core/model/learn/refit.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 #include "core/model/registry/registry.h"
 #include "core/model/registry/roster.h"
 #include "core/writer/remember/remember.h"
@@ -210,7 +210,7 @@ static int read_store(struct nb_engine *engine, bool fresh, struct nb_error *err
     rc = read_identity(engine, &view, error);
     int numbers = rc == 0 ? nb_serials_load(&view, &engine->serials, error) : 0;
     if (rc == 0 && numbers == 0)
-        numbers = nb_standing_read(engine, &view, error);
+        numbers = nb_stream_states_read(engine, &view, error);
     nb_store_snapshot_end(&view);
     if (rc == NB_NOT_FOUND && fresh)
         return 0; /* the caller gives it its identity */
@@ -399,7 +399,7 @@ void nb_engine_close(struct nb_engine **out)
     pthread_mutex_destroy(&engine->health_lock);
     pthread_mutex_destroy(&engine->queue_lock);
     pthread_rwlock_destroy(&engine->registry);
-    nb_standing_deinit(engine);
+    nb_stream_states_deinit(engine);
     free(engine->directory);
     free(engine);
 }

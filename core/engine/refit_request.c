@@ -2,7 +2,7 @@
 #include <time.h>
 
 #include "core/engine/engine.h"
-#include "core/engine/errands.h"
+#include "core/engine/relayed_changes.h"
 #include "core/engine/writer.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/registry/registry.h"

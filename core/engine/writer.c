@@ -12,7 +12,7 @@
 #include "core/model/learn/refit_wanted.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relay.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 #include "core/writer/commit/commit.h"
 #include "core/writer/recalibrate/recalibrate.h"
 #include "core/writer/remember/remember.h"
@@ -143,16 +143,16 @@ static int run_relayed(struct nb_engine *engine, struct nb_job *job)
 {
     if (job->relayed == NULL)
         return job->task(engine, job->argument, job->error);
-    nb_standing_mark(engine);
-    if (!nb_standing_stage(engine, job->relayed))
+    nb_stream_states_mark(engine);
+    if (!nb_stream_states_stage(engine, job->relayed))
         return nb_error_set(job->error, NB_BUSY, "a change before this one has failed");
-    engine->standing.time = job->relayed->time;
+    engine->stream_states.time = job->relayed->time;
     nb_relay_apply(job->relayed);
     int code = job->task(engine, job->argument, job->error);
     nb_relay_apply(NULL);
-    engine->standing.time = 0;
+    engine->stream_states.time = 0;
     if (nb_error_is_passing(code))
-        nb_standing_return(engine);
+        nb_stream_states_return(engine);
     return code;
 }
 
@@ -351,7 +351,7 @@ bool nb_engine_has_applied(const struct nb_engine *engine, uint64_t number, uint
 {
     unsigned stream;
     uint64_t position = nb_relay_position(engine, number, &stream);
-    uint64_t applied = atomic_load(&engine->standing.places[stream].applied);
+    uint64_t applied = atomic_load(&engine->stream_states.places[stream].applied);
     *last = nb_relay_number(engine, stream, applied);
     return applied >= position;
 }

@@ -19,7 +19,7 @@
 #include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/model/live/relay.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 #include "core/model/registry/registry.h"
 #include "core/networks/named/named.h"
 
@@ -46,7 +46,7 @@ struct summing {
     uint64_t items;
     nb_uint128 sum;
     struct nb_live *live; /* of what follows */
-    uint64_t born;        /* its first entry */
+    uint64_t first_entry; /* its first entry */
     struct nb_buffer bytes;
     struct nb_rows rows;
     struct nb_cell *cells;
@@ -61,7 +61,7 @@ static struct nb_packer begin(struct summing *s, enum kind kind)
     s->bytes.length = 0;
     nb_pack_u8(&w, (uint8_t)kind);
     if (s->live != NULL)
-        nb_pack_varint(&w, s->born);
+        nb_pack_varint(&w, s->first_entry);
     return w;
 }
 
@@ -206,7 +206,7 @@ static int add_all_of(struct summing *s, const char *name, const struct nb_view 
     int rc = nb_registry_acquire(s->engine, nb_string_of(name), false, &s->live, error);
     if (rc != 0)
         return rc;
-    rc = nb_standing_born(s->live, view, &s->born, error);
+    rc = nb_stream_states_first_entry(s->live, view, &s->first_entry, error);
     if (rc == 0 && (add_model(s) != 0 || add_labels(s) != 0 || add_rows(s) != 0))
         rc = nb_error_no_memory(error);
     if (rc == 0)
@@ -280,7 +280,7 @@ static int digest_task(struct nb_engine *engine, void *argument, struct nb_error
     struct nb_view view;
     struct nb_buffer after = {0};
     bool more = true;
-    uint64_t position = engine->standing.places[s->stream].written;
+    uint64_t position = engine->stream_states.places[s->stream].written;
     uint64_t now = nb_clock_monotonic();
     s->until = now + (s->most < UINT64_MAX - now ? s->most : UINT64_MAX - now);
     s->digest->number = position == 0 ? 0 : nb_relay_number(engine, s->stream, position);

@@ -3,10 +3,10 @@
  * A digest of what a node knows: two nodes that have applied the same operations have the same, for
  * each stream, whatever they have of others. It covers the stream's models with their names,
  * settings and the numbers of their first and last entries; labels with their documents; every
- * count of every feature, by id and label; the living documents with their entries' numbers, times,
- * sources and features; what waits in quarantines; and networks. Not the numbers of models and of
- * rows, which are each store's own, nor weights, which agree but for rounding. Any thread; waits
- * for the writer.
+ * count of every feature, by id and label; the current documents with their entries' numbers,
+ * times, sources and features; what waits in quarantines; and networks. Not the numbers of models
+ * and of rows, which are each store's own, nor weights, which agree but for rounding. Any thread;
+ * waits for the writer.
  */
 #ifndef NB_CORE_NODES_DIGEST_H
 #define NB_CORE_NODES_DIGEST_H

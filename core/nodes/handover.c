@@ -105,7 +105,7 @@ int nb_hand_over(struct nb_engine *from, struct nb_engine *to, uint64_t *queued,
 {
     struct handing h = {.to = to};
     unsigned streams = to->settings.streams;
-    if (from->standing.is_known && from->standing.streams != streams)
+    if (from->stream_states.is_known && from->stream_states.streams != streams)
         return nb_error_set(error, NB_CONFLICT, "the stores have other numbers of streams");
     int rc = 0;
     for (h.stream = 0; rc == 0 && h.stream < streams; h.stream++)

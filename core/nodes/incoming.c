@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the stream delivers is applied. A change becomes a job of the writer, which groups it with
- * its neighbours; the follower goes on. An errand waits until all before it is done. What fails for
- * a reason that may pass (a full disk) is refused by the writer together with all that follows
- * (nb_standing_stage): the stream has all of it, and delivers it again.
+ * its neighbours; the follower goes on. A change of a model waits until all before it is done.
+ * What fails for a reason that may pass (a full disk) is refused by the writer together with all
+ * that follows (nb_stream_states_stage): the stream has all of it, and delivers it again.
  */
 #include "core/nodes/incoming.h"
 
@@ -15,7 +15,7 @@
 #include "core/archive/dump/shared.h"
 #include "core/archive/dump/staged.h"
 #include "core/engine/engine.h"
-#include "core/engine/errands.h"
+#include "core/engine/relayed_changes.h"
 #include "core/engine/writer.h"
 #include "core/jobs/merge/merge.h"
 #include "core/jobs/quarantine/quarantine.h"
@@ -142,9 +142,10 @@ int nb_incoming_settle(struct nb_replica *r, struct nb_error *error)
     return nb_error_set(error, NB_STOPPING, "%s", failure.text);
 }
 
-/* ---- errands --------------------------------------------------------------------------------- */
+/* ---- changes of a model
+ * --------------------------------------------------------------------------------- */
 
-static int put(struct nb_engine *engine, const struct nb_errand *e, bool *created,
+static int put(struct nb_engine *engine, const struct nb_relayed_change *e, bool *created,
                struct nb_error *error)
 {
     struct nb_settings settings;
@@ -162,7 +163,7 @@ static int put(struct nb_engine *engine, const struct nb_errand *e, bool *create
     return rc;
 }
 
-static int change_named(struct nb_engine *engine, const struct nb_errand *e, bool *created,
+static int change_named(struct nb_engine *engine, const struct nb_relayed_change *e, bool *created,
                         struct nb_error *error)
 {
     const struct nb_named_key key = {nb_named_kind(e->from), e->model};
@@ -174,8 +175,8 @@ static int change_named(struct nb_engine *engine, const struct nb_errand *e, boo
                : nb_named_delete(engine, &key, error);
 }
 
-static int run(struct nb_engine *engine, const struct nb_errand *e, struct nb_errand_done *done,
-               struct nb_error *error)
+static int run(struct nb_engine *engine, const struct nb_relayed_change *e,
+               struct nb_relayed_change_done *done, struct nb_error *error)
 {
     done->created = false;
     done->dropped = 0;
@@ -224,19 +225,19 @@ int nb_incoming_store(struct nb_engine *engine, void *argument, struct nb_error 
     return nb_transaction(engine, 0, write_nothing, argument, error);
 }
 
-/* Runs an errand, or only passes what is there (NULL), because of `why`. */
-static int run_here(struct nb_replica *r, const struct nb_errand *errand,
+/* Runs a change of a model, or only passes what is there (NULL), because of `why`. */
+static int run_here(struct nb_replica *r, const struct nb_relayed_change *relayed_change,
                     const struct nb_relayed *here, const struct nb_error *why,
                     struct nb_error *error)
 {
-    struct nb_errand_done done = {.position = here->position};
+    struct nb_relayed_change_done done = {.position = here->position};
     struct nb_error refused = {0};
     int rc = nb_incoming_settle(r, error);
     if (rc != 0)
         return rc;
     nb_relay_apply(here);
-    int code = errand != NULL ? run(r->engine, errand, &done, &refused) : why->code;
-    rc = errand != NULL && nb_error_is_passing(code)
+    int code = relayed_change != NULL ? run(r->engine, relayed_change, &done, &refused) : why->code;
+    rc = relayed_change != NULL && nb_error_is_passing(code)
              ? nb_error_set(error, code, "%s", refused.text)
              : nb_writer_run(r->engine, nb_incoming_store, NULL, error);
     nb_relay_apply(NULL);
@@ -245,8 +246,9 @@ static int run_here(struct nb_replica *r, const struct nb_errand *errand,
         return nb_incoming_settle(r, error);
     }
     nb_outgoing_answer(r, here->message_id,
-                       code == 0 ? &(struct nb_answer){.done = &done}
-                                 : &(struct nb_answer){.why = errand != NULL ? &refused : why});
+                       code == 0
+                           ? &(struct nb_answer){.done = &done}
+                           : &(struct nb_answer){.why = relayed_change != NULL ? &refused : why});
     return 0;
 }
 
@@ -255,7 +257,7 @@ int nb_incoming(struct nb_replica *r, struct nb_operation *o, const struct nb_re
 {
     struct nb_error refused = {0};
     if (o == NULL || o->kind != NB_OPERATION_CHANGE)
-        return run_here(r, o == NULL ? NULL : &o->errand, here, why, error);
+        return run_here(r, o == NULL ? NULL : &o->relayed_change, here, why, error);
     int rc = carry(r, o, here, &refused);
     if (rc == 0)
         return 0;

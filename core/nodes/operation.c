@@ -11,7 +11,7 @@
 #include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/change.h"
 #include "core/model/live/names.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 #include "core/writer/submit/submit_batch.h"
 #include "core/writer/submit/submit_features.h"
 
@@ -103,7 +103,7 @@ static void write_change(struct nb_packer *w, struct nb_submitted c)
     for (unsigned i = 0; i < FLAGS; i++)
         flags |= (uint64_t)*bits[i] << i;
     nb_pack_varint(w, flags);
-    nb_pack_varint(w, c.relayed.born);
+    nb_pack_varint(w, c.relayed.first_entry);
     nb_pack_u8(w, c.relayed.creates);
     nb_pack_varint(w, c.relayed.last);
     nb_pack_varint(w, c.taken);
@@ -119,7 +119,7 @@ static void write_change(struct nb_packer *w, struct nb_submitted c)
     write_features(w, &c);
 }
 
-static void write_errand(struct nb_packer *w, const struct nb_errand *e)
+static void write_relayed_change(struct nb_packer *w, const struct nb_relayed_change *e)
 {
     nb_pack_string(w, e->from);
     nb_pack_string(w, e->to);
@@ -137,12 +137,12 @@ int nb_operation_write(const struct nb_operation *o, struct nb_buffer *out)
     nb_pack_u8(&w, NB_APPLY_VERSION);
     nb_pack_u8(&w, (uint8_t)o->kind);
     nb_pack_varint(&w, (uint64_t)o->change.relayed.time);
-    nb_pack_string(&w, o->errand.model);
-    nb_pack_string(&w, o->errand.source);
+    nb_pack_string(&w, o->relayed_change.model);
+    nb_pack_string(&w, o->relayed_change.source);
     if (o->kind == NB_OPERATION_CHANGE)
         write_change(&w, o->change);
     else
-        write_errand(&w, &o->errand);
+        write_relayed_change(&w, &o->relayed_change);
     return w.code;
 }
 
@@ -213,7 +213,7 @@ static int read_change(struct nb_unpacker *u, struct nb_submitted *c, struct nb_
     list_flags(c, bits);
     for (unsigned i = 0; i < FLAGS; i++)
         *bits[i] = (flags >> i & 1) != 0;
-    c->relayed.born = nb_unpack_varint(u);
+    c->relayed.first_entry = nb_unpack_varint(u);
     c->relayed.creates = nb_unpack_u8(u);
     c->relayed.last = nb_unpack_varint(u);
     c->taken = nb_unpack_varint(u);
@@ -234,7 +234,8 @@ static int read_change(struct nb_unpacker *u, struct nb_submitted *c, struct nb_
     return rc != 0 ? rc : read_features(u, c, error);
 }
 
-static int read_errand(struct nb_unpacker *u, struct nb_errand *e, struct nb_error *error)
+static int read_relayed_change(struct nb_unpacker *u, struct nb_relayed_change *e,
+                               struct nb_error *error)
 {
     e->from = nb_unpack_string(u);
     e->to = nb_unpack_string(u);
@@ -274,15 +275,15 @@ int nb_operation_read(struct nb_operation *o, struct nb_string written, struct n
                             kind);
     o->kind = (enum nb_operation_kind)kind;
     o->change.relayed.time = (int64_t)nb_unpack_bounded(&u, INT64_MAX);
-    o->errand.model = nb_unpack_string(&u);
-    o->errand.source = nb_unpack_string(&u);
-    if (u.failed || nb_check_model_name(o->errand.model, NULL) != 0 ||
-        nb_check_source(o->errand.source, NULL) != 0 || o->change.relayed.time == 0)
+    o->relayed_change.model = nb_unpack_string(&u);
+    o->relayed_change.source = nb_unpack_string(&u);
+    if (u.failed || nb_check_model_name(o->relayed_change.model, NULL) != 0 ||
+        nb_check_source(o->relayed_change.source, NULL) != 0 || o->change.relayed.time == 0)
         return corrupt(error, "its beginning");
     if (kind == NB_OPERATION_CHANGE)
         return read_change(&u, &o->change, error);
-    o->errand.kind = (enum nb_errand_kind)(kind - NB_OPERATION_ERRAND);
-    return read_errand(&u, &o->errand, error);
+    o->relayed_change.kind = (enum nb_relayed_change_kind)(kind - NB_OPERATION_ERRAND);
+    return read_relayed_change(&u, &o->relayed_change, error);
 }
 
 void nb_operation_deinit(struct nb_operation *o)
@@ -322,17 +323,18 @@ static uint8_t creates(const struct nb_batch *batch, const struct nb_submitted *
 }
 
 /* 0: the model is not stored yet. */
-static int born_of(const struct nb_batch *batch, uint64_t *born, struct nb_error *error)
+static int first_entry_of(const struct nb_batch *batch, uint64_t *first_entry,
+                          struct nb_error *error)
 {
     struct nb_view view;
     struct nb_live *live = batch->live;
-    *born = atomic_load(&live->born);
-    if (*born != 0 || !atomic_load(&live->persisted))
+    *first_entry = atomic_load(&live->first_entry);
+    if (*first_entry != 0 || !atomic_load(&live->persisted))
         return 0;
     int rc = nb_store_snapshot(batch->engine->store, &view, error);
     if (rc != 0)
         return rc;
-    rc = nb_standing_born(live, &view, born, error);
+    rc = nb_stream_states_first_entry(live, &view, first_entry, error);
     nb_store_snapshot_end(&view);
     return rc;
 }
@@ -341,17 +343,17 @@ int nb_operation_write_change(const struct nb_batch *batch, size_t index, int64_
                               uint64_t last, struct nb_buffer *out, struct nb_error *error)
 {
     const struct nb_submitted *c = &batch->changes[index];
-    uint64_t born;
+    uint64_t first_entry;
     assert(index < batch->size && batch->live != NULL);
-    int rc = born_of(batch, &born, error);
+    int rc = first_entry_of(batch, &first_entry, error);
     if (rc != 0)
         return rc;
-    struct nb_operation o = {
-        .kind = NB_OPERATION_CHANGE,
-        .errand = {.model = nb_buffer_string(&batch->name), .source = nb_buffer_string(&c->source)},
-        .change = *c};
-    o.change.relayed =
-        (struct nb_relayed){.time = time, .born = born, .creates = creates(batch, c), .last = last};
+    struct nb_operation o = {.kind = NB_OPERATION_CHANGE,
+                             .relayed_change = {.model = nb_buffer_string(&batch->name),
+                                                .source = nb_buffer_string(&c->source)},
+                             .change = *c};
+    o.change.relayed = (struct nb_relayed){
+        .time = time, .first_entry = first_entry, .creates = creates(batch, c), .last = last};
     return nb_operation_write(&o, out) == 0 ? 0 : nb_error_no_memory(error);
 }
 
@@ -363,17 +365,18 @@ int nb_operation_take(struct nb_engine *engine, struct nb_operation *o,
     struct nb_batch *batch;
     struct nb_settings settings;
     uint8_t creates = change.relayed.creates;
-    int rc = nb_batch_new(engine, o->errand.model, single, &batch, error);
+    int rc = nb_batch_new(engine, o->relayed_change.model, single, &batch, error);
     if (rc != 0)
         return rc;
     o->change = (struct nb_submitted){.relayed = change.relayed};
     change.relayed = *here;
     change.relayed.time = o->change.relayed.time;
-    change.relayed.born = o->change.relayed.born;
+    change.relayed.first_entry = o->change.relayed.first_entry;
     change.relayed.creates = creates;
     change.relayed.last = o->change.relayed.last;
     nb_settings_init(&settings, creates > 0 ? (enum nb_preset)(creates - 1) : NB_PRESET_TEXT);
-    if (nb_buffer_append(&change.source, o->errand.source.bytes, o->errand.source.length) == 0) {
+    if (nb_buffer_append(&change.source, o->relayed_change.source.bytes,
+                         o->relayed_change.source.length) == 0) {
         rc = nb_batch_take(batch, &settings, &change, error);
     } else {
         nb_submitted_deinit(&change);

@@ -2,8 +2,8 @@
  *
  * An operation: what travels between nodes that share their changes. It is written to bytes, read
  * back on another node and applied there: a change of a document with its features as ids and
- * counts, or an errand (core/model/live/relay.h). Models and labels go by name; the time is that of
- * the node that was asked. Any thread.
+ * counts, or a change of a model (core/model/live/relay.h). Models and labels go by name; the time
+ * is that of the node that was asked. Any thread.
  *
  * Written form (core/base/pack.h). Every operation begins with
  *
@@ -36,8 +36,8 @@
  * Ids are hashes: their differences would take as many bytes as they do. Texts are those that the
  * sender's store does not have; a receiver stores the texts of features that are new to it.
  *
- * An errand goes on with five members: strings `from`, `to` and `settings`, a byte `only_new`, and
- * a varint `last`.
+ * A change of a model goes on with five members: strings `from`, `to` and `settings`, a byte
+ * `only_new`, and a varint `last`.
  */
 #ifndef NB_CORE_NODES_OPERATION_H
 #define NB_CORE_NODES_OPERATION_H
@@ -63,15 +63,17 @@ enum { NB_MESSAGE_ID_MOST = 40 }; /* bytes of the id of a message, with a NUL */
 
 enum nb_operation_kind {
     NB_OPERATION_CHANGE,
-    NB_OPERATION_ERRAND, /* plus enum nb_errand_kind: to which new ones are added at the end */
+    NB_OPERATION_ERRAND, /* plus enum nb_relayed_change_kind: to which new ones are added at the end
+                          */
     NB_OPERATION_KINDS = NB_OPERATION_ERRAND + NB_ERRANDS
 };
 
 /* A value: what it has of a change is as a batch has it (core/writer/stage/staged_batch.h), of
- * `relayed` time, born, creates and last. All texts of the errand are borrowed. */
+ * `relayed` time, born, creates and last. All texts of the change of a model are borrowed. */
 struct nb_operation {
     enum nb_operation_kind kind;
-    struct nb_errand errand; /* of all kinds `model` and `source`; of both `relayed.time` */
+    struct nb_relayed_change
+        relayed_change; /* of all kinds `model` and `source`; of both `relayed.time` */
     struct nb_submitted change;
 };
 

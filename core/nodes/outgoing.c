@@ -30,10 +30,10 @@ struct sent {
     size_t left; /* changes without an answer */
 };
 
-/* An errand that was published; its client's thread waits. */
+/* A change of a model that was published; its client's thread waits. */
 struct asked {
     bool is_done;
-    struct nb_errand_done done;
+    struct nb_relayed_change_done done;
     struct nb_error why; /* code not 0: it was not made */
 };
 
@@ -44,7 +44,7 @@ struct nb_awaited {
     uint64_t until;      /* nb_clock_monotonic */
     struct sent *sent;   /* of a change, with ... */
     size_t index;        /* ... its place in the batch; */
-    struct asked *asked; /* or of an errand */
+    struct asked *asked; /* or of a change of a model */
 };
 
 /* ---- who waits ------------------------------------------------------------------------------- */
@@ -254,16 +254,17 @@ static int submit(void *user, struct nb_batch *batch, void (*done)(struct nb_bat
     return 0;
 }
 
-static int write_errand(const struct nb_errand *errand, struct nb_buffer *out)
+static int write_relayed_change(const struct nb_relayed_change *relayed_change,
+                                struct nb_buffer *out)
 {
-    struct nb_operation o = {.kind = NB_OPERATION_ERRAND + (unsigned)errand->kind,
-                             .errand = *errand,
+    struct nb_operation o = {.kind = NB_OPERATION_ERRAND + (unsigned)relayed_change->kind,
+                             .relayed_change = *relayed_change,
                              .change.relayed.time = nb_clock_now()};
     return nb_operation_write(&o, out);
 }
 
-static int ask(void *user, const struct nb_errand *errand, struct nb_errand_done *done,
-               struct nb_error *error)
+static int ask(void *user, const struct nb_relayed_change *relayed_change,
+               struct nb_relayed_change_done *done, struct nb_error *error)
 {
     struct nb_replica *r = user;
     struct asked asked = {.is_done = false};
@@ -273,7 +274,7 @@ static int ask(void *user, const struct nb_errand *errand, struct nb_errand_done
         return nb_error_set(error, NB_STOPPING,
                             "the database is away, or changes are queued that were asked "
                             "for before: send this one again later");
-    if (write_errand(errand, &message) != 0)
+    if (write_relayed_change(relayed_change, &message) != 0)
         return nb_error_no_memory(error);
     pthread_mutex_lock(&r->lock);
     struct nb_awaited *awaited = await(r, id);
@@ -358,16 +359,18 @@ static void propose(void *user, const struct nb_batch *batch)
     }
 }
 
-static void propose_errand(void *user, const struct nb_errand *errand)
+static void propose_relayed_change(void *user, const struct nb_relayed_change *relayed_change)
 {
     struct nb_replica *r = user;
     struct nb_buffer message = {0};
-    if (write_errand(errand, &message) == 0)
-        (void)propose_message(r, errand->model, 1 + (uint64_t)errand->kind, errand->last, &message);
+    if (write_relayed_change(relayed_change, &message) == 0)
+        (void)propose_message(r, relayed_change->model, 1 + (uint64_t)relayed_change->kind,
+                              relayed_change->last, &message);
     nb_buffer_deinit(&message);
 }
 
 struct nb_relay nb_outgoing_relay(struct nb_replica *replica)
 {
-    return (struct nb_relay){replica, submit, ask, catch_up, lacks, propose, propose_errand};
+    return (struct nb_relay){
+        replica, submit, ask, catch_up, lacks, propose, propose_relayed_change};
 }

@@ -19,8 +19,8 @@ int nb_outgoing_publish(struct nb_replica *replica, const char *id, struct nb_st
 /* What became of an operation: one of three. */
 struct nb_answer {
     struct nb_batch **batch; /* a change was applied with it; NULL then: a client keeps it */
-    const struct nb_errand_done *done; /* an errand was done */
-    const struct nb_error *why;        /* it was not made */
+    const struct nb_relayed_change_done *done; /* a change of a model was done */
+    const struct nb_error *why;                /* it was not made */
 };
 /* Tells the client that waits for the operation of this id, if there is one. */
 void nb_outgoing_answer(struct nb_replica *replica, struct nb_string id,

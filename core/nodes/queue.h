@@ -3,7 +3,7 @@
  * What a node does with changes of documents while the database is away: they wait in its store,
  * and are published later in their order, many at once. A client is told that its change is queued.
  * The message id is the queue's identity and the number of the entry, by which every node knows a
- * change that it has made (core/model/live/standing.h). Each stream has a line of its own.
+ * change that it has made (core/model/live/stream_states.h). Each stream has a line of its own.
  *
  * A queue is made before a replica and outlives it: a node that starts while the database is away
  * has none yet. Any thread, except where it says otherwise.

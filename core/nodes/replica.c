@@ -12,8 +12,8 @@
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
 #include "core/model/live/relay.h"
-#include "core/model/live/standing.h"
 #include "core/model/live/state.h"
+#include "core/model/live/stream_states.h"
 #include "core/nodes/digest.h"
 #include "core/nodes/incoming.h"
 #include "core/nodes/operation.h"
@@ -35,7 +35,7 @@ static const char MODEL[] = "digest";
 
 static const struct nb_operation asking = {
     .kind = NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_COMPARE,
-    .errand = {.kind = NB_ERRAND_COMPARE, .model = {MODEL, sizeof MODEL - 1}}};
+    .relayed_change = {.kind = NB_ERRAND_COMPARE, .model = {MODEL, sizeof MODEL - 1}}};
 
 /* Each node has a turn of its own, so that one of them asks. */
 static void wait_for_turn(struct nb_replica *r, uint64_t now)
@@ -65,7 +65,7 @@ static void take_digest(struct nb_replica *r, uint64_t position)
 static void compare_note(struct nb_replica *r, const struct nb_operation *o, uint64_t position)
 {
     uint64_t every = r->settings.compare_every, now = nb_clock_monotonic();
-    if (every == 0 || o->kind != asking.kind || !nb_string_equals(o->errand.model, MODEL))
+    if (every == 0 || o->kind != asking.kind || !nb_string_equals(o->relayed_change.model, MODEL))
         return;
     bool is_early = r->compared_last != 0 && now - r->compared_last < every / 2;
     wait_for_turn(r, now);
@@ -116,11 +116,11 @@ int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct
     if (d->position <= here.after)
         return 0;
     assert(d->position == here.after + 1);
-    if (r->astray.code != 0)
-        return nb_error_set(error, r->astray.code, "%s", r->astray.text);
+    if (r->stopped_by.code != 0)
+        return nb_error_set(error, r->stopped_by.code, "%s", r->stopped_by.text);
     int code = nb_operation_read(&o, d->message, &why), rc = code;
     if (code == NB_VERSION)
-        r->astray = why;
+        r->stopped_by = why;
     if (code == 0) {
         here.time = o.change.relayed.time;
         nb_queue_read_id(d->id, &here);
@@ -151,7 +151,7 @@ static bool has_failed(struct nb_replica *r)
 void nb_replica_tick(struct nb_replica *r)
 {
     struct nb_error why;
-    uint64_t now = r->astray.code == 0 ? nb_clock_monotonic() : UINT64_MAX;
+    uint64_t now = r->stopped_by.code == 0 ? nb_clock_monotonic() : UINT64_MAX;
     (void)nb_error_set(&why, NB_STOPPING,
                        "the database has not confirmed the change in time; it may still be made: "
                        "send it again later, a change that was made is unchanged then");
@@ -175,7 +175,7 @@ void nb_replica_find(struct nb_replica *r, struct nb_string id)
 static int catch_up_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     const struct nb_replica *r = argument;
-    nb_standing_catch_up(engine, r->settings.stream);
+    nb_stream_states_catch_up(engine, r->settings.stream);
     return nb_incoming_store(engine, NULL, error);
 }
 
@@ -197,7 +197,7 @@ struct joining {
 static int join_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     const struct joining *j = argument;
-    const struct nb_standing *s = &engine->standing;
+    const struct nb_stream_states *s = &engine->stream_states;
     const struct nb_stream_place *p = &s->places[j->stream];
     if (!s->is_known && engine->serials.entry > 1) /* the one that made the store */
         return nb_error_set(error, NB_CONFLICT,
@@ -209,7 +209,7 @@ static int join_task(struct nb_engine *engine, void *argument, struct nb_error *
                             "number stays as it was when they were made",
                             s->streams, engine->settings.streams);
     if (p->made == 0)
-        nb_standing_join(engine, j->stream, j->made);
+        nb_stream_states_join(engine, j->stream, j->made);
     else if (p->made != j->made)
         return nb_error_set(error, NB_CONFLICT,
                             "the tables of stream %u were made anew since the store has followed "
@@ -229,7 +229,7 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
         return rc != 0 ? rc : nb_error_no_memory(error);
     r->engine = engine;
     r->settings = *settings;
-    r->place = &engine->standing.places[settings->stream];
+    r->place = &engine->stream_states.places[settings->stream];
     r->instance = nb_key_random();
     r->relay = nb_outgoing_relay(r);
     /* All that came from there is written: a replica before this one has waited for it. */
@@ -266,7 +266,7 @@ void nb_replica_free(struct nb_replica **replica)
 
 bool nb_replica_is_shared(const struct nb_engine *engine)
 {
-    return engine->standing.is_known;
+    return engine->stream_states.is_known;
 }
 
 uint64_t nb_replica_applied(const struct nb_replica *r)

@@ -39,7 +39,7 @@ void nb_replica_free(struct nb_replica **replica);
 bool nb_replica_is_shared(const struct nb_engine *engine);
 
 /* The position of the last operation that is on this node's disk; and the last one delivered, with
- * its checksum (core/model/live/standing.h). */
+ * its checksum (core/model/live/stream_states.h). */
 uint64_t nb_replica_applied(const struct nb_replica *replica);
 struct nb_point nb_replica_delivered(struct nb_replica *replica);
 

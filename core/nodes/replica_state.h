@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "core/model/live/relayed.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 #include "core/nodes/replica_settings.h"
 
 struct nb_awaited;
@@ -27,8 +27,9 @@ struct nb_replica {
     uint64_t expire_at;     /* when it tells clients that they have waited too long; */
     uint64_t compare_at;    /* when it asks for digests, */
     uint64_t compared_last; /* and when it has had one; 0: never */
-    struct nb_error astray; /* code 0: it may follow; else it has come to what it cannot apply */
-    pthread_mutex_t lock;   /* of what follows; taken last, and not while the engine is called */
+    struct nb_error
+        stopped_by;       /* code 0: it may follow; else it has come to what it cannot apply */
+    pthread_mutex_t lock; /* of what follows; taken last, and not while the engine is called */
     pthread_cond_t changed;
     struct nb_point delivered, digested;
     uint64_t instance, published; /* random, and a number: in the ids of its messages */

@@ -31,8 +31,8 @@ struct handling {
     enum nb_verb verb;
     bool has_first; /* document; its place was taken with the request */
     struct nb_results results;
-    struct nb_wishes wishes;     /* of NB_VERB_CLASSIFY */
-    struct nb_training training; /* of NB_VERB_TRAIN and NB_VERB_UNTRAIN */
+    struct nb_posted_options options; /* of NB_VERB_CLASSIFY */
+    struct nb_training training;      /* of NB_VERB_TRAIN and NB_VERB_UNTRAIN */
 };
 
 static bool is_change(const struct handling *h)
@@ -51,15 +51,15 @@ static void handling_free(void *user)
 
 /* Evidence is of one label against another, and rates are known of labels as they are: neither can
  * be summed. */
-static int read_level(const struct nb_request *request, struct nb_wishes *wishes,
+static int read_level(const struct nb_request *request, struct nb_posted_options *options,
                       struct nb_error *error)
 {
     uint64_t level = 0;
     int rc = nb_request_query_count(request, "level", 0, NB_LEVEL_MOST, &level, error);
-    wishes->level = (unsigned)level;
+    options->level = (unsigned)level;
     if (rc != 0 || level == 0)
         return rc;
-    if (wishes->explain > 0)
+    if (options->explain > 0)
         return nb_error_set(error, NB_INVALID,
                             "query parameter 'explain' does not go with 'level': evidence is of a "
                             "label itself, ask for it without a level");
@@ -70,35 +70,35 @@ static int read_level(const struct nb_request *request, struct nb_wishes *wishes
     return 0;
 }
 
-int nb_wishes_read(const struct nb_request *request, struct nb_wishes *wishes,
-                   struct nb_error *error)
+int nb_posted_options_read(const struct nb_request *request, struct nb_posted_options *options,
+                           struct nb_error *error)
 {
     uint64_t explain = 0, counts = 0, words = 0, remember = 0;
-    *wishes = (struct nb_wishes){.explain = 0};
+    *options = (struct nb_posted_options){.explain = 0};
     if (request->query_count == 0)
         return 0;
     int rc = nb_request_query_count(request, "explain", 0, request->config->listing_rows, &explain,
                                     error);
-    wishes->explain = (size_t)explain;
+    options->explain = (size_t)explain;
     if (rc == 0)
         rc = nb_request_query_count(request, "documents", 0, 1, &counts, error);
-    wishes->counts = counts == 1;
+    options->counts = counts == 1;
     if (rc == 0)
         rc = nb_request_query_count(request, "word_counts", 0, 1, &words, error);
-    wishes->word_counts = words == 1;
+    options->word_counts = words == 1;
     if (rc == 0)
         rc = nb_request_query_count(request, "remember", 0, 1, &remember, error);
-    wishes->remembers = remember == 1;
+    options->remembers = remember == 1;
     if (rc == 0)
-        rc = nb_results_top(request, &wishes->top, error);
+        rc = nb_results_top(request, &options->top, error);
     if (rc == 0)
-        rc = read_level(request, wishes, error);
-    return rc != 0 ? rc : nb_decision_read(request, &wishes->rule, error);
+        rc = read_level(request, options, error);
+    return rc != 0 ? rc : nb_decision_read(request, &options->rule, error);
 }
 
-static int read_wishes(struct handling *h, struct nb_error *error)
+static int read_options(struct handling *h, struct nb_error *error)
 {
-    return h->verb == NB_VERB_CLASSIFY ? nb_wishes_read(h->request, &h->wishes, error) : 0;
+    return h->verb == NB_VERB_CLASSIFY ? nb_posted_options_read(h->request, &h->options, error) : 0;
 }
 
 /* On a pool: the part of the preparation that takes long. */
@@ -108,7 +108,7 @@ static int prepare_slowly(struct nb_request *request, struct nb_error *error)
     /* A failure to load comes again where the model is used. A model that is made by its first
      * document has nothing to load. */
     (void)nb_engine_load(request->server->engine, request->model, error);
-    return read_wishes(request->state, error);
+    return read_options(request->state, error);
 }
 
 /* Loads the model if it is not in memory, and reads the query. A threshold for a rate of false
@@ -123,7 +123,7 @@ static int prepare(struct handling *h, struct nb_error *error)
         return nb_work_run(request, server->work, prepare_slowly, error);
     if (!nb_engine_is_loaded(server->engine, request->model))
         return nb_work_run(request, server->loads, prepare_slowly, error);
-    return read_wishes(h, error);
+    return read_options(h, error);
 }
 
 int nb_documents_prepare(struct nb_request *request, struct nb_error *error)
@@ -156,11 +156,11 @@ static void need_labels(const struct nb_config *config, struct nb_verdict *verdi
         nb_filter_need(config, verdict);
 }
 
-static int write_verdict(const struct nb_wishes *wishes, struct nb_results *results,
+static int write_verdict(const struct nb_posted_options *options, struct nb_results *results,
                          const struct nb_verdict *verdict, const struct nb_decision_made *made,
                          struct nb_error *error)
 {
-    if (!wishes->rule.is_asked)
+    if (!options->rule.is_asked)
         return nb_results_verdict(results, verdict, NULL, error);
     struct nb_json_decision decision = {made->label, made->reason};
     return nb_results_verdict(results, verdict, &decision, error);
@@ -197,57 +197,57 @@ static void log_verdict(const struct nb_results *results, const struct nb_verdic
         });
 }
 
-static int ask_engine(const struct nb_wishes *wishes, const struct nb_results *results,
+static int ask_engine(const struct nb_posted_options *options, const struct nb_results *results,
                       const struct nb_document *document, bool is_again, struct nb_verdict *verdict,
                       struct nb_error *error)
 {
     struct nb_engine *engine = results->request->server->engine;
-    verdict->wants_counts = wishes->word_counts;
-    int rc = is_again ? nb_engine_classify_again(engine, results->model, document, wishes->explain,
+    verdict->wants_counts = options->word_counts;
+    int rc = is_again ? nb_engine_classify_again(engine, results->model, document, options->explain,
                                                  verdict, error)
-                      : nb_engine_classify(engine, results->model, document, wishes->explain,
+                      : nb_engine_classify(engine, results->model, document, options->explain,
                                            verdict, error);
-    if (rc == 0 && wishes->level > 0 && nb_verdict_at_level(verdict, wishes->level) != 0)
+    if (rc == 0 && options->level > 0 && nb_verdict_at_level(verdict, options->level) != 0)
         rc = nb_error_no_memory(error);
     return rc;
 }
 
 /* The reply tells the id under which the verdict is kept. */
-static int remember(const struct nb_wishes *wishes, struct nb_results *results,
+static int remember(const struct nb_posted_options *options, struct nb_results *results,
                     const struct nb_json_document *document, const struct nb_verdict *verdict,
                     struct nb_error *error)
 {
     struct nb_kept_verdict kept = {.id = document->id, .source = document->source};
-    assert(wishes->remembers);
+    assert(options->remembers);
     results->id.length = 0;
-    if (wishes->is_of_several && !verdict->keeps_history)
+    if (options->is_of_several && !verdict->keeps_history)
         return 0;
     return nb_verdict_keep(results->request, verdict, &document->document, &kept, &results->id,
                            &results->is_kept, error);
 }
 
-int nb_documents_judge(const struct nb_wishes *wishes, struct nb_results *results,
+int nb_documents_judge(const struct nb_posted_options *options, struct nb_results *results,
                        const struct nb_json_document *document, bool is_again,
                        struct nb_verdict *verdict, struct nb_decision_made *made,
                        struct nb_error *error)
 {
     bool is_logged = nb_verdict_log_wants(results->request);
     uint64_t start = is_logged ? nb_clock_monotonic() : 0;
-    int rc = ask_engine(wishes, results, &document->document, is_again, verdict, error);
+    int rc = ask_engine(options, results, &document->document, is_again, verdict, error);
     if (rc != 0)
         return rc;
     nb_metrics_verdict(results->request->server->metrics);
     need_labels(results->request->config, verdict);
-    results->has_counts = wishes->counts;
-    results->has_word_counts = wishes->word_counts;
-    results->top = wishes->top;
-    if (wishes->rule.is_asked)
-        rc = nb_decision_make(&wishes->rule, verdict, made, error);
+    results->has_counts = options->counts;
+    results->has_word_counts = options->word_counts;
+    results->top = options->top;
+    if (options->rule.is_asked)
+        rc = nb_decision_make(&options->rule, verdict, made, error);
     /* Kept after the decision: a document that is answered with an error leaves nothing. */
-    if (rc == 0 && wishes->remembers)
-        rc = remember(wishes, results, document, verdict, error);
+    if (rc == 0 && options->remembers)
+        rc = remember(options, results, document, verdict, error);
     if (rc == 0)
-        rc = write_verdict(wishes, results, verdict, made, error);
+        rc = write_verdict(options, results, verdict, made, error);
     if (rc == 0 && is_logged)
         log_verdict(results, verdict, document, nb_clock_monotonic() - start);
     return rc;
@@ -257,7 +257,7 @@ static int classify(struct handling *h, struct nb_scratch *scratch,
                     const struct nb_json_document *document, struct nb_error *error)
 {
     struct nb_decision_made made;
-    return nb_documents_judge(&h->wishes, &h->results, document, false, &scratch->verdict, &made,
+    return nb_documents_judge(&h->options, &h->results, document, false, &scratch->verdict, &made,
                               error);
 }
 

@@ -20,7 +20,7 @@ nb_handler nb_route_documents;           /* a whole body, or the end of a stream
 nb_line_handler nb_route_documents_line; /* a line of NDJSON */
 
 /* What a request wants of its verdicts. */
-struct nb_wishes {
+struct nb_posted_options {
     size_t explain;               /* tokens */
     unsigned level;               /* of the labels; 0: as they are */
     bool remembers;               /* verdicts are kept in the model's history */
@@ -32,14 +32,14 @@ struct nb_wishes {
 };
 
 /* Reads it from the query. NB_INVALID, and with target_fpr all that nb_engine_evaluation says. */
-int nb_wishes_read(const struct nb_request *request, struct nb_wishes *wishes,
-                   struct nb_error *error);
+int nb_posted_options_read(const struct nb_request *request, struct nb_posted_options *options,
+                           struct nb_error *error);
 
 /* Writes the verdict of the model results->model about a document, and logs it where that is
  * wanted. `is_again`: `verdict` was asked about this document last. `made` is filled if a decision
  * is wanted. Returns what nb_engine_classify and nb_decision_make do: failures of the model or the
  * daemon, and of a document with values NB_UNUSABLE, as nb_values_check. */
-int nb_documents_judge(const struct nb_wishes *wishes, struct nb_results *results,
+int nb_documents_judge(const struct nb_posted_options *options, struct nb_results *results,
                        const struct nb_json_document *document, bool is_again,
                        struct nb_verdict *verdict, struct nb_decision_made *made,
                        struct nb_error *error);

@@ -76,8 +76,8 @@ static int add(struct common *c, const struct nb_config *config, struct nb_strin
 
 /* Where all have the label of spam, the mildest speaks for all: no mail is rejected for one who
  * would not reject it. Other labels have no order from mild to severe: there all must agree. */
-static int end(const struct common *c, const struct nb_wishes *wishes, struct nb_results *results,
-               struct nb_error *error)
+static int end(const struct common *c, const struct nb_posted_options *options,
+               struct nb_results *results, struct nb_error *error)
 {
     const struct said *said = c->knows_spam ? &c->mildest : &c->least_sure;
     bool is_settled = c->knows_spam || c->agrees, is_decided = c->knows_spam || c->decides;
@@ -89,7 +89,7 @@ static int end(const struct common *c, const struct nb_wishes *wishes, struct nb
         .model = said->model,
         .label = is_settled ? said->label : NULL,
         .probability = said->probability,
-        .decision = wishes->rule.is_asked ? &decision : NULL,
+        .decision = options->rule.is_asked ? &decision : NULL,
     };
     if (c->knows_spam)
         common.action = nb_filter_action_name(c->may_act ? c->action : NB_FILTER_NO_ACTION);
@@ -103,7 +103,7 @@ struct question {
     struct nb_json_document document;
     struct nb_string *models; /* owned; they borrow from the document */
     size_t count;
-    struct nb_wishes wishes;
+    struct nb_posted_options options;
 };
 
 static void forget(struct question *q)
@@ -131,8 +131,8 @@ static int read_question(struct nb_request *request, struct nb_string body, stru
         return rc;
     rc = check_models(request, q, error);
     if (rc == 0)
-        rc = nb_wishes_read(request, &q->wishes, error);
-    q->wishes.is_of_several = true;
+        rc = nb_posted_options_read(request, &q->options, error);
+    q->options.is_of_several = true;
     if (rc != 0)
         forget(q);
     return rc;
@@ -147,7 +147,7 @@ static int ask(const struct question *q, size_t i, struct nb_results *results,
     results->model = q->models[i];
     int rc = i > 0 ? nb_request_count_document(results->request, &why) : 0;
     if (rc == 0)
-        rc = nb_documents_judge(&q->wishes, results, &q->document, i > 0, verdict, &made, &why);
+        rc = nb_documents_judge(&q->options, results, &q->document, i > 0, verdict, &made, &why);
     if (rc == 0 &&
         add(common, results->request->config, results->model, verdict, &made) == NB_NO_MEMORY)
         return nb_error_no_memory(error);
@@ -172,7 +172,7 @@ static int ask_all(struct nb_request *request, const struct question *q, struct 
     for (size_t i = 0; i < q->count && rc == 0; i++)
         rc = ask(q, i, &results, &scratch->verdict, &common, error);
     if (rc == 0)
-        rc = end(&common, &q->wishes, &results, error);
+        rc = end(&common, &q->options, &results, error);
     nb_verdict_reset(&scratch->verdict);
     nb_scratch_give(request->server->scratch, scratch);
     return rc;

@@ -181,13 +181,13 @@ static int merge_label(struct nb_request *request, struct nb_string from, struct
                        struct nb_string source, struct nb_error *error)
 {
     uint64_t merged;
-    const struct nb_merge_wish wish = {.model = request->model,
-                                       .from = from,
-                                       .into = into,
-                                       .source = source,
-                                       .stop = is_cutting,
-                                       .user = request};
-    int rc = nb_label_merge(request->server->engine, &wish, &merged, error);
+    const struct nb_merge_options options = {.model = request->model,
+                                             .from = from,
+                                             .into = into,
+                                             .source = source,
+                                             .stop = is_cutting,
+                                             .user = request};
+    int rc = nb_label_merge(request->server->engine, &options, &merged, error);
     request->has_changed = merged > 0;
     return rc;
 }

@@ -97,7 +97,7 @@ static uint64_t applied(const struct nb_quarantine_report *report)
     return sum;
 }
 
-static int settle(struct nb_request *request, const struct nb_quarantine_wish *wish,
+static int settle(struct nb_request *request, const struct nb_quarantine_options *options,
                   struct nb_quarantine_report *report, struct nb_error *error)
 {
     struct nb_engine *engine = request->server->engine;
@@ -106,9 +106,9 @@ static int settle(struct nb_request *request, const struct nb_quarantine_wish *w
     int rc = nb_request_source(request, &by, error);
     if (rc != 0)
         return rc;
-    rc = is_drop ? nb_engine_quarantine_drop(engine, request->model, wish, is_cutting, request,
+    rc = is_drop ? nb_engine_quarantine_drop(engine, request->model, options, is_cutting, request,
                                              report, error)
-                 : nb_engine_quarantine_apply(engine, request->model, wish, is_cutting, request,
+                 : nb_engine_quarantine_apply(engine, request->model, options, is_cutting, request,
                                               report, error);
     request->has_changed = report->dropped + applied(report) > 0;
     nb_log(NB_LOG_INFO, "quarantine model=%.*s by=%.*s applied=%llu dropped=%llu refused=%llu",
@@ -129,7 +129,7 @@ int nb_route_quarantine_settle(struct nb_request *request, struct nb_error *erro
     int rc = nb_json_quarantine_read(request->body, &wanted, error);
     if (rc != 0)
         return rc;
-    rc = settle(request, &wanted.wish, &report, error);
+    rc = settle(request, &wanted.options, &report, error);
     nb_json_quarantine_deinit(&wanted);
     return rc;
 }

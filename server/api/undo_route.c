@@ -25,7 +25,7 @@ static int undo(struct nb_request *request, const struct nb_json_undo *wanted,
     int rc = nb_request_source(request, &source, error);
     if (rc != 0)
         return rc;
-    rc = nb_engine_undo(request->server->engine, request->model, &wanted->wish, wanted->after,
+    rc = nb_engine_undo(request->server->engine, request->model, &wanted->options, wanted->after,
                         wanted->limit, source, is_cutting, request, &report, error);
     request->has_changed = report.documents > 0;
     if (rc == 0)
@@ -39,11 +39,11 @@ static int undo(struct nb_request *request, const struct nb_json_undo *wanted,
 int nb_route_delete_label(struct nb_request *request, struct nb_error *error)
 {
     /* request->id: the path's second parameter */
-    struct nb_json_undo wanted = {.wish = {.to = INT64_MAX, .label = request->id}};
+    struct nb_json_undo wanted = {.options = {.to = INT64_MAX, .label = request->id}};
     struct nb_buffer room = {0};
     assert(request->id.bytes != NULL);
-    int rc = nb_label_normalize(&wanted.wish.label, &room) == 0
-                 ? nb_check_label(wanted.wish.label, error)
+    int rc = nb_label_normalize(&wanted.options.label, &room) == 0
+                 ? nb_check_label(wanted.options.label, error)
                  : nb_error_no_memory(error);
     if (rc == 0)
         rc = nb_request_query_count(request, "limit", 0, INT64_MAX, &wanted.limit, error);
@@ -60,7 +60,7 @@ static int try_undo(struct nb_request *request, const struct nb_json_undo *wante
 {
     struct nb_undo_report report = {.documents = 0};
     struct nb_evaluation_report now, without;
-    int rc = nb_engine_undo_try(request->server->engine, request->model, &wanted->wish, &report,
+    int rc = nb_engine_undo_try(request->server->engine, request->model, &wanted->options, &report,
                                 &now, &without, error);
     if (rc == 0)
         rc = nb_reply_written(

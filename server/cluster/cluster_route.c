@@ -51,7 +51,8 @@ static int read_number(const json_t *value, const char *name, json_int_t least, 
     return 0;
 }
 
-static int read_clusters(const json_t *value, struct nb_cluster_wish *wish, struct nb_error *error)
+static int read_clusters(const json_t *value, struct nb_cluster_options *options,
+                         struct nb_error *error)
 {
     uint64_t number = 0;
     int rc = 0;
@@ -59,37 +60,41 @@ static int read_clusters(const json_t *value, struct nb_cluster_wish *wish, stru
         rc = read_number(value, "clusters", 1, NB_CLUSTERS_MOST, &number, error);
     else if (!nb_string_equals(nb_json_text(value), "auto"))
         rc = nb_error_set(error, NB_INVALID, "\"clusters\" is a number, or \"auto\"");
-    wish->clusters = (uint32_t)number;
+    options->clusters = (uint32_t)number;
     return rc;
 }
 
-static int read_documents(const json_t *value, struct nb_cluster_wish *wish, struct nb_error *error)
+static int read_documents(const json_t *value, struct nb_cluster_options *options,
+                          struct nb_error *error)
 {
     if (value == NULL)
         return 0;
-    wish->all = nb_string_equals(nb_json_text(value), "all");
-    if (wish->all || nb_string_equals(nb_json_text(value), "unlabelled"))
+    options->all = nb_string_equals(nb_json_text(value), "all");
+    if (options->all || nb_string_equals(nb_json_text(value), "unlabelled"))
         return 0;
     return nb_error_set(error, NB_INVALID, "\"documents\" is \"unlabelled\" or \"all\"");
 }
 
 /* After read_documents. */
-static int read_apply(const json_t *value, struct nb_cluster_wish *wish, struct nb_error *error)
+static int read_apply(const json_t *value, struct nb_cluster_options *options,
+                      struct nb_error *error)
 {
-    wish->apply = value != NULL;
-    if (wish->apply && !nb_string_equals(nb_json_text(value), "labels"))
+    options->apply = value != NULL;
+    if (options->apply && !nb_string_equals(nb_json_text(value), "labels"))
         return nb_error_set(error, NB_INVALID, "\"apply\" is \"labels\"");
-    if (wish->apply && wish->all)
+    if (options->apply && options->all)
         return nb_error_set(error, NB_UNUSABLE,
                             "\"apply\" is for \"documents\": \"unlabelled\" alone: labels that "
                             "documents have stay");
     return 0;
 }
 
-static int read_shares(const json_t *value, struct nb_cluster_wish *wish, struct nb_error *error)
+static int read_shares(const json_t *value, struct nb_cluster_options *options,
+                       struct nb_error *error)
 {
-    wish->has_equal_shares = value != NULL && nb_string_equals(nb_json_text(value), "equal");
-    if (value == NULL || wish->has_equal_shares || nb_string_equals(nb_json_text(value), "learned"))
+    options->has_equal_shares = value != NULL && nb_string_equals(nb_json_text(value), "equal");
+    if (value == NULL || options->has_equal_shares ||
+        nb_string_equals(nb_json_text(value), "learned"))
         return 0;
     return nb_error_set(error, NB_INVALID, "\"shares\" is \"learned\" or \"equal\"");
 }
@@ -109,7 +114,7 @@ static int read_deviation(const char *name, const json_t *value,
     return 0;
 }
 
-static int read_deviations(const json_t *object, struct nb_cluster_wish *wish,
+static int read_deviations(const json_t *object, struct nb_cluster_options *options,
                            struct nb_error *error)
 {
     const char *name;
@@ -120,55 +125,55 @@ static int read_deviations(const json_t *object, struct nb_cluster_wish *wish,
     struct nb_cluster_deviation *deviations = calloc(json_object_size(object), sizeof *deviations);
     if (deviations == NULL)
         return nb_error_no_memory(error);
-    wish->deviations = deviations;
+    options->deviations = deviations;
     /* jansson's macro takes an object that could be changed */
     json_object_foreach((json_t *)(uintptr_t)object, name, value)
     {
         if (rc == 0)
-            rc = read_deviation(name, value, &deviations[wish->deviation_count++], error);
+            rc = read_deviation(name, value, &deviations[options->deviation_count++], error);
     }
     return rc;
 }
 
-static void json_cluster_wish_deinit(struct nb_cluster_wish *wish)
+static void json_cluster_options_deinit(struct nb_cluster_options *options)
 {
-    free((void *)(uintptr_t)wish->deviations);
-    *wish = (struct nb_cluster_wish){0};
+    free((void *)(uintptr_t)options->deviations);
+    *options = (struct nb_cluster_options){0};
 }
 
-/* Fills `wish` but for `stop` and `source`: {"clusters": 20 or "auto", "restarts": 8, "seed": 1,
+/* Fills `options` but for `stop` and `source`: {"clusters": 20 or "auto", "restarts": 8, "seed": 1,
  * "documents": "unlabelled" or "all", "members": true, "apply": "labels", "shares": "learned" or
  * "equal", "deviations": {"amount": 2.5}}. The caller deinits it, also on failure. Returns 0,
  * NB_INVALID, NB_UNUSABLE (a number out of its bounds, "apply" to all) or NB_NO_MEMORY. */
-static int json_cluster_read(struct nb_string text, struct nb_cluster_wish *wish,
+static int json_cluster_read(struct nb_string text, struct nb_cluster_options *options,
                              struct nb_error *error)
 {
     const json_t *values[MEMBERS];
     uint64_t restarts = RESTARTS_DEFAULT;
     json_t *object;
-    *wish = (struct nb_cluster_wish){.seed = 1};
+    *options = (struct nb_cluster_options){.seed = 1};
     int rc = nb_json_load(text, VALUES_MOST, &object, error);
     if (rc != 0)
         return rc;
     rc = nb_json_take(object, "what is asked for", members, MEMBERS, values, error);
     if (rc == 0)
-        rc = read_clusters(values[CLUSTERS], wish, error);
+        rc = read_clusters(values[CLUSTERS], options, error);
     if (rc == 0)
         rc = read_number(values[RESTARTS], "restarts", 1, NB_CLUSTER_RESTARTS_MOST, &restarts,
                          error);
     if (rc == 0)
-        rc = read_number(values[SEED], "seed", 0, INT64_MAX, &wish->seed, error);
+        rc = read_number(values[SEED], "seed", 0, INT64_MAX, &options->seed, error);
     if (rc == 0)
-        rc = read_documents(values[DOCUMENTS], wish, error);
+        rc = read_documents(values[DOCUMENTS], options, error);
     if (rc == 0)
-        rc = read_apply(values[APPLY], wish, error);
+        rc = read_apply(values[APPLY], options, error);
     if (rc == 0)
-        rc = read_shares(values[SHARES], wish, error);
+        rc = read_shares(values[SHARES], options, error);
     if (rc == 0)
-        rc = read_deviations(values[DEVIATIONS], wish, error);
-    wish->restarts = (uint32_t)restarts;
+        rc = read_deviations(values[DEVIATIONS], options, error);
+    options->restarts = (uint32_t)restarts;
     if (rc == 0)
-        wish->members = json_is_true(values[WITH_MEMBERS]);
+        options->members = json_is_true(values[WITH_MEMBERS]);
     json_decref(object);
     return rc;
 }
@@ -237,12 +242,13 @@ static void emit_cluster(struct nb_emitter *e, const struct nb_clustering *clust
 
 /* Appends the reply. Returns 0 or NB_NO_MEMORY. */
 static int json_cluster(struct nb_buffer *out, struct nb_string model,
-                        const struct nb_cluster_wish *wish, const struct nb_clustering *clustering)
+                        const struct nb_cluster_options *options,
+                        const struct nb_clustering *clustering)
 {
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_open(&e, '{');
     nb_emit_member_string(&e, "model", model);
-    nb_emit_member_u64(&e, "seed", wish->seed);
+    nb_emit_member_u64(&e, "seed", options->seed);
     nb_emit_member_u64(&e, "documents", clustering->documents);
     nb_emit_member_u64(&e, "words", clustering->words);
     nb_emit_member_u64(&e, "iterations", clustering->iterations);
@@ -250,12 +256,12 @@ static int json_cluster(struct nb_buffer *out, struct nb_string model,
     nb_emit_double(&e, clustering->log_likelihood);
     nb_emit_key(&e, "bic");
     nb_emit_double(&e, clustering->bic);
-    if (wish->apply)
+    if (options->apply)
         nb_emit_member_u64(&e, "labelled", clustering->labelled);
     nb_emit_key(&e, "clusters");
     nb_emit_open(&e, '[');
     for (size_t i = 0; i < clustering->count; i++)
-        emit_cluster(&e, clustering, &clustering->clusters[i], wish->members);
+        emit_cluster(&e, clustering, &clustering->clusters[i], options->members);
     nb_emit_close(&e, ']');
     nb_emit_close(&e, '}');
     return nb_emit_end(&e);
@@ -287,45 +293,46 @@ static int hold_memory(void *user, uint64_t bytes, struct nb_error *error)
 
 /* The source of the request. Labels by a source without trust are refused: the quarantine keeps
  * documents with their content, and a label alone has none. */
-static int find_source(struct nb_request *request, struct nb_cluster_wish *wish,
+static int find_source(struct nb_request *request, struct nb_cluster_options *options,
                        struct nb_error *error)
 {
-    int rc = nb_request_source(request, &wish->source, error);
-    if (rc == 0 && wish->apply && nb_request_is_quarantined(request, &wish->source))
+    int rc = nb_request_source(request, &options->source, error);
+    if (rc == 0 && options->apply && nb_request_is_quarantined(request, &options->source))
         rc = nb_error_set(error, NB_UNUSABLE,
                           "\"apply\": the labels of this source would have to wait in the "
                           "quarantine, where documents wait with their content");
     return rc;
 }
 
-static int answer(struct nb_request *request, const struct nb_cluster_wish *wish,
+static int answer(struct nb_request *request, const struct nb_cluster_options *options,
                   struct nb_error *error)
 {
     struct nb_clustering clustering;
-    assert(wish->stop != NULL && wish->hold != NULL && wish->source.bytes != NULL);
-    int rc = nb_engine_cluster(request->server->engine, request->model, wish, &clustering, error);
+    assert(options->stop != NULL && options->hold != NULL && options->source.bytes != NULL);
+    int rc =
+        nb_engine_cluster(request->server->engine, request->model, options, &clustering, error);
     request->has_changed = clustering.labelled > 0;
     if (rc != 0)
         return rc;
-    rc = json_cluster(&request->reply.body, request->model, wish, &clustering);
+    rc = json_cluster(&request->reply.body, request->model, options, &clustering);
     nb_clustering_deinit(&clustering);
     return nb_reply_written(request, rc, error);
 }
 
 int nb_route_cluster(struct nb_request *request, struct nb_error *error)
 {
-    struct nb_cluster_wish wish;
+    struct nb_cluster_options options;
     struct asking asking = {.request = request,
                             .hold.budget = &request->server->budgets[NB_BUDGET_CLUSTERS]};
-    int rc = json_cluster_read(request->body, &wish, error);
-    wish.stop = is_cutting;
-    wish.hold = hold_memory;
-    wish.user = &asking;
+    int rc = json_cluster_read(request->body, &options, error);
+    options.stop = is_cutting;
+    options.hold = hold_memory;
+    options.user = &asking;
     if (rc == 0)
-        rc = find_source(request, &wish, error);
+        rc = find_source(request, &options, error);
     if (rc == 0)
-        rc = answer(request, &wish, error);
+        rc = answer(request, &options, error);
     (void)nb_hold_set(&asking.hold, 0, NULL); /* giving back never fails */
-    json_cluster_wish_deinit(&wish);
+    json_cluster_options_deinit(&options);
     return rc;
 }

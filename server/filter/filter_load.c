@@ -166,7 +166,7 @@ static int make_model(struct nb_request *request, const char *name, const char *
 }
 
 /* The common model, that of the domain where there is one, and the user's. On the pool. */
-static void make_family(struct nb_request *request, const char *model)
+static void make_chain(struct nb_request *request, const char *model)
 {
     const struct nb_config *config = request->config;
     struct nb_error why = {0};
@@ -208,7 +208,7 @@ static int load(struct nb_request *request, struct nb_error *error)
     size_t count;
     char made[NB_FILTER_MODEL];
     if (wants_parent(request, made))
-        make_family(request, made);
+        make_chain(request, made);
     if (nb_filter_users(request, &users, &count, error) == 0) {
         for (size_t i = 0; i < count; i++) {
             char model[NB_FILTER_MODEL];

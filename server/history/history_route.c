@@ -159,20 +159,20 @@ enum { ROWS_DEFAULT = 100, EXPLAIN_DEFAULT = 20, NEXT_DEFAULT = 20, NEXT_MOST = 
 /* ---- the list ----------------------------------------------------------------------------------
  */
 
-static int read_times(const struct nb_request *request, struct nb_history_wish *wish,
+static int read_times(const struct nb_request *request, struct nb_history_options *options,
                       struct nb_error *error)
 {
     struct nb_string from = nb_request_query(request, "from");
     struct nb_string to = nb_request_query(request, "to");
     int rc = 0;
     if (from.bytes != NULL)
-        rc = nb_json_read_time(from, "from", &wish->from, error);
+        rc = nb_json_read_time(from, "from", &options->from, error);
     if (rc == 0 && to.bytes != NULL)
-        rc = nb_json_read_time(to, "to", &wish->until, error);
+        rc = nb_json_read_time(to, "to", &options->until, error);
     return rc;
 }
 
-static int read_labelled(const struct nb_request *request, struct nb_history_wish *wish,
+static int read_labelled(const struct nb_request *request, struct nb_history_options *options,
                          struct nb_error *error)
 {
     uint64_t is_labelled;
@@ -180,11 +180,11 @@ static int read_labelled(const struct nb_request *request, struct nb_history_wis
         return 0;
     int rc = nb_request_query_count(request, "labelled", 0, 1, &is_labelled, error);
     if (rc == 0)
-        wish->is_labelled = is_labelled == 1 ? NB_HISTORY_LABELLED : NB_HISTORY_UNLABELLED;
+        options->is_labelled = is_labelled == 1 ? NB_HISTORY_LABELLED : NB_HISTORY_UNLABELLED;
     return rc;
 }
 
-static int read_page(const struct nb_request *request, struct nb_history_wish *wish,
+static int read_page(const struct nb_request *request, struct nb_history_options *options,
                      struct nb_error *error)
 {
     uint64_t limit, most = request->config->listing_rows;
@@ -192,27 +192,28 @@ static int read_page(const struct nb_request *request, struct nb_history_wish *w
                                     most, &limit, error);
     if (rc == 0 && limit == 0)
         rc = nb_error_set(error, NB_INVALID, "query parameter 'limit' must be at least 1");
-    wish->limit = rc == 0 ? (size_t)limit : 0;
-    return rc != 0 ? rc
-                   : nb_request_query_count(request, "after", 0, INT64_MAX, &wish->before, error);
+    options->limit = rc == 0 ? (size_t)limit : 0;
+    return rc != 0
+               ? rc
+               : nb_request_query_count(request, "after", 0, INT64_MAX, &options->before, error);
 }
 
-static int read_wish(const struct nb_request *request, struct nb_history_wish *wish,
-                     struct nb_error *error)
+static int read_options(const struct nb_request *request, struct nb_history_options *options,
+                        struct nb_error *error)
 {
-    *wish = (struct nb_history_wish){.verdict = nb_request_query(request, "verdict"),
-                                     .source = nb_request_query(request, "source"),
-                                     .contains = nb_request_query(request, "contains"),
-                                     .until = INT64_MAX,
-                                     .most = 1};
-    int rc = read_times(request, wish, error);
+    *options = (struct nb_history_options){.verdict = nb_request_query(request, "verdict"),
+                                           .source = nb_request_query(request, "source"),
+                                           .contains = nb_request_query(request, "contains"),
+                                           .until = INT64_MAX,
+                                           .most = 1};
+    int rc = read_times(request, options, error);
     if (rc == 0)
-        rc = nb_request_query_number(request, "least", 1, &wish->least, error);
+        rc = nb_request_query_number(request, "least", 1, &options->least, error);
     if (rc == 0)
-        rc = nb_request_query_number(request, "most", 1, &wish->most, error);
+        rc = nb_request_query_number(request, "most", 1, &options->most, error);
     if (rc == 0)
-        rc = read_labelled(request, wish, error);
-    return rc != 0 ? rc : read_page(request, wish, error);
+        rc = read_labelled(request, options, error);
+    return rc != 0 ? rc : read_page(request, options, error);
 }
 
 struct listing {
@@ -232,15 +233,15 @@ static int list_row(void *user, const struct nb_history_row *row)
 int nb_route_history(struct nb_request *request, struct nb_error *error)
 {
     struct listing l = {.out = &request->reply.body};
-    struct nb_history_wish wish;
+    struct nb_history_options options;
     uint64_t next = 0;
-    int rc = read_wish(request, &wish, error);
+    int rc = read_options(request, &options, error);
     if (rc != 0)
         return rc;
     l.code = json_history_begin(l.out);
     if (l.code == 0)
-        rc = nb_engine_history(request->server->engine, request->model, &wish, list_row, &l, &next,
-                               error);
+        rc = nb_engine_history(request->server->engine, request->model, &options, list_row, &l,
+                               &next, error);
     if (rc < 0)
         return rc;
     if (l.code == 0)

@@ -22,7 +22,7 @@ static const struct nb_json_member members[MEMBERS] = {
 static int read_members(const json_t *const *values, struct nb_json_quarantine *q,
                         struct nb_error *error)
 {
-    struct nb_quarantine_wish *wish = &q->wish;
+    struct nb_quarantine_options *options = &q->options;
     bool is_part = values[SOURCE] != NULL || values[UNTIL] != NULL || values[IDS] != NULL;
     int rc = 0;
     if (is_part == json_is_true(values[WHOLE]))
@@ -30,15 +30,16 @@ static int read_members(const json_t *const *values, struct nb_json_quarantine *
                             "give at least one of \"source\", \"until\" and \"ids\", or \"all\": "
                             "true");
     if (values[SOURCE] != NULL) {
-        wish->has_source = true;
-        wish->source = nb_json_text(values[SOURCE]);
-        rc = nb_check_source(wish->source, error);
+        options->has_source = true;
+        options->source = nb_json_text(values[SOURCE]);
+        rc = nb_check_source(options->source, error);
     }
     if (rc == 0 && values[UNTIL] != NULL)
-        rc = nb_json_read_time(nb_json_text(values[UNTIL]), "until", &wish->until, error);
+        rc = nb_json_read_time(nb_json_text(values[UNTIL]), "until", &options->until, error);
     if (rc == 0 && values[IDS] != NULL)
-        rc = nb_json_read_ids(values[IDS], NB_JSON_QUARANTINE_IDS, &q->ids, &wish->id_count, error);
-    wish->ids = q->ids;
+        rc = nb_json_read_ids(values[IDS], NB_JSON_QUARANTINE_IDS, &q->ids, &options->id_count,
+                              error);
+    options->ids = q->ids;
     return rc;
 }
 
@@ -47,7 +48,7 @@ int nb_json_quarantine_read(struct nb_string text, struct nb_json_quarantine *qu
 {
     const json_t *values[MEMBERS];
     json_t *object;
-    *quarantine = (struct nb_json_quarantine){.wish = {.until = INT64_MAX}};
+    *quarantine = (struct nb_json_quarantine){.options = {.until = INT64_MAX}};
     int rc = nb_json_load(text, NB_JSON_QUARANTINE_IDS + 100, &object, error);
     if (rc != 0)
         return rc;

@@ -12,9 +12,9 @@
 enum { NB_JSON_QUARANTINE_IDS = 10000 }; /* the most ids of one request */
 
 struct nb_json_quarantine {
-    struct nb_quarantine_wish wish; /* borrows from the two below */
-    void *object;                   /* owned */
-    struct nb_string *ids;          /* owned */
+    struct nb_quarantine_options options; /* borrows from the two below */
+    void *object;                         /* owned */
+    struct nb_string *ids;                /* owned */
 };
 
 /* Reads {"source", "until", "ids"}, of which one must be there, or {"all": true}. The caller

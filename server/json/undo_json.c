@@ -36,30 +36,30 @@ static int read_count(const json_t *value, const char *name, uint64_t *count,
 static int read_members(const json_t *const *values, struct nb_json_undo *undo,
                         struct nb_error *error)
 {
-    struct nb_undo_wish *wish = &undo->wish;
+    struct nb_undo_options *options = &undo->options;
     int rc = 0;
     if (values[SOURCE] == NULL && values[FROM] == NULL && values[TO] == NULL && values[IDS] == NULL)
         return nb_error_set(error, NB_INVALID,
                             "an undo needs at least one of \"source\", \"from\", \"to\" and "
                             "\"ids\"");
     if (values[SOURCE] != NULL) {
-        wish->has_source = true;
-        wish->source = nb_json_text(values[SOURCE]);
-        rc = nb_check_source(wish->source, error);
+        options->has_source = true;
+        options->source = nb_json_text(values[SOURCE]);
+        rc = nb_check_source(options->source, error);
     }
     if (rc == 0 && values[FROM] != NULL)
-        rc = nb_json_read_time(nb_json_text(values[FROM]), "from", &wish->from, error);
+        rc = nb_json_read_time(nb_json_text(values[FROM]), "from", &options->from, error);
     if (rc == 0 && values[TO] != NULL)
-        rc = nb_json_read_time(nb_json_text(values[TO]), "to", &wish->to, error);
-    if (rc == 0 && wish->from >= wish->to)
+        rc = nb_json_read_time(nb_json_text(values[TO]), "to", &options->to, error);
+    if (rc == 0 && options->from >= options->to)
         rc = nb_error_set(error, NB_UNUSABLE, "\"from\" must be before \"to\"");
     if (rc == 0 && values[IDS] != NULL)
-        rc = nb_json_read_ids(values[IDS], NB_JSON_UNDO_IDS, &undo->ids, &wish->id_count, error);
+        rc = nb_json_read_ids(values[IDS], NB_JSON_UNDO_IDS, &undo->ids, &options->id_count, error);
     if (rc == 0)
         rc = read_count(values[LIMIT], "limit", &undo->limit, error);
     if (rc == 0)
         rc = read_count(values[NEXT], "next", &undo->after, error);
-    wish->ids = undo->ids;
+    options->ids = undo->ids;
     undo->dry_run = json_is_true(values[DRY_RUN]);
     if (rc == 0 && undo->dry_run && (undo->limit != 0 || undo->after != 0))
         rc = nb_error_set(error, NB_INVALID, "a \"dry_run\" has no \"limit\" and no \"next\"");
@@ -70,7 +70,7 @@ int nb_json_undo_read(struct nb_string text, struct nb_json_undo *undo, struct n
 {
     const json_t *values[MEMBERS];
     json_t *object;
-    *undo = (struct nb_json_undo){.wish = {.from = 0, .to = INT64_MAX}};
+    *undo = (struct nb_json_undo){.options = {.from = 0, .to = INT64_MAX}};
     int rc = nb_json_load(text, NB_JSON_UNDO_IDS + 100, &object, error);
     if (rc != 0)
         return rc;
@@ -149,14 +149,14 @@ int nb_json_undone_note(struct nb_buffer *out, size_t count, const struct nb_und
     nb_emit_member_time(&e, "time", note->time);
     nb_emit_member_string(&e, "by", note->by);
     nb_emit_member_u64(&e, "documents", note->documents);
-    if (note->wish.has_source)
-        nb_emit_member_string(&e, "source", note->wish.source);
-    if (note->wish.from > 0)
-        nb_emit_member_time(&e, "from", note->wish.from);
-    if (note->wish.to != INT64_MAX)
-        nb_emit_member_time(&e, "to", note->wish.to);
-    if (note->wish.label.length > 0)
-        nb_emit_member_string(&e, "label", note->wish.label);
+    if (note->options.has_source)
+        nb_emit_member_string(&e, "source", note->options.source);
+    if (note->options.from > 0)
+        nb_emit_member_time(&e, "from", note->options.from);
+    if (note->options.to != INT64_MAX)
+        nb_emit_member_time(&e, "to", note->options.to);
+    if (note->options.label.length > 0)
+        nb_emit_member_string(&e, "label", note->options.label);
     if (note->ids > 0)
         nb_emit_member_u64(&e, "ids", note->ids);
     nb_emit_close(&e, '}');

@@ -13,7 +13,7 @@
 enum { NB_JSON_UNDO_IDS = 10000 }; /* the most ids of one request */
 
 struct nb_json_undo {
-    struct nb_undo_wish wish; /* borrows from the two below */
+    struct nb_undo_options options; /* borrows from the two below */
     bool dry_run;
     uint64_t limit; /* documents; 0: all */
     uint64_t after; /* where an undo in parts goes on; 0: at the beginning */

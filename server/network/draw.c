@@ -59,7 +59,7 @@ int nb_network_dot(const struct nb_network *network, struct nb_string name, stru
 
 struct place {
     size_t node, layer;
-    double wish; /* the mean of the parents' places in the picture */
+    double wanted; /* the mean of the parents' places in the picture */
     int x, width;
 };
 
@@ -95,11 +95,11 @@ static void choose_layers(struct layout *l)
     }
 }
 
-static int by_wish(const void *a, const void *b)
+static int by_wanted(const void *a, const void *b)
 {
     const struct place *p = *(struct place *const *)a, *q = *(struct place *const *)b;
-    if (p->wish != q->wish)
-        return p->wish < q->wish ? -1 : 1;
+    if (p->wanted != q->wanted)
+        return p->wanted < q->wanted ? -1 : 1;
     return (p->node > q->node) - (p->node < q->node);
 }
 
@@ -121,13 +121,13 @@ static void choose_places(struct layout *l, size_t layer)
     for (size_t i = 0; i < l->network->count; i++) {
         if (l->places[i].layer != layer)
             continue;
-        l->places[i].wish = mean_of_parents(l, i);
+        l->places[i].wanted = mean_of_parents(l, i);
         row[count++] = &l->places[i];
     }
-    qsort(row, count, sizeof *row, by_wish);
+    qsort(row, count, sizeof *row, by_wanted);
     for (size_t i = 0; i < count; i++) {
-        int wished = (int)row[i]->wish - row[i]->width / 2;
-        row[i]->x = wished > x ? wished : x;
+        int from = (int)row[i]->wanted - row[i]->width / 2;
+        row[i]->x = from > x ? from : x;
         x = row[i]->x + row[i]->width + GAP;
     }
     if (x - GAP + MARGIN > l->width)

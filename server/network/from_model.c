@@ -43,19 +43,19 @@ static int take_number(const json_t *value, const char *name, double most, doubl
     return nb_error_set(error, NB_INVALID, "'%s' must be from 0 to %g", name, most);
 }
 
-static int take_wish(const json_t *const *values, struct nb_learn_wish *wish,
-                     struct nb_error *error)
+static int take_options(const json_t *const *values, struct nb_learn_options *options,
+                        struct nb_error *error)
 {
     double separators = NB_NETWORK_NODES;
-    *wish = (struct nb_learn_wish){.alpha = NB_LEARN_ALPHA, .prior = NB_LEARN_PRIOR};
-    int rc = take_number(values[ALPHA], "alpha", 1, &wish->alpha, error);
+    *options = (struct nb_learn_options){.alpha = NB_LEARN_ALPHA, .prior = NB_LEARN_PRIOR};
+    int rc = take_number(values[ALPHA], "alpha", 1, &options->alpha, error);
     if (rc == 0)
-        rc = take_number(values[PRIOR], "prior", NB_LEARN_PRIOR_MOST, &wish->prior, error);
-    if (rc == 0 && wish->prior <= 0)
+        rc = take_number(values[PRIOR], "prior", NB_LEARN_PRIOR_MOST, &options->prior, error);
+    if (rc == 0 && options->prior <= 0)
         rc = nb_error_set(error, NB_INVALID, "'prior' must be above 0");
     if (rc == 0)
         rc = take_number(values[SEPARATORS], "separators", NB_NETWORK_NODES, &separators, error);
-    wish->separators = (uint64_t)separators;
+    options->separators = (uint64_t)separators;
     return rc;
 }
 
@@ -140,12 +140,12 @@ static int learn_from(struct nb_request *request, const json_t *const *values,
 {
     struct nb_string fields[FIELDS_MOST], model = nb_json_text(values[MODEL]);
     struct nb_documents *documents = NULL;
-    struct nb_learn_wish wish;
+    struct nb_learn_options options;
     struct table table = {.columns = NULL};
     size_t count;
     int rc = take_fields(values[FIELDS], fields, &count, error);
     if (rc == 0)
-        rc = take_wish(values, &wish, error);
+        rc = take_options(values, &options, error);
     if (rc == 0 && !nb_request_is_for(request, model))
         rc = nb_error_set(error, NB_FORBIDDEN, "the token is not for model '%.*s'",
                           (int)model.length, model.bytes);
@@ -157,15 +157,15 @@ static int learn_from(struct nb_request *request, const json_t *const *values,
         rc = fill_table(request, documents, &table, error);
     nb_documents_end(&documents);
     if (rc == 0)
-        rc = nb_network_learn(request, table.columns, &wish, error);
+        rc = nb_network_learn(request, table.columns, &options, error);
     nb_columns_free(&table.columns);
     return rc;
 }
 
-/* Values of the JSON of a wish. */
+/* Values of the JSON of the options. */
 enum { VALUES_MOST = MEMBERS + FIELDS_MOST + 8 };
 
-/* What names a model is a wish; else it is a network, which is read as such. */
+/* What names a model is options; else it is a network, which is read as such. */
 int nb_route_post_network(struct nb_request *request, struct nb_error *error)
 {
     const json_t *values[MEMBERS];

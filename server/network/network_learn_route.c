@@ -17,27 +17,27 @@ bool nb_network_is_cutting(void *user)
     return atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed);
 }
 
-static int read_wish(const struct nb_request *request, struct nb_learn_wish *wish,
-                     struct nb_error *error)
+static int read_options(const struct nb_request *request, struct nb_learn_options *options,
+                        struct nb_error *error)
 {
-    *wish = (struct nb_learn_wish){.alpha = NB_LEARN_ALPHA, .prior = NB_LEARN_PRIOR};
-    int rc = nb_request_query_number(request, "alpha", 1, &wish->alpha, error);
+    *options = (struct nb_learn_options){.alpha = NB_LEARN_ALPHA, .prior = NB_LEARN_PRIOR};
+    int rc = nb_request_query_number(request, "alpha", 1, &options->alpha, error);
     if (rc == 0)
-        rc = nb_request_query_number(request, "prior", NB_LEARN_PRIOR_MOST, &wish->prior, error);
-    if (rc == 0 && wish->prior <= 0)
+        rc = nb_request_query_number(request, "prior", NB_LEARN_PRIOR_MOST, &options->prior, error);
+    if (rc == 0 && options->prior <= 0)
         rc = nb_error_set(error, NB_INVALID, "query parameter 'prior' must be above 0");
     return rc != 0 ? rc
                    : nb_request_query_count(request, "separators", NB_NETWORK_NODES,
-                                            NB_NETWORK_NODES, &wish->separators, error);
+                                            NB_NETWORK_NODES, &options->separators, error);
 }
 
 static int learn(struct nb_request *request, const struct nb_columns *columns,
-                 const struct nb_learn_wish *wish, struct nb_learned *learned,
+                 const struct nb_learn_options *options, struct nb_learned *learned,
                  struct nb_error *error)
 {
     const struct nb_config *config = request->config;
-    struct nb_learn_settings settings = {.alpha = wish->alpha,
-                                         .most_given = (size_t)wish->separators,
+    struct nb_learn_settings settings = {.alpha = options->alpha,
+                                         .most_given = (size_t)options->separators,
                                          .most_tests = config->network_tests,
                                          .most_cells = (size_t)config->network_factor_cells,
                                          .stop = nb_network_is_cutting,
@@ -83,14 +83,14 @@ static int reply(struct nb_request *request, const struct nb_columns *columns,
 }
 
 int nb_network_learn(struct nb_request *request, const struct nb_columns *columns,
-                     const struct nb_learn_wish *wish, struct nb_error *error)
+                     const struct nb_learn_options *options, struct nb_error *error)
 {
     struct nb_learned learned;
     struct nb_network *network = NULL;
-    int rc = learn(request, columns, wish, &learned, error);
+    int rc = learn(request, columns, options, &learned, error);
     if (rc != 0)
         return rc;
-    rc = make_network(request, columns, &learned, wish->prior, &network, error);
+    rc = make_network(request, columns, &learned, options->prior, &network, error);
     if (rc == 0 && network != NULL)
         rc = nb_network_keep(request, network, error);
     if (rc == 0)
@@ -103,15 +103,15 @@ int nb_network_learn(struct nb_request *request, const struct nb_columns *column
 int nb_route_learn_network(struct nb_request *request, struct nb_error *error)
 {
     struct nb_columns *columns = NULL;
-    struct nb_learn_wish wish;
+    struct nb_learn_options options;
     int rc = nb_network_check_own_name(request, error);
     if (rc == 0)
-        rc = read_wish(request, &wish, error);
+        rc = read_options(request, &options, error);
     if (rc == 0)
         rc = nb_rows_read(request->type.media, request->body,
                           (size_t)request->config->network_learn_values, &columns, error);
     if (rc == 0)
-        rc = nb_network_learn(request, columns, &wish, error);
+        rc = nb_network_learn(request, columns, &options, error);
     nb_columns_free(&columns);
     return rc;
 }

@@ -12,7 +12,7 @@
 nb_handler nb_route_learn_network;
 
 /* What is asked for. */
-struct nb_learn_wish {
+struct nb_learn_options {
     double alpha, prior;
     uint64_t separators;
 };
@@ -23,7 +23,7 @@ struct nb_learn_wish {
 /* Learns a network from columns, keeps it under the request's name, if there is one, and replies.
  * Returns 0 or a code. */
 int nb_network_learn(struct nb_request *request, const struct nb_columns *columns,
-                     const struct nb_learn_wish *wish, struct nb_error *error);
+                     const struct nb_learn_options *options, struct nb_error *error);
 
 /* Whether the daemon is stopping, and long work is to be given up. `request`: struct nb_request. */
 bool nb_network_is_cutting(void *request);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The thread of a lane. Whatever goes wrong with the database, it begins anew from what was
+ * The thread of a worker. Whatever goes wrong with the database, it begins anew from what was
  * delivered. What the stream has is read and given to the replica, and what waits is put into it in
  * turns; so an entry whose commit was in doubt is looked for before it is sent again.
  */
@@ -14,8 +14,8 @@
 #include "core/nodes/queue.h"
 #include "core/nodes/replica.h"
 #include "server/base/log.h"
-#include "server/nodes/lane.h"
 #include "server/nodes/member.h"
+#include "server/nodes/stream_worker.h"
 
 enum {
     READ_MOST = 512,         /* changes that are read at once, */
@@ -30,7 +30,7 @@ static const uint64_t OTHERS_FIRST = UINT64_C(1500000000);
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static int deliver(struct nb_lane *l, const struct nb_sql_rows *rows, int row,
+static int deliver(struct nb_stream_worker *l, const struct nb_sql_rows *rows, int row,
                    struct nb_error *error)
 {
     const struct nb_delivery d = {.position = nb_sql_rows_number(rows, row, 0),
@@ -62,7 +62,7 @@ static int deliver(struct nb_lane *l, const struct nb_sql_rows *rows, int row,
 }
 
 /* Each read begins with what this node was given last: the stream must still have that. */
-static int take(struct nb_lane *l, const struct nb_sql_rows *rows, bool *is_end,
+static int take(struct nb_stream_worker *l, const struct nb_sql_rows *rows, bool *is_end,
                 struct nb_error *error)
 {
     struct nb_point at = nb_replica_delivered(l->replica);
@@ -82,7 +82,7 @@ static int take(struct nb_lane *l, const struct nb_sql_rows *rows, bool *is_end,
 }
 
 /* It has looked, and has given to the replica all that there was. */
-static void note_end(struct nb_lane *l, uint64_t asked)
+static void note_end(struct nb_stream_worker *l, uint64_t asked)
 {
     nb_replica_note_end(l->replica);
     pthread_mutex_lock(&l->lock);
@@ -103,7 +103,8 @@ static void note_end(struct nb_lane *l, uint64_t asked)
     " WHERE before <= $4 ORDER BY position"
 
 /* `notifies`: after something was published, so that it takes no message of its own. */
-static int read_some(struct nb_lane *l, bool notifies, bool *is_end, struct nb_error *error)
+static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
+                     struct nb_error *error)
 {
     struct nb_sql sql = {
         .text =
@@ -128,7 +129,7 @@ static int read_some(struct nb_lane *l, bool notifies, bool *is_end, struct nb_e
 
 /* ---- following ------------------------------------------------------------------------------- */
 
-static void set_following(struct nb_lane *l, bool follows, bool is_refused)
+static void set_following(struct nb_stream_worker *l, bool follows, bool is_refused)
 {
     atomic_store(&l->is_following, follows);
     nb_queue_set(l->nodes->queue, l->which,
@@ -141,7 +142,7 @@ static void set_following(struct nb_lane *l, bool follows, bool is_refused)
 }
 
 /* A database without the statement wakes nobody; nodes look by themselves, too. */
-static int listen_to(struct nb_lane *l, bool *listens, struct nb_error *error)
+static int listen_to(struct nb_stream_worker *l, bool *listens, struct nb_error *error)
 {
     char text[48];
     struct nb_sql sql = {.text = text};
@@ -151,7 +152,7 @@ static int listen_to(struct nb_lane *l, bool *listens, struct nb_error *error)
     return rc == NB_STOPPING ? rc : 0;
 }
 
-static int follow(struct nb_lane *l, struct nb_error *error)
+static int follow(struct nb_stream_worker *l, struct nb_error *error)
 {
     bool is_end = false, listens;
     int rc = listen_to(l, &listens, error);
@@ -176,7 +177,7 @@ static int follow(struct nb_lane *l, struct nb_error *error)
 }
 
 /* A database that does not answer is no reason to take back that this node must not follow it. */
-static bool say(struct nb_lane *l, int rc, const struct nb_error *why)
+static bool say(struct nb_stream_worker *l, int rc, const struct nb_error *why)
 {
     bool is_refused = rc != 0 && rc != NB_STOPPING;
     pthread_mutex_lock(&l->lock);
@@ -195,7 +196,7 @@ static bool say(struct nb_lane *l, int rc, const struct nb_error *why)
 
 void *nb_follow_main(void *argument)
 {
-    struct nb_lane *l = argument;
+    struct nb_stream_worker *l = argument;
     const struct timespec pause = {.tv_nsec = REST_NANOSECONDS};
     while (!atomic_load(&l->nodes->stops)) {
         struct nb_error why = {0};

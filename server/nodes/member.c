@@ -89,7 +89,7 @@ static struct nb_member *find(struct nb_member *list, size_t count, const char *
     return NULL;
 }
 
-static void read_member(struct nb_lane *l, const struct nb_sql_rows *rows, int row,
+static void read_member(struct nb_stream_worker *l, const struct nb_sql_rows *rows, int row,
                         struct nb_member *m)
 {
     char versions[VERSIONS_SIZE], program[NB_MEMBER_VERSION_MOST + 1] = "";
@@ -119,7 +119,7 @@ static void read_member(struct nb_lane *l, const struct nb_sql_rows *rows, int r
 /* All that the database knows, those of streams that this node does not follow as well. Digests
  * can be compared at one position only (3: one of two tells none); until both tell the same
  * position (2) what was found before holds. */
-static int read_all(struct nb_lane *l, struct nb_error *error)
+static int read_all(struct nb_stream_worker *l, struct nb_error *error)
 {
     struct nb_sql sql = {
         .text = "SELECT m.name, max(CASE WHEN octet_length(m.url) <= $5 THEN m.url ELSE '' END),"
@@ -167,7 +167,7 @@ static int read_all(struct nb_lane *l, struct nb_error *error)
 /* Deletes what all known nodes have and what is old enough, from the beginning on. The row that a
  * node has made last stays: by that it sees whether the stream is still the same. Nothing goes
  * while nobody else is alive of whom a node that comes later could take the store. */
-static int cut(struct nb_lane *l, struct nb_error *error)
+static int cut(struct nb_stream_worker *l, struct nb_error *error)
 {
     const struct nb_config *config = l->nodes->config;
     struct nb_sql sql = {
@@ -194,7 +194,7 @@ static int cut(struct nb_lane *l, struct nb_error *error)
     return rc == NB_EXISTS ? 0 : rc; /* another node does it */
 }
 
-int nb_member_round(struct nb_lane *l, struct nb_error *error)
+int nb_member_round(struct nb_stream_worker *l, struct nb_error *error)
 {
     struct nb_nodes *n = l->nodes;
     uint64_t now = nb_clock_monotonic();
@@ -203,7 +203,7 @@ int nb_member_round(struct nb_lane *l, struct nb_error *error)
         return 0;
     if (l->replica != NULL)
         digested = nb_replica_digested(l->replica);
-    uint64_t applied = atomic_load(&n->engine->standing.places[l->which].applied);
+    uint64_t applied = atomic_load(&n->engine->stream_states.places[l->which].applied);
     int rc = nb_member_announce(l->database, n->config, l->which, applied, digested, error);
     if (rc == 0 && l->is_first)
         rc = read_all(l, error);
@@ -238,13 +238,13 @@ int nb_nodes_members(struct nb_nodes *n, struct nb_member **members, size_t *cou
     *count = 0;
     nb_nodes_state(n, &own);
     pthread_mutex_lock(&n->members_lock);
-    for (unsigned i = 0; i < n->lane_count; i++)
-        most += n->lanes[i].member_count;
+    for (unsigned i = 0; i < n->worker_count; i++)
+        most += n->workers[i].member_count;
     *members = malloc(most * sizeof **members);
-    for (unsigned i = 0; *members != NULL && i < n->lane_count; i++)
-        for (size_t k = 0; k < n->lanes[i].member_count; k++) {
-            struct nb_member one = n->lanes[i].members[k];
-            one.silence += (int64_t)(nb_clock_monotonic() - n->lanes[i].members_read);
+    for (unsigned i = 0; *members != NULL && i < n->worker_count; i++)
+        for (size_t k = 0; k < n->workers[i].member_count; k++) {
+            struct nb_member one = n->workers[i].members[k];
+            one.silence += (int64_t)(nb_clock_monotonic() - n->workers[i].members_read);
             add(*members, count, &one);
         }
     pthread_mutex_unlock(&n->members_lock);
@@ -260,10 +260,10 @@ bool nb_member_all_know(struct nb_nodes *n, unsigned kind, char name[NB_MEMBER_N
 {
     bool all = true;
     pthread_mutex_lock(&n->members_lock);
-    for (unsigned i = 0; i < n->lane_count; i++)
-        for (size_t k = 0; k < n->lanes[i].member_count; k++)
-            if (n->lanes[i].members[k].kinds <= kind) {
-                (void)memcpy(name, n->lanes[i].members[k].name, NB_MEMBER_NAME_MOST + 1);
+    for (unsigned i = 0; i < n->worker_count; i++)
+        for (size_t k = 0; k < n->workers[i].member_count; k++)
+            if (n->workers[i].members[k].kinds <= kind) {
+                (void)memcpy(name, n->workers[i].members[k].name, NB_MEMBER_NAME_MOST + 1);
                 all = false;
             }
     pthread_mutex_unlock(&n->members_lock);
@@ -282,7 +282,7 @@ int nb_nodes_list_followers(struct nb_nodes *n, struct nb_string model, size_t m
 {
     struct nb_member *members = NULL;
     size_t count = 0;
-    unsigned stream = nb_relay_stream(model, n->lane_count);
+    unsigned stream = nb_relay_stream(model, n->worker_count);
     int rc = nb_nodes_members(n, &members, &count, NULL);
     if (rc != 0)
         return rc;

@@ -2,7 +2,7 @@
  *
  * The table `member`: what the nodes tell each other of themselves, by which follows what nobody
  * needs of the changes any more. What was read last is for any thread; the other functions are for
- * a thread with a connection of its own: a lane's, or that of --join.
+ * a thread with a connection of its own: a worker's, or that of --join.
  */
 #ifndef NB_SERVER_NODES_MEMBER_H
 #define NB_SERVER_NODES_MEMBER_H
@@ -14,7 +14,7 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/model/live/relayed.h"
-#include "server/nodes/lane.h"
+#include "server/nodes/stream_worker.h"
 
 enum {
     NB_MEMBER_URL_MOST = 255,
@@ -46,7 +46,7 @@ int nb_member_announce(struct nb_database *database, const struct nb_config *con
                        struct nb_error *error);
 /* Announces this node, reads what the others say, and cuts what nobody needs, if it is time.
  * Returns as nb_database_run. */
-int nb_member_round(struct nb_lane *lane, struct nb_error *error);
+int nb_member_round(struct nb_stream_worker *worker, struct nb_error *error);
 
 /* All members, as they were read last; the caller frees *members. Returns 0 or NB_NO_MEMORY. */
 int nb_nodes_members(struct nb_nodes *nodes, struct nb_member **members, size_t *count,

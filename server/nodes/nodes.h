@@ -46,11 +46,11 @@ struct nb_nodes_state {
 void nb_nodes_state(struct nb_nodes *nodes, struct nb_nodes_state *state);
 
 /* How one of the streams stands; there are as many as [nodes] streams says. */
-struct nb_lane_state {
+struct nb_stream_worker_state {
     bool follows;
     bool connected;
     uint64_t applied, behind;
 };
-void nb_nodes_lane(struct nb_nodes *nodes, unsigned which, struct nb_lane_state *state);
+void nb_nodes_worker(struct nb_nodes *nodes, unsigned which, struct nb_stream_worker_state *state);
 
 #endif

@@ -25,10 +25,10 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
         rc = nb_request_query_count(request, "stream", 0, streams - 1, &which, error);
     if (at > 0) /* it says which */
         which = at % streams;
-    struct nb_lane_state lane = {.follows = true};
+    struct nb_stream_worker_state worker = {.follows = true};
     if (rc == 0 && server->nodes != NULL)
-        nb_nodes_lane(server->nodes, (unsigned)which, &lane);
-    if (!lane.follows)
+        nb_nodes_worker(server->nodes, (unsigned)which, &worker);
+    if (!worker.follows)
         rc = nb_error_set(error, NB_NOT_FOUND, "this node does not follow stream %llu",
                           (unsigned long long)which);
     if (rc == 0 && at > 0)
@@ -50,15 +50,15 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
 }
 
 /* Of several streams each. */
-static void emit_lanes(struct nb_emitter *e, struct nb_nodes *nodes, unsigned count)
+static void emit_workers(struct nb_emitter *e, struct nb_nodes *nodes, unsigned count)
 {
-    struct nb_lane_state one;
+    struct nb_stream_worker_state one;
     if (count == 1)
         return;
     nb_emit_key(e, "streams");
     nb_emit_open(e, '[');
     for (unsigned i = 0; i < count; i++) {
-        nb_nodes_lane(nodes, i, &one);
+        nb_nodes_worker(nodes, i, &one);
         nb_emit_open(e, '{');
         nb_emit_member_u64(e, "stream", i);
         nb_emit_flag(e, "follows", one.follows);
@@ -81,7 +81,7 @@ void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes)
     nb_emit_bool(e, state.connected);
     nb_emit_member_u64(e, "applied", state.applied);
     nb_emit_member_u64(e, "behind", state.behind);
-    emit_lanes(e, nodes, state.streams);
+    emit_workers(e, nodes, state.streams);
     if (state.put_back > 0)
         nb_emit_member_u64(e, "put_back", state.put_back);
     if (state.queues)

@@ -17,9 +17,9 @@
 #include "server/nodes/member.h"
 #include "server/nodes/schema.h"
 
-static int lane_start(struct nb_nodes *n, unsigned which, struct nb_error *error)
+static int worker_start(struct nb_nodes *n, unsigned which, struct nb_error *error)
 {
-    struct nb_lane *l = &n->lanes[which];
+    struct nb_stream_worker *l = &n->workers[which];
     int rc = nb_nodes_conninfo(n->config, which, &l->conninfo, error);
     if (rc != 0)
         return rc;
@@ -27,12 +27,12 @@ static int lane_start(struct nb_nodes *n, unsigned which, struct nb_error *error
     l->which = which;
     l->is_first = true;
     for (unsigned i = 0; i < which; i++)
-        if (n->lanes[i].nodes != NULL && strcmp(n->lanes[i].conninfo, l->conninfo) == 0)
+        if (n->workers[i].nodes != NULL && strcmp(n->workers[i].conninfo, l->conninfo) == 0)
             l->is_first = false;
     l->end = &l->first;
     l->whole = nb_clock_monotonic();
     (void)snprintf(l->reason, sizeof l->reason, "it has not reached the database yet");
-    atomic_store(&l->last, atomic_load(&n->engine->standing.places[which].applied));
+    atomic_store(&l->last, atomic_load(&n->engine->stream_states.places[which].applied));
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->changed, NULL);
     l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -43,7 +43,7 @@ static int lane_start(struct nb_nodes *n, unsigned which, struct nb_error *error
     return rc == 0 ? 0 : nb_error_errno(error, rc, "starting a thread for the other nodes");
 }
 
-static void lane_stop(struct nb_lane *l)
+static void worker_stop(struct nb_stream_worker *l)
 {
     if (!l->is_started)
         return;
@@ -51,12 +51,12 @@ static void lane_stop(struct nb_lane *l)
     if (l->replica != NULL)
         nb_replica_stop(l->replica);
     pthread_mutex_unlock(&l->lock);
-    nb_lane_wake(l);
+    nb_stream_worker_wake(l);
     (void)pthread_join(l->thread, NULL); /* it fails for an invalid thread only */
     nb_replica_free(&l->replica);
 }
 
-static void lane_free(struct nb_lane *l)
+static void worker_free(struct nb_stream_worker *l)
 {
     if (l->nodes == NULL)
         return;
@@ -95,16 +95,16 @@ int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
         return nb_error_no_memory(error);
     n->engine = engine;
     n->config = config;
-    n->lane_count = (unsigned)config->nodes_streams;
+    n->worker_count = (unsigned)config->nodes_streams;
     nb_member_name(config, n->name);
     nb_stream_identify(n);
     pthread_mutex_init(&n->members_lock, NULL);
     int rc = nb_nodes_read_follow(config, &n->follow, error);
     if (rc == 0)
         rc = open_queue(n, error);
-    for (unsigned i = 0; rc == 0 && i < n->lane_count; i++)
+    for (unsigned i = 0; rc == 0 && i < n->worker_count; i++)
         if (n->follow >> i & 1)
-            rc = lane_start(n, i, error);
+            rc = worker_start(n, i, error);
     *nodes = n;
     if (rc != 0)
         nb_nodes_stop(nodes);
@@ -118,11 +118,11 @@ void nb_nodes_stop(struct nb_nodes **nodes)
     if (n == NULL)
         return;
     atomic_store(&n->stops, true);
-    for (unsigned i = 0; i < n->lane_count; i++)
-        lane_stop(&n->lanes[i]);
+    for (unsigned i = 0; i < n->worker_count; i++)
+        worker_stop(&n->workers[i]);
     nb_queue_free(&n->queue);
-    for (unsigned i = 0; i < n->lane_count; i++)
-        lane_free(&n->lanes[i]);
+    for (unsigned i = 0; i < n->worker_count; i++)
+        worker_free(&n->workers[i]);
     pthread_mutex_destroy(&n->members_lock);
     free(n);
 }

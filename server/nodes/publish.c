@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this node writes into a stream. The lane takes all that waits, and one transaction adds it:
- * it takes the next positions, whose row it locks, so that positions are in the order of commits,
- * and a reader never sees one before those below it.
+ * What this node writes into a stream. The worker takes all that waits, and one transaction adds
+ * it: it takes the next positions, whose row it locks, so that positions are in the order of
+ * commits, and a reader never sees one before those below it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ struct nb_published_row {
 
 /* While nodes of an older program are there, kinds of changes that they do not know wait: they
  * would have to stop following. With the lock held. */
-static int check(struct nb_lane *l, struct nb_string message, struct nb_error *error)
+static int check(struct nb_stream_worker *l, struct nb_string message, struct nb_error *error)
 {
     char oldest[NB_MEMBER_NAME_MOST + 1];
     if (l->is_refused)
@@ -67,7 +67,7 @@ static void row_free(struct nb_published_row *e)
 int nb_publish(void *user, const char *id, struct nb_string message, bool lasts,
                struct nb_error *error)
 {
-    struct nb_lane *l = user;
+    struct nb_stream_worker *l = user;
     struct nb_published_row *e = calloc(1, sizeof *e);
     if (e == NULL || nb_buffer_append(&e->message, message.bytes, message.length) != 0) {
         free(e);
@@ -87,13 +87,13 @@ int nb_publish(void *user, const char *id, struct nb_string message, bool lasts,
     }
     pthread_mutex_unlock(&l->lock);
     if (rc == 0)
-        nb_lane_wake(l);
+        nb_stream_worker_wake(l);
     else
         row_free(e);
     return rc;
 }
 
-void nb_publish_delivered(struct nb_lane *l, struct nb_string id)
+void nb_publish_delivered(struct nb_stream_worker *l, struct nb_string id)
 {
     pthread_mutex_lock(&l->lock);
     for (struct nb_published_row *e = l->first; l->doubts > 0 && e != NULL; e = e->next)
@@ -103,7 +103,7 @@ void nb_publish_delivered(struct nb_lane *l, struct nb_string id)
 }
 
 /* Takes the first one away. With the lock held. */
-static void remove_first(struct nb_lane *l)
+static void remove_first(struct nb_stream_worker *l)
 {
     struct nb_published_row *e = l->first;
     l->first = e->next;
@@ -115,7 +115,7 @@ static void remove_first(struct nb_lane *l)
     row_free(e);
 }
 
-void nb_publish_deinit(struct nb_lane *l)
+void nb_publish_deinit(struct nb_stream_worker *l)
 {
     while (l->first != NULL)
         remove_first(l);
@@ -141,7 +141,7 @@ static const char ADD[] =
     "SELECT c.id, c.position FROM moved LEFT JOIN (given JOIN bayesd.change c ON c.stream = $1"
     " AND c.id = given.id) ON true";
 
-void nb_publish_add_begin(const struct nb_lane *l, struct nb_point after, bool is_exact,
+void nb_publish_add_begin(const struct nb_stream_worker *l, struct nb_point after, bool is_exact,
                           struct nb_sql *sql)
 {
     *sql = (struct nb_sql){.text = ADD};
@@ -167,7 +167,7 @@ void nb_publish_add(struct nb_sql *sql, struct nb_string id, uint64_t checksum,
 
 /* Takes the first rows, which stay the list's, into the statement. What is over goes; whose client
  * has given up, too: it sends it again, if at all. */
-static size_t take(struct nb_lane *l, struct nb_sql *sql)
+static size_t take(struct nb_stream_worker *l, struct nb_sql *sql)
 {
     size_t bytes = 0, count = 0;
     uint64_t now = nb_clock_monotonic();
@@ -197,7 +197,7 @@ static void count_latency(struct nb_latency *latency, uint64_t nanoseconds)
 }
 
 /* All of it is in the stream; some was there and delivered before. */
-static void finish(struct nb_lane *l, size_t count, const struct nb_sql_rows *rows,
+static void finish(struct nb_stream_worker *l, size_t count, const struct nb_sql_rows *rows,
                    uint64_t delivered)
 {
     uint64_t now = nb_clock_monotonic();
@@ -214,7 +214,7 @@ static void finish(struct nb_lane *l, size_t count, const struct nb_sql_rows *ro
     }
 }
 
-int nb_publish_some(struct nb_lane *l, bool *has, struct nb_error *error)
+int nb_publish_some(struct nb_stream_worker *l, bool *has, struct nb_error *error)
 {
     struct nb_sql sql;
     struct nb_sql_rows rows;

@@ -46,7 +46,8 @@ struct found {
     struct nb_point there; /* what was made last here, or the stream's end before that; 0: cut */
 };
 
-static int check_identity(const struct nb_lane *l, struct nb_string there, struct nb_error *error)
+static int check_identity(const struct nb_stream_worker *l, struct nb_string there,
+                          struct nb_error *error)
 {
     if (nb_string_equals(there, l->nodes->identity))
         return 0;
@@ -58,7 +59,7 @@ static int check_identity(const struct nb_lane *l, struct nb_string there, struc
 }
 
 /* The first node says what the others must be like. */
-static int look(struct nb_lane *l, struct found *found, struct nb_error *error)
+static int look(struct nb_stream_worker *l, struct found *found, struct nb_error *error)
 {
     struct nb_sql identify = {.text = "UPDATE bayesd.stream SET identity = $2"
                                       " WHERE number = $1 AND identity = ''"};
@@ -99,7 +100,7 @@ static int look(struct nb_lane *l, struct found *found, struct nb_error *error)
     return rc;
 }
 
-static int differ(const struct nb_lane *l, uint64_t position, struct nb_error *error)
+static int differ(const struct nb_stream_worker *l, uint64_t position, struct nb_error *error)
 {
     return nb_error_set(error, NB_CONFLICT,
                         "stream %u has another change at %" PRIu64
@@ -137,7 +138,7 @@ static int take_entry(void *user, const struct nb_traced *one, struct nb_error *
 
 /* One transaction. Where another node was faster nothing is done: then the stream goes on further,
  * and is looked at again. */
-static int put_group(struct nb_lane *l, struct group *g, struct nb_error *error)
+static int put_group(struct nb_stream_worker *l, struct group *g, struct nb_error *error)
 {
     struct nb_sql_rows rows = {.result = NULL};
     uint64_t last = g->found->last;
@@ -162,7 +163,7 @@ static int put_group(struct nb_lane *l, struct group *g, struct nb_error *error)
 }
 
 /* This node is ahead of the stream. */
-static int put_back(struct nb_lane *l, const struct found *found, struct nb_error *error)
+static int put_back(struct nb_stream_worker *l, const struct found *found, struct nb_error *error)
 {
     struct group g = {.found = found, .agrees = found->last == 0};
     struct nb_point end = {found->last, found->there.sum};
@@ -193,13 +194,13 @@ static void warn(void *user, const struct nb_error *why)
     nb_log(NB_LOG_WARNING, "nodes: %s", why->text);
 }
 
-static int make_replica(struct nb_lane *l, uint64_t made, struct nb_error *error)
+static int make_replica(struct nb_stream_worker *l, uint64_t made, struct nb_error *error)
 {
     const struct nb_config *config = l->nodes->config;
     const struct nb_replica_settings settings = {
         .publish = nb_publish,
-        .look = nb_lane_look,
-        .is_there = nb_lane_is_there,
+        .look = nb_stream_worker_look,
+        .is_there = nb_stream_worker_is_there,
         .warn = warn,
         .user = l,
         .stream = l->which,
@@ -218,7 +219,7 @@ static int make_replica(struct nb_lane *l, uint64_t made, struct nb_error *error
     return rc;
 }
 
-static int outrun(struct nb_lane *l, const struct found *found, uint64_t needs,
+static int outrun(struct nb_stream_worker *l, const struct found *found, uint64_t needs,
                   struct nb_error *error)
 {
     atomic_store(&l->is_outrun, true);
@@ -233,7 +234,7 @@ static int outrun(struct nb_lane *l, const struct found *found, uint64_t needs,
 }
 
 /* Whether the stream has what this node was given last. 1: something was put back, look again. */
-static int check_end(struct nb_lane *l, const struct found *found, struct nb_error *error)
+static int check_end(struct nb_stream_worker *l, const struct found *found, struct nb_error *error)
 {
     struct nb_point at = nb_replica_delivered(l->replica);
     atomic_store(&l->is_outrun, false);
@@ -255,7 +256,7 @@ static int check_end(struct nb_lane *l, const struct found *found, struct nb_err
                : differ(l, at.position, error);
 }
 
-int nb_stream_find(struct nb_lane *l, struct nb_error *error)
+int nb_stream_find(struct nb_stream_worker *l, struct nb_error *error)
 {
     struct found found = {0};
     int rc = 1;

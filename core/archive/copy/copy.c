@@ -104,17 +104,19 @@ static int copy_records(struct nb_export *export, struct copying *c, const struc
     return rc != 0 && c->why.code != 0 ? c->why.code : rc;
 }
 
-/* `errand`: all nodes make the copy, this is one of them; NULL: this one makes it alone. */
+/* `relayed_change`: all nodes make the copy, this is one of them; NULL: this one makes it alone. */
 static int begin(struct nb_engine *engine, const struct nb_copy *copy,
-                 const struct nb_errand *errand, struct nb_import **import, struct nb_error *error)
+                 const struct nb_relayed_change *relayed_change, struct nb_import **import,
+                 struct nb_error *error)
 {
-    return errand != NULL ? nb_import_start(engine, copy->to, copy->source, errand->from,
-                                            errand->last, import, error)
-                          : nb_import_begin(engine, copy->to, copy->source, import, error);
+    return relayed_change != NULL
+               ? nb_import_start(engine, copy->to, copy->source, relayed_change->from,
+                                 relayed_change->last, import, error)
+               : nb_import_begin(engine, copy->to, copy->source, import, error);
 }
 
 static int import_all(struct nb_engine *engine, const struct nb_copy *copy,
-                      const struct nb_errand *errand, struct nb_export *export,
+                      const struct nb_relayed_change *relayed_change, struct nb_export *export,
                       struct nb_error *error)
 {
     struct copying *c = calloc(1, sizeof *c);
@@ -122,7 +124,7 @@ static int import_all(struct nb_engine *engine, const struct nb_copy *copy,
     uint64_t dropped;
     if (c == NULL)
         return nb_error_no_memory(error);
-    int rc = begin(engine, copy, errand, &c->import, error);
+    int rc = begin(engine, copy, relayed_change, &c->import, error);
     if (rc == 0)
         rc = copy_records(export, c, copy, error);
     if (rc == 0) {
@@ -138,26 +140,27 @@ static int import_all(struct nb_engine *engine, const struct nb_copy *copy,
 
 /* Sets *again where another try may succeed. */
 static int try_copy(struct nb_engine *engine, const struct nb_copy *copy,
-                    const struct nb_errand *errand, bool *again, struct nb_error *error)
+                    const struct nb_relayed_change *relayed_change, bool *again,
+                    struct nb_error *error)
 {
     struct nb_export *export;
     *again = false;
     int rc = nb_export_begin(engine, copy->from, copy->seconds, &export, error);
     if (rc != 0)
         return rc;
-    rc = import_all(engine, copy, errand, export, error);
+    rc = import_all(engine, copy, relayed_change, export, error);
     *again = rc != 0 && nb_export_is_lost(export);
     nb_export_end(&export);
     return rc;
 }
 
 static int copy_here(struct nb_engine *engine, const struct nb_copy *copy,
-                     const struct nb_errand *errand, struct nb_error *error)
+                     const struct nb_relayed_change *relayed_change, struct nb_error *error)
 {
     bool again = true;
     int rc = 0;
     for (int times = 0; (times == 0 || rc != 0) && again && times < TIMES_MOST; times++)
-        rc = try_copy(engine, copy, errand, &again, error);
+        rc = try_copy(engine, copy, relayed_change, &again, error);
     return rc;
 }
 
@@ -168,11 +171,15 @@ enum {
     OTHER_ENTRIES = 20000, /* labels, and features that no document has */
 };
 
-int nb_copy_shared(struct nb_engine *engine, const struct nb_errand *errand, struct nb_error *error)
+int nb_copy_shared(struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
+                   struct nb_error *error)
 {
-    const struct nb_copy copy = {
-        .from = errand->to, .to = errand->model, .source = errand->source, .seconds = SECONDS_MOST};
-    return nb_import_shared_end(engine, errand, copy_here(engine, &copy, errand, error));
+    const struct nb_copy copy = {.from = relayed_change->to,
+                                 .to = relayed_change->model,
+                                 .source = relayed_change->source,
+                                 .seconds = SECONDS_MOST};
+    return nb_import_shared_end(engine, relayed_change,
+                                copy_here(engine, &copy, relayed_change, error));
 }
 
 /* Takes the parent for the copy, and says how many pieces have numbers for its entries, also if the
@@ -197,7 +204,7 @@ static int ask_for_copy(struct nb_engine *engine, const struct nb_copy *copy,
                         struct nb_error *error)
 {
     struct nb_sending sending;
-    struct nb_errand_done done;
+    struct nb_relayed_change_done done;
     uint64_t pieces = 0;
     unsigned from = nb_relay_stream(copy->from, engine->settings.streams);
     unsigned to = nb_relay_stream(copy->to, engine->settings.streams);

@@ -33,8 +33,8 @@ int nb_model_copy(struct nb_engine *engine, const struct nb_copy *copy, struct n
 /* Makes the copy of NB_ERRAND_IMPORT, which all nodes make of the same state; on the thread that
  * applies. Returns as nb_import_shared (core/archive/dump/shared.h), for a model that must be new.
  */
-struct nb_errand;
-int nb_copy_shared(struct nb_engine *engine, const struct nb_errand *errand,
+struct nb_relayed_change;
+int nb_copy_shared(struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
                    struct nb_error *error);
 
 /* The name of the copy that is the prior of a model of this name. */

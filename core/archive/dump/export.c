@@ -31,10 +31,10 @@ enum { SECOND = 1000000000 };
 /* An incomplete dump must not look complete, because people restore from it. */
 static int dump_end(struct nb_export *e, struct nb_error *error)
 {
-    if (e->totals.documents != e->state.totals.living)
+    if (e->totals.documents != e->state.totals.current)
         return nb_error_set(error, NB_CORRUPT,
                             "the store is damaged: %" PRIu64 " of %" PRIu64 " documents were found",
-                            e->totals.documents, e->state.totals.living);
+                            e->totals.documents, e->state.totals.current);
     return e->sink->end(e->sink->user, &e->totals);
 }
 

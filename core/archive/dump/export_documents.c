@@ -35,13 +35,13 @@ static int survey(void *user, struct nb_entry *entry, struct nb_error *error)
 {
     struct nb_export *e = user;
     const struct nb_change *c = &entry->change;
-    bool living;
+    bool current;
     if (is_over(e))
         return pause_before(e, entry->number);
     if (c->new_count > 0 && !nb_features_have_texts(c->features))
         e->has_texts = false;
-    int rc = nb_ledger_is_living(e->view, entry, &living, error);
-    if (rc != 0 || !living)
+    int rc = nb_ledger_is_current(e->view, entry, &current, error);
+    if (rc != 0 || !current)
         return rc;
     if (nb_array_reserve(&e->arrivals, &e->arrival_room, e->arrival_count + 1,
                          sizeof *e->arrivals) != 0)

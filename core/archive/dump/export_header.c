@@ -38,7 +38,7 @@ static int dump_weights(const struct nb_export *e, const struct nb_settings *set
         rc = nb_twin_log_load(e->view, e->live->number, &e->state.twin, weights, NULL, error);
     /* Documents without a label teach nothing: without others, the stored weights are the start
      * values. */
-    bool has_learned = e->state.totals.living > e->state.totals.unlabelled ||
+    bool has_learned = e->state.totals.current > e->state.totals.unlabelled ||
                        nb_weights_places(nb_stack_weights_order(weights)) > 0;
     if (rc == 0 && reading.found && has_learned)
         nb_stack_weights_write(weights, &p);

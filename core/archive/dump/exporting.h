@@ -15,7 +15,7 @@
 #include "core/model/live/state.h"
 #include "core/store/lmdb/lease.h"
 
-/* A living document: the number of its entry, and of the entry that learned it first. */
+/* A current document: the number of its entry, and of the entry that learned it first. */
 struct nb_arrival {
     uint64_t first, number;
 };
@@ -62,7 +62,7 @@ struct nb_export {
     struct nb_dump_totals totals;
 };
 
-/* Reads the model's state and labels, and lists the living documents. */
+/* Reads the model's state and labels, and lists the current documents. */
 int nb_export_survey(struct nb_export *export, struct nb_error *error);
 /* Sorts the documents by arrival, without a snapshot: it takes long for millions of them. */
 void nb_export_sort(struct nb_export *export);

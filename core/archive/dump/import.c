@@ -219,7 +219,7 @@ static int commit_sent(struct nb_import **out, const struct nb_dump_totals *tota
                        uint64_t *dropped, struct nb_error *error)
 {
     struct nb_import *import = *out;
-    struct nb_errand_done done;
+    struct nb_relayed_change_done done;
     int rc = nb_sending_end(&import->sending, totals, (struct nb_string){"", 0}, import->only_new,
                             &done, error);
     if (rc != 0) {

@@ -105,7 +105,7 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
     return rc == 0 && old != 0 ? nb_put_orphan(view, old, error) : rc;
 }
 
-/* Adds the unborn model to the registry. The import keeps its own reference, because an unborn
+/* Adds the unsaved model to the registry. The import keeps its own reference, because an unsaved
  * model leaves the registry when its last user releases it. */
 static int list(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
 {
@@ -118,7 +118,7 @@ static int list(struct nb_engine *engine, struct nb_live *live, struct nb_error 
 }
 
 /* Finds the model of the name. If there is none, adds the imported model to the registry before its
- * last transaction, still unborn, so that a registry that is full is an error before the model is
+ * last transaction, still unsaved, so that a registry that is full is an error before the model is
  * stored. */
 static int find_place(struct nb_engine *engine, struct naming *naming, struct nb_error *error)
 {

@@ -20,20 +20,21 @@ void nb_sending_deinit(struct nb_sending *s)
     nb_buffer_deinit(&s->parent);
 }
 
-static struct nb_errand errand_of(const struct nb_sending *s, enum nb_errand_kind kind)
+static struct nb_relayed_change relayed_change_of(const struct nb_sending *s,
+                                                  enum nb_relayed_change_kind kind)
 {
-    return (struct nb_errand){.kind = kind,
-                              .model = s->model,
-                              .source = s->source,
-                              .from = nb_string_of(s->id),
-                              .last = s->pieces};
+    return (struct nb_relayed_change){.kind = kind,
+                                      .model = s->model,
+                                      .source = s->source,
+                                      .from = nb_string_of(s->id),
+                                      .last = s->pieces};
 }
 
 static int send_piece(struct nb_sending *s, struct nb_string bytes, struct nb_error *error)
 {
-    struct nb_errand errand = errand_of(s, NB_ERRAND_STAGE);
-    errand.settings = bytes;
-    int rc = nb_relay_ask(s->engine, &errand, NULL, error);
+    struct nb_relayed_change relayed_change = relayed_change_of(s, NB_ERRAND_STAGE);
+    relayed_change.settings = bytes;
+    int rc = nb_relay_ask(s->engine, &relayed_change, NULL, error);
     s->pieces++; /* also one that may still come */
     return rc;
 }
@@ -92,21 +93,21 @@ int nb_sending_empty(struct nb_sending *s, struct nb_error *error)
 }
 
 int nb_sending_end(struct nb_sending *s, const struct nb_dump_totals *totals, struct nb_string from,
-                   bool only_new, struct nb_errand_done *done, struct nb_error *error)
+                   bool only_new, struct nb_relayed_change_done *done, struct nb_error *error)
 {
     if (totals != NULL && nb_dump_write_end(totals, &s->record) != 0)
         return nb_error_no_memory(error);
     int rc = send(s, true, error);
-    struct nb_errand errand = errand_of(s, NB_ERRAND_IMPORT);
-    errand.to = from;
-    errand.settings = nb_buffer_string(&s->parent);
-    errand.only_new = only_new;
-    return rc != 0 ? rc : nb_relay_ask(s->engine, &errand, done, error);
+    struct nb_relayed_change relayed_change = relayed_change_of(s, NB_ERRAND_IMPORT);
+    relayed_change.to = from;
+    relayed_change.settings = nb_buffer_string(&s->parent);
+    relayed_change.only_new = only_new;
+    return rc != 0 ? rc : nb_relay_ask(s->engine, &relayed_change, done, error);
 }
 
 void nb_sending_give_up(struct nb_sending *s)
 {
-    struct nb_errand errand = errand_of(s, NB_ERRAND_UNSTAGE);
+    struct nb_relayed_change relayed_change = relayed_change_of(s, NB_ERRAND_UNSTAGE);
     if (s->pieces > 0)
-        (void)nb_relay_ask(s->engine, &errand, NULL, NULL);
+        (void)nb_relay_ask(s->engine, &relayed_change, NULL, NULL);
 }

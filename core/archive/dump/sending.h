@@ -12,7 +12,7 @@
 #include "core/base/buffer.h"
 
 struct nb_engine;
-struct nb_errand_done;
+struct nb_relayed_change_done;
 
 struct nb_sending {
     struct nb_engine *engine;
@@ -45,7 +45,7 @@ int nb_sending_parent(struct nb_sending *sending, const char *parent, struct nb_
  * (NULL: it is not known), or of the model `from` as it is then, if that is not empty. Returns as
  * nb_import_commit. After a failure the caller gives it up. */
 int nb_sending_end(struct nb_sending *sending, const struct nb_dump_totals *totals,
-                   struct nb_string from, bool only_new, struct nb_errand_done *done,
+                   struct nb_string from, bool only_new, struct nb_relayed_change_done *done,
                    struct nb_error *error);
 /* All nodes give up what was sent. Those that do not hear of it do so later. */
 void nb_sending_give_up(struct nb_sending *sending);

@@ -39,15 +39,15 @@ static int take_end(void *user, const struct nb_dump_totals *totals)
     return 0;
 }
 
-static int read_pieces(struct nb_engine *engine, const struct nb_errand *errand, struct arriving *a,
-                       struct nb_error *error)
+static int read_pieces(struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
+                       struct arriving *a, struct nb_error *error)
 {
     const struct nb_dump_sink sink = {take_header, take_words, take_document, take_end, a};
     struct nb_dump_reading reading = {.rest = {NULL, 0, 0}};
     struct nb_buffer piece = {0};
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < errand->last; i++) {
-        rc = nb_staged_read(engine, errand->from, i, &piece, error);
+    for (size_t i = 0; rc == 0 && i < relayed_change->last; i++) {
+        rc = nb_staged_read(engine, relayed_change->from, i, &piece, error);
         if (rc == 0)
             rc = nb_dump_read(&reading, nb_buffer_string(&piece), &sink, error);
     }
@@ -58,28 +58,29 @@ static int read_pieces(struct nb_engine *engine, const struct nb_errand *errand,
     return rc == 0 || a->why.code == 0 ? rc : nb_error_set(error, rc, "%s", a->why.text);
 }
 
-int nb_import_shared_end(struct nb_engine *engine, const struct nb_errand *errand, int rc)
+int nb_import_shared_end(struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
+                         int rc)
 {
     if (rc == 0 || nb_error_is_passing(rc))
         return rc;
-    int given_up = nb_staged_drop(engine, errand->from, NULL);
+    int given_up = nb_staged_drop(engine, relayed_change->from, NULL);
     return given_up != 0 ? given_up : rc;
 }
 
-int nb_import_shared(struct nb_engine *engine, const struct nb_errand *errand,
-                     struct nb_errand_done *done, struct nb_error *error)
+int nb_import_shared(struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
+                     struct nb_relayed_change_done *done, struct nb_error *error)
 {
     struct arriving a = {.import = NULL};
-    int rc = nb_import_start(engine, errand->model, errand->source, errand->from, errand->last,
-                             &a.import, error);
+    int rc = nb_import_start(engine, relayed_change->model, relayed_change->source,
+                             relayed_change->from, relayed_change->last, &a.import, error);
     if (rc == 0)
-        rc = read_pieces(engine, errand, &a, error);
-    if (rc == 0 && errand->only_new)
+        rc = read_pieces(engine, relayed_change, &a, error);
+    if (rc == 0 && relayed_change->only_new)
         nb_import_only_new(a.import);
     if (rc == 0)
         rc = nb_import_commit(&a.import, a.is_end ? &a.totals : NULL, &done->created,
                               &done->dropped, error);
     else
         nb_import_abort(&a.import);
-    return nb_import_shared_end(engine, errand, rc);
+    return nb_import_shared_end(engine, relayed_change, rc);
 }

@@ -14,7 +14,7 @@
 #include "core/engine/writer.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relayed.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 
 static_assert(NB_STAGED_ENTRIES < 1 << NB_SERIALS_ENTRY_BITS, "numbers of one place");
 
@@ -121,14 +121,14 @@ static int put_head(const struct nb_view *view, struct nb_string id, const struc
     return put(view, &key, &w, error);
 }
 
-static int put_piece(const struct nb_view *view, const struct nb_errand *errand, uint64_t place,
-                     struct nb_error *error)
+static int put_piece(const struct nb_view *view, const struct nb_relayed_change *relayed_change,
+                     uint64_t place, struct nb_error *error)
 {
     struct nb_buffer value = {0};
     struct nb_packer w = {.out = &value};
-    struct nb_store_key key = piece_key(errand->from, (uint32_t)errand->last);
+    struct nb_store_key key = piece_key(relayed_change->from, (uint32_t)relayed_change->last);
     nb_pack_u64(&w, place);
-    nb_pack_bytes(&w, errand->settings.bytes, errand->settings.length);
+    nb_pack_bytes(&w, relayed_change->settings.bytes, relayed_change->settings.length);
     return put(view, &key, &w, error);
 }
 
@@ -184,34 +184,35 @@ static int give_up_old(const struct nb_view *view, unsigned stream, int64_t now,
 static int write_piece(struct nb_engine *engine, struct nb_view *view, void *argument,
                        struct nb_error *error)
 {
-    const struct nb_errand *errand = argument;
-    int64_t now = nb_standing_time(engine);
+    const struct nb_relayed_change *relayed_change = argument;
+    int64_t now = nb_stream_states_time(engine);
     unsigned stream = nb_serials_stream(engine->serials.entry);
     struct head head = {0};
-    int rc = errand->last == 0 ? give_up_old(view, stream, now, error) : 0;
+    int rc = relayed_change->last == 0 ? give_up_old(view, stream, now, error) : 0;
     if (rc == 0)
-        rc = read_head(view, errand->from, &head, error);
-    if (rc == 0 && head.count != errand->last)
+        rc = read_head(view, relayed_change->from, &head, error);
+    if (rc == 0 && head.count != relayed_change->last)
         rc = nb_error_set(error, NB_CONFLICT,
                           "the import was given up: %llu of its pieces are there, and piece %llu "
                           "came; begin it again",
-                          (unsigned long long)head.count, (unsigned long long)errand->last);
+                          (unsigned long long)head.count, (unsigned long long)relayed_change->last);
     head = (struct head){head.count + 1, now, stream};
     if (rc == 0)
-        rc = put_piece(view, errand, engine->serials.entry, error);
-    return rc != 0 ? rc : put_head(view, errand->from, &head, error);
+        rc = put_piece(view, relayed_change, engine->serials.entry, error);
+    return rc != 0 ? rc : put_head(view, relayed_change->from, &head, error);
 }
 
 static int add_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
-    const struct nb_errand *errand = argument;
-    return nb_transaction(engine, errand->settings.length + PAGE_BYTES, write_piece, argument,
-                          error);
+    const struct nb_relayed_change *relayed_change = argument;
+    return nb_transaction(engine, relayed_change->settings.length + PAGE_BYTES, write_piece,
+                          argument, error);
 }
 
-int nb_staged_add(struct nb_engine *engine, const struct nb_errand *errand, struct nb_error *error)
+int nb_staged_add(struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
+                  struct nb_error *error)
 {
-    struct nb_errand piece = *errand;
+    struct nb_relayed_change piece = *relayed_change;
     return nb_writer_run(engine, add_task, &piece, error);
 }
 

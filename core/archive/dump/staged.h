@@ -28,7 +28,7 @@
 #include "core/store/lmdb/store.h"
 
 struct nb_engine;
-struct nb_errand;
+struct nb_relayed_change;
 
 enum {
     NB_STAGED_ID = 16,           /* hexadecimal digits */
@@ -44,7 +44,8 @@ bool nb_staged_is_id(struct nb_string id);
 
 /* Keeps a piece (NB_ERRAND_STAGE). NB_CONFLICT: it is not the next one of its import, which was
  * given up. Else returns as nb_transaction. */
-int nb_staged_add(struct nb_engine *engine, const struct nb_errand *errand, struct nb_error *error);
+int nb_staged_add(struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
+                  struct nb_error *error);
 /* Gives the import up, if it is there (NB_ERRAND_UNSTAGE). Returns as nb_transaction. */
 int nb_staged_drop(struct nb_engine *engine, struct nb_string id, struct nb_error *error);
 

@@ -14,7 +14,7 @@
 #include "core/engine/opening.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/records.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 #include "core/networks/named/named.h"
 
 /* ---- what holds for the whole store ---------------------------------------------------------- */
@@ -41,9 +41,9 @@ static int write_place(struct nb_engine *to, struct nb_view *view, void *argumen
 {
     struct nb_rebuilding *r = argument;
     struct nb_error why;
-    int rc = r->d->lost == 0 ? nb_standing_copy(r->view, view, &why) : NB_CORRUPT;
+    int rc = r->d->lost == 0 ? nb_stream_states_copy(r->view, view, &why) : NB_CORRUPT;
     (void)to;
-    if (rc == NB_CORRUPT && r->from->standing.is_known)
+    if (rc == NB_CORRUPT && r->from->stream_states.is_known)
         nb_differ(r->d, "the place among the other nodes is given up with what is lost: this "
                         "node joins again with an empty store, or the backup of another node");
     return rc == 0 || rc == NB_CORRUPT ? 0 : nb_error_set(error, rc, "%s", why.text);

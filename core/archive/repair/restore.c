@@ -17,7 +17,7 @@
 #include "core/archive/repair/folder.h"
 #include "core/archive/repair/repair.h"
 #include "core/engine/opening.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 #include "core/store/lmdb/store.h"
 
 enum { READ_BYTES = 1 << 20, TRANSACTION_BYTES = 16 << 20, VALUE_EXTRA = 64 };
@@ -194,10 +194,10 @@ static int put_in_place(const char *directory, const char *folder, struct nb_err
 
 /* ---- of a node ------------------------------------------------------------------------------- */
 
-static int check_standing(const struct nb_engine *engine, const struct nb_node_wanted *wanted,
-                          struct nb_error *error)
+static int check_stream_states(const struct nb_engine *engine, const struct nb_node_wanted *wanted,
+                               struct nb_error *error)
 {
-    const struct nb_standing *s = &engine->standing;
+    const struct nb_stream_states *s = &engine->stream_states;
     if (!s->is_known)
         return nb_error_set(error, NB_CONFLICT,
                             "its store follows no stream yet, or has no [nodes]; name a node whose "
@@ -206,11 +206,11 @@ static int check_standing(const struct nb_engine *engine, const struct nb_node_w
         return nb_error_set(error, NB_CONFLICT,
                             "its store belongs to %u streams, and [nodes] streams is %u here",
                             s->streams, engine->settings.streams);
-    if (!nb_standing_has_caught_up(engine, wanted->streams))
+    if (!nb_stream_states_has_caught_up(engine, wanted->streams))
         return nb_error_set(error, NB_CONFLICT,
                             "it does not have all streams that [nodes] follow names here, or has "
                             "not caught up with them");
-    *wanted->position = nb_standing_total(engine);
+    *wanted->position = nb_stream_states_total(engine);
     return 0;
 }
 
@@ -222,7 +222,7 @@ static int check_node(const struct nb_engine_settings *made, const struct nb_nod
     int rc = nb_engine_open_existing(made, &engine, error);
     if (rc != 0)
         return rc;
-    rc = check_standing(engine, wanted, error);
+    rc = check_stream_states(engine, wanted, error);
     nb_engine_close(&engine);
     return rc;
 }

@@ -104,7 +104,7 @@ static int compare_totals(struct nb_comparing *c, const struct nb_live *live,
         return rc;
     bool same = state.vocabulary == nb_model_vocabulary(replayed->live->counts, NB_ALL_TOKENS) &&
                 state.last >= replayed->last && state.totals.entries == model->entries &&
-                state.totals.living == model->living &&
+                state.totals.current == model->current &&
                 state.totals.unlabelled == model->unlabelled &&
                 state.totals.scores == model->scores;
     if (!same)

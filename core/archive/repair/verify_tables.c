@@ -50,7 +50,7 @@ static uint64_t expected_rows(enum nb_table table, const struct nb_surveyed_mode
     case NB_TABLE_ENTRIES:
         return model->entries;
     case NB_TABLE_DOCUMENTS:
-        return model->living;
+        return model->current;
     case NB_TABLE_SCORES:
         return model->scores;
     case NB_TABLE_WORDS:
@@ -167,7 +167,7 @@ static void differ_entry(struct nb_comparing *c, const char *table)
               name.bytes, c->entry.number, table);
 }
 
-static void compare_living(struct nb_comparing *c)
+static void compare_current(struct nb_comparing *c)
 {
     const struct nb_change *change = &c->entry.change;
     uint64_t number = c->entry.number;
@@ -200,12 +200,12 @@ static void compare_entry(struct nb_comparing *c, const struct nb_surveyed_entry
 {
     const struct nb_change *change = &c->entry.change;
     struct nb_store_key key = nb_store_key_sequence(change->model, c->entry.number);
-    bool was_replaced = change->kind == NB_CHANGE_TRAIN && !surveyed->living;
+    bool was_replaced = change->kind == NB_CHANGE_TRAIN && !surveyed->current;
     const char flags = was_replaced ? 0 : nb_ledger_flags(change);
     if (!has(c, NB_TABLE_ENTRIES, &key, (struct nb_string){&flags, 1}))
         differ_entry(c, "entries");
-    if (surveyed->living)
-        compare_living(c);
+    if (surveyed->current)
+        compare_current(c);
     compare_words(c);
 }
 

@@ -86,24 +86,24 @@ static double bin_loss(const struct case_of *c, double *scores, double *losses)
 /* ---- the numbers that are left out ----------------------------------------------------------- */
 
 /* Numbers that no document has any more stand in the list until their rows are used again. */
-static bool is_living(const struct nb_number_span *numbers, size_t at)
+static bool is_current(const struct nb_number_span *numbers, size_t at)
 {
     return numbers->begin[at + 1] > numbers->begin[at];
 }
 
-static size_t count_living(const struct nb_number_span *numbers)
+static size_t count_current(const struct nb_number_span *numbers)
 {
     size_t count = 0;
     for (size_t i = 0; i < numbers->count; i++)
-        count += is_living(numbers, i);
+        count += is_current(numbers, i);
     return count;
 }
 
-/* Which of `living` numbers stands for a group of them. */
-static size_t choose(size_t group, size_t groups, size_t living)
+/* Which of `current` numbers stands for a group of them. */
+static size_t choose(size_t group, size_t groups, size_t current)
 {
-    size_t first = group * living / groups, end = (group + 1) * living / groups;
-    struct nb_random random = nb_random_of(group, living);
+    size_t first = group * current / groups, end = (group + 1) * current / groups;
+    struct nb_random random = nb_random_of(group, current);
     return first + (size_t)nb_random_below(&random, end - first);
 }
 
@@ -133,15 +133,15 @@ static void add_number(struct comparing *c, size_t at)
 
 static bool are_better(struct comparing *c)
 {
-    size_t living = count_living(c->numbers), seen = 0;
-    size_t groups = living < NB_NUMBERS_COMPARED ? living : NB_NUMBERS_COMPARED;
-    size_t group = 0, chosen = groups > 0 ? choose(group, groups, living) : 0;
+    size_t current = count_current(c->numbers), seen = 0;
+    size_t groups = current < NB_NUMBERS_COMPARED ? current : NB_NUMBERS_COMPARED;
+    size_t group = 0, chosen = groups > 0 ? choose(group, groups, current) : 0;
     for (size_t i = 0; i < c->numbers->count && group < groups; i++) {
-        if (!is_living(c->numbers, i) || seen++ != chosen)
+        if (!is_current(c->numbers, i) || seen++ != chosen)
             continue;
         add_number(c, i);
         if (++group < groups)
-            chosen = choose(group, groups, living);
+            chosen = choose(group, groups, current);
     }
     return c->binned < c->gaussian;
 }

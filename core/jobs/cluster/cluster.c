@@ -150,12 +150,13 @@ static int fit(struct nb_clustering_run *c, uint32_t clusters, struct nb_mixture
                                                    .numbers = g->scale_count,
                                                    .values = g->values,
                                                    .variances = c->known,
-                                                   .has_equal_shares = c->wish->has_equal_shares};
+                                                   .has_equal_shares =
+                                                       c->options->has_equal_shares};
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < c->wish->restarts; i++) {
+    for (uint32_t i = 0; rc == 0 && i < c->options->restarts; i++) {
         struct nb_mixture made;
-        rc = nb_mixture_fit(&documents, clusters, c->wish->seed + i, c->wish->stop, c->wish->user,
-                            &made);
+        rc = nb_mixture_fit(&documents, clusters, c->options->seed + i, c->options->stop,
+                            c->options->user, &made);
         if (rc == 0 && (i == 0 || made.log_likelihood > best->log_likelihood)) {
             nb_mixture_deinit(best);
             *best = made;
@@ -171,11 +172,11 @@ static int fit(struct nb_clustering_run *c, uint32_t clusters, struct nb_mixture
 static int hold(const struct nb_clustering_run *c, uint32_t clusters, struct nb_error *error)
 {
     const struct nb_gathered *g = &c->gathered;
-    uint64_t mixtures = 1u + (c->wish->restarts > 1) + (c->wish->clusters == 0);
+    uint64_t mixtures = 1u + (c->options->restarts > 1) + (c->options->clusters == 0);
     uint64_t cells = (uint64_t)clusters * (g->word_columns + 6u * g->scale_count);
     uint64_t bytes = nb_gathered_memory(g) + (mixtures + 1) * cells * sizeof(double) +
                      mixtures * g->count * (sizeof(double) + sizeof(uint32_t));
-    return c->wish->hold != NULL ? c->wish->hold(c->wish->user, bytes, error) : 0;
+    return c->options->hold != NULL ? c->options->hold(c->options->user, bytes, error) : 0;
 }
 
 static int try_clusters(struct nb_clustering_run *c, uint32_t clusters, struct nb_error *error)
@@ -220,7 +221,7 @@ static int try_all(struct nb_clustering_run *c, struct nb_error *error)
 static int choose_words(struct nb_clustering_run *c, struct nb_error *error)
 {
     struct nb_gathered *g = &c->gathered;
-    uint32_t clusters = c->wish->clusters;
+    uint32_t clusters = c->options->clusters;
     double share = clusters == 0 ? 0.5 : fmax(most_share, fmin(per_cluster / clusters, 0.75));
     uint32_t most = (uint32_t)ceil(share * (double)g->count);
     uint32_t least = g->count < FEW_DOCUMENTS ? LEAST_OF_FEW : LEAST_DOCUMENTS;
@@ -261,8 +262,8 @@ static int know_deviations(struct nb_clustering_run *c, struct nb_error *error)
     c->known = calloc((size_t)c->gathered.scale_count + 1, sizeof *c->known);
     if (c->known == NULL)
         return nb_error_no_memory(error);
-    for (size_t i = 0; rc == 0 && i < c->wish->deviation_count; i++)
-        rc = know_deviation(c, &c->wish->deviations[i], error);
+    for (size_t i = 0; rc == 0 && i < c->options->deviation_count; i++)
+        rc = know_deviation(c, &c->options->deviations[i], error);
     return rc;
 }
 
@@ -301,13 +302,13 @@ static int apply(struct nb_clustering_run *c, struct nb_string model, struct nb_
     for (size_t i = 0; i < r->count; i++)
         labels[c->order[i]] = nb_string_of(r->clusters[i].label);
     const struct nb_cluster_labels what = {.model = model,
-                                           .source = c->wish->source,
+                                           .source = c->options->source,
                                            .numbers = c->gathered.numbers,
                                            .clusters = c->best.cluster,
                                            .count = c->gathered.count,
                                            .labels = labels,
-                                           .stop = c->wish->stop,
-                                           .user = c->wish->user};
+                                           .stop = c->options->stop,
+                                           .user = c->options->user};
     rc = cluster_apply(c->engine, &what, &r->labelled, error);
     free(labels);
     return rc;
@@ -319,24 +320,25 @@ static int find_clusters(struct nb_clustering_run *c, struct nb_string model,
                          struct nb_error *error)
 {
     int rc = nb_gather(c->engine, c->live, nb_settings_attributes(&c->published->settings),
-                       c->wish->all, NB_CLUSTER_DOCUMENTS_MOST, c->wish->stop, c->wish->hold,
-                       c->wish->user, &c->gathered, error);
+                       c->options->all, NB_CLUSTER_DOCUMENTS_MOST, c->options->stop,
+                       c->options->hold, c->options->user, &c->gathered, error);
     if (rc == 0)
         rc = choose_words(c, error);
     if (rc == 0)
         rc = know_deviations(c, error);
     if (rc == 0)
-        rc = c->wish->clusters > 0 ? try_clusters(c, c->wish->clusters, error) : try_all(c, error);
+        rc = c->options->clusters > 0 ? try_clusters(c, c->options->clusters, error)
+                                      : try_all(c, error);
     if (rc == 0)
         rc = nb_clustering_tell(c, error);
-    return rc == 0 && c->wish->apply ? apply(c, model, error) : rc;
+    return rc == 0 && c->options->apply ? apply(c, model, error) : rc;
 }
 
 /* One call at a time makes labels in a model: two would choose the same names. */
 static int find_and_apply(struct nb_clustering_run *c, struct nb_string model,
                           struct nb_error *error)
 {
-    if (!c->wish->apply)
+    if (!c->options->apply)
         return find_clusters(c, model, error);
     if (atomic_exchange(&c->live->makes_labels, true))
         return nb_error_set(error, NB_CONFLICT,
@@ -349,13 +351,13 @@ static int find_and_apply(struct nb_clustering_run *c, struct nb_string model,
 }
 
 int nb_engine_cluster(struct nb_engine *engine, struct nb_string model,
-                      const struct nb_cluster_wish *wish, struct nb_clustering *clustering,
+                      const struct nb_cluster_options *options, struct nb_clustering *clustering,
                       struct nb_error *error)
 {
-    struct nb_clustering_run c = {.engine = engine, .wish = wish, .result = clustering};
+    struct nb_clustering_run c = {.engine = engine, .options = options, .result = clustering};
     struct nb_error why = {0};
-    assert(wish->clusters <= NB_CLUSTERS_MOST && wish->restarts > 0);
-    assert(!wish->apply || !wish->all);
+    assert(options->clusters <= NB_CLUSTERS_MOST && options->restarts > 0);
+    assert(!options->apply || !options->all);
     *clustering = (struct nb_clustering){0};
     int rc = nb_registry_acquire(engine, model, false, &c.live, error);
     if (rc != 0)

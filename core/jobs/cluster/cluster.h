@@ -7,7 +7,7 @@
  * On the caller's thread. The bags come from the ledger, some hundred documents in one snapshot, so
  * that nobody waits for it. Until it returns it takes 8 bytes for each word of a document, 24 for
  * each number, and for each cluster and word 24, or 32 where it looks for their number: at most
- * NB_CLUSTER_CELLS_MOST times these, which the wish's `hold` is told.
+ * NB_CLUSTER_CELLS_MOST times these, which the options' `hold` is told.
  */
 #ifndef NB_CORE_JOBS_CLUSTER_CLUSTER_H
 #define NB_CORE_JOBS_CLUSTER_CLUSTER_H
@@ -32,16 +32,16 @@ struct nb_cluster_labels {
 
 void nb_clustering_deinit(struct nb_clustering *clustering);
 
-/* Finds clusters of the living documents without a label. The same seed and the same documents give
- * the same. With `apply` the documents get their labels as soon as all is known that is told, some
- * hundred in each commit: what ends it leaves each document with its label or without one. The
+/* Finds clusters of the current documents without a label. The same seed and the same documents
+ * give the same. With `apply` the documents get their labels as soon as all is known that is told,
+ * some hundred in each commit: what ends it leaves each document with its label or without one. The
  * caller deinits *clustering in any case; after a failure it has nothing but `labelled`. Returns 0,
  * NB_NOT_FOUND (model), NB_UNUSABLE (a deviation of what is no field of numbers), NB_CONFLICT
  * (fewer documents with words or values than clusters), NB_TOO_LARGE (documents, or clusters times
  * words, or documents times fields, or labels), NB_STOPPING, NB_DAMAGED, NB_DISK_FULL, NB_IO or
  * NB_NO_MEMORY. */
 int nb_engine_cluster(struct nb_engine *engine, struct nb_string model,
-                      const struct nb_cluster_wish *wish, struct nb_clustering *clustering,
+                      const struct nb_cluster_options *options, struct nb_clustering *clustering,
                       struct nb_error *error);
 
 #endif

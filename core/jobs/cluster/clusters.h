@@ -22,10 +22,10 @@ enum { NB_CLUSTER_SLICE_DOCUMENTS = 500 }; /* in one snapshot */
 struct nb_clustering_run {
     struct nb_engine *engine;
     struct nb_live *live;
-    const struct nb_cluster_wish *wish;
+    const struct nb_cluster_options *options;
     struct nb_published *published; /* the fields are its settings' */
     struct nb_gathered gathered;
-    double *known; /* owned; by scale, variances that the wish knows, or 0 */
+    double *known; /* owned; by scale, variances that the caller knows, or 0 */
     struct nb_mixture best;
     double best_bic;
     double *shares;  /* owned; of each column in all documents, among the words or the category's
@@ -54,7 +54,7 @@ struct nb_cluster_deviation {
     double deviation; /* above 0 */
 };
 
-struct nb_cluster_wish {
+struct nb_cluster_options {
     uint32_t clusters; /* 0: as many as give the least Bayesian information criterion */
     uint32_t restarts; /* random starts, of which the likeliest end counts; at least 1 */
     uint64_t seed;

@@ -52,10 +52,10 @@ void nb_gathered_deinit(struct nb_gathered *gathered);
 /* Bytes that it takes. */
 uint64_t nb_gathered_memory(const struct nb_gathered *gathered);
 
-/* Reads the living documents without a label, or `all`; more than `most` are NB_TOO_LARGE. `stop`
+/* Reads the current documents without a label, or `all`; more than `most` are NB_TOO_LARGE. `stop`
  * (NULL: never) ends it with NB_STOPPING. `attributes` are those of the model; they stay with the
- * result. `hold` (NULL: none) is told what it takes, as in struct nb_cluster_wish. Returns 0 or a
- * code; the caller deinits in both cases. */
+ * result. `hold` (NULL: none) is told what it takes, as in struct nb_cluster_options. Returns 0 or
+ * a code; the caller deinits in both cases. */
 int nb_gather(struct nb_engine *engine, struct nb_live *live, struct nb_attributes attributes,
               bool all, size_t most, bool (*stop)(void *user),
               int (*hold)(void *user, uint64_t bytes, struct nb_error *error), void *user,

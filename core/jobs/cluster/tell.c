@@ -222,7 +222,7 @@ static int tell_members(const struct nb_clustering_run *c, uint32_t k, struct nb
 {
     size_t next = 0;
     int rc = 0;
-    while (rc == 0 && c->wish->members && next < c->gathered.count)
+    while (rc == 0 && c->options->members && next < c->gathered.count)
         rc = add_members(c, k, &next, cluster, error);
     return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a model has learned as a table: a row for each living document, with its label and its
+ * What a model has learned as a table: a row for each current document, with its label and its
  * values of categories. Any thread; the callers wait for the disk.
  *
  * The ledger is read some hundred documents at a time, each step in a snapshot of its own, so that

@@ -118,7 +118,7 @@ static bool is_or_any(struct nb_string wanted, struct nb_string is)
     return wanted.length == 0 || nb_string_same(wanted, is);
 }
 
-static bool matches(const struct nb_history_wish *w, const struct nb_history_row *row)
+static bool matches(const struct nb_history_options *w, const struct nb_history_row *row)
 {
     bool fits = row->time >= w->from && row->time <= w->until && row->probability >= w->least &&
                 row->probability <= w->most;
@@ -127,7 +127,7 @@ static bool matches(const struct nb_history_wish *w, const struct nb_history_row
             contains(row->message_id, w->contains) || contains(row->subject, w->contains));
 }
 
-static bool has_wanted_label(const struct nb_history_wish *w, const struct nb_history_row *row)
+static bool has_wanted_label(const struct nb_history_options *w, const struct nb_history_row *row)
 {
     if (w->is_labelled == NB_HISTORY_ANY)
         return true;
@@ -138,7 +138,7 @@ static bool has_wanted_label(const struct nb_history_wish *w, const struct nb_hi
 
 struct listing {
     struct nb_reading reading;
-    const struct nb_history_wish *wish;
+    const struct nb_history_options *options;
     int (*visit)(void *user, const struct nb_history_row *row);
     void *user;
     uint64_t before; /* rows with a smaller number come next */
@@ -159,10 +159,10 @@ static int look(struct listing *l, uint64_t number, struct nb_string stored, str
         record.time < l->reading.limits.since || number + l->reading.limits.records <= l->newest;
     fill_row(&record, &row);
     row.number = number;
-    if (l->is_done || !matches(l->wish, &row))
+    if (l->is_done || !matches(l->options, &row))
         return 0;
     rc = find_label(&l->reading, &row, error);
-    if (rc != 0 || !has_wanted_label(l->wish, &row))
+    if (rc != 0 || !has_wanted_label(l->options, &row))
         return rc;
     l->rows++;
     return l->visit(l->user, &row);
@@ -186,8 +186,8 @@ static int list_some(struct listing *l, struct nb_error *error)
         return rc;
     rc = find_newest(l, view, error);
     l->is_done = rc == NB_NOT_FOUND;
-    for (size_t i = 0; i < SNAPSHOT_LOOKS && rc == 0 && !l->is_done && l->rows < l->wish->limit &&
-                       !nb_store_wanted(view);
+    for (size_t i = 0; i < SNAPSHOT_LOOKS && rc == 0 && !l->is_done &&
+                       l->rows < l->options->limit && !nb_store_wanted(view);
          i++) {
         rc = l->before <= 1 ? NB_NOT_FOUND
                             : nb_history_before(view, l->reading.live->number, l->before, &number,
@@ -204,20 +204,20 @@ static int list_some(struct listing *l, struct nb_error *error)
 }
 
 int nb_engine_history(struct nb_engine *engine, struct nb_string model,
-                      const struct nb_history_wish *wish,
+                      const struct nb_history_options *options,
                       int (*visit)(void *user, const struct nb_history_row *row), void *user,
                       uint64_t *next, struct nb_error *error)
 {
     struct nb_error why = {0};
-    struct listing l = {.wish = wish, .visit = visit, .user = user};
-    assert(wish->limit > 0);
+    struct listing l = {.options = options, .visit = visit, .user = user};
+    assert(options->limit > 0);
     *next = 0;
     int rc = nb_reading_begin(&l.reading, engine, model, error);
     if (rc != 0)
         return rc;
-    l.before = wish->before == 0 ? UINT64_MAX : wish->before;
+    l.before = options->before == 0 ? UINT64_MAX : options->before;
     l.is_done = l.reading.limits.records == 0 || l.reading.live->number == 0;
-    while (rc == 0 && !l.is_done && l.rows < wish->limit && l.looked_at < LOOKED_AT_MOST)
+    while (rc == 0 && !l.is_done && l.rows < options->limit && l.looked_at < LOOKED_AT_MOST)
         rc = list_some(&l, &why);
     if (rc == 0 && !l.is_done)
         *next = l.before;

@@ -44,7 +44,7 @@ int nb_reading_tell(struct nb_reading *reading, int rc, const struct nb_error *w
                     struct nb_error *error);
 
 /* Which verdicts are wanted. A string of length 0 and `is_labelled` NB_HISTORY_ANY choose none. */
-struct nb_history_wish {
+struct nb_history_options {
     struct nb_string verdict;  /* the label that won */
     struct nb_string source;   /* who asked */
     struct nb_string contains; /* part of the id, the Message-ID or the Subject, in any case */
@@ -72,7 +72,7 @@ struct nb_history_row {
  * page may have fewer rows than `limit`, also none, and a next one: a call looks at 20,000 verdicts
  * at most. Else returns 0, NB_NOT_FOUND (model), NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
 int nb_engine_history(struct nb_engine *engine, struct nb_string model,
-                      const struct nb_history_wish *wish,
+                      const struct nb_history_options *options,
                       int (*visit)(void *user, const struct nb_history_row *row), void *user,
                       uint64_t *next, struct nb_error *error);
 

@@ -12,7 +12,8 @@
  *     (1 - margin) * (1 - greatest similarity to one that is chosen)
  *
  * as maximal marginal relevance does for search results (Carbonell and Goldstein 1998); similarity
- * is the Jaccard similarity of the features, as core/ledger/entries/twins.h estimates it.
+ * is the Jaccard similarity of the features, as core/ledger/entries/near_duplicate_list.h estimates
+ * it.
  */
 #ifndef NB_CORE_JOBS_HISTORY_NEXT_H
 #define NB_CORE_JOBS_HISTORY_NEXT_H
@@ -23,7 +24,7 @@
 #include "core/base/buffer.h"
 #include "core/engine/engine.h"
 #include "core/jobs/history/history_listing.h"
-#include "core/ledger/entries/twins.h"
+#include "core/ledger/entries/near_duplicate_list.h"
 
 /* A document that would teach much (core/jobs/history/next.h). */
 struct nb_next_document {

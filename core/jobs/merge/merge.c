@@ -18,7 +18,7 @@ enum { STEP_DOCUMENTS = 500, ENDED = 1 };
 
 struct merging {
     struct nb_engine *engine;
-    const struct nb_merge_wish *wish;
+    const struct nb_merge_options *options;
     struct nb_live *live;
     uint32_t from;  /* number of the label */
     uint64_t next;  /* entry that is looked at next */
@@ -62,15 +62,15 @@ static int fill_batch(const struct merging *m, struct nb_batch *batch, struct nb
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < m->count; i++)
-        rc = nb_batch_label_entry(batch, nb_buffer_string(&m->ids[i]), m->numbers[i], m->wish->into,
-                                  m->wish->source, error);
+        rc = nb_batch_label_entry(batch, nb_buffer_string(&m->ids[i]), m->numbers[i],
+                                  m->options->into, m->options->source, error);
     return rc;
 }
 
 static int run_step(struct merging *m, uint64_t *merged, struct nb_error *error)
 {
     struct nb_batch *batch = NULL;
-    int rc = nb_batch_new(m->engine, m->wish->model, false, &batch, error);
+    int rc = nb_batch_new(m->engine, m->options->model, false, &batch, error);
     if (rc == 0)
         rc = find_some(m, error);
     if (rc == 0)
@@ -95,7 +95,7 @@ static int find_label(const struct merging *m, struct nb_string name, uint32_t *
 
 static int begin(struct merging *m, struct nb_error *error)
 {
-    const struct nb_merge_wish *w = m->wish;
+    const struct nb_merge_options *w = m->options;
     uint32_t into;
     if (nb_string_same(w->from, w->into))
         return nb_error_set(error, NB_UNUSABLE, "a label is not merged with itself");
@@ -107,16 +107,16 @@ static int begin(struct merging *m, struct nb_error *error)
     return rc != 0 ? rc : find_label(m, w->into, &into, error);
 }
 
-int nb_label_merge(struct nb_engine *engine, const struct nb_merge_wish *wish, uint64_t *merged,
-                   struct nb_error *error)
+int nb_label_merge(struct nb_engine *engine, const struct nb_merge_options *options,
+                   uint64_t *merged, struct nb_error *error)
 {
-    struct merging m = {.engine = engine, .wish = wish};
+    struct merging m = {.engine = engine, .options = options};
     *merged = 0;
-    int rc = nb_relay_catch_up(engine, wish->model, error);
+    int rc = nb_relay_catch_up(engine, options->model, error);
     if (rc == 0)
         rc = begin(&m, error);
     while (rc == 0 && !m.has_ended) {
-        if (wish->stop != NULL && wish->stop(wish->user))
+        if (options->stop != NULL && options->stop(options->user))
             rc = nb_error_set(error, NB_STOPPING, "the daemon is stopping");
         else
             rc = run_step(&m, merged, error);
@@ -256,13 +256,13 @@ int nb_engine_rename_label(struct nb_engine *engine, struct nb_string model, str
     if (rc == 0)
         rc = nb_check_source(source, error);
     if (rc == 0 && nb_relay_is_wanted(engine)) {
-        struct nb_errand errand = {.kind = NB_ERRAND_RENAME_LABEL,
-                                   .model = model,
-                                   .source = source,
-                                   .from = from,
-                                   .to = to};
+        struct nb_relayed_change relayed_change = {.kind = NB_ERRAND_RENAME_LABEL,
+                                                   .model = model,
+                                                   .source = source,
+                                                   .from = from,
+                                                   .to = to};
         rc = nb_check_label(from, error);
-        return rc != 0 ? rc : nb_relay_ask(engine, &errand, NULL, error);
+        return rc != 0 ? rc : nb_relay_ask(engine, &relayed_change, NULL, error);
     }
     return rc != 0 ? rc : nb_writer_run(engine, rename_task, &r, error);
 }

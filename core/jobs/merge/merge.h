@@ -8,7 +8,7 @@
 
 #include "core/engine/engine.h"
 
-struct nb_merge_wish {
+struct nb_merge_options {
     struct nb_string model, from, into, source;
     bool (*stop)(void *user); /* asked before each commit; NULL: never */
     void *user;
@@ -18,8 +18,8 @@ struct nb_merge_wish {
  * *merged to how many, also when it fails: then a further call goes on. The label `from` stays,
  * without documents. Returns 0, NB_NOT_FOUND (model, a label), NB_UNUSABLE (source, or the labels
  * are one), NB_STOPPING, NB_DAMAGED, or why a change was not made (NB_DISK_FULL ...). */
-int nb_label_merge(struct nb_engine *engine, const struct nb_merge_wish *wish, uint64_t *merged,
-                   struct nb_error *error);
+int nb_label_merge(struct nb_engine *engine, const struct nb_merge_options *options,
+                   uint64_t *merged, struct nb_error *error);
 
 /* Renaming a label. Any thread; waits for the disk. */
 

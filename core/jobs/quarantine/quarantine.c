@@ -34,10 +34,10 @@ static void clear(struct nb_quarantine_search *s)
 }
 
 int nb_quarantine_search_begin(struct nb_quarantine_search *search,
-                               const struct nb_quarantine_wish *wish, struct nb_string after)
+                               const struct nb_quarantine_options *options, struct nb_string after)
 {
-    assert(wish->id_count == 0 || wish->ids != NULL);
-    *search = (struct nb_quarantine_search){.wish = wish};
+    assert(options->id_count == 0 || options->ids != NULL);
+    *search = (struct nb_quarantine_search){.options = options};
     return nb_buffer_append(&search->after, after.bytes, after.length);
 }
 
@@ -46,7 +46,7 @@ void nb_quarantine_search_deinit(struct nb_quarantine_search *search)
     clear(search);
     free(search->found);
     nb_buffer_deinit(&search->after);
-    *search = (struct nb_quarantine_search){.wish = NULL};
+    *search = (struct nb_quarantine_search){.options = NULL};
 }
 
 static int add(struct nb_quarantine_search *s, struct nb_string id, struct nb_string stored,
@@ -70,8 +70,8 @@ static int look(struct nb_quarantine_search *s, struct nb_string id, struct nb_s
     int rc = nb_quarantined_read(&q, stored, error);
     if (rc != 0)
         return rc;
-    bool matches = q.time <= s->wish->until &&
-                   (!s->wish->has_source || nb_string_same(q.source, s->wish->source));
+    bool matches = q.time <= s->options->until &&
+                   (!s->options->has_source || nb_string_same(q.source, s->options->source));
     return matches ? add(s, id, stored, error) : 0;
 }
 
@@ -99,8 +99,8 @@ static int visit(void *user, struct nb_string key, struct nb_string value, struc
 static int look_for_ids(struct nb_quarantine_search *s, uint32_t model, struct nb_error *error)
 {
     int rc = 0;
-    while (rc == 0 && s->next_id < s->wish->id_count && !is_full(s)) {
-        struct nb_string id = s->wish->ids[s->next_id], value;
+    while (rc == 0 && s->next_id < s->options->id_count && !is_full(s)) {
+        struct nb_string id = s->options->ids[s->next_id], value;
         struct nb_store_key key = nb_store_key_id(model, id);
         rc = nb_store_get(s->view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), &value, error);
         if (rc == 0)
@@ -108,7 +108,7 @@ static int look_for_ids(struct nb_quarantine_search *s, uint32_t model, struct n
         rc = rc == NB_NOT_FOUND ? 0 : rc;
         s->next_id++;
     }
-    s->is_done = s->next_id == s->wish->id_count;
+    s->is_done = s->next_id == s->options->id_count;
     return rc;
 }
 
@@ -117,14 +117,14 @@ int nb_quarantine_search_some(struct nb_quarantine_search *search, struct nb_eng
 {
     struct nb_quarantine_search *s = search;
     struct nb_view view;
-    assert(s->wish != NULL && s->view == NULL && live->number != 0);
+    assert(s->options != NULL && s->view == NULL && live->number != 0);
     clear(s);
     int rc = nb_store_snapshot(engine->store, &view, error);
     if (rc != 0)
         return rc;
     s->view = &view;
     s->most = most;
-    if (s->wish->id_count > 0) {
+    if (s->options->id_count > 0) {
         rc = look_for_ids(s, live->number, error);
     } else {
         struct nb_store_key from =
@@ -247,7 +247,7 @@ struct settling {
     struct nb_engine *engine;
     struct nb_live *live;
     struct nb_string model;
-    const struct nb_quarantine_wish *wish;
+    const struct nb_quarantine_options *options;
     struct nb_quarantine_search search;
     struct nb_quarantine_report *report;
 };
@@ -299,13 +299,14 @@ static int apply_found(struct settling *s, struct nb_error *error)
 /* ---- dropping -------------------------------------------------------------------------------- */
 
 /* What is asked of all nodes, or done here: NB_ERRAND_DROP with a list, or NB_ERRAND_CLEAR. */
-static int drop(struct settling *s, enum nb_errand_kind kind, struct nb_string list,
+static int drop(struct settling *s, enum nb_relayed_change_kind kind, struct nb_string list,
                 uint64_t *dropped, struct nb_error *error)
 {
     if (nb_relay_is_wanted(s->engine)) {
-        struct nb_errand errand = {.kind = kind, .model = s->model, .settings = list};
-        struct nb_errand_done done;
-        int rc = nb_relay_ask(s->engine, &errand, &done, error);
+        struct nb_relayed_change relayed_change = {
+            .kind = kind, .model = s->model, .settings = list};
+        struct nb_relayed_change_done done;
+        int rc = nb_relay_ask(s->engine, &relayed_change, &done, error);
         if (rc == 0)
             *dropped = done.dropped;
         return rc;
@@ -366,7 +367,7 @@ static int settle_all(struct settling *s, int (*settle)(struct settling *s, stru
     int rc = nb_registry_acquire(s->engine, s->model, false, &s->live, error);
     if (rc != 0)
         return rc;
-    if (nb_quarantine_search_begin(&s->search, s->wish, (struct nb_string){"", 0}) != 0)
+    if (nb_quarantine_search_begin(&s->search, s->options, (struct nb_string){"", 0}) != 0)
         rc = nb_error_no_memory(&why);
     while (rc == 0 && !s->search.is_done) {
         if (stop != NULL && stop(user))
@@ -380,22 +381,22 @@ static int settle_all(struct settling *s, int (*settle)(struct settling *s, stru
 }
 
 int nb_engine_quarantine_apply(struct nb_engine *engine, struct nb_string model,
-                               const struct nb_quarantine_wish *wish, bool (*stop)(void *user),
-                               void *user, struct nb_quarantine_report *report,
-                               struct nb_error *error)
+                               const struct nb_quarantine_options *options,
+                               bool (*stop)(void *user), void *user,
+                               struct nb_quarantine_report *report, struct nb_error *error)
 {
-    struct settling s = {.engine = engine, .model = model, .wish = wish, .report = report};
+    struct settling s = {.engine = engine, .model = model, .options = options, .report = report};
     int rc = nb_relay_catch_up(engine, model, error);
     return rc != 0 ? rc : settle_all(&s, apply_found, stop, user, error);
 }
 
 int nb_engine_quarantine_drop(struct nb_engine *engine, struct nb_string model,
-                              const struct nb_quarantine_wish *wish, bool (*stop)(void *user),
+                              const struct nb_quarantine_options *options, bool (*stop)(void *user),
                               void *user, struct nb_quarantine_report *report,
                               struct nb_error *error)
 {
-    struct settling s = {.engine = engine, .model = model, .wish = wish, .report = report};
-    bool is_all = !wish->has_source && wish->until == INT64_MAX && wish->id_count == 0;
+    struct settling s = {.engine = engine, .model = model, .options = options, .report = report};
+    bool is_all = !options->has_source && options->until == INT64_MAX && options->id_count == 0;
     int rc = nb_relay_catch_up(engine, model, error);
     return rc != 0 ? rc : settle_all(&s, is_all ? clear_some : drop_found, stop, user, error);
 }

@@ -28,7 +28,7 @@ struct nb_live;
 /* Which changes of a quarantine are to be applied or dropped. A plain value; any thread. */
 
 /* Which changes; everything is borrowed. One matches if all that is given holds. */
-struct nb_quarantine_wish {
+struct nb_quarantine_options {
     bool has_source;
     struct nb_string source;
     int64_t until; /* not those that came later; INT64_MAX: all. What nobody has seen stays */
@@ -43,11 +43,11 @@ struct nb_quarantine_found {
 };
 
 struct nb_quarantine_search {
-    const struct nb_quarantine_wish *wish; /* borrowed */
-    struct nb_buffer after;                /* owned: the id that was looked at last */
-    size_t next_id;                        /* with ids: the next one */
-    bool is_done;                          /* everything was looked at */
-    struct nb_quarantine_found *found;     /* owned: of the last look */
+    const struct nb_quarantine_options *options; /* borrowed */
+    struct nb_buffer after;                      /* owned: the id that was looked at last */
+    size_t next_id;                              /* with ids: the next one */
+    bool is_done;                                /* everything was looked at */
+    struct nb_quarantine_found *found;           /* owned: of the last look */
     size_t count, room, bytes;
     size_t most;
     const struct nb_view *view;
@@ -55,7 +55,7 @@ struct nb_quarantine_search {
 
 /* Begins after the id `after`. Returns 0 or NB_NO_MEMORY; deinit in any case. */
 int nb_quarantine_search_begin(struct nb_quarantine_search *search,
-                               const struct nb_quarantine_wish *wish, struct nb_string after);
+                               const struct nb_quarantine_options *options, struct nb_string after);
 void nb_quarantine_search_deinit(struct nb_quarantine_search *search);
 /* Finds up to `most` further changes that match, fewer if they are large. Returns 0 or a code;
  * NB_CORRUPT: a change is damaged. */
@@ -139,12 +139,12 @@ struct nb_quarantine_report {
  * NB_STOPPING. Returns as nb_engine_quarantine, or NB_DISK_FULL, with what was done until then in
  * `report`. */
 int nb_engine_quarantine_apply(struct nb_engine *engine, struct nb_string model,
-                               const struct nb_quarantine_wish *wish, bool (*stop)(void *user),
-                               void *user, struct nb_quarantine_report *report,
-                               struct nb_error *error);
+                               const struct nb_quarantine_options *options,
+                               bool (*stop)(void *user), void *user,
+                               struct nb_quarantine_report *report, struct nb_error *error);
 /* Drops what matches. If all of it is to go, damaged changes go, too. */
 int nb_engine_quarantine_drop(struct nb_engine *engine, struct nb_string model,
-                              const struct nb_quarantine_wish *wish, bool (*stop)(void *user),
+                              const struct nb_quarantine_options *options, bool (*stop)(void *user),
                               void *user, struct nb_quarantine_report *report,
                               struct nb_error *error);
 

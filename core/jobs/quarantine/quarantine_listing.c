@@ -25,7 +25,7 @@ static void judge_deinit(struct nb_judge *judge)
 {
     nb_learner_free(&judge->learner);
     nb_published_release(&judge->published);
-    nb_family_deinit(&judge->family);
+    nb_parent_chain_deinit(&judge->chain);
     free(judge->features);
     nb_buffer_deinit(&judge->record);
     nb_stored_score_lists_deinit(&judge->lists);
@@ -60,8 +60,8 @@ static int score(struct nb_judge *j, const struct nb_quarantined *q)
     nb_stack_weights_unlock(j->published->weights);
     nb_model_unlock(counts);
     if (rc == 0 && j->published->settings.parent != NULL)
-        rc = nb_family_keep_score(&j->family, j->engine, j->live, j->features, q->feature_count,
-                                  j->has_label ? label : 0, &j->record);
+        rc = nb_parent_chain_keep_score(&j->chain, j->engine, j->live, j->features,
+                                        q->feature_count, j->has_label ? label : 0, &j->record);
     return rc;
 }
 
@@ -105,7 +105,7 @@ static int judge_one(struct nb_judge *j, const struct nb_quarantined *q, struct 
 
 enum { LOOK_CHANGES = 500 };
 static const double LEAST_PROBABILITY = 1e-6; /* as in the evaluation */
-static const struct nb_quarantine_wish ALL = {.until = INT64_MAX};
+static const struct nb_quarantine_options ALL = {.until = INT64_MAX};
 
 struct looking {
     struct nb_engine *engine;

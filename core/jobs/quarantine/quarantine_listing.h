@@ -5,14 +5,14 @@
 #include "core/ledger/entries/quarantine_entries.h"
 #include "core/model/learn/learner.h"
 #include "core/model/learn/stored_score.h"
-#include "core/model/parents/family.h"
+#include "core/model/parents/parent_chain.h"
 
 /* What a model would say now of a document in its quarantine. A judge belongs to one thread; for
  * core/jobs/quarantine alone. */
 struct nb_judge {
     struct nb_engine *engine; /* borrowed */
     struct nb_live *live;     /* borrowed; loaded */
-    struct nb_family family;
+    struct nb_parent_chain chain;
     struct nb_published *published;
     struct nb_learner *learner;
     struct nb_feature *features; /* owned */

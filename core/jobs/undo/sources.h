@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who taught a model what it knows: the sources of its documents' living entries, counted from the
+ * Who taught a model what it knows: the sources of its documents' current entries, counted from the
  * ledger. Any thread; a call takes long (0.6 us a short text, 2 us a mail), and belongs to one
  * thread.
  */

@@ -16,7 +16,7 @@ struct undoing {
     struct nb_engine *engine;
     struct nb_live *live;
     struct nb_string model, source;
-    const struct nb_undo_wish *wish;
+    const struct nb_undo_options *options;
     struct nb_undo_search search;
     struct nb_undo_report *report;
     size_t label_room;
@@ -114,7 +114,7 @@ static int count_found(struct undoing *u, const struct nb_undo_found *f, bool re
 static int fill_batch(struct undoing *u, struct nb_batch *batch, struct nb_error *error)
 {
     struct nb_buffer asked = {0};
-    int rc = nb_undo_wish_write(u->wish, &asked) != 0 ? nb_error_no_memory(error) : 0;
+    int rc = nb_undo_options_write(u->options, &asked) != 0 ? nb_error_no_memory(error) : 0;
     if (rc == 0)
         rc = nb_batch_note(batch, (struct nb_string){asked.bytes, asked.length},
                            (uint32_t)u->search.count, u->source, error);
@@ -192,7 +192,7 @@ static int begin(struct undoing *u, uint64_t from, struct nb_error *error)
     if (rc == 0)
         rc = nb_registry_acquire(u->engine, u->model, false, &u->live, error);
     if (rc == 0)
-        rc = nb_undo_search_begin(&u->search, u->engine, u->live, u->wish, from, error);
+        rc = nb_undo_search_begin(&u->search, u->engine, u->live, u->options, from, error);
     return rc;
 }
 
@@ -210,12 +210,12 @@ static int end(struct undoing *u, int rc, const struct nb_error *why, struct nb_
 }
 
 int nb_engine_undo(struct nb_engine *engine, struct nb_string model,
-                   const struct nb_undo_wish *wish, uint64_t from, uint64_t most,
+                   const struct nb_undo_options *options, uint64_t from, uint64_t most,
                    struct nb_string source, bool (*stop)(void *user), void *user,
                    struct nb_undo_report *report, struct nb_error *error)
 {
     struct undoing u = {
-        .engine = engine, .model = model, .source = source, .wish = wish, .report = report};
+        .engine = engine, .model = model, .source = source, .options = options, .report = report};
     struct nb_error why = {0};
     if (nb_relay_catch_up(engine, model, error) != 0)
         return error->code;
@@ -275,12 +275,12 @@ static int evaluate(const struct undoing *u, const struct nb_evaluation_change *
 }
 
 int nb_engine_undo_try(struct nb_engine *engine, struct nb_string model,
-                       const struct nb_undo_wish *wish, struct nb_undo_report *report,
+                       const struct nb_undo_options *options, struct nb_undo_report *report,
                        struct nb_evaluation_report *now, struct nb_evaluation_report *without,
                        struct nb_error *error)
 {
     struct undoing u = {
-        .engine = engine, .model = model, .source = {"", 0}, .wish = wish, .report = report};
+        .engine = engine, .model = model, .source = {"", 0}, .options = options, .report = report};
     struct nb_evaluation_change *changes = NULL;
     struct nb_error why = {0};
     size_t count = 0;

@@ -3,8 +3,8 @@
  * Undo: takes back the changes of documents that match what is asked for: those of a source, of a
  * span of time, of some ids. Any thread; a call may take long, and belongs to one thread.
  *
- * A document is concerned when its living entry matches. It is taken back to what it was before the
- * first of its matching changes: to the newest earlier entry that does not match, or, if it was
+ * A document is concerned when its current entry matches. It is taken back to what it was before
+ * the first of its matching changes: to the newest earlier entry that does not match, or, if it was
  * learned by a matching one, to never having been learned. What an earlier undo asked for is not
  * restored, also if another change was in force then: its note tells, unless it was of ids, or
  * found nothing and left none. An earlier entry that the ledger does not hold any more cannot be
@@ -13,8 +13,9 @@
  * forgotten. A document that a later change, which does not match, has relabelled or replaced stays
  * as that change left it.
  *
- * With a label in the wish it is the deletion of that label: its documents are forgotten, whatever
- * they were before. The label itself stays, without documents, and its name can be used again.
+ * With a label in the options it is the deletion of that label: its documents are forgotten,
+ * whatever they were before. The label itself stays, without documents, and its name can be used
+ * again.
  *
  * An undo goes in steps, each in one batch of the writer's: a note of what was asked for, by whom,
  * then the changes. Each change checks that the document is still as it was found. So whatever
@@ -50,7 +51,7 @@ void nb_undo_report_deinit(struct nb_undo_report *report);
  * NB_STOPPING. Returns 0 or a code, with what was done until then in the report: NB_NOT_FOUND
  * (model, label), NB_DAMAGED, NB_DISK_FULL, NB_IO, NB_NO_MEMORY. */
 int nb_engine_undo(struct nb_engine *engine, struct nb_string model,
-                   const struct nb_undo_wish *wish, uint64_t from, uint64_t most,
+                   const struct nb_undo_options *options, uint64_t from, uint64_t most,
                    struct nb_string source, bool (*stop)(void *user), void *user,
                    struct nb_undo_report *report, struct nb_error *error);
 
@@ -58,7 +59,7 @@ int nb_engine_undo(struct nb_engine *engine, struct nb_string model,
  * one in force, and `without` that of the documents and labels that would be left; each is empty
  * (window_count 0) if no document of it has a score. The caller deinits all three in any case. */
 int nb_engine_undo_try(struct nb_engine *engine, struct nb_string model,
-                       const struct nb_undo_wish *wish, struct nb_undo_report *report,
+                       const struct nb_undo_options *options, struct nb_undo_report *report,
                        struct nb_evaluation_report *now, struct nb_evaluation_report *without,
                        struct nb_error *error);
 

@@ -18,34 +18,34 @@ enum { WITH_SOURCE = 1, WITH_LABEL = 2 };
 struct nb_undo_noted {
     uint64_t entry;
     bool is_general; /* no ids were given, and no label, of which notes have not the number */
-    struct nb_undo_wish wish;
-    char *source; /* owned: of the wish */
+    struct nb_undo_options options;
+    char *source; /* owned: of the options */
 };
 
-int nb_undo_wish_write(const struct nb_undo_wish *wish, struct nb_buffer *out)
+int nb_undo_options_write(const struct nb_undo_options *options, struct nb_buffer *out)
 {
     struct nb_packer p = {.out = out};
-    nb_pack_u8(&p, (uint8_t)(wish->has_source + (wish->label.length > 0 ? WITH_LABEL : 0)));
-    nb_pack_string(&p, wish->source);
-    nb_pack_varint(&p, (uint64_t)(wish->from < 0 ? 0 : wish->from));
-    nb_pack_varint(&p, (uint64_t)(wish->to < 0 ? 0 : wish->to));
-    nb_pack_varint(&p, wish->id_count);
-    if (wish->label.length > 0)
-        nb_pack_string(&p, wish->label);
+    nb_pack_u8(&p, (uint8_t)(options->has_source + (options->label.length > 0 ? WITH_LABEL : 0)));
+    nb_pack_string(&p, options->source);
+    nb_pack_varint(&p, (uint64_t)(options->from < 0 ? 0 : options->from));
+    nb_pack_varint(&p, (uint64_t)(options->to < 0 ? 0 : options->to));
+    nb_pack_varint(&p, options->id_count);
+    if (options->label.length > 0)
+        nb_pack_string(&p, options->label);
     return p.code;
 }
 
-static bool read_wish(struct nb_string stored, struct nb_undo_note *note)
+static bool read_options(struct nb_string stored, struct nb_undo_note *note)
 {
     struct nb_unpacker u = nb_unpacker_of(stored.bytes, stored.length);
     uint8_t given = nb_unpack_u8(&u);
-    note->wish.has_source = (given & WITH_SOURCE) != 0;
-    note->wish.source = nb_unpack_string(&u);
-    note->wish.from = (int64_t)nb_unpack_bounded(&u, INT64_MAX);
-    note->wish.to = (int64_t)nb_unpack_bounded(&u, INT64_MAX);
+    note->options.has_source = (given & WITH_SOURCE) != 0;
+    note->options.source = nb_unpack_string(&u);
+    note->options.from = (int64_t)nb_unpack_bounded(&u, INT64_MAX);
+    note->options.to = (int64_t)nb_unpack_bounded(&u, INT64_MAX);
     note->ids = nb_unpack_varint(&u);
     if ((given & WITH_LABEL) != 0)
-        note->wish.label = nb_unpack_string(&u);
+        note->options.label = nb_unpack_string(&u);
     return nb_unpacker_done(&u);
 }
 
@@ -55,17 +55,18 @@ int nb_undo_note_read(const struct nb_entry *entry, struct nb_undo_note *note,
     const struct nb_change *c = &entry->change;
     *note = (struct nb_undo_note){
         .entry = entry->number, .time = c->time, .by = c->source, .documents = c->other};
-    if (c->kind != NB_CHANGE_UNDO || !read_wish(c->settings, note))
+    if (c->kind != NB_CHANGE_UNDO || !read_options(c->settings, note))
         return nb_error_set(error, NB_CORRUPT,
                             "the store is damaged: a note of an undo does not read back");
     return 0;
 }
 
-/* Whether a change is one that a wish asks for, but for its id and its label. */
-static bool undo_wish_matches(const struct nb_undo_wish *wish, const struct nb_change *change)
+/* Whether a change is one that the options ask for, but for its id and its label. */
+static bool undo_options_match(const struct nb_undo_options *options,
+                               const struct nb_change *change)
 {
-    return change->time >= wish->from && change->time < wish->to &&
-           (!wish->has_source || nb_string_same(change->source, wish->source));
+    return change->time >= options->from && change->time < options->to &&
+           (!options->has_source || nb_string_same(change->source, options->source));
 }
 
 /* ---- all of a model -------------------------------------------------------------------------- */
@@ -85,15 +86,15 @@ static int take_note(void *user, struct nb_entry *entry, struct nb_error *error)
     int rc = nb_undo_note_read(entry, &note, error);
     if (rc != 0)
         return rc;
-    char *source = nb_string_copy(note.wish.source);
+    char *source = nb_string_copy(note.options.source);
     if (source == NULL ||
         nb_array_reserve(&notes->list, &notes->room, notes->count + 1, sizeof *notes->list) != 0) {
         free(source);
         return nb_error_no_memory(error);
     }
-    note.wish.source.bytes = source;
+    note.options.source.bytes = source;
     notes->list[notes->count++] = (struct nb_undo_noted){
-        note.entry, note.ids == 0 && note.wish.label.length == 0, note.wish, source};
+        note.entry, note.ids == 0 && note.options.label.length == 0, note.options, source};
     return 0;
 }
 
@@ -130,7 +131,7 @@ static bool undo_notes_tell(const struct nb_undo_notes *notes, uint64_t entry,
                             const struct nb_change *change)
 {
     for (size_t i = first_behind(notes, entry); i < notes->count; i++)
-        if (notes->list[i].is_general && undo_wish_matches(&notes->list[i].wish, change))
+        if (notes->list[i].is_general && undo_options_match(&notes->list[i].options, change))
             return true;
     return false;
 }
@@ -161,7 +162,7 @@ void nb_undo_search_deinit(struct nb_undo_search *search)
 
 static bool matches(const struct nb_undo_search *s, const struct nb_change *c)
 {
-    return (s->label == NB_NO_LABEL || c->label == s->label) && undo_wish_matches(s->wish, c);
+    return (s->label == NB_NO_LABEL || c->label == s->label) && undo_options_match(s->options, c);
 }
 
 /* Reads an entry that another one has replaced. *there: the ledger has it still. */
@@ -214,14 +215,14 @@ static int number_before(struct nb_undo_search *s, const struct nb_change *c, ui
     return rc;
 }
 
-/* Goes back from a living entry that matches to the newest one that neither does nor was asked to
+/* Goes back from a current entry that matches to the newest one that neither does nor was asked to
  * be taken back before. Numbers fall from entry to entry, so this ends. */
-static int find_earlier(struct nb_undo_search *s, const struct nb_change *living,
+static int find_earlier(struct nb_undo_search *s, const struct nb_change *current,
                         struct nb_undo_found *f, struct nb_error *error)
 {
     uint64_t number;
     bool there;
-    int rc = number_before(s, living, f->number, &number, error);
+    int rc = number_before(s, current, f->number, &number, error);
     while (rc == 0 && number != 0) {
         const struct nb_change *c = &s->earlier.change;
         rc = read_replaced(s, number, &s->earlier, &there, error);
@@ -281,23 +282,23 @@ static int visit(void *user, struct nb_entry *entry, struct nb_error *error)
 static int look_for_ids(struct nb_undo_search *s, struct nb_error *error)
 {
     int rc = 0;
-    while (rc == 0 && s->from < s->wish->id_count && s->count < s->most &&
+    while (rc == 0 && s->from < s->options->id_count && s->count < s->most &&
            !nb_store_wanted(s->view)) {
-        rc = nb_ledger_find(s->view, s->model, s->wish->ids[s->from], &s->entry, error);
+        rc = nb_ledger_find(s->view, s->model, s->options->ids[s->from], &s->entry, error);
         if (rc == 0 && s->entry.number < s->end && matches(s, &s->entry.change))
             rc = add(s, &s->entry, error);
         if (rc == NB_NOT_FOUND)
             rc = 0;
         s->from++;
     }
-    s->is_done = s->from >= s->wish->id_count;
+    s->is_done = s->from >= s->options->id_count;
     return rc;
 }
 
 /* The number of a label stays when it is renamed while the search runs. */
 static int find_label(struct nb_undo_search *s, const struct nb_live *live, struct nb_error *error)
 {
-    struct nb_string name = s->wish->label;
+    struct nb_string name = s->options->label;
     s->label = NB_NO_LABEL;
     if (name.length == 0)
         return 0;
@@ -311,12 +312,12 @@ static int find_label(struct nb_undo_search *s, const struct nb_live *live, stru
 }
 
 int nb_undo_search_begin(struct nb_undo_search *search, struct nb_engine *engine,
-                         const struct nb_live *live, const struct nb_undo_wish *wish, uint64_t from,
-                         struct nb_error *error)
+                         const struct nb_live *live, const struct nb_undo_options *options,
+                         uint64_t from, struct nb_error *error)
 {
     struct nb_view view;
-    assert(live->number != 0 && (wish->id_count == 0 || wish->ids != NULL));
-    *search = (struct nb_undo_search){.wish = wish, .from = from, .model = live->number};
+    assert(live->number != 0 && (options->id_count == 0 || options->ids != NULL));
+    *search = (struct nb_undo_search){.options = options, .from = from, .model = live->number};
     int rc = find_label(search, live, error);
     if (rc == 0)
         rc = nb_store_snapshot(engine->store, &view, error);
@@ -341,7 +342,7 @@ int nb_undo_search_some(struct nb_undo_search *search, struct nb_engine *engine,
     if (rc != 0)
         return rc;
     s->view = &view;
-    if (s->wish->id_count > 0) {
+    if (s->options->id_count > 0) {
         rc = look_for_ids(s, error);
     } else {
         rc = nb_ledger_walk_only(&view, live->number, s->from, NB_LEDGER_LIVING, visit, s, error);

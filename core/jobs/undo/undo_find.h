@@ -20,7 +20,7 @@ struct nb_engine;
 /* What an undo, or the deletion of a label, is asked for. A plain value; any thread. */
 
 /* What is asked for; everything is borrowed. A document matches if all that is given holds. */
-struct nb_undo_wish {
+struct nb_undo_options {
     bool has_source;
     struct nb_string source; /* of the change; empty: of changes without one */
     int64_t from, to;        /* milliseconds since 1970: from <= time < to */
@@ -38,14 +38,14 @@ struct nb_undo_wish {
 struct nb_undo_note {
     uint64_t entry;
     int64_t time;
-    struct nb_string by;      /* the source of the undo itself */
-    struct nb_undo_wish wish; /* without the ids: */
-    uint64_t ids;             /* how many were given */
-    uint64_t documents;       /* that the step took back */
+    struct nb_string by;            /* the source of the undo itself */
+    struct nb_undo_options options; /* without the ids: */
+    uint64_t ids;                   /* how many were given */
+    uint64_t documents;             /* that the step took back */
 };
 
 /* Appends what was asked for as a note has it. Returns 0 or NB_NO_MEMORY. */
-int nb_undo_wish_write(const struct nb_undo_wish *wish, struct nb_buffer *out);
+int nb_undo_options_write(const struct nb_undo_options *options, struct nb_buffer *out);
 /* Reads the entry of a note, from which the note borrows. Returns 0 or NB_CORRUPT. */
 int nb_undo_note_read(const struct nb_entry *entry, struct nb_undo_note *note,
                       struct nb_error *error);
@@ -59,7 +59,7 @@ struct nb_undo_notes {
 struct nb_undo_found {
     char *id; /* owned */
     size_t id_length;
-    uint64_t number;         /* of its living entry */
+    uint64_t number;         /* of its current entry */
     uint64_t first;          /* of the entry that learned it first */
     uint64_t restored;       /* the entry that is to be in force again; 0: none */
     uint32_t label;          /* that it has */
@@ -68,12 +68,12 @@ struct nb_undo_found {
 };
 
 struct nb_undo_search {
-    const struct nb_undo_wish *wish; /* borrowed */
-    uint32_t label;                  /* the number of its label; NB_NO_LABEL: any */
-    uint64_t from;                   /* entry, or with ids the index of the id, to go on with */
-    uint64_t end;                    /* entries from here on came after the search began */
-    bool is_done;                    /* everything was looked at */
-    struct nb_undo_found *found;     /* owned: of the last look */
+    const struct nb_undo_options *options; /* borrowed */
+    uint32_t label;                        /* the number of its label; NB_NO_LABEL: any */
+    uint64_t from;               /* entry, or with ids the index of the id, to go on with */
+    uint64_t end;                /* entries from here on came after the search began */
+    bool is_done;                /* everything was looked at */
+    struct nb_undo_found *found; /* owned: of the last look */
     size_t count, room;
     /* Memory that is used again and again. */
     const struct nb_view *view;
@@ -87,8 +87,8 @@ struct nb_undo_search {
 /* Begins a search from the entry `from` on (with ids: from this index). Returns 0 or a code:
  * NB_NOT_FOUND when the model, which is loaded, does not have the label that is asked for. */
 int nb_undo_search_begin(struct nb_undo_search *search, struct nb_engine *engine,
-                         const struct nb_live *live, const struct nb_undo_wish *wish, uint64_t from,
-                         struct nb_error *error);
+                         const struct nb_live *live, const struct nb_undo_options *options,
+                         uint64_t from, struct nb_error *error);
 /* Looks on in a new snapshot until `most` documents are found, or all was looked at, or the store
  * needs the snapshot to end. Sets `found` and `count`. Returns 0 or a code. */
 int nb_undo_search_some(struct nb_undo_search *search, struct nb_engine *engine,

@@ -42,7 +42,7 @@
  *
  * All other kinds go on with five members. What a kind does not use is empty, or 0:
  *
- *     string   name           CREATE, IMPORT, COMPLETE; DELETE at the wish of a caller
+ *     string   name           CREATE, IMPORT, COMPLETE; DELETE asked for by a caller
  *     string   settings       CREATE, SETTINGS, COMPLETE (core/bayes/settings/settings.h); STORE:
  * the names of the fields, each a string, in the order of their numbers; UNDO: what was asked for
  * (core/jobs/undo/undo.h) string   key            CREATE, COMPLETE: the model's own key
@@ -88,7 +88,7 @@ enum nb_change_kind {
 enum nb_refit_part {
     NB_REFIT_SLICE = 0, /* a slice of what is under way */
     NB_REFIT_BEGIN = 1, /* a refit begins, in place of one that is under way */
-    NB_REFIT_WHOLE = 2, /* the same, at the wish of a caller: the twin learns anew, too */
+    NB_REFIT_WHOLE = 2, /* the same, asked for by a caller: the twin learns anew, too */
 };
 
 /* The source of UNTRAIN entries for documents that are taken out because of their age. */

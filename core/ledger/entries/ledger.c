@@ -89,11 +89,11 @@ static int put_document(const struct nb_view *view, uint64_t number, const struc
     struct nb_store_key key = nb_store_key_id(c->model, c->id);
     assert(c->kind == NB_CHANGE_TRAIN || c->kind == NB_CHANGE_UNTRAIN);
     if (c->kind == NB_CHANGE_TRAIN) {
-        totals->living += c->replaced == 0;
+        totals->current += c->replaced == 0;
         totals->unlabelled += c->label == NB_NO_LABEL;
         return nb_ledger_put_number(view, NB_TABLE_DOCUMENTS, &key, number, error);
     }
-    totals->living--;
+    totals->current--;
     return nb_store_delete(view, NB_TABLE_DOCUMENTS, nb_store_key_string(&key), error);
 }
 
@@ -118,7 +118,7 @@ static int put_replaced(const struct nb_view *view, uint64_t number, const struc
 static int put_index(const struct nb_view *view, uint64_t number, const struct nb_change *c,
                      struct nb_ledger_totals *totals, struct nb_error *error)
 {
-    /* These belong to no living model. They have no index rows and stay for good. */
+    /* These belong to no current model. They have no index rows and stay for good. */
     if (c->kind == NB_CHANGE_DELETE || c->kind == NB_CHANGE_STORE)
         return 0;
     totals->entries++;
@@ -211,18 +211,18 @@ int nb_ledger_find(const struct nb_view *view, uint32_t model, struct nb_string 
     return rc;
 }
 
-int nb_ledger_is_living(const struct nb_view *view, const struct nb_entry *entry, bool *living,
-                        struct nb_error *error)
+int nb_ledger_is_current(const struct nb_view *view, const struct nb_entry *entry, bool *current,
+                         struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_sequence(entry->change.model, entry->number);
     struct nb_string value;
-    *living = false;
+    *current = false;
     if (entry->change.kind != NB_CHANGE_TRAIN)
         return 0;
     int rc = nb_store_get(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), &value, error);
     if (rc == NB_NOT_FOUND)
         return damaged(error, entry->number, "is missing in the index of entries");
-    *living = rc == 0 && value.length == 1 && (value.bytes[0] & NB_LEDGER_LIVING) != 0;
+    *current = rc == 0 && value.length == 1 && (value.bytes[0] & NB_LEDGER_LIVING) != 0;
     return rc;
 }
 

@@ -9,9 +9,9 @@
  *
  * An entry lies in pieces of about a kilobyte under its number, so that entries share pages. Beside
  * it, in the same transaction, stand indexes that a rebuild makes anew: ENTRIES (the numbers of a
- * model's entries, each with a byte: 1 a living document with a label, 4 one without, 2 a note of
+ * model's entries, each with a byte: 1 a current document with a label, 4 one without, 2 a note of
  * undoing, 0 any other), DOCUMENTS (the
- * living entry of an id), SCORES (by the number that learned the document first: the order of
+ * current entry of an id), SCORES (by the number that learned the document first: the order of
  * arrival), WORDS (which entry brought a row's feature: by the first row of each run of
  * neighbours), GARBAGE (what an entry made superfluous), and KEPT (what of that stays for an undo).
  */
@@ -47,15 +47,15 @@ int nb_ledger_insert(const struct nb_view *view, uint64_t number, const struct n
 int nb_ledger_read(const struct nb_view *view, uint64_t number, struct nb_entry *entry,
                    struct nb_error *error);
 
-/* Reads the living entry of a document by its id. NB_NOT_FOUND without a text: no such document is
+/* Reads the current entry of a document by its id. NB_NOT_FOUND without a text: no such document is
  * learned. NB_CORRUPT: its index or its entry is damaged. */
 int nb_ledger_find(const struct nb_view *view, uint32_t model, struct nb_string id,
                    struct nb_entry *entry, struct nb_error *error);
 
-/* Sets *living: whether the entry is the living one of its document, with a label or without.
+/* Sets *current: whether the entry is the current one of its document, with a label or without.
  * Returns 0 or a code. */
-int nb_ledger_is_living(const struct nb_view *view, const struct nb_entry *entry, bool *living,
-                        struct nb_error *error);
+int nb_ledger_is_current(const struct nb_view *view, const struct nb_entry *entry, bool *current,
+                         struct nb_error *error);
 
 /* Reads the entry whose number, as a varint, is the value of an index row. NB_CORRUPT: it is not
  * there. */
@@ -68,7 +68,7 @@ typedef int nb_ledger_visit(void *user, struct nb_entry *entry, struct nb_error 
 int nb_ledger_walk(const struct nb_view *view, uint32_t model, uint64_t from,
                    nb_ledger_visit *visit, void *user, struct nb_error *error);
 
-/* As nb_ledger_walk for a model's living entries alone, with a label, without one, or both, or for
+/* As nb_ledger_walk for a model's current entries alone, with a label, without one, or both, or for
  * its notes of undoing alone (NB_CHANGE_UNDO): the others are passed over without being read, 0.1
  * us each. */
 enum nb_ledger_only {
@@ -88,7 +88,7 @@ int nb_ledger_walk_only(const struct nb_view *view, uint32_t model, uint64_t fro
                         enum nb_ledger_only only, nb_ledger_visit *visit, void *user,
                         struct nb_error *error);
 
-/* Calls `visit` with the numbers of a model's living entries with a label, in order, without
+/* Calls `visit` with the numbers of a model's current entries with a label, in order, without
  * reading these, until it returns non-zero, and returns that; else 0 or a code. */
 int nb_ledger_list_labelled(const struct nb_view *view, uint32_t model,
                             int (*visit)(void *user, uint64_t number), void *user,

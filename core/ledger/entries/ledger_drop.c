@@ -5,7 +5,7 @@
  * A row of GARBAGE says that an entry was replaced. When no start replays the two any more, the
  * replaced one is dropped; or, if it is to be kept for an undo, its row goes to KEPT, with the time
  * of the change that replaced it. Only an entry with the same bag is kept: as long as its document
- * is learned, all its features are in use, and it tells nothing of the document that the living
+ * is learned, all its features are in use, and it tells nothing of the document that the current
  * entry does not. When that one is forgotten, or gets other content, all of its kept states go
  * along.
  */

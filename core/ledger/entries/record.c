@@ -22,7 +22,7 @@ int nb_state_write(const struct nb_state_record *state, struct nb_buffer *out)
     nb_pack_varint(&w, state->labels);
     nb_pack_varint(&w, state->weights);
     nb_pack_varint(&w, state->totals.entries);
-    nb_pack_varint(&w, state->totals.living);
+    nb_pack_varint(&w, state->totals.current);
     nb_pack_varint(&w, state->totals.unlabelled);
     nb_pack_varint(&w, state->totals.scores);
     nb_pack_varint(&w, state->totals.dropped);
@@ -44,8 +44,8 @@ int nb_state_read(struct nb_state_record *state, struct nb_string stored, struct
     state->labels = (uint32_t)nb_unpack_bounded(&r, UINT32_MAX);
     state->weights = (uint32_t)nb_unpack_bounded(&r, UINT32_MAX);
     state->totals.entries = nb_unpack_varint(&r);
-    state->totals.living = nb_unpack_varint(&r);
-    state->totals.unlabelled = nb_unpack_bounded(&r, state->totals.living);
+    state->totals.current = nb_unpack_varint(&r);
+    state->totals.unlabelled = nb_unpack_bounded(&r, state->totals.current);
     state->totals.scores = nb_unpack_varint(&r);
     state->totals.dropped = nb_unpack_varint(&r);
     state->twin.ranges = (uint32_t)nb_unpack_bounded(&r, UINT32_MAX);

@@ -21,7 +21,7 @@
 /* What the ledger holds of a model. */
 struct nb_ledger_totals {
     uint64_t entries;    /* entries of the ledger */
-    uint64_t living;     /* documents that are learned, or stored without a label */
+    uint64_t current;    /* documents that are learned, or stored without a label */
     uint64_t unlabelled; /* of these, those without a label */
     uint64_t scores;     /* of these, those with a score from before they were learned */
     /* Documents that were learned and are in the ledger no more: what they taught the weights of a

@@ -101,7 +101,7 @@ static bool is_below(const void *entries, size_t at, const void *number)
     return ((const struct nb_surveyed_entry *)entries)[at].number < *(const uint64_t *)number;
 }
 
-/* The entry that a later one replaces is not living any more. */
+/* The entry that a later one replaces is not current any more. */
 static void note_replaced(const struct nb_survey *survey, struct nb_surveyed_model *model,
                           const struct nb_change *c)
 {
@@ -110,10 +110,10 @@ static void note_replaced(const struct nb_survey *survey, struct nb_surveyed_mod
     if (at == survey->entry_count || entry->number != c->replaced || entry->kind != NB_CHANGE_TRAIN)
         return;
     model->garbage++;
-    model->living -= entry->living;
+    model->current -= entry->current;
     model->scores -= entry->has_score;
     model->unlabelled -= entry->is_unlabelled;
-    entry->living = false;
+    entry->current = false;
     entry->has_score = entry->is_unlabelled = false;
 }
 
@@ -138,13 +138,13 @@ static int note_entry(struct surveying *s, struct nb_error *error)
         return rc;
     assert(survey->entry_count == 0 ||
            survey->entries[survey->entry_count - 1].number < s->entry.number);
-    bool living = c->kind == NB_CHANGE_TRAIN;
-    bool is_unlabelled = living && c->label == NB_NO_LABEL;
-    bool has_score = living && !is_unlabelled && c->score.length > 0;
+    bool current = c->kind == NB_CHANGE_TRAIN;
+    bool is_unlabelled = current && c->label == NB_NO_LABEL;
+    bool has_score = current && !is_unlabelled && c->score.length > 0;
     if (c->replaced != 0)
         note_replaced(survey, model, c);
-    if (living) {
-        model->living++;
+    if (current) {
+        model->current++;
         model->scores += has_score;
         model->unlabelled += is_unlabelled;
     }
@@ -153,7 +153,7 @@ static int note_entry(struct surveying *s, struct nb_error *error)
                                    .replaced = c->replaced,
                                    .model = c->model,
                                    .kind = (uint8_t)c->kind,
-                                   .living = living,
+                                   .current = current,
                                    .has_score = has_score,
                                    .is_unlabelled = is_unlabelled};
     return 0;

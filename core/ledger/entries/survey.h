@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A survey of the whole ledger, damaged entries passed over: which entries there are, which
- * documents are living, which models there should be. For verification and rebuilding. One thread.
+ * documents are current, which models there should be. For verification and rebuilding. One thread.
  */
 #ifndef NB_CORE_LEDGER_ENTRIES_SURVEY_H
 #define NB_CORE_LEDGER_ENTRIES_SURVEY_H
@@ -13,7 +13,7 @@ struct nb_surveyed_entry {
     uint64_t replaced;
     uint32_t model;
     uint8_t kind;
-    bool living; /* it is the newest of a document that is learned, or has no label ... */
+    bool current; /* it is the newest of a document that is learned, or has no label ... */
     bool is_unlabelled, has_score; /* ... and what the indexes count it as */
 };
 
@@ -23,7 +23,7 @@ struct nb_surveyed_model {
     struct nb_own_key own;
     bool named; /* it was made, or its import was finished */
     bool gone;  /* it was deleted or replaced */
-    uint64_t entries, living, unlabelled, scores, words,
+    uint64_t entries, current, unlabelled, scores, words,
         garbage; /* rows that the indexes should have */
 };
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "core/ledger/entries/living.h"
+#include "core/ledger/entries/current_entries.h"
 #include "core/ledger/entries/range.h"
 #include "core/model/learn/learner.h"
 #include "core/model/live/dirty.h"
@@ -175,16 +175,16 @@ static bool have_features(const struct nb_live *live, const struct nb_rows *rows
     return nb_model_have_features(live->counts, rows->counts, rows->size);
 }
 
-/* Updates the list of living entries. Without memory the list is freed, and made again when it is
+/* Updates the list of current entries. Without memory the list is freed, and made again when it is
  * needed. */
-static void note_living(struct nb_live *live, const struct nb_change *change, uint64_t number)
+static void note_current(struct nb_live *live, const struct nb_change *change, uint64_t number)
 {
-    if (live->living == NULL)
+    if (live->current == NULL)
         return;
-    nb_living_remove(live->living, change->replaced);
+    nb_current_entries_remove(live->current, change->replaced);
     if (change->kind == NB_CHANGE_TRAIN && change->label != NB_NO_LABEL &&
-        nb_living_add(live->living, number) != 0)
-        nb_living_free(&live->living);
+        nb_current_entries_add(live->current, number) != 0)
+        nb_current_entries_free(&live->current);
 }
 
 static int teach(struct nb_live *live, const struct nb_change *change, const struct nb_delta *delta,
@@ -222,11 +222,11 @@ static int apply_document(struct nb_live *live, const struct nb_change *change,
                  ? replay_counts(live, delta)
                  : nb_model_change(live->counts, &counts, fresh == NULL ? &ignored : fresh);
     if (rc == 0 && how->marks == NULL)
-        note_living(live, change, how->number);
+        note_current(live, change, how->number);
     if (rc == 0 && how->learner != NULL) {
         rc = teach(live, change, delta, how);
         if (rc != 0 && nb_apply_undo(live, change, delta) == 0)
-            nb_living_free(&live->living);
+            nb_current_entries_free(&live->current);
     }
     return rc == 0 ? 0 : nb_error_set(error, rc, "applying a change of the ledger failed");
 }

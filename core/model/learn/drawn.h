@@ -19,7 +19,7 @@ struct nb_drawn {
     uint64_t others; /* of nb_drawn_lesson: documents of the same label, if it is there */
 };
 void nb_drawn_deinit(struct nb_drawn *drawn);
-/* Reads the document of a living entry, and computes its inputs, including those of the twin of
+/* Reads the document of a current entry, and computes its inputs, including those of the twin of
  * `twin` (NULL: none). *found is false if there is nothing to learn: the document is the only one
  * of its label, or the entry is no longer in the ledger (as in a replay), or was changed. Any
  * thread may call it under the model's read lock. Returns 0 or a code. */

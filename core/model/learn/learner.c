@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/ledger/entries/living.h"
+#include "core/ledger/entries/current_entries.h"
 #include "core/model/learn/drawn.h"
 #include "core/model/learn/order.h"
 #include "core/model/learn/refit.h"
@@ -240,15 +240,15 @@ static int replay_to(struct nb_learner *l, struct nb_live *live, const struct nb
                                      l->drawn.entry.change.label, 1);
 }
 
-/* Draws a document from all living ones and trains with its leave-one-out inputs. */
+/* Draws a document from all current ones and trains with its leave-one-out inputs. */
 static int replay_one(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
     struct nb_random random =
         nb_order_random(nb_stack_weights_order(live->published->weights), NB_DRAW_LESSON);
     int rc = nb_refit_list(live, lesson->view);
-    if (rc != 0 || nb_living_count(live->living) == 0)
+    if (rc != 0 || nb_current_entries_count(live->current) == 0)
         return rc;
-    uint64_t number = nb_living_draw(live->living, &random);
+    uint64_t number = nb_current_entries_draw(live->current, &random);
     rc = replay_to(l, live, lesson->view, number, live->published->weights);
     return rc != 0 ? rc : replay_to(l, live, lesson->view, number, nb_refit_weights(live));
 }

@@ -176,7 +176,7 @@ static int check_indexes(const struct loading *l, struct nb_error *error)
         enum nb_table table;
         uint64_t rows;
     } expected[] = {{NB_TABLE_ENTRIES, totals->entries},
-                    {NB_TABLE_DOCUMENTS, totals->living},
+                    {NB_TABLE_DOCUMENTS, totals->current},
                     {NB_TABLE_SCORES, totals->scores},
                     {NB_TABLE_WEIGHTS, l->state.weights}};
     struct nb_store_key key = nb_store_key_model(l->live->number);
@@ -256,7 +256,7 @@ static int load_all(struct loading *l, struct nb_error *error)
     if (rc == 0)
         rc = load_rows(l, error);
     if (rc == 0 && nb_model_documents_all(l->live->counts) !=
-                       l->state.totals.living - l->state.totals.unlabelled)
+                       l->state.totals.current - l->state.totals.unlabelled)
         rc = damaged(error, "the labels' documents do not sum to those of the model");
     return rc != 0 ? rc : load_pairs(l, error);
 }

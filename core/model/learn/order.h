@@ -8,7 +8,7 @@
  * If a folder of spam is trained and then a folder of ham, the label of each document is the same
  * as that of the one before, and the bias follows the last label. So a document whose label is far
  * more frequent among recent documents than among all teaches with a smaller weight. What it does
- * not teach is replaced by documents drawn at random from all living ones. Before the change there
+ * not teach is replaced by documents drawn at random from all current ones. Before the change there
  * are D documents, D_v of label v. Recent documents are counted in c_v and their sum C, which are
  * multiplied by 1 - 1/20 with each document:
  *

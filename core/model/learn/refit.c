@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/ledger/entries/living.h"
+#include "core/ledger/entries/current_entries.h"
 #include "core/model/learn/order.h"
 #include "core/model/learn/refit_reader.h"
 #include "core/stack/score/stack_fit.h"
@@ -17,7 +17,9 @@ enum {
 
 int nb_refit_list(struct nb_live *live, const struct nb_view *view)
 {
-    return live->living != NULL ? 0 : nb_living_load(view, live->number, &live->living, NULL);
+    return live->current != NULL
+               ? 0
+               : nb_current_entries_load(view, live->number, &live->current, NULL);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
@@ -34,7 +36,7 @@ void nb_refit_drop(struct nb_live *live)
 static uint64_t count_teaching(const struct nb_live *live)
 {
     bool have_others = nb_model_labels_with_documents(live->counts) > 1;
-    return have_others ? nb_living_count(live->living) : 0;
+    return have_others ? nb_current_entries_count(live->current) : 0;
 }
 
 static uint32_t sample_size(const struct nb_live *live, enum nb_order_refit why)
@@ -57,7 +59,7 @@ static int make(struct nb_live *live, enum nb_order_refit why)
     uint64_t *numbers = calloc(size + (size_t)1, sizeof *numbers);
     if (numbers == NULL)
         return NB_NO_MEMORY;
-    nb_living_sample(live->living, &random, size, numbers);
+    nb_current_entries_sample(live->current, &random, size, numbers);
     live->fit = nb_stack_fit_new(live->published->stack, random, numbers, size);
     free(numbers);
     return live->fit != NULL ? 0 : NB_NO_MEMORY;
@@ -89,7 +91,7 @@ static int add_readings(struct nb_refit_reader *reader, uint64_t most, uint64_t 
     for (; rc == 0 && i < reader->size && *units < most; i++) {
         const struct nb_refit_reading *reading = &reader->readings[i];
         bool found = reading->code == 0;
-        if (!reading->is_living)
+        if (!reading->is_current)
             continue;
         rc = nb_drawn_unless_missing(reading->code);
         if (rc == 0 && found)
@@ -138,7 +140,7 @@ static void shuffle(struct nb_pass *pass, struct nb_random random)
     }
 }
 
-/* Begins the pass of a new twin, after the new weights of the stack. It learns from each living
+/* Begins the pass of a new twin, after the new weights of the stack. It learns from each current
  * document once, in random order. */
 static int begin_pass(struct nb_live *live)
 {
@@ -150,7 +152,7 @@ static int begin_pass(struct nb_live *live)
         return NB_NO_MEMORY;
     pass->size = size;
     pass->next = 0;
-    nb_living_sample(live->living, &random, size, pass->numbers);
+    nb_current_entries_sample(live->current, &random, size, pass->numbers);
     shuffle(pass, random);
     live->pass = pass;
     return nb_order_begin_pass(order);
@@ -186,7 +188,7 @@ static int teach_readings(struct nb_refit_reader *reader, uint64_t most, uint64_
     for (; rc == 0 && i < reader->size && *units < most; i++) {
         struct nb_refit_reading *reading = &reader->readings[i];
         bool found = reading->code == 0;
-        if (!reading->is_living)
+        if (!reading->is_current)
             continue;
         rc = nb_drawn_unless_missing(reading->code);
         if (rc == 0 && found)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Refits: new weights of a model are fitted to leave-one-out inputs of all its living documents, or
- * of a sample; of none while one label has them all. On the thread that changes the model.
+ * Refits: new weights of a model are fitted to leave-one-out inputs of all its current documents,
+ * or of a sample; of none while one label has them all. On the thread that changes the model.
  *
  * A refit is cut into slices of some milliseconds. Their work is counted and not timed, so that a
  * replay does the same. A refit begins with an entry of the ledger: the change that gave the reason
  * (core/model/learn/order.h), or a REFIT. Its documents and their order follow from the numbers of
  * core/model/learn/order.h (nb_order_random). While it is under way, each change of the model runs
  * one slice, and when the writer is idle, REFIT entries run one each. If nb_order_wants_pass says
- * so, a new twin then learns from all living documents, in the same slices. The old weights, with
+ * so, a new twin then learns from all current documents, in the same slices. The old weights, with
  * the old twin, are used and learn until the new ones replace them after the last slice. During the
  * twin's pass the new ones learn from changes, too.
  *
@@ -28,7 +28,7 @@
 struct nb_refit_reader; /* core/model/learn/refit_reader.h */
 struct nb_view;
 
-/* Makes the model's list of living entries, unless it exists. Returns 0 or a code. */
+/* Makes the model's list of current entries, unless it exists. Returns 0 or a code. */
 int nb_refit_list(struct nb_live *live, const struct nb_view *view);
 
 /* Begins a refit, and drops one that is under way. Returns 0 or a code. After an error, here and

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/threads/helpers.h"
-#include "core/ledger/entries/living.h"
+#include "core/ledger/entries/current_entries.h"
 #include "core/stack/score/stack_fit.h"
 
 enum {
@@ -42,7 +42,7 @@ static void read_rest(void *user, size_t i)
 {
     struct nb_refit_reader *reader = user;
     struct nb_refit_reading *reading = &reader->readings[i];
-    if (reading->is_living && reading->code == 0)
+    if (reading->is_current && reading->code == 0)
         reading->code = nb_drawn_rest(&reading->drawn, reader->live, reader->twin);
 }
 
@@ -86,8 +86,8 @@ static void read_entries(struct nb_refit_reader *reader, const struct nb_view *v
             return;
         struct nb_refit_reading *reading = &reader->readings[reader->size++];
         reading->drawn.others = 0;
-        reading->is_living = nb_living_has(live->living, number);
-        if (!reading->is_living)
+        reading->is_current = nb_current_entries_has(live->current, number);
+        if (!reading->is_current)
             continue;
         reading->code = nb_drawn_entry(&reading->drawn, live, view, number);
         units += expected_cost(reading, labels);

@@ -13,8 +13,8 @@ enum { NB_REFIT_AT_ONCE = 32 }; /* documents that are read at once, at most */
 
 struct nb_refit_reading {
     struct nb_drawn drawn;
-    bool is_living; /* its entry was not superseded */
-    int code;       /* of what was done last */
+    bool is_current; /* its entry was not superseded */
+    int code;        /* of what was done last */
 };
 
 /* Memory and threads for reading documents; used for one slice after the other. */

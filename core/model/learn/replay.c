@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "core/base/pack.h"
-#include "core/ledger/entries/living.h"
+#include "core/ledger/entries/current_entries.h"
 #include "core/model/learn/learner.h"
 
 void nb_replay_deinit(struct nb_replay *replay)
@@ -181,9 +181,9 @@ static struct nb_live *new_model(struct nb_engine *engine, uint32_t number, stru
     nb_settings_init(&settings, NB_PRESET_TEXT);
     bool good = live != NULL && nb_live_begin(live, &settings) == 0;
     nb_settings_deinit(&settings);
-    /* What is living is what was so at the entry that is replayed. */
+    /* What is current is what was so at the entry that is replayed. */
     if (good)
-        good = (live->living = nb_living_new()) != NULL;
+        good = (live->current = nb_current_entries_new()) != NULL;
     if (!good && live != NULL)
         nb_live_free(live);
     return good ? live : NULL;

@@ -7,9 +7,9 @@
 
 #include "core/base/pack.h"
 #include "core/counts/model_pairs.h"
-#include "core/ledger/entries/living.h"
+#include "core/ledger/entries/current_entries.h"
+#include "core/ledger/entries/near_duplicate_list.h"
 #include "core/ledger/entries/range.h"
-#include "core/ledger/entries/twins.h"
 #include "core/model/evaluate/drift.h"
 #include "core/model/refined/refined.h"
 
@@ -253,8 +253,8 @@ void nb_live_free(struct nb_live *live)
     nb_published_release(&live->published);
     nb_refined_release(&live->refined);
     nb_model_free(&live->counts);
-    nb_twins_free(&live->twins);
-    nb_living_free(&live->living);
+    nb_near_duplicate_list_free(&live->near_duplicate_list);
+    nb_current_entries_free(&live->current);
     struct nb_drift *drift = atomic_load(&live->drift);
     nb_drift_free(&drift);
     nb_stack_fit_free(&live->fit);
@@ -290,8 +290,8 @@ void nb_live_note_memory(struct nb_live *live)
     size_t pass = live->pass == NULL
                       ? 0
                       : sizeof *live->pass + live->pass->size * sizeof *live->pass->numbers;
-    atomic_store(&live->writers_bytes, nb_twins_memory(live->twins) +
-                                           nb_living_memory(live->living) +
+    atomic_store(&live->writers_bytes, nb_near_duplicate_list_memory(live->near_duplicate_list) +
+                                           nb_current_entries_memory(live->current) +
                                            nb_stack_fit_memory(live->fit) + pass);
 }
 

@@ -24,9 +24,9 @@
 #include "tokenizer/bag/tokenizing.h"
 
 struct nb_drift;
-struct nb_living;
+struct nb_current_entries;
 struct nb_refined;
-struct nb_twins;
+struct nb_near_duplicate_list;
 
 /* The current settings, with the scorer, the stack and the weights that they need. Immutable,
  * shared by reference count, and replaced as a whole; only the weights are changed, by the writer,
@@ -99,8 +99,9 @@ struct nb_live {
     char *name;      /* owned */
     char *parent;    /* owned; NULL: none; changed by the writer, under the registry's lock */
     uint32_t number; /* 0: none yet; the writer's until `persisted` */
-    /* Number of its first entry, once somebody has asked for it (standing.h); 0: nobody has. */
-    atomic_uint_fast64_t born;
+    /* Number of its first entry, once somebody has asked for it (stream_states.h); 0: nobody has.
+     */
+    atomic_uint_fast64_t first_entry;
     struct nb_own_key *own;      /* owned; NULL: the model has no key of its own */
     const struct nb_key *key;    /* key for features: the store's, or `own_key` */
     const struct nb_key *id_key; /* key for ids made from content */
@@ -119,7 +120,7 @@ struct nb_live {
     struct nb_checkpoint checkpoint; /* the writer's */
     atomic_uint_fast64_t tail;       /* checkpoint.tail, for any thread; also if not loaded */
     atomic_uint_fast64_t unlabelled; /* documents without a label, for any thread */
-    uint64_t aged_to;                /* the writer's: no entry below it is living */
+    uint64_t aged_to;                /* the writer's: no entry below it is current */
     uint64_t aged_at;                /* the writer's: when to look for old documents again */
     uint64_t history_at; /* the same for old verdicts (core/writer/remember/remember.h) */
     /* A verdict of the history was met that does not read back: the next one that is written begins
@@ -140,12 +141,13 @@ struct nb_live {
     uint32_t labels_stored; /* the writer's: labels with a record in the store */
     /* Owned; statistics of the verdicts (core/model/evaluate/drift.h); NULL: no verdict yet. */
     struct nb_drift *_Atomic drift;
-    struct nb_twins
-        *twins; /* owned; the writer's; NULL: not made yet (core/ledger/entries/twins.h) */
-    /* Bytes of `twins`, `living`, `fit` and `pass`, for any thread. */
+    struct nb_near_duplicate_list
+        *near_duplicate_list; /* owned; the writer's; NULL: not made yet
+                                 (core/ledger/entries/near_duplicate_list.h) */
+    /* Bytes of `near_duplicate_list`, `current`, `fit` and `pass`, for any thread. */
     atomic_size_t writers_bytes;
-    /* Owned; the writer's; NULL: not made yet (core/ledger/entries/living.h). */
-    struct nb_living *living;
+    /* Owned; the writer's; NULL: not made yet (core/ledger/entries/current.h). */
+    struct nb_current_entries *current;
     struct nb_stack_fit *fit; /* owned; the writer's; state of a refit under way, or NULL */
     struct nb_pass *pass;     /* owned; the writer's; the new twin's pass after the fit, or NULL */
     /* Set by nb_refit_note (core/model/learn/refit_wanted.h). is_stale: the weights are wrong until
@@ -220,8 +222,8 @@ bool nb_live_refine(struct nb_live *live, const struct nb_published *published,
 /* Bytes of memory of a loaded model; 0 if it is not loaded. */
 size_t nb_live_memory(struct nb_live *live);
 
-/* On the writer's thread: updates `writers_bytes` after its lists (`twins`, `living`) or a refit
- * have changed. */
+/* On the writer's thread: updates `writers_bytes` after its lists (`near_duplicate_list`,
+ * `current`) or a refit have changed. */
 void nb_live_note_memory(struct nb_live *live);
 
 /* Marks the model damaged until it is deleted or replaced. The first reason is kept. */

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "core/base/clock.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 
 enum {
     MAP_TRIES = 16,         /* the map doubles each time */
@@ -65,7 +65,7 @@ static int try_once(struct nb_engine *engine, uint64_t expected, nb_transaction_
     rc = work(engine, &view, argument, error);
     assert(engine->serials.model >= before.model);
     if (rc == 0)
-        rc = nb_standing_write(engine, &view, error);
+        rc = nb_stream_states_write(engine, &view, error);
     uint64_t worked = nb_clock_monotonic();
     if (rc == 0)
         rc = nb_store_commit(&view, error);
@@ -73,7 +73,7 @@ static int try_once(struct nb_engine *engine, uint64_t expected, nb_transaction_
         nb_store_abort(&view);
     engine->sync_time = nb_clock_monotonic() - worked;
     if (rc == 0)
-        nb_standing_note(engine);
+        nb_stream_states_note(engine);
     else
         engine->serials = before;
     return rc;

@@ -50,17 +50,18 @@ int nb_relay_submit(const struct nb_engine *engine, struct nb_string model, stru
                          : relay->submit(relay->user, batch, done, user, error);
 }
 
-int nb_relay_ask(const struct nb_engine *engine, const struct nb_errand *errand,
-                 struct nb_errand_done *done, struct nb_error *error)
+int nb_relay_ask(const struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
+                 struct nb_relayed_change_done *done, struct nb_error *error)
 {
-    const struct nb_relay *relay = relay_of(engine, errand->model);
-    struct nb_errand_done result;
-    int rc = relay == NULL || relay->ask == NULL ? nb_relay_refuse(error)
-                                                 : relay->ask(relay->user, errand, &result, error);
+    const struct nb_relay *relay = relay_of(engine, relayed_change->model);
+    struct nb_relayed_change_done result;
+    int rc = relay == NULL || relay->ask == NULL
+                 ? nb_relay_refuse(error)
+                 : relay->ask(relay->user, relayed_change, &result, error);
     if (rc != 0)
         return rc;
     nb_relay_collected(nb_relay_number(
-        engine, nb_relay_stream(errand->model, engine->settings.streams), result.position));
+        engine, nb_relay_stream(relayed_change->model, engine->settings.streams), result.position));
     if (done != NULL)
         *done = result;
     return 0;
@@ -74,11 +75,12 @@ void nb_relay_propose(const struct nb_engine *engine, struct nb_string model,
         relay->propose(relay->user, batch);
 }
 
-void nb_relay_propose_errand(const struct nb_engine *engine, const struct nb_errand *errand)
+void nb_relay_propose_relayed_change(const struct nb_engine *engine,
+                                     const struct nb_relayed_change *relayed_change)
 {
-    const struct nb_relay *relay = relay_of(engine, errand->model);
-    if (relay != NULL && relay->propose_errand != NULL)
-        relay->propose_errand(relay->user, errand);
+    const struct nb_relay *relay = relay_of(engine, relayed_change->model);
+    if (relay != NULL && relay->propose_relayed_change != NULL)
+        relay->propose_relayed_change(relay->user, relayed_change);
 }
 
 int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,

@@ -6,8 +6,9 @@
  *
  * An engine that is opened with the setting `shared` begins without one for each stream, so that
  * all changes are refused, and gets them when it has found the others. The functions of a relay
- * (struct nb_relay) are called by any thread, `propose` and `propose_errand` by the writer's; what
- * it has no function for is refused. It must stay as long as anybody uses the engine.
+ * (struct nb_relay) are called by any thread, `propose` and `propose_relayed_change` by the
+ * writer's; what it has no function for is refused. It must stay as long as anybody uses the
+ * engine.
  */
 #ifndef NB_CORE_MODEL_LIVE_RELAY_H
 #define NB_CORE_MODEL_LIVE_RELAY_H
@@ -20,8 +21,8 @@
 
 struct nb_batch;
 struct nb_engine;
-struct nb_errand;
-struct nb_errand_done;
+struct nb_relayed_change;
+struct nb_relayed_change_done;
 struct nb_relayed;
 
 /* Which of so many streams has the changes of what bears this name: all nodes say the same. */
@@ -41,11 +42,12 @@ int nb_relay_submit(const struct nb_engine *engine, struct nb_string model, stru
                     void (*done)(struct nb_batch *, void *), void *user, struct nb_error *error);
 int nb_relay_refuse(struct nb_error *error);
 /* *done, which may be NULL, is written on success. */
-int nb_relay_ask(const struct nb_engine *engine, const struct nb_errand *errand,
-                 struct nb_errand_done *done, struct nb_error *error);
+int nb_relay_ask(const struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
+                 struct nb_relayed_change_done *done, struct nb_error *error);
 void nb_relay_propose(const struct nb_engine *engine, struct nb_string model,
                       const struct nb_batch *batch);
-void nb_relay_propose_errand(const struct nb_engine *engine, const struct nb_errand *errand);
+void nb_relay_propose_relayed_change(const struct nb_engine *engine,
+                                     const struct nb_relayed_change *relayed_change);
 
 /* Waits until this node has made all changes that any node has confirmed before: for what is done
  * to documents that are looked for here. Nothing to wait for without a relay. `model` is the one

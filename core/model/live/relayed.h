@@ -2,7 +2,7 @@
  *
  * What an engine has of the other nodes that share its changes: the relay that takes changes to
  * them (relay.h), what comes with a change that came from there, and how far the store has come
- * (standing.h).
+ * (stream_states.h).
  */
 #ifndef NB_CORE_MODEL_LIVE_RELAYED_H
 #define NB_CORE_MODEL_LIVE_RELAYED_H
@@ -17,7 +17,7 @@
 struct nb_batch;
 
 /* A change that is not one of documents. */
-enum nb_errand_kind {
+enum nb_relayed_change_kind {
     NB_ERRAND_PUT,          /* of a model: made, or its settings changed */
     NB_ERRAND_DELETE,       /* of a model */
     NB_ERRAND_RENAME_LABEL, /* from `from` to `to` */
@@ -37,8 +37,8 @@ enum nb_errand_kind {
 };
 
 /* All texts are borrowed. What a kind does not use is empty. */
-struct nb_errand {
-    enum nb_errand_kind kind;
+struct nb_relayed_change {
+    enum nb_relayed_change_kind kind;
     struct nb_string model, source;
     struct nb_string from, to;
     struct nb_string settings; /* by nb_settings_write; or another value, as the kind says */
@@ -54,16 +54,16 @@ struct nb_relayed {
     /* What came from there, and nb_message_checksum of it; borrowed until it is applied. */
     uint64_t checksum;
     struct nb_string message_id, message;
-    int64_t time;    /* milliseconds since 1970, as the node says that was asked */
-    uint64_t born;   /* number of the first entry of the model there; 0: it had none */
-    uint8_t creates; /* the model comes into being with the change, if there is none: with this
-                        preset, plus 1 */
-    uint64_t last;   /* the newest entry of the model, above 0, or the change is not made */
+    int64_t time;         /* milliseconds since 1970, as the node says that was asked */
+    uint64_t first_entry; /* number of the first entry of the model there; 0: it had none */
+    uint8_t creates;      /* the model comes into being with the change, if there is none: with this
+                             preset, plus 1 */
+    uint64_t last;        /* the newest entry of the model, above 0, or the change is not made */
     uint64_t outbox, entry; /* where it was queued (nb_once_note); 0: it was not */
 };
 
-/* What has become of an errand that was asked for. */
-struct nb_errand_done {
+/* What has become of a change of a model that was asked for. */
+struct nb_relayed_change_done {
     bool created;      /* a model, or what else was put */
     uint64_t dropped;  /* changes that waited in a quarantine */
     uint64_t position; /* in the stream */
@@ -75,10 +75,10 @@ struct nb_relay {
      * Not 0: nothing is done, `done` is not called either. */
     int (*submit)(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
                   void *done_user, struct nb_error *error);
-    /* Publishes an errand and waits until it is applied here. Returns its result; *done is written
-     * if that is 0. */
-    int (*ask)(void *user, const struct nb_errand *errand, struct nb_errand_done *done,
-               struct nb_error *error);
+    /* Publishes a change of a model and waits until it is applied here. Returns its result; *done
+     * is written if that is 0. */
+    int (*ask)(void *user, const struct nb_relayed_change *relayed_change,
+               struct nb_relayed_change_done *done, struct nb_error *error);
     /* Waits until all is applied here that any node has confirmed before. */
     int (*catch_up)(void *user, struct nb_error *error);
     /* Whether there may be changes that are not made here yet. Waits for nothing. */
@@ -86,7 +86,7 @@ struct nb_relay {
     /* Publish what the writer finds due by itself. All nodes find it, so that what they publish has
      * a condition and an id that follow from it: it is done once. The batch stays the caller's. */
     void (*propose)(void *user, const struct nb_batch *batch);
-    void (*propose_errand)(void *user, const struct nb_errand *errand);
+    void (*propose_relayed_change)(void *user, const struct nb_relayed_change *relayed_change);
 };
 
 /* Streams of several nodes, over which their models are spread by their names (nb_relay_stream). */
@@ -118,7 +118,7 @@ struct nb_stream_place {
     atomic_uint_fast64_t applied; /* as `written`, for any thread */
 };
 
-struct nb_standing {
+struct nb_stream_states {
     bool is_known;    /* the store is that of one of several nodes: */
     unsigned streams; /* that share so many streams */
     int64_t time;     /* of the change that is being made; 0: the clock says it */
@@ -126,7 +126,7 @@ struct nb_standing {
     struct {
         uint64_t staged, checksum;
         size_t fresh;
-    } marked[NB_STREAMS_MOST]; /* nb_standing_mark */
+    } marked[NB_STREAMS_MOST]; /* nb_stream_states_mark */
 };
 
 #endif

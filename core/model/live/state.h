@@ -81,7 +81,7 @@ struct nb_engine {
     pthread_t writer;
 
     /* The writer's. */
-    struct nb_standing standing;            /* in the stream that nodes share */
+    struct nb_stream_states stream_states;  /* in the stream that nodes share */
     struct nb_serials serials;              /* as committed, or as of the open transaction */
     struct nb_importing *importing;         /* imports under way */
     struct nb_unused_pass unused;           /* under way */

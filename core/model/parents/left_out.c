@@ -3,11 +3,11 @@
 
 #include <stdlib.h>
 
-#include "core/ledger/entries/living.h"
+#include "core/ledger/entries/current_entries.h"
 #include "core/model/learn/drawn.h"
 #include "core/model/learn/stored_score.h"
 #include "core/model/live/state.h"
-#include "core/model/parents/family.h"
+#include "core/model/parents/parent_chain.h"
 
 enum {
     SAMPLE_MOST = 5000,
@@ -40,24 +40,24 @@ static void sample_deinit(struct sample *s)
 
 /* Scores one document under the read locks, and then teaches it to the twin: later documents are
  * scored with it. */
-static int score_left_out(struct nb_drawn *drawn, struct nb_family *family,
+static int score_left_out(struct nb_drawn *drawn, struct nb_parent_chain *chain,
                           const struct nb_view *view, uint64_t number,
                           struct nb_stack_weights *weights, struct nb_scores *scores, bool *found)
 {
     uint32_t label;
-    nb_family_lock(family);
+    nb_parent_chain_lock(chain);
     int rc =
-        nb_drawn_read(drawn, family->live[0], family->published[0], view, number, weights, found);
+        nb_drawn_read(drawn, chain->live[0], chain->published[0], view, number, weights, found);
     label = drawn->entry.change.label;
     if (rc == 0 && *found)
         rc = nb_stack_score(weights, &drawn->inputs, scores);
     if (rc == 0 && *found)
-        (void)nb_scores_moderate_by(scores, family->live[0]->counts, label);
+        (void)nb_scores_moderate_by(scores, chain->live[0]->counts, label);
     if (rc == 0 && *found)
-        rc = nb_family_score_left_out(family, &drawn->rows, label, weights, scores);
+        rc = nb_parent_chain_score_left_out(chain, &drawn->rows, label, weights, scores);
     if (rc == 0 && *found)
         rc = nb_stack_twin_learn(weights, &drawn->inputs, label, 1);
-    nb_family_unlock(family);
+    nb_parent_chain_unlock(chain);
     return rc;
 }
 
@@ -77,7 +77,7 @@ static int keep_left_out(struct sample *s, struct left_out *document, uint32_t l
 }
 
 /* Scores some documents in one snapshot, and skips those that were forgotten meanwhile. */
-static int score_some(struct nb_engine *engine, struct nb_family *family, struct sample *s,
+static int score_some(struct nb_engine *engine, struct nb_parent_chain *chain, struct sample *s,
                       uint32_t first, uint32_t count, struct nb_error *error)
 {
     struct nb_view view;
@@ -90,7 +90,7 @@ static int score_some(struct nb_engine *engine, struct nb_family *family, struct
     for (uint32_t i = first; rc == 0 && i < first + count; i++) {
         struct left_out *document = &s->documents[s->turns[i]];
         bool found;
-        rc = score_left_out(&drawn, family, &view, document->number, s->weights, &scores, &found);
+        rc = score_left_out(&drawn, chain, &view, document->number, s->weights, &scores, &found);
         if (rc == 0 && found)
             rc = keep_left_out(s, document, drawn.entry.change.label, &scores);
     }
@@ -101,7 +101,8 @@ static int score_some(struct nb_engine *engine, struct nb_family *family, struct
     return rc == 0 ? 0 : nb_error_set(error, rc, "scoring learned documents failed");
 }
 
-static int fill_sample(struct sample *s, const struct nb_living *living, struct nb_random random)
+static int fill_sample(struct sample *s, const struct nb_current_entries *current,
+                       struct nb_random random)
 {
     uint64_t *numbers = malloc((s->size + (size_t)1) * sizeof *numbers);
     s->documents = calloc(s->size + (size_t)1, sizeof *s->documents);
@@ -110,7 +111,7 @@ static int fill_sample(struct sample *s, const struct nb_living *living, struct 
         free(numbers);
         return NB_NO_MEMORY;
     }
-    nb_living_sample(living, &random, s->size, numbers);
+    nb_current_entries_sample(current, &random, s->size, numbers);
     for (uint32_t i = 0; i < s->size; i++) {
         uint32_t place = (uint32_t)nb_random_below(&random, i + (uint64_t)1);
         s->documents[i].number = numbers[i];
@@ -127,20 +128,20 @@ static int draw_sample(struct nb_engine *engine, const struct nb_live *live, siz
                        struct sample *s, struct nb_error *error)
 {
     struct nb_view view;
-    struct nb_living *living = NULL;
+    struct nb_current_entries *current = NULL;
     uint64_t most = labels == 0 ? 0 : SCORES_MOST / labels;
     int rc = nb_store_snapshot(engine->store, &view, error);
     if (rc != 0)
         return rc;
-    rc = nb_living_load(&view, live->number, &living, error);
+    rc = nb_current_entries_load(&view, live->number, &current, error);
     nb_store_snapshot_end(&view);
     if (rc != 0)
         return rc;
     most = most < SAMPLE_MOST ? most : SAMPLE_MOST;
-    most = most < nb_living_count(living) ? most : nb_living_count(living);
+    most = most < nb_current_entries_count(current) ? most : nb_current_entries_count(current);
     s->size = (uint32_t)most;
-    rc = fill_sample(s, living, nb_random_of(live->number, 0));
-    nb_living_free(&living);
+    rc = fill_sample(s, current, nb_random_of(live->number, 0));
+    nb_current_entries_free(&current);
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
@@ -171,22 +172,22 @@ int nb_left_out_scores(struct nb_engine *engine, struct nb_live *live, size_t la
                        nb_left_out_visit *visit, void *user, struct nb_error *error)
 {
     struct sample s = {.size = 0};
-    struct nb_family family = {.count = 0};
-    int rc = nb_family_begin(&family, engine, live, error);
+    struct nb_parent_chain chain = {.count = 0};
+    int rc = nb_parent_chain_begin(&chain, engine, live, error);
     if (rc == 0)
-        rc = nb_published_is_stacked(family.published[0])
+        rc = nb_published_is_stacked(chain.published[0])
                  ? draw_sample(engine, live, labels, &s, error)
                  : nb_error_set(error, NB_CONFLICT,
                                 "leave-one-out scores are of models whose `decision` is "
                                 "\"stacked\"");
     if (rc == 0)
-        rc = copy_stack(family.published[0], &s, error);
+        rc = copy_stack(chain.published[0], &s, error);
     for (uint32_t at = 0; rc == 0 && at < s.size; at += AT_ONCE)
-        rc = score_some(engine, &family, &s, at, s.size - at < AT_ONCE ? s.size - at : AT_ONCE,
+        rc = score_some(engine, &chain, &s, at, s.size - at < AT_ONCE ? s.size - at : AT_ONCE,
                         error);
     if (rc == 0)
         rc = hand_over(&s, visit, user, error);
-    nb_family_deinit(&family);
+    nb_parent_chain_deinit(&chain);
     sample_deinit(&s);
     return rc;
 }

@@ -13,7 +13,7 @@
 #include "core/model/live/state.h"
 
 /* Whether a model with these settings can take the parent that they name (NULL: none), and keep the
- * children that it has: `live` is the model, also an unborn one, or one that is to take the place
+ * children that it has: `live` is the model, also an unsaved one, or one that is to take the place
  * of the model of its name. Loads both. Returns 0; NB_UNUSABLE: there is no such parent, it is the
  * model itself or one of its descendants, there are too many levels, or a setting does not allow a
  * parent; NB_CONFLICT: the parent counts other things; NB_DAMAGED, NB_IO, NB_NO_MEMORY. */

@@ -21,39 +21,39 @@ void nb_pooled_deinit(struct nb_pooled *pooled)
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
-static int score_family(struct nb_pooled *pooled, const struct nb_family *family,
-                        const struct nb_feature *features, size_t size)
+static int score_chain(struct nb_pooled *pooled, const struct nb_parent_chain *chain,
+                       const struct nb_feature *features, size_t size)
 {
     const struct nb_besides none = {.count = 0};
-    int rc = nb_family_blend_beside(family, NULL, &none, &pooled->blend);
+    int rc = nb_parent_chain_blend_beside(chain, NULL, &none, &pooled->blend);
     return rc != 0 ? rc : nb_blend_score(&pooled->blend, features, size, NULL, &pooled->own);
 }
 
-static int score_own(struct nb_pooled *pooled, const struct nb_family *family,
+static int score_own(struct nb_pooled *pooled, const struct nb_parent_chain *chain,
                      const struct nb_feature *features, size_t size)
 {
-    if (family->speaker_count > 1)
-        return score_family(pooled, family, features, size);
-    const struct nb_published *published = family->published[0];
+    if (chain->contributor_count > 1)
+        return score_chain(pooled, chain, features, size);
+    const struct nb_published *published = chain->published[0];
     if (!pooled->has_inputs)
         nb_stack_inputs_init(&pooled->inputs);
     pooled->has_inputs = true;
     nb_stack_inputs_twin(&pooled->inputs, published->weights, false);
     if (nb_array_reserve(&pooled->found, &pooled->found_room, size, sizeof *pooled->found) != 0)
         return NB_NO_MEMORY;
-    nb_model_find_all(family->live[0]->counts, features, size, pooled->found);
+    nb_model_find_all(chain->live[0]->counts, features, size, pooled->found);
     struct nb_found found = {.rows = pooled->found};
-    int rc = nb_stack_inputs_found(published->stack, family->live[0]->counts, features, size,
-                                   &found, &pooled->inputs, NULL);
+    int rc = nb_stack_inputs_found(published->stack, chain->live[0]->counts, features, size, &found,
+                                   &pooled->inputs, NULL);
     return rc != 0 ? rc : nb_stack_score(published->weights, &pooled->inputs, &pooled->own);
 }
 
-int nb_pooled_score(struct nb_pooled *pooled, struct nb_family *family,
+int nb_pooled_score(struct nb_pooled *pooled, struct nb_parent_chain *chain,
                     const struct nb_feature *features, size_t size, struct nb_scores *stacked)
 {
-    const struct nb_refined *refined = nb_family_refined(family);
+    const struct nb_refined *refined = nb_parent_chain_refined(chain);
     assert(refined != NULL);
-    int rc = score_own(pooled, family, features, size);
+    int rc = score_own(pooled, chain, features, size);
     if (rc != 0)
         return rc;
     assert(pooled->own.size == stacked->size); /* labels with documents, both by name */
@@ -82,34 +82,34 @@ double nb_pooled_add_rows(const struct nb_evidence *own, size_t own_count, doubl
 }
 
 /* The rows of the own scores. */
-static int explain_own(struct nb_pooled *pooled, const struct nb_family *family,
+static int explain_own(struct nb_pooled *pooled, const struct nb_parent_chain *chain,
                        const struct nb_feature *features, size_t size, size_t *count)
 {
-    const struct nb_published *published = family->published[0];
-    if (family->speaker_count > 1) {
+    const struct nb_published *published = chain->published[0];
+    if (chain->contributor_count > 1) {
         nb_blend_explain(&pooled->blend, features, size, &pooled->own, true, pooled->rows, count);
         return 0;
     }
-    return nb_stack_explain(published->stack, family->live[0]->counts, published->weights, features,
+    return nb_stack_explain(published->stack, chain->live[0]->counts, published->weights, features,
                             size, pooled->found, &pooled->inputs, &pooled->own, NULL, pooled->rows,
                             count);
 }
 
-int nb_pooled_explain(struct nb_pooled *pooled, struct nb_family *family,
+int nb_pooled_explain(struct nb_pooled *pooled, struct nb_parent_chain *chain,
                       const struct nb_feature *features, size_t size,
                       const struct nb_scores *stacked, struct nb_evidence *rows, size_t *count)
 {
-    const struct nb_refined *refined = nb_family_refined(family);
+    const struct nb_refined *refined = nb_parent_chain_refined(chain);
     size_t own_count = 0;
     assert(refined != NULL && pooled->own.size == stacked->size);
     if (nb_array_reserve(&pooled->rows, &pooled->room, size + 1, sizeof *pooled->rows) != 0)
         return NB_NO_MEMORY;
     pooled->own.best = stacked->best;
     pooled->own.second = stacked->second;
-    int rc = explain_own(pooled, family, features, size, &own_count);
+    int rc = explain_own(pooled, chain, features, size, &own_count);
     if (rc != 0)
         return rc;
-    nb_blend_explain(&family->blend, features, size, stacked, true, rows, count);
+    nb_blend_explain(&chain->blend, features, size, stacked, true, rows, count);
     double sum =
         nb_pooled_add_rows(pooled->rows, own_count, (1 - pooled->part) * pooled->moderation, rows,
                            *count, pooled->part * refined->temperature);

@@ -9,15 +9,15 @@
  * often, and too sure where EM has given a whole topic to the wrong label; what they are worth
  * beside the others is what the pool has learned. tests/bench/README.md has figures.
  *
- * Threads: as core/model/parents/family.h, under its locks, of a family whose nb_family_refined is
- * not NULL and which is stacked.
+ * Threads: as core/model/parents/parent_chain.h, under its locks, of a chain whose
+ * nb_parent_chain_refined is not NULL and which is stacked.
  */
 #ifndef NB_CORE_MODEL_PARENTS_POOLED_H
 #define NB_CORE_MODEL_PARENTS_POOLED_H
 
 #include "core/bayes/book/explain.h"
 #include "core/bayes/book/scores.h"
-#include "core/model/parents/family.h"
+#include "core/model/parents/parent_chain.h"
 #include "core/stack/score/stack.h"
 
 /* Zero-initialize it, and use it for one document after another. */
@@ -39,14 +39,14 @@ void nb_pooled_deinit(struct nb_pooled *pooled);
 /* Pools `stacked`, which nb_blend_score gave of this bag, with the own scores, which are moderated
  * as ever; `documents` of `stacked` are set. Its log scores are ln P afterwards. Returns 0 or
  * NB_NO_MEMORY. */
-int nb_pooled_score(struct nb_pooled *pooled, struct nb_family *family,
+int nb_pooled_score(struct nb_pooled *pooled, struct nb_parent_chain *chain,
                     const struct nb_feature *features, size_t size, struct nb_scores *stacked);
 
 /* What each feature adds to ln(P(best)/P(second)) of `stacked`, of the same bag and after
  * nb_pooled_score: its evidence by both, each by its part in the winner's probability. The last row
  * is what is missing to the whole: the biases, and what two opinions are together that no sum of
  * rows is. `rows` has room for size + 1. Returns 0 or NB_NO_MEMORY. */
-int nb_pooled_explain(struct nb_pooled *pooled, struct nb_family *family,
+int nb_pooled_explain(struct nb_pooled *pooled, struct nb_parent_chain *chain,
                       const struct nb_feature *features, size_t size,
                       const struct nb_scores *stacked, struct nb_evidence *rows, size_t *count);
 

@@ -217,7 +217,7 @@ static int not_found(struct nb_string name, struct nb_error *error)
                         name.bytes);
 }
 
-int nb_registry_find(struct nb_engine *engine, struct nb_string name, bool unborn,
+int nb_registry_find(struct nb_engine *engine, struct nb_string name, bool unsaved,
                      struct nb_live **out, struct nb_error *error)
 {
     bool found;
@@ -231,7 +231,7 @@ int nb_registry_find(struct nb_engine *engine, struct nb_string name, bool unbor
         int rc = nb_check_model_name(name, error);
         return rc != 0 ? rc : not_found(name, error);
     }
-    if (!unborn && !atomic_load(&live->persisted)) {
+    if (!unsaved && !atomic_load(&live->persisted)) {
         nb_registry_release(engine, &live);
         return not_found(name, error);
     }
@@ -239,11 +239,11 @@ int nb_registry_find(struct nb_engine *engine, struct nb_string name, bool unbor
     return 0;
 }
 
-int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool unborn,
+int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool unsaved,
                         struct nb_live **out, struct nb_error *error)
 {
     struct nb_live *live = NULL;
-    int rc = nb_registry_find(engine, name, unborn, &live, error);
+    int rc = nb_registry_find(engine, name, unsaved, &live, error);
     if (rc != 0)
         return rc;
     rc = nb_registry_load(engine, live, error);
@@ -267,9 +267,9 @@ void nb_registry_key_of(struct nb_engine *engine, const char *parent, struct nb_
 
 /* The caller's reference is taken before other threads can find the model. Otherwise one could find
  * and release it, which would remove it from the registry. */
-int nb_registry_make_unborn(struct nb_engine *engine, struct nb_string name,
-                            const struct nb_settings *settings, struct nb_live **out,
-                            struct nb_error *error)
+int nb_registry_make_unsaved(struct nb_engine *engine, struct nb_string name,
+                             const struct nb_settings *settings, struct nb_live **out,
+                             struct nb_error *error)
 {
     struct nb_own_key own;
     nb_registry_key_of(engine, settings->parent, &own);
@@ -296,7 +296,7 @@ int nb_registry_make(struct nb_engine *engine, struct nb_string name,
     do {
         rc = nb_registry_acquire(engine, name, true, out, error);
         if (rc == NB_NOT_FOUND && engine->settings.auto_create)
-            rc = nb_registry_make_unborn(engine, name, settings, out, error);
+            rc = nb_registry_make_unsaved(engine, name, settings, out, error);
     } while (rc == NB_EXISTS);
     return rc;
 }
@@ -309,7 +309,7 @@ void nb_registry_release(struct nb_engine *engine, struct nb_live **live)
         return;
     note_memory(engine, l);
     if (!atomic_load(&l->persisted) && !atomic_load(&l->removed)) {
-        /* An unborn model without other users was never stored: remove it. */
+        /* An unsaved model without other users was never stored: remove it. */
         bool last;
         bool found;
         pthread_rwlock_wrlock(&engine->registry);

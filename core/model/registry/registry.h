@@ -11,9 +11,9 @@
 /* Frees all models, when the engine closes. */
 void nb_registry_free(struct nb_engine *engine);
 
-/* Finds the model of the name, without loading it; the caller gets a reference. With `unborn`, also
- * a model that the store does not know yet. NB_UNUSABLE (the name), NB_NOT_FOUND. */
-int nb_registry_find(struct nb_engine *engine, struct nb_string name, bool unborn,
+/* Finds the model of the name, without loading it; the caller gets a reference. With `unsaved`,
+ * also a model that the store does not know yet. NB_UNUSABLE (the name), NB_NOT_FOUND. */
+int nb_registry_find(struct nb_engine *engine, struct nb_string name, bool unsaved,
                      struct nb_live **live, struct nb_error *error);
 /* Loads a model that was found, unless it is loaded. NB_DAMAGED: it cannot be used, only replaced
  * or deleted. */
@@ -23,10 +23,10 @@ int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_e
  * has no such documents: it compares two numbers. */
 void nb_refining_ask(struct nb_engine *engine, struct nb_live *live);
 /* Finds and loads a model: nb_registry_find and nb_registry_load. */
-int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool unborn,
+int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool unsaved,
                         struct nb_live **live, struct nb_error *error);
-/* As nb_registry_acquire with `unborn`. If there is no model of the name, and `auto_create` allows
- * it, makes an unborn one with these settings. */
+/* As nb_registry_acquire with `unsaved`. If there is no model of the name, and `auto_create` allows
+ * it, makes an unsaved one with these settings. */
 int nb_registry_make(struct nb_engine *engine, struct nb_string name,
                      const struct nb_settings *settings, struct nb_live **live,
                      struct nb_error *error);
@@ -34,12 +34,12 @@ int nb_registry_make(struct nb_engine *engine, struct nb_string name,
  * because the same features must have the same ids in both models. Not present: the store's key is
  * used, there is no such model, or `parent` is NULL. */
 void nb_registry_key_of(struct nb_engine *engine, const char *parent, struct nb_own_key *own);
-/* Makes an unborn model, with the key for features of its parent; the caller gets a reference.
+/* Makes an unsaved model, with the key for features of its parent; the caller gets a reference.
  * NB_EXISTS: there is a model of the name. */
-int nb_registry_make_unborn(struct nb_engine *engine, struct nb_string name,
-                            const struct nb_settings *settings, struct nb_live **live,
-                            struct nb_error *error);
-/* Releases a reference and sets *live to NULL; *live may be NULL already. An unborn model without
+int nb_registry_make_unsaved(struct nb_engine *engine, struct nb_string name,
+                             const struct nb_settings *settings, struct nb_live **live,
+                             struct nb_error *error);
+/* Releases a reference and sets *live to NULL; *live may be NULL already. An unsaved model without
  * users is removed from the registry. */
 void nb_registry_release(struct nb_engine *engine, struct nb_live **live);
 /* Adds a model; the registry takes the caller's reference. NB_EXISTS, NB_TOO_LARGE. */

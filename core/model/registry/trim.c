@@ -6,8 +6,8 @@
 
 #include "core/base/clock.h"
 #include "core/bayes/estimate/log_table.h"
-#include "core/ledger/entries/living.h"
-#include "core/ledger/entries/twins.h"
+#include "core/ledger/entries/current_entries.h"
+#include "core/ledger/entries/near_duplicate_list.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/registry/registry.h"
 
@@ -70,8 +70,8 @@ bool nb_trim_model(struct nb_engine *engine, struct nb_live *live)
     assert(atomic_load(&live->references) > 0); /* the caller has one */
     struct nb_model *counts = NULL;
     struct nb_published *published = NULL;
-    struct nb_twins *twins = NULL;
-    struct nb_living *living = NULL;
+    struct nb_near_duplicate_list *near_duplicate_list = NULL;
+    struct nb_current_entries *current = NULL;
     struct nb_stack_fit *fit = NULL;
     struct nb_pass *pass = NULL;
     pthread_rwlock_wrlock(&engine->registry);
@@ -87,12 +87,12 @@ bool nb_trim_model(struct nb_engine *engine, struct nb_live *live)
         live->checkpoint.dirty = NULL;
         live->checkpoint.room = 0;
         /* Removed before another thread may load the model again, which checks these. */
-        twins = live->twins;
-        living = live->living;
+        near_duplicate_list = live->near_duplicate_list;
+        current = live->current;
         fit = live->fit;
         pass = live->pass;
-        live->twins = NULL;
-        live->living = NULL;
+        live->near_duplicate_list = NULL;
+        live->current = NULL;
         live->fit = NULL;
         live->pass = NULL;
         nb_live_note_memory(live);
@@ -100,8 +100,8 @@ bool nb_trim_model(struct nb_engine *engine, struct nb_live *live)
     pthread_rwlock_unlock(&engine->registry);
     if (idle)
         atomic_fetch_sub(&engine->memory, atomic_exchange(&live->bytes, 0));
-    nb_twins_free(&twins);
-    nb_living_free(&living);
+    nb_near_duplicate_list_free(&near_duplicate_list);
+    nb_current_entries_free(&current);
     nb_stack_fit_free(&fit);
     free(pass);
     nb_model_free(&counts);

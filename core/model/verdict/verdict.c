@@ -42,7 +42,7 @@ void nb_verdict_deinit(struct nb_verdict *verdict)
 {
     struct nb_verdict_private *p = verdict->private_;
     if (p != NULL) {
-        nb_family_deinit(&p->family);
+        nb_parent_chain_deinit(&p->chain);
         if (p->live != NULL)
             nb_registry_release(p->engine, &p->live);
         nb_bag_deinit(&p->bag);
@@ -68,7 +68,7 @@ void nb_verdict_reset(struct nb_verdict *verdict)
 {
     struct nb_verdict_private *p = verdict->private_;
     if (p != NULL)
-        nb_family_end(&p->family);
+        nb_parent_chain_end(&p->chain);
     if (p != NULL && p->live != NULL)
         nb_registry_release(p->engine, &p->live);
     verdict->size = verdict->explanation_count = 0;

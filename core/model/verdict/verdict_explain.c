@@ -34,8 +34,8 @@ static bool has_two(const struct nb_verdict *verdict, const char *const labels[2
 static int judge_alone(const struct nb_verdict_private *p, const char *const labels[2],
                        double *log_odds)
 {
-    const struct nb_family *f = &p->family;
-    unsigned first = f->speaker_count > 0 ? f->speakers[0] : 0;
+    const struct nb_parent_chain *f = &p->chain;
+    unsigned first = f->contributor_count > 0 ? f->contributors[0] : 0;
     const struct nb_model *counts = f->live[first]->counts;
     const struct nb_published *published = f->published[first];
     uint32_t label = nb_model_find_label(counts, nb_string_of(labels[0]));
@@ -46,7 +46,7 @@ static int judge_alone(const struct nb_verdict_private *p, const char *const lab
                             p->bag.size, label, other, log_odds);
 }
 
-/* Index of a label in the family's view; blend->size: none. */
+/* Index of a label in the chain's view; blend->size: none. */
 static uint32_t place_of(const struct nb_blend *blend, const char *label)
 {
     uint32_t v = 0;
@@ -59,11 +59,11 @@ static uint32_t place_of(const struct nb_blend *blend, const char *label)
 static int judge_together(struct nb_verdict_private *p, const struct nb_refined *refined,
                           const char *const labels[2], double *log_odds)
 {
-    struct nb_blend *blend = &p->family.blend;
+    struct nb_blend *blend = &p->chain.blend;
     struct nb_besides besides = {.count = 0};
     if (refined != NULL)
         besides = (struct nb_besides){.list = {{refined->expected, refined->weight}}, .count = 1};
-    int rc = nb_family_blend_beside(&p->family, NULL, &besides, blend);
+    int rc = nb_parent_chain_blend_beside(&p->chain, NULL, &besides, blend);
     uint32_t label = rc == 0 ? place_of(blend, labels[0]) : 0;
     uint32_t other = rc == 0 ? place_of(blend, labels[1]) : 0;
     if (rc == 0 && (!blend->is_stacked || label == blend->size || other == blend->size))
@@ -82,13 +82,13 @@ int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2], 
     double one = (double)nb_verdict_documents(verdict, labels[0]);
     double other = (double)nb_verdict_documents(verdict, labels[1]);
     double log_odds = 0, with = 0;
-    nb_family_lock(&p->family);
-    const struct nb_refined *refined = nb_family_refined(&p->family);
-    int rc = p->family.speaker_count > 1 ? judge_together(p, NULL, labels, &log_odds)
-                                         : judge_alone(p, labels, &log_odds);
+    nb_parent_chain_lock(&p->chain);
+    const struct nb_refined *refined = nb_parent_chain_refined(&p->chain);
+    int rc = p->chain.contributor_count > 1 ? judge_together(p, NULL, labels, &log_odds)
+                                            : judge_alone(p, labels, &log_odds);
     if (rc == 0 && refined != NULL)
         rc = judge_together(p, refined, labels, &with);
-    nb_family_unlock(&p->family);
+    nb_parent_chain_unlock(&p->chain);
     if (rc != 0)
         return rc;
     log_odds *= nb_scores_moderation(log_odds, log(one / other), 1 / one + 1 / other);
@@ -306,11 +306,11 @@ static int find_evidence(struct nb_verdict_private *p, size_t *count, struct nb_
     bool stacked = nb_published_is_stacked(published);
     int rc = 0;
     if (stacked && p->refined != NULL) {
-        rc = nb_pooled_explain(&p->pooled, &p->family, features, size, &p->stacked, p->evidence,
+        rc = nb_pooled_explain(&p->pooled, &p->chain, features, size, &p->stacked, p->evidence,
                                count);
     } else if (p->judge == NULL) {
         sums->factor = stacked ? p->moderation : 1;
-        nb_blend_explain(&p->family.blend, features, size, stacked ? &p->stacked : &p->scores,
+        nb_blend_explain(&p->chain.blend, features, size, stacked ? &p->stacked : &p->scores,
                          stacked, p->evidence, count);
     } else if (stacked) {
         sums->factor = p->moderation;
@@ -328,10 +328,10 @@ static int find_evidence(struct nb_verdict_private *p, size_t *count, struct nb_
 /* Names the models that the evidence comes from, if the model has a parent. */
 static void name_sources(struct nb_verdict *verdict)
 {
-    const struct nb_family *family = &verdict->private_->family;
-    verdict->source_count = family->count > 1 ? family->speaker_count : 0;
+    const struct nb_parent_chain *chain = &verdict->private_->chain;
+    verdict->source_count = chain->count > 1 ? chain->contributor_count : 0;
     for (size_t i = 0; i < verdict->source_count; i++)
-        verdict->sources[i] = family->live[family->speakers[i]]->name;
+        verdict->sources[i] = chain->live[chain->contributors[i]]->name;
 }
 
 static void put_shares(struct nb_verdict *verdict, const struct nb_evidence *e,
@@ -342,7 +342,7 @@ static void put_shares(struct nb_verdict *verdict, const struct nb_evidence *e,
         e->feature == NB_NO_FEATURE ? NULL : &p->bag.features[e->feature];
     memset(x->shares, 0, sizeof x->shares);
     if (p->judge == NULL)
-        nb_blend_shares(&p->family.blend, feature, x->shares);
+        nb_blend_shares(&p->chain.blend, feature, x->shares);
     else
         x->shares[0] = 1;
 }

@@ -12,10 +12,10 @@
 
 struct nb_verdict_private {
     struct nb_engine *engine;
-    struct nb_live *live; /* the model that was asked; it and its family own the labels' names */
-    struct nb_family family;
+    struct nb_live *live; /* the model that was asked; it and its chain own the labels' names */
+    struct nb_parent_chain chain;
     /* The one model that decides: the model itself, or an ancestor if that alone has documents.
-     * NULL: several have documents, and family.blend decides. */
+     * NULL: several have documents, and chain.blend decides. */
     struct nb_live *judge;
     struct nb_published *published;   /* borrowed; settings and formulas that decide */
     const struct nb_refined *refined; /* borrowed; expected counts, or NULL */
@@ -52,9 +52,9 @@ static inline struct nb_scorer *nb_verdict_scorer(const struct nb_verdict_privat
 /* The documents of a label; 0 if the verdict does not have it. */
 uint64_t nb_verdict_documents(const struct nb_verdict *verdict, const char *label);
 
-/* Scores the bag with the family, in one pass over the counts under its read locks, and explains
- * the verdict with at most `most` tokens (0: no explanation). Returns 0, NB_CONFLICT (nothing is
- * learned yet) or NB_NO_MEMORY. */
+/* Scores the bag with the chain, in one pass over the counts under its read locks, and
+ * explains the verdict with at most `most` tokens (0: no explanation). Returns 0, NB_CONFLICT
+ * (nothing is learned yet) or NB_NO_MEMORY. */
 int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *error);
 
 /* Sets the explanation: the `most` strongest tokens, and the prior's row. Returns 0 or

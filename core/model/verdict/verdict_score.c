@@ -79,8 +79,8 @@ static void fill_label(struct nb_verdict *verdict, size_t i)
     const struct nb_verdict_private *p = verdict->private_;
     uint32_t number = p->scores.labels[i];
     if (p->judge == NULL) {
-        verdict->labels[i] = p->family.blend.labels[number].name;
-        verdict->documents[i] = p->family.blend.labels[number].documents;
+        verdict->labels[i] = p->chain.blend.labels[number].name;
+        verdict->documents[i] = p->chain.blend.labels[number].documents;
         return;
     }
     verdict->labels[i] = nb_model_label_name(p->judge->counts, number).bytes;
@@ -94,7 +94,7 @@ static int moderate(struct nb_verdict *verdict)
     for (size_t i = 0; i < p->stacked.size; i++)
         p->stacked.documents[i] = verdict->documents[i];
     if (p->refined != NULL)
-        return nb_pooled_score(&p->pooled, &p->family, p->bag.features, p->bag.size, &p->stacked);
+        return nb_pooled_score(&p->pooled, &p->chain, p->bag.features, p->bag.size, &p->stacked);
     p->moderation = nb_scores_moderate(&p->stacked);
     return 0;
 }
@@ -146,7 +146,7 @@ static int verdict_fill(struct nb_verdict *verdict)
     verdict->probabilities = decisive->probabilities;
     verdict->best = decisive->best;
     verdict->stacked = stacked;
-    verdict->calibrated = stacked && nb_family_is_calibrated(&p->family);
+    verdict->calibrated = stacked && nb_parent_chain_is_calibrated(&p->chain);
     verdict->total = p->scores.total;
     verdict->known = p->scores.known;
     verdict->truncated = p->bag.truncated;
@@ -192,13 +192,13 @@ static int find_rows(struct nb_verdict_private *p)
  */
 static int score_beside(struct nb_verdict_private *p)
 {
-    int rc = nb_family_blend(&p->family);
+    int rc = nb_parent_chain_blend(&p->chain);
     if (rc == 0)
-        rc = nb_blend_score(&p->family.blend, p->bag.features, p->bag.size, NULL, &p->stacked);
+        rc = nb_blend_score(&p->chain.blend, p->bag.features, p->bag.size, NULL, &p->stacked);
     return rc;
 }
 
-/* One model of the family has all documents: usually the model itself. */
+/* One model of the chain has all documents: usually the model itself. */
 static int score_alone(struct nb_verdict_private *p, struct nb_error *error)
 {
     int rc = find_rows(p);
@@ -213,32 +213,32 @@ static int score_alone(struct nb_verdict_private *p, struct nb_error *error)
 
 static int score_together(struct nb_verdict_private *p)
 {
-    int rc = nb_family_blend(&p->family);
+    int rc = nb_parent_chain_blend(&p->chain);
     if (rc == 0)
-        rc = nb_blend_score(&p->family.blend, p->bag.features, p->bag.size, &p->scores,
+        rc = nb_blend_score(&p->chain.blend, p->bag.features, p->bag.size, &p->scores,
                             nb_published_is_stacked(p->published) ? &p->stacked : NULL);
     return rc;
 }
 
 static void choose_judge(struct nb_verdict_private *p)
 {
-    const struct nb_family *family = &p->family;
-    unsigned first = family->speaker_count > 0 ? family->speakers[0] : 0;
-    p->judge = family->speaker_count > 1 ? NULL : family->live[first];
-    p->refined = nb_family_refined(family);
-    p->published = family->published[first];
+    const struct nb_parent_chain *chain = &p->chain;
+    unsigned first = chain->contributor_count > 0 ? chain->contributors[0] : 0;
+    p->judge = chain->contributor_count > 1 ? NULL : chain->live[first];
+    p->refined = nb_parent_chain_refined(chain);
+    p->published = chain->published[first];
     bool has_fields = p->published->settings.attribute_count > 0;
     if (p->refined != NULL && has_fields && !nb_published_is_stacked(p->published))
         p->judge = NULL; /* a scorer has no values of fields beside those of its counts */
 }
 
-/* All reads of the counts are under one hold of the family's read locks. */
+/* All reads of the counts are under one hold of the chain's read locks. */
 int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *error)
 {
     struct nb_verdict_private *p = verdict->private_;
-    const struct nb_settings *settings = &p->family.published[0]->settings;
+    const struct nb_settings *settings = &p->chain.published[0]->settings;
     p->inputs.is_brief = most == 0;
-    nb_family_lock(&p->family);
+    nb_parent_chain_lock(&p->chain);
     choose_judge(p);
     int rc = p->judge != NULL ? score_alone(p, error) : score_together(p);
     if (rc == 0)
@@ -254,6 +254,6 @@ int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *e
     verdict->keeps_subject = settings->history_subject;
     if (rc == 0 && most > 0)
         rc = nb_verdict_explain(verdict, most);
-    nb_family_unlock(&p->family);
+    nb_parent_chain_unlock(&p->chain);
     return rc;
 }

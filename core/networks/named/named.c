@@ -9,7 +9,7 @@
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/names.h"
 #include "core/model/live/relay.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 
 enum { VERSION = 1, TRANSACTION_BYTES = 16 << 20, PAGE_BYTES = 8192 };
 
@@ -121,7 +121,7 @@ static int write_change(struct nb_engine *engine, struct nb_view *view, void *ar
     struct nb_string key = nb_store_key_string(&c->key);
     if (c->is_delete)
         return nb_store_delete(view, NB_TABLE_META, key, error);
-    if (write_stored(nb_standing_time(engine), c->value, c->source, &c->stored) != 0)
+    if (write_stored(nb_stream_states_time(engine), c->value, c->source, &c->stored) != 0)
         return nb_error_no_memory(error);
     return nb_store_put(view, NB_TABLE_META, key, nb_buffer_string(&c->stored), error);
 }
@@ -160,14 +160,14 @@ int nb_named_put(struct nb_engine *engine, const struct nb_named_key *name, stru
         .key = key_of(name), .value = value, .source = source, .only_new = only_new, .name = name};
     int rc = nb_check_source(source, error);
     if (rc == 0 && nb_relay_is_wanted(engine)) {
-        struct nb_errand errand = {.kind = NB_ERRAND_PUT_NAMED,
-                                   .model = name->name,
-                                   .source = source,
-                                   .from = nb_string_of(name->kind),
-                                   .settings = value,
-                                   .only_new = only_new};
-        struct nb_errand_done done;
-        rc = nb_relay_ask(engine, &errand, &done, error);
+        struct nb_relayed_change relayed_change = {.kind = NB_ERRAND_PUT_NAMED,
+                                                   .model = name->name,
+                                                   .source = source,
+                                                   .from = nb_string_of(name->kind),
+                                                   .settings = value,
+                                                   .only_new = only_new};
+        struct nb_relayed_change_done done;
+        rc = nb_relay_ask(engine, &relayed_change, &done, error);
         if (rc == 0)
             *created = done.created;
         return rc;
@@ -185,9 +185,9 @@ int nb_named_delete(struct nb_engine *engine, const struct nb_named_key *name,
 {
     struct change change = {.key = key_of(name), .is_delete = true, .name = name};
     if (nb_relay_is_wanted(engine)) {
-        struct nb_errand errand = {
+        struct nb_relayed_change relayed_change = {
             .kind = NB_ERRAND_DELETE_NAMED, .model = name->name, .from = nb_string_of(name->kind)};
-        return nb_relay_ask(engine, &errand, NULL, error);
+        return nb_relay_ask(engine, &relayed_change, NULL, error);
     }
     return nb_writer_run(engine, change_task, &change, error);
 }

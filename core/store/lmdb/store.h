@@ -57,8 +57,8 @@ enum nb_table {
     NB_TABLE_LABELS,  /* model, label number -> name, documents, tokens */
     NB_TABLE_LEDGER,  /* entry number, piece -> a piece of the entry (core/ledger/entries/ledger.h)
                        */
-    NB_TABLE_ENTRIES, /* model, entry number -> whether its document is living */
-    NB_TABLE_DOCUMENTS,  /* model, document id -> number of its living entry */
+    NB_TABLE_ENTRIES, /* model, entry number -> whether its document is current */
+    NB_TABLE_DOCUMENTS,  /* model, document id -> number of its current entry */
     NB_TABLE_ROWS,       /* model, range -> rows (core/ledger/entries/range.h) */
     NB_TABLE_WORDS,      /* model, first row of a run -> number of the entry that has the texts */
     NB_TABLE_WEIGHTS,    /* model, range -> weights of the stack */

@@ -6,15 +6,15 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
-#include "core/ledger/entries/living.h"
-#include "core/ledger/entries/twins.h"
+#include "core/ledger/entries/current_entries.h"
+#include "core/ledger/entries/near_duplicate_list.h"
 #include "core/model/learn/learner.h"
 #include "core/model/learn/refit.h"
 #include "core/model/learn/refit_wanted.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/records.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 #include "core/model/live/twin_log.h"
 #include "core/model/registry/registry.h"
 #include "core/writer/stage/stage.h"
@@ -42,8 +42,8 @@ static void undo_model(const struct nb_group_model *model)
     nb_model_truncate(live->counts, model->rows_before);
     nb_model_truncate_labels(live->counts, model->labels_before);
     nb_checkpoint_restore(live, &model->saved);
-    nb_twins_free(&live->twins);
-    nb_living_free(&live->living);
+    nb_near_duplicate_list_free(&live->near_duplicate_list);
+    nb_current_entries_free(&live->current);
     nb_refit_drop(live);
     nb_stack_weights_rollback(live->published->weights, model->weights);
     if (!model->was_numbered)
@@ -190,7 +190,7 @@ static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argum
     unsigned slices = 0;
     uint64_t start = nb_clock_monotonic();
     undo(group); /* this may be a second try */
-    nb_standing_return(engine);
+    nb_stream_states_return(engine);
     (void)nb_learner_slices(engine->learner);
     int rc = put_checkpoints(group, view, error);
     for (size_t i = 0; rc == 0 && i < group->size; i++) {
@@ -201,7 +201,7 @@ static int stage_all(struct nb_engine *engine, struct nb_view *view, void *argum
         if (waits_enough(engine, slices, start))
             nb_group_cut(group, i + 1);
     }
-    engine->standing.time = 0;
+    engine->stream_states.time = 0;
     if (rc == 0)
         rc = put_labels(group, view, error);
     for (size_t i = 0; rc == 0 && i < group->model_count; i++)
@@ -301,7 +301,7 @@ void nb_group_commit(struct nb_group *group)
     if (group->size == 0)
         return;
     assert(group->model_count == 0 && group->label_count == 0);
-    nb_standing_mark(group->engine);
+    nb_stream_states_mark(group->engine);
     int rc;
     do
         rc = nb_transaction(group->engine, group->bytes, stage_all, &c, &error);
@@ -309,7 +309,7 @@ void nb_group_commit(struct nb_group *group)
     atomic_fetch_add(&group->engine->counters.commit_changes, group->size);
     if (rc != 0) {
         undo(group);
-        nb_standing_return(group->engine);
+        nb_stream_states_return(group->engine);
         for (size_t i = 0; i < group->size; i++) {
             struct nb_submitted *change = group->items[i].change;
             change->receipt.code = rc;

@@ -7,7 +7,7 @@
 
 #include "core/base/array.h"
 #include "core/bayes/book/score.h"
-#include "core/ledger/entries/living.h"
+#include "core/ledger/entries/current_entries.h"
 
 enum {
     DOCUMENTS_LEAST = 20,
@@ -71,18 +71,18 @@ static uint32_t sample_size(const struct nb_book_scores *s, struct nb_book_sampl
 static int draw(struct nb_book_scores *s, const struct nb_view *view, struct nb_book_sample sample,
                 struct nb_random random)
 {
-    struct nb_living *living = NULL;
-    int rc = nb_living_load(view, s->live->number, &living, NULL);
+    struct nb_current_entries *current = NULL;
+    int rc = nb_current_entries_load(view, s->live->number, &current, NULL);
     if (rc != 0)
         return rc;
-    s->size = sample_size(s, sample, nb_living_count(living));
+    s->size = sample_size(s, sample, nb_current_entries_count(current));
     s->numbers = calloc(s->size + (size_t)1, sizeof *s->numbers);
     s->truths = calloc(s->size + (size_t)1, sizeof *s->truths);
     s->scores = calloc(((size_t)s->size + 1) * s->label_count, sizeof *s->scores);
     rc = s->numbers == NULL || s->truths == NULL || s->scores == NULL ? NB_NO_MEMORY : 0;
     if (rc == 0)
-        nb_living_sample(living, &random, s->size, s->numbers);
-    nb_living_free(&living);
+        nb_current_entries_sample(current, &random, s->size, s->numbers);
+    nb_current_entries_free(&current);
     return rc;
 }
 
@@ -128,7 +128,7 @@ static int read_document(struct nb_book_scores *s, const struct nb_view *view, u
     if (rc == NB_NOT_FOUND)
         return 0;
     if (rc == 0)
-        rc = nb_ledger_is_living(view, &s->entry, found, NULL);
+        rc = nb_ledger_is_current(view, &s->entry, found, NULL);
     *found = *found && change->kind == NB_CHANGE_TRAIN && change->model == s->live->number;
     if (rc != 0 || !*found)
         return rc;

@@ -12,7 +12,7 @@
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/records.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 #include "core/model/registry/registry.h"
 #include "core/writer/recalibrate/book_scores.h"
 
@@ -193,7 +193,7 @@ static int write_entry(struct nb_engine *engine, struct nb_view *view, void *arg
     struct nb_buffer scratch = {0};
     live->checkpoint.totals = s->before;
     s->change.model = live->number;
-    s->change.time = nb_standing_time(engine);
+    s->change.time = nb_stream_states_time(engine);
     s->number = nb_serials_entry(&engine->serials);
     int rc =
         nb_ledger_append(view, s->number, &s->change, &live->checkpoint.totals, &scratch, error);

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/ledger/entries/near_duplicate_list.h"
 #include "core/ledger/entries/quarantine_entries.h"
-#include "core/ledger/entries/twins.h"
 #include "core/model/learn/learner.h"
 #include "core/model/live/relay.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 #include "core/writer/remember/remembered_history.h"
 #include "core/writer/stage/staging.h"
 
@@ -27,7 +27,7 @@ static int write_quarantined(struct nb_stage *s)
     }
     struct nb_quarantined q = {.untrain = submitted->untrain,
                                .truncated = submitted->truncated,
-                               .time = nb_standing_time(s->group->engine),
+                               .time = nb_stream_states_time(s->group->engine),
                                .source = nb_buffer_string(&submitted->source),
                                .label = nb_buffer_string(&submitted->label),
                                .fields = submitted->fields,
@@ -203,7 +203,7 @@ static int find_restored(struct nb_stage *s, bool *found, struct nb_error *error
     return rc == 0 ? 0 : nb_error_set(error, rc, "%s", why.text);
 }
 
-/* The document as the restored entry had it, in place of the living one. */
+/* The document as the restored entry had it, in place of the current one. */
 static int restore(struct nb_stage *s, struct nb_error *error)
 {
     struct nb_submitted *submitted = s->change;
@@ -225,7 +225,8 @@ static int restore(struct nb_stage *s, struct nb_error *error)
         return rc;
     if (nb_stage_touch_label(s, back->label) != 0)
         return nb_error_no_memory(error);
-    nb_twins_free(&s->live->twins); /* it is made again when it is needed */
+    nb_near_duplicate_list_free(
+        &s->live->near_duplicate_list); /* it is made again when it is needed */
     struct nb_change change = {.kind = NB_CHANGE_TRAIN,
                                .time = back->time,
                                .source = back->source,
@@ -315,12 +316,12 @@ static bool still_fits(struct nb_stage *s)
 /* Of changes that nodes share, one is made only after all that are before it. */
 static bool is_next(struct nb_stage *s)
 {
-    struct nb_standing *standing = &s->group->engine->standing;
-    standing->time = s->change->relayed.time;
+    struct nb_stream_states *stream_states = &s->group->engine->stream_states;
+    stream_states->time = s->change->relayed.time;
     const struct nb_relayed *relayed = &s->change->relayed;
     s->change->receipt.number =
         nb_relay_number(s->group->engine, relayed->stream, relayed->position);
-    if (nb_standing_stage(s->group->engine, relayed))
+    if (nb_stream_states_stage(s->group->engine, relayed))
         return true;
     nb_stage_refuse(s, NB_BUSY, "a change before this one has failed");
     return false;
@@ -330,7 +331,7 @@ static bool is_next(struct nb_stage *s)
 static int check_model(struct nb_stage *s, struct nb_error *error)
 {
     struct nb_receipt *receipt = &s->change->receipt;
-    int rc = nb_standing_check(&s->change->relayed, s->live, s->view, error);
+    int rc = nb_stream_states_check(&s->change->relayed, s->live, s->view, error);
     s->refused = rc == NB_NOT_FOUND || rc == NB_DAMAGED;
     if (s->refused)
         receipt->code = nb_error_set(&receipt->error, rc, "%s", error->text);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/counts/model_pairs.h"
-#include "core/ledger/entries/twins.h"
+#include "core/ledger/entries/near_duplicate_list.h"
 #include "core/model/learn/learner.h"
 #include "core/model/learn/stored_score.h"
 #include "core/writer/stage/staging.h"
@@ -98,18 +98,19 @@ static void sign(const struct nb_stage *s, struct nb_signature *signature)
 }
 
 /* Loads the model's list of the documents that were learned last, unless its setting
- * `near_duplicates` is off. Returns 0 or a code of nb_twins_load. */
-static int stage_have_twins(struct nb_stage *s, struct nb_error *error)
+ * `near_duplicates` is off. Returns 0 or a code of nb_near_duplicate_list_load. */
+static int stage_have_near_duplicates(struct nb_stage *s, struct nb_error *error)
 {
     const struct nb_settings *settings = &s->live->published->settings;
-    struct nb_twins **twins = &s->live->twins;
-    if (*twins != NULL && (settings->near_duplicates == 0 ||
-                           nb_twins_window(*twins) != settings->near_duplicate_window))
-        nb_twins_free(twins);
-    if (settings->near_duplicates == 0 || *twins != NULL)
+    struct nb_near_duplicate_list **near_duplicate_list = &s->live->near_duplicate_list;
+    if (*near_duplicate_list != NULL &&
+        (settings->near_duplicates == 0 ||
+         nb_near_duplicate_list_window(*near_duplicate_list) != settings->near_duplicate_window))
+        nb_near_duplicate_list_free(near_duplicate_list);
+    if (settings->near_duplicates == 0 || *near_duplicate_list != NULL)
         return 0;
-    return nb_twins_load(s->view, s->live->number, s->live->counts, settings->near_duplicate_window,
-                         twins, error);
+    return nb_near_duplicate_list_load(s->view, s->live->number, s->live->counts,
+                                       settings->near_duplicate_window, near_duplicate_list, error);
 }
 
 static int note_twin(struct nb_stage *s, const struct nb_twin *twin, struct nb_error *error)
@@ -128,15 +129,16 @@ static int note_twin(struct nb_stage *s, const struct nb_twin *twin, struct nb_e
 
 /* Computes the signature of the document. If it is not learned yet (`found` is false), and as many
  * near-duplicates of it are as the setting allows, the receipt says so and the change ends here. */
-static int stage_check_twins(struct nb_stage *s, bool found, struct nb_signature *signature,
-                             struct nb_error *error)
+static int stage_check_near_duplicates(struct nb_stage *s, bool found,
+                                       struct nb_signature *signature, struct nb_error *error)
 {
     const struct nb_settings *settings = &s->live->published->settings;
     sign(s, signature);
     if (found || s->change->receipt.status != NB_LEARNED || s->new_label)
         return 0;
-    struct nb_twin twin = nb_twins_find(s->live->twins, s->change->label_number, signature,
-                                        settings->near_duplicate_similarity);
+    struct nb_twin twin =
+        nb_near_duplicate_list_find(s->live->near_duplicate_list, s->change->label_number,
+                                    signature, settings->near_duplicate_similarity);
     return twin.count >= settings->near_duplicates ? note_twin(s, &twin, error) : 0;
 }
 
@@ -203,8 +205,8 @@ int nb_stage_take_out_old(struct nb_stage *s, struct nb_error *error)
     if (rc == NB_CORRUPT)
         return nb_stage_refuse_damaged(s, &why);
     delta->take_label = nb_delta_label(old->label);
-    if (s->live->twins != NULL)
-        nb_twins_remove(s->live->twins, s->memory->old.number);
+    if (s->live->near_duplicate_list != NULL)
+        nb_near_duplicate_list_remove(s->live->near_duplicate_list, s->memory->old.number);
     if (rc != 0 || nb_stage_touch_label(s, old->label) != 0)
         return nb_error_no_memory(error);
     return 0;
@@ -288,7 +290,8 @@ static int take_content(struct nb_stage *s, bool *found, struct nb_error *error)
         return nb_stage_refuse_damaged(s, &why);
     submitted->positions = old->tokens;
     submitted->truncated = old->truncated;
-    nb_twins_free(&s->live->twins); /* it is made again when it is needed */
+    nb_near_duplicate_list_free(
+        &s->live->near_duplicate_list); /* it is made again when it is needed */
     if (rc != 0 || nb_buffer_append(&s->memory->bag, old->bag.bytes, old->bag.length) != 0)
         return nb_error_no_memory(error);
     return 0;
@@ -322,9 +325,9 @@ static int score_train(struct nb_stage *s, bool found, struct nb_error *error)
     int rc = nb_learner_score(s->group->engine->learner, s->live->published, s->live->counts,
                               &submitted->delta.add, submitted->label_number, &s->memory->score);
     if (rc == 0 && s->live->published->settings.parent != NULL)
-        rc = nb_family_keep_score_of_rows(&s->memory->family, s->group->engine, s->live,
-                                          &submitted->delta.add, submitted->label_number,
-                                          &s->memory->score);
+        rc = nb_parent_chain_keep_score_of_rows(&s->memory->chain, s->group->engine, s->live,
+                                                &submitted->delta.add, submitted->label_number,
+                                                &s->memory->score);
     return rc == 0 ? 0 : nb_error_set(error, rc, "scoring a document before it is learned failed");
 }
 
@@ -340,9 +343,9 @@ int nb_stage_train(struct nb_stage *s, struct nb_error *error)
     submitted->receipt.tokens = submitted->positions;
     submitted->receipt.status = status_of(s, found);
     if (!submitted->is_label)
-        rc = stage_have_twins(s, error);
-    if (rc == 0 && s->live->twins != NULL)
-        rc = stage_check_twins(s, found, &signature, error);
+        rc = stage_have_near_duplicates(s, error);
+    if (rc == 0 && s->live->near_duplicate_list != NULL)
+        rc = stage_check_near_duplicates(s, found, &signature, error);
     if (rc != 0 || submitted->receipt.status == NB_UNCHANGED ||
         submitted->receipt.status == NB_NEAR_DUPLICATE)
         return rc;
@@ -371,8 +374,9 @@ int nb_stage_train(struct nb_stage *s, struct nb_error *error)
         .new_rows = nb_buffer_string(&s->memory->new_rows),
         .bag = nb_buffer_string(&s->memory->bag)};
     rc = nb_stage_append(s, &change, error);
-    if (rc == 0 && s->live->twins != NULL &&
-        nb_twins_add(s->live->twins, s->model->last, change.label, &signature) != 0)
+    if (rc == 0 && s->live->near_duplicate_list != NULL &&
+        nb_near_duplicate_list_add(s->live->near_duplicate_list, s->model->last, change.label,
+                                   &signature) != 0)
         rc = nb_error_no_memory(error);
     return rc != 0 ? rc : nb_stage_apply(s, &change, error);
 }

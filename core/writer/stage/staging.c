@@ -6,7 +6,7 @@
 
 #include "core/model/learn/refit_wanted.h"
 #include "core/model/live/live.h"
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 
 void nb_staging_deinit(struct nb_staging *s)
 {
@@ -16,7 +16,7 @@ void nb_staging_deinit(struct nb_staging *s)
     nb_buffer_deinit(&s->entry);
     nb_entry_deinit(&s->old);
     nb_entry_deinit(&s->restored);
-    nb_family_deinit(&s->family);
+    nb_parent_chain_deinit(&s->chain);
     nb_buffer_deinit(&s->new_rows);
     free(s->known);
     free(s->rows);
@@ -77,7 +77,7 @@ static int make_model(struct nb_group *group, struct nb_view *view, struct nb_li
                  : nb_serials_model(&engine->serials, view, &live->number, error);
     struct nb_change change = {.kind = NB_CHANGE_CREATE,
                                .model = live->number,
-                               .time = nb_standing_time(engine),
+                               .time = nb_stream_states_time(engine),
                                .source = source,
                                .name = nb_live_name(live),
                                .settings = nb_buffer_string(&settings),
@@ -103,7 +103,7 @@ int nb_stage_append(struct nb_stage *s, struct nb_change *change, struct nb_erro
     s->model = nb_group_model(s->group, s->live);
     change->model = s->live->number;
     if (change->source.bytes == NULL) {
-        change->time = nb_standing_time(engine);
+        change->time = nb_stream_states_time(engine);
         change->source = nb_buffer_string(&submitted->source);
     }
     change->id = nb_buffer_string(&submitted->id);
@@ -138,7 +138,7 @@ static int put_refit(struct nb_stage *s, enum nb_refit_part part, struct nb_erro
     struct nb_engine *engine = s->group->engine;
     struct nb_change change = {.kind = NB_CHANGE_REFIT,
                                .model = s->live->number,
-                               .time = nb_standing_time(engine),
+                               .time = nb_stream_states_time(engine),
                                .source = nb_buffer_string(&s->change->source),
                                .other = part};
     assert(s->live->number != 0);

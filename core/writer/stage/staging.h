@@ -11,7 +11,7 @@
 #define NB_CORE_WRITER_STAGE_STAGING_H
 
 #include "core/ledger/entries/ledger.h"
-#include "core/model/parents/family.h"
+#include "core/model/parents/parent_chain.h"
 #include "core/writer/stage/group.h"
 
 struct nb_signature;
@@ -41,7 +41,7 @@ struct nb_staging {
     struct nb_buffer new_rows; /* their rows, if dropped rows are among them */
     struct nb_entry old;
     struct nb_entry restored;
-    struct nb_family family;
+    struct nb_parent_chain chain;
 };
 void nb_staging_deinit(struct nb_staging *staging);
 
@@ -88,10 +88,11 @@ bool nb_stage_is_label(const struct nb_stage *s, uint32_t label);
 /* The label's record is written with the commit. */
 int nb_stage_touch_label(struct nb_stage *s, uint32_t label);
 
-/* ---- replaced.c: the living entry of the document, which the change replaces ----------------- */
+/* ---- replaced.c: the current entry of the document, which the change replaces -----------------
+ */
 
-/* *found says whether the document is learned; memory->old is its living entry then. Returns 0 or a
- * code of nb_ledger_find. */
+/* *found says whether the document is learned; memory->old is its current entry then. Returns 0 or
+ * a code of nb_ledger_find. */
 int nb_stage_find_old(struct nb_stage *s, bool *found);
 /* The entry that learned the document first: its place in the order of arrival. */
 uint64_t nb_stage_first_of(const struct nb_entry *old);

@@ -37,9 +37,9 @@ void nb_batch_free(struct nb_batch **batch);
  * document. Errors: as nb_batch_untrain. */
 int nb_batch_label(struct nb_batch *batch, struct nb_string id, struct nb_string label,
                    struct nb_string source, struct nb_error *error);
-/* As nb_batch_label, but without the history, and only if the document's living entry still has the
- * number `entry`, above 0. NB_CONFLICT in the receipt: the document has changed since, and stays as
- * it is. */
+/* As nb_batch_label, but without the history, and only if the document's current entry still has
+ * the number `entry`, above 0. NB_CONFLICT in the receipt: the document has changed since, and
+ * stays as it is. */
 int nb_batch_label_entry(struct nb_batch *batch, struct nb_string id, uint64_t entry,
                          struct nb_string label, struct nb_string source, struct nb_error *error);
 /* Adds a change that removes (untrains) a document: by `id`, or if its length is 0, by the id made

@@ -170,7 +170,7 @@ int nb_batch_take(struct nb_batch *batch, const struct nb_settings *settings,
     do {
         rc = nb_registry_find(batch->engine, name, true, &batch->live, error);
         if (rc == NB_NOT_FOUND)
-            rc = nb_registry_make_unborn(batch->engine, name, settings, &batch->live, error);
+            rc = nb_registry_make_unsaved(batch->engine, name, settings, &batch->live, error);
     } while (rc == NB_EXISTS); /* somebody has made it meanwhile */
     if (rc == 0) {
         pin(batch);

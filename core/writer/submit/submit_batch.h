@@ -9,7 +9,7 @@
 #include "core/writer/stage/staged_batch.h"
 #include "core/writer/submit/submit.h"
 
-/* Adds a change that forgets the document of the living entry `taken` because of its age. On the
+/* Adds a change that forgets the document of the current entry `taken` because of its age. On the
  * writer's thread. Errors: as nb_batch_untrain. */
 int nb_batch_age(struct nb_batch *batch, struct nb_string id, uint64_t taken,
                  struct nb_error *error);
@@ -27,7 +27,7 @@ int nb_batch_refit(struct nb_batch *batch, enum nb_refit_part part, struct nb_st
 void nb_submitted_deinit(struct nb_submitted *change);
 
 /* Adds a change that was made on another node; takes ownership of it, also on failure. A model that
- * does not exist is made unborn with the settings; whether it may come into being is seen when the
+ * does not exist is made unsaved with the settings; whether it may come into being is seen when the
  * change is staged. Returns 0, NB_TOO_LARGE (models) or NB_NO_MEMORY. */
 int nb_batch_take(struct nb_batch *batch, const struct nb_settings *settings,
                   struct nb_submitted *change, struct nb_error *error);

@@ -8,7 +8,7 @@
 #include "core/writer/submit/submit_batch.h"
 
 /* Finds and loads the model of the batch, unless the batch has it already; it is referenced until
- * the batch is freed. With `make`, a model that does not exist is created unborn, with the preset
+ * the batch is freed. With `make`, a model that does not exist is created unsaved, with the preset
  * for the kind of the document. Returns 0 or a code (nb_registry_acquire, nb_registry_make). */
 int nb_batch_acquire(struct nb_batch *batch, const struct nb_document *document, bool make,
                      struct nb_error *error);

@@ -33,7 +33,7 @@ struct nb_ageing {
     struct nb_buffer name;     /* of the model that was looked at last */
     struct nb_batch **batches; /* owned; of the group under way */
     size_t count, room;
-    /* Of each stream, whose turn it is: no entry of it below this is living. */
+    /* Of each stream, whose turn it is: no entry of it below this is current. */
     uint64_t ledger_from[NB_STREAMS_MOST];
     unsigned stream;
     uint64_t disk_at; /* when to look at the disk again */
@@ -97,7 +97,7 @@ struct taking {
     int64_t before;  /* and those whose last change was before this time; 0: none */
     size_t most;     /* documents that are taken now */
     size_t young;    /* in a row */
-    bool has_looked; /* at a living entry */
+    bool has_looked; /* at a current entry */
     bool has_more;
 };
 
@@ -160,7 +160,7 @@ static bool join_model(struct nb_engine *engine, struct nb_group *group, struct 
         atomic_load(&live->is_damaged) || live->published == NULL)
         return false;
     const struct nb_settings *settings = &live->published->settings;
-    struct taking t = wanted(live, settings, live->checkpoint.totals.living);
+    struct taking t = wanted(live, settings, live->checkpoint.totals.current);
     if ((t.count == 0 && t.before <= 0) || most == 0)
         return false;
     t.most = most;
@@ -197,7 +197,7 @@ static bool is_due_cold(struct nb_engine *engine, struct nb_live *live)
     struct nb_settings settings;
     struct nb_view view;
     struct nb_string value;
-    struct nb_state_record state = {.totals = {.living = 0}};
+    struct nb_state_record state = {.totals = {.current = 0}};
     struct nb_store_key key = nb_store_key_model(live->number);
     if (nb_load_settings(engine, live, &settings, NULL) != 0)
         return false;
@@ -206,7 +206,7 @@ static bool is_due_cold(struct nb_engine *engine, struct nb_live *live)
             (void)nb_state_read(&state, value, NULL); /* damage is found when it is loaded */
         nb_store_snapshot_end(&view);
     }
-    struct taking t = wanted(live, &settings, state.totals.living);
+    struct taking t = wanted(live, &settings, state.totals.current);
     bool is_due = t.count > 0;
     if (!is_due && t.before > 0 &&
         nb_batch_new(engine, nb_live_name(live), false, &t.batch, NULL) == 0) {
@@ -320,14 +320,14 @@ static bool begin_model(struct disk *d, uint32_t number)
 static int take_oldest(void *user, struct nb_entry *entry, struct nb_error *error)
 {
     struct disk *d = user;
-    bool living;
+    bool current;
     d->next = entry->number + 1;
     if (d->documents >= DISK_GROUP || d->bytes >= d->over ||
         (d->engine->settings.streams > 1 &&
          nb_serials_stream(entry->number) != d->engine->ageing->stream))
         return ENDED;
-    int rc = nb_ledger_is_living(d->view, entry, &living, error);
-    if (rc != 0 || !living)
+    int rc = nb_ledger_is_current(d->view, entry, &current, error);
+    if (rc != 0 || !current)
         return 0; /* of a model that is being deleted, the index may be gone already */
     if (!d->has_looked)
         d->engine->ageing->ledger_from[d->engine->ageing->stream] = entry->number;

@@ -48,7 +48,7 @@ static int keep_newest(struct nb_engine *engine, const struct nb_view *view, uin
     struct nb_entry entry = {0};
     struct nb_ledger_totals totals = {0};
     struct nb_change gone = {.kind = NB_CHANGE_DELETE, .model = number, .time = nb_clock_now()};
-    if (engine->standing.is_known)
+    if (engine->stream_states.is_known)
         return 0;
     int rc = nb_ledger_newest(view, &newest, error);
     if (rc == 0 && newest != 0)
@@ -157,11 +157,11 @@ static void propose_map(struct nb_engine *engine, struct nb_live *live,
 {
     struct nb_buffer stored = {0};
     if (nb_settings_write(settings, &stored) == 0) {
-        struct nb_errand errand = {.kind = NB_ERRAND_FITTED,
-                                   .model = nb_live_name(live),
-                                   .settings = nb_buffer_string(&stored),
-                                   .last = live->checkpoint.last};
-        nb_relay_propose_errand(engine, &errand);
+        struct nb_relayed_change relayed_change = {.kind = NB_ERRAND_FITTED,
+                                                   .model = nb_live_name(live),
+                                                   .settings = nb_buffer_string(&stored),
+                                                   .last = live->checkpoint.last};
+        nb_relay_propose_relayed_change(engine, &relayed_change);
     }
     nb_buffer_deinit(&stored);
 }

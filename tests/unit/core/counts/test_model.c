@@ -696,7 +696,7 @@ static size_t fresh_words(const struct table *t, uint32_t labels, const struct d
     return fresh;
 }
 
-START_TEST(any_history_equals_the_living_documents)
+START_TEST(any_history_equals_the_current_documents)
 {
     enum { LIVING = 150, STEPS = 1500 };
     uint32_t labels = label_counts[_i];
@@ -704,20 +704,20 @@ START_TEST(any_history_equals_the_living_documents)
     static struct table table;
     memset(&table, 0, sizeof table);
     struct nb_model *m = model_of(labels);
-    struct document living[LIVING];
+    struct document current[LIVING];
     size_t size = 0;
     for (int step = 0; step < STEPS; step++) {
         if (size < LIVING && random_below(100) < (step < STEPS / 2 ? 70 : 40)) {
-            living[size] = random_document(labels);
-            size_t fresh = fresh_words(&table, labels, &living[size]);
-            table_apply(&table, &living[size], 1);
-            ck_assert_uint_eq(model_apply(m, &living[size], 1), fresh);
+            current[size] = random_document(labels);
+            size_t fresh = fresh_words(&table, labels, &current[size]);
+            table_apply(&table, &current[size], 1);
+            ck_assert_uint_eq(model_apply(m, &current[size], 1), fresh);
             size++;
         } else if (size > 0) {
             size_t at = random_below((uint32_t)size);
-            table_apply(&table, &living[at], -1);
-            model_apply(m, &living[at], -1);
-            living[at] = living[--size];
+            table_apply(&table, &current[at], -1);
+            model_apply(m, &current[at], -1);
+            current[at] = current[--size];
         }
         if (step % 50 == 0)
             compare(m, &table, labels);
@@ -726,13 +726,13 @@ START_TEST(any_history_equals_the_living_documents)
 
     struct nb_model *again = model_of(labels); /* in one go, in another order */
     for (size_t i = size; i-- > 0;)
-        model_apply(again, &living[(i * 7 + 3) % size], 1);
+        model_apply(again, &current[(i * 7 + 3) % size], 1);
     if (size % 7 != 0)
         compare(again, &table, labels);
     nb_model_free(&again);
 
     while (size > 0)
-        model_apply(m, &living[--size], -1);
+        model_apply(m, &current[--size], -1);
     memset(&table, 0, sizeof table);
     compare(m, &table, labels);
     for (uint32_t w = 0; w < WORDS; w++)
@@ -1276,7 +1276,7 @@ int main(void)
     suite_add_tcase(suite, labels);
     TCase *counts = tcase_create("counts");
     tcase_set_timeout(counts, 60);
-    tcase_add_loop_test(counts, any_history_equals_the_living_documents, 0,
+    tcase_add_loop_test(counts, any_history_equals_the_current_documents, 0,
                         (int)(sizeof label_counts / sizeof *label_counts));
     tcase_add_test(counts, a_change_is_an_addition_and_a_removal);
     tcase_add_test(counts, free_cells_are_used_again);

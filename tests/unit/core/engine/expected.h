@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What models should hold, kept the slow way: lists of living documents. It shares no code with the
- * engine but the tokenizer. For tests.
+ * What models should hold, kept the slow way: lists of current documents. It shares no code with
+ * the engine but the tokenizer. For tests.
  */
 #ifndef NB_TESTS_UNIT_CORE_ENGINE_EXPECTED_H
 #define NB_TESTS_UNIT_CORE_ENGINE_EXPECTED_H
@@ -141,7 +141,7 @@ struct comparison {
     const struct expected_model *model;
     struct nb_bag bag;
     uint64_t *rows;      /* owned; of each row, a number that stands for its feature */
-    uint64_t *totals;    /* owned; of each row, its occurrences in living documents */
+    uint64_t *totals;    /* owned; of each row, its occurrences in current documents */
     uint64_t unlabelled; /* documents seen without a label */
     bool *tokens;        /* owned; of each row, whether its field is one of tokens */
     size_t row_count;

@@ -2,7 +2,7 @@
  *
  * Random histories: whatever is done to models, in whatever order, what an engine says of them is
  *
- * - what a slow list of living documents says (expected.h),
+ * - what a slow list of current documents says (expected.h),
  * - the same after it was closed and opened, and in a copy of its file taken while it runs, as a
  *   crash would leave it,
  * - the same after a rebuild from the ledger alone,

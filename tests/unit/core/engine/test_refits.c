@@ -711,7 +711,7 @@ START_TEST(a_short_gap_begins_no_refit_of_skew)
 }
 END_TEST
 
-/* The list of living entries stays; what a refit takes is there while it is under way. */
+/* The list of current entries stays; what a refit takes is there while it is under way. */
 START_TEST(a_refit_counts_as_memory)
 {
     enum {

@@ -112,7 +112,7 @@ static inline void stream_free(struct stream *s)
 struct node;
 
 /* What a node follows of one stream. */
-struct lane {
+struct worker {
     struct node *node;
     unsigned which;
     struct stream *stream;
@@ -126,7 +126,7 @@ struct node {
     struct nb_engine *engine;
     unsigned streams;      /* 0: one */
     struct stream *stream; /* the first of them */
-    struct lane lanes[STREAMS];
+    struct worker workers[STREAMS];
     atomic_bool stops;
     unsigned lag;      /* microseconds of a pause now and then */
     uint64_t compares; /* every so many nanoseconds; 0: never */
@@ -137,7 +137,7 @@ static inline unsigned streams_of(const struct node *n)
     return n->streams == 0 ? 1 : n->streams;
 }
 
-static inline void deliver(struct lane *l, uint64_t position)
+static inline void deliver(struct worker *l, uint64_t position)
 {
     struct message m = message_at(l->stream, position);
     struct nb_string id = nb_string_of(m.id), message = nb_buffer_string(&m.bytes);
@@ -150,14 +150,14 @@ static inline void deliver(struct lane *l, uint64_t position)
 static inline int publish(void *user, const char *id, struct nb_string message, bool lasts,
                           struct nb_error *error)
 {
-    struct lane *l = user;
+    struct worker *l = user;
     (void)lasts;
     return put_message(l->stream, id, message, error);
 }
 
 static inline int look(void *user, uint64_t *last, struct nb_error *error)
 {
-    struct lane *l = user;
+    struct worker *l = user;
     (void)error;
     *last = length_of(l->stream);
     return 0;
@@ -165,7 +165,7 @@ static inline int look(void *user, uint64_t *last, struct nb_error *error)
 
 static inline bool is_there(void *user, uint64_t *last)
 {
-    struct lane *l = user;
+    struct worker *l = user;
     *last = length_of(l->stream);
     return !atomic_load(&l->stream->is_away);
 }
@@ -178,7 +178,7 @@ static inline void warn(void *user, const struct nb_error *why)
 
 static inline void *follow(void *argument)
 {
-    struct lane *l = argument;
+    struct worker *l = argument;
     struct node *n = l->node;
     while (!atomic_load(&n->stops)) {
         uint64_t at = nb_replica_delivered(l->replica).position + 1;
@@ -225,7 +225,7 @@ static inline int open_node(struct node *n, uint64_t created, struct nb_error *e
     ck_assert_msg(nb_engine_open(&settings, &n->engine, error) == 0, "%s", error->text);
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < streams_of(n); i++) {
-        struct lane *l = &n->lanes[i];
+        struct worker *l = &n->workers[i];
         const struct nb_replica_settings how = {.publish = publish,
                                                 .look = look,
                                                 .is_there = is_there,
@@ -237,7 +237,7 @@ static inline int open_node(struct node *n, uint64_t created, struct nb_error *e
                                                 .patience = UINT64_C(20000000000),
                                                 .same_for = 200,
                                                 .compare_every = n->compares};
-        *l = (struct lane){.node = n, .which = i, .stream = &n->stream[i]};
+        *l = (struct worker){.node = n, .which = i, .stream = &n->stream[i]};
         rc = nb_replica_new(n->engine, &how, created, &l->replica, error);
     }
     return rc;
@@ -250,23 +250,23 @@ static inline void start(struct node *n)
     ck_assert_msg(rc == 0, "%s", error.text);
     atomic_store(&n->stops, false);
     for (unsigned i = 0; i < streams_of(n); i++)
-        ck_assert_int_eq(pthread_create(&n->lanes[i].follower, NULL, follow, &n->lanes[i]), 0);
+        ck_assert_int_eq(pthread_create(&n->workers[i].follower, NULL, follow, &n->workers[i]), 0);
 }
 
 static inline void stop(struct node *n)
 {
     atomic_store(&n->stops, true);
     for (unsigned i = 0; i < streams_of(n); i++)
-        nb_replica_stop(n->lanes[i].replica);
+        nb_replica_stop(n->workers[i].replica);
     for (unsigned i = 0; i < streams_of(n); i++)
-        ck_assert_int_eq(pthread_join(n->lanes[i].follower, NULL), 0);
+        ck_assert_int_eq(pthread_join(n->workers[i].follower, NULL), 0);
     for (unsigned i = 0; i < streams_of(n); i++)
-        nb_replica_free(&n->lanes[i].replica);
+        nb_replica_free(&n->workers[i].replica);
     nb_engine_close(&n->engine);
 }
 
 /* However long that takes, as long as it goes on. */
-static inline void wait_until_lane(struct lane *l, uint64_t position)
+static inline void wait_until_worker(struct worker *l, uint64_t position)
 {
     uint64_t until = 0, before = UINT64_MAX;
     for (uint64_t applied = 0; (applied = nb_replica_applied(l->replica)) < position;) {
@@ -282,7 +282,7 @@ static inline void wait_until_lane(struct lane *l, uint64_t position)
 
 static inline void wait_until_applied(struct node *n, uint64_t position)
 {
-    wait_until_lane(&n->lanes[0], position);
+    wait_until_worker(&n->workers[0], position);
 }
 
 static inline struct nb_document document_of(enum nb_document_kind kind, const char *bytes)

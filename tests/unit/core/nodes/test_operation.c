@@ -28,18 +28,20 @@ static struct nb_operation change_with(size_t count)
 {
     struct nb_operation o = {
         .kind = NB_OPERATION_CHANGE,
-        .errand = {.model = nb_string_of("mail"), .source = nb_string_of("somebody")},
-        .change = {
-            .forgets = true,
-            .truncated = true,
-            .relayed = {.time = 1700000000000, .born = UINT64_C(7) << 56, .creates = 2, .last = 12},
-            .taken = 9,
-            .restored = 4,
-            .labelled = UINT64_MAX,
-            .note_documents = 3,
-            .part = (enum nb_refit_part)1,
-            .fields = 0x1FF,
-            .positions = 321}};
+        .relayed_change = {.model = nb_string_of("mail"), .source = nb_string_of("somebody")},
+        .change = {.forgets = true,
+                   .truncated = true,
+                   .relayed = {.time = 1700000000000,
+                               .first_entry = UINT64_C(7) << 56,
+                               .creates = 2,
+                               .last = 12},
+                   .taken = 9,
+                   .restored = 4,
+                   .labelled = UINT64_MAX,
+                   .note_documents = 3,
+                   .part = (enum nb_refit_part)1,
+                   .fields = 0x1FF,
+                   .positions = 321}};
     struct nb_submitted *c = &o.change;
     put(&c->id, "d1");
     put(&c->label, "spam");
@@ -53,21 +55,22 @@ static struct nb_operation change_with(size_t count)
     return o;
 }
 
-static struct nb_operation errand_of(enum nb_errand_kind kind)
+static struct nb_operation relayed_change_of(enum nb_relayed_change_kind kind)
 {
     return (struct nb_operation){.kind =
                                      (enum nb_operation_kind)(NB_OPERATION_ERRAND + (unsigned)kind),
                                  .change.relayed.time = 1,
-                                 .errand = {.kind = kind,
-                                            .model = nb_string_of("m"),
-                                            .from = nb_string_of("000000000000000a"),
-                                            .to = nb_string_of("b"),
-                                            .settings = nb_string_of("settings"),
-                                            .only_new = true,
-                                            .last = 300}};
+                                 .relayed_change = {.kind = kind,
+                                                    .model = nb_string_of("m"),
+                                                    .from = nb_string_of("000000000000000a"),
+                                                    .to = nb_string_of("b"),
+                                                    .settings = nb_string_of("settings"),
+                                                    .only_new = true,
+                                                    .last = 300}};
 }
 
-static void expect_errand(const struct nb_errand *a, const struct nb_errand *b)
+static void expect_relayed_change(const struct nb_relayed_change *a,
+                                  const struct nb_relayed_change *b)
 {
     ck_assert(a->kind == b->kind && a->only_new == b->only_new && a->last == b->last);
     ck_assert(nb_string_same(a->model, b->model) && nb_string_same(a->source, b->source));
@@ -84,13 +87,14 @@ static void expect_same(const struct nb_operation *o, const struct nb_operation 
 {
     const struct nb_submitted *a = &o->change, *b = &p->change;
     ck_assert(o->kind == p->kind && a->relayed.time == b->relayed.time);
-    expect_errand(&o->errand, &p->errand);
+    expect_relayed_change(&o->relayed_change, &p->relayed_change);
     ck_assert(a->untrain == b->untrain && a->quarantined == b->quarantined);
     ck_assert(a->is_label == b->is_label || a->is_recalled);
     ck_assert(a->is_recalled == b->is_recalled && a->forgets == b->forgets);
     ck_assert(a->is_aged == b->is_aged && a->is_note == b->is_note);
     ck_assert(a->is_refit == b->is_refit && a->truncated == b->truncated);
-    ck_assert(a->relayed.born == b->relayed.born && a->relayed.creates == b->relayed.creates);
+    ck_assert(a->relayed.first_entry == b->relayed.first_entry &&
+              a->relayed.creates == b->relayed.creates);
     ck_assert(a->relayed.last == b->relayed.last);
     ck_assert(a->taken == b->taken && a->restored == b->restored);
     ck_assert(a->labelled == b->labelled && a->note_documents == b->note_documents);
@@ -134,7 +138,7 @@ START_TEST(what_is_written_reads_back)
         nb_operation_deinit(&o);
     }
     for (unsigned kind = 0; kind < NB_ERRANDS; kind++) {
-        struct nb_operation o = errand_of((enum nb_errand_kind)kind);
+        struct nb_operation o = relayed_change_of((enum nb_relayed_change_kind)kind);
         expect_round_trip(&o);
     }
 }
@@ -202,7 +206,7 @@ START_TEST(what_no_node_sends_is_refused)
     enum { FLAGS_AT = 26, COUNT_AT = 72 }; /* as operation.h says */
     struct nb_operation o = change_with(3);
     struct nb_operation bad;
-    bad = o, bad.errand.model = nb_string_of("a/b");
+    bad = o, bad.relayed_change.model = nb_string_of("a/b");
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
     bad = o, bad.change.id.length = 0;
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
@@ -223,11 +227,11 @@ START_TEST(what_no_node_sends_is_refused)
     ck_assert_int_eq(read_changed(&o, COUNT_AT, 0x7F), NB_CORRUPT);
     o.change.others[1].id = o.change.others[0].id; /* a feature twice */
     ck_assert_int_eq(read_with(&o), NB_CORRUPT);
-    bad = errand_of(NB_ERRAND_RENAME_LABEL), bad.errand.to = nb_string_of("");
+    bad = relayed_change_of(NB_ERRAND_RENAME_LABEL), bad.relayed_change.to = nb_string_of("");
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
-    bad = errand_of(NB_ERRAND_STAGE), bad.errand.from = nb_string_of("a");
+    bad = relayed_change_of(NB_ERRAND_STAGE), bad.relayed_change.from = nb_string_of("a");
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
-    bad = errand_of(NB_ERRAND_IMPORT), bad.errand.last = UINT32_MAX;
+    bad = relayed_change_of(NB_ERRAND_IMPORT), bad.relayed_change.last = UINT32_MAX;
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
     nb_operation_deinit(&o);
 }

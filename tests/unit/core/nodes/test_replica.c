@@ -159,17 +159,17 @@ static int settle_quarantine(struct history *h, struct nb_engine *engine, struct
     char ids[2][16];
     struct nb_string wanted[2];
     struct nb_quarantine_report report;
-    struct nb_quarantine_wish wish = {.until = INT64_MAX, .ids = wanted};
+    struct nb_quarantine_options options = {.until = INT64_MAX, .ids = wanted};
     for (size_t i = 0; i < 2; i++) {
         snprintf(ids[i], sizeof ids[i], "d%u", (unsigned)below(h, 30));
         wanted[i] = string_at(ids[i]);
     }
-    wish.id_count = below(h, 3) == 0 ? 2 : 0;
-    wish.has_source = below(h, 2) == 0;
-    wish.source = string_at(below(h, 2) == 0 ? "who" : "");
+    options.id_count = below(h, 3) == 0 ? 2 : 0;
+    options.has_source = below(h, 2) == 0;
+    options.source = string_at(below(h, 2) == 0 ? "who" : "");
     int rc = below(h, 3) == 0
-                 ? nb_engine_quarantine_apply(engine, name, &wish, NULL, NULL, &report, error)
-                 : nb_engine_quarantine_drop(engine, name, &wish, NULL, NULL, &report, error);
+                 ? nb_engine_quarantine_apply(engine, name, &options, NULL, NULL, &report, error)
+                 : nb_engine_quarantine_drop(engine, name, &options, NULL, NULL, &report, error);
     h->dropped += rc == 0 ? report.dropped : 0;
     return rc;
 }
@@ -353,7 +353,7 @@ static uint64_t wait_for_quiet(struct history *h)
         before = now;
         for (size_t i = 0; i <= NODES; i++) {
             for (unsigned k = 0; k < h->stream_count; k++)
-                wait_until_lane(&h->nodes[i].lanes[k], length_of(&h->streams[k]));
+                wait_until_worker(&h->nodes[i].workers[k], length_of(&h->streams[k]));
             settle(h->nodes[i].engine);
         }
         usleep(1200000); /* the writer looks once a second */
@@ -570,7 +570,7 @@ static void repeat(struct node *n, uint64_t position, const char *id)
 {
     struct message m = message_at(n->stream, position);
     size_t before = length_of(n->stream);
-    ck_assert_int_eq(publish(&n->lanes[0], id, nb_buffer_string(&m.bytes), false, NULL), 0);
+    ck_assert_int_eq(publish(&n->workers[0], id, nb_buffer_string(&m.bytes), false, NULL), 0);
     wait_until_applied(n, before + 1);
 }
 

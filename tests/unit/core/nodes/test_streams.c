@@ -101,7 +101,7 @@ START_TEST(a_model_that_is_not_stored_yet_gives_no_words)
     }
     ck_assert_int_eq(nb_operation_write_change(batch, 1, 1, 0, &out, NULL), 0);
     ck_assert_int_eq(nb_operation_read(&o, nb_buffer_string(&out), NULL), 0);
-    ck_assert_uint_eq(o.change.relayed.born, 0);
+    ck_assert_uint_eq(o.change.relayed.first_entry, 0);
     ck_assert_uint_gt(o.change.other_count, 2);
     for (size_t i = 0; i < o.change.other_count; i++)
         ck_assert_uint_gt(nb_submitted_text(&o.change, i).length, 0);
@@ -114,7 +114,7 @@ END_TEST
 
 static void close_node(struct node *n)
 {
-    nb_replica_free(&n->lanes[0].replica);
+    nb_replica_free(&n->workers[0].replica);
     nb_engine_close(&n->engine);
 }
 
@@ -167,7 +167,8 @@ static int is_as_it_came(void *user, const struct nb_traced *one, struct nb_erro
     return 0;
 }
 
-/* All that it has made is in its trace, also after a start; so are errands, and what is none. */
+/* All that it has made is in its trace, also after a start; so are changes of a model, and what is
+ * none. */
 START_TEST(a_trace_has_what_came)
 {
     static struct together a;
@@ -253,8 +254,8 @@ static const uint64_t SOON = UINT64_C(300000000);
 /* A digest at a later position than that, of the first node, and of another one there. */
 static bool digests_after(struct together *a, uint64_t position, size_t other, bool *same)
 {
-    struct nb_point one = nb_replica_digested(a->nodes[0].lanes[0].replica);
-    struct nb_point two = nb_replica_digested(a->nodes[other].lanes[0].replica);
+    struct nb_point one = nb_replica_digested(a->nodes[0].workers[0].replica);
+    struct nb_point two = nb_replica_digested(a->nodes[other].workers[0].replica);
     *same = one.sum == two.sum;
     return one.position > position && one.position == two.position;
 }
@@ -290,7 +291,7 @@ START_TEST(nodes_compare_what_they_have_learned)
         ck_assert(wait_until_compared(&a, position, i));
     stop(&a.nodes[1]);
     start(&a.nodes[1]);
-    ck_assert_uint_eq(nb_replica_digested(a.nodes[1].lanes[0].replica).position, 0);
+    ck_assert_uint_eq(nb_replica_digested(a.nodes[1].workers[0].replica).position, 0);
     ck_assert(wait_until_compared(&a, train_one(&a.nodes[0], "two"), 1));
     ck_assert_int_eq(nb_registry_acquire(a.nodes[1].engine, string_at("a"), false, &live, NULL), 0);
     live->checkpoint.last += 1000; /* until its next change */
@@ -309,7 +310,7 @@ START_TEST(nodes_do_not_compare_all_the_time)
     a = (struct together){.root = ""};
     const struct nb_operation ask = {
         .kind = NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_COMPARE,
-        .errand = {.kind = NB_ERRAND_COMPARE, .model = nb_string_of("digest")},
+        .relayed_change = {.kind = NB_ERRAND_COMPARE, .model = nb_string_of("digest")},
         .change.relayed.time = 1};
     struct nb_buffer message = {0};
     for (size_t i = 0; i < NODES; i++)
@@ -326,10 +327,10 @@ START_TEST(nodes_do_not_compare_all_the_time)
     uint64_t position = train_one(&a.nodes[0], "two");
     for (size_t i = 0; i < NODES; i++)
         wait_until_applied(&a.nodes[i], position);
-    uint64_t first = nb_replica_digested(a.nodes[0].lanes[0].replica).position;
+    uint64_t first = nb_replica_digested(a.nodes[0].workers[0].replica).position;
     ck_assert_msg(first > 0 && first + 20 <= position + 1, "%lu of %lu", first, position);
-    ck_assert_uint_eq(nb_replica_digested(a.nodes[1].lanes[0].replica).position, first);
-    ck_assert_uint_eq(nb_replica_digested(a.nodes[2].lanes[0].replica).position, 0);
+    ck_assert_uint_eq(nb_replica_digested(a.nodes[1].workers[0].replica).position, first);
+    ck_assert_uint_eq(nb_replica_digested(a.nodes[2].workers[0].replica).position, 0);
     end(&a);
 }
 END_TEST
@@ -407,16 +408,16 @@ START_TEST(another_message_under_an_id_is_no_answer)
 {
     static struct together a;
     a = (struct together){.root = ""};
-    const struct nb_operation errand = {
+    const struct nb_operation relayed_change = {
         .kind = NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_CLEAR,
-        .errand = {.kind = NB_ERRAND_CLEAR, .model = nb_string_of("a")},
+        .relayed_change = {.kind = NB_ERRAND_CLEAR, .model = nb_string_of("a")},
         .change.relayed.time = 1};
     struct nb_buffer message = {0};
     struct nb_error error = {0};
     begin(&a);
     uint64_t position = train_one(&a.nodes[0], "one");
     ck_assert_uint_gt(position, 0);
-    ck_assert_int_eq(nb_operation_write(&errand, &message), 0);
+    ck_assert_int_eq(nb_operation_write(&relayed_change, &message), 0);
     a.stream.instead = nb_buffer_string(&message);
     ck_assert_uint_eq(train_one(&a.nodes[0], "two"), 0);
     struct message change = message_at(&a.stream, position);

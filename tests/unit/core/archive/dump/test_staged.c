@@ -12,8 +12,8 @@
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/relayed.h"
-#include "core/model/live/standing.h"
 #include "core/model/live/state.h"
+#include "core/model/live/stream_states.h"
 #include "core/nodes/digest.h"
 #include "tests/unit/folder.h"
 
@@ -40,7 +40,7 @@ static void setup(void)
     settings.streams = STREAMS;
     open_engine();
     for (unsigned i = 0; i < STREAMS; i++)
-        nb_standing_join(engine, i, 1);
+        nb_stream_states_join(engine, i, 1);
     here = (struct nb_relayed){.position = 0, .time = 1};
 }
 
@@ -61,13 +61,13 @@ static void next(int64_t later)
 
 static int stage(const char *id, uint64_t piece, const char *bytes, int64_t later)
 {
-    const struct nb_errand errand = {.kind = NB_ERRAND_STAGE,
-                                     .model = nb_string_of("m"),
-                                     .from = nb_string_of(id),
-                                     .settings = nb_string_of(bytes),
-                                     .last = piece};
+    const struct nb_relayed_change relayed_change = {.kind = NB_ERRAND_STAGE,
+                                                     .model = nb_string_of("m"),
+                                                     .from = nb_string_of(id),
+                                                     .settings = nb_string_of(bytes),
+                                                     .last = piece};
     next(later);
-    int rc = nb_staged_add(engine, &errand, NULL);
+    int rc = nb_staged_add(engine, &relayed_change, NULL);
     if (rc != 0) /* as a replica does with what was refused */
         ck_assert_int_eq(nb_staged_drop(engine, nb_string_of("0123456789abcdef"), NULL), 0);
     return rc;

@@ -106,7 +106,7 @@ static void delete_row(enum nb_table table, struct nb_store_key key)
 
 START_TEST(what_waits_is_counted)
 {
-    struct nb_quarantine_wish all = {.until = INT64_MAX};
+    struct nb_quarantine_options all = {.until = INT64_MAX};
     struct nb_quarantine_report report;
     quarantine_some();
     train("b", "cheap pills", false); /* settles what waits for it */
@@ -140,7 +140,7 @@ static bool replace_model(void *user)
 
 START_TEST(what_waits_for_a_new_model_of_the_name_stays)
 {
-    struct nb_quarantine_wish all = {.until = INT64_MAX};
+    struct nb_quarantine_options all = {.until = INT64_MAX};
     struct nb_quarantine_report report;
     bool is_done = false;
     quarantine_some();

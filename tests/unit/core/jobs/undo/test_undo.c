@@ -76,11 +76,12 @@ static bool replace_model(void *user)
 /* The new model has nothing to do with it: it keeps no note of it. */
 START_TEST(a_model_that_was_replaced_is_not_gone_on_with)
 {
-    const struct nb_undo_wish wish = {.source = str("button"), .has_source = true, .to = INT64_MAX};
+    const struct nb_undo_options options = {
+        .source = str("button"), .has_source = true, .to = INT64_MAX};
     struct nb_undo_report report;
     int steps = 0, notes = 0;
     train(DOCUMENTS);
-    int rc = nb_engine_undo(engine, str("m"), &wish, 0, 0, str("admin"), replace_model, &steps,
+    int rc = nb_engine_undo(engine, str("m"), &options, 0, 0, str("admin"), replace_model, &steps,
                             &report, NULL);
     nb_undo_report_deinit(&report);
     ck_assert_int_ge(steps, 2);

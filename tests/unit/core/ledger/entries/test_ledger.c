@@ -64,8 +64,8 @@ static struct nb_change untrain(const char *id, uint64_t replaced)
         .kind = NB_CHANGE_UNTRAIN, .id = str(id), .replaced = replaced, .first = replaced};
 }
 
-/* Number of the living entry of an id; 0: there is none. */
-static uint64_t living(const char *id)
+/* Number of the current entry of an id; 0: there is none. */
+static uint64_t current(const char *id)
 {
     struct nb_entry entry = {0};
     int rc = nb_ledger_find(&view, MODEL, str(id), &entry, NULL);
@@ -90,7 +90,7 @@ static int list_number(void *user, struct nb_entry *entry, struct nb_error *erro
 {
     char *list = user;
     bool lives;
-    ck_assert_int_eq(nb_ledger_is_living(&view, entry, &lives, error), 0);
+    ck_assert_int_eq(nb_ledger_is_current(&view, entry, &lives, error), 0);
     sprintf(list + strlen(list), "%d%s ", (int)entry->number, lives ? "+" : "");
     return 0;
 }
@@ -133,7 +133,7 @@ static bool drop(uint64_t before, size_t most)
 static void expect_totals(uint64_t entries, uint64_t lives, uint64_t scores)
 {
     ck_assert_uint_eq(totals.entries, entries);
-    ck_assert_uint_eq(totals.living, lives);
+    ck_assert_uint_eq(totals.current, lives);
     ck_assert_uint_eq(totals.scores, scores);
 }
 
@@ -142,15 +142,15 @@ START_TEST(entries_are_found)
     append(2, train("a", 0, 0));
     append(3, train("b", 0, 0));
     append(5, train("a", 2, 2));
-    ck_assert_uint_eq(living("a"), 5);
-    ck_assert_uint_eq(living("b"), 3);
-    ck_assert_uint_eq(living("c"), 0);
+    ck_assert_uint_eq(current("a"), 5);
+    ck_assert_uint_eq(current("b"), 3);
+    ck_assert_uint_eq(current("c"), 0);
     expect_walk(MODEL, 0, "2 3+ 5+ ");
     expect_walk(MODEL, 3, "3+ 5+ ");
     expect_walk(MODEL + 1, 0, "");
     expect_totals(3, 2, 0);
     append(6, untrain("b", 3));
-    ck_assert_uint_eq(living("b"), 0);
+    ck_assert_uint_eq(current("b"), 0);
     expect_walk(0, 0, "2 3 5+ 6 ");
     expect_totals(4, 1, 0);
 }
@@ -394,7 +394,7 @@ START_TEST(a_model_that_is_gone_leaves_nothing)
     ck_assert_uint_ge(sum, 9);
     expect_walk(MODEL, 0, "");
     expect_walk(0, 0, "10+ ");
-    ck_assert_uint_eq(living("1"), 0);
+    ck_assert_uint_eq(current("1"), 0);
     ck_assert_uint_eq(rows_of(NB_TABLE_GARBAGE), 0);
 }
 END_TEST
@@ -442,9 +442,9 @@ START_TEST(indexes_are_made_again)
         ck_assert_int_eq(nb_ledger_copy(&view, &entry, &totals, &scratch, NULL), 0);
         nb_entry_deinit(&entry);
     }
-    expect_totals(before.entries, before.living, before.scores);
-    ck_assert_uint_eq(living("a"), 3);
-    ck_assert_uint_eq(living("b"), 5);
+    expect_totals(before.entries, before.current, before.scores);
+    ck_assert_uint_eq(current("a"), 3);
+    ck_assert_uint_eq(current("b"), 5);
     expect_walk(MODEL, 0, "1 2 3+ 4 5+ ");
     ck_assert(!drop(5, 100));
     expect_walk(MODEL, 0, "3+ 5+ ");

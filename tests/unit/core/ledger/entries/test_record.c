@@ -44,7 +44,7 @@ START_TEST(states)
         .rows = 5,
         .labels = 6,
         .weights = 11,
-        .totals = {.entries = 7, .living = 8, .unlabelled = 1, .scores = 9, .dropped = 10},
+        .totals = {.entries = 7, .current = 8, .unlabelled = 1, .scores = 9, .dropped = 10},
         .twin = {.ranges = 12, .oldest = 13, .first = 14, .next = 15}};
     struct nb_state_record back;
     struct nb_buffer out = {0};

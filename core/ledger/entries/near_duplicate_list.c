@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/ledger/entries/twins.h"
+#include "core/ledger/entries/near_duplicate_list.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "core/ledger/entries/ledger.h"
 
 enum {
-    LIVING = 1, /* the byte of a living entry in ENTRIES (core/ledger/entries/ledger.h) */
-    STEPS_PER_DOCUMENT = 4, /* entries that are looked at, at most, to find a living one */
+    LIVING = 1, /* the byte of a current entry in ENTRIES (core/ledger/entries/ledger.h) */
+    STEPS_PER_DOCUMENT = 4, /* entries that are looked at, at most, to find a current one */
     SPARE = 1024,           /* documents that the list may be too long */
     BIN_BITS = 6,
 };
@@ -26,7 +26,7 @@ struct twin {
 };
 #define GONE UINT32_MAX
 
-struct nb_twins {
+struct nb_near_duplicate_list {
     uint64_t window;
     struct twin *list; /* owned; by number */
     size_t size, room;
@@ -103,42 +103,49 @@ double nb_signature_similarity(const struct nb_signature *a, const struct nb_sig
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-void nb_twins_free(struct nb_twins **twins)
+void nb_near_duplicate_list_free(struct nb_near_duplicate_list **near_duplicate_list)
 {
-    if (*twins != NULL)
-        free((*twins)->list);
-    free(*twins);
-    *twins = NULL;
+    if (*near_duplicate_list != NULL)
+        free((*near_duplicate_list)->list);
+    free(*near_duplicate_list);
+    *near_duplicate_list = NULL;
 }
 
-uint64_t nb_twins_window(const struct nb_twins *twins)
+uint64_t nb_near_duplicate_list_window(const struct nb_near_duplicate_list *near_duplicate_list)
 {
-    return twins->window;
+    return near_duplicate_list->window;
 }
 
-size_t nb_twins_memory(const struct nb_twins *twins)
+size_t nb_near_duplicate_list_memory(const struct nb_near_duplicate_list *near_duplicate_list)
 {
-    return twins == NULL ? 0 : sizeof *twins + twins->room * sizeof *twins->list;
+    return near_duplicate_list == NULL
+               ? 0
+               : sizeof *near_duplicate_list +
+                     near_duplicate_list->room * sizeof *near_duplicate_list->list;
 }
 
 /* Lets go of the oldest when there are too many. */
-static void shorten(struct nb_twins *twins)
+static void shorten(struct nb_near_duplicate_list *near_duplicate_list)
 {
-    if (twins->size < twins->window * 2 + SPARE)
+    if (near_duplicate_list->size < near_duplicate_list->window * 2 + SPARE)
         return;
-    size_t kept = (size_t)twins->window;
-    memmove(twins->list, twins->list + (twins->size - kept), kept * sizeof *twins->list);
-    twins->size = kept;
+    size_t kept = (size_t)near_duplicate_list->window;
+    memmove(near_duplicate_list->list,
+            near_duplicate_list->list + (near_duplicate_list->size - kept),
+            kept * sizeof *near_duplicate_list->list);
+    near_duplicate_list->size = kept;
 }
 
-int nb_twins_add(struct nb_twins *twins, uint64_t number, uint32_t label,
-                 const struct nb_signature *signature)
+int nb_near_duplicate_list_add(struct nb_near_duplicate_list *near_duplicate_list, uint64_t number,
+                               uint32_t label, const struct nb_signature *signature)
 {
-    assert(twins->size == 0 || twins->list[twins->size - 1].number < number);
-    shorten(twins);
-    if (nb_array_reserve(&twins->list, &twins->room, twins->size + 1, sizeof *twins->list) != 0)
+    assert(near_duplicate_list->size == 0 ||
+           near_duplicate_list->list[near_duplicate_list->size - 1].number < number);
+    shorten(near_duplicate_list);
+    if (nb_array_reserve(&near_duplicate_list->list, &near_duplicate_list->room,
+                         near_duplicate_list->size + 1, sizeof *near_duplicate_list->list) != 0)
         return NB_NO_MEMORY;
-    twins->list[twins->size++] =
+    near_duplicate_list->list[near_duplicate_list->size++] =
         (struct twin){.number = number, .label = label, .signature = *signature};
     return 0;
 }
@@ -148,20 +155,22 @@ static bool is_below(const void *list, size_t at, const void *number)
     return ((const struct twin *)list)[at].number < *(const uint64_t *)number;
 }
 
-void nb_twins_remove(struct nb_twins *twins, uint64_t number)
+void nb_near_duplicate_list_remove(struct nb_near_duplicate_list *near_duplicate_list,
+                                   uint64_t number)
 {
-    size_t at = nb_search(twins->list, twins->size, &number, is_below);
-    if (at < twins->size && twins->list[at].number == number)
-        twins->list[at].label = GONE;
+    size_t at = nb_search(near_duplicate_list->list, near_duplicate_list->size, &number, is_below);
+    if (at < near_duplicate_list->size && near_duplicate_list->list[at].number == number)
+        near_duplicate_list->list[at].label = GONE;
 }
 
-struct nb_twin nb_twins_find(const struct nb_twins *twins, uint32_t label,
-                             const struct nb_signature *signature, double similarity)
+struct nb_twin nb_near_duplicate_list_find(const struct nb_near_duplicate_list *near_duplicate_list,
+                                           uint32_t label, const struct nb_signature *signature,
+                                           double similarity)
 {
     struct nb_twin found = {.similarity = 0};
     uint64_t seen = 0;
-    for (size_t i = twins->size; i > 0 && seen < twins->window; i--) {
-        const struct twin *t = &twins->list[i - 1];
+    for (size_t i = near_duplicate_list->size; i > 0 && seen < near_duplicate_list->window; i--) {
+        const struct twin *t = &near_duplicate_list->list[i - 1];
         seen += t->label != GONE;
         if (t->label != label)
             continue;
@@ -181,7 +190,7 @@ struct loading {
     const struct nb_view *view;
     uint32_t model;
     const struct nb_model *counts;
-    struct nb_twins *twins;
+    struct nb_near_duplicate_list *near_duplicate_list;
     struct nb_entry entry;
     struct nb_rows rows;
 };
@@ -202,20 +211,21 @@ static int load_one(struct loading *l, uint64_t number, struct nb_error *error)
     for (size_t i = 0; i < l->rows.size; i++)
         nb_signature_add(&maker, nb_model_row_id(l->counts, l->rows.counts[i].row));
     nb_signature_end(&maker, &signature);
-    if (nb_array_reserve(&l->twins->list, &l->twins->room, l->twins->size + 1,
-                         sizeof *l->twins->list) != 0)
+    if (nb_array_reserve(&l->near_duplicate_list->list, &l->near_duplicate_list->room,
+                         l->near_duplicate_list->size + 1,
+                         sizeof *l->near_duplicate_list->list) != 0)
         return nb_error_no_memory(error);
-    l->twins->list[l->twins->size++] =
+    l->near_duplicate_list->list[l->near_duplicate_list->size++] =
         (struct twin){.number = number, .label = c->label, .signature = signature};
     return 0;
 }
 
-static void reverse(struct nb_twins *twins)
+static void reverse(struct nb_near_duplicate_list *near_duplicate_list)
 {
-    for (size_t i = 0; i < twins->size / 2; i++) {
-        struct twin other = twins->list[i];
-        twins->list[i] = twins->list[twins->size - 1 - i];
-        twins->list[twins->size - 1 - i] = other;
+    for (size_t i = 0; i < near_duplicate_list->size / 2; i++) {
+        struct twin other = near_duplicate_list->list[i];
+        near_duplicate_list->list[i] = near_duplicate_list->list[near_duplicate_list->size - 1 - i];
+        near_duplicate_list->list[near_duplicate_list->size - 1 - i] = other;
     }
 }
 
@@ -223,9 +233,10 @@ static void reverse(struct nb_twins *twins)
 static int load_all(struct loading *l, struct nb_error *error)
 {
     uint64_t number = UINT64_MAX;
-    uint64_t steps = l->twins->window * STEPS_PER_DOCUMENT;
+    uint64_t steps = l->near_duplicate_list->window * STEPS_PER_DOCUMENT;
     int rc = 0;
-    while (rc == 0 && steps-- > 0 && l->twins->size < l->twins->window && number > 0) {
+    while (rc == 0 && steps-- > 0 &&
+           l->near_duplicate_list->size < l->near_duplicate_list->window && number > 0) {
         struct nb_store_key from = nb_store_key_sequence(l->model, number);
         struct nb_string key, value;
         rc = nb_store_floor(l->view, NB_TABLE_ENTRIES, nb_store_key_string(&from), sizeof(uint32_t),
@@ -236,23 +247,24 @@ static int load_all(struct loading *l, struct nb_error *error)
         if (rc == 0 && value.length == 1 && value.bytes[0] == LIVING)
             rc = load_one(l, number + 1, error);
     }
-    reverse(l->twins);
+    reverse(l->near_duplicate_list);
     return rc == NB_NOT_FOUND || rc == NB_CORRUPT ? 0 : rc;
 }
 
-int nb_twins_load(const struct nb_view *view, uint32_t model, const struct nb_model *counts,
-                  uint64_t window, struct nb_twins **out, struct nb_error *error)
+int nb_near_duplicate_list_load(const struct nb_view *view, uint32_t model,
+                                const struct nb_model *counts, uint64_t window,
+                                struct nb_near_duplicate_list **out, struct nb_error *error)
 {
     struct loading l = {.view = view, .model = model, .counts = counts};
-    l.twins = calloc(1, sizeof *l.twins);
-    if (l.twins == NULL)
+    l.near_duplicate_list = calloc(1, sizeof *l.near_duplicate_list);
+    if (l.near_duplicate_list == NULL)
         return nb_error_no_memory(error);
-    l.twins->window = window;
+    l.near_duplicate_list->window = window;
     int rc = model != 0 ? load_all(&l, error) : 0;
     nb_entry_deinit(&l.entry);
     nb_rows_deinit(&l.rows);
     if (rc != 0)
-        nb_twins_free(&l.twins);
-    *out = l.twins;
+        nb_near_duplicate_list_free(&l.near_duplicate_list);
+    *out = l.near_duplicate_list;
     return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/model/parents/family.h"
+#include "core/model/parents/parent_chain.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -10,17 +10,17 @@
 #include "core/model/parents/parents.h"
 #include "core/model/registry/registry.h"
 
-void nb_family_deinit(struct nb_family *f)
+void nb_parent_chain_deinit(struct nb_parent_chain *f)
 {
-    nb_family_end(f);
+    nb_parent_chain_end(f);
     nb_blend_deinit(&f->blend);
     free(f->features);
-    *f = (struct nb_family){0};
+    *f = (struct nb_parent_chain){0};
 }
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-static int add_parent(struct nb_family *f, struct nb_error *error)
+static int add_parent(struct nb_parent_chain *f, struct nb_error *error)
 {
     const struct nb_live *child = f->live[f->count - 1];
     const struct nb_settings *settings = &f->published[f->count - 1]->settings;
@@ -38,8 +38,8 @@ static int add_parent(struct nb_family *f, struct nb_error *error)
     return rc == NB_UNUSABLE ? NB_CONFLICT : rc;
 }
 
-int nb_family_begin(struct nb_family *f, struct nb_engine *engine, struct nb_live *live,
-                    struct nb_error *error)
+int nb_parent_chain_begin(struct nb_parent_chain *f, struct nb_engine *engine, struct nb_live *live,
+                          struct nb_error *error)
 {
     int rc = 0;
     assert(f->count == 0 && atomic_load(&live->loaded));
@@ -47,16 +47,16 @@ int nb_family_begin(struct nb_family *f, struct nb_engine *engine, struct nb_liv
     f->live[0] = live;
     f->published[0] = nb_live_settings_refined(live, &f->refined);
     f->count = 1;
-    f->speaker_count = 0;
+    f->contributor_count = 0;
     while (rc == 0 && f->count < NB_BLEND_MOST &&
            f->published[f->count - 1]->settings.parent != NULL)
         rc = add_parent(f, error);
     if (rc != 0)
-        nb_family_end(f);
+        nb_parent_chain_end(f);
     return rc;
 }
 
-void nb_family_end(struct nb_family *f)
+void nb_parent_chain_end(struct nb_parent_chain *f)
 {
     for (unsigned i = 0; i < f->count; i++) {
         nb_published_release(&f->published[i]);
@@ -64,25 +64,25 @@ void nb_family_end(struct nb_family *f)
             nb_registry_release(f->engine, &f->live[i]);
     }
     nb_refined_release(&f->refined);
-    f->count = f->speaker_count = 0;
+    f->count = f->contributor_count = 0;
 }
 
 /* ---- what they say --------------------------------------------------------------------------- */
 
-void nb_family_lock(struct nb_family *f)
+void nb_parent_chain_lock(struct nb_parent_chain *f)
 {
     assert(f->count > 0);
-    f->speaker_count = 0;
+    f->contributor_count = 0;
     for (unsigned i = 0; i < f->count; i++)
         nb_model_read_lock(f->live[i]->counts);
     for (unsigned i = 0; i < f->count; i++) {
         nb_stack_weights_read_lock(f->published[i]->weights);
         if (nb_model_documents_all(f->live[i]->counts) > 0)
-            f->speakers[f->speaker_count++] = i;
+            f->contributors[f->contributor_count++] = i;
     }
 }
 
-void nb_family_unlock(struct nb_family *f)
+void nb_parent_chain_unlock(struct nb_parent_chain *f)
 {
     for (unsigned i = f->count; i-- > 0;)
         nb_stack_weights_unlock(f->published[i]->weights);
@@ -91,50 +91,51 @@ void nb_family_unlock(struct nb_family *f)
 }
 
 /* Returns whose settings hold. */
-static const struct nb_settings *list_sources(const struct nb_family *f,
+static const struct nb_settings *list_sources(const struct nb_parent_chain *f,
                                               struct nb_blend_source sources[NB_BLEND_MOST])
 {
-    const struct nb_published *first = f->published[f->speakers[0]];
-    assert(f->speaker_count > 0);
-    for (unsigned i = 0; i < f->speaker_count; i++) {
-        const struct nb_published *published = f->published[f->speakers[i]];
+    const struct nb_published *first = f->published[f->contributors[0]];
+    assert(f->contributor_count > 0);
+    for (unsigned i = 0; i < f->contributor_count; i++) {
+        const struct nb_published *published = f->published[f->contributors[i]];
         sources[i] = (struct nb_blend_source){
-            .counts = f->live[f->speakers[i]]->counts,
+            .counts = f->live[f->contributors[i]]->counts,
             .weights = nb_published_is_stacked(first) ? published->weights : NULL,
             .strength = published->settings.parent_strength};
     }
     return &first->settings;
 }
 
-const struct nb_refined *nb_family_refined(const struct nb_family *f)
+const struct nb_refined *nb_parent_chain_refined(const struct nb_parent_chain *f)
 {
-    bool speaks = f->speaker_count > 0 && f->speakers[0] == 0;
+    bool speaks = f->contributor_count > 0 && f->contributors[0] == 0;
     return speaks && f->refined != NULL && f->refined->expected != NULL ? f->refined : NULL;
 }
 
-int nb_family_blend_beside(const struct nb_family *f, const struct nb_stack_weights *weights,
-                           const struct nb_besides *besides, struct nb_blend *blend)
+int nb_parent_chain_blend_beside(const struct nb_parent_chain *f,
+                                 const struct nb_stack_weights *weights,
+                                 const struct nb_besides *besides, struct nb_blend *blend)
 {
     struct nb_blend_source sources[NB_BLEND_MOST];
     const struct nb_settings *settings = list_sources(f, sources);
     if (weights != NULL)
         sources[0].weights = weights;
-    return nb_blend_begin_beside(blend, settings, sources, f->speaker_count, besides);
+    return nb_blend_begin_beside(blend, settings, sources, f->contributor_count, besides);
 }
 
-int nb_family_blend(struct nb_family *f)
+int nb_parent_chain_blend(struct nb_parent_chain *f)
 {
-    const struct nb_refined *refined = nb_family_refined(f);
+    const struct nb_refined *refined = nb_parent_chain_refined(f);
     struct nb_besides besides = {.count = 0};
     if (refined != NULL)
         besides = (struct nb_besides){.list = {{refined->expected, refined->weight}}, .count = 1};
-    return nb_family_blend_beside(f, NULL, &besides, &f->blend);
+    return nb_parent_chain_blend_beside(f, NULL, &besides, &f->blend);
 }
 
-bool nb_family_is_calibrated(const struct nb_family *f)
+bool nb_parent_chain_is_calibrated(const struct nb_parent_chain *f)
 {
-    for (unsigned i = 0; i < f->speaker_count; i++)
-        if (atomic_load(&f->live[f->speakers[i]]->is_stale))
+    for (unsigned i = 0; i < f->contributor_count; i++)
+        if (atomic_load(&f->live[f->contributors[i]]->is_stale))
             return false;
     return true;
 }
@@ -142,11 +143,11 @@ bool nb_family_is_calibrated(const struct nb_family *f)
 /* ---- scores that are kept -------------------------------------------------------------------- */
 
 /* Gives the labels of the scores the model's own numbers. Returns whether it has all of them. */
-static bool number_labels(const struct nb_family *f, struct nb_scores *scores)
+static bool number_labels(const struct nb_parent_chain *f, struct nb_scores *scores)
 {
     for (size_t v = 0; v < scores->size; v++) {
         uint32_t own = f->blend.labels[scores->labels[v]].numbers[0];
-        if (f->speakers[0] != 0)
+        if (f->contributors[0] != 0)
             own = nb_model_find_label(f->live[0]->counts,
                                       nb_string_of(f->blend.labels[scores->labels[v]].name));
         if (own == NB_BLEND_NO_LABEL)
@@ -157,7 +158,7 @@ static bool number_labels(const struct nb_family *f, struct nb_scores *scores)
 }
 
 /* Scores of the blend, whose labels are its own still. */
-static void moderate(const struct nb_family *f, struct nb_scores *scores)
+static void moderate(const struct nb_parent_chain *f, struct nb_scores *scores)
 {
     for (size_t v = 0; v < scores->size; v++)
         scores->documents[v] = f->blend.labels[scores->labels[v]].documents;
@@ -165,12 +166,12 @@ static void moderate(const struct nb_family *f, struct nb_scores *scores)
 }
 
 /* Under the locks. What documents without a label give is no part of scores that are kept. */
-static int keep(struct nb_family *f, const struct nb_feature *features, size_t size, uint32_t label,
-                struct nb_buffer *record)
+static int keep(struct nb_parent_chain *f, const struct nb_feature *features, size_t size,
+                uint32_t label, struct nb_buffer *record)
 {
     struct nb_scores book = {0}, stacked = {0};
     const struct nb_besides none = {.count = 0};
-    int rc = nb_family_blend_beside(f, NULL, &none, &f->blend);
+    int rc = nb_parent_chain_blend_beside(f, NULL, &none, &f->blend);
     if (rc == 0)
         rc =
             nb_blend_score(&f->blend, features, size, &book, f->blend.is_stacked ? &stacked : NULL);
@@ -186,22 +187,22 @@ static int keep(struct nb_family *f, const struct nb_feature *features, size_t s
     return rc;
 }
 
-int nb_family_keep_score(struct nb_family *f, struct nb_engine *engine, struct nb_live *live,
-                         const struct nb_feature *features, size_t size, uint32_t label,
-                         struct nb_buffer *record)
+int nb_parent_chain_keep_score(struct nb_parent_chain *f, struct nb_engine *engine,
+                               struct nb_live *live, const struct nb_feature *features, size_t size,
+                               uint32_t label, struct nb_buffer *record)
 {
-    int rc = nb_family_begin(f, engine, live, NULL);
+    int rc = nb_parent_chain_begin(f, engine, live, NULL);
     if (rc != 0)
         return rc == NB_NO_MEMORY ? rc : 0;
-    nb_family_lock(f);
-    bool has_ancestor = f->speaker_count > 0 && f->speakers[f->speaker_count - 1] > 0;
+    nb_parent_chain_lock(f);
+    bool has_ancestor = f->contributor_count > 0 && f->contributors[f->contributor_count - 1] > 0;
     rc = has_ancestor ? keep(f, features, size, label, record) : 0;
-    nb_family_unlock(f);
-    nb_family_end(f);
+    nb_parent_chain_unlock(f);
+    nb_parent_chain_end(f);
     return rc;
 }
 
-static int take_features(struct nb_family *f, const struct nb_model *counts,
+static int take_features(struct nb_parent_chain *f, const struct nb_model *counts,
                          const struct nb_rows *rows)
 {
     if (nb_array_reserve(&f->features, &f->feature_room, rows->size, sizeof *f->features) != 0)
@@ -212,31 +213,32 @@ static int take_features(struct nb_family *f, const struct nb_model *counts,
     return 0;
 }
 
-int nb_family_keep_score_of_rows(struct nb_family *f, struct nb_engine *engine,
-                                 struct nb_live *live, const struct nb_rows *rows, uint32_t label,
-                                 struct nb_buffer *record)
+int nb_parent_chain_keep_score_of_rows(struct nb_parent_chain *f, struct nb_engine *engine,
+                                       struct nb_live *live, const struct nb_rows *rows,
+                                       uint32_t label, struct nb_buffer *record)
 {
     if (!nb_parents_are_loaded(engine, nb_live_name(live)))
         return 0;
     if (take_features(f, live->counts, rows) != 0)
         return NB_NO_MEMORY;
-    return nb_family_keep_score(f, engine, live, f->features, rows->size, label, record);
+    return nb_parent_chain_keep_score(f, engine, live, f->features, rows->size, label, record);
 }
 
 /* ---- leave-one-out --------------------------------------------------------------------------- */
 
-int nb_family_score_left_out(struct nb_family *f, const struct nb_rows *rows, uint32_t label,
-                             const struct nb_stack_weights *weights, struct nb_scores *scores)
+int nb_parent_chain_score_left_out(struct nb_parent_chain *f, const struct nb_rows *rows,
+                                   uint32_t label, const struct nb_stack_weights *weights,
+                                   struct nb_scores *scores)
 {
     struct nb_blend_source sources[NB_BLEND_MOST];
     struct nb_scores all = {0};
-    if (f->speaker_count < 2 || f->speakers[0] != 0)
+    if (f->contributor_count < 2 || f->contributors[0] != 0)
         return 0;
     const struct nb_settings *settings = list_sources(f, sources);
     sources[0].weights = weights;
     int rc = take_features(f, f->live[0]->counts, rows);
     if (rc == 0)
-        rc = nb_blend_begin_without(&f->blend, settings, sources, f->speaker_count, f->features,
+        rc = nb_blend_begin_without(&f->blend, settings, sources, f->contributor_count, f->features,
                                     rows->size, label);
     if (rc == 0)
         rc = nb_blend_score(&f->blend, f->features, rows->size, NULL, &all);

@@ -3,8 +3,8 @@
  * What the engine does to a model by itself or for a document, where several nodes do it in the
  * same order (core/model/live/relay.h). On a thread that applies operations; waits for the disk.
  */
-#ifndef NB_CORE_ENGINE_ERRANDS_H
-#define NB_CORE_ENGINE_ERRANDS_H
+#ifndef NB_CORE_ENGINE_RELAYED_CHANGES_H
+#define NB_CORE_ENGINE_RELAYED_CHANGES_H
 
 #include <stdint.h>
 

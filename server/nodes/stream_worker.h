@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What this node's place among others consists of, for the files of this folder. Each stream that
- * the node follows has a lane: one thread with one connection, which puts what waits into the
+ * the node follows has a worker: one thread with one connection, which puts what waits into the
  * stream (publish.c), reads what the stream has (follow.c), and sees whether the stream is still
- * the one that it was (stream.c). All functions are for the lane's thread, except where it says
+ * the one that it was (stream.c). All functions are for the worker's thread, except where it says
  * otherwise.
  */
-#ifndef NB_SERVER_NODES_LANE_H
-#define NB_SERVER_NODES_LANE_H
+#ifndef NB_SERVER_NODES_STREAM_WORKER_H
+#define NB_SERVER_NODES_STREAM_WORKER_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,7 +32,7 @@ struct nb_latency {
 };
 extern const double nb_latency_bounds[NB_LATENCY_BUCKETS]; /* the upper ones, in milliseconds */
 
-struct nb_lane {
+struct nb_stream_worker {
     struct nb_nodes *nodes;
     unsigned which;
     char *conninfo; /* owned */
@@ -62,7 +62,7 @@ struct nb_lane {
     char reason[NB_ERROR_TEXT];
     bool is_refused;
     uint64_t whole;                        /* when it had all that the stream had */
-    uint64_t asked, answered;              /* nb_lane_look */
+    uint64_t asked, answered;              /* nb_stream_worker_look */
     struct nb_published_row *first, **end; /* what waits to be published */
     size_t entries, bytes;
     size_t doubts; /* of them that may be in the stream */
@@ -78,53 +78,55 @@ struct nb_nodes {
     char identity[256];     /* what all nodes of a stream have in common */
     struct nb_queue *queue; /* NULL: changes are not kept while the database is away */
     pthread_mutex_t members_lock;
-    unsigned lane_count;
-    struct nb_lane lanes[NB_STREAMS_MOST];
+    unsigned worker_count;
+    struct nb_stream_worker workers[NB_STREAMS_MOST];
 };
 
-/* ---- lane.c --------------------------------------------------------------------------------- */
+/* ---- worker.c ---------------------------------------------------------------------------------
+ */
 
 /* Something waits, or is asked for. Any thread. */
-void nb_lane_wake(struct nb_lane *lane);
-/* As `look` of nb_replica_settings; `user` is the struct nb_lane. Any thread but the lane's. */
-int nb_lane_look(void *user, uint64_t *last, struct nb_error *error);
+void nb_stream_worker_wake(struct nb_stream_worker *worker);
+/* As `look` of nb_replica_settings; `user` is the struct nb_stream_worker. Any thread but the
+ * worker's. */
+int nb_stream_worker_look(void *user, uint64_t *last, struct nb_error *error);
 /* As `is_there` of nb_replica_settings. Any thread. */
-bool nb_lane_is_there(void *user, uint64_t *last);
+bool nb_stream_worker_is_there(void *user, uint64_t *last);
 
 /* ---- follow.c -------------------------------------------------------------------------------- */
 
-/* The lane's thread: connects, and follows the stream until the node stops. */
-void *nb_follow_main(void *lane);
+/* The worker's thread: connects, and follows the stream until the node stops. */
+void *nb_follow_main(void *worker);
 /* ---- stream.c -------------------------------------------------------------------------------- */
 
 /* Sets identity. Before the others. */
 void nb_stream_identify(struct nb_nodes *nodes);
 /* Looks whether the stream is the one of this node and goes on where it is, and makes the engine
- * its replica. The lane is connected. Where the stream has lost its end, because another server has
- * taken the place of the database that was behind, or a backup of it was put back, it puts back
+ * its replica. The worker is connected. Where the stream has lost its end, because another server
+ * has taken the place of the database that was behind, or a backup of it was put back, it puts back
  * what this node has made of that, at the same positions, with the same ids. Returns 0, NB_STOPPING
  * (a later try may succeed) or a code: this node must not follow. */
-int nb_stream_find(struct nb_lane *lane, struct nb_error *error);
+int nb_stream_find(struct nb_stream_worker *worker, struct nb_error *error);
 
 /* ---- publish.c ------------------------------------------------------------------------------- */
 
-/* As `publish` of nb_replica_settings; `user` is the struct nb_lane. Any thread. */
+/* As `publish` of nb_replica_settings; `user` is the struct nb_stream_worker. Any thread. */
 int nb_publish(void *user, const char *id, struct nb_string message, bool lasts,
                struct nb_error *error);
 /* Puts what waits into the stream, as much as one transaction takes; what is published meanwhile is
  * in the next one. *has is whether something was. Returns as nb_database_run. */
-int nb_publish_some(struct nb_lane *lane, bool *has, struct nb_error *error);
+int nb_publish_some(struct nb_stream_worker *worker, bool *has, struct nb_error *error);
 /* Begins the statement that adds entries to the stream behind its last, where it has `after` or is
  * empty; `is_exact`: where `after` is the last, and none of the ids is there. Otherwise an id that
  * is there is not added again. It gives no row if nothing was done; else one for each id that was
  * there, and its position; if there is none, a row without. */
-void nb_publish_add_begin(const struct nb_lane *lane, struct nb_point after, bool is_exact,
-                          struct nb_sql *sql);
+void nb_publish_add_begin(const struct nb_stream_worker *worker, struct nb_point after,
+                          bool is_exact, struct nb_sql *sql);
 void nb_publish_add(struct nb_sql *sql, struct nb_string id, uint64_t checksum,
                     struct nb_string message);
 /* The message of this id was delivered: it is not sent any more. */
-void nb_publish_delivered(struct nb_lane *lane, struct nb_string id);
+void nb_publish_delivered(struct nb_stream_worker *worker, struct nb_string id);
 /* Frees what waits still. When the thread has ended. */
-void nb_publish_deinit(struct nb_lane *lane);
+void nb_publish_deinit(struct nb_stream_worker *worker);
 
 #endif

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/ledger/entries/twins.h"
+#include "core/ledger/entries/near_duplicate_list.h"
 
 static uint64_t state;
 

@@ -10,7 +10,7 @@
  *
  * Identities of outboxes are 8 bytes, big-endian.
  */
-#include "core/model/live/standing.h"
+#include "core/model/live/stream_states.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static int write_trace(struct nb_stream_place *p, unsigned which, const struct n
 /* ---- in the store ---------------------------------------------------------------------------- */
 
 /* The number of streams is read with each of them. */
-static int read_place(struct nb_standing *s, struct nb_stream_place *p, struct nb_string value,
+static int read_place(struct nb_stream_states *s, struct nb_stream_place *p, struct nb_string value,
                       struct nb_error *error)
 {
     struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
@@ -114,9 +114,10 @@ static int read_place(struct nb_standing *s, struct nb_stream_place *p, struct n
                               "back");
 }
 
-int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error)
+int nb_stream_states_read(struct nb_engine *engine, const struct nb_view *view,
+                          struct nb_error *error)
 {
-    struct nb_standing *s = &engine->standing;
+    struct nb_stream_states *s = &engine->stream_states;
     struct nb_string value;
     char key[KEY_MOST];
     for (unsigned i = 0; i < NB_STREAMS_MOST; i++) {
@@ -130,7 +131,7 @@ int nb_standing_read(struct nb_engine *engine, const struct nb_view *view, struc
     return 0;
 }
 
-static int write_place(struct nb_standing *s, unsigned which, const struct nb_view *view,
+static int write_place(struct nb_stream_states *s, unsigned which, const struct nb_view *view,
                        struct nb_error *error)
 {
     struct nb_stream_place *p = &s->places[which];
@@ -155,9 +156,10 @@ static bool is_due(const struct nb_stream_place *p)
     return p->staged != p->written || p->is_due;
 }
 
-int nb_standing_write(struct nb_engine *engine, const struct nb_view *view, struct nb_error *error)
+int nb_stream_states_write(struct nb_engine *engine, const struct nb_view *view,
+                           struct nb_error *error)
 {
-    struct nb_standing *s = &engine->standing;
+    struct nb_stream_states *s = &engine->stream_states;
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < s->streams; i++)
         if (is_due(&s->places[i]))
@@ -172,7 +174,7 @@ static int copy_row(void *user, struct nb_string key, struct nb_string value,
     return nb_store_put(to, NB_TABLE_META, key, value, error);
 }
 
-int nb_standing_copy(const struct nb_view *from, struct nb_view *to, struct nb_error *error)
+int nb_stream_states_copy(const struct nb_view *from, struct nb_view *to, struct nb_error *error)
 {
     static const char *const prefixes[] = {"nodes", "outbox", "queue", "trace"};
     int rc = 0;
@@ -183,9 +185,9 @@ int nb_standing_copy(const struct nb_view *from, struct nb_view *to, struct nb_e
     return rc;
 }
 
-void nb_standing_note(struct nb_engine *engine)
+void nb_stream_states_note(struct nb_engine *engine)
 {
-    struct nb_standing *s = &engine->standing;
+    struct nb_stream_states *s = &engine->stream_states;
     for (unsigned i = 0; i < s->streams; i++) {
         struct nb_stream_place *p = &s->places[i];
         if (!is_due(p))
@@ -198,9 +200,9 @@ void nb_standing_note(struct nb_engine *engine)
     }
 }
 
-void nb_standing_join(struct nb_engine *engine, unsigned which, uint64_t made)
+void nb_stream_states_join(struct nb_engine *engine, unsigned which, uint64_t made)
 {
-    struct nb_standing *s = &engine->standing;
+    struct nb_stream_states *s = &engine->stream_states;
     assert(which < engine->settings.streams && s->places[which].written == 0);
     s->is_known = true;
     s->streams = engine->settings.streams;
@@ -208,39 +210,39 @@ void nb_standing_join(struct nb_engine *engine, unsigned which, uint64_t made)
     s->places[which].is_due = true;
 }
 
-void nb_standing_catch_up(struct nb_engine *engine, unsigned which)
+void nb_stream_states_catch_up(struct nb_engine *engine, unsigned which)
 {
-    struct nb_stream_place *p = &engine->standing.places[which];
+    struct nb_stream_place *p = &engine->stream_states.places[which];
     p->is_due |= !atomic_exchange(&p->caught_up, true);
 }
 
-bool nb_standing_has_caught_up(const struct nb_engine *engine, uint64_t streams)
+bool nb_stream_states_has_caught_up(const struct nb_engine *engine, uint64_t streams)
 {
     for (unsigned i = 0; i < engine->settings.streams; i++)
-        if ((streams >> i & 1) != 0 && !atomic_load(&engine->standing.places[i].caught_up))
+        if ((streams >> i & 1) != 0 && !atomic_load(&engine->stream_states.places[i].caught_up))
             return false;
     return true;
 }
 
-void nb_standing_deinit(struct nb_engine *engine)
+void nb_stream_states_deinit(struct nb_engine *engine)
 {
     for (unsigned i = 0; i < NB_STREAMS_MOST; i++)
-        free(engine->standing.places[i].fresh);
+        free(engine->stream_states.places[i].fresh);
 }
 
-uint64_t nb_standing_total(const struct nb_engine *engine)
+uint64_t nb_stream_states_total(const struct nb_engine *engine)
 {
     uint64_t total = 0;
     for (unsigned i = 0; i < NB_STREAMS_MOST; i++)
-        total += atomic_load(&engine->standing.places[i].applied);
+        total += atomic_load(&engine->stream_states.places[i].applied);
     return total;
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-void nb_standing_mark(struct nb_engine *engine)
+void nb_stream_states_mark(struct nb_engine *engine)
 {
-    struct nb_standing *s = &engine->standing;
+    struct nb_stream_states *s = &engine->stream_states;
     for (unsigned i = 0; i < s->streams; i++) {
         const struct nb_stream_place *p = &s->places[i];
         s->marked[i].staged = p->staged;
@@ -249,9 +251,9 @@ void nb_standing_mark(struct nb_engine *engine)
     }
 }
 
-void nb_standing_return(struct nb_engine *engine)
+void nb_stream_states_return(struct nb_engine *engine)
 {
-    struct nb_standing *s = &engine->standing;
+    struct nb_stream_states *s = &engine->stream_states;
     for (unsigned i = 0; i < s->streams; i++) {
         struct nb_stream_place *p = &s->places[i];
         p->staged = s->marked[i].staged;
@@ -260,9 +262,9 @@ void nb_standing_return(struct nb_engine *engine)
     }
 }
 
-bool nb_standing_stage(struct nb_engine *engine, const struct nb_relayed *relayed)
+bool nb_stream_states_stage(struct nb_engine *engine, const struct nb_relayed *relayed)
 {
-    struct nb_stream_place *p = &engine->standing.places[relayed->stream];
+    struct nb_stream_place *p = &engine->stream_states.places[relayed->stream];
     if (p->staged == relayed->position)
         return true;
     if (p->staged != relayed->after ||
@@ -276,19 +278,19 @@ bool nb_standing_stage(struct nb_engine *engine, const struct nb_relayed *relaye
     return true;
 }
 
-int nb_standing_born(struct nb_live *live, const struct nb_view *view, uint64_t *born,
-                     struct nb_error *error)
+int nb_stream_states_first_entry(struct nb_live *live, const struct nb_view *view,
+                                 uint64_t *first_entry, struct nb_error *error)
 {
     struct nb_error why = {0};
-    uint64_t found = atomic_load(&live->born);
+    uint64_t found = atomic_load(&live->first_entry);
     int rc = found != 0 ? 0 : nb_ledger_first(view, live->number, &found, &why);
     if (rc == NB_NOT_FOUND)
         rc = nb_error_set(&why, NB_CORRUPT, "the store is damaged: the model has no entries");
     if (rc != 0)
         return nb_live_note(live, rc, &why, error);
     if (atomic_load(&live->persisted)) /* else the transaction that makes it may fail */
-        atomic_store(&live->born, found);
-    *born = found;
+        atomic_store(&live->first_entry, found);
+    *first_entry = found;
     return 0;
 }
 
@@ -308,15 +310,16 @@ static int settle_preset(struct nb_live *live, enum nb_preset preset, struct nb_
     return 0;
 }
 
-int nb_standing_check(const struct nb_relayed *relayed, struct nb_live *live,
-                      const struct nb_view *view, struct nb_error *error)
+int nb_stream_states_check(const struct nb_relayed *relayed, struct nb_live *live,
+                           const struct nb_view *view, struct nb_error *error)
 {
-    uint64_t born = 0;
-    int rc =
-        relayed->born == 0 || live->number == 0 ? 0 : nb_standing_born(live, view, &born, error);
+    uint64_t first_entry = 0;
+    int rc = relayed->first_entry == 0 || live->number == 0
+                 ? 0
+                 : nb_stream_states_first_entry(live, view, &first_entry, error);
     if (rc != 0)
         return rc;
-    if (relayed->born != born)
+    if (relayed->first_entry != first_entry)
         return nb_error_set(error, NB_NOT_FOUND,
                             "the model was deleted or replaced while the document waited");
     if (relayed->creates == 0 && live->number == 0)
@@ -326,9 +329,9 @@ int nb_standing_check(const struct nb_relayed *relayed, struct nb_live *live,
     return 0;
 }
 
-int64_t nb_standing_time(const struct nb_engine *engine)
+int64_t nb_stream_states_time(const struct nb_engine *engine)
 {
-    return engine->standing.time != 0 ? engine->standing.time : nb_clock_now();
+    return engine->stream_states.time != 0 ? engine->stream_states.time : nb_clock_now();
 }
 
 /* ---- what was queued ------------------------------------------------------------------------- */

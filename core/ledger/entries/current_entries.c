@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/ledger/entries/living.h"
+#include "core/ledger/entries/current_entries.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -9,32 +9,32 @@
 #include "core/base/search.h"
 #include "core/ledger/entries/ledger.h"
 
-/* Places are counted by block, so that the n-th living one is found without looking at all. */
+/* Places are counted by block, so that the n-th current one is found without looking at all. */
 enum { BLOCK = 512, PACK_FROM = 2 * BLOCK };
 
 struct place {
     uint64_t number : 63;
-    uint64_t is_living : 1;
+    uint64_t is_current : 1;
 };
 
-struct nb_living {
+struct nb_current_entries {
     struct place *entries; /* owned; by number */
     size_t size, room;
-    uint32_t *blocks; /* owned; living ones in each block of places */
+    uint32_t *blocks; /* owned; current ones in each block of places */
     size_t block_room;
-    size_t count; /* living ones */
+    size_t count; /* current ones */
     uint64_t last;
 };
 
-struct nb_living *nb_living_new(void)
+struct nb_current_entries *nb_current_entries_new(void)
 {
-    return calloc(1, sizeof(struct nb_living));
+    return calloc(1, sizeof(struct nb_current_entries));
 }
 
-void nb_living_free(struct nb_living **living)
+void nb_current_entries_free(struct nb_current_entries **current)
 {
-    struct nb_living *l = *living;
-    *living = NULL;
+    struct nb_current_entries *l = *current;
+    *current = NULL;
     if (l == NULL)
         return;
     free(l->entries);
@@ -42,7 +42,7 @@ void nb_living_free(struct nb_living **living)
     free(l);
 }
 
-size_t nb_living_memory(const struct nb_living *l)
+size_t nb_current_entries_memory(const struct nb_current_entries *l)
 {
     return l == NULL ? 0
                      : sizeof *l + l->room * sizeof *l->entries + l->block_room * sizeof *l->blocks;
@@ -50,20 +50,20 @@ size_t nb_living_memory(const struct nb_living *l)
 
 static int load_one(void *user, uint64_t number)
 {
-    return nb_living_add(user, number);
+    return nb_current_entries_add(user, number);
 }
 
-int nb_living_load(const struct nb_view *view, uint32_t model, struct nb_living **living,
-                   struct nb_error *error)
+int nb_current_entries_load(const struct nb_view *view, uint32_t model,
+                            struct nb_current_entries **current, struct nb_error *error)
 {
-    struct nb_living *made = nb_living_new();
+    struct nb_current_entries *made = nb_current_entries_new();
     if (made == NULL)
         return nb_error_no_memory(error);
     int rc = nb_ledger_list_labelled(view, model, load_one, made, error);
     if (rc == 0)
-        *living = made;
+        *current = made;
     else
-        nb_living_free(&made);
+        nb_current_entries_free(&made);
     return rc;
 }
 
@@ -73,23 +73,23 @@ static bool is_below(const void *entries, size_t at, const void *number)
 }
 
 /* Where the first number is that is not below `number`. */
-static size_t place_of(const struct nb_living *l, uint64_t number)
+static size_t place_of(const struct nb_current_entries *l, uint64_t number)
 {
     return nb_search(l->entries, l->size, &number, is_below);
 }
 
-bool nb_living_has(const struct nb_living *l, uint64_t number)
+bool nb_current_entries_has(const struct nb_current_entries *l, uint64_t number)
 {
     size_t place = place_of(l, number);
-    return place < l->size && l->entries[place].number == number && l->entries[place].is_living;
+    return place < l->size && l->entries[place].number == number && l->entries[place].is_current;
 }
 
 /* Takes superseded places out. */
-static void pack(struct nb_living *l)
+static void pack(struct nb_current_entries *l)
 {
     size_t kept = 0;
     for (size_t i = 0; i < l->size; i++)
-        if (l->entries[i].is_living)
+        if (l->entries[i].is_current)
             l->entries[kept++] = l->entries[i];
     assert(kept == l->count);
     l->size = kept;
@@ -98,7 +98,7 @@ static void pack(struct nb_living *l)
             (uint32_t)(kept - block * BLOCK < BLOCK ? kept - block * BLOCK : (size_t)BLOCK);
 }
 
-int nb_living_add(struct nb_living *l, uint64_t number)
+int nb_current_entries_add(struct nb_current_entries *l, uint64_t number)
 {
     assert(number > l->last);
     if (nb_array_reserve(&l->entries, &l->room, l->size + 1, sizeof *l->entries) != 0 ||
@@ -107,30 +107,30 @@ int nb_living_add(struct nb_living *l, uint64_t number)
     if (l->size % BLOCK == 0)
         l->blocks[l->size / BLOCK] = 0;
     l->blocks[l->size / BLOCK]++;
-    l->entries[l->size++] = (struct place){.number = number & INT64_MAX, .is_living = true};
+    l->entries[l->size++] = (struct place){.number = number & INT64_MAX, .is_current = true};
     l->last = number;
     l->count++;
     return 0;
 }
 
-void nb_living_remove(struct nb_living *l, uint64_t number)
+void nb_current_entries_remove(struct nb_current_entries *l, uint64_t number)
 {
-    if (!nb_living_has(l, number))
+    if (!nb_current_entries_has(l, number))
         return;
     size_t place = place_of(l, number);
-    l->entries[place].is_living = false;
+    l->entries[place].is_current = false;
     l->blocks[place / BLOCK]--;
     l->count--;
     if (l->size > PACK_FROM && l->count < l->size / 2)
         pack(l);
 }
 
-uint64_t nb_living_count(const struct nb_living *l)
+uint64_t nb_current_entries_count(const struct nb_current_entries *l)
 {
     return l->count;
 }
 
-uint64_t nb_living_draw(const struct nb_living *l, struct nb_random *random)
+uint64_t nb_current_entries_draw(const struct nb_current_entries *l, struct nb_random *random)
 {
     uint64_t left = nb_random_below(random, l->count);
     size_t block = 0;
@@ -139,20 +139,20 @@ uint64_t nb_living_draw(const struct nb_living *l, struct nb_random *random)
     size_t place = block * BLOCK;
     for (;; place++) {
         assert(place < l->size);
-        if (l->entries[place].is_living && left-- == 0)
+        if (l->entries[place].is_current && left-- == 0)
             return l->entries[place].number;
     }
 }
 
 /* Selection sampling (Knuth, The Art of Computer Programming 2, 3.4.2, algorithm S). */
-void nb_living_sample(const struct nb_living *l, struct nb_random *random, uint64_t count,
-                      uint64_t *numbers)
+void nb_current_entries_sample(const struct nb_current_entries *l, struct nb_random *random,
+                               uint64_t count, uint64_t *numbers)
 {
     uint64_t left = l->count;
     size_t chosen = 0;
     assert(count <= l->count);
     for (size_t i = 0; chosen < count; i++) {
-        if (!l->entries[i].is_living)
+        if (!l->entries[i].is_current)
             continue;
         if (nb_random_below(random, left--) < count - chosen)
             numbers[chosen++] = l->entries[i].number;

@@ -10,12 +10,12 @@
  * similarity of 0.9, and 0.06 at 0.5. Ids of features are hashed under a secret key: nobody can
  * make documents that only seem to be near.
  *
- * The list is a view of the ledger: it is made again from the last living entries when it is not
+ * The list is a view of the ledger: it is made again from the last current entries when it is not
  * there. What it decides leaves no trace but in the ledger: a document that is not learned has no
  * entry. So nothing of it is stored, and a replay does not need it.
  */
-#ifndef NB_CORE_LEDGER_ENTRIES_TWINS_H
-#define NB_CORE_LEDGER_ENTRIES_TWINS_H
+#ifndef NB_CORE_LEDGER_ENTRIES_NEAR_DUPLICATE_LIST_H
+#define NB_CORE_LEDGER_ENTRIES_NEAR_DUPLICATE_LIST_H
 
 #include "core/counts/model.h"
 #include "core/store/lmdb/store.h"
@@ -39,23 +39,26 @@ void nb_signature_end(const struct nb_signature_maker *maker, struct nb_signatur
 /* The estimated similarity, 0 to 1; 1 for two documents without features. */
 double nb_signature_similarity(const struct nb_signature *a, const struct nb_signature *b);
 
-struct nb_twins;
+struct nb_near_duplicate_list;
 
 /* The documents that were learned or changed last, at most `window`, from the ledger as it is in
  * `view`; `counts` are those of the model. Entries that do not read back are passed over. On
  * success the caller owns *twins. Returns 0 or a code. */
-int nb_twins_load(const struct nb_view *view, uint32_t model, const struct nb_model *counts,
-                  uint64_t window, struct nb_twins **twins, struct nb_error *error);
-void nb_twins_free(struct nb_twins **twins);
-uint64_t nb_twins_window(const struct nb_twins *twins);
+int nb_near_duplicate_list_load(const struct nb_view *view, uint32_t model,
+                                const struct nb_model *counts, uint64_t window,
+                                struct nb_near_duplicate_list **near_duplicate_list,
+                                struct nb_error *error);
+void nb_near_duplicate_list_free(struct nb_near_duplicate_list **near_duplicate_list);
+uint64_t nb_near_duplicate_list_window(const struct nb_near_duplicate_list *near_duplicate_list);
 /* Bytes that a list takes, 88 for each document; 0 for NULL. */
-size_t nb_twins_memory(const struct nb_twins *twins);
+size_t nb_near_duplicate_list_memory(const struct nb_near_duplicate_list *near_duplicate_list);
 
 /* Adds a document, whose entry is above all others. Returns 0 or NB_NO_MEMORY. */
-int nb_twins_add(struct nb_twins *twins, uint64_t number, uint32_t label,
-                 const struct nb_signature *signature);
-/* Its entry is living no more. */
-void nb_twins_remove(struct nb_twins *twins, uint64_t number);
+int nb_near_duplicate_list_add(struct nb_near_duplicate_list *near_duplicate_list, uint64_t number,
+                               uint32_t label, const struct nb_signature *signature);
+/* Its entry is current no more. */
+void nb_near_duplicate_list_remove(struct nb_near_duplicate_list *near_duplicate_list,
+                                   uint64_t number);
 
 /* The nearest of a label's documents. */
 struct nb_twin {
@@ -64,7 +67,8 @@ struct nb_twin {
     double similarity; /* of the nearest */
 };
 /* Looks at the last `window` documents: 10,000 in 0.1 ms. */
-struct nb_twin nb_twins_find(const struct nb_twins *twins, uint32_t label,
-                             const struct nb_signature *signature, double similarity);
+struct nb_twin nb_near_duplicate_list_find(const struct nb_near_duplicate_list *near_duplicate_list,
+                                           uint32_t label, const struct nb_signature *signature,
+                                           double similarity);
 
 #endif
