@@ -146,7 +146,7 @@ struct nb_live {
                                  (core/ledger/entries/near_duplicate_list.h) */
     /* Bytes of `near_duplicate_list`, `current`, `fit` and `pass`, for any thread. */
     atomic_size_t writers_bytes;
-    /* Owned; the writer's; NULL: not made yet (core/ledger/entries/current.h). */
+    /* Owned; the writer's; NULL: not made yet (core/ledger/entries/current_entries.h). */
     struct nb_current_entries *current;
     struct nb_stack_fit *fit; /* owned; the writer's; state of a refit under way, or NULL */
     struct nb_pass *pass;     /* owned; the writer's; the new twin's pass after the fit, or NULL */
