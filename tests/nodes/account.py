@@ -92,10 +92,21 @@ class Event:
     def _settings(chain):
         return chain
 
+    def results(self, id, chain):
+        """What may become of one document: more than one thing only where an undo does not see its source in force. If it saw it so
+        when it looked, it has a note in the ledger, and a later undo does not bring the source's rows back either."""
+        outcome = self.changed(id, chain)
+        yield outcome
+        if self.kind == "undo" and outcome and self.touches(id) and outcome is chain:
+            noted = self._without(chain)
+            if noted != chain:
+                yield noted
+
+    def _without(self, chain):
+        return tuple(row for row in chain if row.source != self.what["of"]) or None
+
     def _undo(self, chain):
-        while chain and chain[-1].source == self.what["of"]:
-            chain = chain[:-1]
-        return chain or None
+        return self._without(chain) if chain and chain[-1].source == self.what["of"] else chain
 
     def _rename(self, chain):
         old, new = self.what["old"], self.what["new"]
@@ -315,11 +326,12 @@ def with_floating(id, states, floating, needed, previous, following):
             one = floating[i]
             if number is not None and number <= one.after or previous >= one.before or not one.agrees(id, chain):
                 continue
-            state = (one.changed(id, chain), left - {i})
-            # What is in doubt and changes nothing here may as well come later, or never.
-            if state not in found and (one.is_certain or state[0] != chain):
-                found.add(state)
-                todo.append(state)
+            for outcome in one.results(id, chain):
+                state = (outcome, left - {i})
+                # What is in doubt and changes nothing here may as well come later, or never.
+                if state not in found and (one.is_certain or outcome != chain):
+                    found.add(state)
+                    todo.append(state)
     if number is None:
         return found
     over = frozenset(i for i, one in enumerate(floating) if one.before <= number)

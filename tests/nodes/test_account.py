@@ -5,7 +5,7 @@ import json
 import threading
 import time
 
-from account import Account, Event, Row, default_chain
+from account import MODEL, Account, Event, Row, default_chain
 from clients import Client, Load, dumped
 from harness import equal, holds
 
@@ -131,6 +131,37 @@ def test_a_document_that_an_undo_left_out(nodes):
         except AssertionError:
             found = False
         equal(found, is_meanwhile, f"left out, taught {'meanwhile' if is_meanwhile else 'afterwards'}")
+
+
+def test_an_undo_that_was_noted(nodes):
+    """It took back one document of its source, and another one had been taught anew: when that is undone, too, nothing is left.
+    One that found nothing of its source in force has no note, and the later one brings the source's document back."""
+    for ids in (("d",), ("d", "e")):
+        _, node = one_node(nodes)
+        default, path = default_chain(node.client), "/v1/models/m"
+        account = Account(has_numbers=False)
+
+        def taught(source, label, *which):
+            events = [Event("m", "train", source, (id,), label=label, text="a b c", default=default) for id in which]
+            account.sent(*events)
+            documents = [{"id": id, "label": label, "text": "a b c"} for id in which]
+            reply = node.client.post(f"{path}/train?source={source}", {"documents": documents}).ok().json
+            for event, result in zip(events, reply["results"]):
+                account.known(event, None, result["status"])
+
+        def undone(source):
+            event = Event("m", "undo", "by", of=source)
+            account.sent(event)
+            node.client.post(path + "/undo", {"source": source}).ok()
+            account.known(event, None)
+
+        taught("one", "spam", *ids)
+        taught("two", "ham", "d")
+        undone("one")
+        taught("three", "spam", "between")  # so the order of the two is known
+        undone("two")
+        account.settle(node.client)
+        equal(set(account.models.get("m", {})) - {MODEL}, {"between", *(["d"] if ids == ("d",) else [])}, f"what is left of {ids}")
 
 
 def test_numbers_that_cannot_be(nodes):
