@@ -2,7 +2,6 @@
 #include "server/nodes/database.h"
 
 #include <endian.h>
-#include <libpq-fe.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +82,10 @@ uint64_t nb_sql_rows_number(const struct nb_sql_rows *rows, int row, int column)
         memcpy(&big, value.bytes, sizeof big);
     return be64toh(big);
 }
+
+#ifdef NB_HAS_LIBPQ
+
+#include <libpq-fe.h>
 
 static const uint64_t ANSWER_NANOSECONDS = UINT64_C(12000000000); /* of a statement */
 enum {
@@ -291,3 +294,51 @@ int nb_database_wait(struct nb_database *d, int wake, int milliseconds, struct n
     (void)take_notifications(d);
     return 0;
 }
+
+#else
+
+static int have_none(struct nb_error *error)
+{
+    return nb_error_set(error, NB_UNSUPPORTED,
+                        "[nodes]: this bayesd was built without libpq (libpq-dev)");
+}
+
+int nb_database_open(const char *conninfo, const atomic_bool *stops, struct nb_database **database,
+                     struct nb_error *error)
+{
+    (void)conninfo, (void)stops, (void)database;
+    return have_none(error);
+}
+
+void nb_database_close(struct nb_database **database)
+{
+    *database = NULL;
+}
+
+void nb_sql_rows_deinit(struct nb_sql_rows *rows)
+{
+    (void)rows;
+}
+
+struct nb_string nb_sql_rows_bytes(const struct nb_sql_rows *rows, int row, int column)
+{
+    (void)rows, (void)row, (void)column;
+    return (struct nb_string){"", 0};
+}
+
+int nb_database_run(struct nb_database *database, struct nb_sql *sql, struct nb_sql_rows *rows,
+                    struct nb_error *error)
+{
+    (void)database, (void)rows;
+    nb_sql_deinit(sql);
+    return have_none(error);
+}
+
+int nb_database_wait(struct nb_database *database, int wake, int milliseconds,
+                     struct nb_error *error)
+{
+    (void)database, (void)wake, (void)milliseconds;
+    return have_none(error);
+}
+
+#endif
