@@ -261,8 +261,11 @@ static int open_store(const struct nb_engine_settings *settings, bool fresh, str
     return rc;
 }
 
-int nb_engine_open_reading(const struct nb_engine_settings *settings, struct nb_engine **engine,
-                           struct nb_error *error)
+/* Opens the store and reads the names of its models. Changes nothing, but gives a new store its key
+ * and its fields. Returns 0, with *engine owned by the caller, or the codes of nb_engine_open; the
+ * same holds for the functions below. */
+static int engine_open_reading(const struct nb_engine_settings *settings, struct nb_engine **engine,
+                               struct nb_error *error)
 {
     return open_store(settings, false, engine, error);
 }
@@ -298,7 +301,7 @@ int nb_engine_open_existing(const struct nb_engine_settings *settings, struct nb
     int length = snprintf(path, sizeof path, "%s/data.mdb", settings->directory);
     if (length < 0 || (size_t)length >= sizeof path || access(path, F_OK) != 0)
         return nb_error_set(error, NB_NOT_FOUND, "there is no store in %s", settings->directory);
-    return nb_engine_open_reading(settings, engine, error);
+    return engine_open_reading(settings, engine, error);
 }
 
 /* Models with a tail are saved in quiet moments, whether they are loaded or not. */
@@ -311,7 +314,7 @@ static void list_unsaved(struct nb_engine *engine)
 int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine **engine,
                    struct nb_error *error)
 {
-    int rc = nb_engine_open_reading(settings, engine, error);
+    int rc = engine_open_reading(settings, engine, error);
     if (rc != 0)
         return rc;
     list_unsaved(*engine);

@@ -8,11 +8,6 @@
 #include "core/engine/engine.h"
 #include "core/model/live/state.h"
 
-/* Opens the store and reads the names of its models. Changes nothing, but gives a new store its key
- * and its fields. Returns 0, with *engine owned by the caller, or the codes of nb_engine_open; the
- * same holds for the functions below. */
-int nb_engine_open_reading(const struct nb_engine_settings *settings, struct nb_engine **engine,
-                           struct nb_error *error);
 /* Opens a store that was just made, without key and fields; the caller puts them. */
 int nb_engine_open_fresh(const struct nb_engine_settings *settings, struct nb_engine **engine,
                          struct nb_error *error);

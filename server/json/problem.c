@@ -100,10 +100,3 @@ void nb_emit_error(struct nb_emitter *e, const struct nb_error *error)
     nb_emit_problem(e, error);
     nb_emit_close(e, '}');
 }
-
-int nb_json_error(struct nb_buffer *out, const struct nb_error *error)
-{
-    struct nb_emitter e = nb_emit_begin(out);
-    nb_emit_error(&e, error);
-    return nb_emit_end(&e);
-}

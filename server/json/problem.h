@@ -28,8 +28,6 @@ int nb_json_problem(struct nb_buffer *out, int status, const char *detail);
 /* The problem of a failure: the status of `error->code` and its text. */
 int nb_json_problem_of(struct nb_buffer *out, const struct nb_error *error);
 
-/* {"error": problem}: a failed document's place in a batch or NDJSON reply. */
-int nb_json_error(struct nb_buffer *out, const struct nb_error *error);
 /* The members of a problem, without braces, for one that has more. */
 void nb_emit_problem_members(struct nb_emitter *e, int status, const char *detail);
 /* The problem alone, and in such an object. */

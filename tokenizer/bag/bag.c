@@ -285,12 +285,3 @@ void nb_bag_cap(struct nb_bag *bag, uint32_t most)
         feature->count = most;
     }
 }
-
-void nb_bag_move(struct nb_bag *to, struct nb_bag *from)
-{
-    if (to == from)
-        return;
-    nb_bag_deinit(to);
-    *to = *from;
-    nb_bag_init(from);
-}

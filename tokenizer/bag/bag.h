@@ -67,8 +67,4 @@ int nb_bag_add_id(struct nb_bag *bag, uint64_t id, const char *text, size_t leng
 /* Lowers each count to `most` (at least 1), and the number of positions with them. */
 void nb_bag_cap(struct nb_bag *bag, uint32_t most);
 
-/* Frees the contents of `to` and moves those of `from` into it; `from` is empty afterwards. For
- * handing a bag to another thread. */
-void nb_bag_move(struct nb_bag *to, struct nb_bag *from);
-
 #endif

@@ -61,27 +61,28 @@ bool nb_refit_is_due(const struct nb_live *live)
            (nb_model_documents_all(live->counts) > 0 && !is_fitted(live));
 }
 
-bool nb_refit_is_begun(const struct nb_live *live)
+/* Whether a refit is due or under way: the writer then writes a REFIT entry whenever it is idle. */
+static bool refit_is_begun(const struct nb_live *live)
 {
     return nb_refit_is_due(live) || (live->fit != NULL && has_stacked_documents(live));
 }
 
 bool nb_refit_is_next(const struct nb_live *live)
 {
-    return nb_refit_is_begun(live) && (nb_refit_is_due(live) || atomic_load(&live->is_stale) ||
-                                       !nb_order_is_small(nb_model_documents_all(live->counts)) ||
-                                       nb_clock_monotonic() - live->changed >= NB_REFIT_REST);
+    return refit_is_begun(live) && (nb_refit_is_due(live) || atomic_load(&live->is_stale) ||
+                                    !nb_order_is_small(nb_model_documents_all(live->counts)) ||
+                                    nb_clock_monotonic() - live->changed >= NB_REFIT_REST);
 }
 
 bool nb_refit_rests(const struct nb_live *live)
 {
-    return nb_refit_is_begun(live) && !nb_refit_is_next(live);
+    return refit_is_begun(live) && !nb_refit_is_next(live);
 }
 
 bool nb_refit_is_wanted(const struct nb_live *live)
 {
     const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
-    return nb_refit_is_begun(live) ||
+    return refit_is_begun(live) ||
            (has_stacked_documents(live) &&
             nb_order_wants_idle(order, nb_model_documents_all(live->counts)));
 }

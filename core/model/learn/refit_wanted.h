@@ -12,8 +12,6 @@
 /* Whether a REFIT entry is needed before the next change of the model: the weights have missed
  * documents or are of other constants, or a refit was lost. */
 bool nb_refit_is_due(const struct nb_live *live);
-/* Whether a refit is due or under way: the writer then writes a REFIT entry whenever it is idle. */
-bool nb_refit_is_begun(const struct nb_live *live);
 /* Whether the next slice may run now: a refit is begun, and its weights are wrong until it ends, or
  * the model is not small (nb_order_is_small), or no document of it has changed for NB_REFIT_REST. A
  * small model rests while documents arrive, because each of them runs a slice: if slices also ran

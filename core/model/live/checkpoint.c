@@ -182,7 +182,9 @@ uint32_t nb_checkpoint_due(const struct nb_engine *engine, uint64_t features)
     return due < DUE_MOST ? (uint32_t)due : DUE_MOST;
 }
 
-int64_t nb_checkpoint_keep_from(const struct nb_engine *engine)
+/* The time before which superseded entries of documents are dropped (nb_ledger_drop), in
+ * milliseconds since 1970. */
+static int64_t checkpoint_keep_from(const struct nb_engine *engine)
 {
     uint64_t seconds = atomic_load(&engine->superseded_seconds);
     return seconds == 0 ? INT64_MAX : nb_clock_now() - (int64_t)seconds * 1000;
@@ -195,7 +197,7 @@ int nb_checkpoint_drop(const struct nb_engine *engine, struct nb_view *view, str
     struct nb_error why;
     if (!c->garbage || live->number == 0)
         return 0;
-    int rc = nb_ledger_drop(view, live->number, c->replay, nb_checkpoint_keep_from(engine), most,
+    int rc = nb_ledger_drop(view, live->number, c->replay, checkpoint_keep_from(engine), most,
                             &c->totals, &c->garbage, &why);
     if (rc == NB_CORRUPT) {
         nb_live_set_damaged(live, &why);

@@ -39,10 +39,6 @@ void nb_checkpoint_enlist(struct nb_engine *engine, struct nb_live *live);
 /* Removes a model from the list, because it is dropped from memory or deleted. */
 void nb_checkpoint_forget(struct nb_engine *engine, struct nb_live *live);
 
-/* The time before which superseded entries of documents are dropped (nb_ledger_drop), in
- * milliseconds since 1970. */
-int64_t nb_checkpoint_keep_from(const struct nb_engine *engine);
-
 /* Drops up to `most` entries that are superfluous, if the model may have some. One that does not
  * read back makes the model damaged, which is no error: others go on. Returns 0 or a code. */
 int nb_checkpoint_drop(const struct nb_engine *engine, struct nb_view *view, struct nb_live *live,

@@ -58,14 +58,6 @@ bool nb_blend_read(struct nb_blend *b, const uint32_t rows[NB_BLEND_MOST]);
 /* The rows of a feature in all sources. */
 void nb_blend_find(const struct nb_blend *b, uint64_t id, uint32_t rows[NB_BLEND_MOST]);
 
-/* By the book, after nb_blend_put_sums: what is added to the counts of a feature: m p_w, or the
- * same for all. */
-double nb_blend_addend(const struct nb_blend *b, uint64_t id);
-/* Of the feature that was read last, for a label by its place. By the book: what one position adds
- * to the log score, with the feature's addend. */
-double nb_blend_term(const struct nb_blend *b, double addend, uint32_t place);
-/* By the stack: r_v of an expert. The offsets of the field must be there. */
-double nb_blend_reading(const struct nb_blend *b, unsigned e, unsigned field, uint32_t place);
 /* Computes the offsets of a field, unless they are there. */
 void nb_blend_put_offsets(struct nb_blend *b, unsigned field);
 /* By the book: sums and denominators, and the priors, which the scores begin with. */

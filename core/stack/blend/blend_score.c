@@ -11,7 +11,9 @@
 
 /* ---- one feature ----------------------------------------------------------------------------- */
 
-double nb_blend_addend(const struct nb_blend *b, uint64_t id)
+/* By the book, after nb_blend_put_sums: what is added to the counts of a feature: m p_w, or the
+ * same for all. */
+static double blend_addend(const struct nb_blend *b, uint64_t id)
 {
     if (b->pool == NULL)
         return b->smoothing * b->addend;
@@ -21,7 +23,9 @@ double nb_blend_addend(const struct nb_blend *b, uint64_t id)
     return b->settings->smoothing * ((double)pooled + 1) / b->pool_sum;
 }
 
-double nb_blend_term(const struct nb_blend *b, double smoothing, uint32_t place)
+/* Of the feature that was read last, for a label by its place. By the book: what one position adds
+ * to the log score, with the feature's addend. */
+static double blend_term(const struct nb_blend *b, double smoothing, uint32_t place)
 {
     bool binary = nb_blend_is_binary(b);
     double own = binary ? b->documents[place] : b->occurrences[place];
@@ -32,7 +36,8 @@ double nb_blend_term(const struct nb_blend *b, double smoothing, uint32_t place)
     return log(own + smoothing) - b->ends[place];
 }
 
-double nb_blend_reading(const struct nb_blend *b, unsigned e, unsigned field, uint32_t place)
+/* By the stack: r_v of an expert. The offsets of the field must be there. */
+static double blend_reading(const struct nb_blend *b, unsigned e, unsigned field, uint32_t place)
 {
     double smoothing = b->smoothing * nb_blend_bank(b)->experts[e].smoothing;
     double own = b->documents[place];
@@ -45,9 +50,9 @@ double nb_blend_reading(const struct nb_blend *b, unsigned e, unsigned field, ui
 static void add_to_book(struct nb_blend *b, const struct nb_feature *feature)
 {
     double weight = nb_blend_is_binary(b) ? 1 : (double)feature->count;
-    double addend = nb_blend_addend(b, feature->id);
+    double addend = blend_addend(b, feature->id);
     for (uint32_t v = 0; v < b->size; v++)
-        b->scores[v] += weight * nb_blend_term(b, addend, v);
+        b->scores[v] += weight * blend_term(b, addend, v);
 }
 
 static void add_to_stack(struct nb_blend *b, unsigned field, uint64_t id)
@@ -61,7 +66,7 @@ static void add_to_stack(struct nb_blend *b, unsigned field, uint64_t id)
         double r = 0;
         for (uint32_t v = 0; v < b->size; v++) {
             bool is_other = b->size == 2 && v == 1; /* of two labels the evidence is opposite */
-            r = is_other ? -r : nb_blend_reading(b, e, field, v);
+            r = is_other ? -r : blend_reading(b, e, field, v);
             x[v] += nb_blend_power(bank->experts[e].power, r);
             twin[v] += e + 1 == bank->size ? u * r : 0;
         }
@@ -236,8 +241,8 @@ static double stack_evidence(const struct nb_blend *b, const struct worth *worth
     const struct nb_stack_bank *bank = nb_blend_bank(b);
     double sum = 0;
     for (unsigned e = 0; e < bank->size; e++) {
-        double best = nb_blend_reading(b, e, field, (uint32_t)scores->best);
-        double second = nb_blend_reading(b, e, field, (uint32_t)scores->second);
+        double best = blend_reading(b, e, field, (uint32_t)scores->best);
+        double second = blend_reading(b, e, field, (uint32_t)scores->second);
         sum += worth->stack[e][field] * (nb_blend_power(bank->experts[e].power, best) -
                                          nb_blend_power(bank->experts[e].power, second));
         if (e + 1 == bank->size && nb_blend_has_twin(b))
@@ -293,10 +298,10 @@ void nb_blend_explain(struct nb_blend *b, const struct nb_feature *features, siz
         if (!nb_blend_read(b, found) || (!stacked && !nb_field_is_token(field)))
             continue;
         double weight = nb_blend_is_binary(b) ? 1 : (double)features[i].count;
-        double addend = nb_blend_addend(b, features[i].id);
+        double addend = blend_addend(b, features[i].id);
         double evidence = stacked ? stack_evidence(b, &worth, field, features[i].id, scores)
-                                  : weight * nb_log_evidence(nb_blend_term(b, addend, best),
-                                                             nb_blend_term(b, addend, second));
+                                  : weight * nb_log_evidence(blend_term(b, addend, best),
+                                                             blend_term(b, addend, second));
         rows[filled++] = (struct nb_evidence){.feature = (uint32_t)i, .evidence = evidence};
     }
     nb_blend_put_sums(b);

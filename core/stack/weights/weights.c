@@ -13,7 +13,8 @@ enum { FIRST_OLD = 16, MOST_OLD_KEPT = 1024 };
 
 _Static_assert(sizeof(struct nb_weights_old) == 16, "four to a cache line");
 
-void nb_weights_init(struct nb_weights *w)
+/* Also `struct nb_weights w = {0}`: a vector without places. */
+static void weights_init(struct nb_weights *w)
 {
     *w = (struct nb_weights){0};
 }
@@ -24,7 +25,7 @@ void nb_weights_deinit(struct nb_weights *w)
     free(w->changed);
     free(w->noted);
     free(w->old);
-    nb_weights_init(w);
+    weights_init(w);
 }
 
 size_t nb_weights_memory(const struct nb_weights *w)

@@ -40,8 +40,6 @@ struct nb_weights {
     atomic_size_t bytes; /* allocated, for whoever asks */
 };
 
-/* Also `struct nb_weights w = {0}`: a vector without places. */
-void nb_weights_init(struct nb_weights *w);
 void nb_weights_deinit(struct nb_weights *w);
 /* Bytes allocated. Any thread may ask, without a lock. */
 size_t nb_weights_memory(const struct nb_weights *w);

@@ -20,7 +20,8 @@ enum {
     RANGE_BYTES = 24 * NB_RANGE_ROWS,
 };
 
-uint32_t nb_unused_rows(const struct nb_live *live)
+/* The number of rows of a loaded model that have no counts and are not dropped. */
+static uint32_t nb_unused_rows(const struct nb_live *live)
 {
     const struct nb_model *counts = live->counts;
     uint64_t used = nb_model_dropped_rows(counts);

@@ -25,8 +25,6 @@
 
 #include "core/model/live/state.h"
 
-/* The number of rows of a loaded model that have no counts and are not dropped. */
-uint32_t nb_unused_rows(const struct nb_live *live);
 /* The number of such rows that a model may have while the writer is busy: an eighth of its rows,
  * and at least the engine's setting `unused_rows`. */
 uint32_t nb_unused_allowed(const struct nb_engine *engine, const struct nb_live *live);

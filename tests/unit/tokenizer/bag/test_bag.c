@@ -93,30 +93,6 @@ START_TEST(empty_bags_are_harmless)
 }
 END_TEST
 
-START_TEST(moving_hands_everything_over)
-{
-    struct nb_bag from = {0};
-    struct nb_bag to = {0};
-    add(&to, NB_FIELD_BODY, "old");
-    add(&from, NB_FIELD_BODY, "new");
-    from.truncated = true;
-    const char *text = from.texts[0].bytes;
-    nb_bag_move(&to, &from);
-    ck_assert_uint_eq(from.size, 0);
-    ck_assert_ptr_null(from.private_);
-    ck_assert_uint_eq(to.size, 1);
-    ck_assert(to.truncated);
-    ck_assert_ptr_eq(to.texts[0].bytes, text);
-    check_text(&to, 0, "new");
-    nb_bag_move(&to, &to);
-    check_text(&to, 0, "new");
-    add(&from, NB_FIELD_BODY, "next");
-    check_text(&from, 0, "next");
-    nb_bag_deinit(&from);
-    nb_bag_deinit(&to);
-}
-END_TEST
-
 START_TEST(long_texts_fit)
 {
     struct nb_bag bag = {0};
@@ -229,7 +205,6 @@ int main(void)
     tcase_add_test(tcase, fields_stay_apart_and_only_tokens_are_positions);
     tcase_add_test(tcase, field_names_are_distinct);
     tcase_add_test(tcase, empty_bags_are_harmless);
-    tcase_add_test(tcase, moving_hands_everything_over);
     tcase_add_test(tcase, long_texts_fit);
     tcase_add_test(tcase, agrees_with_plain_counting);
     tcase_add_test(tcase, known_features_are_counted_at_once);
