@@ -194,11 +194,10 @@ const struct nb_command NB_COMMAND_DERIVE = {
     .unused = NB_UNUSED_MODEL,
     .summary = "Makes a model that begins with what another one knows",
     .details =
-        "What OLD has learned until now is the prior of NEW, frozen: neither sees what the other\n"
-        "learns later, and OLD can be deleted. With --strength NEW begins without documents, and "
-        "a\n"
-        "frozen copy of OLD, the model NEW.prior, is its parent: the sooner forgotten the smaller "
-        "N.\n",
+        "What OLD has learned until now becomes the prior of NEW. Later changes of OLD do not\n"
+        "reach NEW, and OLD can be deleted. With --strength NEW begins without documents, and its\n"
+        "parent is a frozen copy of OLD, the model NEW.prior. The smaller N is, the sooner NEW's\n"
+        "own documents outweigh the parent.\n",
     NB_COMMAND_FLAGS(DERIVE_FLAGS, DERIVE_DEFAULTS),
     .least = 2,
     .most = 2,
@@ -218,10 +217,10 @@ const struct nb_command NB_COMMAND_REFIT = {
     .name = "refit",
     .arguments = "[MODEL]",
     .model_from = 1,
-    .summary = "Fits the weights of a stacked model anew, on its living documents",
+    .summary = "Fits the weights of a stacked model again, to its current documents",
     .details =
-        "After it nothing is in the weights of what forgotten documents taught. The daemon does\n"
-        "it by itself when much was forgotten or relabelled, or a setting changed.\n",
+        "A refit removes what forgotten documents left in the weights. The daemon does it by\n"
+        "itself when many documents were forgotten or relabelled, or when a setting has changed.\n",
     .most = 1,
     .patience = 3600,
     .exchange = &REFITTING,

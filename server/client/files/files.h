@@ -69,12 +69,11 @@ struct nb_files_options {
     "without an option: a single mail or text, an mbox, a Maildir (its folders cur and new;\n"     \
     "mails marked as trash or draft are skipped), and by their names .csv, .tsv, .ndjson and\n"    \
     ".jsonl; with --columns standard input is a table, too. Files and folders whose name\n"        \
-    "begins with a dot are skipped; binary files are said and not read, unless --text or\n"        \
-    "--mail says what they are. Before the header of a mail in a file may stand empty lines,\n"    \
-    "a byte order mark, the line of an mbox, and what an SMTP or POP3 server said; the file\n"     \
-    "may be UTF-16, and its lines may end with CR. The header is searched for in the first 64\n"   \
-    "lines and 16 KiB; without one there the file is a text, or with --mail all of it is a\n"      \
-    "mail.\n"
+    "begins with a dot are skipped; binary files are named and skipped, unless --text or\n"        \
+    "--mail says what they are. In a file, empty lines, a byte order mark, the line of an mbox\n"  \
+    "and what an SMTP or POP3 server said may precede the header of a mail; the file may be\n"     \
+    "UTF-16, and its lines may end with CR. bayesc looks for the header in the first 64 lines\n"   \
+    "and 16 KiB; a file without one is a text, or with --mail the body of a mail.\n"
 
 /* How a table is written, so that it can be written again as it was. */
 struct nb_table_form {
