@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bag of a document as the ledger stores it: the ascending list of row numbers, as runs of
- * neighbours (above all, the features that are new with a document are one), and the counts above
- * one; 1.2 bytes a feature. Pure functions; any thread.
+ * The stored form of a document's bag: the ascending list of row numbers, as runs of neighbours
+ * (the features that are new with a document are one run), and the counts above one; 1.2 bytes a
+ * feature. Pure functions; any thread.
  *
  * Stored form: nothing, if the bag is empty; else one part, or two: the rows that were known before
- * it was learned, and those behind them. A part is a list of its runs and one of its counts above
- * one. An item of a list says how many rows are skipped (before the first run of a bag: those below
- * it; else those since the run before; and features of the part since the count before), and the
- * length of the run less 1, or the count less 2. It is a number of 16 bits: four times what is
- * skipped, of which it has the lowest 14 bits, plus the other number, if that is below 3 and
- * nothing is lacking, else 3. Of a list are stored
+ * the document was learned, and the rows behind them. A part is a list of its runs, and a list of
+ * its counts above one. An item of a list has two numbers. The first is how much is skipped: rows
+ * since the run before (or from row 0 on), or features of the part since the count before. The
+ * second is the length of the run less 1, or the count less 2. The item is stored in 16 bits: four
+ * times the lowest 14 bits of the first number, plus the second one. If the second is above 2, or
+ * 14 bits do not suffice, the item has 3 in its place, and the tail has the rest. Stored for a
+ * list:
  *
- *     varint   how many items there are
- *     varint   how many of them are above 255
- *     bytes    each item: its low byte, and the high one of those that are
- *     bits     for each item, from the lowest bit of a byte on: whether it is
- *     varints  the tail; for each item that says 3: twice the other number, plus 1 if 14 bits were
- *              not enough; then comes what was skipped, divided by 2^14
+ *     varint   number of items
+ *     varint   number of items above 255
+ *     bytes    each item: its low byte, and if it is above 255 its high byte
+ *     bits     for each item, from the lowest bit of a byte on: whether it is above 255
+ *     varints  the tail; for each item with a 3: twice the second number, plus 1 if 14 bits do not
+ *              suffice; then the first number divided by 2^14 follows
  *
- * So where an item is does not depend on the bytes of those before it, which a reader would have to
- * wait for: a refit reads thousands of bags.
+ * So the place of an item does not depend on the bytes of the items before it, and a reader need
+ * not wait for these: a refit reads thousands of bags.
  */
 #ifndef NB_CORE_LEDGER_CODING_BAG_CODING_H
 #define NB_CORE_LEDGER_CODING_BAG_CODING_H
@@ -32,25 +33,25 @@
 #include "core/base/error.h"
 #include "core/ledger/coding/rows_coding.h"
 
-/* Most rows of a bag that is read: more than the texts of an entry can be of. */
+/* Most rows of a bag that is read: more than the texts of an entry can have. */
 enum { NB_BAG_MOST = 1 << 27 };
 
 /* Appends the stored form of rows that are sorted and distinct. Returns 0 or NB_NO_MEMORY. */
 int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out);
 
-/* The stored form of the first rows of a bag, for whoever knows these before the others. `{0}` is
- * of no rows. */
+/* The stored form of the first rows of a bag, for a caller that knows these before the others.
+ * `{0}` has no rows. */
 struct nb_bag_beginning {
     struct nb_buffer bytes;
     size_t size; /* rows */
 };
 void nb_bag_beginning_deinit(struct nb_bag_beginning *beginning);
-/* Of rows that are sorted and distinct; `beginning` is empty. `scratch` is emptied and used, and
- * has many times the bytes. Returns 0 or NB_NO_MEMORY. */
+/* Encodes rows that are sorted and distinct into an empty `beginning`. Overwrites `scratch`, which
+ * grows to many times the bytes of the result. Returns 0 or NB_NO_MEMORY. */
 int nb_bag_begin_encoding(const struct nb_row_count *counts, size_t size, struct nb_buffer *scratch,
                           struct nb_bag_beginning *beginning);
 /* Appends the stored form of rows that begin with those of `beginning`: as nb_bag_encode, but in
- * two parts. So the same rows may have other bytes: whoever compares bags compares rows. */
+ * two parts. So the same rows can have different bytes, and bags must be compared by their rows. */
 int nb_bag_end_encoding(const struct nb_bag_beginning *beginning, const struct nb_rows *rows,
                         struct nb_buffer *out);
 

@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The new features of a ledger entry, as stored: their texts, from which the ids follow under the
- * key, or only the ids where texts are not kept. A coder belongs to one thread at a time.
+ * The stored form of the new features of a ledger entry: their texts, from which the ids follow
+ * under the key, or only the ids if texts are not kept. A coder belongs to one thread at a time.
  *
- * Stored form: one byte that says how, then
+ * Stored form: one byte with the form, then
  *
  *     0   the ids, 8 bytes each, little-endian
  *     1   for each feature one byte, its field, and a string, its text (core/base/pack.h)
- *     2   a varint, the length of what form 1 would have after its first byte; then these bytes,
+ *     2   a varint, the number of bytes that follow the first byte in form 1; then these bytes,
  *         compressed by zstd
- *     3   the same, but in the code of core/ledger/coding/features_coding.h: most entries. At most
- * 32 KB
+ *     3   the same, but in the code below (struct nb_text_code): most entries. At most 32 KB
  *
- * Texts repeat each other, so if the byte of the field has 128 added, as all but values of
- * attributes mostly have, of a text only this is stored:
+ * Texts repeat each other, so some are shortened: the byte of the field then has 128 added. Most
+ * texts are, except values of attributes. Of a shortened text only this is stored:
  *
- * - If 32 is added as well: what follows the name of the field and a colon ("pair:", "url:",
- *   "subject:"), which the text begins with.
- * - A byte behind it instead of the length in front. 0: the next feature follows. 1: the next text
- *   has the same first byte, which is left out, and begins with the tail of this one, which is left
- *   out, too. The tail of a pair is its second word, that of an n-gram all but its first character:
- *   the next pair, or n-gram, of the same words begins with it. Other texts have none.
+ * - If 32 is added as well, the text begins with the name of the field and a colon ("pair:",
+ *   "url:", "subject:"), and these are left out.
+ * - A mark byte behind the text instead of the length in front. 0: the next feature follows. 1: the
+ *   next text has the same first byte and begins with the tail of this text; both are left out. The
+ *   tail of a pair is its second word, the tail of an n-gram all but its first character: the next
+ *   pair, or n-gram, of the same words begins with it. Other texts have no tail.
  *
- * If one of the texts has a byte 0 or 1, 128 is added to none, and they are stored whole. So is a
- * value of an attribute (NB_FIELD_VALUE): its string is the number of its part, two bytes,
- * little-endian, and the text. If the value is a number the topmost bit is added to the part: its
- * id follows from the number in the text.
+ * If any text has a byte 0 or 1, no text is shortened. A value of an attribute (NB_FIELD_VALUE) is
+ * never shortened: its string is the number of its part, two bytes, little-endian, and the text. If
+ * the value is a number, the topmost bit of the part is set, and the id follows from the number in
+ * the text.
  *
- * Measured on SpamAssassin's corpus: the texts of a mail, 3,700 bytes, become 1,960 in this way,
- * and 1,130 in form 3, or form 2 if there are more than 32,768. Form 2 of all would be 990, and
- * take 9 us more.
+ * Measured on SpamAssassin's corpus: shortening reduces the texts of a mail from 3,700 bytes to
+ * 1,960, and form 3 (form 2 above 32,768 bytes) to 1,130. Form 2 for all would give 990, and take 9
+ * us more.
  */
 #ifndef NB_CORE_LEDGER_CODING_FEATURES_CODING_H
 #define NB_CORE_LEDGER_CODING_FEATURES_CODING_H
@@ -45,16 +44,15 @@
 
 struct nb_text_code;
 
-/* A code for the short texts of features (core/ledger/coding/features_coding.h): each byte becomes
- * 1 to 12 bits. How many depends on the byte and on what kind of byte is before it, and is the same
- * for all texts. So there is no table to be made and stored for each of them, which takes most of
- * the time of zstd for 1 KB.
+/* A code for the short texts of features: each byte becomes 1 to 12 bits, depending on the byte and
+ * on the kind of the byte before it. The code is the same for all texts, so no table is built and
+ * stored for each entry, which takes zstd most of its time for 1 KB.
  *
- * Stored form: the bits of the codes, from the lowest bit of each byte on. Codes of a kind are
- * given in the order of their lengths, and of bytes of the same length (Huffman's code in canonical
- * form, Salomon, Data Compression, 2.8.5). Behind the last code are zeros. */
+ * Stored form: the bits of the codes, from the lowest bit of each byte on. The codes of a kind are
+ * assigned by ascending length, and by byte within a length (canonical Huffman code, Salomon, Data
+ * Compression, 2.8.5). Zero bits follow the last code. */
 
-/* Its tables, 45 KB; never changed once they are made. Any thread. */
+/* The tables of the code, 45 KB; immutable. Any thread. */
 
 /* NULL: out of memory. */
 struct nb_text_code *nb_text_code_new(void);
@@ -63,34 +61,35 @@ void nb_text_code_free(struct nb_text_code **code);
 /* Appends the bytes in the code. Returns 0 or NB_NO_MEMORY. */
 int nb_text_code_write(const struct nb_text_code *code, struct nb_string bytes,
                        struct nb_buffer *out);
-/* Reads `length` bytes to `to`. Returns false if `stored` is not what they were written as. */
+/* Decodes `length` bytes to `to`. Returns false if `stored` is not the code of so many bytes. */
 bool nb_text_code_read(const struct nb_text_code *code, struct nb_string stored, char *to,
                        size_t length);
 
-/* What writing and reading the texts of features share. For core/ledger/coding/features_*.c alone.
- */
+/* Shared by writing and reading of the texts. Only for core/ledger/coding/features_*.c. */
 enum { CODED_IDS = 0, CODED_TEXTS = 1, CODED_COMPRESSED = 2, CODED_SHORT = 3 };
 
 enum {
-    SHORT_MOST = 32 << 10, /* more bytes repeat each other so much that zstd is worth its time */
+    SHORT_MOST = 32 << 10, /* longer texts repeat each other so much that zstd is worth its time */
     RAW_MOST =
         256 << 20 /* of one entry's texts, which the limits of the tokenizer keep far below */
 };
 
-/* Added to the field of a feature: what its text is stored without, and whether a mark ends it. */
+/* Flags that are added to the field of a feature: its text is stored without the name; a mark ends
+ * it. */
 enum { WITHOUT_NAME = 32, MARKED = 128, FIELD = WITHOUT_NAME - 1 };
 _Static_assert((int)NB_FIELD_VALUE < (int)WITHOUT_NAME && (int)NB_FIELDS <= (int)NB_FIELD_VALUE,
                "a field leaves room for what is added to it");
 
-/* What is behind a text: another feature; or what follows the text's tail in the next text, which
- * is of the same field. */
+/* Marks behind a text: the next feature follows; or the rest of the next text, which has the same
+ * field and begins with this text's tail. */
 enum { MARK_END = 0, MARK_GOES_ON = 1 };
 
 /* In front of the text of a value of an attribute: its part, the low byte first. */
 enum { PART_BYTES = 2, IS_NUMBER = 0x8000 };
 _Static_assert((int)NB_PARTS_MOST <= (int)IS_NUMBER, "a part has a bit to spare");
 
-/* A longer tail is never left out: a damaged store cannot make texts grow without a bound. */
+/* A longer tail is never left out, so that a damaged store cannot make texts grow without a bound.
+ */
 enum { TAIL_MOST = 255 };
 
 struct nb_features_coder {
@@ -105,10 +104,11 @@ struct nb_features_coder {
     size_t room; /* of `ids` and `texts` */
 };
 
-/* How the text after this one may begin. Both are without names. */
+/* Returns the tail of a text, with which the next text may begin. Both texts are without the
+ * field's name. */
 struct nb_string nb_features_tail(unsigned field, struct nb_string text);
 
-struct nb_features_coder; /* memory that is used from entry to entry */
+struct nb_features_coder; /* reused from entry to entry */
 
 /* NULL: out of memory. */
 struct nb_features_coder *nb_features_coder_new(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists of rows with counts: what is in a document, by the rows of a model. Pure functions; any
+ * Lists of rows with counts: the features of a document, as rows of a model. Pure functions; any
  * thread.
  */
 #ifndef NB_CORE_LEDGER_CODING_ROWS_CODING_H
@@ -21,7 +21,8 @@ void nb_rows_deinit(struct nb_rows *rows);
 int nb_rows_add(struct nb_rows *rows, uint32_t row, uint32_t count);
 /* Sorts by row number. */
 void nb_rows_sort(struct nb_rows *rows);
-/* Radix sort by row number, in a third of the time; `scratch` holds `size` elements. */
+/* Sorts by row number with a radix sort, in a third of the time; `scratch` holds `size` elements.
+ */
 void nb_row_counts_sort(struct nb_row_count *counts, size_t size, struct nb_row_count *scratch);
 
 #endif

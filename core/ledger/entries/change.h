@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A change: everything that ever alters a model, as a plain value that can be written to bytes,
+ * A change: the plain value that describes every alteration of a model. It can be written to bytes,
  * read back elsewhere and applied. The state after a change is a function of the state before it
  * and of the change alone. Pure functions on bytes; any thread.
  *
  * The stored form stands alone: it begins with its own format number, names its kind, the model's
- * number, the time and the source, and carries the names of labels and the features that are new
- * with it. Numbers of rows and labels are those that the model gave in the order of its changes.
+ * number, the time and the source, and carries the names of the labels and the features that are
+ * new with it. The model numbers rows and labels in the order of its changes.
  *
  * Stored form. "varint" is LEB128, 7 bits a byte, lowest first; "string" is a varint with the
  * length, then the bytes (core/base/pack.h). Every entry begins with
@@ -31,24 +31,27 @@
  *     varint   first_row      with flag 4
  *     varint   new_count      with flag 4; above 0
  *     string   features       with flag 4 (core/ledger/coding/features_coding.h)
- *     string   new_rows       with flag 32: a bag (core/ledger/coding/bag_coding.h) without counts,
- * new_count rows of which the first is first_row. Without it the rows are first_row, first_row + 1
- * ... rest bag            (core/ledger/coding/bag_coding.h); empty in UNTRAIN and FEATURES
+ *     string   new_rows       with flag 32: a bag (core/ledger/coding/bag_coding.h) without counts;
+ *                             new_count rows, the first is first_row. Without the flag the rows
+ *                             are first_row, first_row + 1 ...
+ *     rest     bag            (core/ledger/coding/bag_coding.h); empty in UNTRAIN and FEATURES
  *
  * RENAME_LABEL goes on with
  *
  *     varint   label
  *     string   label_name     the new name
  *
- * All other kinds go on with five members. What a kind does not use is empty, or 0:
+ * All other kinds go on with five members. A member that the kind does not use is empty, or 0:
  *
- *     string   name           CREATE, IMPORT, COMPLETE; DELETE asked for by a caller
+ *     string   name           CREATE, IMPORT, COMPLETE; DELETE requested by a caller
  *     string   settings       CREATE, SETTINGS, COMPLETE (core/bayes/settings/settings.h); STORE:
- * the names of the fields, each a string, in the order of their numbers; UNDO: what was asked for
- * (core/jobs/undo/undo.h) string   key            CREATE, COMPLETE: the model's own key
- * (nb_own_key_write); STORE: the store's key, NB_KEY_BYTES bytes string   weights        COMPLETE:
- * what the stack had learned (nb_stack_weights_write) varint   other          COMPLETE: the model
- * that is replaced; UNDO: documents; REFIT: enum nb_refit_part
+ *                             the names of the fields, each a string, in the order of their
+ *                             numbers; UNDO: the request (core/jobs/undo/undo.h)
+ *     string   key            CREATE, COMPLETE: the model's own key (nb_own_key_write); STORE: the
+ *                             store's key, NB_KEY_BYTES bytes
+ *     string   weights        COMPLETE: the stack's learned weights (nb_stack_weights_write)
+ *     varint   other          COMPLETE: the model that is replaced; UNDO: number of documents;
+ *                             REFIT: enum nb_refit_part
  */
 #ifndef NB_CORE_LEDGER_ENTRIES_CHANGE_H
 #define NB_CORE_LEDGER_ENTRIES_CHANGE_H
@@ -61,8 +64,8 @@
 #include "core/ledger/coding/bag_coding.h"
 #include "core/ledger/coding/rows_coding.h"
 
-/* Raised when the stored form of a change is another one. Format 2 is that of changes with
- * `new_rows`; all others are written in format 1, as before. */
+/* Raised when the stored form changes. Changes with `new_rows` are written in format 2, all others
+ * in format 1, as before. */
 enum { NB_CHANGE_FORMAT = 2 };
 
 /* Stored: never renumber, only append. */
@@ -70,32 +73,33 @@ enum nb_change_kind {
     NB_CHANGE_TRAIN = 1,    /* a document is learned, relabelled, or replaced by other content */
     NB_CHANGE_UNTRAIN = 2,  /* a document is forgotten */
     NB_CHANGE_FEATURES = 3, /* features and a label without a document: the first part of an import,
-                               or what is left of an entry that was superseded */
+                               or the remnant of a superseded entry */
     NB_CHANGE_CREATE = 4,   /* a model is made */
     NB_CHANGE_SETTINGS = 5, /* its settings are changed */
-    NB_CHANGE_DELETE = 6,   /* it is deleted, or an import of it was given up */
+    NB_CHANGE_DELETE = 6,   /* it is deleted, or its import is given up */
     NB_CHANGE_RENAME_LABEL = 7,
     NB_CHANGE_IMPORT = 8,   /* an import begins: a model that has no name yet */
-    NB_CHANGE_COMPLETE = 9, /* it is complete: the model takes its name, and the place of the model
-                               that had the name before */
-    NB_CHANGE_REFIT = 10,   /* the weights are fitted anew, or some more of that is done */
-    NB_CHANGE_STORE = 11,   /* what holds for the whole store: its key, the names of the fields */
-    NB_CHANGE_UNDO = 12, /* a note: the changes that follow take others back; it changes nothing */
+    NB_CHANGE_COMPLETE = 9, /* the import is complete: the model takes its name, and replaces the
+                               model that had the name */
+    NB_CHANGE_REFIT = 10,   /* a refit of the weights begins, or goes on with one slice */
+    NB_CHANGE_STORE = 11,   /* data of the whole store: its key, the names of the fields */
+    NB_CHANGE_UNDO = 12, /* a note: the next changes undo others; the note itself changes nothing */
     NB_CHANGE_KINDS
 };
 
-/* What a REFIT does. Stored: never renumber, only append. */
+/* The action of a REFIT. Stored: never renumber, only append. */
 enum nb_refit_part {
-    NB_REFIT_SLICE = 0, /* a slice of what is under way */
-    NB_REFIT_BEGIN = 1, /* a refit begins, in place of one that is under way */
-    NB_REFIT_WHOLE = 2, /* the same, asked for by a caller: the twin learns anew, too */
+    NB_REFIT_SLICE = 0, /* runs a slice of the refit under way */
+    NB_REFIT_BEGIN = 1, /* begins a refit, and drops one that is under way */
+    NB_REFIT_WHOLE = 2, /* as BEGIN, requested by a caller: the twin learns anew, too */
 };
 
-/* The source of UNTRAIN entries for documents that are taken out because of their age. */
+/* The source of UNTRAIN entries for documents that are removed because of their age. */
 #define NB_SOURCE_AGEING "ageing"
 
-/* Of a document without a label: it is stored with its bag and counted nowhere. Such a TRAIN that
- * replaces a labelled document has its score, as an UNTRAIN has: it goes. */
+/* Stands for the label of a document without one: the document is stored with its bag, but not
+ * counted. A TRAIN that replaces a labelled document by such a one carries the old score, as an
+ * UNTRAIN does, and the score is removed. */
 enum { NB_NO_LABEL = UINT16_MAX };
 
 /* All strings are borrowed, from the caller or from the stored bytes. Which members count depends
@@ -108,13 +112,13 @@ struct nb_change {
 
     /* TRAIN, UNTRAIN */
     struct nb_string id;
-    uint32_t label;    /* of the document; of a forgotten one, the label it had */
+    uint32_t label;    /* of the document; for a forgotten document, the label that it had */
     bool truncated;    /* a limit of the tokenizer cut the document */
     uint64_t replaced; /* number of the entry that this one supersedes; 0: none */
-    uint64_t first;    /* number of the entry that learned the document first: its place in the
-                          order of arrival; 0: this one. A document that gets its first label
-                          arrives with that */
-    uint64_t tokens;   /* token positions */
+    uint64_t first;  /* number of the entry that first learned the document: its place in the order
+                        of arrival; 0: this entry. An unlabelled document arrives when it gets its
+                        first label */
+    uint64_t tokens; /* token positions */
     struct nb_string
         score; /* before it was learned (core/model/learn/stored_score.h); may be empty */
     struct nb_string bag; /* rows and counts, by nb_bag_encode; empty when forgotten */
@@ -122,35 +126,35 @@ struct nb_change {
     /* TRAIN, FEATURES, RENAME_LABEL */
     struct nb_string label_name; /* of `label` when it is new with this change, or renamed */
     uint32_t first_row;          /* row number of the first new feature */
-    uint32_t new_count;          /* features that no entry had before */
+    uint32_t new_count;          /* number of new features */
     struct nb_string features;   /* the new features, by nb_features_encode */
-    struct nb_string new_rows;   /* their rows, where these are not one after the other or were
-                                    dropped rows; else empty */
+    struct nb_string new_rows;   /* their rows, if these are not consecutive, or are dropped rows in
+                                    use again; else empty */
 
     /* CREATE, SETTINGS, IMPORT, COMPLETE, DELETE */
-    struct nb_string name;     /* of the model */
-    struct nb_string settings; /* by nb_settings_write; STORE: the names of the fields; UNDO: what
-                                  was asked for */
+    struct nb_string name; /* of the model */
+    struct nb_string
+        settings; /* by nb_settings_write; STORE: the names of the fields; UNDO: the request */
     struct nb_string key;     /* the model's own key record, mostly empty; STORE: the store's key */
-    struct nb_string weights; /* COMPLETE: what the stack had learned; may be empty */
-    uint32_t other; /* COMPLETE: number of the model that had the name; 0: none. UNDO: how many
-                       documents it is about. REFIT: enum nb_refit_part */
+    struct nb_string weights; /* COMPLETE: the learned weights of the stack; may be empty */
+    uint32_t other; /* COMPLETE: number of the model that had the name; 0: none. UNDO: number of
+                       documents to undo. REFIT: enum nb_refit_part */
 };
 
 enum { NB_SOURCE_MOST = 64 };
 
 /* Appends the stored form. Returns 0 or NB_NO_MEMORY. */
 int nb_change_write(const struct nb_change *change, struct nb_buffer *out);
-/* Reads it back; everything is borrowed from `stored`. Returns 0, NB_CORRUPT, or NB_VERSION for a
- * format or a kind that this program does not know. */
+/* Reads the stored form; all strings are borrowed from `stored`. Returns 0, NB_CORRUPT, or
+ * NB_VERSION for a format or a kind that this program does not know. */
 int nb_change_read(struct nb_change *change, struct nb_string stored, struct nb_error *error);
-/* Fills `rows` with the rows of the change's new features, in their order, which ascends. Every row
- * must be below `limit`. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
+/* Fills `rows` with the rows of the change's new features, in ascending order. Every row must be
+ * below `limit`. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
 int nb_change_new_rows(const struct nb_change *change, uint64_t limit, struct nb_rows *rows,
                        struct nb_error *error);
-/* Sets *remnant to the part of an entry that must stay when the document in it is superseded: its
- * new label and its new features, borrowed as those of `change`. Returns false, with *remnant
- * untouched, if there are none: then the entry can be dropped whole. */
+/* Sets *remnant to the part of an entry that must stay when its document is superseded: the new
+ * label and the new features, borrowed like those of `change`. Returns false, with *remnant
+ * unchanged, if the entry has neither: then it can be dropped whole. */
 bool nb_change_remnant(const struct nb_change *change, struct nb_change *remnant);
 
 #endif

@@ -10,10 +10,10 @@
 #include "core/counts/model_pairs.h"
 #include "core/store/lmdb/store.h"
 
-/* Makes a table of the labelled documents of model `number`, whose counts are `model`: in
- * microseconds for each. A model without a number (0) has none yet. *pairs is NULL if the settings
- * have "structure": "naive". Returns 0, NB_TOO_LARGE (over NB_PAIRS_MOST), NB_NO_MEMORY, NB_CORRUPT
- * or what the store returns. */
+/* Makes a table of the labelled documents of model `number`, whose counts are `model`, in some
+ * microseconds for each document. A model without a number (0) has no documents yet. *pairs is NULL
+ * if the settings have "structure": "naive". Returns 0, NB_TOO_LARGE (over NB_PAIRS_MOST),
+ * NB_NO_MEMORY, NB_CORRUPT or what the store returns. */
 int nb_ledger_pairs(const struct nb_view *view, uint32_t number, const struct nb_model *model,
                     const struct nb_settings *settings, struct nb_pairs **pairs,
                     struct nb_error *error);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The quarantine: changes of documents that wait until somebody applies or drops them. They stand
- * in a table of their own, one for each document id of a model, and not in the ledger: nothing of
- * them is in the model before they are applied. The verbs that write are the writer's; the others
- * are for any thread that holds a view.
+ * The quarantine: changes of documents that wait until somebody applies or drops them. They are
+ * stored in a table of their own, one for each document id of a model, and not in the ledger: they
+ * do not affect the model before they are applied. Functions that write are called on the writer's
+ * thread; the others on any thread that holds a view.
  *
  * Stored form: a byte, bit 0 if the document is to be forgotten, bit 1 if it was truncated; the
  * time in milliseconds since 1970 (8 bytes); source and label (strings); the tokenizer's fields and
@@ -16,7 +16,7 @@
 #include "core/base/pack.h"
 #include "core/store/lmdb/store.h"
 
-/* A change that waits. Texts borrow from what was read. */
+/* A waiting change. Texts are borrowed from the stored form. */
 struct nb_quarantined {
     bool untrain; /* it forgets the document, and has no features */
     bool truncated;
@@ -34,43 +34,45 @@ struct nb_quarantined_feature {
     struct nb_string text;
 };
 
-/* Appends a feature to what will be `features`. Returns 0 or NB_NO_MEMORY. */
+/* Appends a feature to the bytes of a future `features`. Returns 0 or NB_NO_MEMORY. */
 int nb_quarantined_add(struct nb_buffer *features, const struct nb_quarantined_feature *feature);
 /* Appends the stored form. Returns 0 or NB_NO_MEMORY. */
 int nb_quarantined_write(const struct nb_quarantined *quarantined, struct nb_buffer *out);
-/* Reads it, all features included. Returns 0 or NB_CORRUPT. */
+/* Reads the stored form, and checks all features. Returns 0 or NB_CORRUPT. */
 int nb_quarantined_read(struct nb_quarantined *quarantined, struct nb_string stored,
                         struct nb_error *error);
-/* The next feature of `features` that was read: `u` begins as an unpacker of them. */
+/* Returns the next feature; `u` begins as an unpacker of `features`. */
 struct nb_quarantined_feature nb_quarantined_next(struct nb_unpacker *u);
 
-/* What the quarantine of a model holds. It stands in WAITING, two varints, so that it is
- * noticed when a change is lost. */
+/* Sums over the quarantine of a model. They are stored in WAITING, as two varints, so that a lost
+ * change is noticed. */
 struct nb_quarantine_sums {
     uint64_t documents;
-    uint64_t bytes; /* at least what they take: those of a damaged change stay until all are gone */
+    uint64_t bytes; /* at least those in use: the bytes of a damaged change are subtracted only when
+                       all are gone */
 };
-/* Reads them. Returns 0 or a code; NB_CORRUPT: they are damaged. */
+/* Reads the sums. Returns 0 or a code; NB_CORRUPT: they are damaged. */
 int nb_quarantine_sums(const struct nb_view *view, uint32_t model, struct nb_quarantine_sums *sums,
                        struct nb_error *error);
-/* The same without what waits for the id, whose place another change may take. */
+/* As nb_quarantine_sums, without the change that waits for the id: another change may replace it.
+ */
 int nb_quarantine_sums_without(const struct nb_view *view, uint32_t model, struct nb_string id,
                                struct nb_quarantine_sums *sums, struct nb_error *error);
-/* Puts a change, in the place of an earlier one for the same id, and counts it. Returns 0 or a
+/* Stores a change, replaces an earlier one for the same id, and updates the sums. Returns 0 or a
  * code; NB_CORRUPT: the sums are damaged. */
 int nb_quarantine_put(const struct nb_view *view, uint32_t model, struct nb_string id,
                       struct nb_string stored, struct nb_error *error);
-/* Removes what waits for the id, if anything does, also if it is damaged. Damaged sums are left as
- * they are. Returns 0 or a code. */
+/* Removes the change that waits for the id, if there is one, even if it is damaged. Leaves damaged
+ * sums unchanged. Returns 0 or a code. */
 int nb_quarantine_remove(const struct nb_view *view, uint32_t model, struct nb_string id,
                          struct nb_error *error);
-/* Removes up to `most` changes without reading them; the last ones take the sums along. Sets
- * *deleted to how many. Returns 0 or a code. */
+/* Removes up to `most` changes without reading them, and the sums along with the last ones. Sets
+ * *deleted to the number removed. Returns 0 or a code. */
 int nb_quarantine_clear(const struct nb_view *view, uint32_t model, size_t most, size_t *deleted,
                         struct nb_error *error);
-/* Moves all that waits for the model `from` to the model `to`, for which nothing waits. Sets *left
- * to how many stay where they are: all of them if one is damaged, or if they take more than 128
- * MiB, which one transaction should not move; else none. Returns 0 or a code. */
+/* Moves all waiting changes of the model `from` to the model `to`, whose quarantine is empty. Sets
+ * *left to the number that stay: all if one is damaged, or if they take more than 128 MiB, too much
+ * for one transaction; else 0. Returns 0 or a code. */
 int nb_quarantine_move(const struct nb_view *view, uint32_t from, uint32_t to, uint64_t *left,
                        struct nb_error *error);
 /* Whether exactly these bytes wait for the id. Returns 0 or a code. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The small records of the store, beside ledger entries (change.h) and ranges of rows (range.h).
- * Pure functions on bytes; any thread. Each _write appends and returns 0 or NB_NO_MEMORY; each
- * _read returns 0 or NB_CORRUPT, and what it fills in borrows from `stored`.
+ * Pure functions on bytes; any thread. Each _write appends the stored form and returns 0 or
+ * NB_NO_MEMORY. Each _read returns 0 or NB_CORRUPT, and the strings that it sets are borrowed from
+ * `stored`.
  *
  * Stored form: the members of a record in the order in which its struct has them, numbers as
- * varints, texts as strings (core/base/pack.h). A model's own key is one byte, whether features are
- * hashed under it, and NB_KEY_BYTES bytes; nothing at all if there is none.
+ * varints, texts as strings (core/base/pack.h). A model's own key is one byte, which says whether
+ * features are hashed under it, and NB_KEY_BYTES bytes; without an own key, nothing.
  */
 #ifndef NB_CORE_LEDGER_ENTRIES_RECORD_H
 #define NB_CORE_LEDGER_ENTRIES_RECORD_H
@@ -18,20 +19,20 @@
 #include "core/base/error.h"
 #include "core/base/key.h"
 
-/* What the ledger holds of a model. */
+/* Totals of a model in the ledger. */
 struct nb_ledger_totals {
     uint64_t entries;    /* entries of the ledger */
     uint64_t current;    /* documents that are learned, or stored without a label */
     uint64_t unlabelled; /* of these, those without a label */
     uint64_t scores;     /* of these, those with a score from before they were learned */
-    /* Documents that were learned and are in the ledger no more: what they taught the weights of a
-     * stack cannot be learned from it again. */
+    /* Documents that were learned and are no longer in the ledger. A rebuild cannot teach the
+     * weights of a stack from them again. */
     uint64_t dropped;
 };
 
 /* A model as its last commit left it: enough for lists, without its counts. */
-/* The slots of a twin (core/model/live/twin_log.h): how many ranges are stored, and of its log
- * which numbers are, which are needed, and the next one. */
+/* The stored slots of a twin (core/model/live/twin_log.h): the number of ranges, and of its log the
+ * oldest stored record, the first one that is needed, and the number of the next one. */
 struct nb_twin_stored {
     uint32_t ranges;
     uint64_t oldest, first, next;
@@ -59,8 +60,8 @@ struct nb_label_record {
 int nb_label_write(const struct nb_label_record *label, struct nb_buffer *out);
 int nb_label_read(struct nb_label_record *label, struct nb_string stored, struct nb_error *error);
 
-/* A key of a model's own: an import from another store brings the key under which the ids of its
- * documents were made; and, where it has no texts, under which its features are hashed. */
+/* A model's own key. An import from another store brings the key that made the ids of its
+ * documents, and that hashes its features if it has no texts. */
 struct nb_own_key {
     bool present;
     bool hashes_features;
@@ -75,7 +76,7 @@ struct nb_model_record {
     struct nb_string key;      /* by nb_own_key_write; borrowed */
 };
 int nb_model_record_write(const struct nb_model_record *record, struct nb_buffer *out);
-/* The key is not read: nb_own_key_read does it. */
+/* Does not decode the key: nb_own_key_read does. */
 int nb_model_record_read(struct nb_model_record *record, struct nb_string stored,
                          struct nb_error *error);
 

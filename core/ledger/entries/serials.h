@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The numbers of models and of ledger entries: given here alone, inside the transaction that uses
- * them, and never twice. On the writer's thread.
+ * Assigns the numbers of models and of ledger entries, inside the transaction that uses them. No
+ * number is assigned twice. On the writer's thread.
  *
- * The next number is above everything that any table holds, unfinished imports and deleted models
- * included: whatever a crash left behind, nothing new can be taken for it.
+ * The next number is above all numbers in any table, including those of unfinished imports and
+ * deleted models. So nothing new can be mistaken for data that a crash left behind.
  *
- * Where several nodes share their changes, entries have the same numbers on all of them, because
- * changes say by number which entry they are about. So there the number follows from the change's
- * place in its stream, not from how many entries the store has, and grows in each stream. A model's
- * changes are in one:
+ * If several nodes share their changes, an entry has the same number on all of them, because
+ * changes refer to entries by number. So the number follows from the position of the change in its
+ * stream, and not from how many entries the store has. It increases within a stream, and all
+ * changes of a model are in one stream:
  *
- *     6 bits   which stream of the cluster, after two that are 0
+ *     6 bits   number of the stream in the cluster, after two zero bits
  *     40 bits  position in the stream: 34 years of 1,000 changes a second
- *     16 bits  which entry of the change, from 1 on
+ *     16 bits  number of the entry within the change, from 1 on
  *
- * Numbers of models are each store's own. Others know a model by its first entry's number.
+ * Each store numbers its models for itself. Other nodes identify a model by the number of its first
+ * entry.
  */
 #ifndef NB_CORE_LEDGER_ENTRIES_SERIALS_H
 #define NB_CORE_LEDGER_ENTRIES_SERIALS_H
@@ -31,15 +32,14 @@ enum {
 };
 
 struct nb_serials {
-    uint64_t entry; /* the greatest that was given to an entry */
-    uint32_t model; /* the greatest that was given to a model */
+    uint64_t entry; /* the greatest number of an entry */
+    uint32_t model; /* the greatest number of a model */
 };
 
 /* Reads the greatest numbers in use from every table. Returns 0 or a code. */
 int nb_serials_load(const struct nb_view *view, struct nb_serials *serials, struct nb_error *error);
 
-/* Below all numbers of a stream's entries, but for those that a store alone has; and which stream
- * an entry is of. */
+/* A lower bound of the numbers of a stream's entries; and the stream of an entry. */
 static inline uint64_t nb_serials_first(unsigned stream)
 {
     return (uint64_t)stream << (NB_SERIALS_POSITION_BITS + NB_SERIALS_ENTRY_BITS);
@@ -50,7 +50,7 @@ static inline unsigned nb_serials_stream(uint64_t number)
     return (unsigned)(stream & ((1u << NB_SERIALS_STREAM_BITS) - 1));
 }
 
-/* The next entries are of the change at this position of a stream. */
+/* The next numbers are for entries of the change at this position of a stream. */
 static inline void nb_serials_follow(struct nb_serials *serials, unsigned stream, uint64_t position)
 {
     assert(stream >> NB_SERIALS_STREAM_BITS == 0 && position >> NB_SERIALS_POSITION_BITS == 0);
@@ -59,14 +59,15 @@ static inline void nb_serials_follow(struct nb_serials *serials, unsigned stream
         serials->entry = change << NB_SERIALS_ENTRY_BITS;
 }
 
-/* The next number of an entry. The entry itself is what stores it. */
+/* Returns the next number for an entry. It is stored only by the entry itself. */
 static inline uint64_t nb_serials_entry(struct nb_serials *serials)
 {
     return ++serials->entry;
 }
 
-/* The next number of a model, which the transaction of `view` stores. Returns 0, NB_TOO_LARGE, or
- * what the store returns. If the transaction fails, the caller puts the old numbers back. */
+/* Sets *number to the next number for a model, which the transaction of `view` stores. Returns 0,
+ * NB_TOO_LARGE, or what the store returns. If the transaction fails, the caller puts the old
+ * numbers back. */
 int nb_serials_model(struct nb_serials *serials, const struct nb_view *view, uint32_t *number,
                      struct nb_error *error);
 

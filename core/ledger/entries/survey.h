@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A survey of the whole ledger, damaged entries passed over: which entries there are, which
- * documents are current, which models there should be. For verification and rebuilding. One thread.
+ * A survey of the whole ledger, without damaged entries: lists its entries, marks those of current
+ * documents, and lists the models that should exist. For verification and rebuilding. One thread.
  */
 #ifndef NB_CORE_LEDGER_ENTRIES_SURVEY_H
 #define NB_CORE_LEDGER_ENTRIES_SURVEY_H
@@ -13,15 +13,15 @@ struct nb_surveyed_entry {
     uint64_t replaced;
     uint32_t model;
     uint8_t kind;
-    bool current; /* it is the newest of a document that is learned, or has no label ... */
-    bool is_unlabelled, has_score; /* ... and what the indexes count it as */
+    bool current; /* the newest entry of a document that is learned or has no label ... */
+    bool is_unlabelled, has_score; /* ... and how the indexes count it */
 };
 
 struct nb_surveyed_model {
     uint32_t number;
     struct nb_buffer name;
     struct nb_own_key own;
-    bool named; /* it was made, or its import was finished */
+    bool named; /* it was created, or its import was completed */
     bool gone;  /* it was deleted or replaced */
     uint64_t entries, current, unlabelled, scores, words,
         garbage; /* rows that the indexes should have */
@@ -32,14 +32,14 @@ struct nb_survey {
     size_t entry_count, entry_room;
     struct nb_surveyed_model *models; /* owned; by number */
     size_t model_count, model_room;
-    uint64_t lost;   /* pieces of entries that do not read back */
+    uint64_t lost;   /* damaged pieces and entries */
     uint64_t newest; /* number of the newest entry */
     bool has_key;
     unsigned char key[NB_KEY_BYTES]; /* of the store */
 };
 
-/* Fills `survey`, which the caller deinits in any case. Calls `lost` with a line for each entry
- * that does not read back. Returns 0 or a code. */
+/* Fills `survey`, which the caller deinits in any case. Calls `lost` with a line for each damaged
+ * piece or entry. Returns 0 or a code. */
 int nb_survey_read(const struct nb_view *view, struct nb_survey *survey,
                    void (*lost)(void *user, const char *line), void *user, struct nb_error *error);
 void nb_survey_deinit(struct nb_survey *survey);
@@ -47,7 +47,7 @@ void nb_survey_deinit(struct nb_survey *survey);
 /* Finds a model by its number. NULL: the ledger has none. */
 struct nb_surveyed_model *nb_survey_model(const struct nb_survey *survey, uint32_t number);
 
-/* Whether the model should be there. */
+/* Whether the model should exist. */
 static inline bool nb_surveyed_exists(const struct nb_surveyed_model *model)
 {
     return model->named && !model->gone;

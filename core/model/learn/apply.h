@@ -47,7 +47,7 @@ struct nb_applying {
     const uint64_t *marks;
     size_t mark_count;
     uint64_t number; /* number of the entry */
-    bool are_found;  /* the rows that are added were found by their features: they have some */
+    bool are_found;  /* the added rows were found by their features, so they have features */
 };
 
 /* Adds the change's new label and the rows of its new features to the model. Rows that the model

@@ -28,14 +28,14 @@ void nb_learner_free(struct nb_learner **learner);
 int nb_learner_score(struct nb_learner *learner, const struct nb_published *published,
                      const struct nb_model *counts, const struct nb_rows *rows, uint32_t label,
                      struct nb_buffer *record);
-/* The same for features, which the model need not have. */
+/* As nb_learner_score, for features, which the model need not have. */
 int nb_learner_score_features(struct nb_learner *learner, const struct nb_published *published,
                               const struct nb_model *counts, const struct nb_feature *features,
                               size_t size, uint32_t label, struct nb_buffer *record);
 /* Forgets the last score: the next change teaches nothing. */
 void nb_learner_reset(struct nb_learner *learner);
 
-/* What the stack learns from: a change that was applied to the counts. */
+/* A change that was applied to the counts, from which the stack learns. */
 struct nb_lesson {
     const struct nb_view *view; /* to read other documents of the ledger */
     uint32_t label;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Refits: new weights of a model are fitted to leave-one-out inputs of all its current documents,
- * or of a sample; of none while one label has them all. On the thread that changes the model.
+ * or of a sample; of none if all documents have the same label. On the thread that changes the
+ * model.
  *
  * A refit is cut into slices of some milliseconds. Their work is counted and not timed, so that a
  * replay does the same. A refit begins with an entry of the ledger: the change that gave the reason
@@ -17,7 +18,8 @@
  * next change of the model.
  *
  * The inputs of the documents of a slice are computed on several threads: the counts do not change
- * meanwhile, and the fit takes the inputs in the order of the sample, so it is as of one thread.
+ * meanwhile, and the fit takes the inputs in the order of the sample, so the result is the same as
+ * with one thread.
  */
 #ifndef NB_CORE_MODEL_LEARN_REFIT_H
 #define NB_CORE_MODEL_LEARN_REFIT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether a model's weights are to be fitted anew (refit.h), why, and whether now. On the thread
+ * Decides whether a model's weights are refitted (refit.h), why, and whether now. On the thread
  * that changes the model.
  */
 #ifndef NB_CORE_MODEL_LEARN_REFIT_WANTED_H

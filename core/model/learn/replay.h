@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one driver of nb_apply over entries of the ledger: a start applies those behind a model's
- * checkpoint, a verification and a rebuild all of a model's, and an import those that it makes. On
- * the thread that owns the model's counts; with a learner on the writer's, or with no other thread.
+ * The one driver of nb_apply over entries of the ledger. A start applies the entries after a
+ * model's checkpoint, a verification and a rebuild all entries of a model, and an import the
+ * entries that it makes. On the thread that owns the model's counts; with a learner, on the
+ * writer's thread or while no other thread runs.
  */
 #ifndef NB_CORE_MODEL_LEARN_REPLAY_H
 #define NB_CORE_MODEL_LEARN_REPLAY_H
@@ -17,41 +18,44 @@ struct nb_replay {
     struct nb_live *live;            /* with counts and settings */
     const struct nb_view *view;      /* of the ledger; NULL: no entry replaces another one */
     struct nb_features_coder *coder; /* borrowed */
-    /* Of a replay of all entries: settings and weights become what the entries make them. NULL:
-     * they stay as they are. */
+    /* For a replay of all entries: updates settings and weights, too. NULL: they stay as they are.
+     */
     struct nb_learner *learner;
-    /* Of a replay behind a checkpoint: of each stored range of rows the last entry that it contains
-     * (struct nb_applying). NULL: the checkpoint has no ranges, or there is none. */
+    /* For a replay after a checkpoint: the last entry that each stored range of rows contains
+     * (struct nb_applying). NULL: there is no checkpoint, or it has no ranges. */
     const uint64_t *marks;
     size_t mark_count;
-    bool is_behind; /* a checkpoint: only rows are changed, labels and sums are there already */
-    /* Called for each entry that does not fit, which is passed over. NULL: it is an error. */
+    bool is_behind; /* after a checkpoint: only rows are changed, labels and sums are up to date */
+    /* Called for each entry that does not fit, which is then skipped. NULL: such an entry is an
+     * error. */
     void (*skipped)(void *user, uint64_t entry, const struct nb_error *why);
     void *user;
-    /* What it gives. */
+    /* Results. */
     uint64_t last;    /* number of the newest entry */
-    bool is_partial;  /* an entry of its history was dropped: the weights are not what they were */
-    bool has_weights; /* it was changed while it was stacked, or imported with weights */
-    /* The inside. */
-    bool is_import; /* its entries do not teach the weights, which come with its end */
+    bool is_partial;  /* an entry of the model's history was dropped: the weights differ from the
+                         original ones */
+    bool has_weights; /* the model was changed while it was stacked, or imported with weights */
+    /* Private. */
+    bool is_import; /* an import: its entries do not teach the weights, which come with its last
+                       entry */
     struct nb_delta delta;
     struct nb_entry replaced;
     struct nb_buffer score;
 };
 void nb_replay_deinit(struct nb_replay *replay);
 
-/* Applies one entry. Returns 0, NB_CORRUPT (it does not fit what came before), NB_TOO_LARGE,
+/* Applies one entry. Returns 0, NB_CORRUPT (it does not fit the entries before), NB_TOO_LARGE,
  * NB_NO_MEMORY or a code of the store. */
 int nb_replay_entry(struct nb_replay *replay, const struct nb_entry *entry, struct nb_error *error);
 
 /* Applies the model's entries from the number `from` on. Returns as nb_replay_entry does, or
- * NB_CORRUPT for an entry that does not read back. */
+ * NB_CORRUPT for a damaged entry. */
 int nb_replay_from(struct nb_replay *replay, uint64_t from, struct nb_error *error);
 
-/* Makes the model `number`, which is called `name` and has the key `own` (NULL: none of its own),
- * from all its entries in `view` and nothing else. `skipped` as in struct nb_replay. Fills
- * `replay`; the caller frees replay->live, which is NULL after a failure, and deinits it in any
- * case. Returns as nb_replay_from does. */
+/* Builds the model `number`, with the name `name` and the own key `own` (NULL: none), only from its
+ * entries in `view`. `skipped` as in struct nb_replay. Fills `replay`; the caller frees
+ * replay->live, which is NULL after a failure, and deinits `replay` in any case. Returns as
+ * nb_replay_from does. */
 int nb_replay_model(struct nb_engine *engine, const struct nb_view *view, uint32_t number,
                     struct nb_string name, const struct nb_own_key *own,
                     void (*skipped)(void *user, uint64_t entry, const struct nb_error *why),

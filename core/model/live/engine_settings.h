@@ -31,13 +31,13 @@ struct nb_engine_settings {
     uint64_t quarantine_documents; /* documents that may wait in a model's quarantine ... */
     uint64_t quarantine_bytes;     /* ... and their bytes together */
     uint32_t models;               /* models */
-    /* NB_KEY_BYTES that a new store is made with, and that another one must have; NULL: a new one
-     * draws its own. Read when the engine opens. */
+    /* The key (NB_KEY_BYTES) of a new store, which an existing store must have, too; NULL: a new
+     * store draws its own. Read when the engine opens. */
     const unsigned char *key;
-    /* Other nodes share the changes (core/model/live/relay.h): none is made, and nothing is done to
-     * models by itself, before the engine has a relay. */
+    /* Other nodes share the changes (core/model/live/relay.h): before the engine has a relay, it
+     * makes no changes, neither requested ones nor its own. */
     bool shared;
-    unsigned streams; /* of the nodes' changes, 1 to NB_STREAMS_MOST */
+    unsigned streams; /* number of streams of changes, 1 to NB_STREAMS_MOST */
 };
 
 /* Sets the defaults of the configuration. */

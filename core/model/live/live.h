@@ -33,8 +33,8 @@ struct nb_near_duplicate_list;
  * under their own lock. */
 struct nb_published {
     atomic_uint references;
-    uint64_t edition; /* number of changes of the settings since the model was loaded; a new map of
-                         probabilities is none */
+    uint64_t edition; /* number of changes of the settings since the model was loaded, not counting
+                         new maps of probabilities */
     struct nb_settings settings;
     struct nb_scorer *scorer;
     struct nb_stack *stack;
@@ -99,8 +99,7 @@ struct nb_live {
     char *name;      /* owned */
     char *parent;    /* owned; NULL: none; changed by the writer, under the registry's lock */
     uint32_t number; /* 0: none yet; the writer's until `persisted` */
-    /* Number of its first entry, once somebody has asked for it (stream_states.h); 0: nobody has.
-     */
+    /* Number of the model's first entry (stream_states.h); 0: not looked up yet. */
     atomic_uint_fast64_t first_entry;
     struct nb_own_key *own;      /* owned; NULL: the model has no key of its own */
     const struct nb_key *key;    /* key for features: the store's, or `own_key` */
@@ -122,9 +121,10 @@ struct nb_live {
     atomic_uint_fast64_t unlabelled; /* documents without a label, for any thread */
     uint64_t aged_to;                /* the writer's: no entry below it is current */
     uint64_t aged_at;                /* the writer's: when to look for old documents again */
-    uint64_t history_at; /* the same for old verdicts (core/writer/remember/remember.h) */
-    /* A verdict of the history was met that does not read back: the next one that is written begins
-     * a new history. */
+    uint64_t history_at;             /* the writer's: when to look for old verdicts again
+                                        (core/writer/remember/remember.h) */
+    /* A damaged verdict was found in the history: the next verdict that is written begins a new
+     * history. */
     atomic_bool is_history_damaged;
     /* The writer's, during a pass that drops rows (core/writer/upkeep/unused.h): a bit for each of
      * the first `unused_rows` rows, set if the row had no counts when the pass began and was not
@@ -208,7 +208,8 @@ struct nb_published *nb_live_settings_refined(struct nb_live *live, struct nb_re
 void nb_live_publish(struct nb_live *live, struct nb_published *published);
 /* Publishes new settings, and drops the fit of documents without a label in the same step. */
 void nb_live_publish_others(struct nb_live *live, struct nb_published *published);
-/* Drops that fit alone: of a model that is not loaded and has other settings in the store now. */
+/* Drops only the fit of documents without a label: for a model that is not loaded and whose
+ * settings in the store have changed. */
 void nb_live_drop_refined(struct nb_live *live);
 
 /* The fit of documents without a label, with a reference for the caller; NULL: none. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an engine has of the other nodes that share its changes: the relay that takes changes to
- * them (relay.h), what comes with a change that came from there, and how far the store has come
- * (stream_states.h).
+ * Types for the exchange of changes with other nodes: the relay that takes changes to them
+ * (relay.h), the data that come with a change from a stream, and how far the store has come in each
+ * stream (stream_states.h).
  */
 #ifndef NB_CORE_MODEL_LIVE_RELAYED_H
 #define NB_CORE_MODEL_LIVE_RELAYED_H
@@ -16,75 +16,77 @@
 
 struct nb_batch;
 
-/* A change that is not one of documents. */
+/* A change that is not about documents. */
 enum nb_relayed_change_kind {
-    NB_ERRAND_PUT,          /* of a model: made, or its settings changed */
-    NB_ERRAND_DELETE,       /* of a model */
-    NB_ERRAND_RENAME_LABEL, /* from `from` to `to` */
-    NB_ERRAND_FIELDS,       /* the fields in `settings` that the model does not have are added */
-    NB_ERRAND_FITTED,       /* `settings` have a map that was fitted to the entries up to `last` */
-    NB_ERRAND_COMPARE,      /* nothing: nodes compare what they have learned up to there */
-    NB_ERRAND_PUT_NAMED,    /* the value `settings` of the kind `from` under the name `model` */
-    NB_ERRAND_DELETE_NAMED, /* what is kept of the kind `from` under the name `model` */
-    NB_ERRAND_DROP, /* from the model's quarantine what `settings` list (nb_quarantine_drop_list) */
-    NB_ERRAND_CLEAR,   /* the first changes of the model's quarantine (nb_quarantine_clear_some) */
-    NB_ERRAND_STAGE,   /* piece `last` of the import `from`, `settings` (core/archive/dump/staged.h)
-                        */
-    NB_ERRAND_UNSTAGE, /* the import `from` is given up */
-    NB_ERRAND_IMPORT, /* the import `from` of `last` pieces, or a copy of the model `to`; `settings`
-                         name the parent that the model gets, if any */
+    NB_ERRAND_PUT,          /* makes a model, or changes its settings */
+    NB_ERRAND_DELETE,       /* deletes a model */
+    NB_ERRAND_RENAME_LABEL, /* renames `from` to `to` */
+    NB_ERRAND_FIELDS,       /* adds the fields in `settings` that the model does not have */
+    NB_ERRAND_FITTED,       /* sets `settings`, whose map was fitted to the entries up to `last` */
+    NB_ERRAND_COMPARE,      /* changes nothing: nodes compare what they have learned up to here */
+    NB_ERRAND_PUT_NAMED, /* stores the value `settings` of the kind `from` under the name `model` */
+    NB_ERRAND_DELETE_NAMED, /* deletes the value of the kind `from` under the name `model` */
+    NB_ERRAND_DROP, /* drops the changes in `settings` from the quarantine (nb_quarantine_drop_list)
+                     */
+    NB_ERRAND_CLEAR,   /* drops the first changes of the quarantine (nb_quarantine_clear_some) */
+    NB_ERRAND_STAGE,   /* stages `settings`, piece `last` of the import `from`
+                          (core/archive/dump/staged.h) */
+    NB_ERRAND_UNSTAGE, /* gives up the import `from` */
+    NB_ERRAND_IMPORT,  /* imports the `last` pieces of `from`, or copies the model `to`; `settings`
+                          name the new model's parent, if any */
     NB_ERRANDS
 };
 
-/* All texts are borrowed. What a kind does not use is empty. */
+/* All texts are borrowed. A member that the kind does not use is empty. */
 struct nb_relayed_change {
     enum nb_relayed_change_kind kind;
     struct nb_string model, source;
     struct nb_string from, to;
-    struct nb_string settings; /* by nb_settings_write; or another value, as the kind says */
-    bool only_new;             /* of what is put */
-    uint64_t last;             /* the newest entry of the model; else nothing is done */
+    struct nb_string settings; /* by nb_settings_write, or another value, depending on the kind */
+    bool only_new;             /* refuses to change what exists */
+    uint64_t last; /* the model's newest entry must have this number, or nothing is done */
 };
 
-/* What is common to all changes that come from the stream. All of it is 0 in other changes. */
+/* Members of every change that comes from a stream. In other changes all are 0. */
 struct nb_relayed {
-    unsigned stream;   /* which of the nodes' */
+    unsigned stream;   /* number of the stream */
     uint64_t position; /* in the stream */
     uint64_t after;    /* the position before it */
-    /* What came from there, and nb_message_checksum of it; borrowed until it is applied. */
+    /* The message, its id, and their nb_message_checksum; borrowed until the change is applied. */
     uint64_t checksum;
     struct nb_string message_id, message;
-    int64_t time;         /* milliseconds since 1970, as the node says that was asked */
-    uint64_t first_entry; /* number of the first entry of the model there; 0: it had none */
-    uint8_t creates;      /* the model comes into being with the change, if there is none: with this
-                             preset, plus 1 */
-    uint64_t last;        /* the newest entry of the model, above 0, or the change is not made */
-    uint64_t outbox, entry; /* where it was queued (nb_once_note); 0: it was not */
+    int64_t time;         /* milliseconds since 1970, by the node that got the request */
+    uint64_t first_entry; /* number of the model's first entry on that node; 0: it had none */
+    uint8_t creates; /* preset plus 1: the change makes the model, with this preset, if it does not
+                        exist; 0: it does not */
+    uint64_t last;   /* if above 0: the model's newest entry must have this number, or the change is
+                        not made */
+    uint64_t outbox, entry; /* where the change was queued (nb_once_note); 0: it was not */
 };
 
-/* What has become of a change of a model that was asked for. */
+/* The result of a requested change of a model. */
 struct nb_relayed_change_done {
-    bool created;      /* a model, or what else was put */
-    uint64_t dropped;  /* changes that waited in a quarantine */
+    bool created;      /* a model or a named value is new */
+    uint64_t dropped;  /* number of quarantined changes that were dropped */
     uint64_t position; /* in the stream */
 };
 
 struct nb_relay {
     void *user;
     /* Publishes the changes of the batch; calls `done` when all are applied here, or have failed.
-     * Not 0: nothing is done, `done` is not called either. */
+     * Not 0: nothing is done, and `done` is not called. */
     int (*submit)(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
                   void *done_user, struct nb_error *error);
     /* Publishes a change of a model and waits until it is applied here. Returns its result; *done
      * is written if that is 0. */
     int (*ask)(void *user, const struct nb_relayed_change *relayed_change,
                struct nb_relayed_change_done *done, struct nb_error *error);
-    /* Waits until all is applied here that any node has confirmed before. */
+    /* Waits until all changes that any node has confirmed before are applied here. */
     int (*catch_up)(void *user, struct nb_error *error);
-    /* Whether there may be changes that are not made here yet. Waits for nothing. */
+    /* Whether there may be changes that are not made here yet. Does not wait. */
     bool (*lacks)(void *user);
-    /* Publish what the writer finds due by itself. All nodes find it, so that what they publish has
-     * a condition and an id that follow from it: it is done once. The batch stays the caller's. */
+    /* Publish a change that the writer itself finds due. All nodes find and publish it, with the
+     * same id and the same condition, so that it is made once. The caller keeps the batch. */
     void (*propose)(void *user, const struct nb_batch *batch);
     void (*propose_relayed_change)(void *user, const struct nb_relayed_change *relayed_change);
 };
@@ -92,36 +94,37 @@ struct nb_relay {
 /* Streams of several nodes, over which their models are spread by their names (nb_relay_stream). */
 enum { NB_STREAMS_MOST = 64 };
 
-/* A message that was made, and is kept with the transaction that makes it (messages.h). */
+/* A message whose change was made. The same transaction stores the message (messages.h). */
 struct nb_traced {
     uint64_t position, checksum;
     struct nb_string id, message; /* borrowed */
 };
 
-/* A position, and what says whether two nodes have the same there. */
+/* A position, and a sum that is equal on two nodes if they have the same data there. */
 struct nb_point {
     uint64_t position, sum;
 };
 
 /* How far a store has come in a stream. */
 struct nb_stream_place {
-    uint64_t made;           /* tells the stream from one that was made anew; 0: it follows none */
-    uint64_t staged;         /* what the next transaction writes */
-    uint64_t written;        /* what is in the store */
-    uint64_t checksum;       /* of what was staged last */
+    uint64_t
+        made; /* when the stream was made, to detect a new one; 0: the store follows no stream */
+    uint64_t staged;         /* the position that the next transaction writes */
+    uint64_t written;        /* the position in the store */
+    uint64_t checksum;       /* of the message that was staged last */
     uint64_t traced;         /* bytes of the messages in the trace; and ... */
-    uint64_t tracing;        /* ... when what is staged is written */
-    bool is_due;             /* to be written, although the position is */
+    uint64_t tracing;        /* ... after the staged ones are written */
+    bool is_due;             /* must be written, although the position is in the store */
     struct nb_traced *fresh; /* staged and not written yet; owned */
     size_t fresh_count, fresh_room;
-    atomic_bool caught_up;        /* it had all that there was, once */
+    atomic_bool caught_up;        /* the store once had all changes of the stream */
     atomic_uint_fast64_t applied; /* as `written`, for any thread */
 };
 
 struct nb_stream_states {
-    bool is_known;    /* the store is that of one of several nodes: */
-    unsigned streams; /* that share so many streams */
-    int64_t time;     /* of the change that is being made; 0: the clock says it */
+    bool is_known;    /* the store belongs to one of several nodes ... */
+    unsigned streams; /* ... that share this many streams */
+    int64_t time;     /* time of the change that is being made; 0: use the clock */
     struct nb_stream_place places[NB_STREAMS_MOST];
     struct {
         uint64_t staged, checksum;

@@ -49,7 +49,7 @@ struct nb_engine {
     char *directory;
     struct nb_store *store;
     struct nb_key key; /* of the store */
-    /* Borrowed; of each stream; NULL: none, or not yet (core/model/live/relay.h). */
+    /* Borrowed; by stream; NULL: none, or not yet (core/model/live/relay.h). */
     const struct nb_relay *_Atomic relays[NB_STREAMS_MOST];
 
     pthread_rwlock_t registry; /* protects `models` */
@@ -81,20 +81,20 @@ struct nb_engine {
     pthread_t writer;
 
     /* The writer's. */
-    struct nb_stream_states stream_states;  /* in the stream that nodes share */
+    struct nb_stream_states stream_states;  /* positions in the streams that nodes share */
     struct nb_serials serials;              /* as committed, or as of the open transaction */
     struct nb_importing *importing;         /* imports under way */
     struct nb_unused_pass unused;           /* under way */
     struct nb_ageing *ageing;               /* NULL: not there yet */
     struct nb_recalibration *recalibration; /* under way (core/writer/recalibrate), or NULL */
     bool purge;                             /* there may be data of deleted models */
-    size_t freed_after; /* documents since it gave freed memory back to the kernel */
+    size_t freed_after; /* documents since freed memory was returned to the kernel */
     struct nb_live *unsaved, *unsaved_last; /* models that a start would replay, oldest first */
     struct nb_buffer scratch;
     struct nb_features_coder *coder;
     struct nb_learner *learner;
-    /* For core/writer/submit/submit_features.h: a coder for whoever takes it first, or NULL; and
-     * whether the features that were new with the last change were those that were foreseen. */
+    /* For core/writer/submit/submit_features.h: a spare coder, or NULL; and whether the new
+     * features of the last change were foreseen correctly. */
     _Atomic(struct nb_features_coder *) spare_coder;
     _Atomic(struct nb_foreseen *) spare_foreseen; /* an empty one, or NULL */
     atomic_bool foresees;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stored form, in META, of each stream, whose number is a byte:
+ * Stored form, in META, for each stream, whose number is a byte:
  *
- *     "nodes", stream             a byte for the format, 6; how many streams there are, a varint;
- * when this one was made, 8 bytes; the position, a varint; the checksum of what is there, 8 bytes;
- * bytes of the trace, a varint; and 1 if the node has caught up once "trace", stream, position the
- * checksum, 8 bytes; the id, a string; the message "outbox", identity, stream  the number of the
- * entry that was made last and its position in the stream, varints
+ *     "nodes", stream             a byte for the format, 6; the number of streams, a varint; the
+ *                                 time when this one was made, 8 bytes; the position, a varint; the
+ *                                 checksum of the message there, 8 bytes; the bytes of the trace, a
+ *                                 varint; and 1 if the node has caught up once
+ *     "trace", stream, position   the checksum, 8 bytes; the id, a string; the message
+ *     "outbox", identity, stream  the number of the entry that was made last and its position in
+ *                                 the stream, varints
  *
  * Identities of outboxes are 8 bytes, big-endian.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The models by name. A model is loaded when it is first used, and dropped from memory when others
- * need the memory. Any thread, except where a function says otherwise.
+ * The registry: all models, by name. A model is loaded when it is first used, and dropped from
+ * memory when others need the memory. Any thread, except where a function says otherwise.
  */
 #ifndef NB_CORE_MODEL_REGISTRY_REGISTRY_H
 #define NB_CORE_MODEL_REGISTRY_REGISTRY_H
@@ -53,13 +53,14 @@ struct nb_live *nb_registry_replace(struct nb_engine *engine, struct nb_live *li
 /* Removes a model from the registry, marks it as removed and releases the registry's reference. */
 void nb_registry_remove(struct nb_engine *engine, struct nb_live *live);
 
-/* The first loaded, persisted and sound model for which `matches` says so, with a reference for the
- * caller. NULL: there is none. On the writer's thread, to which `matches` may look. */
+/* Returns the first loaded, persisted and undamaged model for which `matches` returns true, with a
+ * reference for the caller. NULL: there is none. On the writer's thread, so `matches` may read the
+ * writer's members. */
 struct nb_live *nb_registry_first(struct nb_engine *engine,
                                   bool (*matches)(const struct nb_live *live));
 
-/* The names of up to `most` persisted models after the name `after` (length 0: from the first), in
- * order. The caller frees each and the array. Sets *more if there are more. */
+/* Lists the names of up to `most` persisted models after the name `after` (length 0: from the
+ * first), in order. The caller frees each name and the array. Sets *more if there are more. */
 int nb_registry_names(struct nb_engine *engine, struct nb_string after, size_t most, char ***names,
                       size_t *count, bool *more, struct nb_error *error);
 
