@@ -15,8 +15,8 @@
 #include "core/model/evaluate/evaluation.h"
 #include "core/model/evaluate/evaluator.h"
 
-/* The figures over the last `window` documents that were added (0: over all), in time n log n.
- * Returns 0 or NB_NO_MEMORY. */
+/* Computes the figures over the last `window` documents that were added (0: over all), in O(n log
+ * n). Returns 0 or NB_NO_MEMORY. */
 int nb_evaluator_finish(struct nb_evaluator *evaluator, uint64_t window,
                         struct nb_evaluation *evaluation);
 

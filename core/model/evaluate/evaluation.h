@@ -12,9 +12,9 @@
 
 struct nb_evaluator;
 
-/* How the verdicts went over time: the documents of an evaluator in stretches, oldest first. As the
- * scores are those before learning, the same is the learning curve (prequential error: Dawid 1984;
- * Gama, Sebastiao and Rodrigues 2013). Pure computation; any thread. */
+/* Errors over time: the documents of an evaluator in stretches, oldest first. Because documents
+ * were scored before they were learned, this is also the learning curve (prequential error: Dawid
+ * 1984; Gama, Sebastiao and Rodrigues 2013). Pure computation; any thread. */
 enum { NB_PROGRESS_STRETCHES = 50 }; /* at most */
 
 struct nb_progress_stretch {
@@ -22,45 +22,46 @@ struct nb_progress_stretch {
     uint64_t errors;    /* of these, verdicts that were wrong */
 };
 
-/* Divides all documents into stretches whose sizes differ by one at most; fewer documents than
- * stretches are one each. Returns how many there are. */
+/* Divides all documents into stretches whose sizes differ by at most one; if there are fewer
+ * documents than stretches, each stretch has one. Returns the number of stretches. */
 size_t nb_evaluator_progress(const struct nb_evaluator *evaluator,
                              struct nb_progress_stretch stretches[NB_PROGRESS_STRETCHES]);
 
 enum {
     NB_EVALUATION_BINS = 15,    /* of the reliability table */
     NB_EVALUATION_POINTS = 101, /* of the ROC curve, at most */
-    NB_EVALUATION_PAIRS = 20,   /* of labels that are taken for each other, at most */
-    /* With more labels than this the table of confusions does not list what is zero, */
+    NB_EVALUATION_PAIRS = 20,   /* of confused labels, at most */
+    /* With more labels than this the table of confusions omits zeros ... */
     NB_EVALUATION_WHOLE_TABLE = 32,
-    NB_EVALUATION_CELLS = 1000 /* and of more cells than this only the worst wrong ones */
+    NB_EVALUATION_CELLS = 1000 /* ... and of more cells than this keeps only the worst wrong ones */
 };
 
 struct nb_evaluation_bin {
     uint64_t documents;
     double confidence; /* mean probability of the positive label (two labels) or of the winner */
-    double accuracy;   /* share of documents for which it was right; NAN both in an empty bin */
+    double accuracy; /* share of documents for which that label was right; both are NAN in an empty
+                        bin */
 };
 
 struct nb_evaluation_point {
-    double threshold; /* probability of the positive label from which it is positive */
+    double threshold; /* a document is positive from this probability of the positive label on */
     double false_positive_rate, true_positive_rate;
 };
 
 struct nb_evaluation_label {
     uint32_t label;
-    uint64_t documents; /* whose true label this is */
-    uint64_t predicted; /* that were given it */
-    /* Of those given the label, the share that have it; of those that have it, the share that were
-     * given it (Kent et al. 1955). */
+    uint64_t documents; /* documents with this true label */
+    uint64_t predicted; /* documents that were given this label */
+    /* Precision: share of the documents given the label that have it. Recall: share of the
+     * documents with the label that were given it (Kent et al. 1955). */
     double precision, recall;
     /* 2 / (1 / precision + 1 / recall), their harmonic mean (van Rijsbergen 1979, E at alpha 1/2),
-     * computed as 2 right / (documents + predicted): 0 when no verdict is right, NAN when the label
-     * neither has documents nor is given. */
+     * computed as 2 right / (documents + predicted): 0 if no verdict is right, NAN if the label has
+     * no documents and was never given. */
     double f1;
 };
 
-/* So many documents of label `truth` were given label `predicted`. */
+/* The number of documents of label `truth` that were given label `predicted`. */
 struct nb_evaluation_cell {
     uint32_t truth, predicted; /* indices of the evaluation's labels */
     uint64_t documents;
@@ -70,10 +71,10 @@ struct nb_evaluation {
     uint64_t documents;
     size_t label_count;
     struct nb_evaluation_label *labels; /* owned; in the order given to nb_evaluator_new */
-    /* What is not zero, by truth, then predicted; owned. With more than NB_EVALUATION_WHOLE_TABLE
-     * labels and NB_EVALUATION_CELLS cells only so many of the wrong ones: those with the most
-     * documents, of equal ones the first; `confusion_left_out` says how many cells are not there.
-     */
+    /* The cells that are not zero, by truth, then predicted; owned. With more than
+     * NB_EVALUATION_WHOLE_TABLE labels and NB_EVALUATION_CELLS cells, only NB_EVALUATION_CELLS
+     * wrong cells are listed: those with the most documents, ties by order. `confusion_left_out` is
+     * the number of cells left out. */
     struct nb_evaluation_cell *confusion;
     size_t confusion_count, confusion_left_out;
     /* The wrong cells with the most documents, most first; ties by truth, then predicted. */
@@ -92,8 +93,8 @@ struct nb_evaluation {
     /* Percent: 1 / (1 + exp(-(logit(fp) + logit(fn)) / 2)), the rates fp and fn below kept at least
      * half a document away from 0 and 1. */
     double lam;
-    /* Of the documents of the others: given the positive label more than probability 0.5. Of the
-     * positive ones: at most 0.5. */
+    /* False positives: the share of the other labels' documents in which the positive label had a
+     * probability above 0.5. False negatives: the share of its own documents with at most 0.5. */
     double false_positive_rate, false_negative_rate;
     struct nb_evaluation_point points[NB_EVALUATION_POINTS]; /* from (0, 0) to (1, 1) */
     size_t point_count;                                      /* 0 when a rate is undefined */
@@ -103,7 +104,7 @@ struct nb_evaluation {
     double log_loss;
     /* Mean of (P(positive) - [it is positive])^2 with two labels; with more, Brier's sum of such
      * squares over all labels (which with two would be twice as much). Labels that a score does not
-     * list have equal parts of what the listed ones leave. */
+     * list share the remaining probability equally. */
     double brier;
     /* Mean over the documents of |confidence - accuracy| of their bin: of P(positive) against the
      * share of positive ones with two labels, else of the winner's P against the share of right
@@ -112,7 +113,7 @@ struct nb_evaluation {
     struct nb_evaluation_bin
         bins[NB_EVALUATION_BINS]; /* bin i: [i/15, (i+1)/15), the last with 1 */
 };
-/* Also of one that is all zero. */
+/* Frees the lists; the struct may also be all zero. */
 void nb_evaluation_deinit(struct nb_evaluation *evaluation);
 
 #endif

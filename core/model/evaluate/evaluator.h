@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The documents that an evaluation is made of, taken in one by one. Pure computation; any thread,
- * one evaluator belongs to one thread.
+ * Collects the documents of an evaluation, one by one. Pure computation; any thread, one evaluator
+ * belongs to one thread.
  *
  * A document that could not be scored yet counts as if every label had had the same probability.
  */
@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 /* One document: its true label, and the probabilities that it got before it was learned. A true
- * label that is not listed had probability 0; other labels that are not listed, of which there are
- * some in models of many labels, share what the listed ones leave. */
+ * label that is not listed had probability 0. Other labels that are not listed (in models with many
+ * labels) share the remaining probability. */
 struct nb_stored_score {
     uint32_t label;
     uint32_t size;               /* labels listed; 0: the model could not score it yet */
@@ -22,18 +22,18 @@ struct nb_stored_score {
     double log_odds;             /* with two labels: ln P(labels[1]) / P(labels[0]), else 0 */
 };
 
-/* Collects documents. `labels` are the model's label numbers in the order of their names, copied;
- * `positive` is the index among them of the label that is judged against the others. 24 bytes a
- * document are kept, 48 with other than two labels. Returns 0, NB_NO_MEMORY or NB_TOO_LARGE (a
- * label number above NB_LABELS_MOST). */
+/* Makes an evaluator. `labels` are the model's label numbers in the order of their names (copied);
+ * `positive` is the index in `labels` of the label that is judged against the others. A document
+ * takes 24 bytes, 48 unless there are two labels. Returns 0, NB_NO_MEMORY or NB_TOO_LARGE (a label
+ * number above NB_LABELS_MOST). */
 struct nb_evaluator;
 int nb_evaluator_new(const uint32_t *labels, size_t label_count, size_t positive,
                      struct nb_evaluator **evaluator);
 void nb_evaluator_free(struct nb_evaluator **evaluator);
-/* Adds a document, oldest first; nothing of it is kept by reference. Labels that it lists and that
- * were not given to nb_evaluator_new cannot be predicted. Returns 0, NB_NO_MEMORY, or NB_INVALID:
- * its true label was not given to nb_evaluator_new, or a number is none (not finite, a probability
- * outside 0 .. 1); then it was not added. */
+/* Adds a document, oldest first, and copies what it needs. Listed labels that were not given to
+ * nb_evaluator_new cannot be predicted. Returns 0, NB_NO_MEMORY, or NB_INVALID if its true label
+ * was not given to nb_evaluator_new or a number is invalid (not finite, a probability outside 0 ..
+ * 1); then the document is not added. */
 int nb_evaluator_add(struct nb_evaluator *evaluator, const struct nb_stored_score *scored);
 
 #endif

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the evaluation share; for them alone.
+ * Private types that the files of the evaluation share.
  */
 #ifndef NB_CORE_MODEL_EVALUATE_EVALUATOR_PRIVATE_H
 #define NB_CORE_MODEL_EVALUATE_EVALUATOR_PRIVATE_H
 
 #include "core/model/evaluate/evaluator.h"
 
-/* What is kept of a document. */
+/* The data that are kept of a document. */
 struct nb_evaluator_row {
     double probability; /* of the positive label */
-    /* What orders documents by it: with two labels its log-odds, which still tell documents apart
-     * whose probabilities round to 0 or 1. */
+    /* Sort key for this probability: with two labels the log-odds, which still differ between
+     * documents whose probabilities round to 0 or 1. */
     double rank;
     uint32_t label, predicted; /* indices */
 };
 
-/* What the figures of other than two labels need beside. */
+/* Further data for figures with other than two labels. */
 struct nb_evaluator_extra {
     double truth;  /* probability of the true label */
     double winner; /* and of the predicted one */
@@ -26,14 +26,14 @@ struct nb_evaluator_extra {
 struct nb_evaluator {
     size_t label_count, positive;
     uint32_t *labels;
-    uint32_t *indices; /* by label number; UINT32_MAX: not one of ours */
+    uint32_t *indices; /* by label number; UINT32_MAX: not among `labels` */
     size_t index_count;
     struct nb_evaluator_row *rows;
     struct nb_evaluator_extra *extras; /* NULL with two labels */
     size_t size, room;
 };
 
-/* The part of the evaluator that a window is. */
+/* A window: a part of the evaluator's documents. */
 struct nb_evaluator_window {
     const struct nb_evaluator_row *rows;
     const struct nb_evaluator_extra *extras;
@@ -41,7 +41,7 @@ struct nb_evaluator_window {
     size_t positives, negatives; /* documents of the positive label, and of all others */
 };
 
-/* The last `most` documents (0: all); borrowed until the next is added. */
+/* Returns the last `most` documents (0: all); borrowed until the next document is added. */
 struct nb_evaluator_window nb_evaluator_window(const struct nb_evaluator *e, uint64_t most);
 
 #endif

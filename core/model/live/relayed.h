@@ -26,11 +26,10 @@ enum nb_relayed_change_kind {
     NB_ERRAND_COMPARE,      /* changes nothing: nodes compare what they have learned up to here */
     NB_ERRAND_PUT_NAMED, /* stores the value `settings` of the kind `from` under the name `model` */
     NB_ERRAND_DELETE_NAMED, /* deletes the value of the kind `from` under the name `model` */
-    NB_ERRAND_DROP, /* drops the changes in `settings` from the quarantine (nb_quarantine_drop_list)
-                     */
-    NB_ERRAND_CLEAR,   /* drops the first changes of the quarantine (nb_quarantine_clear_some) */
-    NB_ERRAND_STAGE,   /* stages `settings`, piece `last` of the import `from`
-                          (core/archive/dump/staged.h) */
+    NB_ERRAND_DROP,  /* drops quarantined changes: those in `settings` (nb_quarantine_drop_list) */
+    NB_ERRAND_CLEAR, /* drops the first changes of the quarantine (nb_quarantine_clear_some) */
+    NB_ERRAND_STAGE, /* stages `settings`, piece `last` of the import `from`
+                        (core/archive/dump/staged.h) */
     NB_ERRAND_UNSTAGE, /* gives up the import `from` */
     NB_ERRAND_IMPORT,  /* imports the `last` pieces of `from`, or copies the model `to`; `settings`
                           name the new model's parent, if any */
@@ -107,8 +106,7 @@ struct nb_point {
 
 /* How far a store has come in a stream. */
 struct nb_stream_place {
-    uint64_t
-        made; /* when the stream was made, to detect a new one; 0: the store follows no stream */
+    uint64_t made;           /* when the stream was made (detects a new one); 0: none is followed */
     uint64_t staged;         /* the position that the next transaction writes */
     uint64_t written;        /* the position in the store */
     uint64_t checksum;       /* of the message that was staged last */

@@ -13,15 +13,15 @@
 
 struct nb_engine;
 
-/* A score in its stored form (core/model/learn/stored_score.h). Not 0: no more are wanted. */
+/* Takes a score in its stored form (core/model/learn/stored_score.h). Returns non-zero to stop. */
 typedef int nb_left_out_visit(void *user, struct nb_string stored, struct nb_error *error);
 
 /* Scores a sample of the documents of a model that is loaded, and to which the caller has a
- * reference, and then calls `visit` for each score, the oldest document first. The sample is the
- * same as long as the documents are: at most 5,000, fewer if many labels have documents (`labels`
- * says how many do). Takes a second or two; the model goes on learning meanwhile, and documents
- * that are forgotten are skipped. Returns 0, what `visit` returned, NB_CONFLICT (the model is not
- * stacked, or its parent is gone), or what reading the store and loading a parent can return. */
+ * reference, and then calls `visit` for each score, the oldest document first. The sample depends
+ * only on the documents: at most 5,000, fewer if many labels have documents (`labels` is the number
+ * that do). Takes a second or two; the model goes on learning meanwhile, and documents that are
+ * forgotten are skipped. Returns 0, what `visit` returned, NB_CONFLICT (the model is not stacked,
+ * or its parent is gone), or a code from reading the store or loading a parent. */
 int nb_left_out_scores(struct nb_engine *engine, struct nb_live *live, size_t labels,
                        nb_left_out_visit *visit, void *user, struct nb_error *error);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A model with its parent and its parent's parent, as far as it has them: who they are, and what
- * they say together (core/stack/blend/blend.h). A model without a parent is a chain of
- * one, which costs nothing beyond itself. Documents of the model without a label may come in, too
- * (core/model/refined/refined.h).
+ * A chain: a model with its parent and its parent's parent, if it has them, and their joint scores
+ * (core/stack/blend/blend.h). A model without a parent is a chain of one, at no extra cost. The
+ * model's documents without a label may also contribute (core/model/refined/refined.h).
  *
  * Threads: a chain belongs to one thread. Its members are loaded, and stay so until
  * nb_parent_chain_end. Locks: all members' counts, from the model upwards, then all weights, in the
@@ -26,12 +25,12 @@ struct nb_parent_chain {
     struct nb_live *live[NB_BLEND_MOST];           /* [0]: the model, borrowed; referenced */
     struct nb_published *published[NB_BLEND_MOST]; /* referenced */
     unsigned count;                                /* 0: it has ended */
-    /* Those that have documents, as nb_parent_chain_lock found them; not sources[i], but these
-     * numbers of members, from the model upwards. */
+    /* Members that have documents, found by nb_parent_chain_lock, from the model upwards: the
+     * blend's source i is the member contributors[i]. */
     unsigned contributors[NB_BLEND_MOST];
     unsigned contributor_count;
-    /* What documents without a label have given the model (core/em/unlabelled.h), as it was
-     * when the chain began; referenced; NULL: nothing. */
+    /* The model's fit of documents without a label (core/em/unlabelled.h) when the chain began;
+     * referenced; NULL: none. */
     struct nb_refined *refined;
     struct nb_blend blend;
     struct nb_feature *features; /* owned */
@@ -40,49 +39,48 @@ struct nb_parent_chain {
 void nb_parent_chain_deinit(struct nb_parent_chain *chain);
 
 /* Finds and loads the ancestors of a model that is loaded, and to which the caller has a reference
- * that is kept until nb_parent_chain_end. Returns 0; NB_CONFLICT: the parent is gone, or one that
- * the model cannot have (nb_parent_chain_check); or what nb_registry_acquire returns for it
- * (NB_DAMAGED, NB_IO, NB_NO_MEMORY), with a text that names it. */
+ * that is kept until nb_parent_chain_end. Returns 0; NB_CONFLICT: the parent is gone, or the model
+ * cannot have this parent; or what nb_registry_acquire returns for an ancestor (NB_DAMAGED, NB_IO,
+ * NB_NO_MEMORY), with a text that names it. */
 int nb_parent_chain_begin(struct nb_parent_chain *chain, struct nb_engine *engine,
                           struct nb_live *live, struct nb_error *error);
 void nb_parent_chain_end(struct nb_parent_chain *chain);
 
-/* Takes the locks, and finds who has documents. */
+/* Takes the locks, and finds the members that have documents. */
 void nb_parent_chain_lock(struct nb_parent_chain *chain);
 void nb_parent_chain_unlock(struct nb_parent_chain *chain);
-/* Makes the view of all contributors, of whom there is one at least, for what follows under the
- * locks. Whether there are stacked scores is as the first contributor's settings say. Returns 0 or
- * NB_NO_MEMORY. */
+/* Makes the blend of all contributors (at least one) for use under the locks. The first
+ * contributor's settings decide whether scores are stacked. Returns 0 or NB_NO_MEMORY. */
 int nb_parent_chain_blend(struct nb_parent_chain *chain);
-/* The same into another blend, with other counts beside those of the first contributor, and with
- * other weights of it (NULL: its own; else the scores are stacked and nobody else uses these). */
+/* As nb_parent_chain_blend, but fills `blend`, adds the counts `besides` to the first
+ * contributor's, and uses `weights` for it (NULL: its own; else scores are stacked and no other
+ * thread uses `weights`). */
 int nb_parent_chain_blend_beside(const struct nb_parent_chain *chain,
                                  const struct nb_stack_weights *weights,
                                  const struct nb_besides *besides, struct nb_blend *blend);
-/* What documents without a label weigh, if they come in; else NULL. Under the locks. */
+/* The fit of documents without a label, if they contribute; else NULL. Under the locks. */
 const struct nb_refined *nb_parent_chain_refined(const struct nb_parent_chain *chain);
 /* Whether none of the contributors waits for a refit of its weights. */
 bool nb_parent_chain_is_calibrated(const struct nb_parent_chain *chain);
 
-/* Replaces the score in `record` (core/model/learn/stored_score.h), which the model's own counts
- * gave a document of the label, by that of the chain. It stays when the chain
- * cannot be asked, or when it knows labels that the model does not: these have no numbers there.
- * Returns 0 or NB_NO_MEMORY.
- */
+/* Replaces the score in `record` (core/model/learn/stored_score.h), which a document of the label
+ * got from the model's own counts, by that of the chain. The score stays if the chain cannot be
+ * loaded, or has labels that the model does not have: these have no numbers in the model. Returns 0
+ * or NB_NO_MEMORY. */
 int nb_parent_chain_keep_score(struct nb_parent_chain *chain, struct nb_engine *engine,
                                struct nb_live *live, const struct nb_feature *features, size_t size,
                                uint32_t label, struct nb_buffer *record);
-/* The same of a document whose rows are in the model. For the writer, in its transaction: nothing
- * is loaded, and the score stays when an ancestor is not in memory. */
+/* As nb_parent_chain_keep_score, for a document whose rows are in the model. For the writer, in its
+ * transaction: loads nothing, and the score stays if an ancestor is not in memory. */
 int nb_parent_chain_keep_score_of_rows(struct nb_parent_chain *chain, struct nb_engine *engine,
                                        struct nb_live *live, const struct nb_rows *rows,
                                        uint32_t label, struct nb_buffer *record);
 
-/* Replaces the leave-one-out score of a learned document of the model, by its own counts, by that
- * of the chain; it stays where nb_parent_chain_keep_score lets it stay, and when nobody
- * but the model has documents. The model has `weights`, whose twin the document has not taught, for
- * its own; nobody else uses them. Under the locks; the model is stacked. Returns 0, NB_CONFLICT (no
- * other document has the label) or NB_NO_MEMORY. */
+/* Replaces the leave-one-out score that a learned document got from the model alone by that of the
+ * chain. The score stays in the cases of nb_parent_chain_keep_score, and if no other member has
+ * documents. Uses `weights` for the model: their twin has not learned the document, and no other
+ * thread uses them. Under the locks; the model is stacked. Returns 0, NB_CONFLICT (no other
+ * document has the label) or NB_NO_MEMORY. */
 int nb_parent_chain_score_left_out(struct nb_parent_chain *chain, const struct nb_rows *rows,
                                    uint32_t label, const struct nb_stack_weights *weights,
                                    struct nb_scores *scores);

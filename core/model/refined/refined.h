@@ -21,11 +21,11 @@ struct nb_refined {
     struct nb_scorer *scorer;     /* owned; by the book, adds these counts; NULL if `expected` is */
     double weight;                /* of a document without a label */
     double smoothing;             /* inside EM */
-    /* A stacked model pools the scores without and with expected counts: `share`, below 1, is that
-     * of the scores with them, which are multiplied by `temperature`. */
+    /* A stacked model pools the scores without and with expected counts. The scores with them have
+     * the share `share`, below 1, and are multiplied by `temperature`. */
     bool is_pooled;
     double share, temperature;
-    uint64_t documents; /* without a label that the fit has read */
+    uint64_t documents; /* unlabelled documents that the fit has read */
     uint64_t labelled;  /* documents with a label at that time */
     uint64_t replaced;  /* nb_live.replaced at that time */
     unsigned iterations;

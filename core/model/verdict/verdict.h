@@ -15,23 +15,25 @@
 #include "core/base/string.h"
 
 /* Decisions: what to do about a document, from the probability of one label and a threshold. The
- * label is either the one that wins, which then has to be likely enough (Chow 1970, On Optimum
- * Recognition Error and Reject Tradeoff: what is less likely than the threshold is rejected), or
- * one that is chosen beforehand (the positive one: spam), and then the threshold says how much one
- * kind of mistake is dreaded more than the other. Pure functions; any thread. */
+ * label is either the winner, which must be likely enough (Chow 1970, On Optimum Recognition Error
+ * and Reject Tradeoff: less likely winners are rejected), or one that is chosen beforehand (the
+ * positive one: spam). In the second case the threshold weighs the two kinds of errors. Pure
+ * functions; any thread. */
 enum nb_decided { NB_DECIDED_OTHER, NB_DECIDED_POSITIVE, NB_DECIDED_UNSURE };
 
-/* Positive at a probability at or above the threshold; unsure nearer to it than `band`; else other.
- * Of the label that wins, other means that it is not likely enough. */
+/* Returns positive from the threshold on, unsure at a distance below `band` from the threshold,
+ * else other. For a winner, other means that it is not likely enough. */
 enum nb_decided nb_decide(double probability, double threshold, double band);
 
-/* The threshold that costs least when deciding positive wrongly costs `false_positive` and deciding
- * otherwise wrongly `false_negative` (both at least 0, not both 0): positive is worth it when
- * (1 - p) false_positive <= p false_negative, that is from p = false_positive / (false_positive +
- * false_negative) on (Elkan 2001, The Foundations of Cost-Sensitive Learning, equation 2). */
+/* Returns the threshold with the least expected cost, if a false positive costs `false_positive`
+ * and a false negative `false_negative` (both at least 0, not both 0). Deciding positive costs no
+ * more if (1 - p) false_positive <= p false_negative, that is, from p = false_positive /
+ * (false_positive + false_negative) on (Elkan 2001, The Foundations of Cost-Sensitive Learning,
+ * equation 2). */
 double nb_decide_threshold(double false_positive, double false_negative);
 
-/* The most probable label but `positive`, ties to the first; `size` when there is no other. */
+/* Returns the index of the most probable label except `positive`, the first of equal ones; `size`
+ * if there is no other label. */
 size_t nb_decide_other(const double *probabilities, size_t size, size_t positive);
 
 enum { NB_VERDICT_SOURCES = 3 }; /* a model, its parent, and its parent's parent */
@@ -43,8 +45,8 @@ struct nb_explained {
     double evidence;                   /* infinite if it makes one of the two labels impossible */
     enum nb_field field;               /* of the token */
     double shares[NB_VERDICT_SOURCES]; /* parts of the evidence that come from each of `sources` */
-    bool has_counts;    /* `counts` is set: it is wanted, and the token is in the counts of the one
-                           model that decides */
+    bool has_counts; /* `counts` is set: the caller wants counts, and the one model that decides has
+                        the token */
     uint64_t counts[2]; /* occurrences in documents of the winner, and of the runner-up */
 };
 
@@ -66,7 +68,7 @@ struct nb_verdict {
      * no log score and never wins. */
     const char *unseen_label;
     double unseen_probability;
-    bool ready; /* every label has enough documents; else `missing` says which has not */
+    bool ready; /* every label has enough documents; else `missing` names one that has not */
     char missing[160];
     uint64_t *documents;      /* of each label */
     uint64_t ready_documents; /* the model's setting */

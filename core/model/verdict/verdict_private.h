@@ -12,17 +12,17 @@
 
 struct nb_verdict_private {
     struct nb_engine *engine;
-    struct nb_live *live; /* the model that was asked; it and its chain own the labels' names */
+    struct nb_live *live; /* the model of the request; it and its chain own the labels' names */
     struct nb_parent_chain chain;
     /* The one model that decides: the model itself, or an ancestor if that alone has documents.
      * NULL: several have documents, and chain.blend decides. */
     struct nb_live *judge;
-    struct nb_published *published;   /* borrowed; settings and formulas that decide */
+    struct nb_published *published;   /* borrowed; the settings and formulas of the decision */
     const struct nb_refined *refined; /* borrowed; expected counts, or NULL */
     struct nb_bag bag;
     uint32_t *rows;  /* owned; rows of the bag's features in the judge's counts ... */
     uint64_t *cells; /* owned; ... and their cells */
-    /* How the bag was made. */
+    /* The settings and the key that the bag was made with. */
     bool has_bag;
     struct nb_tokenizer_settings seen_by;
     unsigned char key[NB_KEY_BYTES];
@@ -31,7 +31,7 @@ struct nb_verdict_private {
     struct nb_scores stacked;
     double *calibrated; /* owned; probabilities by the map of a model by the book */
     size_t calibrated_room;
-    double moderation;       /* by which these, and the evidence for them, were multiplied */
+    double moderation;       /* factor that was applied to these scores and their evidence */
     struct nb_pooled pooled; /* for scores pooled with expected counts */
     struct nb_evidence *evidence;
     struct nb_levels levels;
