@@ -13,8 +13,8 @@
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* The two lowest bits of an item say how long a run is, or how large a count, if it is small; what
- * does not fit is in the tail (core/ledger/coding/bag_coding.h). */
+/* The two lowest bits of an item hold the length of a run, or a count, if it is small; the tail has
+ * what does not fit (core/ledger/coding/bag_coding.h). */
 enum {
     SMALL_BITS = 2,
     LONG = (1 << SMALL_BITS) - 1,
@@ -25,16 +25,17 @@ enum {
     PER_BYTE = 8 /* items, whose bits fill a byte */
 };
 
-/* Where the items of a list are written, each part of them in a place of its own until their number
- * is known. */
+/* Where the items of a list are written. Until their number is known, the bytes, the bits and the
+ * tail are written to separate places. */
 struct items {
-    char *bytes, *wide, *tail; /* the next of each */
+    char *bytes, *wide, *tail; /* next position in each place */
 };
 
 /* Most bytes of the tail for an item, and of an item in all parts. */
 enum { TAIL_MOST = NB_VARINT_32_MOST + 3, ITEM_MOST = 3 + TAIL_MOST };
 
-/* Whether an item has a second byte cannot be foreseen, and is no branch: there is room for one. */
+/* Always writes a second byte, for which there is room: a branch on whether the item has one would
+ * be unpredictable. */
 static inline void put_item(struct items *items, uint64_t skipped, uint64_t more)
 {
     bool is_long = more >= LONG || skipped > SKIPPED_MOST;
@@ -52,11 +53,11 @@ static inline void put_item(struct items *items, uint64_t skipped, uint64_t more
         items->tail = nb_put_varint(items->tail, skipped >> SKIPPED_BITS);
 }
 
-/* Where runs begin, and which counts are above 1, cannot be foreseen either: so the places are
- * listed first, without a branch, of so many rows at a time. */
+/* Branches on where runs begin, and which counts are above 1, would be unpredictable, too. So the
+ * places are listed first, without branches, for this many rows at a time. */
 enum { STEP = 256 };
 
-/* Lists the rows from `i` to `end` that are not neighbours of the one before. */
+/* Lists the rows from `i` to `end` that are not neighbours of the row before. */
 static size_t list_starts(const struct nb_row_count *c, size_t i, size_t end, size_t places[STEP])
 {
     size_t count = 0;
@@ -82,7 +83,7 @@ static size_t step_end(size_t size, size_t i)
     return size - i < STEP ? size : i + STEP;
 }
 
-/* Lists the runs of rows, of which there is one at least; none is below `next`. */
+/* Writes the runs of rows. There is at least one row, and none is below `next`. */
 static void put_runs(const struct nb_row_count *c, size_t size, uint32_t next, struct items *out)
 {
     size_t places[STEP];
@@ -127,7 +128,7 @@ static char *copy_bytes(char *at, const char *from, const char *end)
     return at + (end - from);
 }
 
-/* One bit for each byte, of which each is 0 or 1; there are zeros behind the last one. */
+/* Writes one bit for each byte, which is 0 or 1. Zero bytes must follow the last one. */
 static char *put_bits(char *at, const char *bytes, const char *end)
 {
     for (; bytes < end; bytes += PER_BYTE) {
@@ -150,14 +151,14 @@ static char *put_list(char *at, const struct items *from, const struct items *en
     return copy_bytes(at, from->tail, end->tail);
 }
 
-/* Most bytes of a list of so many items, with the one that is written behind. */
+/* Most bytes of a list of this many items, with the bytes that are written behind its end. */
 static size_t list_most(size_t items)
 {
     return items * ITEM_MOST + (size_t)2 * NB_VARINT_32_MOST + PER_BYTE;
 }
 
-/* Appends a part of a bag: rows that are sorted and distinct, and not below `next`. What it is made
- * of lies behind it while it is written. */
+/* Appends a part of a bag: rows that are sorted and distinct, and not below `next`. The items lie
+ * behind the part while it is written. */
 static int put_part(const struct nb_row_count *c, size_t size, uint32_t next, struct nb_buffer *out)
 {
     if (nb_buffer_reserve(out, 3 * list_most(size)) != 0)
@@ -212,11 +213,11 @@ int nb_bag_encode(const struct nb_rows *rows, struct nb_buffer *out)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A list of items. How many of them were read is counted by whoever reads them. */
+/* A list of items. The caller counts how many it has read. */
 struct list {
     uint64_t size;
     const unsigned char *at, *bits;
-    unsigned eight; /* the bits of the next ones */
+    unsigned eight; /* bits of the next items */
 };
 
 static uint64_t count_bits(const unsigned char *bytes, uint64_t length)
@@ -230,8 +231,8 @@ static uint64_t count_bits(const unsigned char *bytes, uint64_t length)
     return count;
 }
 
-/* All bits are there, and as many bytes as they say that the items have: who reads these need not
- * look whether there is a next one. */
+/* Begins to read a list. Checks that all bits are there, and as many bytes as the bits require, so
+ * that next_item need not check the bounds. */
 static struct list begin_list(struct nb_unpacker *r)
 {
     struct list list = {.size = nb_unpack_bounded(r, (uint64_t)(r->end - r->at))};
@@ -248,8 +249,8 @@ static struct list begin_list(struct nb_unpacker *r)
     return list;
 }
 
-/* The item with this number, which is the next one. Two bytes are read of any: bits lie behind the
- * last one. */
+/* Returns the next item, which has this number. Always reads two bytes: the bits lie behind the
+ * last item. */
 static inline uint64_t next_item(struct list *list, uint64_t number)
 {
     static const uint32_t masks[] = {UINT8_MAX, UINT16_MAX};
@@ -263,7 +264,7 @@ static inline uint64_t next_item(struct list *list, uint64_t number)
     return le16toh(two) & masks[is_wide];
 }
 
-/* What the tail has of an item that is long: how much its size is above the least one. Adds to
+/* Reads the tail of a long item. Returns its length or count less the minimum, and adds to
  * *skipped. */
 static uint64_t read_tail(struct nb_unpacker *r, uint64_t *skipped)
 {
@@ -273,12 +274,13 @@ static uint64_t read_tail(struct nb_unpacker *r, uint64_t *skipped)
     return more >> 1;
 }
 
-/* Rows that are written at once: more than a short run has, and of a long one twice as many. */
+/* Rows that are written at once: at least as many as a short run has, and twice as many for a long
+ * run. */
 enum { FOUR = 4, EIGHT = 8 };
 _Static_assert(LEAST_RUN + LONG <= FOUR, "a short run is written at once");
 
-/* Makes room for `size` rows and, of each of `runs` runs behind them, for a short one, whatever its
- * length is. A damaged run asks for no more memory than the longest bag. */
+/* Makes room for `size` rows, and for `runs` more runs as if all were short. A damaged run cannot
+ * request more memory than the longest bag. */
 static int make_room(struct nb_rows *rows, uint64_t size, uint64_t runs)
 {
     if (size > NB_BAG_MOST)
@@ -287,7 +289,7 @@ static int make_room(struct nb_rows *rows, uint64_t size, uint64_t runs)
                             sizeof *rows->counts);
 }
 
-/* Four rows, with one occurrence of each. */
+/* Writes four rows, with one occurrence each. */
 static inline void fill_four(struct nb_row_count *to, uint32_t row)
 {
 #ifdef __SSE2__
@@ -300,9 +302,9 @@ static inline void fill_four(struct nb_row_count *to, uint32_t row)
 #endif
 }
 
-/* The rest of a long run, behind its first four rows. Most have up to eight more, and where the
- * loop ends cannot be foreseen. What is written behind the run has room: that of the run itself,
- * and of one more (make_room). */
+/* Writes the rest of a long run, after its first four rows. Most runs have up to eight more, so the
+ * end of the loop is unpredictable, and eight are written at a time. Rows written behind the run
+ * fit into the room for this run and one more (make_room). */
 static void fill_rest(struct nb_row_count *to, uint64_t row, uint64_t length)
 {
     for (uint64_t k = FOUR; k < length; k += EIGHT) {
@@ -311,8 +313,8 @@ static void fill_rest(struct nb_row_count *to, uint64_t row, uint64_t length)
     }
 }
 
-/* Appends the rows of a list of runs, with one occurrence of each. Four rows are written of a
- * short one: how long it is cannot be foreseen. *next is the row behind the last. */
+/* Appends the rows of a list of runs, with one occurrence each. Always writes four rows for a short
+ * run, because its length is unpredictable. Sets *next to the row after the last. */
 static int read_runs(struct nb_unpacker *r, uint32_t limit, struct nb_rows *rows, uint64_t *next)
 {
     struct list list = begin_list(r);

@@ -14,8 +14,8 @@ enum { BYTES = 256, BITS_MOST = 12 };
 /* Kinds of bytes. */
 enum { AFTER_END, AFTER_MARK, AFTER_VOWEL, AFTER_CONSONANT, AFTER_OTHER, KINDS };
 
-/* The lengths of the codes of all bytes, in hexadecimal, behind a byte of each kind: those that
- * Huffman's algorithm gives for the texts of SpamAssassin's corpus, but none above BITS_MOST. */
+/* The lengths of the codes of all bytes, in hexadecimal, after a byte of each kind, from Huffman's
+ * algorithm on the texts of SpamAssassin's corpus, limited to BITS_MOST. */
 static const char lengths[KINDS][BYTES + 1] = {
     "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
     "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
@@ -44,10 +44,10 @@ struct code {
     uint16_t length;
 };
 
-/* Of the byte whose code the next bits begin with. */
+/* The byte whose code the next bits begin with. */
 struct reading {
     uint8_t byte;
-    uint8_t length : 4, kind : 4; /* of its code, and of the byte itself */
+    uint8_t length : 4, kind : 4; /* length of the code, and kind of the byte itself */
 };
 
 struct nb_text_code {
@@ -137,8 +137,8 @@ static inline char *put_bits(char *at, struct bits *b)
     return at;
 }
 
-/* Adds the code of the byte. Its table is looked up by the byte before, not by what was found for
- * that one, so that codes need not wait for each other. */
+/* Adds the code of the byte. Finds its table by the byte before, not by the result of the lookup
+ * for that byte, so that the lookups do not wait for each other. */
 static inline void add_byte(const struct nb_text_code *c, char before, char byte, struct bits *b)
 {
     struct code code = c->codes[c->kinds[(unsigned char)before]][(unsigned char)byte];
@@ -173,7 +173,7 @@ int nb_text_code_write(const struct nb_text_code *c, struct nb_string bytes, str
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The bits from the place `bit` on, 57 at least; behind the end zeros. */
+/* Returns the bits from the place `bit` on, at least 57; zeros after the end. */
 static inline uint64_t bits_at(struct nb_string s, size_t bit)
 {
     uint64_t little = 0;

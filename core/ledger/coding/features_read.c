@@ -24,7 +24,7 @@ static int make_room(struct nb_features_coder *c, size_t count)
     return c->room == 0 ? NB_NO_MEMORY : 0;
 }
 
-/* The texts as they are: `r` reads them from where they lie afterwards. */
+/* Decompresses the texts, and lets `r` read from the result. */
 static int decompress(struct nb_features_coder *c, struct nb_unpacker *r, struct nb_error *error)
 {
     size_t length = (size_t)nb_unpack_bounded(r, RAW_MOST);
@@ -41,7 +41,7 @@ static int decompress(struct nb_features_coder *c, struct nb_unpacker *r, struct
     return 0;
 }
 
-/* The texts as they are, from the code of short ones; likewise. */
+/* Decodes short texts, and lets `r` read from the result. */
 static int lengthen(struct nb_features_coder *c, struct nb_unpacker *r, struct nb_error *error)
 {
     struct nb_string stored;
@@ -65,18 +65,18 @@ static bool read_ids(struct nb_features_coder *c, struct nb_unpacker *r, size_t 
     return nb_unpacker_done(r);
 }
 
-/* A text as it is stored: its name (with a colon) and its tail are left out where they are not
- * empty. */
+/* A text as it is stored: without `name` (and a colon), and without the tail of the text before, if
+ * these are not empty. */
 struct part {
     unsigned head, field;
-    unsigned part; /* of a value of an attribute; as it is stored */
+    unsigned part; /* of a value of an attribute, as stored */
     struct nb_string name;
-    size_t tail_length; /* of the text before, at the end of c->whole */
+    size_t tail_length; /* tail of the text before, at the end of c->whole */
     struct nb_string rest;
     bool goes_on; /* the next text begins with this one's tail */
 };
 
-/* part->rest begins with its part. */
+/* Reads the number of a value's part, with which part->rest begins. */
 static bool unpack_value(const struct nb_unpacker *r, struct part *part)
 {
     if (r->failed || part->rest.length < PART_BYTES)
@@ -102,7 +102,7 @@ static struct nb_string unpack_marked(struct nb_unpacker *r, bool *goes_on)
     return (struct nb_string){(const char *)start, (size_t)(at - start)};
 }
 
-/* `before`: the text before, with the length of its tail. */
+/* Reads a text as it is stored. `before`: the text before, with the length of its tail. */
 static bool unpack_part(const struct nb_features_coder *c, struct nb_unpacker *r,
                         const struct part *before, struct part *part)
 {
@@ -125,8 +125,8 @@ static char *put(char *at, const char *bytes, size_t length)
     return length == 0 ? at : mempcpy(at, bytes, length);
 }
 
-/* Appends the text to c->whole, and sets *length; part->tail_length becomes that of its own tail.
- * Returns 0 or NB_NO_MEMORY. */
+/* Appends the text to c->whole, and sets *length. Sets part->tail_length to the length of the
+ * text's own tail. Returns 0 or NB_NO_MEMORY. */
 static int put_whole(struct nb_features_coder *c, struct part *part, size_t *length)
 {
     size_t most = part->name.length + 1 + part->tail_length + part->rest.length;
@@ -146,8 +146,8 @@ static int put_whole(struct nb_features_coder *c, struct part *part, size_t *len
     return 0;
 }
 
-/* c->whole has all texts, and has moved while they came: where each of them is follows from their
- * lengths. */
+/* Points c->texts into c->whole, by their lengths, once all texts are there: c->whole moves while
+ * it grows. */
 static void point_to_texts(struct nb_features_coder *c, size_t count)
 {
     const char *at = c->whole.bytes;
@@ -157,7 +157,7 @@ static void point_to_texts(struct nb_features_coder *c, size_t count)
     }
 }
 
-/* False: the text of a number is none. */
+/* Sets the id of a feature. Returns false if the text of a number is not a number. */
 static bool set_id(const struct part *part, struct nb_string text, const struct nb_key *key,
                    uint64_t *id)
 {
@@ -202,7 +202,7 @@ int nb_features_decode(struct nb_features_coder *coder, struct nb_string stored,
 {
     struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
     unsigned coding = nb_unpack_u8(&r);
-    /* Every feature takes a byte at least, so that a damaged count asks for no memory. */
+    /* Every feature takes at least a byte, so that a damaged count cannot request much memory. */
     int rc = coding > CODED_SHORT ? corrupt(error) : 0;
     if (rc == 0 && coding == CODED_COMPRESSED)
         rc = decompress(coder, &r, error);

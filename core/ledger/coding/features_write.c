@@ -12,8 +12,7 @@ enum {
 
 /* ---- what texts share ------------------------------------------------------------------------ */
 
-/* The bytes of the field's name and a colon at the beginning of its text; 0 if it begins otherwise.
- */
+/* Length of the field's name and a colon at the beginning of the text; 0 if it begins otherwise. */
 static size_t name_length(struct nb_string name, struct nb_string text)
 {
     bool begins = text.length > name.length && text.bytes[name.length] == ':' &&
@@ -43,7 +42,7 @@ static unsigned stored_part(uint64_t id)
     return nb_feature_part(id) | (nb_feature_is_number(id) ? (unsigned)IS_NUMBER : 0);
 }
 
-/* A value of an attribute: nothing of its text is left out. */
+/* Writes a value of an attribute, with its whole text. */
 static int put_value(struct nb_buffer *raw, unsigned part, struct nb_string text)
 {
     if (nb_buffer_reserve(raw, 1 + NB_VARINT_MOST + PART_BYTES + text.length) != 0)
@@ -59,7 +58,7 @@ static int put_value(struct nb_buffer *raw, unsigned part, struct nb_string text
     return 0;
 }
 
-/* A text as it is, with its length. */
+/* Writes a whole text, with its length. */
 static int put_long(struct nb_buffer *raw, unsigned head, struct nb_string text)
 {
     struct nb_packer w = {.out = raw};
@@ -68,8 +67,8 @@ static int put_long(struct nb_buffer *raw, unsigned head, struct nb_string text)
     return w.code;
 }
 
-/* Appends the text and a mark; before it the head, unless the text `goes_on` from the one before,
- * whose mark says so then. */
+/* Appends the head, the text and a mark. The head is left out if the text `goes_on` from the one
+ * before, whose mark then says so. */
 static int put_marked(struct nb_buffer *raw, bool goes_on, unsigned head, struct nb_string text)
 {
     if (nb_buffer_reserve(raw, 2 + text.length) != 0)
@@ -86,7 +85,7 @@ static int put_marked(struct nb_buffer *raw, bool goes_on, unsigned head, struct
     return 0;
 }
 
-/* Bytes up to MARK_GOES_ON, eight at a time. */
+/* Counts bytes up to MARK_GOES_ON, eight at a time. */
 static size_t count_marks(const char *bytes, size_t length)
 {
     const uint64_t ones = UINT64_MAX / 0xFF;
@@ -103,15 +102,15 @@ static size_t count_marks(const char *bytes, size_t length)
     return count;
 }
 
-/* Texts with marks, behind each other in `raw`. */
+/* Texts with marks, one after the other in `raw`. */
 struct marked {
     size_t start, count;
-    unsigned before;       /* the head of the text before; NB_FIELDS: there is none */
+    unsigned before;       /* head of the text before; NB_FIELDS: none */
     struct nb_string tail; /* of that text */
 };
 
-/* Whether there are no more marks than those that end texts: a text that has the byte of one would
- * be read as two. */
+/* Whether all mark bytes are those that end texts: a text that contains such a byte would be read
+ * as two. */
 static bool are_marks_right(const struct nb_buffer *raw, const struct marked *m)
 {
     return count_marks(raw->bytes + m->start, raw->length - m->start) == m->count;
@@ -131,7 +130,8 @@ static int put_next(struct nb_features_coder *c, unsigned field, struct nb_strin
     return put_marked(&c->raw, shares, head, rest);
 }
 
-/* Returns 0, NB_NO_MEMORY, or NB_INVALID if a text has the byte of a mark. */
+/* Appends all texts with marks. Returns 0, NB_NO_MEMORY, or NB_INVALID if a text contains a mark
+ * byte. */
 static int collect_marked(struct nb_features_coder *c, const uint64_t *ids,
                           const struct nb_string *texts, size_t count)
 {
@@ -152,7 +152,7 @@ static int collect_marked(struct nb_features_coder *c, const uint64_t *ids,
     return rc != 0 || are_marks_right(&c->raw, &m) ? rc : NB_INVALID;
 }
 
-/* Each text as it is: hardly any has the byte of a mark. */
+/* Appends all texts whole, which is rarely needed: hardly any text contains a mark byte. */
 static int collect_long(struct nb_features_coder *c, const uint64_t *ids,
                         const struct nb_string *texts, size_t count)
 {
@@ -173,8 +173,8 @@ static int collect_texts(struct nb_features_coder *c, const uint64_t *ids,
     return rc == NB_INVALID ? collect_long(c, ids, texts, count) : rc;
 }
 
-/* Appends the texts in the code of short ones; *worth says whether that makes them a quarter
- * shorter. Texts in other scripts than the Latin one it makes longer. */
+/* Appends the texts in the code of short texts; sets *worth to whether that makes them a quarter
+ * shorter. The code makes texts in other scripts than Latin longer. */
 static int shorten(struct nb_features_coder *c, struct nb_buffer *out, bool *worth)
 {
     struct nb_packer w = {.out = out};
@@ -191,7 +191,7 @@ static int shorten(struct nb_features_coder *c, struct nb_buffer *out, bool *wor
     return 0;
 }
 
-/* Appends the texts as zstd compresses them; *worth says whether they are shorter then. */
+/* Appends the texts compressed by zstd; sets *worth to whether that makes them shorter. */
 static int compress(struct nb_features_coder *c, struct nb_buffer *out, bool *worth)
 {
     struct nb_packer w = {.out = out};

@@ -32,8 +32,8 @@ static int by_row(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Two digits of eleven bits are enough for 4 million rows; adding up so many counts takes longer
- * than another pass over few rows, so these have digits of eight bits at most. */
+/* Two digits of eleven bits suffice for 4 million rows. For few rows, adding up that many counts
+ * takes longer than another pass, so the digits then have at most eight bits. */
 enum { SHORT_DIGIT = 8, LONG_DIGIT = 11, MANY = 512, DIGITS_MOST = 4 };
 _Static_assert(DIGITS_MOST *SHORT_DIGIT >= 32, "a row number has no more digits");
 
@@ -47,7 +47,7 @@ static inline uint32_t digit_of(uint32_t row, unsigned shift, unsigned bits)
     return row >> shift & ((1u << bits) - 1);
 }
 
-/* As many digits as `all`, the bits of all rows, ask for, all of the same width. */
+/* Chooses as many digits as `all`, the bits of all rows, requires, all of the same width. */
 static void choose_digits(struct digits *d, size_t size, uint32_t all)
 {
     const unsigned bits = 32 - (unsigned)__builtin_clz(all | 1);
@@ -57,8 +57,7 @@ static void choose_digits(struct digits *d, size_t size, uint32_t all)
     assert(d->count <= DIGITS_MOST && d->bits <= LONG_DIGIT);
 }
 
-/* Counts all digits in one pass. `count`, how many there are, is a constant where this is called.
- */
+/* Counts all digits in one pass. Callers pass a constant as `count`, the number of digits. */
 static inline __attribute__((always_inline)) void
 count_digits(struct digits *d, const struct nb_row_count *rows, size_t size, unsigned count)
 {
@@ -80,7 +79,7 @@ static void count_all(struct digits *d, const struct nb_row_count *rows, size_t 
         count_digits(d, rows, size, d->count);
 }
 
-/* Scatters by a digit; keeps the order of the passes before. */
+/* Scatters the rows by a digit, and keeps the order of the passes before. */
 static void scatter(struct digits *d, unsigned k, const struct nb_row_count *from, size_t size,
                     struct nb_row_count *to)
 {
@@ -121,8 +120,8 @@ void nb_row_counts_sort(struct nb_row_count *counts, size_t size, struct nb_row_
         memcpy(counts, from, size * sizeof *counts);
 }
 
-/* How many rows at the beginning are in order, and below all others. Most of a document's rows are:
- * those that were known before come first. */
+/* Returns how many rows at the beginning are in order, and below all others. Most of a document's
+ * rows are: rows that were known before come first. */
 static size_t count_sorted(const struct nb_rows *rows)
 {
     const struct nb_row_count *c = rows->counts;
@@ -141,7 +140,7 @@ static size_t count_sorted(const struct nb_rows *rows)
 
 void nb_rows_sort(struct nb_rows *rows)
 {
-    enum { FEW = 64 }; /* comparing so few costs less than counting their digits */
+    enum { FEW = 64 }; /* for so few rows, comparing costs less than counting digits */
     size_t sorted = count_sorted(rows);
     size_t size = rows->size - sorted;
     bool has_scratch =

@@ -9,7 +9,8 @@
 #include "core/base/search.h"
 #include "core/ledger/entries/ledger.h"
 
-/* Places are counted by block, so that the n-th current one is found without looking at all. */
+/* Current places are counted by block, so that finding the n-th current one need not read all
+ * places. */
 enum { BLOCK = 512, PACK_FROM = 2 * BLOCK };
 
 struct place {
@@ -20,7 +21,7 @@ struct place {
 struct nb_current_entries {
     struct place *entries; /* owned; by number */
     size_t size, room;
-    uint32_t *blocks; /* owned; current ones in each block of places */
+    uint32_t *blocks; /* owned; number of current places in each block */
     size_t block_room;
     size_t count; /* current ones */
     uint64_t last;
@@ -72,7 +73,7 @@ static bool is_below(const void *entries, size_t at, const void *number)
     return ((const struct place *)entries)[at].number < *(const uint64_t *)number;
 }
 
-/* Where the first number is that is not below `number`. */
+/* Returns the first place whose number is not below `number`. */
 static size_t place_of(const struct nb_current_entries *l, uint64_t number)
 {
     return nb_search(l->entries, l->size, &number, is_below);
@@ -84,7 +85,7 @@ bool nb_current_entries_has(const struct nb_current_entries *l, uint64_t number)
     return place < l->size && l->entries[place].number == number && l->entries[place].is_current;
 }
 
-/* Takes superseded places out. */
+/* Removes superseded places. */
 static void pack(struct nb_current_entries *l)
 {
     size_t kept = 0;

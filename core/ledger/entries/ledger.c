@@ -60,8 +60,8 @@ int nb_ledger_read(const struct nb_view *view, uint64_t number, struct nb_entry 
 
 /* ---- index rows ------------------------------------------------------------------------------ */
 
-/* The score stays at the place of the first learning; that of a document that is forgotten, or
- * loses its label, goes. */
+/* Stores a document's score under the number of the entry that first learned it. Removes the score
+ * if the document is forgotten or loses its label. */
 static int put_score(const struct nb_view *view, uint64_t number, const struct nb_change *c,
                      struct nb_ledger_totals *totals, struct nb_error *error)
 {
@@ -118,7 +118,7 @@ static int put_replaced(const struct nb_view *view, uint64_t number, const struc
 static int put_index(const struct nb_view *view, uint64_t number, const struct nb_change *c,
                      struct nb_ledger_totals *totals, struct nb_error *error)
 {
-    /* These belong to no current model. They have no index rows and stay for good. */
+    /* These entries belong to no current model. They have no index rows and are never dropped. */
     if (c->kind == NB_CHANGE_DELETE || c->kind == NB_CHANGE_STORE)
         return 0;
     totals->entries++;
@@ -173,14 +173,14 @@ int nb_ledger_copy(const struct nb_view *view, const struct nb_entry *entry,
     int rc = nb_ledger_put_pieces(view, entry->number, scratch, false, error);
     if (rc == 0 && change.replaced != 0)
         rc = nb_ledger_read(view, change.replaced, &old, error);
-    /* Of an entry that was superseded the document may be dropped, or lost. */
+    /* The document of a superseded entry may have been dropped, or lost. */
     if (rc == NB_NOT_FOUND || (rc == 0 && old.change.kind == NB_CHANGE_FEATURES)) {
         change.replaced = 0;
         rc = 0;
     }
     nb_entry_deinit(&old);
     if (rc == 0 && change.kind == NB_CHANGE_UNTRAIN && change.replaced == 0) {
-        totals->entries++; /* what it forgot is lost: nothing counts it any more */
+        totals->entries++; /* the forgotten document is lost, so nothing counts it any more */
         return nb_ledger_put_entry_row(view, change.model, entry->number, 0, error);
     }
     return rc != 0 ? rc : put_index(view, entry->number, &change, totals, error);
@@ -233,7 +233,7 @@ struct walk {
     nb_ledger_visit *visit;
     void *user;
     struct nb_entry entry;
-    bool all; /* of all models: keys are those of LEDGER */
+    bool all; /* walks all models, by the keys of LEDGER */
     int only; /* enum nb_ledger_only; 0: all entries */
 };
 
@@ -322,7 +322,8 @@ int nb_ledger_first(const struct nb_view *view, uint32_t model, uint64_t *number
     return rc > 0 ? 0 : rc == 0 ? NB_NOT_FOUND : rc;
 }
 
-/* The number of the last entry up to `most`; 0: there is none. One that is damaged has a key. */
+/* Sets *number to that of the last entry up to `most`; 0: there is none. A damaged entry still has
+ * a key. */
 static int last_up_to(const struct nb_view *view, uint64_t most, uint64_t *number,
                       struct nb_error *error)
 {
@@ -337,7 +338,7 @@ static int last_up_to(const struct nb_view *view, uint64_t most, uint64_t *numbe
     return rc == NB_NOT_FOUND || rc == NB_CORRUPT ? 0 : rc;
 }
 
-/* The store finds what is damaged only from behind: so the bounds are halved. */
+/* The store finds damaged entries only from above (nb_store_floor), so this is a binary search. */
 int nb_ledger_next(const struct nb_view *view, uint64_t from, uint64_t *number,
                    struct nb_error *error)
 {

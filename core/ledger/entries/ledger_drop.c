@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dropping what later entries have superseded, and the entries of models that are gone.
+ * Drops superseded entries, and the entries of models that are gone.
  *
- * A row of GARBAGE says that an entry was replaced. When no start replays the two any more, the
- * replaced one is dropped; or, if it is to be kept for an undo, its row goes to KEPT, with the time
- * of the change that replaced it. Only an entry with the same bag is kept: as long as its document
- * is learned, all its features are in use, and it tells nothing of the document that the current
- * entry does not. When that one is forgotten, or gets other content, all of its kept states go
- * along.
+ * A row of GARBAGE says that an entry was replaced. When no start replays the two entries any more,
+ * the replaced one is dropped. If it is kept for an undo instead, its row moves to KEPT, with the
+ * time of the change that replaced it. Only an entry with the same bag is kept: as long as its
+ * document is learned, all its features are in use, and the entry contains nothing about the
+ * document that the current entry does not. When the document is forgotten, or gets other content,
+ * all its kept states are dropped.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -19,8 +19,8 @@
 
 enum {
     GARBAGE_BATCH = 10000,
-    STATES_MOST = 8,   /* of one document that are kept: the oldest goes */
-    DAMAGED_MOST = 64, /* entries that are deleted at once where damage was met */
+    STATES_MOST = 8,   /* kept states of one document; above that the oldest is dropped */
+    DAMAGED_MOST = 64, /* entries that are deleted at once after damage was found */
 };
 
 struct dropping {
@@ -57,7 +57,7 @@ static int collect(void *user, struct nb_string key, struct nb_string value, str
     return 0;
 }
 
-/* Collects the numbers in the keys of a table's rows of a model. The caller frees the list. */
+/* Collects the numbers in the keys of a model's rows in a table. The caller frees the list. */
 static int list(const struct nb_view *view, enum nb_table table, uint32_t model, struct numbers *n,
                 struct nb_error *error)
 {
@@ -71,7 +71,7 @@ static int list(const struct nb_view *view, enum nb_table table, uint32_t model,
 
 /* ---- one entry ------------------------------------------------------------------------------- */
 
-/* Replaces an entry by what must stay of it, or deletes it whole. */
+/* Replaces an entry by its remnant, or deletes it whole. */
 static int shrink(struct dropping *d, const struct nb_entry *entry, struct nb_error *error)
 {
     struct nb_change remnant;
@@ -110,7 +110,7 @@ static int read_kept(struct kept *kept, struct nb_string stored, struct nb_error
                               "the store is damaged: a row of table kept does not read back");
 }
 
-/* What is kept of the state before an entry. NB_NOT_FOUND: nothing. */
+/* Reads the row of the kept state before an entry. NB_NOT_FOUND: none is kept. */
 static int find_kept(const struct dropping *d, uint64_t number, struct kept *kept,
                      struct nb_error *error)
 {
@@ -120,7 +120,7 @@ static int find_kept(const struct dropping *d, uint64_t number, struct kept *kep
     return rc != 0 ? rc : read_kept(kept, value, error);
 }
 
-/* Drops all states that are kept from before an entry. Numbers fall, so this ends. */
+/* Drops all kept states before an entry. Their numbers descend, so the loop ends. */
 static int drop_kept(struct dropping *d, uint64_t number, struct nb_error *error)
 {
     struct kept kept;
@@ -141,7 +141,8 @@ static int drop_kept(struct dropping *d, uint64_t number, struct nb_error *error
     return rc == NB_NOT_FOUND ? 0 : rc;
 }
 
-/* Drops the states of a document that are more than may be kept, with the one before `number`. */
+/* Drops the kept states of a document above STATES_MOST, counting the state `number`, which is the
+ * newest. */
 static int drop_oldest(struct dropping *d, uint64_t number, struct nb_error *error)
 {
     struct kept kept;
@@ -182,7 +183,7 @@ static int take_oldest(void *user, struct nb_string key, struct nb_string value,
     return rc == 0 ? 1 : rc;
 }
 
-/* Drops what was kept for long enough, up to `most` states and those before them. */
+/* Drops kept states that are too old: up to `most`, and all states before these. */
 static int expire(struct dropping *d, size_t most, bool *more, struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_model(d->model);
@@ -208,7 +209,7 @@ static bool is_worth_keeping(const struct dropping *d)
            nb_string_same(c->bag, d->old.change.bag);
 }
 
-/* Drops the replaced entry, what was kept from before it, and the replacing one if it only forgot
+/* Drops the replaced entry, the kept states before it, and the replacing entry if that only forgot
  * the document. */
 static int drop_replaced(struct dropping *d, struct nb_error *error)
 {
@@ -277,8 +278,9 @@ static int clear_entry(const struct nb_view *view, uint32_t model, uint64_t numb
     return rc != 0 ? rc : nb_store_delete(view, NB_TABLE_ENTRIES, nb_store_key_string(&key), error);
 }
 
-/* Deletes entries from behind, in whose row of the index damage is met: the key is there. A few,
- * since each one passes over those that were deleted before it. NB_NOT_FOUND: there are no more. */
+/* Deletes the last entries of a model, even those whose index row is damaged: its key is readable.
+ * Deletes only a few, because each search passes over the entries deleted before. NB_NOT_FOUND:
+ * there are no more. */
 static int clear_damaged(const struct nb_view *view, uint32_t model, struct nb_error *error)
 {
     struct nb_store_key last = nb_store_key_sequence(model, UINT64_MAX);
@@ -304,7 +306,8 @@ int nb_ledger_clear(const struct nb_view *view, uint32_t model, size_t most, siz
     assert(model != 0);
     int rc = list(view, NB_TABLE_ENTRIES, model, &n, error);
     bool is_damaged = rc == NB_CORRUPT;
-    /* What was listed before the damaged row goes first; a full slice says that there is more. */
+    /* Delete the entries listed before the damaged row first. Setting *deleted to `most` tells the
+     * caller that there are more. */
     if (is_damaged)
         rc = n.count > 0 ? 0 : clear_damaged(view, model, error);
     bool ends = !is_damaged || rc == NB_NOT_FOUND;

@@ -108,35 +108,36 @@ int nb_ledger_walk_runs(const struct nb_view *view, uint32_t model, uint32_t fro
 /* ---- dropping -------------------------------------------------------------------------------- */
 
 enum {
-    SMALL = 128, /* features: an entry of which fewer are left is put together with others */
-    TOGETHER_MOST = 256, /* features of entries that are put together: all are read for one */
+    SMALL = 128,         /* an entry with fewer features left is merged with others */
+    TOGETHER_MOST = 256, /* features of a merged entry: reading one reads all */
 };
 
-/* A feature of an entry that is put together with others. */
+/* A feature of an entry that is merged with others. */
 struct gathered {
     uint64_t id;
     uint32_t row, text_length;
     size_t text; /* where it begins in `texts` */
 };
 
-/* What is left of small entries, to be put under the number of the first of them. Numbers are no
- * matter for features whose documents are gone: no entry between has their rows. */
+/* The features left of small entries, which are merged into one entry under the lowest of their
+ * numbers. The number does not matter for features whose documents are gone: no entry in between
+ * has their rows. */
 struct together {
-    struct nb_change change; /* model, time and kind are those of the first */
-    uint64_t number;         /* the lowest; 0: none is gathered */
+    struct nb_change change; /* model, time and kind are those of the first entry */
+    uint64_t number;         /* the lowest; 0: nothing is gathered */
     bool has_texts;
     struct gathered *features; /* owned */
     size_t count, room;
     struct nb_buffer texts;
 };
 
-/* Entries of which features are dropped, one after the other. */
+/* State of dropping features from one entry after the other. */
 struct thinning {
     const struct nb_view *view;
     struct nb_ledger_totals *totals;
     struct nb_entry entry;
-    struct nb_rows rows, left; /* of all its features, and of those that stay */
-    uint64_t *ids;             /* of those that stay; owned */
+    struct nb_rows rows, left; /* rows of all features of the entry, and of those that stay */
+    uint64_t *ids;             /* of the features that stay; owned */
     struct nb_string *texts;   /* likewise */
     size_t ids_room, texts_room;
     struct together together;
@@ -144,8 +145,8 @@ struct thinning {
     struct nb_features_coder *encoder; /* the texts lie in the decoder's memory */
 };
 
-/* Collects the features that stay. Those whose rows are in the list of rows (from its index `from`
- * on) go, and are marked. */
+/* Collects the features that stay. Marks those that are dropped: their rows are in `rows`, from the
+ * index `from` on. */
 static int choose(struct thinning *t, const uint32_t *rows, size_t from, size_t count, bool *taken,
                   const uint64_t *ids, const struct nb_string *texts)
 {
@@ -175,8 +176,8 @@ static bool is_one_run(const struct nb_rows *rows)
     return rows->counts[rows->size - 1].row - rows->counts[0].row + 1 == rows->size;
 }
 
-/* Puts an entry with the features of t->left, t->ids and t->texts. Rows that are named one by one
- * stay so: the others are appended by a replay. */
+/* Writes an entry with the features of t->left, t->ids and t->texts. An entry that listed its rows
+ * one by one still does: a replay appends the rows of others. */
 static int put_left(struct thinning *t, uint64_t number, const struct nb_change *old, bool by_name,
                     bool has_texts, struct nb_error *error)
 {
@@ -208,7 +209,7 @@ static int by_gathered_row(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The gathered features, as those of one entry, into t->left, t->ids and t->texts. */
+/* Copies the gathered features, in the order of their rows, to t->left, t->ids and t->texts. */
 static int lay_out(struct thinning *t)
 {
     struct together *g = &t->together;
@@ -243,7 +244,8 @@ static int put_together(struct thinning *t, struct nb_error *error)
     return rc;
 }
 
-/* Takes over what is left of t->entry, which is not in the store any more. There is room for it. */
+/* Adds the features left of t->entry, which is no longer in the store. make_room was called before.
+ */
 static int gather_left(struct thinning *t, struct nb_error *error)
 {
     struct together *g = &t->together;
@@ -265,7 +267,7 @@ static int gather_left(struct thinning *t, struct nb_error *error)
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
-/* Ends what was put together if the next entry might not fit to it. */
+/* Writes the merged entry if the next entry might not fit into it. */
 static int make_room(struct thinning *t, struct nb_error *error)
 {
     struct together *g = &t->together;
@@ -407,7 +409,8 @@ static int look(struct nb_row_texts *t, uint32_t row, uint64_t feature, struct n
     return 0;
 }
 
-/* A snapshot that stays open keeps the store from growing: reading goes on in the next one. */
+/* An open snapshot keeps the store from growing, so reading goes on in a new one if the writer
+ * waits. */
 int nb_row_texts_get(struct nb_row_texts *texts, uint32_t row, uint64_t feature,
                      struct nb_string *text, bool *is_kept, struct nb_error *error)
 {
@@ -417,6 +420,6 @@ int nb_row_texts_get(struct nb_row_texts *texts, uint32_t row, uint64_t feature,
         rc = look(texts, row, feature, text, is_kept, error);
     if (rc != NB_NOT_FOUND)
         return rc;
-    rc = renew(texts, error); /* it may be older than the row */
+    rc = renew(texts, error); /* the snapshot may be older than the row */
     return rc != 0 ? rc : look(texts, row, feature, text, is_kept, error);
 }

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-/* Where several streams share a store, the numbers of one are below those of another. */
+/* If several streams share a store, the numbers of one stream are below those of another. */
 static int put_among(const struct nb_view *view, const struct nb_store_key *key,
                      struct nb_string piece, struct nb_error *error)
 {
@@ -16,7 +16,8 @@ static int put_among(const struct nb_view *view, const struct nb_store_key *key,
                : rc;
 }
 
-/* The last piece is shorter than NB_PIECE_BYTES, if need be empty: it ends the entry. */
+/* The last piece is shorter than NB_PIECE_BYTES, possibly empty, which marks the end of the entry.
+ */
 int nb_ledger_put_pieces(const struct nb_view *view, uint64_t number, const struct nb_buffer *bytes,
                          bool append, struct nb_error *error)
 {

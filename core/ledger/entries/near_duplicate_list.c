@@ -13,15 +13,15 @@
 
 enum {
     LIVING = 1, /* the byte of a current entry in ENTRIES (core/ledger/entries/ledger.h) */
-    STEPS_PER_DOCUMENT = 4, /* entries that are looked at, at most, to find a current one */
-    SPARE = 1024,           /* documents that the list may be too long */
+    STEPS_PER_DOCUMENT = 4, /* most entries that are read to find a current one */
+    SPARE = 1024,           /* documents that the list may have above its window */
     BIN_BITS = 6,
 };
 _Static_assert(1 << BIN_BITS == NB_SIGNATURE_BINS, "a bin has a number of BIN_BITS bits");
 
 struct twin {
     uint64_t number;
-    uint32_t label; /* GONE: it was removed */
+    uint32_t label; /* GONE: the document was removed */
     struct nb_signature signature;
 };
 #define GONE UINT32_MAX
@@ -51,7 +51,7 @@ void nb_signature_add(struct nb_signature_maker *maker, uint64_t feature)
 {
     uint64_t hash = mix(feature);
     uint32_t *least = &maker->least[hash >> (64 - BIN_BITS)];
-    uint32_t value = (uint32_t)hash & 0x7fffffffu; /* below that of an empty bin */
+    uint32_t value = (uint32_t)hash & 0x7fffffffu; /* below the value of an empty bin */
     if (value < *least)
         *least = value;
 }
@@ -66,8 +66,7 @@ void nb_signature_end(const struct nb_signature_maker *maker, struct nb_signatur
     }
 }
 
-/* How many of the bytes of `a` and `b` are equal; 16 at a time, which compilers do not do by
- * themselves. */
+/* Counts equal bytes of `a` and `b`, 16 at a time, which compilers do not do by themselves. */
 static unsigned count_equal(const uint8_t a[NB_SIGNATURE_BINS], const uint8_t b[NB_SIGNATURE_BINS])
 {
     typedef int8_t bytes __attribute__((vector_size(16)));
@@ -124,7 +123,7 @@ size_t nb_near_duplicate_list_memory(const struct nb_near_duplicate_list *near_d
                      near_duplicate_list->room * sizeof *near_duplicate_list->list;
 }
 
-/* Lets go of the oldest when there are too many. */
+/* Drops the oldest documents if there are too many. */
 static void shorten(struct nb_near_duplicate_list *near_duplicate_list)
 {
     if (near_duplicate_list->size < near_duplicate_list->window * 2 + SPARE)
@@ -205,7 +204,7 @@ static int load_one(struct loading *l, uint64_t number, struct nb_error *error)
         return 0;
     if (rc == 0)
         rc = nb_bag_decode(c->bag, nb_model_rows(l->counts), &l->rows, error);
-    if (rc != 0) /* damage is told where the entry is needed */
+    if (rc != 0) /* damage is reported where the entry is needed */
         return rc == NB_NOT_FOUND || rc == NB_CORRUPT ? 0 : rc;
     nb_signature_begin(&maker);
     for (size_t i = 0; i < l->rows.size; i++)
@@ -229,7 +228,7 @@ static void reverse(struct nb_near_duplicate_list *near_duplicate_list)
     }
 }
 
-/* Backwards from the newest entry. */
+/* Reads backwards from the newest entry. */
 static int load_all(struct loading *l, struct nb_error *error)
 {
     uint64_t number = UINT64_MAX;

@@ -90,7 +90,7 @@ static int put_sums(const struct nb_view *view, uint32_t model,
     return rc;
 }
 
-/* Where some changes were lost, the sums may be less than what is there. */
+/* If changes were lost, the sums may be less than the quarantine has. */
 static void subtract(struct nb_quarantine_sums *sums, uint64_t documents, uint64_t bytes)
 {
     sums->documents -= documents < sums->documents ? documents : sums->documents;
@@ -111,7 +111,7 @@ int nb_quarantine_sums_without(const struct nb_view *view, uint32_t model, struc
     return rc == NB_NOT_FOUND || rc == NB_CORRUPT ? 0 : rc;
 }
 
-/* Counts changes that are gone. */
+/* Subtracts removed changes from the sums. */
 static int count_removed(const struct nb_view *view, uint32_t model, uint64_t documents,
                          uint64_t bytes, struct nb_error *error)
 {
@@ -167,7 +167,7 @@ int nb_quarantine_clear(const struct nb_view *view, uint32_t model, size_t most,
     return rc != 0 ? rc : nb_store_delete(view, NB_TABLE_WAITING, nb_store_key_string(&key), error);
 }
 
-/* What is there, whatever the sums say. */
+/* Counts the changes that are there, independently of the stored sums. */
 static int look(void *user, struct nb_string key, struct nb_string value, struct nb_error *error)
 {
     struct nb_quarantine_sums *found = user;

@@ -7,22 +7,22 @@
 #include "core/base/array.h"
 #include "core/base/pack.h"
 
-/* What the lowest two bits of a row's head say of its cells (core/ledger/entries/range.h). */
+/* The lowest two bits of a row's head: the form of its cells (core/ledger/entries/range.h). */
 enum { LISTED = 0, SEEN_ONCE = 1, ONE = 2, BOTH = 3, KIND_BITS = 2, KIND = (1 << KIND_BITS) - 1 };
 
-/* The lowest bit of a number of documents: the occurrences differ. */
+/* The lowest bit of a stored number of documents: the number of occurrences differs. */
 enum { DIFFER = 1 };
 
-/* Counts that so many rows of one label have that their place in this list is stored. */
+/* Frequent counts of rows with one label: their place in this list is stored instead. */
 struct usual {
-    uint8_t documents, more; /* occurrences than documents */
+    uint8_t documents, more; /* `more`: occurrences above the number of documents */
 };
 static const struct usual USUAL[] = {{2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 0}, {8, 0}, {9, 0},
                                      {1, 1}, {2, 1}, {3, 1}, {4, 1}, {1, 2}, {2, 2}, {3, 2}};
 enum {
     USUAL_COUNT = sizeof USUAL / sizeof *USUAL,
-    PLACES = 16,              /* in the list, and one for all other counts: */
-    OTHER_COUNTS = PLACES - 1 /* they follow */
+    PLACES = 16, /* one for each entry of the list, and one for all other counts, ... */
+    OTHER_COUNTS = PLACES - 1 /* ... which then follow */
 };
 _Static_assert((int)USUAL_COUNT == (int)OTHER_COUNTS, "each place but the last has its counts");
 
@@ -59,7 +59,8 @@ static unsigned place_of(const struct nb_cell *cell)
     return place;
 }
 
-/* The documents of a cell, and whether its occurrences differ: write_more says how then. */
+/* Encodes the documents of a cell, and whether its occurrences differ: then write_more writes them.
+ */
 static uint64_t documents_of(const struct nb_cell *cell)
 {
     return (uint64_t)cell->documents << 1 | (cell->occurrences != cell->documents ? DIFFER : 0);
@@ -135,7 +136,7 @@ int nb_range_write(const struct nb_model *model, uint32_t first, uint32_t count,
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Behind a number of documents; read_more reads it. */
+/* Skips the number after a number of documents, which read_more reads. */
 static void skip_more(struct nb_unpacker *r, uint64_t documents)
 {
     if ((documents & DIFFER) != 0)
@@ -145,12 +146,12 @@ static void skip_more(struct nb_unpacker *r, uint64_t documents)
 static void skip_cells(struct nb_unpacker *r, uint64_t count)
 {
     for (uint64_t left = count; left > 0 && !r->failed; left--) {
-        (void)nb_unpack_varint(r); /* the label: read_listed reads it */
+        (void)nb_unpack_varint(r); /* the label, which read_listed reads */
         skip_more(r, nb_unpack_varint(r));
     }
 }
 
-/* What follows the head of a row. */
+/* Skips the data after the head of a row. */
 static void skip_row(struct nb_unpacker *r, uint64_t head)
 {
     uint64_t value = head >> KIND_BITS;
@@ -163,7 +164,7 @@ static void skip_row(struct nb_unpacker *r, uint64_t head)
         skip_cells(r, value);
 }
 
-/* The ids are read first, all of them, so that they are appended together; then the cells. */
+/* Reads all ids first, so that they are appended together; the cells are read afterwards. */
 static void read_ids(struct nb_unpacker r, uint64_t *ids, uint32_t count, bool *whole)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -173,7 +174,7 @@ static void read_ids(struct nb_unpacker r, uint64_t *ids, uint32_t count, bool *
     *whole = nb_unpacker_done(&r);
 }
 
-/* The counts of a cell behind its documents. */
+/* Reads the counts of a cell after its number of documents. */
 static void read_more(struct nb_unpacker *r, uint64_t documents, struct nb_cell *cell)
 {
     uint64_t more = (documents & DIFFER) != 0 ? nb_unpack_bounded(r, UINT32_MAX) : 0;
@@ -203,14 +204,14 @@ static void read_listed(struct nb_unpacker *r, struct nb_cell *cell)
     read_more(r, nb_unpack_varint(r), cell);
 }
 
-/* How many cells a row of this head has. */
+/* The number of cells of a row with this head. */
 static uint64_t cells_of(uint64_t head)
 {
     unsigned kind = head & KIND;
     return kind == LISTED ? head >> KIND_BITS : kind == BOTH ? 2 : 1;
 }
 
-/* Reads a row behind its id. Returns NB_CORRUPT or NB_NO_MEMORY, or 0 with *size set. */
+/* Reads a row after its id. Returns NB_CORRUPT or NB_NO_MEMORY, or 0 with *size set. */
 static int read_stored_cells(struct nb_unpacker *r, struct cells *c, size_t *size)
 {
     uint64_t head = nb_unpack_varint(r);

@@ -18,7 +18,7 @@ static int greatest_in_table(const struct nb_view *view, enum nb_table table,
     int rc = nb_store_floor(view, table, nb_store_key_string(&most), 0, &key, &value, error);
     if (rc == NB_NOT_FOUND)
         return 0;
-    /* A damaged row still has a key: its number is passed over, never used again. */
+    /* A damaged row still has a key, so its number is not used again. */
     if (rc != 0 && rc != NB_CORRUPT)
         return rc;
     uint32_t number = nb_store_key_head(key);

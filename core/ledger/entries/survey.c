@@ -16,7 +16,7 @@ struct surveying {
     const struct nb_view *view;
     struct nb_survey *survey;
     struct nb_entry entry;
-    uint64_t seen; /* number of the entry whose first piece was met last */
+    uint64_t seen; /* number of the entry whose first piece was seen last */
     void (*lost)(void *user, const char *line);
     void *user;
 };
@@ -45,7 +45,8 @@ struct nb_surveyed_model *nb_survey_model(const struct nb_survey *survey, uint32
                                               sizeof *survey->models, by_number);
 }
 
-/* The model of the number, made if it is new: numbers mostly ascend. NULL: out of memory. */
+/* Returns the model of the number, and adds it if it is new. Numbers mostly ascend. NULL: out of
+ * memory. */
 static struct nb_surveyed_model *model_of(struct nb_survey *survey, uint32_t number)
 {
     struct nb_surveyed_model *found = nb_survey_model(survey, number);
@@ -101,7 +102,7 @@ static bool is_below(const void *entries, size_t at, const void *number)
     return ((const struct nb_surveyed_entry *)entries)[at].number < *(const uint64_t *)number;
 }
 
-/* The entry that a later one replaces is not current any more. */
+/* Marks the entry that a later one replaces as no longer current. */
 static void note_replaced(const struct nb_survey *survey, struct nb_surveyed_model *model,
                           const struct nb_change *c)
 {
@@ -191,7 +192,7 @@ static int inspect_piece(void *user, enum nb_table table, struct nb_string key,
         return note_entry(s, error);
     if (rc != NB_CORRUPT && rc != NB_NOT_FOUND)
         return nb_error_set(error, rc, "%s", why.text);
-    /* In a page whose keys are out of order a search may miss what is there. */
+    /* A search may miss an entry in a page whose keys are out of order. */
     tell(s, number, rc == NB_NOT_FOUND ? "it is not found" : why.text);
     return 0;
 }
