@@ -52,7 +52,7 @@ static double area_of(const struct ranked *list, const struct nb_evaluator_windo
     return (sum - positives * (positives + 1) / 2) / (positives * negatives);
 }
 
-/* A corner of the curve: what is positive from this probability on. */
+/* A corner of the curve: the documents that are positive from this probability on. */
 struct corner {
     double threshold;
     size_t false_positives, true_positives;
@@ -87,7 +87,7 @@ static size_t find_corners(const struct ranked *list, const struct nb_evaluator_
 static void thin_corners(const struct corner *corners, size_t count,
                          const struct nb_evaluator_window *w, struct nb_evaluation *evaluation)
 {
-    assert(count >= 2); /* with a document on either side */
+    assert(count >= 2); /* there are positive and negative documents */
     size_t kept = count < NB_EVALUATION_POINTS ? count : NB_EVALUATION_POINTS;
     for (size_t i = 0; i < kept; i++) {
         const struct corner *c = &corners[i * (count - 1) / (kept - 1)];
@@ -106,7 +106,7 @@ static int fill_curve(struct ranked *list, const struct nb_evaluator_window *w,
     struct corner *corners = calloc(w->size + 1, sizeof *corners);
     if (corners == NULL)
         return NB_NO_MEMORY;
-    /* Sorting by log-odds sorts the probabilities too, except where rounding makes a difference. */
+    /* Sorting by log-odds also sorts the probabilities, except for rounding. */
     for (size_t i = 1; i < w->size; i++) {
         if (list[i].probability < list[i - 1].probability) {
             qsort(list, w->size, sizeof *list, by_probability);
@@ -141,7 +141,7 @@ static int falling(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The most of `count` documents that are at most `rate` of them. */
+/* The largest number of documents that is at most the share `rate` of `count`. */
 static size_t most_within(double rate, size_t count)
 {
     double wanted = floor(rate * (double)count);
@@ -170,7 +170,7 @@ int nb_evaluator_threshold(struct nb_evaluator *e, uint64_t most, double rate, d
             negatives[count++] = w.rows[i].probability;
     qsort(negatives, count, sizeof *negatives, falling);
     /* negatives[allowed] is the first document that must stay below the threshold. The lowest
-     * threshold that leaves it out, and all that equal it, is the next number above it. */
+     * threshold that excludes it, and all equal ones, is the next number above it. */
     size_t allowed = most_within(rate, count);
     assert(count == w.negatives && allowed <= count);
     while (above < allowed && (allowed == count || negatives[above] > negatives[allowed]))

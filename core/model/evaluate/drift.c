@@ -9,18 +9,18 @@
 
 enum {
     BINS = 32,
-    BLOCK = 250, /* verdicts that are counted together; what is counted fits a byte */
+    BLOCK = 250, /* verdicts that are counted together; their number fits a byte */
     RECENT_BLOCKS = NB_DRIFT_RECENT / BLOCK,
     BLOCKS = (NB_DRIFT_RECENT + NB_DRIFT_BEFORE) / BLOCK + 1 /* one is being filled */
 };
-static const double LOG_ODDS_MOST = 16; /* beyond it a bin on either side */
+static const double LOG_ODDS_MOST = 16; /* beyond it there is one bin on either side */
 
 struct nb_drift {
-    pthread_mutex_t lock; /* innermost: nothing else is taken while it is held */
+    pthread_mutex_t lock; /* innermost lock: no other is taken while it is held */
     uint32_t kind;
-    unsigned filling;    /* place of the block that is being filled */
-    unsigned in_filling; /* verdicts that it has */
-    unsigned full;       /* blocks behind it */
+    unsigned filling;    /* index of the block that is being filled */
+    unsigned in_filling; /* verdicts in that block */
+    unsigned full;       /* full blocks before it */
     uint8_t blocks[BLOCKS][BINS];
 };
 

@@ -22,7 +22,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Equal neighbours become one cell with their number. `pairs` are sorted. */
+/* Merges equal neighbours into one cell with their number. `pairs` are sorted. */
 static void count_cells(const uint64_t *pairs, size_t size, struct nb_evaluation *evaluation)
 {
     for (size_t i = 0; i < size; i++) {
@@ -46,8 +46,8 @@ static size_t count_distinct(const uint64_t *sorted, size_t size)
     return count;
 }
 
-/* The table has one cell for each pair of labels that came up: ten thousand labels would have a
- * hundred million, nearly all of them zero. */
+/* The table has one cell for each pair of labels that occurs: ten thousand labels have a hundred
+ * million pairs, nearly all of them zero. */
 static int fill_confusion(const struct nb_evaluator_window *w, struct nb_evaluation *evaluation)
 {
     uint64_t *pairs = calloc(w->size + 1, sizeof *pairs);
@@ -104,8 +104,8 @@ static size_t keep_wrong(struct nb_evaluation_cell *cells, size_t size)
     return wrong;
 }
 
-/* Keeps the NB_EVALUATION_CELLS worst of the wrong cells, in their order. Those with more documents
- * than the last that is kept are all kept, and of those with as many as it the first. */
+/* Keeps the NB_EVALUATION_CELLS worst of the wrong cells, in their order: all cells with more
+ * documents than the last one kept, and the first of those with equally many. */
 static int keep_worst(struct nb_evaluation *evaluation, size_t wrong)
 {
     struct nb_evaluation_cell *cells = evaluation->confusion;
@@ -131,7 +131,7 @@ static int keep_worst(struct nb_evaluation *evaluation, size_t wrong)
     return 0;
 }
 
-/* A thousand labels have a million pairs. What is right follows from the labels' recall. */
+/* A thousand labels have a million pairs. The right verdicts follow from the labels' recall. */
 static int bound_confusion(struct nb_evaluation *evaluation)
 {
     size_t all = evaluation->confusion_count;
@@ -173,8 +173,8 @@ static int fill_labels(const struct nb_evaluator *e, struct nb_evaluation *evalu
         labels[cell->truth].documents += cell->documents;
         labels[cell->predicted].predicted += cell->documents;
     }
-    /* Labels that were never given rightly have no cell of their own: 0, or NAN among no documents.
-     */
+    /* Labels without a right verdict have no cell of their own: their figures are 0, or NAN without
+     * documents. */
     for (size_t i = 0; i < e->label_count; i++) {
         labels[i].precision = ratio(0, (double)labels[i].predicted);
         labels[i].recall = ratio(0, (double)labels[i].documents);

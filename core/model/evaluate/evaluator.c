@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The documents that an evaluation is made of: taken in one by one, and kept as rows of numbers.
+ * Collects the documents of an evaluation, one by one, as rows of numbers.
  */
 #include <assert.h>
 #include <float.h>
@@ -114,8 +114,8 @@ static double log_of(double probability)
     return log(fmax(probability, DBL_TRUE_MIN));
 }
 
-/* What the labels that a score does not list add to Brier's sum. Of many labels only the likeliest
- * are listed, and the true one if it was scored: the others share evenly what these leave. */
+/* The part of Brier's sum from labels that a score does not list. Of many labels only the likeliest
+ * are listed, and the true one if it was scored; the others share the rest equally. */
 static double brier_of_unlisted(const struct nb_evaluator *e, const struct nb_stored_score *s)
 {
     double left = 1, others = (double)e->label_count;
@@ -125,7 +125,7 @@ static double brier_of_unlisted(const struct nb_evaluator *e, const struct nb_st
         others -= index_of(e, s->labels[i]) != NONE;
         has_truth = has_truth || s->labels[i] == s->label;
     }
-    others -= !has_truth; /* its first document: it had nothing */
+    others -= !has_truth; /* the label's first document: it had probability 0 */
     return left > 0 && others > 0 ? left * left / others : 0;
 }
 

@@ -126,8 +126,7 @@ static bool label_is_known(const struct nb_live *live, uint32_t label)
     return label == UINT32_MAX || label < nb_model_label_count(live->counts);
 }
 
-/* Removes rows that this change adds or removes from the list of unused rows, so that they are not
- * dropped. */
+/* Unmarks the rows that this change adds or removes as unused, so that they are not dropped. */
 static void note_use(struct nb_live *live, const struct nb_rows *rows)
 {
     if (live->unused == NULL)

@@ -81,7 +81,7 @@ static int take_features(struct nb_learner *l, const struct nb_model *counts,
     return 0;
 }
 
-/* Whether a document of the label teaches that these counts do not have yet. */
+/* Whether a new document of the label, which is not in these counts yet, will teach. */
 static bool will_teach(const struct nb_model *counts, uint32_t label)
 {
     return label < nb_model_label_count(counts) &&

@@ -111,7 +111,7 @@ static int load_ranges(struct loading *l, struct nb_error *error)
     return rc == 0 && ended != 0 ? damaged(error, "a feature has two rows") : rc;
 }
 
-/* Where the missing ones were lost: in the ranges, or in the entries behind them. */
+/* Reports where missing rows were lost: in the ranges, or in the entries after them. */
 static int check_rows(const struct loading *l, struct nb_error *error)
 {
     uint32_t rows = nb_model_rows(l->live->counts);

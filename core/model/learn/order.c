@@ -60,7 +60,7 @@ enum {
 
 /* Indexes of a label's numbers, from LABELS_FROM + label * PER_LABEL on. */
 enum {
-    LABEL_RECENT,   /* c_v when the label was counted last */
+    LABEL_RECENT,   /* c_v when the label was last counted */
     LABEL_CHANGES,  /* CHANGES at that time; so a document changes the numbers of its label only */
     LABEL_TURNOVER, /* k_v */
     LABEL_REFITS,   /* REFITS at that time; after a later refit k_v is 0 */

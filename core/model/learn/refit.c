@@ -31,8 +31,8 @@ void nb_refit_drop(struct nb_live *live)
     live->pass = NULL;
 }
 
-/* The documents that a refit learns from. Where one label has them all its probability is 1,
- * whatever the weights are: nothing is learned, and the weights are the start values. */
+/* Counts the documents that a refit learns from. If one label has them all, its probability is 1
+ * with any weights: nothing is learned, and the weights stay at the start values. */
 static uint64_t count_teaching(const struct nb_live *live)
 {
     bool have_others = nb_model_labels_with_documents(live->counts) > 1;
@@ -81,8 +81,8 @@ int nb_refit_begin(struct nb_live *live, const struct nb_view *view, enum nb_ord
 
 /* ---- the sample ------------------------------------------------------------------------------ */
 
-/* Adds what was read to the fit, until the units are used up; the rest is read again by the next
- * slice, from the counts that there are then. Returns as read_sample. */
+/* Adds the documents that were read to the fit, until the units are used up. The next slice reads
+ * the rest again, with the counts at that time. Returns as read_sample. */
 static int add_readings(struct nb_refit_reader *reader, uint64_t most, uint64_t *units)
 {
     const struct nb_live *live = reader->live;
@@ -158,8 +158,8 @@ static int begin_pass(struct nb_live *live)
     return nb_order_begin_pass(order);
 }
 
-/* How many documents are read at once for the twin. What it learned from one is part of the inputs
- * of the next; with two labels that part alone is computed again. */
+/* The number of documents that are read at once for the twin. What the twin learns from one is part
+ * of the inputs of the next; with two labels only that part is computed again. */
 static size_t read_for_twin(const struct nb_live *live)
 {
     return nb_model_labels_with_documents(live->counts) == 2 &&
@@ -168,8 +168,8 @@ static size_t read_for_twin(const struct nb_live *live)
                : 1;
 }
 
-/* Teaches the twin a document that was read when nothing had been learned yet from the `before`
- * ones that were read with it. */
+/* Teaches the twin a document. `before` documents were read together with it, and were learned
+ * since. */
 static int teach_twin(const struct nb_live *live, struct nb_refit_reading *reading, size_t before)
 {
     struct nb_drawn *drawn = &reading->drawn;
@@ -179,7 +179,8 @@ static int teach_twin(const struct nb_live *live, struct nb_refit_reading *readi
                                drawn->entry.change.label, 1);
 }
 
-/* Teaches the twin what was read, until the units are used up; the rest is read again. */
+/* Teaches the twin the documents that were read, until the units are used up; the rest is read
+ * again. */
 static int teach_readings(struct nb_refit_reader *reader, uint64_t most, uint64_t *units)
 {
     const struct nb_live *live = reader->live;

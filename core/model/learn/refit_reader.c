@@ -53,15 +53,16 @@ uint64_t nb_refit_cost(const struct nb_live *live, const struct nb_drawn *drawn,
            (drawn->others != 0) * drawn->rows.size * (FEATURE_UNITS + LABEL_UNITS * labels);
 }
 
-/* About what nb_refit_cost will say of a document whose entry was read: a feature takes a byte or
- * more in a bag. */
+/* Estimates nb_refit_cost of a document whose entry was read: a feature takes at least a byte in a
+ * bag. */
 static uint64_t expected_cost(const struct nb_refit_reading *reading, uint32_t labels)
 {
     size_t features = reading->code == 0 ? reading->drawn.entry.change.bag.length : 0;
     return READ_UNITS + features * (FEATURE_UNITS + LABEL_UNITS * (uint64_t)labels);
 }
 
-/* The next document of the sample or, during the twin's pass, of that. False: there is none. */
+/* Sets *number to the next document of the sample or, during the twin's pass, of the pass. False:
+ * there is none. */
 static bool next_number(const struct nb_live *live, uint64_t *number)
 {
     struct nb_pass *pass = live->pass;

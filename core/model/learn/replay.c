@@ -44,7 +44,7 @@ static int complete_import(struct nb_replay *r, const struct nb_change *change,
     return rc;
 }
 
-/* What an entry means for settings and weights as a whole. */
+/* Applies an entry to the settings and to the weights as a whole. */
 static int take_state(struct nb_replay *r, const struct nb_change *change, struct nb_error *error)
 {
     switch (change->kind) {
@@ -63,7 +63,8 @@ static int take_state(struct nb_replay *r, const struct nb_change *change, struc
             r->has_weights = true;
         return 0;
     case NB_CHANGE_FEATURES:
-        /* A remnant: a document was learned and dropped, and what it taught the weights is lost. */
+        /* A remnant: its document was learned and dropped, so what the weights learned from it is
+         * lost. */
         if (!r->is_import)
             r->is_partial = true;
         return 0;
@@ -79,8 +80,8 @@ static int take_state(struct nb_replay *r, const struct nb_change *change, struc
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-/* Finds the entry that is replaced, if it still holds its document. Behind a checkpoint it has to:
- * nothing is dropped that a start needs. */
+/* Finds the entry that is replaced, if it still has its document. After a checkpoint it must have
+ * it: entries that a start needs are not dropped. */
 static int find_replaced(struct nb_replay *r, const struct nb_entry *entry,
                          const struct nb_change **found, struct nb_error *error)
 {
@@ -114,7 +115,7 @@ static int score(struct nb_replay *r, const struct nb_change *change, struct nb_
                : 0;
 }
 
-/* Reads what a change of a document adds to the counts and takes from them. */
+/* Reads the bags that a change of a document adds to the counts and removes from them. */
 static int prepare(struct nb_replay *r, const struct nb_entry *entry, bool learns,
                    struct nb_error *error)
 {
@@ -181,7 +182,7 @@ static struct nb_live *new_model(struct nb_engine *engine, uint32_t number, stru
     nb_settings_init(&settings, NB_PRESET_TEXT);
     bool good = live != NULL && nb_live_begin(live, &settings) == 0;
     nb_settings_deinit(&settings);
-    /* What is current is what was so at the entry that is replayed. */
+    /* The list has the entries that were current at the replayed entry. */
     if (good)
         good = (live->current = nb_current_entries_new()) != NULL;
     if (!good && live != NULL)

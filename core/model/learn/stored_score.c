@@ -50,7 +50,7 @@ static void choose_truth(const struct nb_scores *scores, uint32_t label, size_t 
     size_t truth = 0;
     while (truth < scores->size && scores->labels[truth] != label)
         truth++;
-    if (truth == scores->size) /* it is the label's first document */
+    if (truth == scores->size) /* the label's first document */
         return;
     for (size_t k = 0; k < count; k++)
         if (chosen[k] == truth)

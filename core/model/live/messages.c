@@ -9,7 +9,7 @@
 
 enum {
     NAME_BYTES = 5,
-    PREFIX_BYTES = 6, /* with the stream */
+    PREFIX_BYTES = 6, /* with the byte of the stream */
     KEY_BYTES = 14
 };
 

@@ -7,7 +7,7 @@
 static _Thread_local const struct nb_relayed *applied;
 static _Thread_local uint64_t *collected;
 
-/* The bits that the hash has most of spread evenly, whatever the number of streams. */
+/* Scales the upper half of the hash, so that names spread evenly over any number of streams. */
 unsigned nb_relay_stream(struct nb_string name, unsigned streams)
 {
     return (unsigned)((XXH3_64bits(name.bytes, name.length) >> 32) * streams >> 32);

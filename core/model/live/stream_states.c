@@ -28,7 +28,7 @@
 enum {
     FORMAT = 6,
     KEY_MOST = 15,
-    DROPPED_MOST = 64 /* with one transaction */
+    DROPPED_MOST = 64 /* per transaction */
 };
 
 static struct nb_string key_of(const char *name, unsigned which, char key[KEY_MOST])
@@ -62,7 +62,7 @@ static int take_oldest(void *user, const struct nb_traced *one, struct nb_error 
     return 1;
 }
 
-/* Drops what is too old. */
+/* Drops the messages that are too old. */
 static int drop_traced(struct nb_stream_place *p, unsigned which, const struct nb_view *view,
                        struct nb_error *error)
 {
@@ -93,7 +93,7 @@ static int write_trace(struct nb_stream_place *p, unsigned which, const struct n
 
 /* ---- in the store ---------------------------------------------------------------------------- */
 
-/* The number of streams is read with each of them. */
+/* Reads the state of a stream. The number of streams is read with each of them. */
 static int read_place(struct nb_stream_states *s, struct nb_stream_place *p, struct nb_string value,
                       struct nb_error *error)
 {
@@ -290,7 +290,7 @@ int nb_stream_states_first_entry(struct nb_live *live, const struct nb_view *vie
         rc = nb_error_set(&why, NB_CORRUPT, "the store is damaged: the model has no entries");
     if (rc != 0)
         return nb_live_note(live, rc, &why, error);
-    if (atomic_load(&live->persisted)) /* else the transaction that makes it may fail */
+    if (atomic_load(&live->persisted)) /* otherwise the transaction that makes the entry may fail */
         atomic_store(&live->first_entry, found);
     *first_entry = found;
     return 0;
@@ -378,7 +378,7 @@ int nb_once_note(struct nb_view *view, const struct nb_relayed *relayed, struct 
         return 0;
     int rc = read_once(view, key, &last, error);
     if (rc != 0 || (last.entry == relayed->entry && last.position == relayed->position))
-        return rc; /* at the same position it is tried again */
+        return rc; /* at the same position the change is tried again */
     if (last.entry >= relayed->entry)
         return nb_error_set(error, NB_EXISTS, "a change that was queued was made already");
     struct nb_buffer value = {0};

@@ -15,7 +15,7 @@ enum {
     AT_ONCE = 64,          /* documents read in one snapshot: a store that must grow waits for it */
 };
 
-/* Of a document: its entry; and where its score is, when it has one. */
+/* A document of the sample: its entry, and the place of its score once it has one. */
 struct left_out {
     uint64_t number;
     size_t first, length; /* in sample.scores */
@@ -95,7 +95,7 @@ static int score_some(struct nb_engine *engine, struct nb_parent_chain *chain, s
             rc = keep_left_out(s, document, drawn.entry.change.label, &scores);
     }
     nb_store_snapshot_end(&view);
-    nb_stack_weights_commit(s->weights); /* nothing will be taken back */
+    nb_stack_weights_commit(s->weights); /* no rollback will be needed */
     nb_scores_deinit(&scores);
     nb_drawn_deinit(&drawn);
     return rc == 0 ? 0 : nb_error_set(error, rc, "scoring learned documents failed");

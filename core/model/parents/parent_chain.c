@@ -90,7 +90,7 @@ void nb_parent_chain_unlock(struct nb_parent_chain *f)
         nb_model_unlock(f->live[i]->counts);
 }
 
-/* Returns whose settings hold. */
+/* Lists the contributors as sources of a blend. Returns the settings of the first, which apply. */
 static const struct nb_settings *list_sources(const struct nb_parent_chain *f,
                                               struct nb_blend_source sources[NB_BLEND_MOST])
 {
@@ -142,7 +142,8 @@ bool nb_parent_chain_is_calibrated(const struct nb_parent_chain *f)
 
 /* ---- scores that are kept -------------------------------------------------------------------- */
 
-/* Gives the labels of the scores the model's own numbers. Returns whether it has all of them. */
+/* Changes the labels of the scores to the model's own numbers. Returns whether the model has all of
+ * them. */
 static bool number_labels(const struct nb_parent_chain *f, struct nb_scores *scores)
 {
     for (size_t v = 0; v < scores->size; v++) {
@@ -157,7 +158,7 @@ static bool number_labels(const struct nb_parent_chain *f, struct nb_scores *sco
     return true;
 }
 
-/* Scores of the blend, whose labels are its own still. */
+/* Moderates scores whose labels still have the numbers of the blend. */
 static void moderate(const struct nb_parent_chain *f, struct nb_scores *scores)
 {
     for (size_t v = 0; v < scores->size; v++)
@@ -165,7 +166,7 @@ static void moderate(const struct nb_parent_chain *f, struct nb_scores *scores)
     (void)nb_scores_moderate(scores);
 }
 
-/* Under the locks. What documents without a label give is no part of scores that are kept. */
+/* Under the locks. Documents without a label do not contribute to stored scores. */
 static int keep(struct nb_parent_chain *f, const struct nb_feature *features, size_t size,
                 uint32_t label, struct nb_buffer *record)
 {

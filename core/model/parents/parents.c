@@ -18,7 +18,7 @@ static bool is_child_of(const struct nb_live *live, const char *name)
     return live->parent != NULL && strcmp(live->parent, name) == 0;
 }
 
-/* Finds a child of the model: with a reference for the caller. NULL: it has none. */
+/* Finds a child of the model, with a reference for the caller. NULL: the model has none. */
 static struct nb_live *find_child(struct nb_engine *engine, const char *name)
 {
     struct nb_live *found = NULL;
@@ -58,7 +58,7 @@ void nb_parents_note(struct nb_engine *engine, struct nb_live *live, char **name
         atomic_store(&engine->has_families, true);
 }
 
-/* Copies the name of the model's parent; false: there is none. */
+/* Copies the name of the model's parent. Returns false if it has none. */
 static bool parent_of(struct nb_engine *engine, const struct nb_live *live,
                       char name[NB_MODEL_NAME_MOST + 1])
 {
@@ -103,8 +103,8 @@ static int check_formulas(const struct nb_settings *s, struct nb_error *error)
     return 0;
 }
 
-/* A child without documents answers by its parent's settings, and its first document is scored by a
- * blend of the parent alone. So the parent must use formulas that a blend can compute. */
+/* A child without documents classifies by its parent's settings, and its first document is scored
+ * by a blend of the parent alone. So the parent must use formulas that a blend can compute. */
 static int check_parents_formulas(const struct nb_live *parent, const struct nb_settings *s,
                                   struct nb_error *error)
 {
@@ -190,7 +190,7 @@ int nb_parents_check_pair(const struct nb_live *live, const struct nb_settings *
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* Sets *missing to a label that has documents in `live` and is none of the parent's. */
+/* Sets *missing to a label that has documents in `live` and that the parent does not have. */
 static bool lacks_label(const struct nb_live *live, const struct nb_live *parent,
                         struct nb_string *missing)
 {
@@ -235,7 +235,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Fills `names`, which has room for all models, with those of the model's children, in order. */
+/* Fills `names`, which has room for all models, with the names of the model's children, in order.
+ */
 static size_t list_children(const struct nb_engine *engine, const char *name, const char **names)
 {
     size_t count = 0;
@@ -245,8 +246,8 @@ static size_t list_children(const struct nb_engine *engine, const char *name, co
     return count;
 }
 
-/* How many levels there are below the model: 2 when a child is a parent itself. Without memory, as
- * many as there may be. */
+/* Returns the number of levels below the model: 2 if a child is itself a parent. If memory runs
+ * out, returns the most that there may be. */
 static unsigned levels_below(struct nb_engine *engine, const char *name)
 {
     unsigned levels = 0;
@@ -295,8 +296,8 @@ static int check_levels(struct nb_engine *engine, const struct nb_live *live,
 
 /* ---- nodes that share changes ---------------------------------------------------------------- */
 
-/* What may be a parent, and what may be deleted, is decided in the order of one stream: it is the
- * same on all nodes. */
+/* A model and its parent must be in the same stream: then all nodes decide in the same order which
+ * models may be parents, and which may be deleted. */
 static int check_stream(const struct nb_engine *engine, const struct nb_live *live,
                         const char *parent, struct nb_error *error)
 {
@@ -334,7 +335,7 @@ static int check_parent(struct nb_engine *engine, struct nb_live *live,
     return rc;
 }
 
-/* Children count what the model counts: one of them stands for all. */
+/* All children count the same things as the model, so checking one of them suffices. */
 static int check_children(struct nb_engine *engine, struct nb_live *live,
                           const struct nb_settings *settings, struct nb_error *error)
 {

@@ -56,7 +56,7 @@ int nb_pooled_score(struct nb_pooled *pooled, struct nb_parent_chain *chain,
     int rc = score_own(pooled, chain, features, size);
     if (rc != 0)
         return rc;
-    assert(pooled->own.size == stacked->size); /* labels with documents, both by name */
+    assert(pooled->own.size == stacked->size); /* both list the labels with documents, by name */
     memcpy(pooled->own.documents, stacked->documents, stacked->size * sizeof *stacked->documents);
     pooled->moderation = nb_scores_moderate(&pooled->own);
     pooled->part = nb_scores_pool(stacked, refined->temperature, refined->share, &pooled->own);
@@ -81,7 +81,7 @@ double nb_pooled_add_rows(const struct nb_evidence *own, size_t own_count, doubl
     return sum;
 }
 
-/* The rows of the own scores. */
+/* Explains the own scores. */
 static int explain_own(struct nb_pooled *pooled, const struct nb_parent_chain *chain,
                        const struct nb_feature *features, size_t size, size_t *count)
 {

@@ -36,8 +36,9 @@ static size_t position(const struct nb_engine *engine, struct nb_string name, bo
     return at;
 }
 
-/* Nodes must not say different things of a change because they have come further in other streams:
- * there the limit holds where a change is asked for. */
+/* Whether this thread applies a change from a stream. Nodes must not decide differently on it
+ * because they are further in other streams, so the limit is checked only where a change is
+ * requested. */
 static bool is_told(const struct nb_engine *engine)
 {
     return engine->settings.streams > 1 && nb_relay_applied() != NULL;
@@ -175,7 +176,8 @@ void nb_refining_ask(struct nb_engine *engine, struct nb_live *live)
     pthread_mutex_unlock(&engine->refining_lock);
 }
 
-/* Notes a model that the setting `memory` does not let stay, with the eighth that a trim leaves. */
+/* Notes the memory that a model needs to stay, if it alone exceeds the setting `memory`, with the
+ * eighth that a trim leaves free. */
 static void note_need(struct nb_engine *engine, struct nb_live *live)
 {
     if (engine->settings.memory == 0)

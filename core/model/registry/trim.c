@@ -57,7 +57,8 @@ static struct coldness *list_loaded(struct nb_engine *engine, size_t *count, uin
     return list;
 }
 
-/* Whether a refit of the model is under way or due, for which it would have to be loaded again. */
+/* Whether a refit of the model is under way or due: the model would have to be loaded again for it.
+ */
 static bool will_be_fitted(struct nb_engine *engine, const struct nb_live *live)
 {
     return atomic_load(&live->wants_refit) && !atomic_load(&live->is_damaged) &&
@@ -86,7 +87,7 @@ bool nb_trim_model(struct nb_engine *engine, struct nb_live *live)
         free(live->checkpoint.dirty);
         live->checkpoint.dirty = NULL;
         live->checkpoint.room = 0;
-        /* Removed before another thread may load the model again, which checks these. */
+        /* Remove these before another thread may load the model again: loading checks them. */
         near_duplicate_list = live->near_duplicate_list;
         current = live->current;
         fit = live->fit;

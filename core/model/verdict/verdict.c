@@ -17,7 +17,7 @@ enum nb_decided nb_decide(double probability, double threshold, double band)
 
 double nb_decide_threshold(double false_positive, double false_negative)
 {
-    /* Divided first: the sum of two large costs need not be a number any more. */
+    /* Divide first, because the sum of two large costs may overflow. */
     double most = fmax(false_positive, false_negative);
     false_positive /= most;
     false_negative /= most;

@@ -46,7 +46,7 @@ static int judge_alone(const struct nb_verdict_private *p, const char *const lab
                             p->bag.size, label, other, log_odds);
 }
 
-/* Index of a label in the chain's view; blend->size: none. */
+/* Index of a label in the blend; blend->size: none. */
 static uint32_t place_of(const struct nb_blend *blend, const char *label)
 {
     uint32_t v = 0;
@@ -55,7 +55,8 @@ static uint32_t place_of(const struct nb_blend *blend, const char *label)
     return v;
 }
 
-/* `refined`: expected counts of documents without a label are added; NULL: none. */
+/* Computes the log-odds by all contributors. `refined`: adds the expected counts of documents
+ * without a label; NULL: none. */
 static int judge_together(struct nb_verdict_private *p, const struct nb_refined *refined,
                           const char *const labels[2], double *log_odds)
 {
@@ -182,7 +183,7 @@ static inline size_t bin_of(const struct bins *bins, const struct nb_evidence *r
 
 static uint64_t strongest_of(const struct nb_evidence *rows, size_t count)
 {
-    uint64_t even = 0, odd = 0; /* two, which do not wait for each other */
+    uint64_t even = 0, odd = 0; /* two maxima, which do not wait for each other */
     size_t i = 0;
     for (; i + 1 < count; i += 2) {
         uint64_t one = magnitude_of(&rows[i]), other = magnitude_of(&rows[i + 1]);
@@ -218,11 +219,13 @@ static size_t place_bins(struct bins *bins, size_t size)
 }
 
 /* Moves the rows of the bins up to `last` to the front, over the others, and returns their number.
- * Each row is written, and the next over it if it is not chosen, so that there is no branch. */
+ * Writes every row, and overwrites it with the next if it is not chosen, so that there is no
+ * branch. */
 static size_t bring_forward(const struct bins *bins, struct nb_evidence *rows, size_t count,
                             size_t last)
 {
-    const uint64_t strongest = bins->strongest; /* which no store to the rows can change */
+    const uint64_t strongest =
+        bins->strongest; /* a local copy, which no store to the rows can change */
     const uint64_t most = last == BINS - 1 ? UINT64_MAX : last;
     size_t chosen = 0;
     for (size_t i = 0; i < count; i++) {
@@ -260,7 +263,8 @@ static void sort_by_insertion(struct nb_evidence *rows, size_t count)
     }
 }
 
-/* Most bins have few rows. Many are of the same magnitude, and then they lie in order. */
+/* Sorts the rows of a bin. Most bins have few rows, often of the same magnitude, and these are
+ * already in order. */
 static void sort_bin(struct nb_evidence *rows, size_t count, size_t size)
 {
     enum { FEW = 64 };
@@ -297,7 +301,7 @@ void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most, struc
         sort_by_bins(rows, count, size, room);
 }
 
-/* The rows in the order of the bag, and their sums by field. */
+/* Computes the evidence of all tokens, in the order of the bag, and its sums by field. */
 static int find_evidence(struct nb_verdict_private *p, size_t *count, struct nb_evidence_sums *sums)
 {
     const struct nb_published *published = p->published;
@@ -364,7 +368,7 @@ static void put_counts(struct nb_verdict *verdict, const struct nb_evidence *e,
     x->counts[1] = nb_counts_occurrences_of(counts, row, p->scores.labels[verdict->second]);
 }
 
-/* The token, and the value that it depends on; the prior's row has none. */
+/* Sets the token, and the value that it depends on; the prior's row has neither. */
 static void put_token(const struct nb_verdict_private *p, const struct nb_evidence *e,
                       struct nb_explained *x)
 {
@@ -385,7 +389,7 @@ int nb_verdict_explain(struct nb_verdict *verdict, size_t most)
     struct nb_verdict_private *p = verdict->private_;
     struct nb_evidence_sums sums = {.factor = 1};
     size_t count = 0;
-    size_t room = p->bag.size + 1; /* twice: for the rows, and to sort them */
+    size_t room = p->bag.size + 1; /* twice the room: for the rows, and to sort them */
     int rc = nb_array_reserve(&p->evidence, &p->evidence_room, 2 * room, sizeof *p->evidence);
     if (rc == 0)
         rc = find_evidence(p, &count, &sums);

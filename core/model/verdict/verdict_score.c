@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pass over the counts: of one model, or of a model and its parents.
+ * Scores a document in one pass over the counts of one model, or of a model and its parents.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -176,7 +176,7 @@ static int score_stacked(struct nb_verdict_private *p)
     return rc != 0 ? rc : nb_stack_score(p->published->weights, &p->inputs, &p->stacked);
 }
 
-/* The rows are looked up and read once, and used for both scores and the explanation. */
+/* Looks up and reads the rows once, for the scores and for the explanation. */
 static int find_rows(struct nb_verdict_private *p)
 {
     size_t size = p->bag.size;
@@ -229,10 +229,10 @@ static void choose_judge(struct nb_verdict_private *p)
     p->published = chain->published[first];
     bool has_fields = p->published->settings.attribute_count > 0;
     if (p->refined != NULL && has_fields && !nb_published_is_stacked(p->published))
-        p->judge = NULL; /* a scorer has no values of fields beside those of its counts */
+        p->judge = NULL; /* the scorer has only the values of fields in its counts */
 }
 
-/* All reads of the counts are under one hold of the chain's read locks. */
+/* The chain's read locks are held over all reads of the counts. */
 int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *error)
 {
     struct nb_verdict_private *p = verdict->private_;
