@@ -22,7 +22,7 @@ enum {
     SKIPPED_MOST = (1 << SKIPPED_BITS) - 1,
     LEAST_RUN = 1,
     LEAST_COUNT = 2,
-    PER_BYTE = 8 /* items, whose bits fill a byte */
+    PER_BYTE = 8 /* items per byte of bits */
 };
 
 /* Where the items of a list are written. Until their number is known, the bytes, the bits and the

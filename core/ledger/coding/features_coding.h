@@ -61,7 +61,8 @@ void nb_text_code_free(struct nb_text_code **code);
 /* Appends the bytes in the code. Returns 0 or NB_NO_MEMORY. */
 int nb_text_code_write(const struct nb_text_code *code, struct nb_string bytes,
                        struct nb_buffer *out);
-/* Decodes `length` bytes to `to`. Returns false if `stored` is not the code of so many bytes. */
+/* Decodes `length` bytes to `to`. Returns false if `stored` does not decode to exactly `length`
+ * bytes. */
 bool nb_text_code_read(const struct nb_text_code *code, struct nb_string stored, char *to,
                        size_t length);
 

@@ -10,7 +10,7 @@ enum {
     LEAST = 64, /* fewer bytes are not compressed */
 };
 
-/* ---- what texts share ------------------------------------------------------------------------ */
+/* ---- common parts of texts ------------------------------------------------------------------- */
 
 /* Length of the field's name and a colon at the beginning of the text; 0 if it begins otherwise. */
 static size_t name_length(struct nb_string name, struct nb_string text)

@@ -4,9 +4,9 @@
  * read back elsewhere and applied. The state after a change is a function of the state before it
  * and of the change alone. Pure functions on bytes; any thread.
  *
- * The stored form stands alone: it begins with its own format number, names its kind, the model's
- * number, the time and the source, and carries the names of the labels and the features that are
- * new with it. The model numbers rows and labels in the order of its changes.
+ * The stored form is self-contained: it begins with its own format number, names its kind, the
+ * model's number, the time and the source, and carries the names of the labels and the features
+ * that are new with it. The model numbers rows and labels in the order of its changes.
  *
  * Stored form. "varint" is LEB128, 7 bits a byte, lowest first; "string" is a varint with the
  * length, then the bytes (core/base/pack.h). Every entry begins with
@@ -108,7 +108,7 @@ struct nb_change {
     enum nb_change_kind kind;
     uint32_t model;          /* its number */
     int64_t time;            /* milliseconds since 1970 */
-    struct nb_string source; /* who asked for it: at most NB_SOURCE_MOST bytes */
+    struct nb_string source; /* who requested the change: at most NB_SOURCE_MOST bytes */
 
     /* TRAIN, UNTRAIN */
     struct nb_string id;

@@ -138,7 +138,7 @@ struct thinning {
     struct nb_entry entry;
     struct nb_rows rows, left; /* rows of all features of the entry, and of those that stay */
     uint64_t *ids;             /* of the features that stay; owned */
-    struct nb_string *texts;   /* likewise */
+    struct nb_string *texts;   /* of the features that stay; owned */
     size_t ids_room, texts_room;
     struct together together;
     struct nb_buffer features, new_rows, bytes;

@@ -17,8 +17,8 @@ struct nb_learner;
 /* The bags that a change of a document adds to the counts and removes from them, decoded. Empty:
  * `{0}` with both labels UINT32_MAX. Reused from change to change. */
 struct nb_delta {
-    /* UINT32_MAX: nothing is added, or removed. A bag without a label lists the rows of a document
-     * that is not counted, but needs them. */
+    /* UINT32_MAX: nothing is added, or removed; then the bag lists rows that an unlabelled
+     * document, which is not counted, needs. */
     uint32_t add_label, take_label;
     struct nb_rows add, take; /* sorted by row */
 };
@@ -50,9 +50,9 @@ struct nb_applying {
     bool are_found;  /* the added rows were found by their features, so they have features */
 };
 
-/* Adds the change's new label and the rows of its new features to the model. Rows that the model
- * has already are not changed; nor are, with marks, rows of ranges that contain the entry. Rows of
- * features that were dropped since, which no change adds any more, stay without an id
+/* Adds the change's new label and the rows of its new features to the model. Does not change rows
+ * that the model has already, nor, with marks, rows of ranges that contain the entry. Rows whose
+ * features were dropped later, and which no change adds any more, stay without an id
  * (nb_model_collect_dropped). Returns 0, NB_CORRUPT (they do not fit the model) or NB_NO_MEMORY. */
 int nb_apply_new(struct nb_live *live, const struct nb_change *change,
                  const struct nb_applying *how, struct nb_features_coder *coder,

@@ -15,7 +15,7 @@ static const double fading = 1.0 / 20;  /* what recent counts lose with each doc
 static const double recent_prior = 2;   /* documents with equal shares, added as a prior */
 static const uint64_t small = 1000;     /* most documents of a small model */
 static const double least_turnover = 4; /* least changes to a label, or revised documents */
-static const double new_share = 1;      /* and least share of what was there before; */
+static const double new_share = 1;      /* and least share of the documents before; */
 static const double early_share = 0.25; /* among the first documents: */
 static const double early = 200;
 /* Least share of all documents that changed: in a mixed stream, in its first documents, and in one

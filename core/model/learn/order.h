@@ -6,9 +6,9 @@
  * numbers return 0, or NB_NO_MEMORY with nothing changed.
  *
  * If a folder of spam is trained and then a folder of ham, the label of each document is the same
- * as that of the one before, and the bias follows the last label. So a document whose label is far
- * more frequent among recent documents than among all teaches with a smaller weight. What it does
- * not teach is replaced by documents drawn at random from all current ones. Before the change there
+ * as that of the one before, and the bias follows the last label. So a document teaches with a
+ * smaller weight if its label is far more frequent among recent documents than among all. The
+ * missing weight goes to documents drawn at random from all current ones. Before the change there
  * are D documents, D_v of label v. Recent documents are counted in c_v and their sum C, which are
  * multiplied by 1 - 1/20 with each document:
  *
@@ -46,8 +46,8 @@
 #include "core/base/random.h"
 #include "core/stack/weights/weights.h"
 
-/* The weight of a document whose label `of_label` of `documents` others have. Above 0, at most 1.
- */
+/* Returns the weight of a document, above 0 and at most 1. Among `documents` other documents,
+ * `of_label` have its label. */
 double nb_order_weight(const struct nb_weights *order, uint32_t label, uint64_t of_label,
                        uint64_t documents);
 /* Whether a document teaches if `others` other documents have its label. */
@@ -57,13 +57,12 @@ bool nb_order_begins_to_teach(uint64_t documents);
 /* Notes that a document of the label has taught with this weight; `documents`: those of the model
  * now. */
 int nb_order_count(struct nb_weights *order, uint32_t label, double weight, uint64_t documents);
-/* Subtracts 1 from the credit, if it is at least 1, and returns whether it did. nb_order_count has
- * allocated what this needs. */
+/* Subtracts 1 from the credit, if it is at least 1, and returns whether it did. Needs no memory:
+ * nb_order_count has allocated it. */
 bool nb_order_take_credit(struct nb_weights *order);
 
-/* Whether a model of so many documents is refitted as it grows. Larger ones are refitted when much
- * was not taught.
- */
+/* Whether a model with this many documents is refitted as it grows. Larger models are refitted when
+ * much was not taught. */
 bool nb_order_is_small(uint64_t documents);
 
 /* Whether the model was trained label by label: of about its last 10,000 documents, a fifth of the
@@ -112,13 +111,14 @@ enum nb_order_refit {
     NB_REFIT_ASKED,   /* requested: no trace of forgotten documents may remain, so the twin learns
                          anew, too */
 };
-/* Notes that a refit begins, of a model of so many documents: sets S, N, all k_v and the number of
- * revised documents to 0. If the refit before was lost, this one takes over what that had to do. */
+/* Notes that a refit begins, of a model with `documents` documents: sets S, N, all k_v and the
+ * number of revised documents to 0. If the previous refit was lost, this one takes over its duties.
+ */
 int nb_order_begin_refit(struct nb_weights *order, enum nb_order_refit why, uint64_t documents);
-/* Most documents that the weights are fitted to by a refit that has begun, of a model of so many
- * documents and labels: 250, or 25 for each label if these are more, if a small model is fitted as
- * it grows and every document has taught with weight 1; else UINT64_MAX (core/model/learn/refit.c
- * has bounds of its own). */
+/* Returns the most documents to which a refit that has begun fits the weights, for a model with
+ * `documents` documents and `labels` labels: 250, or 25 for each label if these are more, if a
+ * small model is fitted as it grows and every document has taught with weight 1; else UINT64_MAX
+ * (core/model/learn/refit.c has bounds of its own). */
 uint64_t nb_order_sample_most(const struct nb_weights *order, enum nb_order_refit why,
                               uint64_t documents, uint32_t labels);
 /* Notes that the refit ends, with weights for the constants of this fingerprint
@@ -126,8 +126,8 @@ uint64_t nb_order_sample_most(const struct nb_weights *order, enum nb_order_refi
 int nb_order_end_refit(struct nb_weights *order, double fingerprint);
 /* Whether a refit began and has not ended, even if it was lost when the process ended. */
 bool nb_order_is_refitting(const struct nb_weights *order);
-/* Whether the weights of a model of so many documents are wrong until the present refit ends: it
- * began as NB_REFIT_STALE, or more than a tenth of the documents was relabelled, replaced or
+/* Whether the weights of a model with `documents` documents are wrong until the present refit ends:
+ * it began as NB_REFIT_STALE, or more than a tenth of the documents was relabelled, replaced or
  * forgotten since the refit before it, even if during this one. */
 bool nb_order_is_stale(const struct nb_weights *order, uint64_t documents);
 

@@ -4,14 +4,15 @@
  * or of a sample; of none if all documents have the same label. On the thread that changes the
  * model.
  *
- * A refit is cut into slices of some milliseconds. Their work is counted and not timed, so that a
- * replay does the same. A refit begins with an entry of the ledger: the change that gave the reason
- * (core/model/learn/order.h), or a REFIT. Its documents and their order follow from the numbers of
- * core/model/learn/order.h (nb_order_random). While it is under way, each change of the model runs
- * one slice, and when the writer is idle, REFIT entries run one each. If nb_order_wants_pass says
- * so, a new twin then learns from all current documents, in the same slices. The old weights, with
- * the old twin, are used and learn until the new ones replace them after the last slice. During the
- * twin's pass the new ones learn from changes, too.
+ * A refit is cut into slices of some milliseconds. Slices are limited by counted work and not by
+ * time, so that a replay does the same. A refit begins with an entry of the ledger: the change that
+ * gave the reason (core/model/learn/order.h), or a REFIT. Its documents and their order follow from
+ * the numbers of core/model/learn/order.h (nb_order_random). While it is under way, each change of
+ * the model runs one slice, and when the writer is idle, REFIT entries run one each. If
+ * nb_order_wants_pass says so, a new twin then learns from all current documents, in the same
+ * slices. Until the last slice ends, the old weights, with the old twin, stay in use and go on
+ * learning; then the new ones replace them. During the twin's pass the new weights learn from
+ * changes, too.
  *
  * The progress of a refit is kept in memory only. The stored numbers say that one began: if it is
  * lost, because the process ended or a commit failed, it begins again with a REFIT entry before the

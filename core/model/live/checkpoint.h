@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints. The counts, which follow from the ledger, are stored in ranges of rows, in slices of
+ * Checkpoints. The counts, which follow from the ledger, are stored as ranges of rows, in slices of
  * bounded size. A sweep passes once over all ranges of a model and writes the dirty ones. After it,
  * no entry from before its beginning needs to be replayed, and superseded entries from before are
  * dropped.
@@ -39,8 +39,8 @@ void nb_checkpoint_enlist(struct nb_engine *engine, struct nb_live *live);
 /* Removes a model from the list, because it is dropped from memory or deleted. */
 void nb_checkpoint_forget(struct nb_engine *engine, struct nb_live *live);
 
-/* Drops up to `most` entries that are superfluous, if the model may have some. One that does not
- * read back makes the model damaged, which is no error: others go on. Returns 0 or a code. */
+/* Drops up to `most` superfluous entries, if the model may have some. A damaged entry marks the
+ * model as damaged, but is not an error here, so that other models go on. Returns 0 or a code. */
 int nb_checkpoint_drop(const struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
                        size_t most, struct nb_error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Marks of the stored ranges of rows that are older than the counts, a byte each. On the thread
- * that changes the counts.
+ * Dirty marks: a byte for each stored range of rows, set if the range is older than the counts. On
+ * the thread that changes the counts.
  */
 #ifndef NB_CORE_MODEL_LIVE_DIRTY_H
 #define NB_CORE_MODEL_LIVE_DIRTY_H

@@ -160,7 +160,7 @@ struct nb_live {
     atomic_bool is_refined;          /* `refined` is set */
     atomic_bool wants_refining;      /* a new fit may be due ... */
     atomic_bool is_refining;         /* ... or is under way: */
-    atomic_uint refining, refinings; /* fits done, of so many */
+    atomic_uint refining, refinings; /* fits done, and fits in total */
     atomic_size_t refined_bytes;
     atomic_uint_fast64_t refine_at; /* earliest time of the next fit, on nb_clock_monotonic */
     atomic_uint_fast64_t replaced;  /* documents that were forgotten, relabelled or replaced */

@@ -9,8 +9,8 @@
 
 #include "core/model/live/state.h"
 
-/* The work of a transaction. It is called again if the transaction must be repeated because the map
- * was full, so it begins by undoing what the call before changed in memory. */
+/* The work of a transaction. It is called again if the transaction is repeated because the map was
+ * full. So it must begin by undoing changes in memory from the previous call. */
 typedef int nb_transaction_work(struct nb_engine *engine, struct nb_view *view, void *argument,
                                 struct nb_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks of names of models, labels, ids of documents and sources. Pure functions; any thread. Each
+ * Checks names of models, labels, document ids and sources. Pure functions; any thread. Each
  * returns 0, or NB_UNUSABLE with an error text that names the member.
  */
 #ifndef NB_CORE_MODEL_LIVE_NAMES_H

@@ -25,7 +25,7 @@ struct nb_relayed_change;
 struct nb_relayed_change_done;
 struct nb_relayed;
 
-/* Returns the stream, of so many, for the changes of a model of this name. It is the same on all
+/* Returns the stream, of `streams`, for changes of the model with this name. It is the same on all
  * nodes. */
 unsigned nb_relay_stream(struct nb_string name, unsigned streams);
 

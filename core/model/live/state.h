@@ -61,7 +61,7 @@ struct nb_engine {
     pthread_cond_t task_finished;
     struct nb_job *first, *last;
     size_t waiting;        /* jobs from first to last */
-    size_t expected;       /* the next commit begins when so many jobs wait ... */
+    size_t expected;       /* the next commit begins when this many jobs wait ... */
     uint64_t gather_until; /* ... or at this time on nb_clock_monotonic; the writer's */
     uint64_t sync_time;    /* nanoseconds that the last commit took to sync; the writer's */
     bool closing;
@@ -101,8 +101,8 @@ struct nb_engine {
     atomic_uint_fast64_t memory; /* sum of the models' `bytes`, if `memory` is set */
     atomic_uint_fast64_t tail;   /* sum of the models' `tail` */
 
-    /* What the setting `memory` would have to be so that the largest model that exceeds it alone
-     * could stay; 0: none does. Such a model is loaded anew whenever it is used. */
+    /* The setting `memory` that the largest model needs to stay in memory, if it alone exceeds the
+     * present setting; 0: no model does. Such a model is loaded again at each use. */
     atomic_uint_fast64_t memory_needed;
 
     struct nb_remembering

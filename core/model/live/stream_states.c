@@ -336,7 +336,7 @@ int64_t nb_stream_states_time(const struct nb_engine *engine)
     return engine->stream_states.time != 0 ? engine->stream_states.time : nb_clock_now();
 }
 
-/* ---- what was queued ------------------------------------------------------------------------- */
+/* ---- queued changes -------------------------------------------------------------------------- */
 
 struct once {
     uint64_t entry, position;

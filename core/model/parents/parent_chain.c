@@ -67,7 +67,7 @@ void nb_parent_chain_end(struct nb_parent_chain *f)
     f->count = f->contributor_count = 0;
 }
 
-/* ---- what they say --------------------------------------------------------------------------- */
+/* ---- joint scores ---------------------------------------------------------------------------- */
 
 void nb_parent_chain_lock(struct nb_parent_chain *f)
 {

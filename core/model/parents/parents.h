@@ -38,8 +38,8 @@ int nb_parents_check_pair(const struct nb_live *live, const struct nb_settings *
  * old one. */
 void nb_parents_note(struct nb_engine *engine, struct nb_live *live, char **name);
 
-/* Returns NB_CONFLICT if the model has children, else 0. The text names one child, and `what`
- * cannot be done. */
+/* Returns NB_CONFLICT if the model has children, else 0. The text names one child and says that
+ * `what` cannot be done. */
 int nb_parents_check_childless(struct nb_engine *engine, const struct nb_live *live,
                                const char *what, struct nb_error *error);
 

@@ -29,9 +29,10 @@ struct nb_refined {
     uint64_t labelled;  /* documents with a label at that time */
     uint64_t replaced;  /* nb_live.replaced at that time */
     unsigned iterations;
-    double log_likelihood, first; /* what EM maximizes, at its end and at its beginning */
-    uint64_t measured;            /* documents of the sample; 0: too few to measure anything */
-    uint32_t folds;               /* of the cross-validation; equal to `measured`: leave-one-out */
+    double log_likelihood,
+        first;         /* the log-likelihood that EM maximizes, at its end and at its beginning */
+    uint64_t measured; /* documents of the sample; 0: too few to measure anything */
+    uint32_t folds;    /* of the cross-validation; equal to `measured`: leave-one-out */
     struct nb_refined_loss without, with;
     double seconds;  /* duration of the fit */
     char reason[96]; /* why the weight is 0 without a measurement; else "" */

@@ -176,8 +176,7 @@ void nb_refining_ask(struct nb_engine *engine, struct nb_live *live)
     pthread_mutex_unlock(&engine->refining_lock);
 }
 
-/* Notes the memory that a model needs to stay, if it alone exceeds the setting `memory`, with the
- * eighth that a trim leaves free. */
+/* Notes the memory that a model needs to stay, if it alone exceeds the setting `memory`. */
 static void note_need(struct nb_engine *engine, struct nb_live *live)
 {
     if (engine->settings.memory == 0)

@@ -7,9 +7,9 @@
 
 #include "core/model/live/state.h"
 
-/* Reads the names of all models from the store, without loading any. A model whose record is
- * damaged is found in the ledger, and marked as damaged: it can be deleted or replaced. NB_CORRUPT:
- * the ledger is damaged as well, so the list of models is not known. */
+/* Reads the names of all models from the store, without loading any. Finds a model with a damaged
+ * record in the ledger, and marks it as damaged: it can be deleted or replaced. NB_CORRUPT: the
+ * ledger is damaged as well, so the list of models is not known. */
 int nb_roster_read(struct nb_engine *engine, struct nb_error *error);
 
 #endif

@@ -39,7 +39,7 @@ struct nb_verdict_private {
     size_t row_room, cell_room, label_room, document_room, evidence_room, explanation_room;
 };
 
-/* Prepares a verdict for another document: releases what it holds of the last one, and keeps the
+/* Prepares a verdict for another document: releases its references for the last one, and keeps the
  * memory. Returns 0 or NB_NO_MEMORY. */
 int nb_verdict_prepare(struct nb_verdict *verdict, struct nb_engine *engine);
 
