@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads a corpus (em_corpus.h). A thread that fits.
+ * Reads a corpus (em_corpus.h). On a thread that fits a model.
  *
  * Bags are read from the ledger, a few hundred in one snapshot, and counts a few thousand rows at a
  * time under the model's read lock, so that neither the writer nor other readers wait long. Changes
@@ -20,14 +20,14 @@ struct nb_parent_chain;
 struct nb_live;
 
 /* The documents of a corpus (em_corpus.h), read from the ledger a few hundred in one snapshot, so
- * that the writer need not wait for pages. A thread that fits; changes made during the reading may
- * be included or not. For core/em/corpus_read alone. */
+ * that the writer need not wait for pages. On a thread that fits a model. Changes made during the
+ * reading may be included or not. For core/em/corpus_read alone. */
 
 /* Where documents come from; all is borrowed. */
 struct nb_corpus_source {
     struct nb_engine *engine;
     struct nb_live *live;
-    bool (*stop)(void *user); /* true: the reading is broken off; NULL: never */
+    bool (*stop)(void *user); /* true: the reading ends early; NULL: never */
     void *user;
 };
 

@@ -5,8 +5,8 @@
  * the labels are those of the model and its parents together (core/stack/blend/blend.h). For
  * core/em alone.
  *
- * Of a model with fields the values of categories and sets, and the words of texts, are words of
- * EM, too, in groups (core/bayes/expected/em.h); numbers are apart (numbers.h).
+ * If a model has fields, EM treats the values of categories and sets, like the words of texts, as
+ * words in groups (core/bayes/expected/em.h). Numbers are kept apart (em_numbers.h).
  *
  * Documents are sorted by the hash of their id, and the sample takes those with the smallest
  * hashes. So the sample and its folds depend on the documents alone, not on when they were learned
@@ -85,9 +85,9 @@ static inline struct nb_expected_columns nb_corpus_columns(const struct nb_corpu
                                         corpus->attributes, corpus->part_vocabulary};
 }
 
-/* Which words remain after min_count and skip_top, counted over documents with and without a label
- * together. A scorer that has the counts of both chooses the same words (core/bayes/book/scorer.h).
- * For core/em alone. */
+/* The words that remain after min_count and skip_top, counted over documents with and without a
+ * label together. A scorer with the counts of both chooses the same words
+ * (core/bayes/book/scorer.h). For core/em alone. */
 struct nb_choice {
     bool filters;          /* false: all words remain, and nothing below is set */
     uint64_t *occurrences; /* owned; of each row */
@@ -97,7 +97,7 @@ struct nb_choice {
     struct nb_word_rank skipped; /* the last word that skip_top leaves out */
 };
 
-/* The columns of a corpus (em_corpus.h): which rows of the model EM sees as words, which others the
+/* The columns of a corpus: the rows of the model that EM sees as words, the other rows that the
  * documents have, and the counts of the words. Rows are read a few thousand at a time under the
  * model's read lock, so that neither the writer nor other readers wait long. For
  * core/em/corpus_read alone. */

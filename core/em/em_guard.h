@@ -4,19 +4,19 @@
  * sample of the documents with a label is cut into folds. For each fold, EM runs without its
  * documents, and they are scored by the counts without them plus the counts that EM expects
  * (core/stack/blend). Up to 50 documents are each a fold of their own (leave-one-out), more are cut
- * into ten folds. If EM over all folds would take longer than some seconds, there are fewer, at
- * least three. For core/em alone.
+ * into ten folds. If EM over all folds would take longer than some seconds, there are fewer folds,
+ * but at least three. For core/em alone.
  *
  * By the book, log scores are far too large, and grow with the number of documents, so that -ln P
  * would measure their size and not whether they are right. Therefore each loss is that of P from t
  * times the log scores, at the t that makes the loss smallest (one t for all documents: temperature
  * scaling, Guo, Pleiss, Sun and Weinberger 2017). In a stacked model P is calibrated. Its scores
- * with expected counts do not replace those without: both are pooled (em_guard_choice.h), and the
- * losses compared are those of the verdicts without expected counts and of the pools, each fitted
- * to the other folds.
+ * with expected counts do not replace the scores without: the two are pooled (em_guard_choice.h).
+ * Then the guard compares the loss of the verdicts without expected counts with the loss of the
+ * pools, each pool fitted to the other folds.
  *
- * A weight above 0 is chosen only if it helps (losses.h); among those that help, the one with the
- * smallest loss.
+ * A weight above 0 is chosen only if it helps (losses.h). Of several weights that help, the one
+ * with the smallest loss is chosen.
  */
 #ifndef NB_CORE_EM_EM_GUARD_H
 #define NB_CORE_EM_EM_GUARD_H

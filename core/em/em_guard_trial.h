@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is tried to find whether expected counts help (em_guard.h): candidates, the folds of the
- * documents with a label, and room for their scores. For core/em/guard_*.c alone.
+ * A trial of whether expected counts help (em_guard.h): the candidates, the folds of the documents
+ * with a label, and room for their scores. For core/em/guard_*.c alone.
  */
 #ifndef NB_CORE_EM_EM_GUARD_TRIAL_H
 #define NB_CORE_EM_EM_GUARD_TRIAL_H
@@ -28,7 +28,8 @@ struct nb_guard_candidate {
 struct nb_guard_trial {
     const struct nb_guard *guard;
     const struct nb_corpus *corpus;
-    struct nb_stack_weights *weights; /* owned; its twin has learned nothing; NULL: by the book */
+    struct nb_stack_weights
+        *weights; /* owned; weights that have learned nothing; NULL: a model by the book */
     struct nb_guard_chosen unlabelled;
     double *values; /* owned; their numbers, as in struct nb_em_numbers */
     uint32_t fold_count;
@@ -42,7 +43,7 @@ struct nb_guard_trial {
     /* The current fold. */
     struct nb_guard_chosen fold;
     double *counts;              /* owned; counts of the corpus without the fold's documents */
-    struct nb_normal *labelled;  /* owned; the same of numbers (core/em/em_numbers.h) */
+    struct nb_normal *labelled;  /* owned; the same for numbers (core/em/em_numbers.h) */
     struct nb_expected *without; /* owned */
     struct nb_scorer *scorer;    /* owned; of the current candidate; NULL: the blend scores */
     /* One document, reused. */
@@ -56,16 +57,16 @@ struct nb_guard_trial {
 void nb_guard_list_candidates(struct nb_guard_trial *t);
 /* How many documents with a label are measured. */
 size_t nb_guard_count_measured(const struct nb_guard_trial *t);
-/* Chooses documents without a label, deals those with one to folds, and makes room for their
- * scores. Returns 0 or NB_NO_MEMORY. */
+/* Chooses documents without a label, deals the documents with a label to folds, and makes room for
+ * the scores. Returns 0 or NB_NO_MEMORY. */
 int nb_guard_trial_begin(struct nb_guard_trial *t);
 void nb_guard_trial_deinit(struct nb_guard_trial *t);
 
-/* A fold of the documents with a label: fits without it, and its scores. For
- * core/em/guard_*.c alone. */
+/* Fits without a fold of the documents with a label, and the scores of this fold. For
+ * core/em/em_guard_*.c alone. */
 
-/* Scores the documents of a fold without their own counts, with each candidate and with none.
- * Returns 0 or a code of a fit or a score. */
+/* Scores the documents of a fold without their own counts: once with each candidate, and once
+ * without expected counts. Returns 0 or a code of a fit or a score. */
 int nb_guard_try_fold(struct nb_guard_trial *t, uint32_t fold);
 
 #endif

@@ -2,8 +2,7 @@
  *
  * The numbers that documents have in the fields of a model, as EM sees them
  * (core/bayes/expected/em.h): distances from the mean of all documents of the corpus, in
- * deviations. Numbers that are all equal say nothing, and their fields are left out. For core/em
- * alone.
+ * deviations. A field whose numbers are all equal is left out. For core/em alone.
  */
 #ifndef NB_CORE_EM_EM_NUMBERS_H
 #define NB_CORE_EM_EM_NUMBERS_H
@@ -19,11 +18,12 @@ struct nb_document_numbers {
 };
 void nb_document_numbers_deinit(struct nb_document_numbers *numbers);
 
-/* Reads those of a corpus. The caller deinits *numbers in any case. Returns 0 or NB_NO_MEMORY. */
+/* Reads the numbers of a corpus. The caller deinits *numbers in any case. Returns 0 or
+ * NB_NO_MEMORY. */
 int nb_document_numbers_read(struct nb_document_numbers *numbers, const struct nb_corpus *corpus,
                              struct nb_parent_chain *chain);
 
-/* Writes the numbers of documents with a label, with what is `besides` the counts, to
+/* Writes the numbers of documents with a label, including the counts in `besides`, to
  * labelled[field * labels + label]. Makes `blend` anew. Returns 0 or NB_NO_MEMORY. Takes the
  * chain's locks. */
 int nb_document_numbers_labelled(const struct nb_document_numbers *numbers,

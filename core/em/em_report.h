@@ -54,9 +54,9 @@ void nb_unlabelled_tell(struct nb_live *live, struct nb_unlabelled_report *repor
 int nb_engine_unlabelled(struct nb_engine *engine, struct nb_string model,
                          struct nb_unlabelled_report *report, struct nb_error *error);
 /* Fits the model anew on the caller's thread, unless a fit is under way or the state is off, and
- * fills the report: a fit that was under way is told as running, even if it has just ended, because
- * it may have read fewer documents than there are. `stop` is called often; the fit ends when it
- * returns true. Errors as above, and NB_STOPPING or NB_CONFLICT (the settings were changed
+ * fills the report: a fit that was under way is reported as running, even if it has just ended,
+ * because it may have read fewer documents than there are. `stop` is called often; the fit ends
+ * when it returns true. Errors as above, and NB_STOPPING or NB_CONFLICT (the settings were changed
  * meanwhile). */
 int nb_engine_refine(struct nb_engine *engine, struct nb_string model, bool (*stop)(void *user),
                      void *user, struct nb_unlabelled_report *report, struct nb_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A verdict as it is noted for the history of its model. Any thread.
+ * Notes verdicts for the history of a model. Any thread.
  */
 #ifndef NB_CORE_WRITER_REMEMBER_NOTE_H
 #define NB_CORE_WRITER_REMEMBER_NOTE_H
@@ -9,7 +9,7 @@
 #include "core/writer/remember/remember.h"
 #include "tokenizer/bag/bag.h"
 
-/* What is noted beside the bag; all borrowed. What is too long is cut. */
+/* What is noted with the bag; all borrowed. Strings that are too long are cut. */
 struct nb_remember_note {
     struct nb_string id; /* of the document; not empty */
     struct nb_string message_id, subject, source;
@@ -18,8 +18,8 @@ struct nb_remember_note {
     uint32_t fields; /* of the tokenizer, which made the bag */
 };
 
-/* Whether texts of words are kept: as for what is learned. The ids of a model with a key of its own
- * follow from its texts alone. */
+/* Whether the texts of words are kept, by the same rule as for learned documents. A model with a
+ * key of its own needs the texts, because its ids can be derived from nothing else. */
 bool nb_remember_keeps_texts(const struct nb_engine *engine, const struct nb_live *live);
 
 /* Notes the verdict about the document with this bag, as nb_remember does. `coder` is used. */
@@ -27,9 +27,9 @@ int nb_remember_note(struct nb_engine *engine, struct nb_live *live,
                      const struct nb_remember_note *note, const struct nb_bag *bag,
                      struct nb_features_coder *coder);
 
-/* Fills `bag`, which is emptied first, with the features of a record. `key` is the one that these
- * are hashed under; `coder` is used. Words that were not kept are named by their ids. Returns 0,
- * NB_CORRUPT or NB_NO_MEMORY. */
+/* Fills `bag`, which is emptied first, with the features of a record. `key` is the key that the
+ * features are hashed with; `coder` is used. A word whose text was not kept is named by its id.
+ * Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
 int nb_remember_bag(const struct nb_history_record *record, const struct nb_key *key,
                     struct nb_features_coder *coder, struct nb_bag *bag, struct nb_error *error);
 

@@ -17,10 +17,10 @@ struct nb_group_model {
     struct nb_stack_mark weights;
     uint32_t rows_before, dropped_before, labels_before;
     bool was_numbered; /* it had a number already */
-    bool damaged;      /* a change of it met damage, which fails the transaction */
+    bool damaged;      /* a change of the model met damage, which fails the transaction */
     uint64_t last;     /* number of its newest entry so far */
     uint64_t features; /* feature changes staged, and one per entry */
-    uint64_t replaced; /* documents that its changes forget, or make others of */
+    uint64_t replaced; /* documents that its changes forget or replace */
 };
 
 /* A label whose record the group changes. */
@@ -52,8 +52,9 @@ void nb_group_cut(struct nb_group *group, size_t size);
 /* Forgets what staging has noted. */
 void nb_group_clear(struct nb_group *group);
 
-/* The note of a model. It is made when the group first touches the model, which is then as it was
- * before the group. Valid until the next call, which may move the notes. NULL: out of memory. */
+/* Returns the note of a model. The note is made when the group first touches the model, before the
+ * group has changed it. Valid until the next call, which may move the notes. NULL: out of
+ * memory. */
 struct nb_group_model *nb_group_model(struct nb_group *group, struct nb_live *live);
 /* Notes that the label's record changes. Returns 0 or NB_NO_MEMORY. */
 int nb_group_touch_label(struct nb_group *group, struct nb_live *live, uint32_t label);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Staging: a submitted change of a document becomes an entry of the ledger, in the open
- * transaction, and comes into the counts. On the writer's thread.
+ * Staging: writes a submitted change of a document to the ledger as an entry, in the open
+ * transaction, and applies it to the counts. On the writer's thread.
  */
 #ifndef NB_CORE_WRITER_STAGE_STAGE_H
 #define NB_CORE_WRITER_STAGE_STAGE_H
@@ -9,9 +9,9 @@
 #include "core/writer/stage/group.h"
 #include "core/writer/stage/staging.h"
 
-/* Stages one change of the group. A change that cannot be made says so in its receipt, which is no
- * error of the group; so does damage, which marks the model. Returns 0, or a code that fails the
- * whole group: NB_CORRUPT if damage was met amid writing, which is noted with the model. */
+/* Stages one change of the group. If the change is refused, its receipt says why, and the group
+ * goes on. The same holds for damage, which also marks the model. Returns 0, or a code that fails
+ * the whole group: NB_CORRUPT if damage was met amid writing, which is noted with the model. */
 int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view *view,
              struct nb_group_item *item, struct nb_error *error);
 

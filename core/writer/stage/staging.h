@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of which staging a change is made, one file for each idea. For core/writer/stage alone;
- * on the writer's thread.
+ * The steps of staging a change, one file for each idea. For core/writer/stage alone; on the
+ * writer's thread.
  *
- * A step that cannot be made says so in the change's receipt, sets `refused`, and returns 0: the
- * group goes on without the change. Every other step returns 0, or a code that fails the whole
- * group: NB_NO_MEMORY where nothing else is said.
+ * A step that refuses the change says why in the change's receipt, sets `refused`, and returns 0:
+ * the group goes on without the change. Otherwise a step returns 0, or a code that fails the whole
+ * group: NB_NO_MEMORY unless the comment names others.
  */
 #ifndef NB_CORE_WRITER_STAGE_STAGING_H
 #define NB_CORE_WRITER_STAGE_STAGING_H
@@ -20,7 +20,7 @@ struct nb_signature;
 
 /* A feature that is new with a change. */
 struct nb_fresh {
-    uint32_t row, place; /* where it is among the change's others */
+    uint32_t row, place; /* its index among the features of the change */
 };
 
 /* Memory that is used from change to change; `{0}` is empty. */
@@ -29,14 +29,14 @@ struct nb_staging {
     struct nb_feature *known; /* the document's, and ... */
     uint32_t *rows;           /* ... their rows; owned */
     size_t known_room, rows_room;
-    struct nb_row_count *found; /* those that have got rows since they were looked up, and scratch;
-                                   owned */
+    struct nb_row_count
+        *found; /* features that got rows after they were looked up, and scratch; owned */
     size_t found_room;
     struct nb_fresh *fresh;  /* new features, by row; owned */
     uint64_t *ids;           /* their ids; owned */
     struct nb_string *texts; /* their texts; owned */
     size_t new_count, new_room, ids_room, texts_room;
-    size_t foreseen_count;     /* of the new features, those that were foreseen */
+    size_t foreseen_count;     /* number of new features that were foreseen */
     struct nb_string coded;    /* the new features, by nb_features_encode; borrowed */
     struct nb_buffer new_rows; /* their rows, if dropped rows are among them */
     struct nb_entry old;
@@ -60,45 +60,48 @@ struct nb_stage {
     bool was_remembered; /* the history has a verdict about the document */
 };
 
-/* Refuses the change with the code and text. Returns 0. */
+/* Refuses the change with this code and text. Returns 0. */
 int nb_stage_refuse(struct nb_stage *s, int code, const char *text);
-/* Damage was found in the store: the model takes no change any more. Other models do. Returns 0. */
+/* Refuses the change because damage was found in the store. The model accepts no more changes;
+ * other models do. Returns 0. */
 int nb_stage_refuse_damaged(struct nb_stage *s, const struct nb_error *why);
-/* The model has no document with the change's id. Returns 0. */
+/* Refuses the change because the model has no document with its id. Returns 0. */
 int nb_stage_refuse_unknown(struct nb_stage *s);
 
 /* ---- rows.c: the rows of the document's features --------------------------------------------- */
 
 /* Fills delta.add, with new rows for features that have none, and encodes it in memory->bag. */
 int nb_stage_find_rows(struct nb_stage *s);
-/* Encodes the features that are new with the change, unless that was done ahead: memory->coded and
- * memory->new_rows. */
+/* Encodes the features that are new with the change into memory->coded and memory->new_rows, unless
+ * they were encoded in advance. */
 int nb_stage_encode_features(struct nb_stage *s);
 
 /* ---- room.c: whether the counts have room for delta.add -------------------------------------- */
 
-/* Refuses the change if a count would pass 32 bits, or the pairs of values of a model with a
- * structure their limit. Returns 0. */
+/* Refuses the change if a count would exceed 32 bits, or if the pairs of values of a model with a
+ * structure would exceed their limit. Returns 0. */
 int nb_stage_check_room(struct nb_stage *s);
 
 /* ---- label.c --------------------------------------------------------------------------------- */
 
 /* Whether the store can have a document of the label. */
 bool nb_stage_is_label(const struct nb_stage *s, uint32_t label);
-/* The label's record is written with the commit. */
+/* Notes that the label's record must be written with the commit. */
 int nb_stage_touch_label(struct nb_stage *s, uint32_t label);
 
 /* ---- replaced.c: the current entry of the document, which the change replaces -----------------
  */
 
-/* *found says whether the document is learned; memory->old is its current entry then. Returns 0 or
- * a code of nb_ledger_find. */
+/* Sets *found to whether the document is learned; if so, reads its current entry into memory->old.
+ * Returns 0 or a code of nb_ledger_find. */
 int nb_stage_find_old(struct nb_stage *s, bool *found);
-/* The entry that learned the document first: its place in the order of arrival. */
+/* Returns the number of the entry that learned the document first: its place in the order of
+ * arrival. */
 uint64_t nb_stage_first_of(const struct nb_entry *old);
-/* Whether the change gives the document its first label: it counts as learned from then on. */
+/* Whether the change gives the document its first label. The document counts as learned from then
+ * on. */
 bool nb_stage_is_first_label(const struct nb_stage *s);
-/* Fills delta.take: what is taken out of the counts. */
+/* Fills delta.take with the features to take out of the counts. */
 int nb_stage_take_out_old(struct nb_stage *s, struct nb_error *error);
 /* Copies the score that the document got when it was first learned to memory->score, with the new
  * label as the true one. Returns 0 or a code of nb_stored_score_read. */
@@ -120,7 +123,7 @@ int nb_stage_apply(struct nb_stage *s, const struct nb_change *change, struct nb
 
 int nb_stage_train(struct nb_stage *s, struct nb_error *error);
 int nb_stage_untrain(struct nb_stage *s, struct nb_error *error);
-/* A refit begins, or a slice of it is done. */
+/* Begins a refit, or runs a slice of it. */
 int nb_stage_refit(struct nb_stage *s, struct nb_error *error);
 /* Called before a change: begins a refit if the weights have missed documents, or if a refit was
  * under way when the daemon ended. */

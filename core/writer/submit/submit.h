@@ -23,9 +23,9 @@ struct nb_batch;
  * auto_create). Returns 0, NB_UNUSABLE (bad name) or NB_NO_MEMORY. */
 int nb_batch_new(struct nb_engine *engine, struct nb_string model, bool single,
                  struct nb_batch **batch, struct nb_error *error);
-/* As nb_batch_new, for this model, which is loaded and referenced by the caller, and not for
- * another one that has its name by now. NB_NOT_FOUND in the receipts: it was deleted or replaced.
- */
+/* As nb_batch_new, but for exactly this model, which the caller has loaded and references, even if
+ * another model has its name by now. NB_NOT_FOUND in the receipts: the model was deleted or
+ * replaced. */
 int nb_batch_new_of(struct nb_engine *engine, struct nb_live *live, struct nb_batch **batch,
                     struct nb_error *error);
 void nb_batch_free(struct nb_batch **batch);

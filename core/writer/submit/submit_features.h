@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The features of a document as a change carries them: with their rows in the counts, or with their
- * texts. Any thread.
+ * The features of a document in a change: each with its row in the counts, or with its text. Any
+ * thread.
  */
 #ifndef NB_CORE_WRITER_SUBMIT_SUBMIT_FEATURES_H
 #define NB_CORE_WRITER_SUBMIT_SUBMIT_FEATURES_H
 
 #include "core/writer/stage/staged_batch.h"
 
-/* The features that are likely to be new when the writer comes to a change: those that no change
- * before it in its batch has. Their texts, the part of an entry that takes longest to encode, are
- * encoded on the caller's thread then. If other batches bring some of these features first, what
- * was encoded is of no use, and the writer encodes the texts itself: nothing depends on it. One
- * thread at a time, as the batch. */
+/* The features that are likely to be new when the writer comes to a change: they have no row, and
+ * no earlier change of the batch has them. Their texts, which take longer to encode than the rest
+ * of an entry, are encoded in advance on the caller's thread. If other batches bring some of these
+ * features first, the encoded texts are useless, and the writer encodes the texts itself. One
+ * thread at a time, as for the batch. */
 
 /* Empties what a batch has foreseen and keeps its memory for the next batch, unless that is large
  * or was hardly used: then it is freed. NULL is accepted. */

@@ -9,13 +9,14 @@
  * - no change has touched it since (nb_apply strikes it out),
  * - no document without a label has it: such documents are counted nowhere, so the pass reads their
  *   bags first, some in each step,
- * - what changes until then have superseded is gone from the ledger, and with it every bag that has
- *   the row; what brought the feature is a FEATURES entry now, which is written anew without it,
- * - no batch is left that may have found the row in use, before the pass began: such a batch does
- *   not have the feature's text. (A batch that finds a row without counts has it.)
+ * - the entries that these changes have superseded are gone from the ledger, and with them every
+ *   bag that has the row; the entry that brought the feature is a FEATURES entry now, which is
+ *   written anew without the feature,
+ * - no batch is left that may have found the row in use before the pass began, because it does not
+ *   have the feature's text. (A batch that finds a row without counts has the text.)
  *
  * Rows are dropped in slices, each in a transaction that also stores the ranges of the rows. So a
- * start finds either all of a slice or nothing of it, and need not replay it. A replay of the
+ * start finds either the whole slice or nothing of it, and need not replay it. A replay of the
  * ledger gives the same result: a row that no entry has stays without a feature.
  *
  * One pass at a time, on the writer's thread, between commits.
