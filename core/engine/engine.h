@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The engine: named models, and the only place where text meets model. Learn, forget, classify,
- * explain; durable through core/ledger/entries. START READING HERE.
+ * The engine: named models that learn, forget, classify and explain texts. Changes are durable
+ * through core/ledger/entries. START READING HERE.
  *
  * Threads: every function may be called by any thread, except where it says otherwise. Tokenizing
- * and scoring run on the caller's thread; all changes are made by the engine's one writer thread,
- * which takes everything that waits, appends it to the ledger with one fsync, brings the counts up
- * to date and then reports. Locks, in the order in which they are taken: registry, model, store.
+ * and scoring run on the caller's thread; the engine's single writer thread makes all changes: it
+ * takes everything that waits, appends it to the ledger with one fsync, updates the counts, and
+ * then reports. Locks, in the order in which they are taken: registry, model, store.
  */
 #ifndef NB_CORE_ENGINE_ENGINE_H
 #define NB_CORE_ENGINE_ENGINE_H
@@ -26,18 +26,18 @@
 
 struct nb_engine;
 
-/* Opens the store, reads the names of its models, loads them for a second at most if they
+/* Opens the store, reads the names of its models, spends at most a second on loading them if they
  * are few, and starts the writer. nb_tokenizer_setup must have been called. On success the caller
  * owns *engine. NB_LOCKED: another process has the store. NB_VERSION, NB_CORRUPT, NB_IO ...: as
  * nb_store_open. */
 int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine **engine,
                    struct nb_error *error);
-/* Finishes the changes that were submitted, saves models for 1.5 s at most, closes, and sets
- * *engine to NULL. The next start replays what was not saved. No other thread uses the engine any
- * more. */
+/* Finishes the submitted changes, spends at most 1.5 s on saving models, closes the engine, and
+ * sets *engine to NULL. The next start replays what was not saved. No other thread may use the
+ * engine any more. */
 void nb_engine_close(struct nb_engine **engine);
-/* Changes how many seconds an undo finds the labels that documents had before (0: some seconds at
- * most). What is kept already follows with the next changes of its model. */
+/* Sets for how many seconds an undo can find the earlier labels of documents (0: some seconds at
+ * most). Labels that are kept already follow the new value with the next changes of their model. */
 void nb_engine_keep_superseded(struct nb_engine *engine, uint64_t seconds);
 
 /* Whether the store takes changes: 0, or the reason why the last commit failed (NB_DISK_FULL ...);
@@ -46,60 +46,63 @@ int nb_engine_ready(struct nb_engine *engine, struct nb_error *error);
 
 /* ---- changes: train and untrain -------------------------------------------------------------- */
 
-/* Of core/writer/submit/submit.h: a batch, and everything else that goes into one. */
+/* A batch; core/writer/submit/submit.h has the other functions that add changes to one. */
 struct nb_batch;
 
-/* Validates and tokenizes a document on this thread and adds the change. An empty `id` (length 0)
- * stands for one made from the content (of a mail: of its identity, nb_mail_identity). A model
- * that does not exist takes the preset of the first document's kind; it comes into being with the
- * commit, not before. `source` (length 0: none) says who asked for the change and is kept with it.
- * A label without bytes (NULL): the document is stored without one, and counted nowhere. With the
- * setting `new_fields` the model gets the fields that it does not have before this returns, unless
- * the change is for the quarantine. On failure the batch is as it was: NB_UNUSABLE (label, id,
- * source, values), NB_DAMAGED, NB_NOT_FOUND (no such model and no auto_create), NB_NO_MEMORY. */
+/* Validates and tokenizes a document on this thread and adds the change. If `id` is empty (length
+ * 0), the id is made from the content (for a mail: from its identity, nb_mail_identity). A new
+ * model takes the preset for the kind of its first document, and exists only after the commit.
+ * `source` (length 0: none) names who asked for the change and is kept with it. A label without
+ * bytes (NULL): the document is stored without one, and counted nowhere. With the setting
+ * `new_fields`, the fields that the model lacks are added to it before this function returns,
+ * unless the change is for the quarantine. On failure the batch is unchanged: NB_UNUSABLE (label,
+ * id, source, values), NB_DAMAGED, NB_NOT_FOUND (no such model and no auto_create),
+ * NB_NO_MEMORY. */
 int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
                    struct nb_string label, struct nb_string id, struct nb_string source,
                    struct nb_error *error);
 
 /* Hands the batch to the writer; it must not be touched until `done` was called, and stays the
- * caller's to free. Always leads to `done` (when the engine is closing, with NB_STOPPING). */
+ * caller's to free. `done` is always called (with NB_STOPPING if the engine is closing). */
 void nb_engine_submit(struct nb_engine *engine, struct nb_batch *batch, nb_batch_done *done,
                       void *user);
-/* The same, waiting for the end: for tests and tools. */
+/* The same, but waits until the batch is done. For tests and tools. */
 void nb_engine_apply(struct nb_engine *engine, struct nb_batch *batch);
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Classifies; never writes. `explain` is the most tokens to explain (0: no explanation). Returns 0,
- * NB_UNUSABLE (name), NB_NOT_FOUND (model), NB_CONFLICT (nothing learned yet, by its parents
- * neither; or a parent is gone), NB_DAMAGED (it, or a parent), NB_NO_MEMORY. */
+/* Classifies; never writes. `explain` is the greatest number of tokens to explain (0: no
+ * explanation). Returns 0, NB_UNUSABLE (name), NB_NOT_FOUND (model), NB_CONFLICT (neither the model
+ * nor its parents have learned anything, or a parent is gone), NB_DAMAGED (the model or a parent),
+ * NB_NO_MEMORY. */
 int nb_engine_classify(struct nb_engine *engine, struct nb_string model,
                        const struct nb_document *document, size_t explain,
                        struct nb_verdict *verdict, struct nb_error *error);
 
-/* The same about the document that `verdict` was asked about last, by another model: it is
- * tokenized again only if this model sees documents otherwise, by its settings or by a key of its
- * own, or is the first that explains or keeps a history, for which texts of features are kept. */
+/* Classifies with another model the document that `verdict` was last used for. The document is
+ * tokenized again only if this model sees documents differently (other settings or a key of its
+ * own), or if the texts of features are needed for the first time (for an explanation or a
+ * history). */
 int nb_engine_classify_again(struct nb_engine *engine, struct nb_string model,
                              const struct nb_document *document, size_t explain,
                              struct nb_verdict *verdict, struct nb_error *error);
 
-/* Classifies a document of which the model has seen this bag. As nb_engine_classify. */
+/* Classifies a document by its bag, made for this model. As nb_engine_classify. */
 int nb_engine_classify_bag(struct nb_engine *engine, struct nb_string model,
                            const struct nb_bag *bag, size_t explain, struct nb_verdict *verdict,
                            struct nb_error *error);
 
-/* What is to be kept with a verdict; all borrowed. */
+/* Data to keep with a verdict; all borrowed. */
 struct nb_remembered {
     struct nb_string id;         /* of the document; length 0: made from the content */
     struct nb_string message_id; /* of a mail; may be empty, as the next */
     struct nb_string subject;
     struct nb_string source; /* who asks */
 };
-/* Notes the verdict, which is of the model that was asked last and of `document`, and the bag of
- * the document for the model's history. It is written about a second later: after a crash it may
- * not be there. Appends the document's id to `id`, and sets *kept to whether there was room.
- * Returns 0, NB_CONFLICT (the model keeps no history), NB_UNUSABLE (id, source) or NB_NO_MEMORY. */
+/* Notes the verdict and the bag of the document for the model's history. The verdict is that of the
+ * model that was asked last, about `document`. It is written about a second later, so a crash may
+ * lose it. Appends the document's id to `id`, and sets *kept to whether there was room. Returns 0,
+ * NB_CONFLICT (the model keeps no history), NB_UNUSABLE (id, source) or NB_NO_MEMORY. */
 int nb_engine_remember(struct nb_engine *engine, const struct nb_verdict *verdict,
                        const struct nb_document *document, const struct nb_remembered *about,
                        struct nb_buffer *id, bool *kept, struct nb_error *error);
@@ -108,16 +111,16 @@ int nb_engine_remember(struct nb_engine *engine, const struct nb_verdict *verdic
 bool nb_engine_has_model(struct nb_engine *engine, struct nb_string model);
 
 /* Whether a question about the model can be answered without loading its counts, or those of its
- * parents, from the disk. True
- * also when there is no such model, or it is damaged: then the answer is an error at once. */
+ * parents, from the disk. Also true if there is no such model or it is damaged: then the answer is
+ * an immediate error. */
 bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model);
 
 /* Loads the counts if they are not in memory. Returns 0, NB_UNUSABLE (name), NB_NOT_FOUND (model),
  * NB_DAMAGED or NB_NO_MEMORY; the next call that needs the model returns the same. */
 int nb_engine_load(struct nb_engine *engine, struct nb_string model, struct nb_error *error);
 
-/* Fills `bag` (the caller's, reused) with what the model sees in the document. Returns 0,
- * NB_UNUSABLE (name), NB_NOT_FOUND (model), NB_DAMAGED or NB_NO_MEMORY. */
+/* Fills `bag` (the caller's, reused) with the features that the model sees in the document. Returns
+ * 0, NB_UNUSABLE (name), NB_NOT_FOUND (model), NB_DAMAGED or NB_NO_MEMORY. */
 int nb_engine_tokenize(struct nb_engine *engine, struct nb_string model,
                        const struct nb_document *document, struct nb_bag *bag,
                        struct nb_error *error);
@@ -139,29 +142,32 @@ struct nb_model_info {
     struct nb_settings settings;
     bool has_drift; /* enough verdicts were given since the start: */
     struct nb_drift_figures drift;
-    uint64_t quarantine_dropped; /* by an import that has replaced it; else 0 */
-    const char *warning;         /* borrowed: of the change that is answered; or NULL */
+    uint64_t quarantine_dropped; /* number of changes that an import dropped when it replaced the
+                                    model; else 0 */
+    const char *warning;         /* borrowed: warning about the change that is answered; or NULL */
 };
 void nb_model_info_deinit(struct nb_model_info *info);
-/* Fills `info`, which the caller deinits, with what the last commit left; loads nothing. A damaged
- * model is no error. Returns 0, NB_UNUSABLE (name), NB_NOT_FOUND (model), NB_IO or NB_NO_MEMORY. */
+/* Fills `info`, which the caller deinits, with the state after the last commit; loads nothing. A
+ * damaged model is not an error. Returns 0, NB_UNUSABLE (name), NB_NOT_FOUND (model), NB_IO or
+ * NB_NO_MEMORY. */
 int nb_engine_model(struct nb_engine *engine, struct nb_string model, struct nb_model_info *info,
                     struct nb_error *error);
-/* Lists up to `limit` models by name, those after the name `after` (length 0: from the first), as
- * their last commits left them; loads none. Sets *more if there are more: then at least one is
- * listed, by whose name the caller goes on. The caller deinits each and frees the array. Returns 0,
- * NB_IO or NB_NO_MEMORY. */
+/* Lists up to `limit` models by name, beginning after the name `after` (length 0: from the first),
+ * as their last commits left them; loads none. Sets *more to whether there are more: then at least
+ * one is listed, and the caller continues after the last name. The caller deinits each and frees
+ * the array. Returns 0, NB_IO or NB_NO_MEMORY. */
 int nb_engine_models(struct nb_engine *engine, struct nb_string after, size_t limit,
                      struct nb_model_info **infos, size_t *count, bool *more,
                      struct nb_error *error);
 
-/* How far the verdicts of late are from those before, since the start, the last change of the
- * settings, or that of the number of labels. False: there is no such model, or too few verdicts. */
+/* Measures how much recent verdicts differ from earlier ones. The earlier ones begin with the
+ * start, the last change of the settings, or the last change of the number of labels. Returns false
+ * if there is no such model, or too few verdicts. */
 bool nb_engine_drift(struct nb_engine *engine, struct nb_string model,
                      struct nb_drift_figures *figures);
 
-/* Tells a model from those that had its name before, or have it later: no two models of a store
- * have the same identity. 0: there is no such model. */
+/* Returns a number that distinguishes the model from earlier and later models of its name: no two
+ * models of a store have the same identity. 0: there is no such model. */
 uint32_t nb_engine_model_identity(struct nb_engine *engine, struct nb_string model);
 
 struct nb_document_info {
@@ -171,7 +177,7 @@ struct nb_document_info {
     uint64_t tokens;
 };
 void nb_document_info_deinit(struct nb_document_info *info);
-/* Fills `info`, which the caller deinits after success, with what is known of a learned document.
+/* Fills `info`, which the caller deinits after success, with the data of a learned document.
  * Returns 0, NB_UNUSABLE (id, name), NB_NOT_FOUND (no such model, or no document of this id is
  * learned), NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
 int nb_engine_document(struct nb_engine *engine, struct nb_string model, struct nb_string id,
@@ -191,9 +197,9 @@ struct nb_vocabulary_sink {
 };
 /* Hands the `limit` tokens with the most evidence for `label` to `sink`, strongest first: the
  * header once, then each token. `cells` bounds tokens times labels: the listing ends before the
- * token that would exceed it, but has at least one. It takes the memory of one token, and 16 bytes
- * for each token. Returns 0, what the sink returns, NB_NOT_FOUND (model, label), NB_DAMAGED, NB_IO
- * or NB_NO_MEMORY. */
+ * token that would exceed the bound, but has at least one token. It needs the memory of one token,
+ * and 16 bytes for each token. Returns 0, what the sink returns, NB_NOT_FOUND (model, label),
+ * NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
 int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struct nb_string label,
                          size_t limit, size_t cells, const struct nb_vocabulary_sink *sink,
                          struct nb_error *error);
@@ -203,23 +209,24 @@ int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struc
 
 enum { NB_EVALUATION_WINDOWS = 3 };
 
-/* How good the verdicts were, from the scores that the current documents got before they were
- * learned: over the last `evaluation_short` and `evaluation_long` documents, and over all. */
-/* Which scores an evaluation is made of. */
+/* An evaluation tells how good the verdicts were, over the last `evaluation_short` and
+ * `evaluation_long` documents and over all, by the scores of the current documents. */
+/* The scores that an evaluation uses. */
 enum nb_score_kind {
-    NB_SCORES_BEFORE_LEARNING, /* that each document got before it was learned */
-    /* That each of a sample would get now from a model without it: they do not depend on the order
-     * of training. Of stacked models only. */
+    NB_SCORES_BEFORE_LEARNING, /* the score that each document got before it was learned */
+    /* The score that each document of a sample would get now from the model without this document.
+     * These scores do not depend on the order of training. */
     NB_SCORES_LEAVE_ONE_OUT,
     NB_SCORE_KINDS
 };
 /* "before-learning", "leave-one-out". */
 const char *nb_score_kind_name(enum nb_score_kind kind);
 
-/* The scores by which a threshold holds a rate: those before learning, because near-duplicates know
- * of each other when one is left out; but NB_SCORES_LEAVE_ONE_OUT of a stacked model that was
- * trained label by label (nb_order_is_skewed): most of its documents were judged by a model that
- * did not know their label yet. Of a model that cannot be read: those before learning. */
+/* Returns the kind of scores for finding a threshold that holds a rate. In general these are the
+ * scores before learning, because a document that is left out may have a near-duplicate that is
+ * not. For a stacked model that was trained label by label (nb_order_is_skewed) it is
+ * NB_SCORES_LEAVE_ONE_OUT: most of its documents were judged by a model that did not know their
+ * label yet. For a model that cannot be read: before learning. */
 enum nb_score_kind nb_engine_threshold_scores(struct nb_engine *engine, struct nb_string model);
 
 struct nb_evaluation_report {
@@ -236,43 +243,43 @@ struct nb_evaluation_report {
         uint64_t scores;
         double before, after; /* expected calibration error */
     } calibration;
-    struct nb_unlabelled_report unlabelled; /* what documents without a label give the model */
+    struct nb_unlabelled_report unlabelled; /* the fit of documents without a label */
     bool has_threshold;
     double target_rate, threshold, achieved; /* over the long window */
-    /* Of all documents; none with NB_SCORES_LEAVE_ONE_OUT, which have no order. */
+    /* Over all documents; empty with NB_SCORES_LEAVE_ONE_OUT, which have no order. */
     struct nb_progress_stretch progress[NB_PROGRESS_STRETCHES];
     size_t progress_count;
 };
 void nb_evaluation_report_deinit(struct nb_evaluation_report *report);
 
 /* Evaluates a model; the caller deinits `report` after success. `positive`: the label that is
- * judged against all others; of length 0: "spam" if there is such a label, else the last by name.
- * `target_rate`: the false-positive rate for which a threshold is wanted; below 0: none. Returns 0,
+ * judged against all others; if its length is 0, "spam" if there is such a label, else the last by
+ * name. `target_rate`: the false-positive rate to find a threshold for; below 0: none. Returns 0,
  * NB_NOT_FOUND (model, label), NB_CONFLICT (no document was scored yet; or a threshold is wanted
  * and all documents are of the positive label; or NB_SCORES_LEAVE_ONE_OUT, and the model is by the
  * book and has a parent), NB_DAMAGED, NB_IO, NB_STOPPING or NB_NO_MEMORY. The sample of
- * NB_SCORES_LEAVE_ONE_OUT is of 5,000 documents, or fewer with more than 200 labels or where a
- * score is a walk over the vocabulary, always the same while the documents are. Of a model by the
- * book it is scored on the writer's thread, between its other work. */
+ * NB_SCORES_LEAVE_ONE_OUT has 5,000 documents, or fewer with more than 200 labels or where a score
+ * is a walk over the vocabulary; the same documents give the same sample. For a model by the book
+ * the writer's thread scores it, between its other work. */
 int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
                          struct nb_string positive, double target_rate, enum nb_score_kind scores,
                          struct nb_evaluation_report *report, struct nb_error *error);
 
-/* A document whose score counts otherwise than it is stored. */
+/* A document whose stored score is changed for an evaluation. */
 struct nb_evaluation_change {
     uint64_t first; /* number of the entry that learned it first */
     uint32_t label; /* its true label; NB_EVALUATION_LEFT_OUT: it is left out */
 };
 #define NB_EVALUATION_LEFT_OUT UINT32_MAX
-/* The same without a threshold, with `changes` (sorted by `first`, each once) made to the stored
- * scores: what the figures would be if these documents were not there, or had other labels. The
- * probabilities stay those that were given then. */
+/* The same without a threshold, after `changes` (sorted by `first`, each once) to the stored
+ * scores: the figures as if these documents did not exist or had other labels. The probabilities
+ * stay those of the original verdicts. */
 int nb_engine_evaluation_without(struct nb_engine *engine, struct nb_string model,
                                  const struct nb_evaluation_change *changes, size_t count,
                                  struct nb_evaluation_report *report, struct nb_error *error);
 
 /* The same without a threshold, with further scores as if they had come last: `more` has their
- * stored forms (core/model/learn/stored_score.h), each as a string. Those of labels that no
+ * stored forms (core/model/learn/stored_score.h), each as a string. Scores with labels that no
  * document has are left out. */
 int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
                               struct nb_string more, struct nb_evaluation_report *report,
@@ -283,29 +290,31 @@ int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
 /* Makes a model or changes its settings (`settings` is copied). Sets *created. NB_CONFLICT: with
  * `only_new` the model exists; or the tokenizer's settings differ and documents are learned; or the
  * parent that the settings name, or a child, cannot be one (core/model/parents/parents.h).
- * NB_UNUSABLE: no such parent, a circle, too many levels. Loads no counts but for a parent, so that
- * a damaged model can be changed, too. `source` is kept with the change, here and below. */
+ * NB_UNUSABLE: no such parent, a circle, too many levels. Loads no counts except those of a parent,
+ * so that a damaged model can be changed, too. `source` is kept with the change, here and below. */
 int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
                         const struct nb_settings *settings, bool only_new, struct nb_string source,
                         bool *created, struct nb_error *error);
-/* Fits the weights of a stacked model anew, on its current documents as they are when it begins,
- * and waits for the end. It goes on without the caller when `stop`, asked every few milliseconds,
- * says so. NB_CONFLICT: the model is not stacked. NB_NOT_FOUND, NB_DAMAGED, NB_STOPPING ... */
+/* Fits the weights of a stacked model anew, on the documents that it has at the beginning, and
+ * waits for the end. `stop` is called every few milliseconds: when it returns true, this function
+ * returns, and the refit goes on. NB_CONFLICT: the model is not stacked. NB_NOT_FOUND, NB_DAMAGED,
+ * NB_STOPPING ... */
 int nb_engine_refit(struct nb_engine *engine, struct nb_string model, struct nb_string source,
                     bool (*stop)(void *user), void *user, struct nb_error *error);
-/* Deletes a model, also a damaged one. NB_NOT_FOUND: there is none of the name; NB_CONFLICT: it is
- * the parent of another. Its data are deleted afterwards, in slices. */
+/* Deletes a model, even a damaged one. NB_NOT_FOUND: there is no model of the name; NB_CONFLICT: it
+ * is the parent of another. Its data are deleted afterwards, in slices. */
 int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
                            struct nb_string source, struct nb_error *error);
 /* Whether damaged entries were found when the store was opened; fills `what` with a sentence that
  * says where, how many, and how many of their keys were replaced. */
 bool nb_engine_met_damage(struct nb_engine *engine, struct nb_error *what);
-/* Whether changes were read from the store's journal when it was opened, as after a crash: as
- * nb_store_met_journal. */
+/* Whether changes were read from the store's journal when the store was opened, as after a crash.
+ * See nb_store_met_journal. */
 bool nb_engine_met_journal(struct nb_engine *engine, struct nb_error *what, bool *is_cut);
 
-/* Whether a model was loaded that the setting `memory` does not let stay, so that it is loaded anew
- * for every verdict; fills `what` with a sentence that says how much is needed. Any thread. */
+/* Whether a loaded model was too large for the setting `memory`, so that it is loaded anew for
+ * every verdict. If so, fills `what` with a sentence that says how much memory is needed. Any
+ * thread. */
 bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what);
 
 /* ---- numbers for /metrics -------------------------------------------------------------------- */
@@ -317,8 +326,7 @@ struct nb_engine_statistics {
     uint64_t memory;     /* bytes of loaded models */
     uint64_t learned, unchanged, relabelled, updated, forgotten, aged, failed; /* since start */
     uint64_t quarantined, near_duplicates, stored;                             /* since start */
-    /* Verdicts for histories: noted, and not kept for want of room, since start; not written yet.
-     */
+    /* Verdicts for histories: noted, and dropped for lack of room, since start; not written yet. */
     uint64_t remembered, remember_dropped, remember_waiting;
     uint64_t unlabelled;                                  /* stored documents of loaded models */
     uint64_t tokens_learned;                              /* since start */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An entry of the ledger about a model as a whole: made, changed, deleted, a label renamed. Its
- * writing, and what follows from it. On the writer's thread.
+ * Writes an entry of the ledger about a model as a whole (made, changed, deleted, a label renamed),
+ * and updates the model's state. On the writer's thread.
  */
 #ifndef NB_CORE_ENGINE_MODEL_ENTRY_H
 #define NB_CORE_ENGINE_MODEL_ENTRY_H
@@ -9,7 +9,7 @@
 #include "core/ledger/entries/ledger.h"
 #include "core/model/live/state.h"
 
-/* What an administrative change writes: its entry, and what it changes beside. */
+/* An administrative change: its entry, and the other data that it changes. */
 struct nb_model_entry {
     struct nb_live *live;
     struct nb_change change;
@@ -22,7 +22,7 @@ struct nb_model_entry {
  * tried again. Returns as nb_ledger_append. */
 int nb_model_entry_append(struct nb_engine *engine, struct nb_view *view,
                           struct nb_model_entry *task, struct nb_error *error);
-/* Updates the model's stored state with the entry, which was appended, loaded or not. In the same
+/* Updates the stored state of the model, loaded or not, with the appended entry. In the same
  * transaction. Returns as nb_put_state. */
 int nb_model_entry_touch(struct nb_engine *engine, const struct nb_view *view,
                          struct nb_model_entry *task, struct nb_error *error);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the engine does to a model by itself or for a document, where several nodes do it in the
- * same order (core/model/live/relay.h). On a thread that applies operations; waits for the disk.
+ * Changes that the engine makes to a model by itself or for a document, when several nodes make
+ * them in the same order (core/model/live/relay.h). On a thread that applies operations; waits for
+ * the disk.
  */
 #ifndef NB_CORE_ENGINE_RELAYED_CHANGES_H
 #define NB_CORE_ENGINE_RELAYED_CHANGES_H
@@ -18,8 +19,8 @@ struct nb_settings;
 int nb_engine_put_fields(struct nb_engine *engine, struct nb_string model,
                          const struct nb_settings *settings, struct nb_string source,
                          struct nb_error *error);
-/* Gives the model the map of `settings`, which was fitted when its newest entry was `last`.
- * NB_CONFLICT: it has changed since. Else as nb_engine_put_model. */
+/* Gives the model the map of `settings`, which was fitted when the model's newest entry was `last`.
+ * NB_CONFLICT: the model has changed since. Otherwise as nb_engine_put_model. */
 int nb_engine_put_fitted(struct nb_engine *engine, struct nb_string model, uint64_t last,
                          const struct nb_settings *settings, struct nb_error *error);
 

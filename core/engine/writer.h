@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The writer's thread: takes everything that waits, in the order in which it came, and commits it
- * in groups; runs tasks (settings, imports, deletions); uses quiet moments for checkpoints. Batches
- * are handed to it by nb_engine_submit (core/engine/engine.h). Any thread, except where it says so.
+ * The writer's thread: takes batches and tasks from the queue in the order of their arrival. It
+ * commits batches in groups, runs tasks (settings, imports, deletions), and saves checkpoints in
+ * quiet moments. nb_engine_submit (core/engine/engine.h) queues batches. Any thread, unless a
+ * comment says otherwise.
  */
 #ifndef NB_CORE_ENGINE_WRITER_H
 #define NB_CORE_ENGINE_WRITER_H
@@ -11,17 +12,18 @@
 
 /* Starts the thread. Returns 0 or NB_IO. */
 int nb_writer_start(struct nb_engine *engine, struct nb_error *error);
-/* Finishes what waits and ends the thread. What is submitted later is refused with NB_STOPPING. */
+/* Finishes the work in the queue and ends the thread. Later submissions are refused with
+ * NB_STOPPING. */
 void nb_writer_stop(struct nb_engine *engine);
-/* Runs `task` with `argument` on the writer's thread, in its turn, and waits for it. Returns what
- * it returns, or NB_STOPPING: the engine closes and the task was not run. Not from the writer's
- * thread.
- */
+/* Runs `task` with `argument` on the writer's thread, in its turn, and waits for it. Returns the
+ * task's result, or NB_STOPPING if the engine closes and the task was not run. Not from the
+ * writer's thread. */
 int nb_writer_run(struct nb_engine *engine,
                   int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
                   void *argument, struct nb_error *error);
-/* The same for a part of what comes from the stream (core/model/live/relay.h) and is not done with
- * it: the place there is not stored, so that after a crash all of it is done again. */
+/* The same for a task that is only a part of an operation from the stream
+ * (core/model/live/relay.h). The place in the stream is not stored, so that after a crash the whole
+ * operation is done again. */
 int nb_writer_run_ahead(struct nb_engine *engine,
                         int (*task)(struct nb_engine *engine, void *argument,
                                     struct nb_error *error),

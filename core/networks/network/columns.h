@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table of rows of categories: what networks are learned from. It is built row by row and not
+ * A table of rows of categories, from which networks are learned. It is built row by row and not
  * changed after nb_columns_close; then any thread may read it. A category is a byte.
  */
 #ifndef NB_CORE_NETWORKS_NETWORK_COLUMNS_H
@@ -32,7 +32,7 @@ void nb_columns_free(struct nb_columns **columns);
 
 /* Adds a column; before the first row. Errors: as nb_network_add. */
 int nb_columns_add(struct nb_columns *columns, struct nb_string name, struct nb_error *error);
-/* The number of a column; SIZE_MAX: there is none of the name. */
+/* Returns the number of the column with this name; SIZE_MAX: there is none. */
 size_t nb_columns_find(const struct nb_columns *columns, struct nb_string name);
 
 /* Adds a row of missing values. NB_TOO_LARGE or NB_NO_MEMORY. */
@@ -42,8 +42,8 @@ int nb_columns_add_row(struct nb_columns *columns, struct nb_error *error);
 int nb_columns_set(struct nb_columns *columns, size_t column, struct nb_string value,
                    struct nb_error *error);
 
-/* After the last row: states get the order of their bytes, so that they do not depend on the order
- * of the rows. NB_INVALID: there are no rows, or a column has no value. */
+/* Called after the last row. Sorts the states by their bytes, so that they do not depend on the
+ * order of the rows. NB_INVALID: there are no rows, or a column has no value. */
 int nb_columns_close(struct nb_columns *columns, struct nb_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A graph of few nodes whose edges have a direction or none: of a network, or of a pattern (core/
- * network/pattern.h). Nodes are numbers from 0. A graph belongs to one thread at a time.
+ * A graph of few nodes, of a network or of a pattern (pattern.h). Its edges may have a direction.
+ * Nodes are numbers from 0. A graph belongs to one thread at a time.
  *
  * An undirected edge is two marks, one each way; a directed one is one mark.
  */
@@ -40,31 +40,31 @@ static inline bool nb_graph_is_line(const struct nb_graph *g, size_t a, size_t b
 {
     return nb_graph_mark(g, a, b) && nb_graph_mark(g, b, a);
 }
-/* Makes the edge an arrow, a line, or none, whatever it was. */
+/* Makes the edge an arrow, makes it a line, or removes it, whatever it was. */
 void nb_graph_arrow(struct nb_graph *graph, size_t from, size_t to);
 void nb_graph_line(struct nb_graph *graph, size_t a, size_t b);
 void nb_graph_cut(struct nb_graph *graph, size_t a, size_t b);
 
-/* Whether arrows lead from one node to the other; to itself: always. `scratch` has room for two
- * numbers for each node. */
+/* Whether arrows lead from one node to the other. A node always leads to itself. `scratch` has room
+ * for two numbers for each node. */
 bool nb_graph_leads(const struct nb_graph *graph, size_t from, size_t to, uint32_t *scratch);
 
-/* Fills `order` (room for all nodes) so that arrows point to what stands later; of nodes that may
- * come next, the one of the smallest number does. Returns how many nodes it has: fewer than all if
- * arrows make a cycle, or if there is a line. */
+/* Fills `order` (room for all nodes) so that arrows point to later nodes; of the nodes that may
+ * come next, the one with the smallest number does. Returns the number of nodes in it: fewer than
+ * all if arrows make a cycle, or if there is a line. */
 size_t nb_graph_sort(const struct nb_graph *graph, uint32_t *order);
 
-/* d-separation (Pearl 1988): what a graph alone says of independence. Pure functions; any thread.
- */
+/* d-separation (Pearl 1988): the independences that follow from a graph alone. Pure functions; any
+ * thread. */
 
 /* A set of nodes: a byte for each, 0 or 1. */
 typedef unsigned char nb_node_set;
 
 /* Sets *separated to whether `given` d-separates every node of `from` from every node of `to` in a
- * graph of arrows: whether no path between them is active. On a path, a node at which two arrows
- * meet lets through if it or a descendant of it is given; any other node if it is not given.
- * (Koller and Friedman 2009, algorithm 3.1: linear in the edges.) The three sets share no node.
- * Returns 0 or NB_NO_MEMORY. */
+ * graph of arrows: whether no path between them is active. A path is active if every node between
+ * its ends lets it through: a node at which two arrows meet does if it or a descendant of it is
+ * given, any other node if it is not given. (Koller and Friedman 2009, algorithm 3.1: linear in the
+ * edges.) The three sets share no node. Returns 0 or NB_NO_MEMORY. */
 int nb_graph_separates(const struct nb_graph *graph, const nb_node_set *from, const nb_node_set *to,
                        const nb_node_set *given, bool *separated);
 

@@ -16,17 +16,17 @@ double nb_chi_squared_tail(double x, double degrees);
 
 struct nb_independence {
     double g_squared, degrees;
-    double p; /* of data that are as dependent as these, or more, if there is no dependence */
+    double p; /* probability of data at least as dependent as these, if there is no dependence */
 };
 
 /* Tests columns a and b given the columns `given`:
  *
  *     G^2 = 2 sum N_abs ln (N_abs N_s / (N_as N_bs))
  *
- * with degrees of freedom (states of a that occur - 1) (states of b that occur - 1) summed over
- * the combinations s of the given columns' states. Where a margin is 0 nothing can differ, so it
- * takes no degree (Bishop, Fienberg and Holland 1975, section 3.8). Rows in which one of these
- * columns is missing are passed over. With 0 degrees p is 1.
+ * with degrees of freedom (states of a that occur - 1) (states of b that occur - 1) summed over the
+ * combinations s of the given columns' states. A state whose margin is 0 cannot differ, so it adds
+ * no degree (Bishop, Fienberg and Holland 1975, section 3.8). Rows in which one of these columns is
+ * missing are skipped. With 0 degrees p is 1.
  *
  * Returns 0; NB_TOO_LARGE, without a text: more than `most_cells` counts would be needed;
  * NB_NO_MEMORY. */

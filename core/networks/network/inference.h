@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a network says exactly: P(node | evidence), by variable elimination (Zhang and Poole 1994).
+ * Exact inference in a network: P(node | evidence), by variable elimination (Zhang and Poole 1994).
  * Pure functions; any thread. The network is complete.
  */
 #ifndef NB_CORE_NETWORKS_NETWORK_INFERENCE_H
@@ -25,16 +25,17 @@ struct nb_network_evidence {
 };
 struct nb_network_evidence nb_network_evidence_none(void);
 
-/* What one question may take. */
+/* Limits of one question. */
 struct nb_inference_limits {
     size_t cells;    /* of all factors that are in memory at a time: 8 bytes each */
-    double products; /* that may still be made: counted down, so that several questions end */
+    double products; /* that may still be made; counted down, so that the limit can cover several
+                        questions */
 };
 
 /* Fills `probabilities` (room for the node's states) with P(node | evidence), and *log_evidence
- * (unless NULL) with ln P(evidence). Of a node whose state is known the answer is 1 for that state.
- * Returns 0; NB_UNUSABLE: the evidence has the probability 0; NB_TOO_LARGE: the limit, which is
- * named; NB_NO_MEMORY. */
+ * (unless NULL) with ln P(evidence). If the state of the node is known, its probability is 1.
+ * Returns 0; NB_UNUSABLE: the evidence has the probability 0; NB_TOO_LARGE: a limit, which `error`
+ * names; NB_NO_MEMORY. */
 int nb_network_infer(const struct nb_network *network, const struct nb_network_evidence *evidence,
                      size_t node, struct nb_inference_limits *limits, double *probabilities,
                      double *log_evidence, struct nb_error *error);

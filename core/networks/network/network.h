@@ -7,8 +7,8 @@
  *     nb_network_new, nb_network_add for every node, nb_network_set_parents where there are some,
  *     nb_network_close, nb_network_set_table for every node
  *
- * Every fault is told by the name of the node. NB_INVALID: the network contradicts itself;
- * NB_UNUSABLE: a value cannot be used; NB_TOO_LARGE: a limit, which is named.
+ * Every error names the node. NB_INVALID: the network contradicts itself; NB_UNUSABLE: a value
+ * cannot be used; NB_TOO_LARGE: a limit, which the error names.
  */
 #ifndef NB_CORE_NETWORKS_NETWORK_NETWORK_H
 #define NB_CORE_NETWORKS_NETWORK_NETWORK_H
@@ -22,7 +22,7 @@
 #include "core/networks/network/graph.h"
 
 enum {
-    NB_NETWORK_NODES = 256,    /* of a network: graphs are squares of them, ... */
+    NB_NETWORK_NODES = 256,    /* of a network: a graph takes the square of their number, ... */
     NB_NETWORK_STATES = 255,   /* ... and a state of a column is a byte (columns.h) */
     NB_NETWORK_NAME_BYTES = 64 /* of a node, and of a state */
 };
@@ -53,8 +53,9 @@ struct nb_network {
 struct nb_network *nb_network_new(size_t most_cells);
 void nb_network_free(struct nb_network **network);
 
-/* A name of a node or a state: 1 to NB_NETWORK_NAME_BYTES bytes of UTF-8 without control
- * characters. `what` begins the sentence: "the name of a node". Returns 0 or NB_UNUSABLE. */
+/* Checks the name of a node or a state: 1 to NB_NETWORK_NAME_BYTES bytes of UTF-8 without control
+ * characters. `what` begins the error's sentence: "the name of a node". Returns 0 or
+ * NB_UNUSABLE. */
 int nb_network_check_name(struct nb_string name, const char *what, struct nb_error *error);
 
 /* Adds a node with at least one state. Returns 0, NB_INVALID (a name twice), NB_UNUSABLE,
@@ -63,8 +64,8 @@ int nb_network_add(struct nb_network *network, struct nb_string name, struct nb_
 /* Adds a state to the node that was added last. Returns as nb_network_add. */
 int nb_network_add_state(struct nb_network *network, struct nb_string state,
                          struct nb_error *error);
-/* Adds a parent, which is a node already. Returns 0, NB_INVALID (unknown, twice, the node itself)
- * or NB_NO_MEMORY. */
+/* Adds a parent, which must already be a node. Returns 0, NB_INVALID (unknown, twice, the node
+ * itself) or NB_NO_MEMORY. */
 int nb_network_add_parent(struct nb_network *network, size_t node, struct nb_string parent,
                           struct nb_error *error);
 /* After all nodes and parents: finds the order and makes room for the tables. Returns 0,
@@ -74,14 +75,16 @@ int nb_network_close(struct nb_network *network, struct nb_error *error);
 int nb_network_set_row(struct nb_network *network, size_t node, size_t row, const double *values,
                        size_t count, struct nb_error *error);
 
-/* The number of a node, or of a node's state; SIZE_MAX: there is none of the name. */
+/* Returns the number of the node, or of the node's state, with this name; SIZE_MAX: there is
+ * none. */
 size_t nb_network_find(const struct nb_network *network, struct nb_string name);
 size_t nb_network_find_state(const struct nb_network_node *node, struct nb_string state);
 
-/* Row of the node's table for these states of all nodes. */
+/* Returns the row of the node's table for these states of all nodes. */
 size_t nb_network_row(const struct nb_network *network, size_t node, const uint32_t *states);
 
-/* The arrows from parents to children. The caller frees it; NULL: out of memory. */
+/* Returns the graph of arrows from parents to children. The caller frees it; NULL: out of
+ * memory. */
 struct nb_graph *nb_network_graph(const struct nb_network *network);
 
 #endif

@@ -10,12 +10,12 @@
  *    separates the pair.
  * 2. Of a - c - b with a and b not joined, c becomes a collider, a -> c <- b, unless c is in the
  *    set that separates a and b. An edge that would get two directions stays a line: the tests
- *    contradict each other, which is told.
+ *    contradict each other, and the edge is listed among the conflicts.
  * 3. nb_pattern_orient.
  *
  * Since all sets of a size are tested before an edge goes, and the best one is taken, the result
- * does not depend on the order of the nodes, but for ties: then the set wins whose numbers are the
- * smallest, so callers that want no dependence at all number the nodes by name.
+ * does not depend on the order of the nodes, except for ties: of equal sets the one with the
+ * smallest numbers wins. Callers that want no dependence at all number the nodes by name.
  */
 #ifndef NB_CORE_NETWORKS_NETWORK_NETWORK_LEARN_H
 #define NB_CORE_NETWORKS_NETWORK_NETWORK_LEARN_H
@@ -27,7 +27,7 @@ struct nb_learn_settings {
     double alpha;         /* 0 to 1: a pair with p above it is taken for independent */
     size_t most_given;    /* the greatest set that is tried */
     uint64_t most_tests;  /* NB_TOO_LARGE beyond it */
-    size_t most_cells;    /* counts of one test; what needs more is not tested */
+    size_t most_cells;    /* counts of one test; a test that needs more is not made */
     bool (*stop)(void *); /* asked before each test; true: NB_STOPPING. NULL: never */
     void *user;
 };
@@ -41,7 +41,7 @@ struct nb_separator {
 
 struct nb_learned {
     struct nb_graph *pattern; /* owned */
-    /* [a * count + b] for a < b; of pairs that are adjacent all 0. */
+    /* [a * count + b] for a < b; all 0 for adjacent pairs. */
     struct nb_separator *separators; /* owned */
     unsigned char *conflicts; /* owned: [a * count + b], a < b: would be directed both ways */
     uint64_t tests, untested; /* made; left out because of most_cells */
@@ -52,19 +52,19 @@ void nb_learned_deinit(struct nb_learned *learned);
 typedef int nb_independence_of(void *data, size_t a, size_t b, const uint32_t *given, size_t count,
                                double *p);
 
-/* Learns the pattern of `count` nodes by asking `test`. On success the caller owns what `learned`
- * holds. Returns 0, NB_TOO_LARGE, NB_STOPPING or NB_NO_MEMORY. */
+/* Learns the pattern of `count` nodes by asking `test`. On success the caller owns the contents of
+ * `learned`. Returns 0, NB_TOO_LARGE, NB_STOPPING or NB_NO_MEMORY. */
 int nb_learn_pattern(size_t count, nb_independence_of *test, void *data,
                      const struct nb_learn_settings *settings, struct nb_learned *learned,
                      struct nb_error *error);
 
-/* The same by G-squared tests of columns. */
+/* The same, with G-squared tests of columns. */
 int nb_learn_columns(const struct nb_columns *columns, const struct nb_learn_settings *settings,
                      struct nb_learned *learned, struct nb_error *error);
 
 /* The network of a graph of arrows whose nodes are the columns: tables are posterior means under a
- * Dirichlet prior of `prior` for each state, (N_xp + prior) / (N_p + states * prior). Rows in which
- * the node or a parent is missing are passed over for its table. `prior` is above 0. On success the
+ * Dirichlet prior of `prior` for each state, (N_xp + prior) / (N_p + states * prior). The table of
+ * a node skips rows in which the node or a parent is missing. `prior` is above 0. On success the
  * caller owns *network. Returns 0, NB_TOO_LARGE (more than `most_cells` probabilities) or
  * NB_NO_MEMORY. */
 int nb_learn_tables(const struct nb_columns *columns, const struct nb_graph *graph, double prior,

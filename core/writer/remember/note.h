@@ -18,8 +18,9 @@ struct nb_remember_note {
     uint32_t fields; /* of the tokenizer, which made the bag */
 };
 
-/* Whether the texts of words are kept, by the same rule as for learned documents. A model with a
- * key of its own needs the texts, because its ids can be derived from nothing else. */
+/* Whether the texts of words are kept, by the same rule as for learned documents. A model whose
+ * features have a key of their own always keeps them, because its ids follow from its texts
+ * alone. */
 bool nb_remember_keeps_texts(const struct nb_engine *engine, const struct nb_live *live);
 
 /* Notes the verdict about the document with this bag, as nb_remember does. `coder` is used. */
