@@ -143,7 +143,7 @@ static bool is_word_of(const struct nb_corpus *c, const struct nb_choice *choice
     return nb_field_is_token(nb_feature_field(id)) && choice_has(choice, row, id);
 }
 
-/* Sets the kind of each row, and counts the columns. */
+/* Sets the kind of each row and counts the columns. */
 static void sort_rows(struct nb_corpus *c, const struct nb_model *counts,
                       const struct nb_choice *choice, unsigned char *kinds, uint32_t rows)
 {

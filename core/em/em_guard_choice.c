@@ -11,8 +11,8 @@
 #include "core/em/losses.h"
 
 enum {
-    TEMPERATURES = 14, /* 4 to .02, each two thirds of the one before */
-    STEPS = 40,        /* each leaves .618 of the interval of shares */
+    TEMPERATURES = 14, /* from 4 down to .02; each is two thirds of the previous one */
+    STEPS = 40,        /* each step leaves .618 of the interval of shares */
 };
 static const double hottest = 4, cooler = 2.0 / 3;
 static const double share_most = 0.99;
@@ -174,7 +174,7 @@ int nb_pool_fit(const struct nb_pool_question *question, struct nb_pool *pool,
 }
 
 enum { MEASURED_LEAST = 10 };
-/* Used where nothing can be measured. */
+/* Used if nothing can be measured. */
 static const double usual_smoothing = .001, usual_share = .5;
 
 /* The scores with candidate `n` - 1; n = 0: without expected counts. */

@@ -233,7 +233,7 @@ int nb_guard_trial_begin(struct nb_guard_trial *t)
 
 /* ---- a fold ---------------------------------------------------------------------------------- */
 
-/* Takes the documents of a fold out of a copy of the counts. */
+/* Copies the counts and takes the documents of a fold out of the copy. */
 static void leave_out(struct nb_guard_trial *t)
 {
     const struct nb_corpus *c = t->corpus;
@@ -247,7 +247,7 @@ static void leave_out(struct nb_guard_trial *t)
     }
 }
 
-/* The same of numbers, when t->without has them. */
+/* The same for numbers, if t->without has them. */
 static int leave_numbers_out(struct nb_guard_trial *t)
 {
     const struct nb_besides besides = {.list = {{t->without, -1}}, .count = 1};
@@ -372,7 +372,7 @@ static int score(struct nb_guard_trial *t, size_t document, const struct nb_besi
     if (rc == 0)
         keep(t, &t->said, to);
     nb_parent_chain_unlock(chain);
-    return rc == NB_CONFLICT ? 0 : rc; /* meanwhile all documents were forgotten */
+    return rc == NB_CONFLICT ? 0 : rc; /* all documents were forgotten meanwhile */
 }
 
 /* Scores the fold with candidate `n` - 1; n = 0: without expected counts. */

@@ -19,7 +19,7 @@ void nb_document_numbers_deinit(struct nb_document_numbers *n)
 
 /* ---- of documents with a label --------------------------------------------------------------- */
 
-/* The label of the corpus at a place of the view; UINT32_MAX: none. */
+/* Returns the label of the corpus for a place in the view; UINT32_MAX: none. */
 static uint32_t label_at(const struct nb_corpus *c, const struct nb_blend *blend, uint32_t place,
                          uint32_t *at)
 {
@@ -91,7 +91,7 @@ static int make_room(struct nb_document_numbers *n, const struct nb_corpus *c,
     return good ? 0 : NB_NO_MEMORY;
 }
 
-/* The number that a feature of a document is; its field, or `count` if it is none. */
+/* Returns the field of a feature that is a number; `count` if there is none. */
 static uint32_t field_of(const struct nb_document_numbers *n, uint64_t id)
 {
     uint32_t field = 0;
@@ -135,14 +135,14 @@ static void put(const struct nb_document_numbers *n, size_t document, uint32_t f
     values[document * n->count + field] = (number - n->centres[field]) / n->deviations[field];
 }
 
-/* Numbers of one size differ in the last bits of their mean. */
+/* Equal numbers may differ from their mean in the last bits. */
 static bool differ(struct nb_normal all)
 {
     double rounding = 1e-14 * all.mean;
     return all.variance > rounding * rounding;
 }
 
-/* Keeps the fields whose numbers differ, with mean and deviation of these. */
+/* Keeps the fields whose numbers differ, with the mean and deviation of these numbers. */
 static void choose_fields(struct nb_document_numbers *n, const struct nb_corpus *c,
                           const struct nb_moments *without)
 {

@@ -86,7 +86,7 @@ int nb_engine_refine(struct nb_engine *engine, struct nb_string model, bool (*st
     rc = nb_refine(engine, live, false, stop, user, error);
     if (rc == 0)
         nb_unlabelled_tell(live, report);
-    else if (rc == NB_BUSY) /* that one may have ended meanwhile, but began earlier */
+    else if (rc == NB_BUSY) /* the other fit may have ended meanwhile, but it began earlier */
         tell(live, NB_UNLABELLED_RUNNING, report);
     nb_registry_release(engine, &live);
     return rc == NB_BUSY ? 0 : rc;

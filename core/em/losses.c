@@ -9,7 +9,7 @@
 
 static const double least_temperature = 1e-4, most_temperature = 4;
 static const double loss_most = 700; /* loss of an impossible label; exp(-700) is a normal number */
-enum { STEPS = 50 };                 /* each leaves .618 of the interval */
+enum { STEPS = 50 };                 /* each step leaves .618 of the interval */
 
 /* Cross-entropy of a document at temperature t against the target probabilities (see losses.h). */
 static double loss_of(const struct nb_loss_scores *s, size_t document, double t, double doubt)
@@ -21,7 +21,7 @@ static double loss_of(const struct nb_loss_scores *s, size_t document, double t,
     double sum = 0;
     for (uint32_t v = 1; v < labels; v++)
         most = scores[v] > most ? scores[v] : most;
-    if (!(most > -(double)INFINITY)) /* all are impossible */
+    if (!(most > -(double)INFINITY)) /* all labels are impossible */
         return log(labels);
     for (uint32_t v = 0; v < labels; v++)
         sum += exp(t * (scores[v] - most));

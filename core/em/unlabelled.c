@@ -130,7 +130,7 @@ static void note_step(void *user, unsigned done, unsigned all)
 {
     const struct run *r = user;
     atomic_store(&r->live->refining, done);
-    atomic_store(&r->live->refinings, all + 1); /* and one more: the fit of all documents */
+    atomic_store(&r->live->refinings, all + 1); /* plus one for the fit of all documents */
 }
 
 /* Under the model's read lock. */
@@ -206,7 +206,7 @@ static int fit(struct run *r)
     return rc == 0 ? nb_refined_make_scorer(refined, &r->published->settings) : rc;
 }
 
-/* Copies the weight, and what was measured for it, from the last fit. */
+/* Copies the weight and its measured figures from the last fit. */
 static void take_weight(struct nb_refined *to, const struct nb_refined *from)
 {
     to->weight = from->weight;
@@ -307,8 +307,9 @@ static int begin_turn(struct run *r, struct nb_error *error)
         until.tv_sec++;
         pthread_mutex_lock(&engine->refining_lock);
         if (engine->refines)
-            (void)pthread_cond_clockwait(&engine->refining_turn, &engine->refining_lock,
-                                         CLOCK_MONOTONIC, &until); /* checked again either way */
+            (void)pthread_cond_clockwait(
+                &engine->refining_turn, &engine->refining_lock, CLOCK_MONOTONIC,
+                &until); /* checked again after a signal and after a timeout */
         is_mine = !engine->refines;
         engine->refines = true;
         pthread_mutex_unlock(&engine->refining_lock);
@@ -330,12 +331,13 @@ static int run_in_turn(struct run *r, bool again, struct nb_error *error)
     if (rc != 0)
         return rc;
     rc = run_and_publish(r, again, error);
-    atomic_store(&r->live->refining, atomic_load(&r->live->refinings)); /* it lets others begin */
+    atomic_store(&r->live->refining,
+                 atomic_load(&r->live->refinings)); /* the other fits may begin */
     end_turn(r->engine);
     return rc;
 }
 
-/* By the settings that the fit has: those in force may have changed since. */
+/* Uses the settings of the fit: the settings in force may have changed since. */
 static bool is_off(const struct run *r)
 {
     struct state s = state_of(r->live);

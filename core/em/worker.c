@@ -26,8 +26,8 @@ static bool is_asked(const struct nb_live *live)
     return atomic_load(&live->wants_refining);
 }
 
-/* Not while somebody else fits it. A fit whose last document is gone, or has a label now, is
- * dropped at once: that takes no time. */
+/* A model is not ready while another thread fits it. If the last document without a label is gone
+ * or has got a label, the fit is dropped at once, because that takes no time. */
 static bool is_ready(const struct nb_live *live)
 {
     return is_asked(live) && !atomic_load(&live->is_refining) &&
@@ -42,7 +42,7 @@ static void look(struct nb_engine *engine, struct nb_live *live)
     atomic_store(&live->wants_refining, false);
     if (nb_refining_of(live, &again) != NB_REFINING_DONE &&
         nb_refine(engine, live, again, is_stopping, engine, NULL) == NB_BUSY)
-        atomic_store(&live->wants_refining, true); /* what it reads may be older than the change */
+        atomic_store(&live->wants_refining, true); /* the fit may read data older than the change */
 }
 
 /* Sleeps until a model asks for a fit; at most a second if a model is in its pause between two

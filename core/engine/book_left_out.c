@@ -9,10 +9,10 @@
 enum {
     SAMPLE_MOST = 5000,
     SCORES_MOST = 1000000, /* documents times labels, as for stacked models */
-    BEGINNINGS_MOST = 5    /* other settings, and a calibration, make the scores begin anew */
+    BEGINNINGS_MOST = 5    /* after new settings or a calibration the scoring begins anew */
 };
 
-/* What a task of the writer goes on with. */
+/* The state of the scoring between tasks of the writer. */
 struct scoring {
     struct nb_live *live; /* borrowed */
     struct nb_book_scores scores;
@@ -68,7 +68,7 @@ static int hand_one(void *user, const struct nb_scores *said, uint32_t label)
                               h->error);
 }
 
-/* A map is fitted from as many documents on as the model's own is. */
+/* A map needs as many documents as the map of the model itself. */
 static enum nb_calibration_method method_of(const struct scoring *s)
 {
     return nb_book_scores_are_enough(s->live->counts)

@@ -34,7 +34,7 @@ static struct nb_tokenizer_settings tokenizer_for(const struct nb_published *pub
     return settings;
 }
 
-/* Whether the model sees what is in the bag already. Models share the key of the store, except
+/* Whether the bag already holds what the model sees. Models share the key of the store, except
  * those that were imported from another one; attributes are each model's own. */
 static bool sees_the_same(const struct nb_verdict_private *p, const struct nb_document *document,
                           const struct nb_tokenizer_settings *settings)
@@ -59,7 +59,7 @@ static int fill_bag(struct nb_verdict_private *p, const struct nb_tokenizer_sett
     return 0;
 }
 
-/* Makes the bag of a document, unless it is there. */
+/* Makes the bag of a document, unless it exists already. */
 static int see(struct nb_verdict_private *p, const struct nb_document *document, size_t most,
                struct nb_error *error)
 {
@@ -67,7 +67,7 @@ static int see(struct nb_verdict_private *p, const struct nb_document *document,
     return sees_the_same(p, document, &settings) ? 0 : fill_bag(p, &settings, document, error);
 }
 
-/* Two threads may make one at once: one of them is kept. */
+/* Two threads may each make a record at the same time: only one is kept. */
 static struct nb_drift *drift_of(struct nb_live *live)
 {
     struct nb_drift *drift = atomic_load(&live->drift), *none = NULL;
@@ -81,12 +81,13 @@ static struct nb_drift *drift_of(struct nb_live *live)
     return drift;
 }
 
-/* Of two labels the probability of the last one by name, of more that of the winner. */
+/* Notes the probability of the last label by name if there are two labels, else that of the
+ * winner. */
 static void note_drift(struct nb_live *live, const struct nb_verdict *verdict)
 {
     size_t place = verdict->size == 2 ? 1 : verdict->best;
     if (!verdict->ready || verdict->size < 2)
-        return; /* few documents give other scores than many */
+        return; /* scores from few documents differ from those from many */
     struct nb_drift *drift = drift_of(live);
     if (drift != NULL)
         nb_drift_add(drift, (uint32_t)verdict->size, verdict->probabilities[place]);
@@ -184,7 +185,8 @@ static int append_id(const struct nb_live *live, const struct nb_document *docum
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
-/* The writer sleeps for a second when it has nothing to do: too long where much is noted. */
+/* Wakes the writer. It sleeps for a second when it has nothing to do, which is too long if many
+ * verdicts are noted. */
 static void wake_writer(struct nb_engine *engine)
 {
     pthread_mutex_lock(&engine->queue_lock);

@@ -142,7 +142,7 @@ struct nb_model_info {
     struct nb_settings settings;
     bool has_drift; /* enough verdicts were given since the start: */
     struct nb_drift_figures drift;
-    uint64_t quarantine_dropped; /* number of changes that an import dropped when it replaced the
+    uint64_t quarantine_dropped; /* waiting changes that an import dropped when it replaced the
                                     model; else 0 */
     const char *warning;         /* borrowed: warning about the change that is answered; or NULL */
 };

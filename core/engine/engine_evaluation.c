@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The evaluation of a model: its stored scores, read in the order of learning and handed to
- * core/model/evaluate/evaluate.c. A view of the ledger: what is forgotten has no score any more. Or
- * leave-one-out scores of a sample of its documents, computed now.
+ * Evaluates a model by its stored scores, read from the ledger in the order of learning and handed
+ * to core/model/evaluate/evaluate.c, or by leave-one-out scores of a sample of its documents,
+ * computed now. Forgotten documents no longer have a score.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -18,12 +18,13 @@
 
 struct reading {
     struct nb_evaluator *evaluator;
-    const struct nb_evaluation_change *changes; /* those that are still to come */
+    const struct nb_evaluation_change *changes; /* the remaining changes */
     size_t change_count;
     struct nb_stored_score_lists lists;
 };
 
-/* Whether the score of this document counts; gives it its other label. Both lists ascend. */
+/* Returns whether the score of this document counts, and applies a change of its label. Both lists
+ * ascend. */
 static bool change_score(struct reading *r, uint64_t first, struct nb_stored_score *scored)
 {
     while (r->change_count > 0 && r->changes->first < first) {
@@ -46,7 +47,8 @@ static int read_score(void *user, struct nb_string key, struct nb_string value,
         return 0;
     if (rc == 0)
         rc = nb_evaluator_add(r->evaluator, &scored);
-    /* The first document of a label, learned after the labels were listed: next time. */
+    /* The first document of a label that was learned after the labels were listed: the next
+     * evaluation counts it. */
     if (rc == NB_INVALID)
         return 0;
     return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
@@ -196,7 +198,7 @@ static int add_more(struct reading *reading, struct nb_string more, struct nb_er
     return rc;
 }
 
-/* Those that a sample of the documents would get now from the model without them. */
+/* The scores that a sample of the documents would get now from the model without them. */
 static int score_left_out(struct nb_engine *engine, struct nb_live *live, size_t labels,
                           struct reading *reading, struct nb_error *error)
 {

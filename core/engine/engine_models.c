@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making models, changing their settings, also for a document with new fields, and deleting them.
- * These are tasks of the writer's thread, so they are done in the order in which they and the
- * changes of documents came. Counts are loaded only where pairs of values need them, so that a
- * damaged model can be changed and deleted.
+ * Makes and deletes models, and changes their settings, also for a document with new fields. These
+ * are tasks of the writer's thread, so they are done in order with the changes of documents. Counts
+ * are loaded only where pairs of values need them, so that a damaged model can be changed and
+ * deleted.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -45,8 +45,8 @@ static int write_put(struct nb_engine *engine, struct nb_view *view, void *argum
     return rc != 0 ? rc : nb_model_entry_touch(engine, view, task, error);
 }
 
-/* How many documents a persisted model has, those without a label included. Of a damaged one that
- * cannot be said: then it counts as some. */
+/* Returns the number of documents of a persisted model, including those without a label. The number
+ * is unknown for a damaged model, which counts as having some. */
 static uint64_t documents_of(struct nb_engine *engine, struct nb_live *live)
 {
     struct nb_view view;
@@ -91,13 +91,13 @@ static int check_existing(struct nb_engine *engine, struct put *put, struct nb_l
     return rc;
 }
 
-/* The model of the name, unsaved if the store has none. */
+/* Returns the model of this name. If the store has none, the model is unsaved. */
 static int find_or_make(struct nb_engine *engine, struct put *put, struct nb_live **live,
                         struct nb_error *error)
 {
     int rc;
     nb_settings_set_tokenizer(&put->settings, NULL);
-    /* A trainer may make a model of the name between the two. */
+    /* A trainer may make a model of this name between the two calls. */
     do {
         rc = nb_registry_find(engine, put->name, true, live, error);
         if (rc == NB_NOT_FOUND)
@@ -108,8 +108,9 @@ static int find_or_make(struct nb_engine *engine, struct put *put, struct nb_liv
     return rc;
 }
 
-/* Whether the model is not loaded. If so, `loading` is held: whoever wants to load it waits, and
- * reads what the transaction leaves. Only the writer unloads, so that a loaded one stays loaded. */
+/* Returns whether the model is not loaded. If so, `loading` is held, so that threads that want to
+ * load the model wait and read the result of the transaction. Only the writer unloads models, so a
+ * loaded model stays loaded. */
 static bool lock_cold(struct nb_live *live)
 {
     if (atomic_load(&live->loaded))
@@ -121,8 +122,8 @@ static bool lock_cold(struct nb_live *live)
     return false;
 }
 
-/* Stores the settings and publishes them, if the model is loaded: `published` is taken over then.
- */
+/* Stores the settings, and publishes them if the model is loaded: then it takes ownership of
+ * `published`. */
 static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *live,
                      struct nb_string stored, struct nb_published **published,
                      struct nb_error *error)
@@ -163,8 +164,8 @@ static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *
     return 0;
 }
 
-/* Documents times fields squared whose pairs the writer counts while others wait: about a second.
- */
+/* Bound of documents times fields squared: the writer counts so many pairs, in about a second,
+ * while others wait. */
 enum { MOST_PAIRED = 1 << 25 };
 
 static int check_work(const struct nb_live *live, const struct nb_settings *settings,
@@ -180,7 +181,7 @@ static int check_work(const struct nb_live *live, const struct nb_settings *sett
                         live->name);
 }
 
-/* The pairs of values that the settings need of a loaded model, in place of those that it has. */
+/* Counts the pairs of values that the settings need, in place of those of the loaded model. */
 static int put_pairs(struct nb_engine *engine, struct put *put, struct nb_live *live,
                      struct nb_pairs **pairs, struct nb_error *error)
 {
@@ -222,7 +223,7 @@ static int put_settings(struct nb_engine *engine, struct put *put, struct nb_liv
     return rc;
 }
 
-/* Whether pairs can be counted is known of a loaded model alone. */
+/* Only for a loaded model is it known whether pairs can be counted. */
 static int load_for_pairs(struct nb_engine *engine, struct put *put, struct nb_live *live,
                           struct nb_error *error)
 {
@@ -304,10 +305,10 @@ struct adding {
     struct nb_live *live;
     struct nb_values values;
     struct nb_string source;
-    const struct nb_settings *settings; /* that name the fields instead of values; or NULL */
+    const struct nb_settings *settings; /* name the fields instead of `values`; or NULL */
 };
 
-/* Of the attributes that there are when the writer comes to it. */
+/* Compares with the attributes that exist when the writer runs the task. */
 static int add_new(struct nb_values values, struct nb_settings *settings, struct nb_error *error)
 {
     for (size_t i = 0; i < values.count; i++) {
@@ -323,7 +324,7 @@ static int add_new(struct nb_values values, struct nb_settings *settings, struct
     return rc != 0 ? rc : nb_values_check(values, all, error);
 }
 
-/* Adds to the settings what `adding` names, or those of other settings. */
+/* Adds to the settings the fields of the values in `adding`, or of its settings. */
 static int add_to(const struct adding *adding, struct nb_settings *settings, struct nb_error *error)
 {
     const struct nb_settings *from = adding->settings;
@@ -345,7 +346,7 @@ static int add_fields_task(struct nb_engine *engine, void *argument, struct nb_e
     struct nb_live *live = adding->live;
     const struct nb_settings *old = &live->published->settings; /* the writer publishes */
     struct put put = {.name = nb_live_name(live), .source = adding->source};
-    if (atomic_load(&live->removed)) /* another one may have its name by now */
+    if (atomic_load(&live->removed)) /* another model may have its name by now */
         return nb_error_set(error, NB_NOT_FOUND,
                             "the model was deleted or replaced while the document waited");
     assert(atomic_load(&live->loaded));
@@ -433,8 +434,8 @@ static int write_delete(struct nb_engine *engine, struct nb_view *view, void *ar
     return rc != 0 ? rc : nb_put_orphan(view, task->live->number, error);
 }
 
-/* Nobody loads the model meanwhile: the checkpoint is the writer's. Whoever comes to it afterwards
- * is told that it is deleted. */
+/* No thread loads the model meanwhile: the checkpoint is the writer's. A thread that uses the model
+ * afterwards finds it deleted. */
 static int store_delete(struct nb_engine *engine, const struct named *named, struct nb_live *live,
                         struct nb_error *error)
 {

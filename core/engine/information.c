@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What can be asked about models and documents, from snapshots of the store; and the engine's
- * numbers.
+ * Answers questions about models and documents from snapshots of the store; and the engine's
+ * statistics.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static bool read_drift(struct nb_live *live, struct nb_drift_figures *figures)
     return drift != NULL && nb_drift_compare(drift, figures);
 }
 
-/* What the last commit left, from a snapshot: no model is loaded for it. */
+/* Reads the state after the last commit from a snapshot, without loading the model. */
 static int read_model(const struct nb_view *view, struct nb_live *live, struct nb_model_info *info,
                       struct nb_error *error)
 {
@@ -94,7 +94,7 @@ static int read_model(const struct nb_view *view, struct nb_live *live, struct n
     return rc;
 }
 
-/* Of a damaged model the name alone. Damage that is found here marks the model. */
+/* For a damaged model, fills in the name alone. Damage found here marks the model. */
 static int fill_info(const struct nb_view *view, struct nb_live *live, struct nb_model_info *info,
                      struct nb_error *error)
 {
@@ -161,8 +161,8 @@ static int fill_infos(struct nb_engine *engine, char *const *names, size_t name_
     return rc;
 }
 
-/* Fills `infos` with those of the names, and takes these. Sets *last to the last one: owned by the
- * caller. */
+/* Fills in the data of the named models, and takes ownership of the names. Sets *last to the last
+ * name, which the caller owns. */
 static int take_names(struct nb_engine *engine, char **names, size_t name_count,
                       struct nb_model_info **out, size_t *count, char **last,
                       struct nb_error *error)
@@ -187,7 +187,7 @@ static int take_names(struct nb_engine *engine, char **names, size_t name_count,
     return rc;
 }
 
-/* All models of a page may have been deleted meanwhile: then it is the next one's. */
+/* All models of a page may have been deleted meanwhile: then the next page follows. */
 int nb_engine_models(struct nb_engine *engine, struct nb_string after, size_t limit,
                      struct nb_model_info **out, size_t *count, bool *more, struct nb_error *error)
 {
@@ -217,7 +217,7 @@ void nb_document_info_deinit(struct nb_document_info *info)
     *info = (struct nb_document_info){0};
 }
 
-/* Names of labels are those of the snapshot. */
+/* The names of labels come from the snapshot. */
 static int read_label(const struct nb_view *view, uint32_t model, uint32_t label, char **name,
                       struct nb_error *error)
 {

@@ -66,10 +66,10 @@ void nb_model_entry_note(struct nb_engine *engine, const struct nb_model_entry *
     struct nb_live *live = task->live;
     assert(task->number > live->checkpoint.last);
     live->checkpoint.last = task->number;
-    live->history_at = 0; /* the settings may be others */
+    live->history_at = 0; /* the settings may have changed */
     struct nb_drift *drift = atomic_load(&live->drift);
     if (drift != NULL)
-        nb_drift_reset(drift); /* what comes now is said otherwise */
+        nb_drift_reset(drift); /* later verdicts may differ from earlier ones */
     if (atomic_load(&live->loaded))
         nb_checkpoint_note(engine, live, 1);
 }

@@ -94,8 +94,8 @@ static struct nb_engine *engine_new(const struct nb_engine_settings *settings)
 static const struct nb_string KEY = {"key", 3};
 static const struct nb_string FIELDS = {"fields", 6};
 
-/* Ids of features hold the number of their field: the names in the order of the numbers are stored,
- * and a program that would give them other numbers must not read them. */
+/* Ids of features contain the number of their field. So the names are stored in the order of the
+ * numbers, and a program that numbers the fields differently must not read the store. */
 static int write_fields(struct nb_buffer *out)
 {
     struct nb_packer p = {.out = out};
@@ -145,7 +145,7 @@ int nb_put_identity(struct nb_engine *engine, const struct nb_view *view, struct
     return rc;
 }
 
-/* Draws the store's key and notes its fields: in a new store, once. */
+/* Draws the store's key and stores it with the names of the fields: once, in a new store. */
 static int write_identity(struct nb_engine *engine, struct nb_view *view, void *argument,
                           struct nb_error *error)
 {
@@ -213,7 +213,7 @@ static int read_store(struct nb_engine *engine, bool fresh, struct nb_error *err
         numbers = nb_stream_states_read(engine, &view, error);
     nb_store_snapshot_end(&view);
     if (rc == NB_NOT_FOUND && fresh)
-        return 0; /* the caller gives it its identity */
+        return 0; /* the caller adds the key and the fields */
     if (rc == NB_NOT_FOUND)
         rc = nb_transaction(engine, 0, write_identity, NULL, error);
     return rc != 0 ? rc : numbers;
@@ -221,7 +221,8 @@ static int read_store(struct nb_engine *engine, bool fresh, struct nb_error *err
 
 /* ---- open and close -------------------------------------------------------------------------- */
 
-/* Loads what fits the memory setting and a second, so that the first requests do not wait. */
+/* Loads models for up to a second, as far as the memory setting allows, so that the first requests
+ * do not wait. */
 static void load_some(struct nb_engine *engine)
 {
     uint64_t memory = 0;
@@ -229,7 +230,7 @@ static void load_some(struct nb_engine *engine)
     if (engine->model_count > LOAD_MODELS)
         return;
     for (size_t i = 0; i < engine->model_count && nb_clock_monotonic() < until; i++) {
-        /* A damaged model says so when it is asked for. */
+        /* A damaged model is reported when it is used. */
         if (nb_registry_load(engine, engine->models[i], NULL) == 0)
             memory += nb_live_memory(engine->models[i]);
         if (engine->settings.memory != 0 && memory > engine->settings.memory)
@@ -261,9 +262,9 @@ static int open_store(const struct nb_engine_settings *settings, bool fresh, str
     return rc;
 }
 
-/* Opens the store and reads the names of its models. Changes nothing, but gives a new store its key
- * and its fields. Returns 0, with *engine owned by the caller, or the codes of nb_engine_open; the
- * same holds for the functions below. */
+/* Opens the store and reads the names of its models. Changes nothing, except that a new store gets
+ * its key and fields. Returns 0, with *engine owned by the caller, or the codes of nb_engine_open;
+ * the same holds for the functions below. */
 static int engine_open_reading(const struct nb_engine_settings *settings, struct nb_engine **engine,
                                struct nb_error *error)
 {
@@ -353,8 +354,8 @@ bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what)
     return true;
 }
 
-/* The writer's thread is gone: this one may write now. What does not get written is replayed by the
- * next start, within the bound that holds for all models. */
+/* The writer's thread has ended, so this thread may write. The next start replays what is not
+ * written, within the bound for all models. */
 static void save_some(struct nb_engine *engine)
 {
     uint64_t until = nb_clock_monotonic() + SAVE_NANOSECONDS;

@@ -9,7 +9,7 @@
 #include "core/writer/recalibrate/recalibrate.h"
 #include "core/writer/submit/submit_batch.h"
 
-/* Waits until the model wants no refit any more. */
+/* Waits until the model needs no more refit. */
 static int wait_for(struct nb_engine *engine, struct nb_live *live, bool (*stop)(void *user),
                     void *user, struct nb_error *error)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tokens with the most evidence for a label. A walk over all rows keeps the best ones. It takes
- * the read lock for a step of rows at a time, so that the writer never waits long. The listing is
- * handed out token by token, so that its memory does not grow with tokens times labels.
+ * Lists the tokens with the most evidence for a label. A walk over all rows keeps the best tokens.
+ * It takes the read lock for a bounded number of rows at a time, so that the writer never waits
+ * long. The listing is handed out token by token, so that its memory does not grow with tokens
+ * times labels.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ struct search {
     size_t label_count;
 };
 
-/* More evidence first; of equal ones the lower row. */
+/* More evidence comes first; of equal evidence, the lower row. */
 static int compare(const void *a, const void *b)
 {
     const struct candidate *x = a;
@@ -121,9 +122,8 @@ static int find_committed(struct nb_engine *engine, void *argument, struct nb_er
                : rc;
 }
 
-/* The writer changes the counts before it commits: a row whose text is missing may be one that the
- * store has in a moment, or never, if the commit fails. Only the writer can tell that from damage.
- */
+/* The writer changes the counts before it commits. So a missing text may come with the next commit,
+ * or never if that fails. Only the writer can distinguish this from damage. */
 static int list_token(struct nb_engine *engine, struct search *s, const struct candidate *candidate,
                       struct nb_error *error)
 {

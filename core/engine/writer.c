@@ -23,7 +23,8 @@
 
 enum {
     SLOW_SYNC = 1000000, /* nanoseconds; a disk without a cache that keeps power takes longer */
-    GATHER_SHARE = 4,    /* of that time, to wait for those that the next commit should hold */
+    GATHER_SHARE =
+        4, /* share of that time to wait for the changes that the next commit should hold */
 };
 static const uint64_t RECOVER_EVERY = 100000000; /* nanoseconds, while the store has failed */
 
@@ -58,7 +59,7 @@ static void gather(struct nb_engine *engine)
 }
 
 /* Sets how many changes the next commit waits for. On a fast disk it waits for none: there it is
- * better that trainers tokenize while the writer works. */
+ * better if trainers tokenize while the writer works. */
 static void expect(struct nb_engine *engine, size_t answered)
 {
     bool slow = engine->sync_time >= SLOW_SYNC;
@@ -76,8 +77,8 @@ static struct timespec from_now(uint64_t nanoseconds)
                              .tv_nsec = (long)(then % 1000000000u)};
 }
 
-/* Goes on with refits and calibrations while nothing waits, with the queue's lock held. If there
- * is nothing but refits that rest, it waits for work until they may go on. */
+/* Continues refits and calibrations while nothing waits. Called with the queue's lock held. If
+ * there is nothing but refits that rest, it waits for work until they may go on. */
 static void fit_some(struct nb_engine *engine)
 {
     pthread_mutex_unlock(&engine->queue_lock);
@@ -93,8 +94,8 @@ static void fit_some(struct nb_engine *engine)
                                  &until);
 }
 
-/* Waits for work, with the queue's lock held. In quiet moments it tidies up, or tries whether a
- * store that failed works again. */
+/* Waits for work. Called with the queue's lock held. In quiet moments it does upkeep, or tests
+ * whether a store that failed works again. */
 static void wait_for_work(struct nb_engine *engine)
 {
     bool failed = nb_transaction_health(engine, NULL) != 0;
@@ -123,7 +124,7 @@ static void wait_for_work(struct nb_engine *engine)
     pthread_mutex_lock(&engine->queue_lock);
 }
 
-/* Everything that waits; NULL when the engine closes and nothing does. */
+/* Returns everything that waits; NULL if the engine closes and nothing waits. */
 static struct nb_job *take_all(struct nb_engine *engine)
 {
     pthread_mutex_lock(&engine->queue_lock);
@@ -137,8 +138,8 @@ static struct nb_job *take_all(struct nb_engine *engine)
     return jobs;
 }
 
-/* A task from the stream that nodes share is done after all that is before it there, and as of the
- * time that it says. */
+/* A task from the stream that nodes share is done after everything before it in the stream, and
+ * with the time that it carries. */
 static int run_relayed(struct nb_engine *engine, struct nb_job *job)
 {
     if (job->relayed == NULL)
@@ -167,7 +168,7 @@ static void run_task(struct nb_engine *engine, struct nb_job *job)
     pthread_mutex_unlock(&engine->queue_lock);
 }
 
-/* Batches up to the next task make groups of bounded size, each one commit. */
+/* Batches up to the next task are divided into groups of bounded size; each group is one commit. */
 static struct nb_job *run_batches(struct nb_engine *engine, struct nb_job *jobs)
 {
     struct nb_group group = {.engine = engine};
@@ -212,7 +213,8 @@ static void *writer_main(void *argument)
         }
         nb_upkeep_busy(engine, &times);
     }
-    (void)nb_remember_flush(engine, true, NULL); /* nobody was told that it would be durable */
+    (void)nb_remember_flush(engine, true,
+                            NULL); /* no client relies on these records being durable */
     nb_unused_end(engine);
     nb_recalibrate_end(engine);
     return NULL;
@@ -224,7 +226,8 @@ int nb_writer_start(struct nb_engine *engine, struct nb_error *error)
     int rc = pthread_create(&engine->writer, NULL, writer_main, engine);
     if (rc != 0)
         return nb_error_errno(error, rc, "starting the writer's thread");
-    (void)pthread_setname_np(engine->writer, "writer"); /* for those who ask what threads cost */
+    (void)pthread_setname_np(engine->writer,
+                             "writer"); /* so that tools can show the cost of each thread */
     engine->writer_started = true;
     return 0;
 }

@@ -14,7 +14,7 @@
 enum { VERSION = 1, TRANSACTION_BYTES = 16 << 20, PAGE_BYTES = 8192 };
 
 static const char PREFIX[] = "named/";
-/* Pieces of imports (core/archive/dump/staged.h), which a rebuild copies as well. */
+/* Pieces of imports (core/archive/dump/staged.h); a rebuild copies them, too. */
 static const char STAGED[] = "staged/";
 static const char *const KINDS[] = {"network"};
 
@@ -126,7 +126,7 @@ static int write_change(struct nb_engine *engine, struct nb_view *view, void *ar
     return nb_store_put(view, NB_TABLE_META, key, nb_buffer_string(&c->stored), error);
 }
 
-/* Only the writer writes: what is there now is there in the transaction, too. */
+/* Only the writer writes: a value that exists now also exists in the transaction. */
 static int look(struct nb_engine *engine, struct change *c, struct nb_error *error)
 {
     struct nb_view view;
@@ -226,7 +226,7 @@ static bool begins(struct nb_string key, const void *prefix, size_t length)
     return key.length > length && memcmp(key.bytes, prefix, length) == 0;
 }
 
-/* Keys of damaged values are taken as they are if they can be names. */
+/* The key of a damaged value is used as it is if it can be a name. */
 static int list_key(void *user, enum nb_table table, struct nb_string key, struct nb_string value,
                     bool sound, struct nb_error *error)
 {
@@ -273,7 +273,7 @@ struct copying {
     void *user;
 };
 
-/* Of an entry whose checksum is wrong: that of the value, or of a key that cannot be believed. */
+/* Called for an entry with a wrong checksum: the value is damaged, or the key cannot be trusted. */
 static void tell_lost(const struct copying *c, struct nb_string key)
 {
     struct nb_string rest = nb_string_of("");

@@ -74,7 +74,7 @@ bool nb_graph_leads(const struct nb_graph *graph, size_t from, size_t to, uint32
     return seen[to] != 0;
 }
 
-/* Whether all parents of the node stand in `order`. */
+/* Whether all parents of the node are in `order`. */
 static bool is_next(const struct nb_graph *g, size_t node, const uint32_t *order, size_t count)
 {
     size_t parents = 0, placed = 0;
@@ -135,7 +135,7 @@ static void to_children(struct walk *w, size_t node)
             visit(w, i, DOWN);
 }
 
-/* Where an active path can go on from a node. */
+/* Continues active paths from a node. */
 static void step(struct walk *w, size_t node, int way)
 {
     bool is_given = w->given[node] != 0;

@@ -98,8 +98,8 @@ static double entropy_term(double count)
     return count > 0 ? count * log(count) : 0;
 }
 
-/* Adds what one combination of the given gives: sum N ln N of cells and of all, less that of the
- * margins. */
+/* Adds the term of one combination of the given columns' states: the sum of N ln N over the cells
+ * and the total, minus that over the margins. */
 static void add_stratum(const struct counts *c, const uint32_t *cells, struct nb_independence *r)
 {
     double all = 0, sum = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes that are neither asked for nor known, nor ancestors of such, sum to 1 and are left out
- * (Shachter 1986: barren nodes). Of the others the one is summed out next whose product is the
- * smallest (the rule "min-weight"); finding the best order is NP-hard (Arnborg et al. 1987).
+ * A node that is neither the target nor known, nor an ancestor of these, sums to 1 and is left out
+ * (Shachter 1986: barren nodes). Of the others, the one with the smallest product is summed out
+ * next (the rule "min-weight"); finding the best order is NP-hard (Arnborg et al. 1987).
  */
 #include "core/networks/network/inference.h"
 
@@ -89,10 +89,11 @@ static void unite(const struct nb_network_factor *factors, size_t count, unsigne
             has[factors[f].variables[i]] = 1;
 }
 
-/* A factor as it is read beside the others: how far a cell lies from the next one of a variable. */
+/* A factor that is read in step with others: the distance between its cells for successive states
+ * of a variable. */
 struct reading {
-    const double *at; /* the cell for the present states, the summed variable's being 0 */
-    size_t strides[NB_NETWORK_NODES]; /* 0: it does not have the variable */
+    const double *at; /* the cell for the present states, with the summed variable in state 0 */
+    size_t strides[NB_NETWORK_NODES]; /* 0: the factor does not have the variable */
 };
 
 static void begin(const struct nb_network *network, const struct nb_network_factor *factor,
@@ -106,7 +107,7 @@ static void begin(const struct nb_network *network, const struct nb_network_fact
     }
 }
 
-/* Follows the last `changed` variables of the sum to their next states. */
+/* Moves to the cell for the next states of the last `changed` variables of the sum. */
 static void follow(const struct nb_network *network, const struct nb_network_factor *sum,
                    size_t changed, const uint32_t *states, struct reading *reading)
 {
@@ -120,7 +121,7 @@ static void follow(const struct nb_network *network, const struct nb_network_fac
     }
 }
 
-/* The logarithm of the sum of the products, of which the greatest is divided out. */
+/* The logarithm of the sum of the products. The greatest product is divided out first. */
 static double sum_of(const struct reading *readings, size_t count, uint32_t variable,
                      uint32_t states)
 {
@@ -138,8 +139,8 @@ static double sum_of(const struct reading *readings, size_t count, uint32_t vari
 }
 
 /* The product of `count` factors, of which at least one has the variable, summed over the variable.
- * The states of their variables multiplied fit in a size_t: the caller has seen to it. On success
- * the caller owns *sum. Returns 0 or NB_NO_MEMORY. */
+ * The caller ensures that the product of their numbers of states fits in a size_t. On success the
+ * caller owns *sum. Returns 0 or NB_NO_MEMORY. */
 static int network_factor_sum_out(const struct nb_network *network,
                                   const struct nb_network_factor *factors, size_t count,
                                   uint32_t variable, struct nb_network_factor *sum)
@@ -180,9 +181,9 @@ struct elimination {
     size_t target;
     struct nb_network_factor factors[NB_NETWORK_NODES + 1]; /* owned */
     size_t count, cells;                                    /* of factors */
-    /* Of the variables that are to be summed out: which others are in a factor with it, and how
-     * many products its sum makes. Kept from step to step, because to look through all factors for
-     * each variable would cost more than the products. */
+    /* For each variable to be summed out: the other variables that share a factor with it, and the
+     * number of products in its sum. Kept from step to step, because searching all factors for each
+     * variable would cost more than the products. */
     bool is_left[NB_NETWORK_NODES];
     unsigned char joined[NB_NETWORK_NODES][NB_NETWORK_NODES];
     double weights[NB_NETWORK_NODES];
@@ -190,7 +191,7 @@ struct elimination {
 
 /* ---- factors --------------------------------------------------------------------------------- */
 
-/* Marks the nodes of which a table is needed: the target, the known ones, and their ancestors. */
+/* Marks the nodes whose tables are needed: the target, the known nodes, and their ancestors. */
 static void find_needed(const struct elimination *e, unsigned char *needed)
 {
     const struct nb_network *network = e->network;
@@ -208,7 +209,7 @@ static int impossible(struct nb_error *error)
     return nb_error_set(error, NB_UNUSABLE, "the evidence has the probability 0");
 }
 
-/* Takes a factor over. NB_UNUSABLE: all its cells say 0. */
+/* Takes ownership of a factor. NB_UNUSABLE: all its probabilities are 0. */
 static int take(struct elimination *e, const struct nb_network_factor *factor,
                 struct nb_error *error)
 {
@@ -254,7 +255,7 @@ static bool has(const struct nb_network_factor *factor, uint32_t variable)
     return false;
 }
 
-/* Moves the factors that have the variable to the end; returns how many the others are. */
+/* Moves the factors with the variable to the end; returns the number of the others. */
 static size_t gather(struct elimination *e, uint32_t variable)
 {
     size_t others = 0;
@@ -270,8 +271,8 @@ static size_t gather(struct elimination *e, uint32_t variable)
 
 /* ---- elimination ----------------------------------------------------------------------------- */
 
-/* The states of the variable and of those it is joined to, multiplied: infinite rather than wrong
- * when that is too much. */
+/* The product of the numbers of states of the variable and of those joined to it; infinite if it
+ * overflows. */
 static void weigh(struct elimination *e, size_t variable)
 {
     double weight = e->network->nodes[variable].state_count;
@@ -293,7 +294,7 @@ static void join_factors(struct elimination *e)
         weigh(e, i);
 }
 
-/* The sum over a variable is a factor of all that were joined to it. */
+/* The sum over a variable is a factor of all variables that were joined to it. */
 static void join_others(struct elimination *e, size_t variable)
 {
     e->is_left[variable] = false;
@@ -307,7 +308,7 @@ static void join_others(struct elimination *e, size_t variable)
     }
 }
 
-/* The variable that is cheapest to sum out; UINT32_MAX: only the target is left. */
+/* Returns the variable that is cheapest to sum out; UINT32_MAX: only the target is left. */
 static uint32_t cheapest(const struct elimination *e)
 {
     uint32_t best = UINT32_MAX;
@@ -317,7 +318,7 @@ static uint32_t cheapest(const struct elimination *e)
     return best;
 }
 
-/* Puts the sum over the variable in the place of the factors that have it. */
+/* Replaces the factors that have the variable by their sum over it. */
 static int sum_out(struct elimination *e, uint32_t variable, struct nb_error *error)
 {
     struct nb_network_factor sum;
@@ -349,7 +350,7 @@ static int eliminate(struct elimination *e, struct nb_error *error)
     return rc;
 }
 
-/* What is left are factors of the target, and numbers. */
+/* Only factors of the target, and numbers, are left. */
 static int finish(struct elimination *e, double *probabilities, double *log_evidence,
                   struct nb_error *error)
 {
@@ -404,7 +405,7 @@ static double fraction(struct nb_random *random)
     return (double)(nb_random_next(random) >> 11) * 0x1p-53;
 }
 
-/* A row may sum to a little less than 1: what is left over goes to the last possible state. */
+/* A row may sum to a little less than 1: the rest goes to the last possible state. */
 static uint32_t draw(const double *row, uint32_t states, double at)
 {
     uint32_t drawn = 0;

@@ -149,7 +149,7 @@ static bool is_in(const uint32_t *list, size_t count, size_t wanted)
     return false;
 }
 
-/* A parent of the node that no order was found for. */
+/* Returns a parent of the node that has no place in the order. */
 static size_t unordered_parent(const struct nb_network *network, size_t node, size_t ordered)
 {
     const struct nb_network_node *n = &network->nodes[node];
@@ -159,8 +159,8 @@ static size_t unordered_parent(const struct nb_network *network, size_t node, si
     return n->parents[i];
 }
 
-/* From a node without an order, parents without one lead into the cycle; after as many steps as
- * there are nodes the walk is in it. */
+/* From a node without a place in the order, parents without one lead into the cycle: after as many
+ * steps as there are nodes, the walk is inside it. */
 static int refuse_cycle(const struct nb_network *network, size_t ordered, struct nb_error *error)
 {
     size_t at = 0;

@@ -147,7 +147,8 @@ static bool next_set(size_t *places, size_t size, size_t count)
     return true;
 }
 
-/* Whether all nodes of the set were joined to the node: then the set was tried on its side. */
+/* Whether all nodes of the set were joined to the node: then the set was already tried from that
+ * node. */
 static bool are_joined(const struct nb_graph *g, const uint32_t *set, size_t size, size_t node)
 {
     for (size_t i = 0; i < size; i++)
@@ -156,7 +157,7 @@ static bool are_joined(const struct nb_graph *g, const uint32_t *set, size_t siz
     return true;
 }
 
-/* Tries the sets out of the neighbours of `a`. */
+/* Tries the sets of neighbours of `a`. */
 static int try_side(struct learning *l, size_t a, size_t b, size_t size, bool is_second,
                     struct best *best)
 {
@@ -201,7 +202,7 @@ static int try_pair(struct learning *l, size_t a, size_t b, size_t size)
     return rc == 0 && best.p > l->settings->alpha ? separate(l, a, b, &best, size) : rc;
 }
 
-/* Whether some node has `size` neighbours beside the one of a pair. */
+/* Whether some node has at least `size` neighbours besides the other node of a pair. */
 static bool has_sets(const struct nb_graph *g, size_t size)
 {
     for (size_t a = 0; a < g->count; a++) {

@@ -94,8 +94,8 @@ struct nb_graph *nb_pattern_of(const struct nb_graph *graph)
 
 /* ---- extensions ------------------------------------------------------------------------------ */
 
-/* Whether all lines at `node` may point to it: no arrow leaves it, and whoever has a line to it is
- * adjacent to all that are. Nodes that were `taken` before do not count. */
+/* Whether all lines at `node` may point to it: no arrow leaves it, and each node with a line to it
+ * is adjacent to all other neighbours of `node`. Nodes already `taken` do not count. */
 static bool may_be_last(const struct nb_graph *g, const unsigned char *taken, size_t node)
 {
     for (size_t a = 0; a < g->count; a++) {

@@ -23,9 +23,9 @@
  * the superfluous ones get fewer. */
 enum { DROPPED_PER_CHANGE = 4 };
 
-/* A group ends after so many slices of refits, of 5 to 8 ms each, or after one if it has taken as
- * long as the setting `slice_long` says: so no commit waits 20 ms for them. How changes are grouped
- * is no part of what they do, so the clock may say it. */
+/* A group ends after so many slices of refits, of 5 to 8 ms each, or after one that takes as long
+ * as the setting `slice_long`. So no commit waits 20 ms for them. The clock may decide this,
+ * because grouping does not affect the result of changes. */
 enum { SLICES_MOST = 2 };
 
 struct committing {
@@ -51,8 +51,8 @@ static void undo_model(const struct nb_group_model *model)
 }
 
 /* Takes the whole group back: counts, weights and checkpoints are as they were before it. The
- * counts keep the memory of what they gave up, so undo rarely allocates. If it fails, memory and
- * store disagree: abort, and let the next start replay the ledger. */
+ * counts keep their freed memory, so undo rarely allocates. If undo fails, memory and store
+ * disagree: abort, and let the next start replay the ledger. */
 static void undo(struct nb_group *group)
 {
     for (size_t i = group->size; i > 0; i--) {
@@ -158,9 +158,9 @@ static int put_model(struct nb_group *group, struct nb_view *view, struct nb_gro
     return rc != 0 ? rc : nb_put_state(engine, view, live, &state, error);
 }
 
-/* What was recalled from the history to be learned may have been learned since, by somebody else or
- * earlier in its batch: then its content stays, and only the label changes. That an entry cannot be
- * read is found when it is staged. */
+/* A document that was recalled from the history may have been learned since, by another batch or
+ * earlier in this one: then its content stays, and only the label changes. Staging reports an entry
+ * that cannot be read. */
 static int look_again(const struct nb_view *view, struct nb_group_item *item)
 {
     struct nb_submitted *change = item->change;
@@ -248,8 +248,9 @@ static void finish_model(struct nb_engine *engine, const struct nb_group_model *
     if (live->number != 0)
         atomic_store(&live->persisted, true);
     nb_refit_note(live);
-    /* Now, not when they were applied: a fit that counted them before the commit would have read
-     * the ledger without them, and be taken for one of the present documents. */
+    /* Counted now, not when the changes are applied: a fit that saw the number before the commit
+     * would read the ledger without these changes, and still pass for a fit of the present
+     * documents. */
     atomic_fetch_add(&live->replaced, model->replaced);
     nb_refining_ask(engine, live);
     if (live->fit != NULL)
@@ -268,7 +269,7 @@ static void finish(struct nb_group *group)
         nb_live_note_memory(live);
         if (!change->is_refit && !change->is_note)
             live->changed = now;
-        /* What somebody else has changed or taken out first need not be taken out. */
+        /* A document that another client changed or took out first need not be taken out. */
         bool is_moot = change->is_aged && change->receipt.code == NB_CONFLICT;
         if (change->receipt.code == 0)
             count(&group->engine->counters, change);
@@ -279,8 +280,8 @@ static void finish(struct nb_group *group)
     }
 }
 
-/* After a transaction that failed because of damage: marks the model whose change has met it. Its
- * changes are refused from then on. Returns whether the others can be tried again. */
+/* Called after a transaction that failed because of damage. Marks the model whose change met the
+ * damage; from then on its changes are refused. Returns whether the others can be tried again. */
 static bool mark_damaged(const struct nb_group *group, const struct nb_error *why)
 {
     bool marked = false;

@@ -42,8 +42,8 @@ bool nb_book_scores_are_enough(const struct nb_model *counts)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* Puts the numbers of the labels with documents, by name, into `labels`, which has room for all.
- * Returns how many there are. */
+/* Puts the numbers of the labels with documents, sorted by name, into `labels`, which has room for
+ * all. Returns how many there are. */
 static uint32_t list_labels(const struct nb_model *counts, uint32_t *labels)
 {
     const uint32_t *sorted = nb_model_labels_sorted(counts);
@@ -147,7 +147,7 @@ static void score(void *user)
     s->code = nb_score(s->scorer, s->live->counts, s->features, s->rows.size, &s->said, NULL);
 }
 
-/* A document that is the only one of its label has no score of it. */
+/* The only document of a label gets no score for this label. */
 static int score_without(struct nb_book_scores *s)
 {
     uint32_t label = s->entry.change.label, place = 0;

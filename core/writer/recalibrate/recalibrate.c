@@ -29,8 +29,8 @@ static void half_deinit(struct half *half)
     free(half->log_scores);
 }
 
-/* Says of each document in which half it is. The labels of documents may come in turns, so each
- * label is divided. Owned by the caller; NULL: out of memory. */
+/* Returns the half of each document. The labels of documents may alternate, so each label is
+ * divided separately. Owned by the caller; NULL: out of memory. */
 static unsigned char *divide(const struct nb_calibration_scores *all)
 {
     unsigned char *halves = calloc(all->count, 1), *next = calloc(all->label_count, 1);
@@ -77,7 +77,7 @@ static double odds_of(double p)
     return log(p / (1 - p));
 }
 
-/* Fits the map that each half is judged by: that of the documents of the other one. */
+/* Fits the map that judges each half, to the documents of the other half. */
 static int fit_others(enum nb_calibration_method method, const struct nb_calibration_scores *scores,
                       const unsigned char *halves, struct nb_calibration *maps[2])
 {
@@ -164,8 +164,8 @@ static int measure(enum nb_calibration_method method, const struct nb_calibratio
     return rc;
 }
 
-/* The expected calibration error (core/model/evaluate/evaluation.h) of the soft-max of the scores,
- * and of what a map makes of them that was fitted on others (nb_calibration_judge). Returns 0,
+/* Computes the expected calibration error (core/model/evaluate/evaluation.h) of the soft-max of the
+ * scores, and of a map that was fitted to other documents (nb_calibration_judge). Returns 0,
  * NB_CONFLICT (no label has two documents) or NB_NO_MEMORY. */
 static int calibration_errors(enum nb_calibration_method method,
                               const struct nb_calibration_scores *scores, double *before,
@@ -176,7 +176,7 @@ static int calibration_errors(enum nb_calibration_method method,
     return rc == 0 ? measure(method, scores, after) : rc;
 }
 
-/* What the transaction writes. */
+/* The data that the transaction writes. */
 struct settling {
     struct nb_live *live;
     const struct nb_settings *settings;
@@ -324,7 +324,8 @@ static int begin(struct nb_engine *engine, struct nb_live *live, const struct nb
                                 nb_random_of(live->number, live->checkpoint.last));
 }
 
-/* Whether the one under way is of this model as it is: not of other settings or labels. */
+/* Whether the calibration that is under way is of this model, with its present settings and
+ * labels. */
 static bool goes_on(const struct nb_recalibration *r, const struct nb_live *live)
 {
     return r != NULL && r->live == live && nb_book_scores_go_on(&r->scores);

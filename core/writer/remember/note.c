@@ -35,7 +35,7 @@ static int write_features(const struct nb_bag *bag, bool with_texts,
     return rc;
 }
 
-/* Most features come once. */
+/* Most features occur once. */
 static int write_repeats(const struct nb_bag *bag, struct nb_buffer *out)
 {
     struct nb_packer p = {.out = out};

@@ -10,15 +10,15 @@
 #include "core/model/registry/registry.h"
 
 enum {
-    WAITING_MOST = 16384,     /* records that wait at once, ... */
-    WAITING_BYTES = 16 << 20, /* ... and the bytes that they take */
-    TRIMMED_EACH = 3,         /* records that go with each that is written */
-    AGED_AT_ONCE = 1000,      /* records that go in one transaction of ageing */
+    WAITING_MOST = 16384,     /* most records that may wait at once, ... */
+    WAITING_BYTES = 16 << 20, /* ... and most bytes that they may take */
+    TRIMMED_EACH = 3,         /* old records that are removed with each new one */
+    AGED_AT_ONCE = 1000,      /* records that one transaction of ageing removes */
     DAY = 24 * 3600 * 1000,   /* milliseconds */
 };
 static const uint64_t FLUSH_EVERY = 1000000000, LOOK_EVERY = UINT64_C(60000000000); /* ns */
 
-/* A record on its way. */
+/* A record that waits to be written. */
 struct waiting {
     struct waiting *next;
     struct nb_live *live; /* referenced */
@@ -26,7 +26,7 @@ struct waiting {
 };
 
 struct nb_remembering {
-    pthread_mutex_t lock; /* of the list; nothing else is taken while it is held */
+    pthread_mutex_t lock; /* of the list; no other lock is taken while it is held */
     struct waiting *first, *last;
     size_t count, bytes;
     uint64_t flushed; /* nb_clock_monotonic of the last time; the writer's */
@@ -177,7 +177,7 @@ void nb_remember_count(struct nb_engine *engine, struct nb_remember_figures *fig
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* The one that was noted last. */
+/* Finds the newest waiting record of the id. */
 static int find_waiting(struct nb_remembering *r, const struct nb_live *live, struct nb_string id,
                         struct nb_buffer *stored)
 {
@@ -216,7 +216,7 @@ int nb_remember_find(struct nb_engine *engine, struct nb_live *live, struct nb_s
     if (limits.records == 0 || live->number == 0)
         return NB_NOT_FOUND;
     int rc = find_waiting(engine->remembering, live, id, stored);
-    if (rc == NB_NOT_FOUND) /* what waited a moment ago is written by now */
+    if (rc == NB_NOT_FOUND) /* a record that waited a moment ago may be written by now */
         rc = find_written(engine, live, id, limits.records, stored, error);
     if (rc == 0)
         rc = nb_history_read(
@@ -262,13 +262,13 @@ static int write_all(struct nb_engine *engine, struct nb_view *view, void *argum
     (void)engine;
     for (size_t i = 0; rc == 0 && i < flush->count; i++) {
         rc = write_one(view, w, error);
-        if (i + 1 < flush->count) /* the last one may get a next one now */
+        if (i + 1 < flush->count) /* another thread may be setting `next` of the last one */
             w = w->next;
     }
     return rc;
 }
 
-/* Only the writer takes records off the list: what it has seen stays until then. */
+/* Only the writer takes records off the list: those that it has seen stay until then. */
 static void take_off(struct nb_engine *engine, size_t count)
 {
     struct nb_remembering *r = engine->remembering;

@@ -66,7 +66,7 @@ static int number_of(const struct nb_view *view, uint32_t model, struct nb_strin
                : nb_error_set(error, NB_CORRUPT, "the history does not read back");
 }
 
-/* The number behind the newest one. A record that is damaged has its number, too. */
+/* Sets *next to the number after the newest record's. A damaged record still has its number. */
 static int next_number(const struct nb_view *view, uint32_t model, uint64_t *next,
                        struct nb_error *error)
 {
@@ -114,7 +114,7 @@ int nb_history_remove(const struct nb_view *view, uint32_t model, struct nb_stri
     uint64_t number;
     *removed = false;
     int rc = number_of(view, model, id, &number, error);
-    if (rc == NB_CORRUPT) { /* which record is to go is not known any more */
+    if (rc == NB_CORRUPT) { /* the record to remove is unknown */
         *removed = true;
         return nb_history_clear(view, model, error);
     }
@@ -184,7 +184,7 @@ struct oldest {
     bool is_due;
 };
 
-/* The oldest record: whether the limits leave it out. */
+/* Whether the limits leave out the oldest record. */
 static int look(void *user, struct nb_string key, struct nb_string value, struct nb_error *error)
 {
     struct oldest *o = user;
@@ -220,7 +220,7 @@ int nb_history_trim(const struct nb_view *view, uint32_t model,
         rc = nb_history_remove(view, model, (struct nb_string){o.id.bytes, o.id.length}, &gone,
                                &why);
         if (rc == 0 && !gone)
-            rc = NB_CORRUPT; /* no id leads to it */
+            rc = NB_CORRUPT; /* no id refers to it */
         (*removed)++;
     }
     nb_buffer_deinit(&o.id);

@@ -7,8 +7,8 @@
 #include "core/base/array.h"
 
 enum {
-    GROUP_BYTES = 64 << 20, /* of one transaction, about */
-    CHANGE_BYTES = 12288,   /* pages that a change touches beside its entry */
+    GROUP_BYTES = 64 << 20, /* of one transaction, approximately */
+    CHANGE_BYTES = 12288,   /* pages that a change touches besides its entry */
     FEATURE_BYTES = 16,
 };
 
@@ -71,7 +71,7 @@ void nb_group_deinit(struct nb_group *group)
 struct nb_group_model *nb_group_model(struct nb_group *group, struct nb_live *live)
 {
     assert(live->counts != NULL && live->published != NULL);
-    /* Neighbours in the queue are mostly of the same model. */
+    /* Neighbours in the queue mostly belong to the same model. */
     for (size_t i = group->model_count; i > 0; i--)
         if (group->models[i - 1].live == live)
             return &group->models[i - 1];

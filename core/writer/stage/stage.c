@@ -13,7 +13,7 @@
 #include "core/writer/remember/remembered_history.h"
 #include "core/writer/stage/staging.h"
 
-/* The change as it is stored, in memory->entry. */
+/* Encodes the change in its stored form, in memory->entry. */
 static int write_quarantined(struct nb_stage *s)
 {
     const struct nb_submitted *submitted = s->change;
@@ -49,7 +49,7 @@ static int refuse_full(struct nb_stage *s)
     return 0;
 }
 
-/* The change waits in the quarantine. */
+/* Puts the change into the quarantine. */
 static int stage_quarantine(struct nb_stage *s, struct nb_error *error)
 {
     const struct nb_engine_settings *settings = &s->group->engine->settings;
@@ -75,7 +75,7 @@ static int stage_quarantine(struct nb_stage *s, struct nb_error *error)
     return nb_quarantine_put(s->view, s->live->number, id, stored, error);
 }
 
-/* Refuses a released change that does not wait any more: it was replaced, applied or dropped. */
+/* Refuses a released change that no longer waits: it was replaced, applied or dropped. */
 static int stage_check_released(struct nb_stage *s, struct nb_error *error)
 {
     bool has = false;
@@ -89,8 +89,7 @@ static int stage_check_released(struct nb_stage *s, struct nb_error *error)
     return rc;
 }
 
-/* Removes from the quarantine what waited for the document: the change that was made replaces it.
- */
+/* Removes the document's change from the quarantine, because the new change replaces it. */
 static int stage_leave_quarantine(struct nb_stage *s, struct nb_error *error)
 {
     if (s->live->number == 0)
@@ -116,7 +115,8 @@ static int fill_labels(struct nb_receipt *receipt, const struct nb_model *counts
  * ASCII, 5 us in other letters; the writer has other changes to make. */
 enum { COMPARED_MOST = 200 };
 
-/* Whether the document is the first one of its label, which then may be a slip for another one. */
+/* Whether the document is the first one of its label: then the label may be a misspelling of
+ * another. */
 static bool is_first(const struct nb_receipt *receipt, const struct nb_model *counts,
                      uint32_t label)
 {
@@ -146,7 +146,7 @@ static bool is_counted(uint32_t label)
     return label != NB_NO_LABEL && label != UINT32_MAX;
 }
 
-/* Fills the receipt of a change that was made. Returns 0 or NB_NO_MEMORY. */
+/* Fills the receipt of a successful change. Returns 0 or NB_NO_MEMORY. */
 static int stage_fill_receipt(const struct nb_batch *batch, struct nb_submitted *change)
 {
     const struct nb_model *counts = batch->live->counts;
@@ -203,7 +203,7 @@ static int find_restored(struct nb_stage *s, bool *found, struct nb_error *error
     return rc == 0 ? 0 : nb_error_set(error, rc, "%s", why.text);
 }
 
-/* The document as the restored entry had it, in place of the current one. */
+/* Puts the document of the restored entry in place of the current one. */
 static int restore(struct nb_stage *s, struct nb_error *error)
 {
     struct nb_submitted *submitted = s->change;
@@ -313,7 +313,7 @@ static bool still_fits(struct nb_stage *s)
     return true;
 }
 
-/* Of changes that nodes share, one is made only after all that are before it. */
+/* A change that nodes share is made only after all changes before it. */
 static bool is_next(struct nb_stage *s)
 {
     struct nb_stream_states *stream_states = &s->group->engine->stream_states;
@@ -416,7 +416,7 @@ int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view 
     rc = stage_any(&s, error);
     s.model->damaged = rc == NB_CORRUPT;
     if (rc == 0 && !s.change->staged) {
-        /* Refused half-way, or unchanged: take its new features and its new label back. */
+        /* Refused half-way, or unchanged: undo its new features and its new label. */
         nb_model_return_rows(s.live->counts, dropped);
         nb_model_truncate(s.live->counts, rows);
         nb_model_truncate_labels(s.live->counts, labels);

@@ -7,7 +7,8 @@
 
 #include "core/base/array.h"
 
-/* The known rows in delta.add are about to be moved: a second try must find them as they were. */
+/* Copies the known rows of delta.add, because they are about to move: a second try must find them
+ * as they were. */
 static int put_aside(const struct nb_stage *s)
 {
     struct nb_submitted *change = s->change;
@@ -21,13 +22,13 @@ static int put_aside(const struct nb_stage *s)
     return 0;
 }
 
-/* Whether the rows of delta.add begin with those that the document was looked up with. */
+/* Whether the rows of delta.add begin with the rows found when the document was looked up. */
 static bool are_in_place(const struct nb_stage *s)
 {
     return s->change->known == NULL;
 }
 
-/* Whether the rows that the document was looked up with are still those of its features. */
+/* Whether the rows found when the document was looked up still belong to its features. */
 static bool are_known(const struct nb_stage *s)
 {
     const struct nb_model *counts = s->live->counts;
@@ -41,9 +42,9 @@ static bool are_known(const struct nb_stage *s)
     return sum == s->change->known_sum;
 }
 
-/* Rows were lost since the document was looked up: because features were dropped, which are never
- * those that documents have; or because a commit failed. After that the same changes are made
- * again, and mostly get the same rows. */
+/* Rows may be lost after the document was looked up. Dropping features does no harm, because no
+ * document has them. After a failed commit the same changes are made again, and mostly get the same
+ * rows. */
 static int check_known(struct nb_stage *s)
 {
     return are_known(s)
@@ -86,8 +87,8 @@ static int new_row(struct nb_stage *s, uint32_t place, uint32_t *row)
     return 0;
 }
 
-/* Whether since the look-up only changes of the batch, before this one, have brought features: then
- * those that are foreseen are new. */
+/* Whether only earlier changes of this batch have brought features since the look-up: then the
+ * foreseen features are new. */
 static bool is_alone(const struct nb_stage *s)
 {
     const struct nb_submitted *change = s->change;
@@ -132,7 +133,7 @@ static void add(struct nb_stage *s, uint32_t row, uint32_t count)
     rows->counts[rows->size++] = (struct nb_row_count){.row = row, .count = count};
 }
 
-/* Puts rows that are in order, and of which there is none, among those that are there. */
+/* Merges `found`, which is sorted and has no row in common with `rows`, into `rows`. */
 static void merge(struct nb_rows *rows, const struct nb_row_count *found, size_t count)
 {
     size_t known = rows->size;
@@ -154,15 +155,15 @@ static bool is_behind_known(const struct nb_stage *s, uint32_t row)
     return known == 0 || s->change->delta.add.counts[known - 1].row < row;
 }
 
-/* Where the places of those of the others are listed that get rows. */
+/* Returns the list of the features that get new rows: their indexes in change->others. */
 static uint32_t *new_places(const struct nb_stage *s)
 {
     return s->memory->rows + s->change->other_count * 2;
 }
 
-/* Those that have rows by now; the places of those that do not are listed, *fresh of them: which
- * are which cannot be foreseen. They are sorted apart: in the bag the group keeps until its commit
- * there need be no room for that. */
+/* Takes the features that have rows by now, and lists the places of the *fresh others, without a
+ * branch, because the processor cannot predict which is which. The rows are sorted in separate
+ * memory, so that the bag, which the group keeps until its commit, needs no room for that. */
 static int take_found(struct nb_stage *s, size_t *fresh)
 {
     const struct nb_submitted *change = s->change;
@@ -189,20 +190,23 @@ static int take_found(struct nb_stage *s, size_t *fresh)
     return 0;
 }
 
-/* Asks for the places in the index of rows that are given soon: of the `nth` of `count`, and once
- * more of the one that was asked for some rows ago. */
+/* Prefetches places in the index for rows that are assigned soon: for the `nth` of `count`, and a
+ * second time for one that was prefetched some rows ago. */
 static void expect_rows(const struct nb_stage *s, size_t count, size_t nth)
 {
     const struct nb_pending *others = s->change->others;
     const uint32_t *places = new_places(s);
-    size_t again = nth - (NB_MODEL_EXPECTED - NB_MODEL_EXPECTED_AGAIN); /* or a very large number */
+    size_t again =
+        nth - (NB_MODEL_EXPECTED -
+               NB_MODEL_EXPECTED_AGAIN); /* wraps around to a very large number at first */
     if (nth < count)
         nb_model_expect(s->live->counts, others[places[nth]].id);
     if (again < count)
         nb_model_expect_again(s->live->counts, others[places[again]].id);
 }
 
-/* The others, `count` of them, get rows: mostly behind all that there were, and so in order. */
+/* Assigns rows to the `count` other features. The rows mostly follow all existing rows, and so are
+ * in order. */
 static int take_new(struct nb_stage *s, size_t count)
 {
     const struct nb_pending *others = s->change->others;
@@ -267,7 +271,7 @@ static int by_fresh_row(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Rows that were dropped are named one by one; rows that are appended follow from the first. */
+/* Reused rows are listed one by one; appended rows follow from the first one. */
 static int encode_rows(struct nb_staging *m)
 {
     struct nb_rows rows = {0};

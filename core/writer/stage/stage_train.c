@@ -44,8 +44,8 @@ int nb_stage_touch_label(struct nb_stage *s, uint32_t label)
     return label == NB_NO_LABEL ? 0 : nb_group_touch_label(s->group, s->live, label);
 }
 
-/* No count may pass 32 bits; `margin` is more than one group can add. Only looked at when the label
- * is so large that it could be. */
+/* No count may pass 32 bits; `margin` is more than one group can add. Only checked if the label is
+ * large enough for that. */
 static bool would_overflow(const struct nb_stage *s)
 {
     static const uint32_t margin = UINT32_MAX / 16;
@@ -156,9 +156,9 @@ int nb_stage_find_old(struct nb_stage *s, bool *found)
     return rc == NB_NOT_FOUND ? 0 : rc;
 }
 
-/* One content may be stored as bags of other bytes, because the features that the model knew come
- * first in them. If the old content is the new one, memory->bag becomes the old bag. Returns 0 or
- * NB_NO_MEMORY. */
+/* The same content may be stored as bags with different bytes, because the features that the model
+ * already knew come first. If the old content is the new one, memory->bag becomes the old bag.
+ * Returns 0 or NB_NO_MEMORY. */
 static int stage_keep_bag(struct nb_stage *s)
 {
     struct nb_string old = s->memory->old.change.bag;
@@ -172,7 +172,7 @@ static int stage_keep_bag(struct nb_stage *s)
                 memcmp(take->counts, add->counts, add->size * sizeof *add->counts) == 0;
     take->size = 0;
     if (!same)
-        return rc == NB_CORRUPT ? 0 : rc; /* whoever takes the old content out says so */
+        return rc == NB_CORRUPT ? 0 : rc; /* the step that takes the old content out reports it */
     bag->length = 0;
     return nb_buffer_append(bag, old.bytes, old.length);
 }
@@ -219,7 +219,7 @@ int nb_stage_keep_score(struct nb_stage *s, struct nb_error *error)
     struct nb_string old = stage_score_of(&s->memory->old.change);
     if (old.length == 0)
         return 0;
-    if (s->change->label_number == NB_NO_LABEL) /* which score goes: the ledger's index asks */
+    if (s->change->label_number == NB_NO_LABEL) /* the ledger's index needs the score to remove */
         return nb_buffer_append(&s->memory->score, old.bytes, old.length) == 0
                    ? 0
                    : nb_error_no_memory(error);
@@ -297,7 +297,7 @@ static int take_content(struct nb_stage *s, bool *found, struct nb_error *error)
     return 0;
 }
 
-/* Label and rows of what is to be learned, and what it replaces. */
+/* Finds the label and rows of the document to learn, and the entry that it replaces. */
 static int prepare_train(struct nb_stage *s, bool *found, struct nb_error *error)
 {
     int rc = stage_find_label(s, error);

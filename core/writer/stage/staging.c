@@ -131,8 +131,8 @@ int nb_stage_apply(struct nb_stage *s, const struct nb_change *change, struct nb
     return rc;
 }
 
-/* Writes a REFIT and runs its slice. It takes nothing from the counts, so that a commit that fails
- * takes it back with the weights. */
+/* Writes a REFIT entry and runs its slice. This does not change the counts: if the commit fails,
+ * undoing the weights is enough. */
 static int put_refit(struct nb_stage *s, enum nb_refit_part part, struct nb_error *error)
 {
     struct nb_engine *engine = s->group->engine;

@@ -102,7 +102,7 @@ int nb_batch_count_changed(const struct nb_batch *batch, uint64_t *changed, stru
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
-/* A mistyped name of a column is most likely a value, too. */
+/* A mistyped column name most likely arrives as a value, too. */
 static int no_field(const struct nb_document *document, struct nb_string model,
                     struct nb_error *error)
 {
@@ -171,7 +171,7 @@ int nb_batch_take(struct nb_batch *batch, const struct nb_settings *settings,
         rc = nb_registry_find(batch->engine, name, true, &batch->live, error);
         if (rc == NB_NOT_FOUND)
             rc = nb_registry_make_unsaved(batch->engine, name, settings, &batch->live, error);
-    } while (rc == NB_EXISTS); /* somebody has made it meanwhile */
+    } while (rc == NB_EXISTS); /* another thread has made it meanwhile */
     if (rc == 0) {
         pin(batch);
         rc = nb_registry_load(batch->engine, batch->live, error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Changes with their document: it is validated, tokenized, and its features are looked up in the
+ * Adds changes with their document: validates and tokenizes it, and looks up its features in the
  * counts.
  */
 #include "core/writer/submit/submit_document.h"
@@ -138,7 +138,7 @@ static int batch_recall(struct nb_batch *batch, struct nb_string id, struct nb_s
     return rc;
 }
 
-/* Changes that need no document: of labels, of documents that are forgotten, of weights. */
+/* Changes that need no document: new labels, forgotten documents, refits of weights. */
 static int add_label(struct nb_batch *batch, struct nb_string id, uint64_t entry,
                      struct nb_string label, struct nb_string source, struct nb_error *error)
 {
@@ -264,7 +264,7 @@ int nb_batch_make_id(const struct nb_key *key, const struct nb_document *documen
     return rc;
 }
 
-/* Makes the id that a mail had before ids were made of its identity: of its bytes as they were. */
+/* Makes the id that older programs gave a mail: from its bytes, not from its identity. */
 static int make_former_id(const struct nb_key *key, const struct nb_document *document,
                           char made[NB_CONTENT_ID_LENGTH + 1])
 {
@@ -275,7 +275,7 @@ static int make_former_id(const struct nb_key *key, const struct nb_document *do
     return 0;
 }
 
-/* Whether the model may have mails under ids that an older program has made. */
+/* Whether the model may have mails under ids made by an older program. */
 static bool has_former_ids(const struct nb_batch *batch)
 {
     struct nb_published *published = nb_live_settings(batch->live);
@@ -284,7 +284,7 @@ static bool has_former_ids(const struct nb_batch *batch)
     return has;
 }
 
-/* Finds a mail of an older store under the id that it has there; `made` then is this one. */
+/* Finds a mail under the id that an older program gave it, and then sets `made` to this id. */
 static int find_former(const struct nb_batch *batch, const struct nb_document *document,
                        char made[NB_CONTENT_ID_LENGTH + 1])
 {

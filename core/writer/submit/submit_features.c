@@ -27,7 +27,7 @@ void nb_foreseen_free(struct nb_foreseen **foreseen)
     free(f);
 }
 
-/* To clear slots of which few were used takes longer than to ask for others. */
+/* Clearing slots takes longer than allocating new ones if few of them were used. */
 void nb_foreseen_put_back(struct nb_engine *engine, struct nb_foreseen **foreseen)
 {
     enum { SLOTS_A_FEATURE = 16 };
@@ -58,22 +58,22 @@ static int take(struct nb_batch *batch)
 
 /* ---- ids of the batch ------------------------------------------------------------------------ */
 
-/* Half of an id takes half of the cache. Two features that share it, of one mail in two hundred in
- * a batch of 500, are one: then what is foreseen is wrong. */
+/* Half of an id takes half of the cache. Two features with the same half count as one, and the
+ * forecast is wrong: this happens for one mail in two hundred in a batch of 500. */
 static uint32_t half_of(uint64_t id)
 {
     return (uint32_t)id;
 }
 
-/* Numbers of attributes are ids as they are, and could be chosen so that all want the same slot. So
- * they are never foreseen. */
+/* Numbers of attributes are used as ids directly, and could be chosen so that all need the same
+ * slot. So they are never foreseen. */
 static bool is_hash(uint64_t id)
 {
     return half_of(id) != 0 && !nb_feature_is_number(id);
 }
 
-/* The slots are in groups of four, which are looked at together. A half is in the first group that
- * had room for it, from that on which its bits tell. */
+/* The slots form groups of four, which are searched together. The bits of a half give its first
+ * group; the half is in this group or in the next one that had room for it. */
 enum { GROUP = 4 };
 
 static uint32_t *group_of(const struct nb_foreseen *f, uint32_t half)
@@ -88,7 +88,7 @@ NB_PREFETCHING void prefetch_group(const struct nb_foreseen *f, const struct nb_
         nb_prefetch_to_write(group_of(f, half_of(others[i].id)));
 }
 
-/* The slots of a group that have a half; a bit for each. */
+/* Returns the slots of the group that hold the half, a bit for each. */
 static inline unsigned slots_with(const uint32_t group[GROUP], uint32_t half)
 {
 #ifdef __SSE2__
@@ -103,8 +103,9 @@ static inline unsigned slots_with(const uint32_t group[GROUP], uint32_t half)
 #endif
 }
 
-/* Returns false if it was there. There is room for it. Whether it was there cannot be foreseen, so
- * it is written in any case, where it was or would be. */
+/* Returns false if the half was there already. There is room for it. The processor cannot predict
+ * which is the case, so there is no branch: the half is written in any case, where it is or would
+ * be. */
 static inline bool insert(struct nb_foreseen *f, uint32_t half)
 {
     uint32_t *group = group_of(f, half);
@@ -140,9 +141,10 @@ static int make_room(struct nb_foreseen *f, size_t count)
     return 0;
 }
 
-/* Lists what is foreseen, too: whether a feature is cannot be foreseen itself, so all are written,
- * each over the one before unless that is. There is room for it. The text is found before the bit
- * is written, which lies in the same word: a load waits for a store of a part of what it reads. */
+/* Marks a feature, and lists it if it is foreseen. The processor cannot predict this, so there is
+ * no branch: every feature is written, and the next one overwrites it if it is not foreseen. There
+ * is room for it. The text is found before the bit is written, because both lie in the same word,
+ * and a load waits for a store to a part of the word. */
 static void mark(struct nb_foreseen *f, struct nb_submitted *change, size_t i, bool is_foreseen)
 {
     size_t at = change->foreseen_count;
@@ -152,8 +154,8 @@ static void mark(struct nb_foreseen *f, struct nb_submitted *change, size_t i, b
     change->foreseen_count += is_foreseen;
 }
 
-/* The features of the first change of a batch that has mostly no other: they are not kept, so of
- * changes that follow nothing is foreseen. */
+/* Marks the features of the first change of a batch, which is mostly the only one. The features are
+ * not kept, so nothing is foreseen for later changes. */
 static void mark_all(struct nb_foreseen *f, struct nb_submitted *change)
 {
     for (size_t i = 0; i < change->other_count; i++)
@@ -212,8 +214,7 @@ static int encode(struct nb_engine *engine, const struct nb_foreseen *f,
 }
 
 /* Marks the features of the change that are likely to be new. Encodes their texts, unless the model
- * keeps none, or the writer did not find the last change as it was foreseen. Returns 0 or
- * NB_NO_MEMORY. */
+ * keeps none, or the forecast for the last change was wrong. Returns 0 or NB_NO_MEMORY. */
 static int foresee(struct nb_batch *batch, struct nb_submitted *change)
 {
     int rc = mark_features(batch, change);
@@ -286,15 +287,16 @@ static void find_rows(const struct nb_batch *batch, const struct nb_bag *bag,
         return;
     }
     nb_model_read_lock(model);
-    change->names = nb_model_named_rows(model); /* before: rows are given meanwhile */
+    change->names = nb_model_named_rows(
+        model); /* read before the search, because rows are assigned meanwhile */
     nb_model_find_use(model, bag->features, bag->size, r->rows, r->unused);
     change->lost_rows = nb_model_lost_rows(model);
     nb_model_unlock(model);
 }
 
 /* Lists the features with rows in change->known, by row, and the others in r->spare, backwards from
- * bag->size on. Which are which cannot be foreseen, so there is no branch. `by_place`: instead of
- * the count of one with a row its place in the bag is noted. */
+ * bag->size on. The processor cannot predict which is which, so there is no branch. `by_place`: for
+ * a feature with a row, notes its place in the bag instead of its count. */
 static void divide(const struct nb_bag *bag, const struct nb_bag_rows *r, bool by_place,
                    struct nb_submitted *change)
 {
@@ -331,7 +333,7 @@ static int keep_ids(const struct nb_bag *bag, struct nb_submitted *change)
 }
 
 /* Writes the features with rows in ascending order, so that the writer can take them as they are,
- * and the beginning of the bag that is stored. */
+ * and writes the beginning of the stored bag. */
 static int take_known(const struct nb_batch *batch, struct nb_bag_rows *r,
                       struct nb_submitted *change)
 {
@@ -363,8 +365,8 @@ static int take_texts(const struct nb_bag *bag, const struct nb_bag_rows *r, siz
     return 0;
 }
 
-/* Writes the others. One that no document has carries its text even if it has a row, because the
- * row may be dropped before the writer applies the change. */
+/* Writes the other features. A feature that no document has carries its text even if it has a row,
+ * because the row may be dropped before the writer applies the change. */
 static int take_others(const struct nb_bag *bag, const struct nb_bag_rows *r,
                        struct nb_submitted *change)
 {

@@ -16,14 +16,14 @@
 #include "core/writer/upkeep/unused.h"
 
 enum {
-    YOUNG_IN_A_ROW = 1000, /* documents that are young, before no older one is looked for: times
-                              mostly ascend with the entries, not after imports and undos */
-    MODELS_AT_ONCE = 50,   /* that nb_ageing_some looks at */
-    AGE_SHARE = 1000,      /* of max_age, between two looks, ... */
-    DISK_SHARE = 16,       /* of `disk`, by which the use goes below it */
-    DISK_DOCUMENTS = 4000, /* between two looks at the disk */
+    YOUNG_IN_A_ROW = 1000, /* young documents in a row that end the search: times mostly ascend with
+                              the entries, except after imports and undos */
+    MODELS_AT_ONCE = 50,   /* models that one nb_ageing_some looks at */
+    AGE_SHARE = 1000,      /* 1/AGE_SHARE of max_age between two looks, ... */
+    DISK_SHARE = 16,       /* 1/DISK_SHARE of `disk`: so far below it the use is brought */
+    DISK_DOCUMENTS = 4000, /* documents between two looks at the disk */
     DISK_GROUP = 500,
-    INDEX_BYTES = 300, /* of a document, about: its score and its index rows */
+    INDEX_BYTES = 300, /* about the bytes of a document's score and index rows */
     ENDED = 1,
 };
 /* ... but at least the first and at most the second of these, in nanoseconds. */
@@ -33,7 +33,8 @@ struct nb_ageing {
     struct nb_buffer name;     /* of the model that was looked at last */
     struct nb_batch **batches; /* owned; of the group under way */
     size_t count, room;
-    /* Of each stream, whose turn it is: no entry of it below this is current. */
+    /* For each stream: no entry of it below this number is current. `stream` is the next in
+     * turn. */
     uint64_t ledger_from[NB_STREAMS_MOST];
     unsigned stream;
     uint64_t disk_at; /* when to look at the disk again */
@@ -83,17 +84,17 @@ static void add_batch(struct nb_engine *engine, struct nb_group *group, struct n
     a->batches[a->count++] = batch;
     atomic_fetch_add(&engine->counters.queued, batch->size);
     batch->written = 0;
-    (void)nb_group_add(group, batch); /* what has no room is found again */
+    (void)nb_group_add(group, batch); /* documents without room are found again */
     atomic_fetch_sub(&engine->counters.queued, batch->size - batch->written);
 }
 
 /* ---- one model ------------------------------------------------------------------------------- */
 
-/* What a model should lose, and what was found of it. */
+/* The documents that a model should lose, and those found so far. */
 struct taking {
     struct nb_live *live;
     struct nb_batch *batch;
-    uint64_t count;  /* the oldest so many */
+    uint64_t count;  /* number of the oldest documents to take out */
     int64_t before;  /* and those whose last change was before this time; 0: none */
     size_t most;     /* documents that are taken now */
     size_t young;    /* in a row */
@@ -138,7 +139,7 @@ static uint64_t pause_of(uint64_t max_age)
     return pause < LOOK_LEAST ? LOOK_LEAST : pause > LOOK_MOST ? LOOK_MOST : pause;
 }
 
-/* What the settings ask for now, of a model with so many documents. */
+/* The documents that the settings now remove from a model with so many documents. */
 static struct taking wanted(struct nb_live *live, const struct nb_settings *settings,
                             uint64_t documents)
 {
@@ -178,8 +179,8 @@ void nb_ageing_join(struct nb_engine *engine, struct nb_group *group)
 {
     const struct nb_live *last = NULL;
     size_t size = group->size;
-    /* Neighbours are mostly of one model. One that comes twice finds the same documents twice, of
-     * which the second is refused. */
+    /* Neighbours mostly belong to one model. If a model comes twice, the same documents are found
+     * twice, and the second removal is refused. */
     for (size_t i = 0; i < size; i++) {
         struct nb_live *live = group->items[i].batch->live;
         if (live != last)
@@ -190,8 +191,8 @@ void nb_ageing_join(struct nb_engine *engine, struct nb_group *group)
 
 /* ---- models that nobody trains --------------------------------------------------------------- */
 
-/* Whether a model that is not in memory might have to lose something: its settings and its
- * documents as they are stored. */
+/* Whether a model that is not in memory might have to lose documents, by its stored settings and
+ * number of documents. */
 static bool is_due_cold(struct nb_engine *engine, struct nb_live *live)
 {
     struct nb_settings settings;
@@ -210,7 +211,7 @@ static bool is_due_cold(struct nb_engine *engine, struct nb_live *live)
     bool is_due = t.count > 0;
     if (!is_due && t.before > 0 &&
         nb_batch_new(engine, nb_live_name(live), false, &t.batch, NULL) == 0) {
-        /* With no room for any, the search ends at the first that is old. */
+        /* With t.most 0, the search ends at the first old document. */
         is_due = find(engine, &t) == 0 && t.has_more;
         nb_batch_free(&t.batch);
         if (!is_due)
@@ -275,7 +276,7 @@ bool nb_ageing_some(struct nb_engine *engine, size_t most)
 struct disk {
     struct nb_engine *engine;
     const struct nb_view *view;
-    struct nb_live *live; /* of the entry before; referenced, or NULL */
+    struct nb_live *live; /* of the previous entry; referenced, or NULL */
     struct nb_batch *batch;
     struct nb_group *group;
     uint64_t bytes, over; /* taken, and to be taken */
@@ -284,7 +285,7 @@ struct disk {
     bool has_looked;
 };
 
-/* The model of a number, with a reference. NULL: it is gone. */
+/* Returns the model with this number, with a reference. NULL: it is gone. */
 static struct nb_live *live_of(struct nb_engine *engine, uint32_t number)
 {
     struct nb_live *found = NULL;
@@ -340,7 +341,7 @@ static int take_oldest(void *user, struct nb_entry *entry, struct nb_error *erro
     return rc == NB_NO_MEMORY ? rc : 0;
 }
 
-/* Takes documents into batches. An entry that does not read back is passed over. */
+/* Adds documents to batches. An entry that does not read back is skipped. */
 static void take_all(struct disk *d)
 {
     uint64_t damaged;
@@ -349,7 +350,7 @@ static void take_all(struct disk *d)
         d->next = damaged + 1;
 }
 
-/* Takes out one group of documents, of the stream whose turn it is. Returns how many. */
+/* Takes out one group of documents from the stream whose turn it is. Returns their number. */
 static size_t disk_group(struct nb_engine *engine, uint64_t over, uint64_t *bytes)
 {
     struct nb_view view;
@@ -370,7 +371,7 @@ static size_t disk_group(struct nb_engine *engine, uint64_t over, uint64_t *byte
     return d.documents;
 }
 
-/* By how much the store uses more than it should; 0: it does not. */
+/* Returns by how many bytes the store exceeds its limit; 0: it does not. */
 static uint64_t bytes_over(struct nb_engine *engine)
 {
     uint64_t used, map, free;
@@ -405,6 +406,6 @@ bool nb_ageing_disk(struct nb_engine *engine)
             break;
     }
     if (over > 0 && all == 0)
-        a->disk_at = nb_clock_monotonic() + LOOK_MOST; /* there is nothing that could go */
+        a->disk_at = nb_clock_monotonic() + LOOK_MOST; /* no document can be taken out */
     return all > 0;
 }

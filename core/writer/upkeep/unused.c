@@ -53,8 +53,8 @@ static bool can_be_changed(const struct nb_live *live)
 void nb_unused_begin(struct nb_engine *engine, struct nb_live *live, uint32_t least)
 {
     unsigned epoch = atomic_load(&live->epoch);
-    /* Sums are in the order of the rows: several nodes must not drop them at other times, or their
-     * weights drift apart. */
+    /* Sums follow the order of the rows: if several nodes dropped rows at different times, their
+     * weights would drift apart. */
     if (engine->settings.shared)
         return;
     if (engine->unused.live != NULL || !can_be_changed(live) ||

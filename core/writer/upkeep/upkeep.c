@@ -175,7 +175,7 @@ bool nb_refits_calibrate_model(struct nb_engine *engine, struct nb_live *live)
         !nb_recalibrate_is_wanted(live))
         return false;
     int rc = nb_recalibrate_some(engine, live, &done, &settings);
-    if (rc == NB_CORRUPT) { /* else it would be the first to be calibrated for ever */
+    if (rc == NB_CORRUPT) { /* otherwise it would stay the first to be calibrated for ever */
         struct nb_error why;
         (void)nb_error_set(&why, rc, "a document of its calibration does not read back");
         nb_live_set_damaged(live, &why);
@@ -204,14 +204,14 @@ bool nb_refits_calibrate(struct nb_engine *engine)
 
 enum {
     AGED_AT_ONCE = 500, /* documents that ageing takes out of a model in one commit */
-    FREED_AFTER = 500,  /* documents; what fewer leave behind, the next ones take */
+    FREED_AFTER = 500,  /* documents; the next ones reuse the memory of fewer */
     SHORT_TAIL = 20000, /* feature changes; a replay of so many takes a millisecond */
-    PURGE_REST = 3,     /* times as long as a slice took, other work goes first */
+    PURGE_REST = 3,     /* after a slice, other work goes first for so many times its duration */
 };
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-/* Before a model leaves the memory. One with a short tail is not worth a commit: its next load
+/* Saves a model before it leaves the memory. A short tail is not worth a commit: the next load
  * replays it. */
 static int save_model(struct nb_engine *engine, struct nb_live *live)
 {
@@ -221,8 +221,8 @@ static int save_model(struct nb_engine *engine, struct nb_live *live)
     return nb_checkpoint_all(engine, live, NULL, NULL);
 }
 
-/* Saves a model of the list, and drops what it has of features that no document has. Returns
- * whether the list goes on. */
+/* Saves a model of the list, and drops its features that no document has. Returns whether to
+ * continue with the list. */
 static bool save_one(struct nb_engine *engine, struct nb_live *live,
                      bool (*stop)(struct nb_engine *engine))
 {
@@ -240,8 +240,8 @@ static bool save_one(struct nb_engine *engine, struct nb_live *live,
     return atomic_load(&live->tail) < before || stop(engine);
 }
 
-/* Saves models that a start would replay, oldest first, until `stop`. A model that is not in
- * memory is as a crash left it in the store: it is loaded, saved, and leaves the memory again, or
+/* Saves models that a start would replay, oldest first, until `stop`. A model that is not in memory
+ * is as a crash left it in the store: it is loaded, saved, and leaves the memory again, otherwise
  * all models that were taught before a crash would be in memory at once. */
 static void save_unsaved(struct nb_engine *engine, bool (*stop)(struct nb_engine *engine))
 {
@@ -251,7 +251,7 @@ static void save_unsaved(struct nb_engine *engine, bool (*stop)(struct nb_engine
         bool was_loaded = atomic_load(&live->loaded);
         atomic_fetch_add(&live->references, 1);
         goes_on = save_one(engine, live, stop);
-        /* One that had to stop stays for the next quiet moment: it need not be loaded again. */
+        /* A model whose saving had to stop stays loaded for the next quiet moment. */
         if (!was_loaded && !live->is_unsaved)
             (void)nb_trim_model(engine, live);
         nb_registry_release(engine, &live);
@@ -266,8 +266,8 @@ static bool is_closing(struct nb_engine *engine)
     return closing;
 }
 
-/* How much documents that were taken out have used is only seen when all models are saved. Until
- * then no more are taken out for the disk. */
+/* The space that removed documents free is known only when all models are saved. Until then no more
+ * documents are removed for the disk. */
 static void age_disk(struct nb_engine *engine)
 {
     if (nb_ageing_disk(engine))
@@ -289,14 +289,15 @@ static bool work_waits(struct nb_engine *engine)
     return waits;
 }
 
-/* Bodies, bags and texts of features of batches lie in small pieces, between what stays, so freeing
- * them gives little back: after 6,000 mails in batches of 500 it was twice what the model takes. */
+/* Bodies, bags and texts of features of batches lie in small pieces between memory that stays, so
+ * freeing them gives little back: after 6,000 mails in batches of 500 this was twice the memory of
+ * the model. */
 static void give_memory_back(struct nb_engine *engine)
 {
     if (engine->freed_after < FREED_AFTER)
         return;
     engine->freed_after = 0;
-    (void)malloc_trim(0); /* says whether there was any */
+    (void)malloc_trim(0); /* returns whether there was any */
 }
 
 void nb_upkeep_quiet(struct nb_engine *engine)
@@ -316,7 +317,7 @@ void nb_upkeep_quiet(struct nb_engine *engine)
     save_unsaved(engine, work_waits);
     while (!work_waits(engine) && nb_unused_step(engine))
         ;
-    /* What could not be dropped now would keep its model in memory. */
+    /* A pass that cannot drop its features now would keep its model in memory. */
     if (!work_waits(engine))
         nb_unused_end(engine);
     if (!work_waits(engine))
@@ -327,14 +328,14 @@ void nb_upkeep_quiet(struct nb_engine *engine)
 
 /* ---- beside other work ----------------------------------------------------------------------- */
 
-/* Whether the models in memory are over the setting. */
+/* Whether the models in memory exceed the setting. */
 static bool is_over(const struct nb_engine *engine)
 {
     uint64_t most = engine->settings.memory;
     return most != 0 && atomic_load(&engine->memory) > most;
 }
 
-/* One slice, unless there is nothing or the last one was a short time ago. */
+/* Deletes one slice, unless there is nothing to delete or the last slice was a short time ago. */
 static void purge_some(struct nb_engine *engine, uint64_t *not_before)
 {
     uint64_t start = nb_clock_monotonic();
