@@ -26,8 +26,8 @@ struct nb_pool {
     double temperature; /* above 0, 4 at most */
 };
 
-/* Fits the pool to all documents, and sets *losses by cross-validation: those of each fold are of a
- * pool that was fitted to the other folds. losses->temperature is 1. There must be at least one
+/* Fits the pool to all documents, and sets *losses by cross-validation: each fold's losses come
+ * from a pool fitted to the other folds. losses->temperature is 1. There must be at least one
  * document. On success the caller deinits *losses. Returns 0 or NB_NO_MEMORY. */
 int nb_pool_fit(const struct nb_pool_question *question, struct nb_pool *pool,
                 struct nb_losses *losses);

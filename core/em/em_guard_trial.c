@@ -78,7 +78,7 @@ static void guard_choose_document(struct nb_guard_chosen *c, const struct nb_cor
     c->labels[c->count++] = part->labels[document];
 }
 
-/* Borrowed from both. */
+/* The arrays are borrowed from both arguments. */
 static struct nb_em_documents guard_documents(const struct nb_guard_chosen *c,
                                               const struct nb_corpus_part *part)
 {

@@ -14,7 +14,7 @@ struct nb_document_numbers {
     unsigned *attributes;         /* of each field, in the settings; owned, as all that follow */
     double *centres, *deviations; /* of each: mean and deviation of all numbers */
     double *values;               /* of the documents without a label, at d * count + field */
-    struct nb_normal *labelled;   /* of those with one, at field * labels + label */
+    struct nb_normal *labelled;   /* of the documents with a label, at field * labels + label */
 };
 void nb_document_numbers_deinit(struct nb_document_numbers *numbers);
 

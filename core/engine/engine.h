@@ -172,7 +172,7 @@ uint32_t nb_engine_model_identity(struct nb_engine *engine, struct nb_string mod
 
 struct nb_document_info {
     char *label;     /* NULL: it has none */
-    char *source;    /* who taught it; empty: not known */
+    char *source;    /* the client that taught it; empty: not known */
     int64_t learned; /* milliseconds since 1970 */
     uint64_t tokens;
 };
@@ -337,17 +337,17 @@ struct nb_engine_statistics {
     uint64_t queued;           /* changes that wait */
     uint64_t replay_features;  /* feature changes that a start would replay */
     uint64_t store_bytes;      /* used bytes of the data file, ... */
-    uint64_t store_free;       /* ... of which so many wait to be used again */
+    uint64_t store_free;       /* ... including these, which can be reused */
     uint64_t map_bytes;
     uint64_t disk_bytes, disk_left; /* of the file system of the data directory; 0: not known */
 };
 void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *statistics);
 
-/* The names of the first `most` models by name of those in memory; the caller frees each and the
+/* Lists the names of the loaded models, by name, `most` at most; the caller frees each and the
  * array. Returns 0 or NB_NO_MEMORY. */
 int nb_engine_loaded_models(struct nb_engine *engine, size_t most, char ***names, size_t *count);
 
-/* The names of up to `most` damaged models; the caller frees each and the array. Returns 0 or
+/* Lists the names of up to `most` damaged models; the caller frees each and the array. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_engine_damaged_models(struct nb_engine *engine, size_t most, char ***names, size_t *count);
 

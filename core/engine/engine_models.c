@@ -145,7 +145,7 @@ static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *
     if (rc != 0) {
         live->checkpoint.totals = task.totals;
         if (is_new)
-            live->number = 0; /* others may read that of an old one */
+            live->number = 0; /* other threads may otherwise read the number of the failed try */
         return rc;
     }
     put->created = is_new;
@@ -366,7 +366,8 @@ static int add_fields_task(struct nb_engine *engine, void *argument, struct nb_e
     return rc;
 }
 
-/* The same on all nodes: the settings that there are, with the new fields, say which. */
+/* Asks for the new fields on all nodes: the change carries the present settings together with the
+ * new fields. */
 static int ask_for_fields(struct nb_engine *engine, const struct adding *adding,
                           struct nb_error *error)
 {
@@ -385,7 +386,7 @@ static int ask_for_fields(struct nb_engine *engine, const struct adding *adding,
     return rc;
 }
 
-/* Fields are never taken away: the second try has them. */
+/* Fields are never removed, so the second nb_batch_add finds them. */
 int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
                    struct nb_string label, struct nb_string id, struct nb_string source,
                    struct nb_error *error)

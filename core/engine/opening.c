@@ -157,8 +157,9 @@ static int write_identity(struct nb_engine *engine, struct nb_view *view, void *
     return nb_put_identity(engine, view, error);
 }
 
-/* A store that has lost its key must not get another one: every word would be unknown then. Only
- * one without an entry is new, which is NB_NOT_FOUND without a text. */
+/* Called if the key is missing. A store that lost its key must not get another one, because then
+ * every word would be unknown. Only a store without entries is new: then returns NB_NOT_FOUND
+ * without a text. */
 static int miss_identity(const struct nb_view *view, struct nb_error *error)
 {
     uint64_t newest;

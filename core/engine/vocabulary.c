@@ -29,7 +29,7 @@ struct search {
     struct nb_scorer *scorer;
     uint32_t label;
     struct nb_heap heap;
-    /* Of the listing. */
+    /* For the listing. */
     struct nb_row_texts texts;
     const struct nb_vocabulary_sink *sink;
     uint32_t *numbers; /* owned; label numbers in the order of their names */
@@ -93,7 +93,7 @@ static bool read_counts(struct search *s, const struct candidate *candidate)
     return there;
 }
 
-/* A candidate and its text, which the store may not have yet. */
+/* A candidate and its text. The store may not have the text yet. */
 struct sought {
     struct search *search;
     const struct candidate *candidate;
@@ -110,7 +110,7 @@ static int find_text(struct sought *sought, struct nb_error *error)
     return nb_row_texts_get(&sought->search->texts, c->row, c->feature, &sought->text, NULL, error);
 }
 
-/* On the writer's thread, where the counts in memory are those of the store. */
+/* On the writer's thread, where the counts in memory match the store. */
 static int find_committed(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct sought *sought = argument;

@@ -138,9 +138,9 @@ static double sum_of(const struct reading *readings, size_t count, uint32_t vari
     return greatest + log(sum);
 }
 
-/* The product of `count` factors, of which at least one has the variable, summed over the variable.
- * The caller ensures that the product of their numbers of states fits in a size_t. On success the
- * caller owns *sum. Returns 0 or NB_NO_MEMORY. */
+/* Computes the product of `count` factors, summed over the variable. At least one factor has the
+ * variable. The caller ensures that the product of their numbers of states fits in a size_t. On
+ * success the caller owns *sum. Returns 0 or NB_NO_MEMORY. */
 static int network_factor_sum_out(const struct nb_network *network,
                                   const struct nb_network_factor *factors, size_t count,
                                   uint32_t variable, struct nb_network_factor *sum)

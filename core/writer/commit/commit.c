@@ -19,8 +19,8 @@
 #include "core/model/registry/registry.h"
 #include "core/writer/stage/stage.h"
 
-/* Superfluous entries that a group drops for each of its changes. A change makes one at most, so
- * the superfluous ones get fewer. */
+/* Superfluous entries that a group drops for each of its changes. A change makes at most one entry
+ * superfluous, so their number falls. */
 enum { DROPPED_PER_CHANGE = 4 };
 
 /* A group ends after so many slices of refits, of 5 to 8 ms each, or after one that takes as long
@@ -71,8 +71,8 @@ static void undo(struct nb_group *group)
 
 /* ---- in the transaction ---------------------------------------------------------------------- */
 
-/* Slices of the models that stand first in the list of unsaved ones. Ranges hold the counts as they
- * are before the group: they are written first. */
+/* Writes slices of the models at the head of the list of unsaved models. Slices hold the counts
+ * before the group, so they are written first. */
 static int put_slices(struct nb_group *group, struct nb_view *view, uint64_t features,
                       struct nb_error *error)
 {
@@ -122,7 +122,7 @@ static int put_labels(struct nb_group *group, struct nb_view *view, struct nb_er
     return rc;
 }
 
-/* Whether the group has an entry of the model. */
+/* Whether the group has written an entry of the model. */
 static bool is_staged(const struct nb_group_model *model)
 {
     return model->last != model->live->checkpoint.last;
@@ -145,7 +145,7 @@ static int put_model(struct nb_group *group, struct nb_view *view, struct nb_gro
     bool staged = is_staged(model);
     if (!staged && c->replay == model->saved.replay &&
         c->totals.entries == model->saved.totals.entries)
-        return 0; /* nothing to tell */
+        return 0; /* nothing to store */
     int rc = 0;
     if (!atomic_load(&live->persisted) && live->number != 0)
         rc = nb_put_model(engine, view, live, &live->published->settings, error);

@@ -16,7 +16,7 @@
 #include "core/model/registry/registry.h"
 #include "core/writer/recalibrate/book_scores.h"
 
-/* Some of the documents; its lists are owned. */
+/* Half of the documents; the lists are owned. */
 struct half {
     struct nb_calibration_scores scores;
     uint32_t *truths;
@@ -69,7 +69,7 @@ static int take_half(const struct nb_calibration_scores *all, const unsigned cha
     return 0;
 }
 
-/* Log-odds that are a number. */
+/* Returns finite log-odds. */
 static double odds_of(double p)
 {
     static const double LEAST = 1e-15;
@@ -94,7 +94,7 @@ static int fit_others(enum nb_calibration_method method, const struct nb_calibra
     return rc;
 }
 
-/* One document, by the map (NULL: by the soft-max). */
+/* Judges one document by the map (NULL: by the soft-max). */
 static int judge(const struct nb_calibration_scores *s, size_t i, const struct nb_calibration *map,
                  struct nb_scores *scores)
 {

@@ -26,7 +26,7 @@ struct nb_history_record {
     struct nb_string message_id; /* of a mail, without angle brackets; may be empty */
     struct nb_string subject;    /* only with the setting `history_subject`; may be empty */
     struct nb_string source;     /* who asked */
-    struct nb_string verdict;    /* the label that won, ... */
+    struct nb_string verdict;    /* the winning label, ... */
     double probability;          /* ... and its probability */
     int64_t time;
     bool truncated;

@@ -183,7 +183,8 @@ static int stage_fill_receipt(const struct nb_batch *batch, struct nb_submitted 
     return fill_labels(receipt, counts, touched, (size_t)two + is_labelled);
 }
 
-/* memory->restored, decoded into delta.add. *found: the ledger has it. */
+/* Reads the entry to restore into memory->restored, and decodes it into delta.add. Sets *found to
+ * whether the ledger has it. */
 static int find_restored(struct nb_stage *s, bool *found, struct nb_error *error)
 {
     struct nb_submitted *submitted = s->change;
@@ -291,7 +292,7 @@ static int leave_history(struct nb_stage *s, struct nb_error *error)
                              error);
 }
 
-/* Whether the model is as it was when the document was tokenized. */
+/* Whether the document still fits the model; if not, the receipt says why. */
 static bool still_fits(struct nb_stage *s)
 {
     struct nb_receipt *receipt = &s->change->receipt;
@@ -327,7 +328,7 @@ static bool is_next(struct nb_stage *s)
     return false;
 }
 
-/* Whether a change that nodes share is for the model as it is there, in `s->refused`. */
+/* Refuses a change that nodes share if it is not for the present model of this name. */
 static int check_model(struct nb_stage *s, struct nb_error *error)
 {
     struct nb_receipt *receipt = &s->change->receipt;
@@ -338,7 +339,7 @@ static int check_model(struct nb_stage *s, struct nb_error *error)
     return s->refused ? 0 : rc;
 }
 
-/* Whether a change that was queued was made before, in `s->refused`. */
+/* Refuses a queued change that was applied before. */
 static int check_once(struct nb_stage *s, struct nb_error *error)
 {
     struct nb_receipt *receipt = &s->change->receipt;

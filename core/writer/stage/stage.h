@@ -15,8 +15,8 @@
 int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view *view,
              struct nb_group_item *item, struct nb_error *error);
 
-/* Takes a staged change out of the counts again; a change that was not staged is left alone.
- * Returns 0 or NB_NO_MEMORY. */
+/* Takes a staged change out of the counts again. Does nothing if the change was not staged. Returns
+ * 0 or NB_NO_MEMORY. */
 int nb_stage_undo(struct nb_group_item *item);
 
 #endif

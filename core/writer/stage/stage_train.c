@@ -272,7 +272,7 @@ static enum nb_status status_of(const struct nb_stage *s, bool found)
     return same ? NB_UNCHANGED : NB_UPDATED;
 }
 
-/* The content of a change of the label alone is that of the entry that it replaces. */
+/* A change of the label alone takes its content from the entry that it replaces. */
 static int take_content(struct nb_stage *s, bool *found, struct nb_error *error)
 {
     struct nb_submitted *submitted = s->change;

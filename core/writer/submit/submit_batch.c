@@ -176,7 +176,7 @@ int nb_batch_take(struct nb_batch *batch, const struct nb_settings *settings,
         pin(batch);
         rc = nb_registry_load(batch->engine, batch->live, error);
     }
-    if (rc == NB_DAMAGED) /* which is said when its turn has come */
+    if (rc == NB_DAMAGED) /* the writer reports it when it stages the change */
         rc = 0;
     if (rc != 0) {
         nb_submitted_deinit(change);

@@ -263,10 +263,10 @@ static int make_room_for_rows(struct nb_bag_rows *r, size_t size)
 }
 
 /* A change in the quarantine keeps the texts of all its features, because the model may drop any of
- * them before the change is applied. So does one to a model that is not stored yet, where nodes
- * share their changes: what others have brought may be seen here before it is committed, and be
- * deleted with the model before this change comes, which then makes the model anew. (Once it is
- * stored the change says which one of this name it is for.) */
+ * them before the change is applied. So does a change to a model that is not stored yet, if nodes
+ * share their changes: the features of other changes may be visible here before their commit, and
+ * be deleted with the model before this change comes and makes the model anew. (Once the model is
+ * stored, the change says which model of this name it is for.) */
 static bool keeps_all_texts(const struct nb_batch *batch, const struct nb_submitted *change)
 {
     return change->quarantined ||
@@ -348,8 +348,8 @@ static int take_known(const struct nb_batch *batch, struct nb_bag_rows *r,
     return nb_bag_begin_encoding(change->known, change->known_count, &r->bag, &change->known_bag);
 }
 
-/* Copies the texts of the others one behind the other: a loop of its own, without a call for each,
- * because most are shorter than a block. `length` is that of all. */
+/* Copies the texts of the other features one after the other. This is a separate loop without a
+ * call for each text, because most are shorter than a block. `length` is the total length. */
 static int take_texts(const struct nb_bag *bag, const struct nb_bag_rows *r, size_t length,
                       struct nb_submitted *change)
 {

@@ -26,12 +26,12 @@
 
 #include "core/model/live/state.h"
 
-/* The number of such rows that a model may have while the writer is busy: an eighth of its rows,
- * and at least the engine's setting `unused_rows`. */
+/* Returns the number of rows without counts that a model may have while the writer is busy: an
+ * eighth of its rows, and at least the engine's setting `unused_rows`. */
 uint32_t nb_unused_allowed(const struct nb_engine *engine, const struct nb_live *live);
 
-/* Begins a pass over a model that has at least `least` such rows, unless a pass is under way, or no
- * change was made since the model's last pass began. */
+/* Begins a pass over a model that has at least `least` rows without counts, unless a pass is under
+ * way or no change was made since the model's last pass began. */
 void nb_unused_begin(struct nb_engine *engine, struct nb_live *live, uint32_t least);
 /* Runs a step of the pass: drops some rows, if that is possible now. Returns whether the next step
  * can follow at once. */

@@ -38,8 +38,8 @@ static int first_orphan(void *user, struct nb_string key, struct nb_string value
     return purge->found;
 }
 
-/* The newest entry of the ledger must stay, because the next number follows from it, but for a
- * cluster's (core/ledger/entries/serials.h). If an unfinished import has written it, a new entry,
+/* The newest entry of the ledger must stay, because the next number follows from it, except in a
+ * cluster (core/ledger/entries/serials.h). If an unfinished import has written it, a new entry,
  * which says that the import is gone, becomes the newest. */
 static int keep_newest(struct nb_engine *engine, const struct nb_view *view, uint32_t number,
                        struct nb_error *error)
@@ -112,7 +112,8 @@ static bool commit(struct nb_engine *engine, struct nb_batch *batch)
 {
     struct nb_group group = {.engine = engine};
     assert(batch->size == 1);
-    if (engine->settings.shared) { /* it comes back; until then there is nothing to do */
+    if (engine->settings
+            .shared) { /* the stream brings it back; until then there is nothing to do */
         nb_relay_propose(engine, nb_buffer_string(&batch->name), batch);
         return false;
     }
@@ -183,7 +184,7 @@ bool nb_refits_calibrate_model(struct nb_engine *engine, struct nb_live *live)
     if (rc == 0 && done && engine->settings.shared) {
         propose_map(engine, live, &settings);
         nb_settings_deinit(&settings);
-        return false; /* it comes back; until then there is nothing to do */
+        return false; /* the stream brings it back; until then there is nothing to do */
     }
     if (rc == 0 && done) {
         rc = nb_put_fitted(engine, live, &settings);
