@@ -301,7 +301,7 @@ static int begin_turn(struct run *r, struct nb_error *error)
     struct nb_engine *engine = r->engine;
     for (bool is_mine = false; !is_mine;) {
         struct timespec until;
-        if (is_stopped(r)) /* not under the lock: `stop` may take it */
+        if (is_stopped(r)) /* outside the lock, because `stop` may take it */
             return nb_error_set(error, NB_STOPPING, "the fit was broken off");
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec++;

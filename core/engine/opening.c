@@ -31,7 +31,7 @@ enum {
     SAVE_NANOSECONDS =
         1500000000, /* for saving models at a stop; the next start replays the rest */
     LOAD_NANOSECONDS = 1000000000, /* for loading models at start ... */
-    LOAD_MODELS = 16, /* ... if there are few; of many, each loads when it is asked for */
+    LOAD_MODELS = 16, /* ... if there are few; if there are many, each is loaded when it is used */
 };
 
 void nb_engine_settings_init(struct nb_engine_settings *settings)

@@ -22,7 +22,7 @@
 #include "core/writer/upkeep/upkeep.h"
 
 enum {
-    SLOW_SYNC = 1000000, /* nanoseconds; a disk without a cache that keeps power takes longer */
+    SLOW_SYNC = 1000000, /* nanoseconds; a disk without a power-protected cache takes longer */
     GATHER_SHARE =
         4, /* share of that time to wait for the changes that the next commit should hold */
 };

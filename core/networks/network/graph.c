@@ -95,7 +95,7 @@ size_t nb_graph_sort(const struct nb_graph *graph, uint32_t *order)
         if (!is_next(graph, node, order, count))
             continue;
         order[count++] = (uint32_t)node;
-        node = SIZE_MAX; /* from the first one again */
+        node = SIZE_MAX; /* begin at the first node again */
     }
     return count;
 }

@@ -114,7 +114,7 @@ static void follow(const struct nb_network *network, const struct nb_network_fac
     for (size_t i = sum->variable_count - changed; i < sum->variable_count; i++) {
         uint32_t variable = sum->variables[i];
         size_t stride = reading->strides[variable];
-        if (states[variable] == 0) /* it began anew */
+        if (states[variable] == 0) /* the state wrapped around */
             reading->at -= (states_of(network, variable) - 1) * stride;
         else
             reading->at += stride;

@@ -181,7 +181,7 @@ struct settling {
     struct nb_live *live;
     const struct nb_settings *settings;
     struct nb_change change;
-    struct nb_ledger_totals before; /* it may be tried twice */
+    struct nb_ledger_totals before; /* the transaction may be tried twice */
     uint64_t number;                /* of the entry */
 };
 
@@ -244,7 +244,7 @@ int nb_put_fitted(struct nb_engine *engine, struct nb_live *live,
 }
 
 enum {
-    GROWTH = 5, /* a fifth more or fewer, and it is calibrated again */
+    GROWTH = 5, /* with a fifth more or fewer documents a model is calibrated again */
     SAMPLE_MOST = 2000,
     SCORES_MOST = 200000 /* documents times labels */
 };

@@ -29,7 +29,7 @@ struct nb_remembering {
     pthread_mutex_t lock; /* of the list; no other lock is taken while it is held */
     struct waiting *first, *last;
     size_t count, bytes;
-    uint64_t flushed; /* nb_clock_monotonic of the last time; the writer's */
+    uint64_t flushed; /* nb_clock_monotonic of the last flush; the writer's */
     atomic_uint_fast64_t remembered, dropped;
 };
 

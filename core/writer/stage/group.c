@@ -50,7 +50,7 @@ void nb_group_cut(struct nb_group *group, size_t size)
         assert(item->batch->written > 0);
         item->batch->written--;
         group->bytes -= weight(item->change);
-        if (!item->change->is_aged) /* those are found again */
+        if (!item->change->is_aged) /* aged documents are found again */
             atomic_fetch_add(&group->engine->counters.queued, 1);
     }
 }

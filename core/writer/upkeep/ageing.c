@@ -20,7 +20,7 @@ enum {
                               the entries, except after imports and undos */
     MODELS_AT_ONCE = 50,   /* models that one nb_ageing_some looks at */
     AGE_SHARE = 1000,      /* 1/AGE_SHARE of max_age between two looks, ... */
-    DISK_SHARE = 16,       /* 1/DISK_SHARE of `disk`: so far below it the use is brought */
+    DISK_SHARE = 16,       /* the use is reduced by 1/DISK_SHARE of `disk` below it */
     DISK_DOCUMENTS = 4000, /* documents between two looks at the disk */
     DISK_GROUP = 500,
     INDEX_BYTES = 300, /* about the bytes of a document's score and index rows */
@@ -98,7 +98,7 @@ struct taking {
     int64_t before;  /* and those whose last change was before this time; 0: none */
     size_t most;     /* documents that are taken now */
     size_t young;    /* in a row */
-    bool has_looked; /* at a current entry */
+    bool has_looked; /* the search has seen a current entry */
     bool has_more;
 };
 
@@ -172,7 +172,8 @@ static bool join_model(struct nb_engine *engine, struct nb_group *group, struct 
     if (t.before > 0 && !t.has_more)
         live->aged_at = nb_clock_monotonic() + pause_of(settings->max_age);
     add_batch(engine, group, t.batch);
-    return found && !engine->settings.shared; /* else they are gone when the changes come back */
+    return found && !engine->settings.shared; /* with shared changes, the documents go when the
+                                                 stream brings the changes back */
 }
 
 void nb_ageing_join(struct nb_engine *engine, struct nb_group *group)
@@ -247,7 +248,9 @@ static void remember(struct nb_ageing *a, const char *name)
 {
     a->name.length = 0;
     if (name != NULL)
-        (void)nb_buffer_append(&a->name, name, strlen(name)); /* else from the beginning */
+        (void)nb_buffer_append(
+            &a->name, name,
+            strlen(name)); /* if this fails, the next look starts from the beginning */
 }
 
 bool nb_ageing_some(struct nb_engine *engine, size_t most)
@@ -279,7 +282,7 @@ struct disk {
     struct nb_live *live; /* of the previous entry; referenced, or NULL */
     struct nb_batch *batch;
     struct nb_group *group;
-    uint64_t bytes, over; /* taken, and to be taken */
+    uint64_t bytes, over; /* bytes taken so far, and bytes to take */
     size_t documents;
     uint64_t next; /* behind the last entry that was read */
     bool has_looked;
@@ -329,7 +332,7 @@ static int take_oldest(void *user, struct nb_entry *entry, struct nb_error *erro
         return ENDED;
     int rc = nb_ledger_is_current(d->view, entry, &current, error);
     if (rc != 0 || !current)
-        return 0; /* of a model that is being deleted, the index may be gone already */
+        return 0; /* the index of a model that is being deleted may be gone already */
     if (!d->has_looked)
         d->engine->ageing->ledger_from[d->engine->ageing->stream] = entry->number;
     d->has_looked = true;

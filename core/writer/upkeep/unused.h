@@ -9,11 +9,11 @@
  * - no change has touched it since (nb_apply strikes it out),
  * - no document without a label has it: such documents are counted nowhere, so the pass reads their
  *   bags first, some in each step,
- * - the entries that these changes have superseded are gone from the ledger, and with them every
+ * - the entries that earlier changes have superseded are gone from the ledger, and with them every
  *   bag that has the row; the entry that brought the feature is a FEATURES entry now, which is
  *   written anew without the feature,
- * - no batch is left that may have found the row in use before the pass began, because it does not
- *   have the feature's text. (A batch that finds a row without counts has the text.)
+ * - no batch is left that may have found the row in use before the pass began, because that batch
+ *   lacks the feature's text. (A batch that finds a row without counts has the text.)
  *
  * Rows are dropped in slices, each in a transaction that also stores the ranges of the rows. So a
  * start finds either the whole slice or nothing of it, and need not replay it. A replay of the
