@@ -29,7 +29,7 @@ struct nb_guard_trial {
     const struct nb_guard *guard;
     const struct nb_corpus *corpus;
     struct nb_stack_weights
-        *weights; /* owned; weights that have learned nothing; NULL: a model by the book */
+        *weights; /* owned; with a new twin, which has learned nothing; NULL: by the book */
     struct nb_guard_chosen unlabelled;
     double *values; /* owned; their numbers, as in struct nb_em_numbers */
     uint32_t fold_count;

@@ -205,7 +205,7 @@ bool nb_refits_calibrate(struct nb_engine *engine)
 
 enum {
     AGED_AT_ONCE = 500, /* documents that ageing takes out of a model in one commit */
-    FREED_AFTER = 500,  /* documents; the next ones reuse the memory of fewer */
+    FREED_AFTER = 500,  /* documents; later ones reuse the memory that fewer leave behind */
     SHORT_TAIL = 20000, /* feature changes; a replay of so many takes a millisecond */
     PURGE_REST = 3,     /* after a slice, other work goes first for so many times its duration */
 };
@@ -298,7 +298,7 @@ static void give_memory_back(struct nb_engine *engine)
     if (engine->freed_after < FREED_AFTER)
         return;
     engine->freed_after = 0;
-    (void)malloc_trim(0); /* returns whether there was any */
+    (void)malloc_trim(0); /* the result says whether any memory was freed */
 }
 
 void nb_upkeep_quiet(struct nb_engine *engine)
