@@ -17,17 +17,16 @@
 #include "core/base/error.h"
 #include "server/call/code.h"
 
-/* Which daemon is asked, and how long for. Read-only while a call uses it. */
+/* The daemon to ask, and the time limits. Read-only while a call uses it. */
 struct nb_call_target {
     const char *url; /* borrowed: http://, https:// or unix:/PATH; a slash at its end is ignored */
     const char *token_file; /* borrowed, or NULL */
     struct nb_buffer token; /* owned; empty without a token file: nb_access_token_read fills it */
-    /* Of https://, each borrowed, or NULL: the authorities that may have signed the daemon's
-     * certificate, in place of those of the machine; the certificate that the daemon is shown, and
-     * its key. */
+    /* For https://, each borrowed, or NULL: the authorities that the daemon's certificate is
+     * checked with, in place of those of the machine; the client's own certificate and its key. */
     const char *ca_file, *certificate, *key;
     uint64_t timeout;  /* seconds without progress after which a request fails */
-    uint64_t after;    /* place in the stream of several nodes that a reply is to know; 0: any */
+    uint64_t after;    /* place in the stream of the nodes that the reply must include; 0: any */
     bool has_deadline; /* the whole request must be done within `timeout` */
     uint64_t patience; /* seconds for which a busy daemon is asked again; 0: asked once */
 };
@@ -41,8 +40,8 @@ struct nb_call_request {
     /* Further header lines: "Name: value" without a line end, each followed by a NUL. */
     struct nb_string headers;
     size_t reply_most; /* a longer reply is a failure; 0: a gigabyte */
-    /* Gives the body piece by piece, instead of `body`: fills `bytes` and returns how many there
-     * are, 0 at the end, or -1 to stop the request. Such a request is made only once. */
+    /* Gives the body piece by piece, instead of `body`: fills `bytes` and returns their number, 0
+     * at the end, or -1 to stop the request. A request with this callback is never repeated. */
     ssize_t (*give)(void *user, char *bytes, size_t room);
     /* Takes the body of a reply with status 2xx, instead of `reply`. A code below 0 stops the
      * request. */
@@ -71,7 +70,8 @@ void nb_call_close(struct nb_call **call);
 int nb_call_make(struct nb_call *call, const struct nb_call_request *request,
                  struct nb_buffer *reply, struct nb_error *error);
 
-/* The same for a reply in JSON. *value is owned by the caller; NULL for an empty body. */
+/* Makes the request as nb_call_make does and parses the reply as JSON. *value is owned by the
+ * caller; NULL for an empty body. */
 int nb_call_json(struct nb_call *call, const struct nb_call_request *request, json_t **value,
                  struct nb_error *error);
 

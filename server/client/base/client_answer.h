@@ -17,7 +17,8 @@ int nb_answer_get(const struct nb_client *client, const char *rest, json_t **val
 /* Prints a JSON value in one line on standard output. Returns 0 or NB_IO. */
 int nb_answer_print(const json_t *value, struct nb_error *error);
 
-/* A member of an object; 0 or "" if it has none of this kind. The text is borrowed. */
+/* Returns a member of an object; 0 or "" if no member has this name and type. The text is
+ * borrowed. */
 uint64_t nb_answer_number(const json_t *object, const char *name);
 const char *nb_answer_text(const json_t *object, const char *name);
 

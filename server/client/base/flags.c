@@ -36,7 +36,7 @@ static const struct nb_flag COMMON[] = {
     {"json", 0, NB_FLAG_SWITCH, NULL, AT(json), 0, 0, "print JSON"},
 };
 enum { COMMON_COUNT = sizeof COMMON / sizeof COMMON[0], FLAGS_MOST = 48, HELP_COLUMN = 28 };
-enum { MODEL = 0, JSON = COMMON_COUNT - 1 /* where they stand there */ };
+enum { MODEL = 0, JSON = COMMON_COUNT - 1 /* indexes in COMMON */ };
 /* What getopt_long returns for a flag: its index + LONG_FLAG for the long form, its letter for the
  * short one. HELP is the index of --help. */
 enum { LONG_FLAG = 256, HELP = FLAGS_MOST * 2 };
@@ -51,7 +51,8 @@ static size_t flag_total(const struct nb_command *command)
     return command->flag_count + COMMON_COUNT;
 }
 
-/* Whether the command has no use of a flag of all commands: it is refused, not passed over. */
+/* Returns whether the command has no use for this common flag. Such a flag is refused, not
+ * ignored. */
 static bool is_unused(const struct nb_command *command, const struct nb_flag *flag)
 {
     if (flag < COMMON || flag >= COMMON + COMMON_COUNT)
@@ -121,7 +122,7 @@ static int set_value(const struct nb_flag *flag, const char *text, void *base,
 
 struct getopt_tables {
     struct option longs[FLAGS_MOST];
-    char shorts[2 * FLAGS_MOST + 4]; /* "+" first: getopt_long stops at what is no option */
+    char shorts[2 * FLAGS_MOST + 4]; /* "+" first: getopt_long stops at the first argument */
     int indexes[LONG_FLAG];          /* by letter: the index of the flag + 1, 0: none */
 };
 
@@ -161,14 +162,14 @@ static int check_count(const struct nb_command *command, size_t count, struct nb
     return nb_error_set(error, NB_CLIENT_USAGE, "%s needs %s", command->name, command->arguments);
 }
 
-/* Whether the first argument is the model. A setting, NAME=VALUE, is none. */
+/* Returns whether the first argument is the model. A setting, NAME=VALUE, is not a model. */
 static bool has_model(const struct nb_command *command, const char *first, size_t count)
 {
     return command->model_from > 0 && count >= command->model_from &&
            !(command->takes_settings && strchr(first, '=') != NULL);
 }
 
-/* Two names of one model are a slip: which is meant? */
+/* Refuses a command line that names the model twice: it is unclear which name is meant. */
 static int check_model(const struct nb_client *client, const char *first, struct nb_error *error)
 {
     if (!client->names_model || strcmp(first, client->model) == 0)

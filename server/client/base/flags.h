@@ -19,7 +19,7 @@ struct nb_flag_list {
     size_t count;
 };
 
-/* What a flag sets: the type of the member at its offset. */
+/* The type of the option that a flag sets: of the member at its offset. */
 enum nb_flag_type {
     NB_FLAG_SWITCH, /* bool */
     NB_FLAG_TEXT,   /* const char *, borrowed from the command line */
@@ -35,15 +35,15 @@ struct nb_flag {
     const char *value;  /* how --help names the value; NULL for a switch */
     size_t offset;      /* of the member in the options of the command */
     double least, most; /* allowed values of a count or a number */
-    const char *help;   /* without a point at the end; --help indents the second line and later */
+    const char *help;   /* without a full stop; --help indents the lines after the first */
 };
 
-/* Flags of all commands that a command may have no use of. */
-enum { NB_UNUSED_MODEL = 1, NB_UNUSED_JSON = 2, NB_UNUSED_DAEMON = 4 /* the others */ };
+/* The common flags that a command may refuse. */
+enum { NB_UNUSED_MODEL = 1, NB_UNUSED_JSON = 2, NB_UNUSED_DAEMON = 4 /* all other common flags */ };
 
 struct nb_exchange;
 
-/* The options of a command: its table of flags and the options when no flag is given. */
+/* The options of a command: its table of flags and the default options. */
 #define NB_COMMAND_FLAGS(table, usual)                                                             \
     .flags = (table), .flag_count = sizeof(table) / sizeof(table)[0], .defaults = &(usual),        \
     .options_size = sizeof(usual)
@@ -51,40 +51,38 @@ struct nb_exchange;
 struct nb_command {
     const char *name;
     const char *arguments; /* as the usage line shows them */
-    const char *summary;   /* a sentence without its point, for the list of commands */
+    const char *summary;   /* a sentence without a full stop, for the list of commands */
     const char *details;   /* the rest of --help, or NULL */
     const struct nb_flag *flags;
     size_t flag_count;
     const void *defaults; /* the options when no flag is given */
     size_t options_size;
-    size_t least, most;  /* number of arguments */
-    size_t model_from;   /* from so many arguments on the first one is the model, unless it is a
-                            setting; 0: it never is */
+    size_t least, most; /* number of arguments */
+    size_t model_from; /* with at least this many arguments the first one is the model, unless it is
+                          a setting; 0: never */
     bool takes_settings; /* arguments may be NAME=VALUE */
-    unsigned unused;   /* flags of all commands that this one has no use of: NB_UNUSED_... or'ed */
-    uint64_t patience; /* see struct nb_call_target */
-    uint64_t deadline; /* seconds for a whole request; 0: none, only progress is demanded */
-    const struct nb_exchange *exchange; /* the request, of a command that makes one; else NULL */
+    unsigned unused;     /* common flags that this command refuses: NB_UNUSED_... or'ed */
+    uint64_t patience;   /* see struct nb_call_target */
+    uint64_t deadline;   /* seconds for a whole request; 0: no limit while it makes progress */
+    const struct nb_exchange *exchange; /* the only request of a command; NULL if it has `run` */
     int (*run)(struct nb_client *client, const void *options, char **arguments, size_t count,
-               struct nb_error *error); /* what any other command does; else NULL */
-    /* For a command that must pass standard input on when it cannot start: does that, prints the
-     * reason, and returns the exit status. `options` is NULL when they could not be read. Else
-     * NULL.
-     */
+               struct nb_error *error); /* runs any other command; else NULL */
+    /* For a command that must pass standard input on even when it cannot start: passes it on,
+     * prints the reason, and returns the exit status. `options` is NULL when they could not be
+     * read. NULL for any other command. */
     int (*give_up)(const void *options, const char *reason);
 };
 
 enum { NB_COMMAND_OPTIONS_ROOM = 8192 }; /* bytes of the largest options struct */
 
-/* Whether all of argv[1 ...] are options of the command with their values, and nothing else: what
+/* Returns whether argv[1 ...] consists only of options of the command and their values, so that it
  * may stand before the name of the command. argv keeps its order. */
 bool nb_flags_are_before(const struct nb_command *command, int argc, char **argv);
 
 /* Reads argv[1 ...]; argv[0] is the name of the command. Copies the defaults into `options`, then
- * sets what the flags say, there or in `client`. The arguments stay in argv, at *arguments, without
- * the name of the model; they may be in another order than before. Returns 0, 1 when --help was
- * asked for, or NB_CLIENT_USAGE.
- */
+ * applies the flags to `options` or `client`. *arguments points to the remaining arguments in argv,
+ * without the name of the model; argv may be reordered. Returns 0, 1 when --help was asked for, or
+ * NB_CLIENT_USAGE. */
 int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void *options,
                    struct nb_client *client, char ***arguments, size_t *count,
                    struct nb_error *error);
@@ -92,8 +90,8 @@ int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void
 /* Prints what `bayesc COMMAND --help` prints. */
 void nb_flags_help(const struct nb_command *command, FILE *out);
 
-/* The flag --source of commands that change a model: a name that the daemon records with each
- * change and shows with each document. */
+/* The flag --source of commands that change a model. The daemon records this name with each change
+ * and shows it with each document. */
 enum { NB_SOURCE_MOST = 64 /* bytes */ };
 
 /* clang-format off */

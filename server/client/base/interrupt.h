@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ctrl-C (SIGINT) and SIGTERM for commands that have to end something first. Main thread.
+ * Handles Ctrl-C (SIGINT) and SIGTERM for commands that must finish something before they exit.
+ * Main thread.
  */
 #ifndef NB_CLIENT_INTERRUPT_H
 #define NB_CLIENT_INTERRUPT_H
@@ -9,9 +10,9 @@
 
 #include "core/base/error.h"
 
-/* From now on these signals are only noted. With `again_kills` Ctrl-C alone is, the second one ends
- * the program at once, and so does SIGTERM: whoever gives a command up after a time, as timeout(1)
- * and mail software do, must not have to wait for a daemon that hangs. */
+/* From now on the two signals are only noted. With `again_kills` only the first Ctrl-C is noted; a
+ * second one and SIGTERM end the program at once. Programs that end a command after a time, such as
+ * timeout(1) and mail software, must not have to wait for a daemon that hangs. */
 void nb_interrupt_catch(bool again_kills);
 
 /* Returns 0, or NB_STOPPING when a signal was noted. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a JSON string. Any thread.
+ * Writes any bytes as a JSON string. Any thread.
  */
 #ifndef NB_CLIENT_QUOTE_H
 #define NB_CLIENT_QUOTE_H
@@ -8,7 +8,8 @@
 #include "core/base/buffer.h"
 
 /* Appends a text in quotes, escaped where JSON needs it (RFC 8259, section 7); each byte that is
- * not UTF-8 becomes U+FFFD. Returns 0 or NB_NO_MEMORY, in which case a part may be there. */
+ * not UTF-8 becomes U+FFFD. Returns 0 or NB_NO_MEMORY, which may leave a part of the text in
+ * `out`. */
 int nb_quote(struct nb_string text, struct nb_buffer *out);
 
 #endif

@@ -4,9 +4,9 @@
  * many features each, so only the document that is being written is held in memory.
  *
  * All occurrences of all features form one sequence, feature after feature. With M messages of the
- * label, occurrence x goes to document x mod M; a feature with at most M occurrences is so at most
- * once in a document. Document d gets the occurrences d, d + M, d + 2M ... There is a cursor for
- * each of these, and from document to document each cursor moves on by one occurrence.
+ * label, occurrence x goes to document x mod M; so a feature with at most M occurrences is in a
+ * document at most once. Document d gets the occurrences d, d + M, d + 2M ... Each of these has a
+ * cursor, which moves on by one occurrence from document to document.
  */
 #include "server/client/bogofilter/bogofilter_dump.h"
 
@@ -39,10 +39,10 @@ struct stream {
     enum step step;
     uint32_t row;             /* the next one of STEP_WORDS */
     struct nb_unpacker texts; /* the texts from that row on */
-    struct nb_buffer out;     /* lines that were made */
-    size_t given;             /* bytes of them that were read */
+    struct nb_buffer out;     /* generated lines */
+    size_t given;             /* bytes of `out` that were read */
     uint64_t occurrences;     /* written */
-    uint32_t *rows;           /* owned: of a document, and as many counts behind them */
+    uint32_t *rows;           /* owned: rows of a document, followed by as many counts */
 };
 
 static const char *const LABELS[NB_BOGOFILTER_LABELS] = {"ham", "spam"};
@@ -88,11 +88,11 @@ static int start_deal(struct stream *s, size_t label)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* How far the weights of the fields are raised. A model learns its weights from documents that it
- * scores before it learns them, and a list has none. With the weights of a new model verdicts are
- * right but unsure (of 473 spam none is over 0.9). The factors were found on SpamAssassin's corpus
- * with a list of 3,000 messages, at once and after 1 to 20 spam, 50 and 1,546 mixed mails more were
- * learned. */
+/* The factor by which the weights of the fields are raised. A model learns its weights from
+ * documents that it scores before it learns them, but a list has no documents. With the weights of
+ * a new model verdicts are right but unsure (of 473 spam none is over 0.9). The factors were found
+ * on SpamAssassin's corpus with a list of 3,000 messages, right after the import and after 1 to 20
+ * spam and after 50 and 1,546 mixed mails had been learned in addition. */
 #define FIELD_FACTOR 4.0
 #define TOTAL_FACTOR 4.0
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A word list of bogofilter as it becomes a model: its features, in how many messages of each label
- * each feature was, and what was left out and why. Main thread.
+ * A word list of bogofilter on its way to a model: its features, the number of messages of each
+ * label that had each feature, and the tokens left out, with the reasons. Main thread.
  */
 #ifndef NB_CLIENT_BOGOFILTER_LIST_H
 #define NB_CLIENT_BOGOFILTER_LIST_H
@@ -30,8 +30,8 @@ enum nb_bogofilter_loss {
 
 enum { NB_LOSS_LINES = 8 /* lines whose numbers are kept */ };
 
-/* The fields that the model counts, also in the mails that it learns later. Of any other field it
- * would know only the later mails: while these are all of one label, every feature of that field
+/* The fields that the model counts, also in the mails that it learns later. Any other field would
+ * be known from the later mails only: while these all have one label, every feature of that field
  * would speak for that label. */
 #define NB_BOGOFILTER_FIELDS                                                                       \
     (1U << NB_FIELD_BODY | 1U << NB_FIELD_SUBJECT | 1U << NB_FIELD_RECEIVED | 1U << NB_FIELD_CASE)
@@ -59,8 +59,8 @@ struct nb_bogofilter_list {
 int nb_bogofilter_list_init(struct nb_bogofilter_list *list);
 void nb_bogofilter_list_deinit(struct nb_bogofilter_list *list);
 
-/* Adds a row for a feature that has none yet, in no message. Returns 0, NB_TOO_LARGE (too many
- * rows) or NB_NO_MEMORY. */
+/* Adds a row, with a count of 0 messages, for a feature that has none yet. Returns 0, NB_TOO_LARGE
+ * (too many rows) or NB_NO_MEMORY. */
 int nb_bogofilter_list_add(struct nb_bogofilter_list *list, uint64_t id, struct nb_string text,
                            uint32_t *row);
 

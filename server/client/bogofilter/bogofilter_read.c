@@ -12,24 +12,24 @@
 enum {
     MESSAGES_MOST = 10000000,  /* each becomes a document: more would make a dump of gigabytes */
     ROWS_OF_DOCUMENT = 500000, /* a line of the dump stays below the daemon's limit of 16 MiB */
-    EMPTY_MOST = 1000          /* messages that no token counts, as in a list of a few lines */
+    EMPTY_MOST = 1000 /* messages that no token accounts for, as in a list of a few lines */
 };
 
-/* What is needed while a list is read. */
+/* The state while a list is read. */
 struct reading {
     struct nb_bogofilter_list *list; /* borrowed */
     struct nb_wordlist_reader lines;
     struct nb_bag bag;        /* owned: of one token */
-    struct nb_buffer waiting; /* owned: lines that came before the numbers of messages */
+    struct nb_buffer waiting; /* owned: lines before the one with the numbers of messages */
     bool has_messages;
-    uint64_t counted[NB_BOGOFILTER_LABELS]; /* of all tokens, also of those that are left out */
+    uint64_t counted[NB_BOGOFILTER_LABELS]; /* sums over all tokens, including those left out */
 };
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* Several tokens may be one feature (Free, FREE). Their messages are added up, as if no message had
- * both. Measured: the sum expected by chance (a + b - ab/M) is no better, the larger of the two is
- * worse. */
+/* Several tokens may become one feature (Free, FREE). Their message counts are added up, as if no
+ * message had both. Measured: the sum expected by chance (a + b - ab/M) is no better, the larger of
+ * the two is worse. */
 static void add_messages(const struct nb_bogofilter_list *list, uint32_t row,
                          const struct nb_wordlist_line *line)
 {
@@ -91,7 +91,7 @@ static int take(struct reading *reading, const struct nb_wordlist_line *line, ui
 /* ---- entries about the list itself ----------------------------------------------------------- */
 
 /* Lists are sorted by bytes: tokens that begin with '!' or '$' come before .MSG_COUNT, the line
- * with the numbers of messages. They wait until it has come. */
+ * with the numbers of messages. They are kept until that line has been read. */
 static int put_off(struct reading *reading, const struct nb_wordlist_line *line)
 {
     struct nb_packer w = {.out = &reading->waiting};
@@ -117,7 +117,8 @@ static int take_waiting(struct reading *reading)
     return rc;
 }
 
-/* Noon UTC of the date yyyymmdd, in ms since 1970; now for a date that is missing or impossible. */
+/* Returns noon UTC of the date yyyymmdd, in ms since 1970; the present time if the date is missing
+ * or impossible. */
 static int64_t moment_of(uint32_t date)
 {
     struct tm tm = {.tm_year = (int)(date / 10000) - 1900,
@@ -153,9 +154,9 @@ static int take_messages(struct reading *reading, const struct nb_wordlist_line 
     return take_waiting(reading) == 0 ? 0 : nb_error_no_memory(error);
 }
 
-/* Whether an entry is about the list and can be ignored. .ENCODING: bytes that are not UTF-8 are
- * read as the tokenizer reads them in mails. .WORDLIST_VERSION is the version of the data base,
- * .ROBX is a constant of bogofilter's formula. */
+/* Returns whether an entry is about the list itself and can be ignored. .ENCODING: bytes that are
+ * not UTF-8 are read as the tokenizer reads them in mails. .WORDLIST_VERSION is the version of the
+ * data base, .ROBX is a constant of bogofilter's formula. */
 static bool is_about_list(struct nb_string token)
 {
     return nb_string_equals(token, ".ENCODING") || nb_string_equals(token, ".WORDLIST_VERSION") ||
@@ -179,8 +180,8 @@ static int take_line(struct reading *reading, const struct nb_wordlist_line *lin
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Every message has a token, and becomes a document: without this bound a list of one line would
- * become millions of them. */
+/* Refuses a list with too few tokens for its messages. Every message has a token and becomes a
+ * document: without this bound a list of one line could become millions of documents. */
 static int check_few(const struct reading *reading, struct nb_error *error)
 {
     static const char *const NAMES[NB_BOGOFILTER_LABELS] = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads a word list as `bogoutil -d` prints it, line by line: "token spam ham yyyymmdd", where spam
- * and ham are the messages that held the token (bogoutil(1), bogofilter 1.2.5). One thread.
+ * and ham are the numbers of messages that held the token (bogoutil(1), bogofilter 1.2.5). One
+ * thread.
  *
  * The file may have any bytes. A line that does not belong to a word list is recognized, and no
  * line takes more memory than NB_WORDLIST_LINE.
@@ -21,7 +22,8 @@ enum { NB_WORDLIST_LINE = 1024 };
 
 enum nb_wordlist_kind { NB_WORDLIST_END, NB_WORDLIST_COUNTS, NB_WORDLIST_MALFORMED };
 
-/* Set `in`, all else is 0. Only `number` may be read: the number of the last line, from 1. */
+/* The caller sets `in` and zeroes the rest. It may read only `number`: the number of the last line,
+ * from 1. */
 struct nb_wordlist_reader {
     FILE *in; /* borrowed */
     uint64_t number;
@@ -30,7 +32,7 @@ struct nb_wordlist_reader {
     char line[NB_WORDLIST_LINE];
 };
 
-/* A line in parts; `token` is borrowed from the reader until its next line. */
+/* A parsed line; `token` is borrowed from the reader until it reads the next line. */
 struct nb_wordlist_line {
     struct nb_string token;
     uint32_t spam, ham;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc backup and restore: the daemon's whole store as a file, and such a file into an empty data
- * directory. Only the daemon's program can do that, and with no daemon running on the directory; so
- * restore becomes that program.
+ * bayesc backup writes the daemon's whole store to a file; bayesc restore puts such a file into an
+ * empty data directory. Only bayesd itself can restore, and only while no daemon runs on the
+ * directory; so restore executes bayesd.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 /* ---- backup ---------------------------------------------------------------------------------- */
 
-/* Where a backup goes on its way from the daemon. */
+/* The destinations of a backup that comes from the daemon. */
 struct fetching {
     const struct nb_client *client;
     FILE *out;
@@ -33,7 +33,7 @@ static int take_bytes(void *user, const char *bytes, size_t length)
     return f->is_broken ? NB_IO : nb_backup_read(&f->reader, bytes, length, &f->damage);
 }
 
-/* Why the request failed or, when it did not, what is wrong with the backup. */
+/* Returns why the request failed or, if it succeeded, what is wrong with the backup. */
 static int result(const struct fetching *f, int rc, struct nb_error *error)
 {
     if (f->is_broken)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc bench: how fast the running daemon classifies one's own documents.
+ * bayesc bench: measures how fast the running daemon classifies the user's own documents.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "server/client/send/bench_load.h"
 #include "server/client/terminal/terminal.h"
 
-/* What is kept in memory: enough that no cache of the daemon holds all of it. */
+/* Limits of the documents in memory: more than any cache of the daemon holds. */
 enum { BODIES_MOST = 10000, BYTES_MOST = 256 * 1024 * 1024, SEED = 1 };
 
 struct bench_options {
@@ -48,7 +48,8 @@ struct bodies {
     size_t count, bytes;
 };
 
-/* Copies a document; those with values alone have nothing to classify by this way. */
+/* Copies a document. Documents with only values are left out: this request has no content for
+ * them. */
 static int add_body(struct bodies *bodies, const struct nb_item *item, struct nb_error *error)
 {
     if (item->content.length == 0)
@@ -62,13 +63,13 @@ static int add_body(struct bodies *bodies, const struct nb_item *item, struct nb
     return 0;
 }
 
-/* Reads the documents and keeps those of a random choice. */
+/* Reads the documents and keeps a random sample. */
 static int read_bodies(const struct bench_options *options, char *const *paths, size_t count,
                        struct bodies *bodies, struct nb_error *error)
 {
     struct nb_files_options files = options->files;
     struct nb_labelled_corpus corpus = {0};
-    files.label = "none"; /* a corpus has labels, and here nobody looks at them */
+    files.label = "none"; /* a corpus needs labels; they are not used here */
     int rc = nb_labelled_corpus_read(&corpus, &files, paths, count, error);
     nb_labelled_corpus_shuffle(&corpus, SEED);
     for (size_t i = 0;

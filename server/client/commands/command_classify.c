@@ -39,10 +39,10 @@ static const struct nb_flag FLAGS[] = {
 struct output {
     bool is_json, is_csv;
     const struct nb_verdict_columns *columns;
-    bool has_head;             /* of the CSV, which is printed once */
-    bool has_rows;             /* something of the CSV is printed */
-    bool is_told;              /* that the model has learned too little */
-    uint64_t silent;           /* documents of which no token is known */
+    bool has_head;             /* the head of the CSV, which is printed once, is out */
+    bool has_rows;             /* a part of the CSV is out */
+    bool is_told;              /* the user was told that the model has learned too little */
+    uint64_t silent;           /* documents without a known token */
     uint64_t lost;             /* characters of the new columns that the charset does not have */
     struct nb_table_form form; /* of the table that is printed again */
     struct nb_buffer name, row, more;
@@ -78,7 +78,7 @@ static char separator_of(const struct output *output)
     return output->form.is_known ? output->form.separator : ',';
 }
 
-/* Puts the two columns, of which each may be empty, and what output->more has, into output->row. */
+/* Puts the two columns, each of which may be empty, and output->more into output->row. */
 static int join_columns(struct output *output, const char *label, const char *probability)
 {
     int rc = nb_csv_cell(nb_string_of(label), separator_of(output), false, &output->row);
@@ -87,7 +87,7 @@ static int join_columns(struct output *output, const char *label, const char *pr
     return rc == 0 ? nb_buffer_append(&output->row, output->more.bytes, output->more.length) : rc;
 }
 
-/* Prints a row of a table, or nothing of one, and output->row behind it. */
+/* Prints a row of a table, which may be empty, followed by output->row. */
 static int print_row(struct output *output, const char *own, struct nb_error *error)
 {
     const struct nb_csv_row row = {
@@ -125,7 +125,7 @@ static int take_head(void *user, struct nb_string row, struct nb_error *error)
     return rc;
 }
 
-/* What is in no table has its name in the place of a row. */
+/* A document that is not from a table has its name in the place of the row. */
 static int print_csv(struct output *output, const struct nb_outcome *outcome,
                      struct nb_error *error)
 {

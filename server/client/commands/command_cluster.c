@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc cluster: topics of the documents without a label.
+ * bayesc cluster: finds topics among the documents without a label.
  */
 #include <stdio.h>
 
@@ -47,12 +47,12 @@ static void append(struct cell *cell, const char *space, const char *text)
     int more = snprintf(cell->text + cell->length, CELL - cell->length, "%s%s",
                         cell->length > 0 ? space : "", text);
     if (more < 0 || cell->length + (size_t)more >= CELL)
-        cell->text[cell->length] = '\0'; /* what does not fit is left out */
+        cell->text[cell->length] = '\0'; /* words that do not fit are left out */
     else
         cell->length += (size_t)more;
 }
 
-/* The most telling words, then values of categories, as many as fit a line. */
+/* Adds the most telling words, then the values of categories, as many as fit in a line. */
 static void add_words(struct nb_text_table *table, const char *name, const json_t *cluster)
 {
     (void)name;
@@ -70,7 +70,7 @@ static void add_words(struct nb_text_table *table, const char *name, const json_
     nb_table_cell(table, "%s", cell.text);
 }
 
-/* Each field of numbers with its mean and deviation. */
+/* Adds each field of numbers with its mean and deviation. */
 static void add_numbers(struct nb_text_table *table, const char *row_name, const json_t *cluster)
 {
     (void)row_name;

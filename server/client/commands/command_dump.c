@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc export and import: a whole model as a file, and a model from such a file or from a word
- * list of bogofilter.
+ * bayesc export writes a whole model to a file; bayesc import makes a model from such a file or
+ * from a word list of bogofilter.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 /* ---- export ---------------------------------------------------------------------------------- */
 
-/* Where a dump goes on its way from the daemon. */
+/* The destinations of a dump that comes from the daemon. */
 struct export
 {
     FILE *out;
@@ -35,7 +35,7 @@ static int take_bytes(void *user, const char *bytes, size_t length)
     return e->is_broken ? NB_IO : nb_dump_check_add(&e->check, bytes, length);
 }
 
-/* Why the request failed or, when it did not, what is wrong with the dump. */
+/* Returns why the request failed or, if it succeeded, what is wrong with the dump. */
 static int result(struct export *e, int rc, struct nb_error *error)
 {
     if (e->is_broken)
@@ -244,14 +244,14 @@ static int print_result(const struct nb_client *client, const struct nb_bogofilt
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* Where a dump comes from on its way to the daemon. */
+/* The source of a dump that goes to the daemon. */
 struct upload {
     FILE *in;
     bool is_packed; /* compressed: only the daemon can check it */
     struct nb_dump_check check;
 };
 
-/* A dump that is not whole is never sent to its end, so that the daemon drops what it has got. */
+/* A broken dump is never sent to its end, so that the daemon discards the part it has received. */
 static ssize_t give_bytes(void *user, char *bytes, size_t room)
 {
     struct upload *u = user;
@@ -265,8 +265,8 @@ static ssize_t give_bytes(void *user, char *bytes, size_t room)
     return rc == 0 ? (ssize_t)length : -1;
 }
 
-/* Why the request failed. A fault of the dump comes first: the daemon's words may follow from it.
- */
+/* Returns why the request failed. A fault of the dump takes precedence: it may be the cause of the
+ * daemon's error. */
 static int upload_result(const struct upload *u, int rc, struct nb_error *error)
 {
     if (ferror(u->in))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc evaluate: measures how good verdicts are. Without a PATH, the verdicts that the daemon has
- * given so far; with one, those of a model that there is (--model) or of a new one, which is
- * deleted afterwards, on labelled documents.
+ * bayesc evaluate: measures how good verdicts are. Without a PATH it measures the verdicts that the
+ * daemon has given so far. With a PATH it measures verdicts on labelled documents: those of an
+ * existing model (--model), or of a new model that is deleted afterwards.
  */
 #include <string.h>
 #include <sysexits.h>
@@ -29,7 +29,7 @@ struct evaluate_options {
 };
 
 enum { USUAL_SEED = 1 };
-static const uint64_t NO_SEED = UINT64_MAX; /* it was not given */
+static const uint64_t NO_SEED = UINT64_MAX; /* --seed was not given */
 
 static const struct evaluate_options DEFAULTS = {.seed = UINT64_MAX};
 
@@ -135,8 +135,8 @@ static int add_set_settings(const struct evaluate_options *options, json_t *sett
     return rc;
 }
 
-/* Adds the settings of --set, then those of the variant (or NULL). A corpus of mails begins with
- * the preset for mails. */
+/* Adds the settings of --set, then those of the variant (or NULL). For a corpus of mails the preset
+ * for mails comes first. */
 static int settings_of(const struct evaluate_options *options,
                        const struct nb_labelled_corpus *corpus, const char *variant,
                        json_t *settings, struct nb_error *error)
@@ -151,14 +151,14 @@ static int settings_of(const struct evaluate_options *options,
  * ------------------------------------------------------------------------------
  */
 
-/* Whether the model that --model names is measured. With --variant it is the one that gets the
- * settings that were found. */
+/* Returns whether the model named by --model is measured. With --variant it is not: it gets the
+ * settings of the winner. */
 static bool is_of_model(const struct nb_client *client, const struct evaluate_options *options)
 {
     return client->names_model && options->variants.count == 0;
 }
 
-/* What is said of a new model has no meaning for one that there is. */
+/* Refuses options for a new model if an existing model is measured. */
 static int check_of_model(const struct evaluate_options *options, struct nb_error *error)
 {
     const struct {
@@ -316,8 +316,8 @@ static int read_documents(struct nb_labelled_corpus *corpus, const struct evalua
     return rc;
 }
 
-/* The labels of the model are those that a verdict may have, also where no document has them; a
- * label that it has not learned can only be missed. */
+/* Adds the labels of the model: a verdict may have any of them, even if no document does. A label
+ * that the model has not learned can only be missed. */
 static int add_labels(struct nb_labelled_corpus *corpus, const json_t *model,
                       struct nb_error *error)
 {
@@ -342,7 +342,7 @@ static void tell_unknown(const struct nb_labelled_corpus *corpus, const char *na
                        nb_shown(name).text, nb_shown(corpus->labels[i]).text);
 }
 
-/* Reads the documents for the model that there is, which says what its fields are. */
+/* Reads the documents for an existing model, which defines the fields. */
 static int read_for_model(const struct nb_client *client, struct nb_labelled_corpus *corpus,
                           const struct evaluate_options *options, char **arguments, size_t count,
                           struct nb_error *error)

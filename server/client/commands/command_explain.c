@@ -31,7 +31,8 @@ struct output {
     uint64_t tokens;
 };
 
-/* The two most probable labels. Evidence above 0 speaks for the first, below 0 for the second. */
+/* Finds the two most probable labels. Evidence above 0 speaks for the first, below 0 for the
+ * second. */
 static void find_sides(const json_t *verdict, const char **winner, const char **second)
 {
     const char *name;
@@ -69,7 +70,7 @@ static double largest_evidence(const json_t *rows)
     return most;
 }
 
-/* Of a model that has a parent: "mail-ann 20 %, mail 80 %". */
+/* For a model with a parent, adds the shares of both: "mail-ann 20 %, mail 80 %". */
 static void add_shares(struct nb_text_table *table, const json_t *shares)
 {
     json_t *object = (json_t *)(uintptr_t)shares; /* iterators only read it */

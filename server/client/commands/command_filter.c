@@ -3,10 +3,10 @@
  * bayesc filter: copies a mail from standard input to standard output and adds header fields with
  * the verdict.
  *
- * A mail server or procmail delivers what this program writes. So the mail comes out whatever
- * happens: with its header fields, or without them when there is no verdict. Fields of these names
- * that the mail brought are taken out in any case: a sender could have forged them. When the mail
- * cannot be read or written at all, the exit status tells so and the caller keeps its own copy.
+ * A mail server or procmail delivers what this program writes. So the mail is written whatever
+ * happens: with the header fields, or without them when there is no verdict. Fields of these names
+ * that the mail brought are always removed: a sender could have forged them. When the mail cannot
+ * be read or written at all, the exit status says so and the caller keeps its own copy.
  */
 #include <sysexits.h>
 #include <unistd.h>
@@ -70,10 +70,10 @@ static const struct nb_flag FLAGS[] = {
 };
 
 struct filter {
-    const struct nb_client *client;       /* NULL when there is nobody to ask */
+    const struct nb_client *client;       /* NULL when no daemon can be asked */
     const struct filter_options *options; /* NULL when they could not be read */
     struct nb_fields fields;
-    struct nb_buffer mail, out; /* owned: what came in, what goes out */
+    struct nb_buffer mail, out; /* owned: the mail as it came in and as it goes out */
 };
 
 /* ---- without a verdict ----------------------------------------------------------------------- */
@@ -85,8 +85,8 @@ static int status_without_verdict(const struct filter_options *options)
     return options->is_bogofilter ? BOGOFILTER_ERROR : 0;
 }
 
-/* Writes the mail without forged fields, and what is left of standard input, in which the body goes
- * on. Without memory for that the mail comes out as it came in. */
+/* Writes the mail without forged fields, and then the rest of standard input, which has the rest of
+ * the body. Without memory for that it writes the mail unchanged. */
 static int give_up(struct filter *f, const char *reason)
 {
     f->out.length = f->fields.text.length = 0;
@@ -101,7 +101,7 @@ static int give_up(struct filter *f, const char *reason)
 
 /* ---- with a verdict -------------------------------------------------------------------------- */
 
-/* Asks, unless the daemon did not answer other mails in time. */
+/* Asks the daemon, unless it has failed to answer other mails in time. */
 static int ask_daemon(const struct filter *f, const struct nb_call_request *request,
                       json_t **verdict, struct nb_error *error)
 {
@@ -151,8 +151,8 @@ static int ask(const struct filter *f, struct nb_filter_status *status, struct n
     return rc;
 }
 
-/* Makes `out` from `mail`. The daemon is asked about the mail without the fields that are added
- * here: its verdict must not depend on an earlier one. */
+/* Makes `out` from `mail`. The daemon gets the mail without the fields that are added here: its
+ * verdict must not depend on an earlier one. */
 static int add_verdict(struct filter *f, struct nb_filter_status *status, struct nb_error *error)
 {
     struct nb_string mail = {f->mail.bytes, f->mail.length};
@@ -176,8 +176,8 @@ static int exit_status(const struct filter_options *options, const struct nb_fil
                                : BOGOFILTER_HAM;
 }
 
-/* Reads the mail and makes `out` with the verdict. Returns 0, or the code of a failure, after which
- * the mail must go on without a verdict; what was read of it is in `mail`. */
+/* Reads the mail and makes `out` with the verdict. Returns 0, or the code of a failure: then the
+ * mail must go on without a verdict, and the part that was read is in `mail`. */
 static int judge_mail(struct filter *f, struct nb_filter_status *status, struct nb_error *error)
 {
     int more = nb_pass_read(&f->mail);
@@ -220,13 +220,14 @@ static void deinit(struct filter *f)
     nb_buffer_deinit(&f->out);
 }
 
-/* For a command that could not start. Without options the fields of the defaults are removed. */
+/* Passes the mail on for a command that could not start. Without options the default fields are
+ * removed. */
 static int pass_on(const void *options, const char *reason)
 {
     struct filter f = {.options = options};
     struct nb_error error;
     if (check(options != NULL ? options : &DEFAULTS, &f.fields, &error) != 0)
-        reason = error.text; /* the names that were right are removed */
+        reason = error.text; /* fields with the valid names are removed */
     int rc = nb_pass_read(&f.mail);
     int status = rc < 0 ? EX_IOERR : give_up(&f, reason);
     deinit(&f);

@@ -10,7 +10,7 @@
 #include "server/client/terminal/terminal.h"
 
 enum {
-    PART = 2000, /* documents of one request to delete */
+    PART = 2000, /* documents that one request deletes */
     RENAMED = 2,
     DELETED = 1 /* arguments without the name of a model */
 };
@@ -75,14 +75,14 @@ static int run_rename(struct nb_client *client, const void *user, char **argumen
 
 /* ---- delete ---------------------------------------------------------------------------------- */
 
-/* Asks the person. A label that the model has not is refused when it is to be deleted. */
+/* Asks the person for confirmation. Deleting a label that the model does not have is refused. */
 static int confirm(const struct nb_exchange_input *asked, struct nb_error *error)
 {
     const struct label_options *options = asked->options;
     const struct nb_client *client = asked->client;
     const char *label = asked->arguments[0];
     json_t *row = NULL;
-    if (options->is_sure || options->next > 0) /* it was asked before the first part */
+    if (options->is_sure || options->next > 0) /* the question came before the first part */
         return 0;
     if (!nb_ask_is_possible())
         return nb_error_set(error, NB_CLIENT_USAGE,
@@ -110,7 +110,7 @@ static const struct nb_exchange DELETING = {
     .text = "{model}: {#forgotten} documents of the label {label} are forgotten\n",
 };
 
-/* Part after part. The reply that is printed is that of one request for all of them. */
+/* Deletes the label part by part, and prints one reply with the totals of all parts. */
 static int run_delete(struct nb_client *client, const void *user, char **arguments, size_t count,
                       struct nb_error *error)
 {

@@ -15,7 +15,7 @@
 
 static const struct nb_exchange LISTING = {.method = "GET", .path = "/v1/models"};
 
-/* "ham 12, spam 3"; of a damaged model what is wrong with it. */
+/* Adds "ham 12, spam 3", or for a damaged model the description of the damage. */
 static void add_labels(struct nb_text_table *table, const char *row_name, const json_t *model)
 {
     struct nb_buffer text = {0};
@@ -109,7 +109,7 @@ static const struct nb_flag DELETE_FLAGS[] = {
     NB_SOURCE_FLAG(struct delete_options),
 };
 
-/* Asks the person. A damaged model has no figures. */
+/* Asks the person for confirmation. A damaged model has no figures. */
 static int confirm(const struct nb_exchange_input *asked, struct nb_error *error)
 {
     const struct nb_client *client = asked->client;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc network: keeps, shows, learns and asks Bayes nets. Each verb is a row of VERBS: one
- * exchange with the daemon, or a function where a file is read or written. A file named "-" is
- * standard input or output.
+ * bayesc network: stores, shows, learns and queries Bayes nets. Each verb is a row of VERBS: one
+ * exchange with the daemon, or a function that reads or writes a file. A file named "-" is standard
+ * input or output.
  */
 #include <assert.h>
 #include <errno.h>
@@ -24,7 +24,7 @@ struct network_options {
     uint64_t separators;
 };
 
-/* Fields of a model: as many as a network has nodes beside the label. */
+/* The most fields of a model: a network has one node for each, and one for the label. */
 enum { FIELDS_MOST = 255 };
 
 enum { SEPARATORS_DEFAULT = 256 };
@@ -66,7 +66,7 @@ static const struct nb_exchange SHOWING = {.method = "GET", .path = "/v1/network
 static const struct nb_exchange DELETING = {
     .method = "DELETE", .path = "/v1/networks/{0}", .text = ""};
 
-/* Each page is printed when it is there. */
+/* Prints each page as soon as it arrives. */
 static int print_page(void *user, json_t *page, struct nb_error *error)
 {
     const struct nb_exchange_input *asked = user;
@@ -138,7 +138,7 @@ static const struct nb_exchange QUERYING = {
     .print = print_probabilities,
 };
 
-/* P(node | what is given) of the nodes --of, of all others without one. */
+/* Asks for P(node | evidence) of the nodes in --of, or of all other nodes without --of. */
 static int query(const struct nb_exchange_input *asked, struct nb_error *error)
 {
     const struct network_options *options = asked->options;
@@ -224,7 +224,7 @@ static const struct nb_exchange LEARNING_FROM = {
     .print = print_learned,
 };
 
-/* Of these fields or, without one, of all that are categories. */
+/* Learns from the given fields or, if none is given, from all fields that are categories. */
 static int learn_from(const struct nb_exchange_input *asked, struct nb_error *error)
 {
     struct nb_exchange_input question = *asked;
@@ -261,7 +261,7 @@ static FILE *open_body(const char *name, struct nb_error *error)
     return file;
 }
 
-/* The second argument is the file that is the body. */
+/* Sends the file that the second argument names as the body. */
 static int send_file(const struct nb_exchange *exchange, const struct nb_exchange_input *asked,
                      const char *type, struct nb_error *error)
 {
@@ -420,7 +420,7 @@ static int find_verb(const char *name, size_t count, const struct verb **verb,
                         name);
 }
 
-/* Flags of another verb are a mistake, not nothing. */
+/* Refuses flags of other verbs instead of ignoring them. */
 static int check_flags(const struct verb *verb, const struct network_options *options,
                        struct nb_error *error)
 {

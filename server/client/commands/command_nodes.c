@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc nodes: how several nodes stand, as one of them knows it (GET /v1/nodes), and whether they
- * have learned the same (GET /v1/state/digest of each).
+ * bayesc nodes: shows the state of several nodes as one of them knows it (GET /v1/nodes), and
+ * checks whether all have learned the same (GET /v1/state/digest of each).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 
 enum {
     NODES_MOST = 64,
-    SILENT_SECONDS = 60, /* a node tells of itself every second */
-    DIGESTS_MOST = 10,   /* times that digests are asked for while changes go on */
+    SILENT_SECONDS = 60, /* a node reports every second */
+    DIGESTS_MOST = 10,   /* attempts to get digests while changes go on */
     PAUSE_NANOSECONDS = 200000000
 };
 
@@ -26,12 +26,12 @@ static int ask(const struct nb_client *client, const char *url, const char *path
     struct nb_call_target target = client->daemon;
     const struct nb_call_request request = {.method = "GET", .path = path};
     target.url = url;
-    target.patience = 0; /* a node that is not ready is what is looked for */
+    target.patience = 0; /* do not wait for a node: one that is not ready must be seen */
     *value = NULL;
     return nb_call_once(&target, &request, value, error);
 }
 
-/* What the node at the URL knows of itself and of the others. */
+/* Asks the node at the URL for its own state and for what it knows of the other nodes. */
 static int ask_nodes(const struct nb_client *client, const char *url, json_t **said,
                      struct nb_error *error)
 {
@@ -61,7 +61,7 @@ static const char *said_of(const json_t *object, const char *name)
     return value == NULL ? "" : json_is_true(value) ? "yes" : "no";
 }
 
-/* What only the node that is asked says of itself is beside it alone. */
+/* Prints a row for each node. Only the row of the node that was asked has its own figures. */
 static void print_status(const json_t *said)
 {
     static const char *const HEAD[] = {"name", "node",    ">heard",    ">applied", ">behind",
@@ -89,7 +89,7 @@ static void print_status(const json_t *said)
     nb_table_deinit(&table);
 }
 
-/* The worst of what was said, as a code. */
+/* Returns the code of the worst state in the reply. */
 static int judge_status(const json_t *said, struct nb_error *error)
 {
     const json_t *here = json_object_get(said, "nodes"), *member;
@@ -132,12 +132,12 @@ struct check {
     const struct nb_client *client;
     const char *urls[NODES_MOST];
     size_t count, streams;
-    json_t *rows;        /* a list for each stream, of what each node says; null: nothing */
-    struct nb_error why; /* what the first that said nothing was asked in vain for */
+    json_t *rows;        /* for each stream a list of the nodes' digests; null: no digest */
+    struct nb_error why; /* why the first node without a digest gave none */
 };
 
-/* Of one node that is asked, all that tell an URL. Who may write the tables can tell any: the
- * access token goes to none that is less guarded than the one that was asked for. */
+/* Adds the URLs of all members that the first node lists. Anyone who can write the tables can put
+ * any URL there. So if the first URL is https, the access token goes to https URLs only. */
 static void find(struct check *c, const json_t *said)
 {
     bool is_https = strncmp(c->urls[0], "https://", 8) == 0;
@@ -158,8 +158,8 @@ static void find(struct check *c, const json_t *said)
     }
 }
 
-/* Of a node when it has come to the number, or as it is now: `number` is 0. *digest stays NULL when
- * it does not follow the stream. */
+/* Asks a node for its digest when it reaches `number`, or for the present one if `number` is 0.
+ * *digest stays NULL when the node does not follow the stream. */
 static int ask_digest(struct check *c, size_t which, size_t stream, uint64_t number,
                       json_t **digest)
 {
@@ -175,8 +175,8 @@ static int ask_digest(struct check *c, size_t which, size_t stream, uint64_t num
     return rc;
 }
 
-/* The digests of all at the number of the one that is furthest, into `row`. NB_CONFLICT: one is
- * past it. */
+/* Puts the digests of all nodes, at the number of the most advanced node, into `row`. Returns
+ * NB_CONFLICT when a node has passed that number. */
 static int ask_row(struct check *c, size_t stream, json_t *row)
 {
     uint64_t most = 0;
@@ -199,7 +199,8 @@ static int ask_row(struct check *c, size_t stream, json_t *row)
     return 0;
 }
 
-/* A digest is of the number at which a node is: asked again while they go on. */
+/* Gets the digests of a stream. A node has only the digest of its present number, so this is
+ * repeated while changes go on. */
 static int ask_stream(struct check *c, size_t stream, struct nb_error *error)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NANOSECONDS};
@@ -233,7 +234,7 @@ static void print_digests(const struct check *c)
     nb_table_deinit(&table);
 }
 
-/* For each node what it says; a list where there are several streams. */
+/* Prints the digest of each node; a list of digests if there are several streams. */
 static int print_json(const struct check *c, struct nb_error *error)
 {
     json_t *nodes = json_array();
@@ -252,7 +253,7 @@ static int print_json(const struct check *c, struct nb_error *error)
     return rc;
 }
 
-/* That two differ is worse than that a third one is away. */
+/* Returns the result as a code. Nodes that differ are worse than a node that does not answer. */
 static int judge(const struct check *c, struct nb_error *error)
 {
     json_t *row, *one;

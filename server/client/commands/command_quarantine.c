@@ -53,14 +53,14 @@ static const struct nb_table_column ROW_COLUMNS[] = {
 static const struct nb_exchange LISTING = {.method = "GET",
                                            .path = "/v1/models/{model}/quarantine"};
 
-/* The list is of the time of the first page: what came later may stand before the next page, where
- * nobody has seen it. */
+/* The list shows the time of its first page. A change that came later may sort before the next page
+ * and so be on no page. */
 struct listed {
     bool is_json;
     char time[64];
 };
 
-/* Each page is printed when it is there. */
+/* Prints each page as soon as it arrives. */
 static int print_page(void *user, json_t *page, struct nb_error *error)
 {
     struct listed *listed = user;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks a dump on its way from or to the daemon: its lines fit each other, the last one is the end
- * line, and its totals are those of the lines before it. It is read by the same code as an import
- * by the daemon. Memory is needed for one line. One thread.
+ * Checks a dump on its way from or to the daemon: the lines must be consistent, and the last one
+ * must be the end line with the right totals. The daemon's import uses the same reader. Memory is
+ * needed for one line. One thread.
  */
 #ifndef NB_CLIENT_DUMP_CHECK_H
 #define NB_CLIENT_DUMP_CHECK_H
@@ -22,13 +22,13 @@ struct nb_dump_check {
 int nb_dump_check_init(struct nb_dump_check *check);
 void nb_dump_check_deinit(struct nb_dump_check *check);
 
-/* Takes the next bytes of the dump. Returns 0, or the code of the first fault; what comes after a
- * fault is not looked at. */
+/* Takes the next bytes of the dump. Returns 0, or the code of the first fault; bytes after a fault
+ * are ignored. */
 int nb_dump_check_add(struct nb_dump_check *check, const char *bytes, size_t length);
 
-/* After the last byte: whether the dump was whole. Returns 0 or the code of the first fault:
- * NB_INVALID (cut off, wrong totals, wrong lines), NB_TOO_LARGE (a line of more than 256 MiB),
- * NB_NO_MEMORY. */
+/* Call after the last byte: checks whether the dump was complete. Returns 0 or the code of the
+ * first fault: NB_INVALID (cut off, wrong totals, wrong lines), NB_TOO_LARGE (a line of more than
+ * 256 MiB), NB_NO_MEMORY. */
 int nb_dump_check_end(struct nb_dump_check *check);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One request and what is printed of its reply, as a description: the path, the options that go
- * into the query and the body, the text for people. Most commands are one exchange, others make
+ * An exchange describes one request and how its reply is printed: the path, the options that go
+ * into the query and the body, and the text for people. Most commands are one exchange, others make
  * several. Main thread.
  */
 #ifndef NB_CLIENT_EXCHANGE_H
@@ -9,7 +9,7 @@
 
 #include "server/client/base/flags.h"
 
-/* A parameter of the query, or a member of the body, and the option that it is filled from. */
+/* A parameter of the query, or a member of the body, and the option that gives its value. */
 struct nb_exchange_field {
     const char *name;
     enum nb_flag_type type; /* of the option; a switch, a text or a list is sent if it is given */
@@ -23,19 +23,19 @@ struct nb_exchange_input;
 
 struct nb_exchange {
     const char *method;
-    const char *path; /* "{model}" and "{0}" to "{9}", arguments, are put in percent-encoded */
+    const char *path; /* "{model}" and the arguments "{0}" to "{9}" are inserted percent-encoded */
     struct nb_exchange_field query[NB_EXCHANGE_FIELDS]; /* the first one without a name ends them */
     struct nb_exchange_field body[NB_EXCHANGE_FIELDS];
-    /* What is to be done first, for example a question to the person; else NULL. Returns 0 or a
-     * code, with which the exchange fails. */
+    /* Runs before the request, for example to ask the person a question; or NULL. Returns 0, or a
+     * code with which the exchange fails. */
     int (*before)(const struct nb_exchange_input *asked, struct nb_error *error);
-    /* The reply for people: `print`, or `text` if that is NULL (nb_exchange_text). Without either
-     * it is printed as JSON in any case. */
+    /* Prints the reply for people; if NULL, `text` is printed (nb_exchange_text). Without either
+     * the reply is always printed as JSON. */
     void (*print)(const struct nb_exchange_input *asked, json_t *reply);
     const char *text;
 };
 
-/* What an exchange is about. All is borrowed. */
+/* The input of an exchange. All members are borrowed. */
 struct nb_exchange_input {
     const struct nb_client *client;
     const void *options;
@@ -43,7 +43,7 @@ struct nb_exchange_input {
     size_t count;
     json_t *body; /* the body to begin with; NULL: an empty one if the exchange has fields */
     struct nb_call *call; /* the connection to use; NULL: one for this request */
-    const char *after;    /* the page behind this one; NULL: the first one */
+    const char *after;    /* the page after this one is asked for; NULL: the first page */
     const char *headers;  /* one further header line, or NULL */
     size_t headers_size;  /* with its NUL */
     const char *type;     /* media type of a body that is given piece by piece; else NULL */
@@ -51,12 +51,12 @@ struct nb_exchange_input {
     void *user;
 };
 
-/* The members that every command fills, as an initializer. */
+/* An initializer with the members that every command fills. */
 #define NB_ASKED(by, its_options, words, word_count)                                               \
     .client = (by), .options = (its_options), .arguments = (words), .count = (word_count)
 
-/* Makes the request: checks a source, does what is to be done first, asks. *reply is owned by the
- * caller; NULL for an empty one. Returns 0, NB_CLIENT_USAGE for what cannot be sent, or a code of
+/* Checks the source, calls `before`, then makes the request. *reply is owned by the caller; NULL
+ * for an empty reply. Returns 0, NB_CLIENT_USAGE for values that cannot be sent, or a code of
  * nb_call_json. */
 int nb_exchange_ask(const struct nb_exchange *exchange, const struct nb_exchange_input *asked,
                     json_t **reply, struct nb_error *error);
@@ -65,20 +65,20 @@ int nb_exchange_ask(const struct nb_exchange *exchange, const struct nb_exchange
 int nb_exchange_show(const struct nb_exchange *exchange, const struct nb_exchange_input *asked,
                      json_t *reply, struct nb_error *error);
 
-/* Both. */
+/* Asks and shows the reply. */
 int nb_exchange_run(const struct nb_exchange *exchange, const struct nb_exchange_input *asked,
                     struct nb_error *error);
 
-/* Asks for all pages of a listing, and gives each to `take`, whose code other than 0 ends it. A
- * page names the next one by its member "next". Returns 0, or NB_CALL_PROTOCOL when the listing
- * does not advance, or as nb_exchange_ask. */
+/* Asks for all pages of a listing and gives each to `take`; a code other than 0 from `take` ends
+ * the listing. A page names the next page in its member "next". Returns 0, what `take` returned,
+ * NB_CALL_PROTOCOL when the listing does not advance, or a code of nb_exchange_ask. */
 int nb_exchange_pages(const struct nb_exchange *exchange, const struct nb_exchange_input *asked,
                       int (*take)(void *user, json_t *page, struct nb_error *error), void *user,
                       struct nb_error *error);
 
-/* Prints a text on standard output. In it stand for: "{model}" the model, "{0}" to "{9}" an
- * argument, "{a.b}" the text b of the member a of the reply, "{#a.b}" a count, with commas. A line
- * that begins with "{?a.b}" is printed only if there is such a member, other than 0 and "". */
+/* Prints a text on standard output. Replaces "{model}" by the model, "{0}" to "{9}" by an argument,
+ * "{a.b}" by the text b in the member a of the reply, and "{#a.b}" by a count with commas. Prints a
+ * line that begins with "{?a.b}" only if this member exists and is neither 0 nor "". */
 void nb_exchange_text(const char *text, const struct nb_exchange_input *asked, const json_t *reply);
 
 #endif

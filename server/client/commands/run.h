@@ -19,13 +19,13 @@ struct nb_run {
     const char *verb;      /* for the progress bar: "trained" */
     size_t connections;
     bool with_label;       /* each document must have a label, and it is sent */
-    bool takes_unlabelled; /* with `with_label`: one that has none is sent with a null label */
-    bool is_guarded;  /* labels that may be mistyped are asked about or refused (new_label.h) */
-    bool is_attached; /* the daemon takes the mails that are attached to the documents */
-    bool is_mixed;    /* everything is read first, then sent in a shuffled, repeatable order */
-    bool is_quiet;    /* no progress bar */
-    bool is_counted;  /* an interruption ends it with NB_STOPPING, when all that was sent is done */
-    bool wants_refused; /* `take` is called with every refused document */
+    bool takes_unlabelled; /* with `with_label`: documents without a label are sent with null */
+    bool is_guarded;       /* labels are checked for mistyping (new_label.h) */
+    bool is_attached;      /* the daemon takes the mails that are attached to the documents */
+    bool is_mixed;         /* everything is read first, then sent in a shuffled, repeatable order */
+    bool is_quiet;         /* no progress bar */
+    bool is_counted;       /* an interruption waits for what was sent, then returns NB_STOPPING */
+    bool wants_refused;    /* `take` is called with every refused document */
     /* Called in the order of the documents; a code below 0 ends the run. */
     int (*take)(void *user, const struct nb_outcome *outcome, struct nb_error *error);
     int (*head)(void *user, struct nb_string row, struct nb_error *error); /* see struct nb_files */
@@ -37,17 +37,17 @@ struct nb_run {
     struct nb_new_label labels;
     struct nb_progress progress;
     uint64_t unread;    /* files that could not be read; reported on standard error */
-    uint64_t refused;   /* documents that the daemon refused; reported too */
-    uint64_t remarks;   /* about files */
-    uint64_t documents; /* that the daemon took */
-    uint64_t total;     /* documents that there are; 0: it is not known */
+    uint64_t refused;   /* documents that the daemon refused; also reported */
+    uint64_t remarks;   /* remarks printed about files */
+    uint64_t documents; /* documents that the daemon accepted */
+    uint64_t total;     /* number of all documents; 0: not known */
 };
 
-/* Runs. A document that the daemon refuses is counted and reported, and not given to `take`, except
- * for one that is not found (NB_NOT_FOUND), and with `wants_refused`. Returns 0 or a code. */
+/* Sends the documents. A refused document is counted and reported; `take` gets it only if it was
+ * not found (NB_NOT_FOUND), or with `wants_refused`. Returns 0 or a code. */
 int nb_run_documents(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error);
 
-/* EX_DATAERR when something was refused or could not be read, else 0. */
+/* Returns EX_DATAERR when a document was refused or a file could not be read, else 0. */
 int nb_run_status(const struct nb_run *run);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Evaluations as JSON, in the form in which the daemon gives its own, and as tables for people. Any
- * thread makes JSON, one thread prints.
+ * Evaluations as JSON, in the form of the daemon's own, and as tables for people. Any thread may
+ * make JSON; one thread prints.
  */
 #ifndef NB_SERVER_CLIENT_EVALUATE_EVALUATION_REPORT_H
 #define NB_SERVER_CLIENT_EVALUATE_EVALUATION_REPORT_H
@@ -19,7 +19,7 @@ struct nb_report {
     json_t *figures[NB_REPORT_MOST];   /* as in the daemon's `windows`; borrowed */
     size_t count;
     const char *positive; /* the label that is judged against all others; borrowed */
-    bool is_named;        /* somebody wants to know of this label: of many it is told only then */
+    bool is_named;        /* the user named `positive`; among many labels it is shown only then */
 };
 
 void nb_report_print(const struct nb_report *report, FILE *out);
@@ -27,7 +27,7 @@ void nb_report_print(const struct nb_report *report, FILE *out);
 /* Prints an empty line and the members "now" and `other` of an object. */
 void nb_compare_print(const json_t *evaluation, const char *other);
 
-/* Makes an object like those in the daemon's `windows`. `labels` has the name of each label by its
+/* Makes an object like those in the daemon's `windows`. `labels` has the names, indexed by label
  * number. The caller owns the object; NULL without memory. */
 json_t *nb_evaluation_json(const struct nb_evaluation *evaluation, char *const *labels);
 

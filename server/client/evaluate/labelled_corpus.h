@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labelled documents that are read several times, or documents of which some have no label. Their
- * contents are kept in a file without a name in $TMPDIR; memory holds only an entry of some bytes
- * for each. One thread.
+ * Labelled documents that are read several times; some may have no label. A nameless file in
+ * $TMPDIR keeps their contents; memory holds only a small entry for each. One thread.
  */
 #ifndef NB_SERVER_CLIENT_EVALUATE_LABELLED_CORPUS_H
 #define NB_SERVER_CLIENT_EVALUATE_LABELLED_CORPUS_H
@@ -17,7 +16,7 @@ struct nb_corpus_entry {
     uint64_t offset;
     uint32_t length; /* of the content; the values, the id and the name follow it */
     uint32_t values_length;
-    uint16_t id_length, name_length; /* the second one counts the NUL */
+    uint16_t id_length, name_length; /* name_length counts the NUL */
     uint32_t label;                  /* index of `labels` */
     enum nb_item_part part;
     bool is_mail, has_no_content;
@@ -27,7 +26,7 @@ struct nb_labelled_corpus {
     FILE *file;                      /* owned, as all pointers below */
     struct nb_corpus_entry *entries; /* `count` of them, room for `room` */
     size_t count, room;
-    char **labels; /* in the order of their bytes, once everything is read */
+    char **labels; /* sorted by bytes once everything is read */
     size_t label_count;
     uint64_t written; /* bytes of the file */
     uint64_t bytes;   /* of the documents */
@@ -37,21 +36,21 @@ struct nb_labelled_corpus {
     void (*refuse)(void *user, const char *name, const char *reason);
     void (*note)(void *user, const char *name, const char *what);
     void *user;
-    bool takes_unlabelled; /* a document without a label has an empty one */
-    const char *hint;      /* what else can be done about one, at the end of a message; or NULL */
-    uint64_t unread;       /* files that could not be read */
+    bool takes_unlabelled;    /* accepts documents without a label, whose label is then empty */
+    const char *hint;         /* advice at the end of the message about a missing label; or NULL */
+    uint64_t unread;          /* files that could not be read */
     struct nb_buffer content; /* of the last nb_labelled_corpus_get */
 };
 
-/* Adds a label, if it is not there, that a document may have: before the documents are read.
- * Returns 0, NB_TOO_LARGE or NB_NO_MEMORY. */
+/* Adds a label that a document may have, unless it is there already. Call before the documents are
+ * read. Returns 0, NB_TOO_LARGE or NB_NO_MEMORY. */
 int nb_corpus_add_label(struct nb_labelled_corpus *corpus, struct nb_string label,
                         struct nb_error *error);
 
-/* Reads all documents of the paths into a corpus that is all zero but for `skip`, `refuse`,
- * `note`, `user`, `takes_unlabelled`, `hint` and labels that were added. Returns 0,
- * NB_CLIENT_USAGE (a document has no label), NB_TOO_LARGE (too many labels, too long a name),
- * NB_IO or NB_NO_MEMORY; nb_labelled_corpus_deinit is needed in any case. */
+/* Reads all documents of the paths into a corpus that is all zero except for `skip`, `refuse`,
+ * `note`, `user`, `takes_unlabelled`, `hint` and labels that were added. Returns 0, NB_CLIENT_USAGE
+ * (a document has no label), NB_TOO_LARGE (too many labels, too long a name), NB_IO or
+ * NB_NO_MEMORY; nb_labelled_corpus_deinit is needed in any case. */
 int nb_labelled_corpus_read(struct nb_labelled_corpus *corpus,
                             const struct nb_files_options *options, char *const *paths,
                             size_t count, struct nb_error *error);

@@ -16,15 +16,15 @@ struct json_t;
 /* Options of every command that reads documents; embedded in the command's own. */
 struct nb_files_options {
     const char *label;           /* of documents that have none of their own; or NULL */
-    const char *format;          /* NULL: the name and the beginning of a file tell */
-    const char *columns;         /* of CSV, TSV and JSON lines; NULL: the first line tells */
-    const char *charset;         /* of texts and tables; NULL: their bytes tell */
-    const struct json_t *fields; /* borrowed: of the model, by name their kinds; or NULL */
+    const char *format;          /* NULL: found from the name and the beginning of a file */
+    const char *columns;         /* of CSV, TSV and JSON lines; NULL: found from the first line */
+    const char *charset;         /* of texts and tables; NULL: found from their bytes */
+    const struct json_t *fields; /* borrowed: kinds of the model's fields by name; or NULL */
     struct nb_flag_list folders; /* NAME=LABEL of Maildir++ folders */
-    bool is_text, is_mail;       /* what a document is where the format does not tell */
+    bool is_text, is_mail;       /* the kind of a document if the format leaves it open */
     bool by_folder;              /* the first folder below a path is the label */
     bool is_recursive;           /* all folders of a Maildir++ */
-    bool keeps_rows;             /* items of a table have its row */
+    bool keeps_rows;             /* items from a table carry their row */
 };
 
 /* clang-format off */
@@ -75,18 +75,18 @@ struct nb_files_options {
     "UTF-16, and its lines may end with CR. bayesc looks for the header in the first 64 lines\n"   \
     "and 16 KiB; a file without one is a text, or with --mail the body of a mail.\n"
 
-/* How a table is written, so that it can be written again as it was. */
+/* The written form of a table, so that it can be written again in the same form. */
 struct nb_table_form {
     bool is_known; /* set by the first table */
     char separator;
-    bool is_quoted; /* cells may be; not in TSV */
+    bool is_quoted; /* cells may be in quotes; not in TSV */
     const char *line_end;
     bool has_mark; /* a byte order mark stands before it */
     char charset[NB_CHARSET_NAME];
     char preface[8]; /* the line before the header that names the separator; or empty */
 };
 
-/* Where documents come from and go to. Read-only while they are read. */
+/* The source of documents and the callbacks that receive them. Read-only while they are read. */
 struct nb_files {
     const struct nb_files_options *options; /* borrowed */
     /* Called with each document; a code below 0 ends the reading. What the item points to is valid
@@ -94,8 +94,8 @@ struct nb_files {
     int (*take)(void *user, const struct nb_item *item, struct nb_error *error);
     /* Called for each file that cannot be read, with the reason; the reading goes on. */
     void (*skip)(void *user, const char *name, const char *reason);
-    /* Called for each row or line of a file that is no document; the reading goes on. NULL: `skip`
-     * is called. */
+    /* Called for each row or line of a file that is not a document; the reading goes on. NULL:
+     * `skip` is called instead. */
     void (*refuse)(void *user, const char *name, const char *reason);
     /* Called with a remark about a file that its user may want to read; NULL: no remarks. */
     void (*note)(void *user, const char *name, const char *what);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bytes of a file, read as they are needed. One thread.
+ * Reads the bytes of a file as they are needed. One thread.
  */
 #ifndef NB_CLIENT_INPUT_H
 #define NB_CLIENT_INPUT_H
@@ -24,20 +24,22 @@ struct nb_input {
     bool had_cr;                    /* the last line ended with CR and LF */
 };
 
-/* Finds out the charset and the line ends of a file of text, and begins it again, decoded: from
- * then on its bytes are UTF-8. To be called before anything is used. `charset`: a name, or empty. A
- * file that can be read twice is read to its end first, and NB_INVALID is returned if it is not
- * what it says or seems to be: nothing was used then. Of a pipe the bytes that have come tell; what
- * is not UTF-8 behind them is read as windows-1252. `is_quoted`: line ends within double quotes are
- * no line ends. `is_lenient`: bytes that fit no charset are read as windows-1252, and NULs stay.
- * Returns 0, NB_INVALID, NB_UNSUPPORTED (no such charset), NB_IO or NB_NO_MEMORY. */
+/* Detects the charset and the line ends of a text file, goes back to its beginning and decodes it:
+ * from then on its bytes are UTF-8. Call before any byte is used. `charset` is a name, or empty. A
+ * file that can be read twice is first read to its end; if its bytes do not fit the given or
+ * detected charset, NB_INVALID is returned before any byte is used. In a pipe the bytes that have
+ * arrived decide; later bytes that are not UTF-8 are read as windows-1252. `is_quoted`: line ends
+ * within double quotes do not count. `is_lenient`: bytes that fit no charset are read as
+ * windows-1252, and NULs stay. Returns 0, NB_INVALID, NB_UNSUPPORTED (no such charset), NB_IO or
+ * NB_NO_MEMORY. */
 int nb_input_decode(struct nb_input *input, struct nb_string charset, bool is_quoted,
                     bool is_lenient, struct nb_error *error);
 
-/* Begins the file again in `other`, which borrows it. False: it cannot be read twice. */
+/* Opens the same file from its beginning in `other`, which borrows it. Returns false if the file
+ * cannot be read twice. */
 bool nb_input_again(const struct nb_input *input, struct nb_input *other);
 
-/* The bytes that were read and are not used yet: at least one NUL-free pointer, never NULL. */
+/* Returns the bytes that were read and are not used yet. The pointer is never NULL. */
 struct nb_string nb_input_unused(const struct nb_input *input);
 
 /* Reads at least one byte more, but keeps at most `most` unused ones. What nb_input_unused gave
@@ -45,10 +47,9 @@ struct nb_string nb_input_unused(const struct nb_input *input);
  * or NB_NO_MEMORY. */
 int nb_input_fill(struct nb_input *input, size_t most, struct nb_error *error);
 
-/* Takes the next line, of at most `most` bytes, without its line feed and a CR before it, or, of a
- * file of such lines (nb_input_decode), without its CR. The line
- * is valid until the next call. Returns 1, 0 at the end of the file, NB_TOO_LARGE or a code of
- * nb_input_fill. */
+/* Takes the next line, of at most `most` bytes, without its line feed and a CR before it; in a file
+ * whose lines end in CR (nb_input_decode), without that CR. The line is valid until the next call.
+ * Returns 1, 0 at the end of the file, NB_TOO_LARGE or a code of nb_input_fill. */
 int nb_input_line(struct nb_input *input, size_t most, struct nb_string *line,
                   struct nb_error *error);
 

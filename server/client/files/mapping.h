@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the columns of a table with a header mean:
- * "text=description+title,label=category,amount=price" makes of each row a document with values of
- * named fields. One thread.
+ * "text=description+title,label=category,amount=price" turns each row into a document with values
+ * of named fields. One thread.
  */
 #ifndef NB_CLIENT_MAPPING_H
 #define NB_CLIENT_MAPPING_H
@@ -26,8 +26,8 @@ enum nb_mapping_role {
 
 /* The kind of a field decides how a cell becomes its value. */
 enum nb_mapping_kind {
-    NB_MAPPING_CATEGORY, /* a string; also of a field that the model does not have */
-    NB_MAPPING_WORDS,    /* a text, which several columns may make */
+    NB_MAPPING_CATEGORY, /* a string; also for a field that the model does not have */
+    NB_MAPPING_WORDS,    /* a text, which may be joined from several columns */
     NB_MAPPING_SET,      /* a list, split at ';' */
     NB_MAPPING_NUMBER
 };
@@ -49,28 +49,28 @@ struct nb_mapping {
     struct nb_buffer content, values; /* owned: of the last row */
 };
 
-/* Whether an option --columns is a mapping of a header, and not a list of columns. */
+/* Returns whether an option --columns is a mapping of a header, and not a list of columns. */
 bool nb_mapping_is(const char *option);
 
-/* Whether a mapping has fields, whose kinds the model's settings tell. */
+/* Returns whether a mapping has fields. The model's settings then give their kinds. */
 bool nb_mapping_has_fields(const char *option);
 
-/* Reads an option into a mapping that is all zero; it borrows from `option`. `fields` is the member
- * "fields" of a model's settings, or NULL, and is only read here. nb_mapping_deinit is needed
- * afterwards. Returns 0 or NB_CLIENT_USAGE. */
+/* Reads an option into a mapping that is all zero; the mapping borrows from `option`. `fields` is
+ * the member "fields" of a model's settings, or NULL, and is only read here. nb_mapping_deinit is
+ * needed afterwards. Returns 0 or NB_CLIENT_USAGE. */
 int nb_mapping_read(struct nb_mapping *mapping, const char *option, const json_t *fields,
                     struct nb_error *error);
 void nb_mapping_deinit(struct nb_mapping *mapping);
 
-/* Finds the columns in the header, the row of `line`. Returns 0 or NB_INVALID (there is no such
- * column, or there are two). */
+/* Finds the columns in the header, which is the row at `line`. Returns 0 or NB_INVALID (there is no
+ * such column, or there are two). */
 int nb_mapping_find(struct nb_mapping *mapping, const struct nb_string *header, size_t count,
                     uint64_t line, struct nb_error *error);
 
 /* Makes a document of the row that begins at `line`: an empty cell is a missing value. Sets the
- * content, the values, the label and, but with `numbers_rows`, the id, which are valid until the
- * next row. Returns 0,
- * NB_INVALID (a column is not there, or is not a number where one is needed) or NB_NO_MEMORY. */
+ * content, the values, the label and, without `numbers_rows`, the id; they are valid until the next
+ * row. Returns 0, NB_INVALID (a column is missing, or the cell of a number is not a number) or
+ * NB_NO_MEMORY. */
 int nb_mapping_apply(struct nb_mapping *mapping, const struct nb_string *cells, size_t count,
                      uint64_t line, struct nb_item *item, struct nb_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads one file of documents: finds out its format and hands it to the reader for that. One
+ * Reads one file of documents: finds out its format and calls the reader for that format. One
  * thread.
  */
 #ifndef NB_CLIENT_READ_FILE_H
@@ -8,9 +8,9 @@
 
 #include "server/client/files/files.h"
 
-/* Reads the file, or standard input for "-". `label` is for documents that bring none, and
- * borrowed. `format` is a name of --format; NULL: the name and the beginning of the file tell. A
- * fault of the file is given to `skip` of the files. Returns 0 or a code that ends the whole run:
+/* Reads the file, or standard input for "-". `label`, borrowed, is for documents without a label of
+ * their own. `format` is a name of --format; NULL: found from the name and the beginning of the
+ * file. A fault of the file is passed to files->skip. Returns 0 or a code that ends the whole run:
  * what `take` returned, NB_NO_MEMORY, NB_CLIENT_USAGE. `error` must not be NULL. */
 int nb_read_file(const struct nb_files *files, const char *path, struct nb_string label,
                  const char *format, struct nb_error *error);

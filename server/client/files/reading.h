@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One file that is being read, and the functions that hand its documents on. Shared by the readers
+ * One file that is being read, and the functions that pass its documents on. Shared by the readers
  * of all formats. One thread.
  */
 #ifndef NB_CLIENT_READING_H
@@ -18,7 +18,7 @@ struct nb_file_reading {
     bool is_stream;         /* standard input, or a pipe */
     bool is_over;           /* `take` has returned a code: it wants no more documents */
     struct nb_buffer title; /* owned: the name and the place of the last document */
-    struct nb_buffer given_label, own_label; /* owned: labels in their form, where it differs */
+    struct nb_buffer given_label, own_label; /* owned: the labels in normal form, if that differs */
 };
 
 /* Opens a file; "-" is standard input. Returns 0 or the code of the failure. nb_file_reading_close
@@ -27,32 +27,32 @@ int nb_file_reading_open(struct nb_file_reading *reading, const struct nb_files 
                          const char *path, struct nb_error *error);
 void nb_file_reading_close(struct nb_file_reading *reading);
 
-/* Sets the label of documents that bring none, in the form of labels (core/base/label/label.h).
- * Returns 0 or NB_NO_MEMORY. */
+/* Sets the label for documents without their own, in the normal form of labels
+ * (core/base/label/label.h). Returns 0 or NB_NO_MEMORY. */
 int nb_file_reading_set_label(struct nb_file_reading *reading, struct nb_string label,
                               struct nb_error *error);
 
-/* Gives a document to `take` of the files, with the name, label and part of the reading where the
- * item has none. `number` is the place of the document in the file, from 1; 0: it is the whole
- * file. Returns what `take` returned, or NB_NO_MEMORY. */
+/* Passes a document to files->take. Name, label and part come from the reading if the item has
+ * none. `number` is the place of the document in the file, from 1; 0: it is the whole file. Returns
+ * what `take` returned, or NB_NO_MEMORY. */
 int nb_file_reading_give(struct nb_file_reading *reading, struct nb_item *item, uint64_t number,
                          struct nb_error *error);
 
-/* Makes the input one of text in UTF-8 (nb_input_decode) with the charset of the options, and says
- * so where the charset is a guess. Returns 0 or its codes. */
+/* Decodes the input into UTF-8 text (nb_input_decode) with the charset of the options, and reports
+ * a charset that was guessed. Returns 0 or a code of nb_input_decode. */
 int nb_file_reading_decode(struct nb_file_reading *reading, bool is_quoted, struct nb_error *error);
 
-/* Says that a text was read in a charset that nothing names, if it was. */
+/* Reports the charset in which a text was read, if it was guessed. */
 void nb_file_reading_tell_charset(const struct nb_file_reading *reading,
                                   const struct nb_text_charset *charset);
 
-/* Gives the fault of one document, whose text names its line, to `refuse` of the files; the reading
- * goes on behind it. Returns 0, or the code if it concerns all that follows. */
+/* Passes the fault of one document, whose text names its line, to files->refuse; the reading goes
+ * on after it. Returns 0, or the code if the fault affects all later documents. */
 int nb_file_reading_refuse(const struct nb_file_reading *reading, int rc,
                            const struct nb_error *error);
 
-/* What a reader's result means for the files after this one: a fault of this file alone is given to
- * `skip`, and 0 is returned; a code that ends everything is returned. */
+/* Decides what a reader's result means for the files after this one. A fault of this file alone is
+ * passed to files->skip, and 0 is returned; a code that ends the whole run is returned. */
 int nb_file_reading_result(const struct nb_file_reading *reading, int rc,
                            const struct nb_error *error);
 

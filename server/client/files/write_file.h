@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing a file that is whole when it has its name. Main thread.
+ * Writes a file that gets its name only when it is complete. Main thread.
  */
 #ifndef NB_CLIENT_WRITE_FILE_H
 #define NB_CLIENT_WRITE_FILE_H

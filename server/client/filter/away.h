@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Remembers from one bayesc filter to the next that the daemon hangs, so that not each mail waits
- * for it: the circuit breaker of server/call/breaker.h, with a file for its state.
+ * Remembers between runs of bayesc filter that the daemon hangs, so that not every mail waits for
+ * it. It is the circuit breaker of server/call/breaker.h with its state in a file.
  *
  * The file is in a folder of the user's own: $XDG_RUNTIME_DIR, /run/user/UID, or bayesc-UID in
- * $TMPDIR or /tmp. A folder that belongs to somebody else, that others may write to, or that is a
- * symbolic link is not used, and without a folder the daemon is always asked. The time of the file
- * is that of the last request that failed slowly; a lock on it is the probe. One thread.
+ * $TMPDIR or /tmp. A folder is not used if it belongs to another user, is writable by others, or is
+ * a symbolic link; without a folder the daemon is always asked. The modification time of the file
+ * is that of the last request that failed slowly; the process that holds a lock on the file makes
+ * the probe. One thread.
  */
 #ifndef NB_CLIENT_AWAY_H
 #define NB_CLIENT_AWAY_H
@@ -21,11 +22,11 @@ struct nb_away {
     char name[40];
 };
 
-/* Whether the daemon at `url` may be asked. nb_away_end must follow in any case. */
+/* Returns whether the daemon at `url` may be asked. nb_away_end must follow in any case. */
 bool nb_away_begin(struct nb_away *away, const char *url, uint64_t pause);
 
-/* A request that took `ns` has ended, with a reply or without one; or there was none: `has_asked`
- * is false. */
+/* Reports that a request that took `ns` has ended, with a reply or without one. `has_asked` is
+ * false if no request was made. */
 void nb_away_end(struct nb_away *away, bool has_asked, bool has_reply, uint64_t ns);
 
 #endif

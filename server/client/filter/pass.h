@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A mail on standard input that must come out on standard output. Uses read(2) and write(2), not
- * stdio: nothing is held back in a buffer when the program ends. Main thread.
+ * Passes a mail from standard input to standard output. Uses read(2) and write(2), not stdio:
+ * nothing is held back in a buffer when the program ends. Main thread.
  */
 #ifndef NB_CLIENT_PASS_H
 #define NB_CLIENT_PASS_H
@@ -9,7 +9,7 @@
 #include "core/base/buffer.h"
 
 /* Appends standard input to `mail`, up to NB_ITEM_MOST bytes. Returns 0 with the whole mail, 1 when
- * there is more of it or memory ran out (nothing of what was read is lost), or NB_IO. */
+ * the mail is longer or memory ran out (the bytes read so far are kept), or NB_IO. */
 int nb_pass_read(struct nb_buffer *mail);
 
 /* Writes all bytes to standard output. Returns 0 or NB_IO. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The status that bayesc filter gives a mail, made from the daemon's verdict and the thresholds of
- * the command line; and the header fields that it adds: the one with the status, and those that the
- * user has given as templates. Any thread.
+ * the command line; and the header fields that it adds: the field with the status, and those from
+ * the user's templates. Any thread.
  */
 #ifndef NB_CLIENT_STATUS_H
 #define NB_CLIENT_STATUS_H
@@ -15,39 +15,38 @@
 
 struct nb_status_thresholds {
     const char *positive; /* the label that means spam */
-    double spam_from;     /* spam from this probability of spam on; below 0: when spam wins */
-    double ham_to;        /* above it and below spam: unsure; below 0: nothing is unsure */
+    double spam_from;     /* spam if P(spam) is at least this; below 0: if spam wins */
+    double ham_to;        /* unsure if above this and not spam; below 0: never unsure */
 };
 
 struct nb_filter_status {
     char name[65];      /* a label (at most 64 bytes) or "unsure" */
-    double probability; /* of the named label; beside "unsure" that of spam */
+    double probability; /* of the label in `name`; for "unsure" that of spam */
     double of_spam;
     bool is_spam, is_unsure;
     const char *note; /* appended to the text of the header field; static, may be "" */
 };
 
-/* Makes the status from a verdict, the reply to /classify with its members label, probabilities and
- * ready, evidence, and documents, with which the probability is taken with caution
- * (server/filter/filter_mail.h). Of a model that is not ready and without thresholds it is spam
- * from .9 on, and unsure above .5. A model that has not both spam and other documents makes every
- * mail unsure, and so does a mail of which no token is known. Returns 0, or NB_INVALID when the
- * name of the status has control characters: it would end the header field that it is written to.
- */
+/* Makes the status from a verdict, the reply to /classify. Uses its members label, probabilities,
+ * ready, evidence and documents; the last one moderates the probability
+ * (server/filter/filter_mail.h). If the model is not ready and no thresholds are set, a mail is
+ * spam from .9 on, and unsure above .5. If a model that is not ready lacks spam or other documents,
+ * every mail is unsure. A mail without known tokens is always unsure. Returns 0, or NB_INVALID when
+ * the name of the status has control characters, which could end the header field. */
 int nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t *verdict,
                     struct nb_filter_status *status);
 
-/* The status of a mail when the model does not exist or has learned nothing. */
+/* Sets the status of a mail for a model that does not exist or has learned nothing. */
 void nb_status_unknown(struct nb_filter_status *status);
 
 struct nb_status_fields {
     const char *name;         /* of the field with the status */
     struct nb_flag_list all;  /* templates "NAME: TEXT" for every mail */
-    struct nb_flag_list spam; /* the same, for spam only */
+    struct nb_flag_list spam; /* templates for spam only */
 };
 
-/* Checks the names and templates and adds all names to `fields`, which has none yet: fields of
- * these names that a mail brings are removed, for someone else wrote them. Returns 0 or
+/* Checks the names and templates and adds all names to `fields`, which is empty before. Fields with
+ * these names that a mail brings are removed, because someone else wrote them. Returns 0 or
  * NB_CLIENT_USAGE. */
 int nb_status_fields_check(const struct nb_status_fields *wanted, struct nb_fields *fields,
                            struct nb_error *error);

@@ -17,10 +17,10 @@
 
 enum { NB_CONNECTIONS_MOST = 64 };
 
-/* What became of one document. All texts are borrowed during the call of `take`. */
+/* The result of one document. All texts are borrowed during the call of `take`. */
 struct nb_outcome {
     const char *name;
-    const char *label;    /* that the document came with; "" without one, as the id and the row */
+    const char *label;    /* given with the document; "" if none, as for the id and the row */
     const char *id, *row; /* see struct nb_item */
     uint64_t bytes;       /* of the document */
     const json_t *result; /* the daemon's object for it, borrowed; NULL when it was refused */
@@ -31,7 +31,7 @@ struct nb_outcome {
 
 struct nb_pipeline_settings {
     const struct nb_client *client;
-    const char *path;   /* of a request that takes {"documents": [...]}, with its query; copied */
+    const char *path;   /* of the request with {"documents": [...]}, with its query; copied */
     size_t connections; /* 1 to NB_CONNECTIONS_MOST; with 1 the daemon keeps the order too */
     bool with_label;    /* send the labels of the documents */
     bool has_several;   /* a document may have several results: each is sent alone */
@@ -56,8 +56,8 @@ int nb_pipeline_add(struct nb_pipeline *pipeline, const struct nb_item *item,
 /* Sends the rest and waits for all results. Returns as nb_pipeline_add. */
 int nb_pipeline_finish(struct nb_pipeline *pipeline, struct nb_error *error);
 
-/* Stops the threads and frees the pipeline, *pipeline becomes NULL; it may be NULL. Results that
- * were not taken yet are lost. */
+/* Stops the threads, frees the pipeline and sets *pipeline to NULL; *pipeline may be NULL. Results
+ * that were not taken yet are lost. */
 void nb_pipeline_close(struct nb_pipeline **pipeline);
 
 #endif

@@ -15,11 +15,11 @@ struct nb_progress {
     uint64_t start, drawn; /* ns of the monotonic clock */
 };
 
-/* Starts the clock and, when standard error is a terminal, the bar. `verb` is what is done to the
- * documents ("trained"), borrowed; `total` is in bytes, 0 when it is not known. */
+/* Starts the clock and, when standard error is a terminal, the bar. `verb`, borrowed, says what is
+ * done to the documents ("trained"); `total` is in bytes, 0 if unknown. */
 void nb_progress_start(struct nb_progress *progress, const char *verb, uint64_t total);
 
-/* One more document, of so many bytes, is done. */
+/* Counts one more finished document of this many bytes. */
 void nb_progress_add(struct nb_progress *progress, uint64_t bytes);
 
 /* Erases the bar. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of a reply as a table for people, by a description of the columns. One thread.
+ * Prints the rows of a reply as a table for people, from a description of the columns. One
+ * thread.
  */
 #ifndef NB_CLIENT_TABLE_ROWS_H
 #define NB_CLIENT_TABLE_ROWS_H
@@ -13,8 +14,8 @@
 enum nb_table_cell_kind {
     NB_CELL_TEXT,    /* a text; empty if it is missing */
     NB_CELL_COUNT,   /* an integer with commas, 0 if it is missing */
-    NB_CELL_GENERAL, /* a number as "%.Ng" of `digits`; "-" if it is missing */
-    NB_CELL_FIXED,   /* a number as "%.Nf" of `digits`; empty if it is missing */
+    NB_CELL_GENERAL, /* a number as "%.Ng" with N = `digits`; "-" if it is missing */
+    NB_CELL_FIXED,   /* a number as "%.Nf" with N = `digits`; empty if it is missing */
     NB_CELL_JSON,    /* any value as JSON */
     NB_CELL_INDEX    /* the number of the row, from 1 on */
 };
@@ -24,7 +25,7 @@ struct nb_table_column {
     const char *member; /* of the row; NULL: the row itself; "@": the name of the row */
     enum nb_table_cell_kind cell;
     int digits;
-    /* For a cell that none of the above shows: adds it. Else NULL. */
+    /* Adds a cell that no kind above can show; else NULL. */
     void (*add)(struct nb_text_table *table, const char *name, const json_t *row);
 };
 
@@ -34,7 +35,8 @@ struct nb_table_column {
         .head = (title), .member = (name), .cell = (kind), .digits = (places)                      \
     }
 
-/* The members of an array. Both arguments of a function that takes columns. */
+/* Expands an array into the two arguments of a function that takes columns: the array, its
+ * length. */
 #define NB_COLUMNS(columns) (columns), sizeof(columns) / sizeof(columns)[0]
 
 /* Sets up the table and adds the row of heads. */

@@ -19,7 +19,7 @@ enum nb_colour { NB_COLOUR_PLAIN, NB_COLOUR_BOLD };
  * `out` is not a terminal, NO_COLOR is set (no-color.org) or TERM is dumb. Static. */
 const char *nb_colour(FILE *out, enum nb_colour colour);
 
-/* The columns that a text takes: one for each UTF-8 sequence. */
+/* Returns the number of columns that a text takes: one for each UTF-8 sequence. */
 size_t nb_terminal_width(const char *text);
 
 /* Copies at most `most` columns of a text into `out`, which is emptied first and ends in a NUL that
@@ -29,14 +29,15 @@ void nb_terminal_safe(const char *text, size_t most, struct nb_buffer *out);
 
 enum { NB_SHOWN_BYTES = 512 };
 
-/* A text as it may be printed; a struct so that it can be used within one expression. */
+/* A text that is safe to print; a struct so that it can be used within one expression. */
 struct nb_shown {
     char text[NB_SHOWN_BYTES];
 };
 
-/* The text with spaces for its control characters, cut behind a whole character when it is too
- * long. Each text that a daemon, a mail or a file brought is printed by this, by nb_terminal_safe,
- * nb_message or nb_table_cell; only JSON and exports go out as they are. NULL is "". */
+/* Returns the text with its control characters replaced by spaces, and cut after a whole character
+ * if it is too long. Every text from a daemon, a mail or a file must be printed with this function,
+ * nb_terminal_safe, nb_message or nb_table_cell; only JSON and exports are printed as they are.
+ * NULL counts as "". */
 struct nb_shown nb_shown(const char *text);
 
 /* A number as text; a struct so that it can be used within one expression. */
@@ -44,10 +45,10 @@ struct nb_figure {
     char text[32];
 };
 
-/* 1234567 as "1,234,567". */
+/* Formats 1234567 as "1,234,567". */
 struct nb_figure nb_figure_of(uint64_t number);
 
-/* Seconds as "3.2 s", "45 s", "2 min 5 s" or "1 h 4 min". */
+/* Formats seconds as "3.2 s", "45 s", "2 min 5 s" or "1 h 4 min". */
 struct nb_figure nb_figure_of_seconds(double seconds);
 
 /* Prints "bayesc: ", the printf-formatted text and a line feed. Control characters in the text, for
@@ -55,11 +56,11 @@ struct nb_figure nb_figure_of_seconds(double seconds);
  * first. */
 void nb_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Whether there is somebody to ask: standard input and standard error are terminals. */
+/* Returns whether a person can be asked: standard input and standard error are terminals. */
 bool nb_ask_is_possible(void);
 
-/* Prints a printf-formatted question, whose control characters become spaces, and " [y/N] " on
- * standard error, and reads a line. Returns whether it begins with y or Y. */
+/* Prints a printf-formatted question and " [y/N] " on standard error, with spaces for control
+ * characters, and reads a line. Returns whether the line begins with y or Y. */
 bool nb_ask(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -21,11 +21,11 @@ struct nb_text_table {
     bool is_broken; /* memory ran out: later cells are not kept */
 };
 
-/* Sets up the table and adds its first row, `count` names of columns, at most NB_TABLE_COLUMNS. A
- * name that begins with '>' is the name of a column of numbers, which are aligned to the right. */
+/* Sets up the table and adds its first row: `count` names of columns, at most NB_TABLE_COLUMNS. A
+ * name that begins with '>' marks a column of numbers, which is aligned to the right. */
 void nb_table_head(struct nb_text_table *table, const char *const *names, size_t count);
 
-/* Adds a cell. Control characters become spaces, a text longer than NB_TABLE_CELL is cut. */
+/* Adds a cell. Control characters become spaces; a text longer than NB_TABLE_CELL is cut. */
 void nb_table_cell(struct nb_text_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
