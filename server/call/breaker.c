@@ -11,7 +11,7 @@ bool nb_breaker_begin(struct nb_breaker *breaker, uint64_t now)
     return true;
 }
 
-/* Whether the end of a request means that the daemon hangs. */
+/* Returns whether the end of a request means that the daemon hangs. */
 static bool is_hang(const struct nb_breaker *breaker, uint64_t start, uint64_t now, bool has_reply)
 {
     return !has_reply && breaker->pause > 0 && now - start >= NB_BREAKER_SLOW &&

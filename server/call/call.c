@@ -102,15 +102,14 @@ static bool is_loopback(const char *url)
 
 static const char UNIX_SCHEME[] = "unix:";
 
-/* The part of the URL that is the same for all requests. Over a Unix socket the host is localhost.
- */
+/* Returns the part of the URL that all requests share. Over a Unix socket the host is localhost. */
 static const char *base_url(const struct nb_call_target *target)
 {
     bool is_unix = strncmp(target->url, UNIX_SCHEME, sizeof UNIX_SCHEME - 1) == 0;
     return is_unix ? "http://localhost" : target->url;
 }
 
-/* libcurl checks the daemon's certificate and its name in any case. */
+/* Sets up TLS. libcurl always checks the daemon's certificate and its name. */
 static void set_up_tls(struct nb_call *call)
 {
     const struct nb_call_target *target = call->target;
@@ -242,7 +241,7 @@ static struct curl_slist *headers_of(const struct nb_call *call,
     return NULL;
 }
 
-/* Sets how the body goes; CURLOPT_CUSTOMREQUEST sets the method in all cases. */
+/* Sets how the body is sent; CURLOPT_CUSTOMREQUEST always sets the method. */
 static void set_body(struct nb_call *call, const struct nb_call_request *request)
 {
     CURL *curl = call->curl;

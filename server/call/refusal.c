@@ -31,8 +31,9 @@ static int code_of(long status)
     }
 }
 
-/* A damaged model is refused with 503 like a busy daemon, but asking again does not repair it. Only
- * the words of the problem tell: "the model 'NAME' is damaged (...". */
+/* Returns whether the model is damaged. The status is 503, as for a busy daemon, but asking again
+ * does not help. Only the text of the problem tells the two apart: "the model 'NAME' is damaged
+ * (...". */
 static bool is_damaged(long status, const char *detail)
 {
     return status == 503 && detail != NULL && strncmp(detail, "the model '", 11) == 0 &&
@@ -49,7 +50,7 @@ int nb_refusal_read(long status, struct nb_string body, const char *url, struct 
     if (detail != NULL) {
         (void)nb_error_set(error, code, "%s", detail);
     } else {
-        /* Another server that knows no such path says nothing about the model. */
+        /* A server that is not bayesd and does not know the path says nothing about the model. */
         if (code == NB_NOT_FOUND)
             code = NB_CALL_PROTOCOL;
         (void)nb_error_set(error, code, "%.80s answers %ld, and not as bayesd would", url, status);

@@ -51,7 +51,7 @@ static const struct nb_command *find_command(const char *name)
     return NULL;
 }
 
-/* Moves argv[at] to argv[1]; what stood before it follows. */
+/* Moves argv[at] to argv[1]; the words before it follow it. */
 static void move_forward(char **argv, int at)
 {
     char *name = argv[at];
@@ -59,8 +59,8 @@ static void move_forward(char **argv, int at)
     argv[1] = name;
 }
 
-/* Finds the command, behind its options too, and moves its name to argv[1]. If something before the
- * name is not an option of the command, the command's own parser says so later. */
+/* Finds the command, even after its options, and moves its name to argv[1]. If a word before the
+ * name is not an option of the command, the command's parser reports it later. */
 static const struct nb_command *choose_command(int argc, char **argv)
 {
     int first = 0;
@@ -80,7 +80,7 @@ static const struct nb_command *choose_command(int argc, char **argv)
     return find_command(argv[1]);
 }
 
-/* `name` is the first word, and no command. */
+/* Reports that the first word, `name`, is not a command. */
 static void complain(const char *name)
 {
     const char *near = NULL;
@@ -128,14 +128,14 @@ static int run(const struct nb_command *command, struct nb_client *client, const
     return rc;
 }
 
-/* Whether standard output is a pipe whose reader has gone, as that of `bayesc ... | head`. */
+/* Returns whether standard output is a pipe whose reader has gone, as in `bayesc ... | head`. */
 static bool has_no_reader(void)
 {
     struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
     return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
 }
 
-/* Ends as a program does that did not ignore the signal: without a word, and the shell sees why. */
+/* Ends like a program that did not ignore the signal: silently, and the shell sees the reason. */
 static void end_by_signal(void)
 {
     (void)signal(SIGPIPE, SIG_DFL);
@@ -157,7 +157,7 @@ static struct nb_client client_of(const struct nb_command *command)
     };
 }
 
-/* The command line is wrong. A mail on standard input must come out all the same. */
+/* Reports a wrong command line. A mail on standard input must still be passed on. */
 static int refuse(const struct nb_command *command, const struct nb_error *error)
 {
     if (command->give_up != NULL && !isatty(STDIN_FILENO))
@@ -191,8 +191,8 @@ static int parse_and_run(const struct nb_command *command, int argc, char **argv
 
 int main(int argc, char **argv)
 {
-    /* Writing to a daemon or a reader that has gone is to fail, not to end the program: a mail may
-     * still have to go out. */
+    /* Writing to a daemon or a reader that has gone must fail, not end the program: a mail may
+     * still have to be passed on. */
     (void)signal(SIGPIPE, SIG_IGN);
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {

@@ -21,8 +21,7 @@ int nb_exit_status(int code)
         {NB_CALL_PROTOCOL, EX_PROTOCOL},
         {NB_CALL_BAD_URL, EX_USAGE},
         {NB_CLIENT_USAGE, EX_USAGE},
-        {NB_STOPPING,
-         128 + SIGINT}, /* the status that a shell gives a program that a signal has ended */
+        {NB_STOPPING, 128 + SIGINT}, /* as a shell reports a program ended by a signal */
     };
     for (size_t i = 0; i < sizeof STATUSES / sizeof STATUSES[0]; i++)
         if (STATUSES[i].code == code)

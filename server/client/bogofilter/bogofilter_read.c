@@ -12,7 +12,7 @@
 enum {
     MESSAGES_MOST = 10000000,  /* each becomes a document: more would make a dump of gigabytes */
     ROWS_OF_DOCUMENT = 500000, /* a line of the dump stays below the daemon's limit of 16 MiB */
-    EMPTY_MOST = 1000 /* messages that no token accounts for, as in a list of a few lines */
+    EMPTY_MOST = 1000          /* messages without a token, as in a list of a few lines */
 };
 
 /* The state while a list is read. */

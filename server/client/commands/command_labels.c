@@ -75,7 +75,8 @@ static int run_rename(struct nb_client *client, const void *user, char **argumen
 
 /* ---- delete ---------------------------------------------------------------------------------- */
 
-/* Asks the person for confirmation. Deleting a label that the model does not have is refused. */
+/* Asks the person for confirmation, unless the model does not have the label: then the request to
+ * delete it is refused. */
 static int confirm(const struct nb_exchange_input *asked, struct nb_error *error)
 {
     const struct label_options *options = asked->options;

@@ -34,7 +34,7 @@ static const struct nb_flag FLAGS[] = {
      "with --estimates: the probability of the intervals (default: 0.95)"},
 };
 
-/* A number, a category, or a set with its members in one line. */
+/* Prints a number, a category, or a set with its members in one line. */
 static void print_value(const char *field, const json_t *value)
 {
     size_t i;
@@ -71,7 +71,7 @@ static void print_document(const struct nb_exchange_input *asked, json_t *reply)
     }
 }
 
-/* Where the interval of a probability begins and ends. */
+/* Adds the beginning or the end of the interval of a probability. */
 static void add_end(struct nb_text_table *table, const json_t *row, size_t end)
 {
     const json_t *interval = json_object_get(row, "interval");
@@ -93,7 +93,7 @@ static void add_to(struct nb_text_table *table, const char *name, const json_t *
     add_end(table, row, 1);
 }
 
-/* The columns of an estimate, behind what it is of. */
+/* The columns of an estimate, after the column that names its subject. */
 #define ESTIMATE                                                                                   \
     NB_COLUMN(">count", "count", NB_CELL_COUNT, 0),                                                \
         NB_COLUMN(">probability", "probability", NB_CELL_GENERAL, 4),                              \
@@ -124,7 +124,7 @@ static void print_estimates(json_t *reply)
     nb_table_deinit(&table);
 }
 
-/* The values of all fields, each in a row: "field=value". */
+/* Prints the values of all fields, each in a row: "field=value". */
 static void print_values(const json_t *fields)
 {
     static const struct nb_table_column VALUE[] = {NB_COLUMN("value", "@", NB_CELL_TEXT, 0),
@@ -156,7 +156,8 @@ static const struct nb_table_column FIELD_COLUMNS[] = {
     NB_COLUMN(">deviation", "deviation", NB_CELL_GENERAL, 4),
 };
 
-/* The estimates; of a model whose settings name fields, a table of these and one of values. */
+/* Prints the estimates. For a model whose settings name fields it prints a table of the fields and
+ * one of the values. */
 static void print_distribution(const struct nb_exchange_input *asked, json_t *reply)
 {
     const json_t *fields = json_object_get(reply, "fields");

@@ -32,7 +32,7 @@ static const struct nb_flag SET_FLAGS[] = {
     NB_SOURCE_FLAG(struct create_options),
 };
 
-/* All settings that are to be other than the defaults of the preset are the body. */
+/* The body has all settings that differ from the defaults of the preset. */
 static const struct nb_exchange SENDING = {
     .method = "PUT",
     .path = "/v1/models/{model}",
@@ -70,8 +70,8 @@ static int run_create(struct nb_client *client, const void *user, char **argumen
 
 /* ---- set ------------------------------------------------------------------------------------- */
 
-/* A PUT gives what it leaves out its default. So it must say what is to stay, unless the preset
- * changes: then the defaults of the new one are wanted. */
+/* Adds the settings that stay. A PUT resets every setting that it leaves out, so it must repeat
+ * those that stay, unless the preset changes: then the defaults of the new preset are wanted. */
 static void keep_others(json_t *changes, json_t *settings)
 {
     const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc show and stats: the settings of a model and what they mean, in the words of the daemon's
- * own description of its interface; its counts and most telling tokens.
+ * bayesc show prints the settings of a model and their meanings, in the words of the daemon's own
+ * description of its interface; bayesc stats prints its counts and most telling tokens.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static const struct nb_table_column SETTINGS_COLUMNS[] = {
 
 enum { WIDTH = 88 /* columns of a line of text */ };
 
-/* *meanings, owned by the caller: by name what the daemon says of each setting. */
+/* Gets the daemon's description of each setting, by name. *meanings is owned by the caller. */
 static int get_meanings(const struct nb_client *client, json_t **meanings, struct nb_error *error)
 {
     json_t *interface = NULL;
@@ -170,7 +170,7 @@ static void print_tokens(const char *label, const json_t *listing)
         }
 
         nb_table_cell(&table, "%s", token != NULL ? token : "(not kept)");
-        /* null: a relative frequency of 0, of the label's own or of that of the others */
+        /* null: the relative frequency of the label or that of the others is 0 */
         const json_t *evidence = json_object_get(row, "evidence");
         double infinite = own > 0 ? (double)INFINITY : -(double)INFINITY;
         nb_table_cell(&table, "%+.3f",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * bayesc train. It may be interrupted and started again at any time: the daemon recognizes
- * documents by their content or id, and one that it has learned already is `unchanged` and costs
+ * documents by their content or id. A document that it has learned already is `unchanged` and costs
  * little.
  */
 #include <string.h>
@@ -41,7 +41,8 @@ static const struct nb_flag FLAGS[] = {
      "no progress bar and no summary"},
 };
 
-/* Of a receipt, and for people. Those from RARE on are only told if there are any. */
+/* Statuses of a receipt, and their names for people. Those from RARE on are only printed if they
+ * occurred. */
 enum { STATUSES = 8, RARE = 4 };
 static const char *const STATUS_NAMES[STATUSES] = {"learned", "unchanged",      "relabelled",
                                                    "updated", "near_duplicate", "quarantined",
@@ -92,7 +93,8 @@ static void print_count(uint64_t count, const char *name, bool always)
         (void)printf(", %s %s", nb_figure_of(count).text, name);
 }
 
-/* Asks the daemon again: with several connections nobody knows which receipt was the last one. */
+/* Asks the daemon for the counts: with several connections it is unknown which receipt is the
+ * last. */
 static void print_labels(const struct nb_client *client)
 {
     struct nb_error error;
@@ -100,7 +102,7 @@ static void print_labels(const struct nb_client *client)
     const char *name, *separator = "the model now has: ";
     const json_t *counts;
     if (nb_answer_get(client, "", &row, &error) != 0)
-        return; /* the training has succeeded, only the summary is shorter */
+        return; /* the training has succeeded; only the summary is shorter */
     json_object_foreach(json_object_get(row, "labels"), name, counts)
     {
         json_int_t documents = json_integer_value(json_object_get(counts, "documents"));
@@ -136,9 +138,10 @@ static void tell_how_far(const struct nb_run *run)
                has_total ? nb_figure_of(run->total).text : "");
 }
 
-/* A stacked model learns from each document how far to trust its evidence. When all spam comes
- * before all ham it ends with a wrong idea of their frequencies. Measured on the SpamAssassin
- * corpus: 6.3 % of ham is taken for spam, and 0.5 % when the labels are mixed. */
+/* Returns whether the documents must be mixed. A stacked model learns from each document how far to
+ * trust its evidence. When all spam comes before all ham, its idea of their frequencies ends up
+ * wrong. Measured on the SpamAssassin corpus: 6.3 % of ham is taken for spam, but 0.5 % when the
+ * labels are mixed. */
 static bool needs_mixing(const struct train_options *options, char *const *paths, size_t count)
 {
     const struct nb_files_options *files = &options->files;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc undo: takes back what was learned from a source, in a span of time, or of some ids. Asks
- * in parts, each of which the daemon does whole, so that it can show how far it is.
+ * bayesc undo: takes back what was learned from a source, in a span of time, or from documents with
+ * some ids. It sends requests for parts, each of which is atomic in the daemon, to show
+ * progress.
  */
 #include <stdio.h>
 
@@ -103,7 +104,7 @@ static void add_part(json_t *sum, const json_t *part)
     }
 }
 
-/* All parts; *sum is what the daemon would have said to one request for all of them. */
+/* Requests all parts; *sum is the reply that a single request for all of them would have had. */
 static int ask_in_parts(const struct nb_exchange_input *asked, json_t *sum, struct nb_error *error)
 {
     const struct undo_options *options = asked->options;

@@ -35,7 +35,7 @@ static const struct nb_flag FLAGS[] = {
 
 struct tally {
     uint64_t forgotten, unknown;
-    uint64_t waiting; /* for an administrator */
+    uint64_t waiting; /* changes that wait for an administrator */
 };
 
 static void count_receipt(struct tally *tally, const json_t *receipt)

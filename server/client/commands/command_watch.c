@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc watch: prints verdicts as they come, from the history that a model keeps of them.
+ * bayesc watch: prints new verdicts as they appear in the history that a model keeps.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 enum {
     PAGE = 1000,   /* rows of one request */
-    OFFERED = 1000 /* verdicts that a model without a history may keep */
+    OFFERED = 1000 /* verdicts to keep that are offered to a model without a history */
 };
 
 struct watch_options {
@@ -40,13 +40,13 @@ struct watch {
     const struct nb_client *client;
     const struct watch_options *options;
     struct nb_call *call;
-    json_t *seen;  /* owned: an object whose names are rows that later requests give again */
+    json_t *seen;  /* owned: an object whose names are rows that later requests return again */
     char from[64]; /* time of the newest row; empty: there was none */
 };
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* What is asked for: what is as new as the newest row that is known, or the last rows of all. */
+/* A request for rows: those from the time of the newest known row on, or the last rows of all. */
 struct question {
     uint64_t limit;
     const char *from, *verdict, *contains; /* or NULL */
@@ -68,11 +68,11 @@ static int take_rows(void *rows, json_t *page, struct nb_error *error)
                : nb_error_set(error, NB_CALL_PROTOCOL, "the reply has no verdicts");
 }
 
-/* All rows since the newest one that is known, newest first; at the beginning so many as were asked
- * for, which are one page. *rows is owned by the caller. */
+/* Gets all rows since the newest known one, newest first; at the beginning one page with as many
+ * rows as the user wants. *rows is owned by the caller. */
 static int get_rows(const struct watch *w, bool is_first, json_t **rows, struct nb_error *error)
 {
-    /* at least one: the newest tells the time */
+    /* at least one: the newest row gives the time */
     uint64_t wanted = w->options->lines > 0 ? w->options->lines : 1;
     const struct question question = {.limit = is_first ? wanted : PAGE,
                                       .from = *w->from != '\0' ? w->from : NULL,
@@ -110,8 +110,8 @@ static int print_row(const struct watch *w, const json_t *row, struct nb_error *
                : 0;
 }
 
-/* Prints what is new, oldest first, unless nobody wants it, and remembers it: the next request
- * gives the newest again. */
+/* Prints the new rows, oldest first, unless `is_hidden`, and remembers them: the next request
+ * returns the newest again. */
 static int print_rows(struct watch *w, const json_t *rows, bool is_hidden, struct nb_error *error)
 {
     json_t *seen = json_object();
@@ -135,8 +135,8 @@ static int print_rows(struct watch *w, const json_t *rows, bool is_hidden, struc
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Waits for the next look, and fails when nobody reads any more: `bayesc watch | head` ends with
- * head, not with the verdict after it. */
+/* Waits until the next request is due. Fails when the reader of standard output has gone: `bayesc
+ * watch | head` ends together with head, not at the next verdict. */
 static int wait_for(double seconds, struct nb_error *error)
 {
     struct pollfd output = {.fd = STDOUT_FILENO, .events = 0};
@@ -147,7 +147,7 @@ static int wait_for(double seconds, struct nb_error *error)
 
 static const struct nb_exchange SETTING = {.method = "PUT", .path = "/v1/models/{model}"};
 
-/* Lets the model keep verdicts, if the person at the terminal says so. */
+/* Lets the model keep verdicts, if the person at the terminal agrees. */
 static int offer_history(const struct nb_client *client, json_t *settings, struct nb_error *error)
 {
     if (!nb_ask_is_possible())
@@ -181,7 +181,7 @@ static int check_history(const struct nb_client *client, struct nb_error *error)
     return rc;
 }
 
-/* Until the daemon cannot be asked, or nobody reads; usually until Ctrl-C. */
+/* Runs until the daemon cannot be asked or the reader has gone; usually until Ctrl-C. */
 static int run_watch(struct nb_client *client, const void *user, char **arguments, size_t count,
                      struct nb_error *error)
 {

@@ -15,7 +15,7 @@ enum { NUMBER_ROOM = 32 /* bytes of a number as text */ };
 
 /* ---- what stands in braces ------------------------------------------------------------------- */
 
-/* The text of "{model}" or of an argument; NULL: `name` is none of them. */
+/* Returns the text of "{model}" or of an argument; NULL: `name` is neither. */
 static const char *known_text(const struct nb_exchange_input *asked, struct nb_string name)
 {
     if (nb_string_equals(name, "model"))
@@ -64,7 +64,8 @@ static int put_parameter(const struct nb_exchange_field *field,
 {
     const void *at = option_of(field, asked);
     char number[NUMBER_ROOM] = "";
-    assert(field->type != NB_FLAG_SWITCH && field->type != NB_FLAG_LIST); /* they are for bodies */
+    assert(field->type != NB_FLAG_SWITCH &&
+           field->type != NB_FLAG_LIST); /* these types are for bodies */
     switch (field->type) {
     case NB_FLAG_TEXT:
         return nb_path_query(path, field->name, *(const char *const *)at);
@@ -129,7 +130,7 @@ static int put_member(const struct nb_exchange_field *field, const struct nb_exc
     return json_object_set_new(body, field->name, value); /* fails without a value */
 }
 
-/* *text, owned by the caller, is the body; NULL: the request has none. */
+/* Makes the body. *text is owned by the caller; NULL: the request has no body. */
 static int put_body(const struct nb_exchange *exchange, const struct nb_exchange_input *asked,
                     char **text, struct nb_error *error)
 {
@@ -147,7 +148,7 @@ static int put_body(const struct nb_exchange *exchange, const struct nb_exchange
                          : nb_error_set(error, NB_CLIENT_USAGE, "names, times and ids are UTF-8");
 }
 
-/* Puts the parameters behind the path; a source is checked. */
+/* Appends the parameters to the path and checks a source. */
 static int put_query(const struct nb_exchange *exchange, const struct nb_exchange_input *asked,
                      struct nb_buffer *path)
 {
@@ -238,7 +239,7 @@ int nb_exchange_pages(const struct nb_exchange *exchange, const struct nb_exchan
 
 /* ---- the reply ------------------------------------------------------------------------------- */
 
-/* The member of the reply that "a.b" names; NULL: there is none. */
+/* Returns the member of the reply that "a.b" names; NULL: there is none. */
 static const json_t *member_of(const json_t *reply, struct nb_string name)
 {
     while (name.length > 0) {
@@ -273,7 +274,7 @@ static void print_name(struct nb_string name, const struct nb_exchange_input *as
         (void)fputs(nb_shown(json_string_value(member_of(reply, name))).text, stdout);
 }
 
-/* Prints a line with its end. */
+/* Prints a line and its line end. */
 static void print_line(struct nb_string line, const struct nb_exchange_input *asked,
                        const json_t *reply)
 {

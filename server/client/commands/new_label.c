@@ -5,7 +5,7 @@
 #include "server/client/base/client_answer.h"
 #include "server/client/terminal/terminal.h"
 
-/* A model that is not there yet has no labels. */
+/* Gets the labels of the model. A model that does not exist yet has none. */
 static int get_labels(struct nb_new_label *check, const struct nb_client *client,
                       struct nb_error *error)
 {
@@ -20,15 +20,16 @@ static int get_labels(struct nb_new_label *check, const struct nb_client *client
     return rc == NB_NOT_FOUND ? 0 : rc;
 }
 
-/* Whether the model has documents of the label. One whose documents were all forgotten, or went to
- * the label that was meant, is still listed: a second slip must not pass for a known label. */
+/* Returns whether the model has documents of the label. A label is still listed after its documents
+ * were all forgotten or moved to the right label; a second typing error must not pass for a known
+ * label. */
 static bool is_in_use(const struct nb_new_label *check, struct nb_string label)
 {
     const json_t *counts = json_object_getn(check->known, label.bytes, label.length);
     return nb_answer_number(counts, "documents") > 0;
 }
 
-/* A label with documents whose name is similar; NULL: there is none. */
+/* Returns a label with documents whose name is similar; NULL: there is none. */
 static const char *nearest(json_t *known, struct nb_string label, bool *looks_same)
 {
     const char *name;
@@ -74,7 +75,7 @@ int nb_new_label_check(struct nb_new_label *check, const struct nb_client *clien
     bool looks_same = false;
     const char *old = nearest(check->known, label, &looks_same);
     rc = old == NULL ? 0 : judge(check, label, old, looks_same, name, error);
-    if (rc == 0) /* a label that is no UTF-8 is asked about again; the daemon refuses it */
+    if (rc == 0) /* for a label that is not UTF-8 this fails, and the daemon refuses the label */
         (void)json_object_setn_new(check->good, label.bytes, label.length, json_true());
     return rc;
 }

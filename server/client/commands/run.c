@@ -16,7 +16,7 @@
 #include "server/client/terminal/terminal.h"
 
 enum {
-    COMPLAINTS_MOST = 20, /* that are printed; the summary counts the others */
+    COMPLAINTS_MOST = 20, /* complaints printed; the summary counts the others */
     REMARKS_MOST = 5,
     MIXING_SEED = 1
 };
@@ -43,7 +43,8 @@ static void refuse_row(void *user, const char *name, const char *reason)
     complain(run->refused++, name, reason);
 }
 
-/* A folder may have thousands of files of which the same is to be said. */
+/* Prints a complaint, unless there are too many: a folder may have thousands of files with the same
+ * fault. */
 static void tell(void *user, const char *name, const char *what)
 {
     struct nb_run *run = user;
@@ -95,15 +96,15 @@ static int take_outcome(void *user, const struct nb_outcome *outcome, struct nb_
     return run->take(run->user, outcome, error);
 }
 
-/* What was sent can still be answered and counted then. Until something is sent a signal ends the
- * program as usual. */
+/* Catches interruptions, so that documents that were sent are still answered and counted. Until a
+ * document is sent a signal ends the program as usual. */
 static void catch_interrupts(const struct nb_run *run)
 {
     if (run->is_counted)
         nb_interrupt_catch(true);
 }
 
-/* Each label at its first document. */
+/* Checks each label once, at its first document. */
 static int check_labels(struct nb_run *run, struct nb_labelled_corpus *corpus,
                         struct nb_error *error)
 {
@@ -190,8 +191,8 @@ static void start_progress(struct nb_run *run, char *const *paths, size_t count)
     run->progress.is_shown = run->progress.is_shown && !run->is_quiet;
 }
 
-/* Asks for the fields of the model when a table has some: their kinds tell what its cells are. A
- * model that is not there has none. */
+/* Asks for the fields of the model if a table has fields: their kinds decide how its cells are
+ * read. A model that does not exist has no fields. */
 static int get_fields(const struct nb_run *run, json_t **fields, struct nb_error *error)
 {
     json_t *model = NULL;

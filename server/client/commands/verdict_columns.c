@@ -78,8 +78,9 @@ const char *nb_verdict_columns_first(const struct nb_verdict_columns *columns,
 
 /* ---- the evidence ---------------------------------------------------------------------------- */
 
-/* "pills +3.120; lunch -0.400": evidence above 0 speaks for the label. null, which makes the
- * runner-up impossible, is +inf; the row of the prior, which is of no token, is left out. */
+/* "pills +3.120; lunch -0.400": evidence above 0 speaks for the label. Evidence of null makes the
+ * runner-up impossible and is shown as +inf; the row of the prior is left out because it is not a
+ * token. */
 static int put_evidence(const json_t *verdict, struct nb_buffer *out)
 {
     size_t i;

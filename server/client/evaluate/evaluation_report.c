@@ -29,7 +29,7 @@ struct figure_row {
     int digits;
 };
 
-/* Of a label against all others. */
+/* Figures of one label against all others. */
 static const struct figure_row OF_POSITIVE[] = {
     {"documents", "documents", "", 1, 0},
     {"accuracy", "accuracy", " %", 100, 2},
@@ -42,7 +42,7 @@ static const struct figure_row OF_POSITIVE[] = {
     {"ece", "calibration error", "", 1, 4},
 };
 
-/* Of many labels, of which no one is positive by nature. */
+/* Figures for many labels, none of which is naturally the positive one. */
 static const struct figure_row OF_ALL[] = {
     {"accuracy", "accuracy", " %", 100, 2}, {"macro_f1", "macro-F1", " %", 100, 2},
     {"documents", "documents", "", 1, 0},   {"log_loss", "log-loss", "", 1, 4},
@@ -125,7 +125,7 @@ static void print_confusion(const json_t *figures, FILE *out)
     nb_table_deinit(&table);
 }
 
-/* Stands for a table that would be too wide. */
+/* Prints pairs of labels in place of a confusion table that would be too wide. */
 static void print_pairs(const json_t *figures, FILE *out)
 {
     static const char *const HEAD[] = {"is", "given", ">documents"};

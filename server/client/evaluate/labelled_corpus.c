@@ -55,7 +55,7 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sorts the labels by name, as verdicts list them. So far their order was that of their arrival. */
+/* Sorts the labels by name, as verdicts list them. Before, they are in the order of arrival. */
 static int sort_labels(struct nb_labelled_corpus *corpus, struct nb_error *error)
 {
     size_t count = corpus->label_count;
@@ -90,8 +90,8 @@ static const char *temporary_folder(void)
     return folder != NULL && *folder != '\0' ? folder : "/tmp";
 }
 
-/* A file without a name; on file systems that cannot make one, a name that is removed at once. The
- * folder is that of the variable in any case, so that a message can name it. */
+/* Opens a nameless file; on file systems without these, a file whose name is removed at once. The
+ * file is always in the given folder, so that a message can name the folder. */
 static FILE *open_nameless(const char *folder)
 {
     int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -104,7 +104,7 @@ static FILE *open_nameless(const char *folder)
         }
         file = mkostemp(path, O_CLOEXEC);
         if (file >= 0)
-            (void)unlink(path); /* a name that stays does no harm to the work */
+            (void)unlink(path); /* a name that stays does no harm */
     }
     FILE *opened = file >= 0 ? fdopen(file, "w+") : NULL;
     if (file >= 0 && opened == NULL)
@@ -170,7 +170,7 @@ static void refuse(void *user, const char *name, const char *reason)
         skip_file(user, name, reason);
 }
 
-/* Documents without a label are named, and the others are read. */
+/* Reports a document without a label; the other documents are still read. */
 static int refuse_unlabelled(struct nb_labelled_corpus *corpus, const struct nb_item *item,
                              struct nb_error *error)
 {

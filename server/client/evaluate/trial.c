@@ -24,7 +24,7 @@ struct judge {
     double *probabilities;
     struct nb_progress progress;
     size_t fold;
-    bool is_stacked, has_calibration; /* by the settings that the model has */
+    bool is_stacked, has_calibration; /* from the settings of the model */
 };
 
 static int nap(long milliseconds, struct nb_error *error)
@@ -42,9 +42,9 @@ static double number_of(const json_t *verdict, const char *member, const char *l
     return json_is_number(value) ? json_number_value(value) : other;
 }
 
-/* The value that orders the documents of two labels. Log scores still differ where probabilities
- * are rounded to 0 or 1, or a rising function has made them equal, but a stacked verdict is not
- * made from them. */
+/* Returns the value that orders the documents of two labels. Log scores still differ where
+ * probabilities are rounded to 0 or 1, or are equal after a monotonic calibration; but a stacked
+ * verdict is not made from log scores. */
 static double log_odds(const struct judge *judge, const json_t *verdict, const double *p)
 {
     const struct nb_labelled_corpus *corpus = judge->trial->corpus;
@@ -207,8 +207,8 @@ static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_
     return rc;
 }
 
-/* Sends the documents that are tested, or those that are trained. Training uses one connection: the
- * weights of a stacked model depend on the order. */
+/* Sends either the documents for the test or those for the training. Training uses one connection:
+ * the weights of a stacked model depend on the order. */
 static int send_part(struct judge *judge, bool is_test, struct nb_error *error)
 {
     const struct nb_trial *trial = judge->trial;
@@ -239,7 +239,8 @@ static int send_part(struct judge *judge, bool is_test, struct nb_error *error)
     return rc;
 }
 
-/* A model is calibrated a moment after its documents; of too few, or of one label, it is not. */
+/* Waits for the calibration, which follows a moment after the documents. A model with too few
+ * documents, or with one label, is not calibrated. */
 static int await_calibration(struct judge *judge, struct nb_error *error)
 {
     enum { TIMES = 200, PAUSE_MS = 50 };
@@ -267,7 +268,7 @@ static int await_calibration(struct judge *judge, struct nb_error *error)
 
 /* ---- the trial ------------------------------------------------------------------------------- */
 
-/* Tests the model that there is. */
+/* Tests an existing model. */
 static int test_model(struct judge *judge, struct nb_error *error)
 {
     json_t *reply = NULL;

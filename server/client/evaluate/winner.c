@@ -7,7 +7,8 @@
 #include "server/client/base/client_answer.h"
 #include "server/client/terminal/terminal.h"
 
-/* What evaluations are compared by. A smaller value is better, times `sign`. */
+/* The figure by which evaluations are compared. The smaller value, multiplied by `sign`, is
+ * better. */
 struct criterion {
     const char *member, *title;
     double factor, sign;
@@ -22,7 +23,7 @@ static const struct criterion *criterion_of(const struct nb_report *report)
     return labels > 2 && !report->is_named ? &OF_ALL : &OF_POSITIVE;
 }
 
-/* Returns below 0 when `a` is better than `b`. What is not defined (null) counts as 0. */
+/* Returns below 0 when `a` is better than `b`. An undefined figure (null) counts as 0. */
 static int compare(const struct criterion *criterion, const json_t *a, const json_t *b)
 {
     const char *const members[] = {criterion->member, "log_loss"};
@@ -65,8 +66,8 @@ int nb_winner_quote(const char *word, struct nb_buffer *out)
     return rc == 0 ? nb_buffer_puts(out, "'") : rc;
 }
 
-/* Appends settings that are separated by spaces, each behind `before`. Words without an equals sign
- * are the name of an evaluation without settings of its own. */
+/* Appends settings that are separated by spaces, each preceded by `before`. A word without an
+ * equals sign is the name of an evaluation without its own settings, and is left out. */
 static int put_settings(const char *settings, const char *before, struct nb_buffer *out)
 {
     struct nb_buffer word = {0};
@@ -109,7 +110,7 @@ static double value_of(const struct criterion *criterion, const json_t *figures)
     return criterion->factor * json_number_value(json_object_get(figures, criterion->member));
 }
 
-/* The best, and the one that comes next. */
+/* Prints the best evaluation and the second best. */
 static void print_best(const struct nb_report *report, size_t best)
 {
     const struct criterion *criterion = criterion_of(report);
@@ -140,7 +141,7 @@ int nb_winner_print(const struct nb_client *client, const struct nb_report *repo
         return 0;
     }
     print_best(report, best);
-    /* Of a daemon that fails now nothing is known: the model is thought to be there. */
+    /* If the daemon fails now, the model is assumed to exist. */
     bool is_there = nb_answer_get(client, "", &row, &ignored) != NB_NOT_FOUND;
     int rc = put_command(client, is_there, report->names[best], common, &command);
     if (rc == 0)

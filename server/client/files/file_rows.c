@@ -5,13 +5,13 @@
 
 #include "server/client/files/item.h"
 
-/* Spreadsheets put it before the header. */
+/* Spreadsheets write it before the header. */
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
 static const char SEPARATORS[] = {',', ';', '\t', '|'};
 enum { SEPARATORS_COUNT = sizeof SEPARATORS, ROWS_LOOKED_AT = 50 };
 
-/* How often each separator comes in the first rows. */
+/* The number of each separator in the first rows. */
 struct look {
     size_t first[SEPARATORS_COUNT],
         now[SEPARATORS_COUNT];         /* of the first row, and the one at hand */
@@ -30,7 +30,7 @@ static void end_row(struct look *look)
     look->rows++;
 }
 
-/* Counts outside of quotes. */
+/* Counts the separators outside of quotes. */
 static void look_at(struct look *look, struct nb_string text, char line_end, bool *is_quoted)
 {
     bool has_some = false;
@@ -49,9 +49,9 @@ static void look_at(struct look *look, struct nb_string text, char line_end, boo
     }
 }
 
-/* What stands between the cells of a CSV: what every row has as often as the first one, and if that
- * is true of several, what comes first in SEPARATORS. A semicolon beside commas in an unquoted cell
- * is found so. Else the first row tells: a comma, unless there is none but a semicolon or a tab. */
+/* Returns the separator of a CSV: the one that every row has as often as the first row. If several
+ * qualify, the first in SEPARATORS wins, so a semicolon is found even if unquoted cells have
+ * commas. If none does, the first row decides: a comma, unless it has only semicolons or tabs. */
 static char separator_of(const struct nb_file_rows *t, struct nb_string line)
 {
     struct look look = {.rows = 0};
@@ -70,7 +70,7 @@ static char separator_of(const struct nb_file_rows *t, struct nb_string line)
     return ',';
 }
 
-/* Excel's first line "sep=;", which is no row. */
+/* Recognizes Excel's first line "sep=;", which is not a row. */
 static bool is_preface(struct nb_file_rows *t, struct nb_string line)
 {
     if (line.length != 5 || !nb_string_starts_nocase(line, "sep="))
@@ -91,7 +91,7 @@ static int end_cell(struct nb_file_rows *t, size_t begin, struct nb_error *error
 }
 
 /* Copies the text of a quoted cell, which begins at `at`; a doubled quote stands for one. Returns
- * the place behind the closing quote, or line.length + 1 when the line does not close it. */
+ * the place after the closing quote, or line.length + 1 when the line does not close the cell. */
 static size_t copy_quoted(struct nb_file_rows *t, struct nb_string line, size_t at)
 {
     while (at < line.length) {
@@ -114,7 +114,7 @@ static int next_line(struct nb_file_rows *t, struct nb_string *line, struct nb_e
     return nb_input_line(t->input, NB_ITEM_MOST, line, error);
 }
 
-/* Appends a line to the row as it stands, behind the end of the line before. */
+/* Appends a line to the raw row, after the line end of the line before. */
 static int keep_raw(struct nb_file_rows *t, struct nb_string line, const char *before,
                     struct nb_error *error)
 {
@@ -124,8 +124,8 @@ static int keep_raw(struct nb_file_rows *t, struct nb_string line, const char *b
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
-/* Reads a quoted cell behind its opening quote; it may go on over several lines. *at is the place
- * in `line` where it begins, and then the place behind its end in the last line. */
+/* Reads a quoted cell after its opening quote; the cell may span several lines. *at is the place in
+ * `line` where the cell begins; on return the place after its end in the last line. */
 static int read_quoted(struct nb_file_rows *t, struct nb_string *line, size_t *at,
                        struct nb_error *error)
 {
@@ -171,7 +171,7 @@ static int read_cell(struct nb_file_rows *t, struct nb_string *line, size_t *at,
     return end_cell(t, begin, error);
 }
 
-/* The text does not move any more. */
+/* Fills in the pointers of the cells once the text does not move any more. */
 static void fill_cells(struct nb_file_rows *t)
 {
     for (size_t i = 0; i < t->cell_count; i++) {

@@ -16,7 +16,7 @@ enum { DEPTH_MOST = 64 /* folders within folders */ };
 struct walk {
     const struct nb_files *files; /* NULL: only the bytes of the files are added up */
     const struct nb_files_options *options;
-    struct nb_buffer path; /* owned: where the walk is, with a NUL that `length` does not count */
+    struct nb_buffer path; /* owned: the present path, with a NUL that `length` does not count */
     uint64_t bytes;
     struct nb_error *error;
 };
@@ -79,14 +79,14 @@ static int walk_file(struct walk *walk, const struct stat *status, struct nb_str
     return nb_read_file(walk->files, walk->path.bytes, label, format, walk->error);
 }
 
-/* A symbolic link is followed to a file but not to a folder: folders could lead in a circle. */
+/* A symbolic link is followed to a file but not to a folder: links to folders could form a loop. */
 static int walk_entry(struct walk *walk, const char *name, struct nb_string label, int depth)
 {
     struct stat status;
     if (lstat(walk->path.bytes, &status) != 0 ||
         (S_ISLNK(status.st_mode) &&
          (stat(walk->path.bytes, &status) != 0 || S_ISDIR(status.st_mode))))
-        return 0; /* removed meanwhile, or a link that is not followed */
+        return 0; /* removed in the meantime, or a link that is not followed */
     if (S_ISDIR(status.st_mode) && walk->options->by_folder && depth == 0)
         label = nb_string_of(name);
     if (S_ISDIR(status.st_mode))
@@ -213,7 +213,7 @@ static int walk_folder(struct walk *walk, struct nb_string label, int depth)
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* Splits LABEL=PATH, unless there is a file of that whole name. */
+/* Splits LABEL=PATH, unless a file has that whole name. */
 static struct nb_string label_of(const struct nb_files_options *options, const char **path)
 {
     struct stat status;
@@ -260,7 +260,7 @@ static bool is_format(const struct nb_files_options *options, const char *name)
     return options->format != NULL && strcmp(options->format, name) == 0;
 }
 
-/* What would change nothing is refused: something else was meant. */
+/* Refuses options that would have no effect: the user must have meant something else. */
 static int check_options(const struct nb_files_options *o, struct nb_error *error)
 {
     bool is_mbox = is_format(o, "mbox"), is_lines = is_format(o, "lines");

@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-/* The first are what bayesc itself uses. The others are the headers of published corpora and of
- * what help desks export. */
+/* The first names are bayesc's own. The others are from the headers of published corpora and of
+ * exports from help desks. */
 static const char *const OF_TEXT[] = {"text",        "message", "messages", "body",   "content",
                                       "description", "sms",     "comment",  "review", "v2"};
 static const char *const OF_LABEL[] = {"label",  "labels", "category", "class",
@@ -44,8 +44,8 @@ static size_t count_of(const enum nb_file_column *columns, size_t count, enum nb
     return found;
 }
 
-/* Beside a column text or mail: the one column with a usual name of a label, if there is just one.
- */
+/* For a table with a column text or mail: takes the column with a usual name of a label, if there
+ * is exactly one. */
 static void take_usual_label(const struct nb_string *cells, size_t count,
                              enum nb_file_column *columns)
 {

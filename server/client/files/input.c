@@ -18,7 +18,7 @@ static bool is_of(const struct nb_input *input, const char *charset)
     return strncmp(input->charset.name, charset, strlen(charset)) == 0;
 }
 
-/* The bytes of the last character of `raw` that may be cut, in UTF-8. */
+/* Returns the number of bytes of an incomplete UTF-8 character at the end. */
 static size_t tail_of_utf8(const unsigned char *bytes, size_t length)
 {
     for (size_t back = 1; back <= 3 && back <= length; back++) {
@@ -31,8 +31,8 @@ static size_t tail_of_utf8(const unsigned char *bytes, size_t length)
     return 0;
 }
 
-/* How many bytes of `raw` can be decoded alone. In charsets of other kinds those are whole lines:
- * no character has the byte of a line's end in it, and shifts end with the line. */
+/* Returns how many bytes of `raw` can be decoded by themselves. In charsets of other kinds these
+ * are whole lines: no character contains the byte of a line end, and shifts end with the line. */
 static size_t whole_of(const struct nb_input *input)
 {
     const unsigned char *bytes = (const unsigned char *)input->raw.bytes;
@@ -54,7 +54,7 @@ static size_t whole_of(const struct nb_input *input)
     return length > 0 || input->raw.length < NB_ITEM_MOST ? length : input->raw.length;
 }
 
-/* Appends what can be decoded of `raw` to the bytes. */
+/* Decodes as much of `raw` as possible and appends it to the bytes. */
 static int decode_raw(struct nb_input *input, struct nb_error *error)
 {
     size_t length = whole_of(input);
@@ -135,14 +135,14 @@ int nb_input_line(struct nb_input *input, size_t most, struct nb_string *line,
 
 /* ---- the charset ----------------------------------------------------------------------------- */
 
-/* The place where the file begins, when nothing of it has been used; -1: it is a pipe. */
+/* Returns the place where the file begins, while none of it has been used; -1: it is a pipe. */
 static off_t begin_of(const struct nb_input *input)
 {
     off_t at = lseek(input->file, 0, SEEK_CUR);
     return at < 0 || input->is_decoded ? -1 : at - (off_t)input->bytes.length;
 }
 
-/* Counts what is left of the file, to its end. */
+/* Adds the rest of the file to the census. */
 static int count_rest(struct nb_input *input, struct nb_census *census, bool *has_replacement,
                       struct nb_error *error)
 {
@@ -165,7 +165,7 @@ static int count_rest(struct nb_input *input, struct nb_census *census, bool *ha
     return rc;
 }
 
-/* Says what is wrong with a text of which every byte was seen. */
+/* Reports what is wrong with a text that was read completely. */
 static int judge(const struct nb_census *c, const struct nb_text_charset *charset,
                  struct nb_error *error)
 {
@@ -189,7 +189,8 @@ static int judge(const struct nb_census *c, const struct nb_text_charset *charse
     return 0;
 }
 
-/* Files of old Macs have lines that end with CR; Excel for them writes LF within cells. */
+/* Returns the line end. Lines of old Mac files end with CR; Excel for these Macs writes LF within
+ * cells. */
 static char line_end_of(const struct nb_census *c, bool is_quoted)
 {
     uint64_t feeds = c->lone_lf + c->crlf + (is_quoted ? 0 : c->quoted_lf);
@@ -197,7 +198,7 @@ static char line_end_of(const struct nb_census *c, bool is_quoted)
     return feeds == 0 && returns > 0 ? '\r' : '\0';
 }
 
-/* Puts the reading back to the beginning of the text. */
+/* Goes back to the beginning of the text. */
 static int rewind_to(struct nb_input *input, off_t begin, struct nb_error *error)
 {
     input->bytes.length = input->raw.length = input->at = 0;
@@ -207,7 +208,7 @@ static int rewind_to(struct nb_input *input, off_t begin, struct nb_error *error
     return 0;
 }
 
-/* Reads all of the file, twice if it is not UTF-8. */
+/* Reads the whole file, twice if it is not UTF-8. */
 static int decode_file(struct nb_input *input, struct nb_string charset, off_t begin,
                        bool is_quoted, bool is_lenient, struct nb_error *error)
 {
@@ -234,7 +235,8 @@ static int decode_file(struct nb_input *input, struct nb_string charset, off_t b
     return rc == 0 ? rewind_to(input, begin, error) : rc;
 }
 
-/* The bytes that have come tell the charset; they are decoded, as all that follow will be. */
+/* Detects the charset from the bytes that have arrived, and decodes these; later bytes are decoded
+ * in the same charset. */
 static int decode_pipe(struct nb_input *input, struct nb_string charset, bool is_quoted,
                        bool is_lenient, struct nb_error *error)
 {

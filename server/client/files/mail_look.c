@@ -15,7 +15,8 @@ bool nb_looks_like_mail(const char *bytes, size_t length)
     return looks;
 }
 
-/* Neither white space nor backspace, nor a shift or an escape of ISO 2022. */
+/* Returns whether the byte is a control character, but neither white space nor backspace nor a
+ * shift or escape of ISO 2022. */
 static bool is_stray(unsigned char byte)
 {
     return byte < '\b' || (byte > 0x0f && byte < ' ' && byte != 0x1b) || byte == 0x7f;

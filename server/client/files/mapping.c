@@ -19,12 +19,12 @@ enum {
 
 enum cell_number {
     CELL_NUMBER_READ,
-    CELL_NUMBER_NONE,     /* it is no number */
+    CELL_NUMBER_NONE,     /* not a number */
     CELL_NUMBER_AMBIGUOUS /* "1,234": a number with three decimals, or one over a thousand */
 };
 
-/* Whether the comma may part thousands: one to three digits before it, three after it, and no zero
- * at the front. */
+/* Returns whether the comma may separate thousands: one to three digits before it, three after it,
+ * and no leading zero. */
 static bool is_thousands(const char *text, const char *comma)
 {
     const char *digits = text + strspn(text, "+-");
@@ -33,11 +33,11 @@ static bool is_thousands(const char *text, const char *comma)
            comma[4] == '\0';
 }
 
-/* Reads a number, with or without an exponent: "12.5", "-3", "+.5e3". A comma in the place of the
- * point is one, too, as in "12,5"; before three digits it may part thousands, and is read as a
- * point only if `has_decimal_commas`: the table is of a country that writes them so. Writes the
- * number with a point into `text`, which has room for CELL_NUMBER_MOST + 1 bytes, and its value.
- */
+/* Reads a number, with or without an exponent: "12.5", "-3", "+.5e3". A comma also counts as the
+ * decimal point, as in "12,5". Before three digits it may separate thousands, and is read as a
+ * point only with `has_decimal_commas`: the table comes from a country that writes decimal commas.
+ * Writes the number with a point into `text`, which has room for CELL_NUMBER_MOST + 1 bytes, and
+ * its value. */
 static enum cell_number cell_number_read(struct nb_string cell, bool has_decimal_commas, char *text,
                                          double *number)
 {
@@ -46,7 +46,7 @@ static enum cell_number cell_number_read(struct nb_string cell, bool has_decimal
         return CELL_NUMBER_NONE;
     memcpy(text, cell.bytes, cell.length);
     text[cell.length] = '\0';
-    if (strspn(text, "+-.,0123456789eE") != cell.length) /* strtod takes more: inf, 0x10 */
+    if (strspn(text, "+-.,0123456789eE") != cell.length) /* strtod also accepts inf and 0x10 */
         return CELL_NUMBER_NONE;
     char *comma = strchr(text, ',');
     if (comma != NULL && (strchr(comma + 1, ',') != NULL || strchr(text, '.') != NULL))
@@ -84,7 +84,7 @@ static enum nb_mapping_role role_of(struct nb_string name)
     return (enum nb_mapping_role)i;
 }
 
-/* Cuts what stands before the separator off the front. */
+/* Cuts off and returns the text before the separator. */
 static struct nb_string cut(struct nb_string *rest, char separator)
 {
     const char *end =
@@ -202,7 +202,7 @@ void nb_mapping_deinit(struct nb_mapping *mapping)
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-/* The names of the header, as far as they fit in a message. */
+/* Reports a missing column, with as many names of the header as fit in a message. */
 static int no_column(struct nb_string name, const struct nb_string *header, size_t count,
                      uint64_t line, struct nb_error *error)
 {
@@ -243,7 +243,7 @@ static bool is_in(const struct nb_string *header, size_t count, const char *name
     return is;
 }
 
-/* Whether the number of a row is to be its id. */
+/* Returns whether the id of a row is its number. */
 static bool is_numbering(const struct nb_mapping_part *part, const struct nb_string *header,
                          size_t count)
 {
@@ -269,7 +269,7 @@ int nb_mapping_find(struct nb_mapping *mapping, const struct nb_string *header, 
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Joins the cells of a part by line feeds, without those that are empty. */
+/* Joins the cells of a part that are not empty by line feeds. */
 static int join(const struct nb_mapping_part *part, const struct nb_string *cells,
                 struct nb_buffer *out)
 {
@@ -285,7 +285,7 @@ static int join(const struct nb_mapping_part *part, const struct nb_string *cell
     return rc;
 }
 
-/* What is a number in JSON too is sent as it was written. */
+/* Writes a number. If its text is also a JSON number, it is sent unchanged. */
 static int write_number(const char *text, double number, struct nb_buffer *out)
 {
     json_t *json = json_loads(text, JSON_DECODE_ANY, NULL);
@@ -294,7 +294,7 @@ static int write_number(const char *text, double number, struct nb_buffer *out)
     return is_json ? nb_buffer_puts(out, text) : nb_buffer_printf(out, "%.17g", number);
 }
 
-/* Values that are empty are left out: ";" is the set that has none. */
+/* Writes a set without empty values: ";" is the empty set. */
 static int write_set(struct nb_string cell, struct nb_buffer *out)
 {
     int rc = nb_buffer_puts(out, "[");
@@ -310,7 +310,7 @@ static int write_set(struct nb_string cell, struct nb_buffer *out)
     return rc == 0 ? nb_buffer_puts(out, "]") : rc;
 }
 
-/* Says why a cell is no number. */
+/* Reports why a cell is not a number. */
 static int refuse(const struct nb_mapping_part *part, struct nb_string text, uint64_t line,
                   enum cell_number what, struct nb_error *error)
 {
@@ -361,7 +361,8 @@ static int check_cells(const struct nb_mapping *mapping, size_t count, uint64_t 
     return 0;
 }
 
-/* Values are made first: the buffer of the content is used for fields of several columns, too. */
+/* Makes the values before the content, because fields of several columns use the buffer of the
+ * content. */
 static int make_values(struct nb_mapping *mapping, const struct nb_string *cells, uint64_t line,
                        struct nb_error *error)
 {

@@ -40,14 +40,14 @@ static const char *format_of_bytes(struct nb_string bytes)
     return is_mbox ? "mbox" : "file";
 }
 
-/* What comes through a pipe has no name that would say so; --columns is of tables. */
+/* Returns the format of a stream, which has no name to tell it; --columns implies a table. */
 static const char *format_of_stream(const struct nb_file_reading *reading)
 {
     struct nb_string bytes = nb_input_unused(&reading->input);
     const char *end = bytes.length > 0 ? memchr(bytes.bytes, '\n', bytes.length) : NULL;
     size_t length = end == NULL ? bytes.length : (size_t)(end - bytes.bytes);
     bool is_wide =
-        length > 0 && memchr(bytes.bytes, '\0', length) != NULL; /* UTF-16: not looked at */
+        length > 0 && memchr(bytes.bytes, '\0', length) != NULL; /* UTF-16: not examined */
     return length > 0 && !is_wide && memchr(bytes.bytes, '\t', length) != NULL ? "tsv" : "csv";
 }
 

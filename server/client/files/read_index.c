@@ -25,7 +25,7 @@ static enum nb_item_part part_of(struct nb_string word)
     return nb_string_equals(word, "test") ? NB_ITEM_TEST : NB_ITEM_ANY;
 }
 
-/* Reads one file of the list. A fault of it is reported, and the list goes on. */
+/* Reads one file of the list. A fault of that file is reported, and the list goes on. */
 static int read_listed(struct nb_file_reading *reading, const char *path, struct nb_string label,
                        enum nb_item_part part, struct nb_error *error)
 {

@@ -5,10 +5,10 @@
 #include "tokenizer/mail/mail_file.h"
 #include "tokenizer/mail/mbox.h"
 
-enum { LOOKED_AT = 4096 /* bytes that tell how lines end */ };
+enum { LOOKED_AT = 4096 /* bytes examined for the line ends */ };
 
-/* The beginning of the next mail behind `from`: "From " after an empty line. NULL when it is not
- * there yet. */
+/* Returns the beginning of the next mail after `from`: "From " after an empty line. NULL if it has
+ * not been read yet. */
 static const char *next_mail(const char *from, const char *end)
 {
     for (const char *p = from; (p = memmem(p, (size_t)(end - p), "\nFrom ", 6)) != NULL; p++) {
@@ -20,7 +20,7 @@ static const char *next_mail(const char *from, const char *end)
     return NULL;
 }
 
-/* Gives on the mails of an mbox or a part of one. */
+/* Passes on the mails of an mbox or a part of one. */
 static int give_mails(struct nb_file_reading *reading, struct nb_string bytes,
                       struct nb_buffer *mail, uint64_t *number, struct nb_error *error)
 {
@@ -42,7 +42,7 @@ static int give_mails(struct nb_file_reading *reading, struct nb_string bytes,
                : nb_error_set(error, NB_INVALID, "is not an mbox: it does not begin with 'From '");
 }
 
-/* Gives on the mails in the next `length` bytes of the input, and uses these up. */
+/* Passes on the mails in the next `length` bytes of the input, and consumes these bytes. */
 static int give_next(struct nb_file_reading *reading, size_t length, struct nb_buffer *mail,
                      uint64_t *number, struct nb_error *error)
 {
@@ -53,7 +53,7 @@ static int give_next(struct nb_file_reading *reading, size_t length, struct nb_b
     return rc;
 }
 
-/* Reads an mbox in UTF-16 or with lines that end with CR alone: all of it is converted at once. */
+/* Reads an mbox in UTF-16 or with lines that end with CR alone. Converts the whole file at once. */
 static int read_converted(struct nb_file_reading *reading, struct nb_error *error)
 {
     struct nb_input *input = &reading->input;
@@ -98,7 +98,7 @@ static int needs_conversion(struct nb_input *input, bool *needs, struct nb_error
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
-/* Gives on mail after mail: an mbox of any size needs the memory of one mail. */
+/* Passes on mail after mail: an mbox of any size needs the memory of one mail. */
 int nb_read_mbox(struct nb_file_reading *reading, struct nb_error *error)
 {
     struct nb_buffer mail = {0};

@@ -35,7 +35,7 @@ static int decode_base64(struct nb_string text, struct nb_buffer *out)
     return rc == 0 && end == text.bytes + text.length ? 0 : NB_INVALID;
 }
 
-/* The values as text, which the caller frees; NULL if there is no memory. */
+/* Returns the values as text, which the caller frees; NULL without memory. */
 static char *text_of_values(const json_t *values, struct nb_item *item)
 {
     char *text = json_dumps(values, JSON_COMPACT);
@@ -54,7 +54,7 @@ struct lines {
     struct nb_mapping mapping; /* of --columns, if it is given */
     struct nb_string names[NB_ROWS_CELLS], cells[NB_ROWS_CELLS];
     size_t column_count;
-    char *texts[NB_ROWS_CELLS]; /* owned: what is no string, as text */
+    char *texts[NB_ROWS_CELLS]; /* owned: members that are not strings, as text */
     size_t text_count;
     uint64_t number; /* of the line, from 1 */
     bool is_mapped;
@@ -71,8 +71,8 @@ static int refuse_member(const struct lines *l, const char *name, const json_t *
                                                 : "neither of them");
 }
 
-/* A member that is text, or becomes it: exports have numbers where others have strings. One that is
- * not there, or null, gives no bytes. */
+/* Returns a member as text: some exports have numbers where others have strings. A missing or null
+ * member gives no bytes. */
 static int text_of_member(struct lines *l, const json_t *object, const char *name,
                           struct nb_string *text, struct nb_error *error)
 {
@@ -130,7 +130,7 @@ static int read_content(struct lines *l, const json_t *object, struct nb_item *i
                                   (uintmax_t)l->number);
 }
 
-/* The names of the members that are there, for a message. */
+/* Lists the names of the members of an object, for a message. */
 static void list_members(json_t *object, char *names, size_t room)
 {
     const char *name;
@@ -186,7 +186,7 @@ static int give_object(struct lines *l, json_t *object, struct nb_error *error)
 
 /* ---- a mapping ------------------------------------------------------------------------------- */
 
-/* The columns of the mapping, each once, as a table would have them. */
+/* Collects the columns of the mapping, each once, like the header of a table. */
 static int open_mapping(struct lines *l, struct nb_error *error)
 {
     const struct nb_files_options *options = l->reading->files->options;
@@ -217,7 +217,7 @@ static int open_mapping(struct lines *l, struct nb_error *error)
     return rc == 0 ? nb_mapping_find(&l->mapping, l->names, l->column_count, 1, error) : rc;
 }
 
-/* A name that no member has is most likely mistyped. */
+/* Refuses names that no member has: they are most likely mistyped. */
 static int check_texts(const struct lines *l, json_t *object, struct nb_error *error)
 {
     char names[200], name[NAME_MOST + 1];

@@ -10,7 +10,7 @@
 #include "server/client/files/mapping.h"
 #include "server/client/files/write_csv.h"
 
-/* A first line of a label and a word may name columns by words that are not known as such. */
+/* A first line with a label and a word this short may name columns by unknown names. */
 enum { HEADER_WORD_MOST = 32 /* bytes */ };
 
 struct table {
@@ -18,9 +18,9 @@ struct table {
     struct nb_file_rows rows; /* owned, as what follows */
     enum nb_file_column columns[NB_ROWS_CELLS];
     size_t column_count;
-    struct nb_mapping mapping; /* used when --columns has one */
-    struct nb_buffer csv;      /* the row as CSV, where it is written in another form */
-    uint64_t row_count;        /* documents, good or not */
+    struct nb_mapping mapping; /* used if --columns is a mapping */
+    struct nb_buffer csv;      /* the row as CSV, if the file has it in another form */
+    uint64_t row_count;        /* documents, valid or not */
     struct nb_buffer id;       /* of a row that is numbered */
 };
 
@@ -59,8 +59,8 @@ static int columns_of_option(struct table *t, const char *names, struct nb_error
                : nb_error_set(error, NB_CLIENT_USAGE, "--columns: one must be text or mail");
 }
 
-/* Whether no other row of the file has the label of the first one, though labels come again: as a
- * header would. A fault in the file is found when it is read in earnest. */
+/* Returns whether the first row looks like a header: no other row has its label, though other
+ * labels repeat. Faults in the file are reported later, when the file is actually read. */
 static bool is_lonely(struct table *t, struct nb_string first)
 {
     struct nb_buffer second = {0};
@@ -83,7 +83,7 @@ static bool is_lonely(struct table *t, struct nb_string first)
     return rc == 0 && comes_again;
 }
 
-/* Reads the file a first time, if it can be read twice. */
+/* Reads the file in advance to look for a header, if it can be read twice. */
 static int look_for_header(struct table *t, bool *is_header, struct nb_error *error)
 {
     struct nb_file_reading reading = *t->reading;
@@ -129,8 +129,7 @@ static int ask_for_columns(const struct table *t, struct nb_error *error)
     return rc;
 }
 
-/* Appends the names of the columns that are this, separated by commas. Returns 0 or NB_NO_MEMORY.
- */
+/* Appends the names of all columns of this kind, separated by commas. Returns 0 or NB_NO_MEMORY. */
 static int append_names(const struct table *t, enum nb_file_column column, struct nb_buffer *names)
 {
     int rc = 0;
@@ -147,8 +146,8 @@ static int append_names(const struct table *t, enum nb_file_column column, struc
     return rc;
 }
 
-/* Says which columns are passed over because their names do not say what they are: one of them may
- * have the better half of the text. */
+/* Reports the columns that are ignored because their names are unknown: one of them may hold most
+ * of the text. */
 static int tell_unused(const struct table *t, struct nb_error *error)
 {
     const struct nb_files *files = t->reading->files;
@@ -173,8 +172,8 @@ static int tell_unused(const struct table *t, struct nb_error *error)
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
-/* Learns the columns from the first row: it names them (*is_header), or the row has two cells, a
- * label and a text. */
+/* Finds the columns from the first row: it either names them (*is_header) or has two cells, a label
+ * and a text. */
 static int columns_of_row(struct table *t, bool *is_header, struct nb_error *error)
 {
     t->column_count = t->rows.cell_count;
@@ -188,7 +187,8 @@ static int columns_of_row(struct table *t, bool *is_header, struct nb_error *err
     return look_for_header(t, is_header, error);
 }
 
-/* Of rows whose columns --columns lists: a first line that names them is no document. */
+/* For rows whose columns --columns lists: returns whether the first line names these columns and so
+ * is not a document. */
 static bool is_named(const struct table *t)
 {
     return nb_header_fits(t->rows.cells, t->rows.cell_count, t->columns, t->column_count);
@@ -196,7 +196,7 @@ static bool is_named(const struct table *t)
 
 /* ---- giving ---------------------------------------------------------------------------------- */
 
-/* The first table says how all rows are written. */
+/* Sets the form in which all rows are written: that of the first table. */
 static void set_form(const struct table *t, struct nb_table_form *form)
 {
     const struct nb_input *input = &t->reading->input;
@@ -211,8 +211,8 @@ static void set_form(const struct table *t, struct nb_table_form *form)
                        t->rows.preface.bytes);
 }
 
-/* Sets *row to the row as it stands, if rows are asked for; a table of another form than the first
- * one has its cells written in that. */
+/* Sets *row to the unchanged row, if rows are wanted. If the table has another form than the first
+ * one, the cells are rewritten in the form of the first. */
 static int keep_row(struct table *t, struct nb_string *row, struct nb_error *error)
 {
     const struct nb_files *files = t->reading->files;
@@ -251,8 +251,8 @@ static int give_item(struct table *t, struct nb_item *item, struct nb_error *err
     return rc == 0 ? nb_file_reading_give(t->reading, item, t->rows.number, error) : rc;
 }
 
-/* More cells than the first row has are a separator in a text that is not in quotes: the text would
- * be cut there. */
+/* Refuses a row with more cells than the first one: an unquoted text must contain a separator, and
+ * would be cut there. */
 static int check_count(const struct table *t, struct nb_error *error)
 {
     size_t count = t->rows.cell_count;
@@ -298,7 +298,8 @@ static int number_row(struct table *t, struct nb_item *item, struct nb_error *er
     return 0;
 }
 
-/* The header is bound to the mapping, each row after it is a document. */
+/* Takes a row of a table with a mapping: finds the columns in the header, and makes a document of
+ * each later row. */
 static int take_mapped(struct table *t, bool is_header, struct nb_error *error)
 {
     struct nb_item item = {.is_one_of_many = true};
@@ -308,7 +309,7 @@ static int take_mapped(struct table *t, bool is_header, struct nb_error *error)
     if (is_header)
         return rc == 0 ? give_header(t, error) : rc;
     t->row_count++;
-    /* Spreadsheets separate by semicolons where the comma is in the numbers. */
+    /* Spreadsheets separate cells by semicolons where numbers have decimal commas. */
     t->mapping.has_decimal_commas = t->rows.separator == ';';
     rc = nb_mapping_apply(&t->mapping, t->rows.cells, t->rows.cell_count, t->rows.line, &item,
                           error);
@@ -339,7 +340,7 @@ static int read_rows(struct table *t, struct nb_error *error)
     bool is_first = true, is_header = false;
     int rc = names != NULL ? columns_of_option(t, names, error) : 0;
     if (t->column_count == 1 && t->rows.is_csv)
-        t->rows.separator = ','; /* a semicolon in a column of texts separates nothing */
+        t->rows.separator = ','; /* a semicolon in a column of texts is not a separator */
     while (rc == 0 && (rc = nb_file_rows_next(&t->rows, error)) == 1) {
         is_header = is_first && names != NULL && is_named(t);
         rc = is_first && names == NULL ? columns_of_row(t, &is_header, error) : 0;

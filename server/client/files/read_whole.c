@@ -25,7 +25,7 @@ static int read_all(struct nb_input *input, struct nb_error *error)
     return rc;
 }
 
-/* What is no text teaches garbage, and is most likely no document at all. */
+/* Refuses binary data: it would teach garbage, and is most likely not a document. */
 static int check_text(struct nb_string text, struct nb_error *error)
 {
     if (nb_looks_binary(text.bytes, text.length))

@@ -27,7 +27,7 @@ int nb_csv_cell(struct nb_string text, char separator, bool is_first, struct nb_
     return rc == 0 ? nb_buffer_puts(out, "\"") : rc;
 }
 
-/* Appends the text with a question mark for each character that is not in the charset. */
+/* Appends the text, with a question mark in place of each character that is not in the charset. */
 static int replace_missing(struct nb_string charset, struct nb_string text, uint64_t *lost,
                            struct nb_buffer *out)
 {
@@ -49,7 +49,8 @@ static int replace_missing(struct nb_string charset, struct nb_string text, uint
     return rc;
 }
 
-/* The row as it is to be written, in UTF-8; with `lost` without what is not in the charset. */
+/* Makes the row as it will be written, in UTF-8; with `lost`, added characters outside the charset
+ * are replaced. */
 static int join(const struct nb_table_form *form, const struct nb_csv_row *row, uint64_t *lost,
                 struct nb_buffer *text)
 {

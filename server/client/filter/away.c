@@ -26,12 +26,12 @@ static int open_own(const char *path)
         (status.st_mode & (S_IWGRP | S_IWOTH)) == 0)
         return folder;
     if (folder >= 0)
-        (void)close(folder); /* was only looked at */
+        (void)close(folder); /* was only checked */
     return -1;
 }
 
-/* In a folder that all users may write to: makes a folder for this user alone, unless it exists.
- * open_own then checks who its owner is. */
+/* In a folder that all users may write to, makes a folder for this user alone, unless it exists.
+ * open_own then checks its owner. */
 static int open_made(const char *base)
 {
     char path[PATH_BYTES];
@@ -64,7 +64,8 @@ static void close_file(struct nb_away *away)
     away->file = -1;
 }
 
-/* Whether the pause since the time of the file is over. A time in the future is none. */
+/* Returns whether the pause since the time of the file is over. A time in the future counts as
+ * over. */
 static bool is_over(const struct stat *status, uint64_t pause)
 {
     struct timespec now;
@@ -73,7 +74,8 @@ static bool is_over(const struct stat *status, uint64_t pause)
     return age < 0 || (uint64_t)age >= pause;
 }
 
-/* Whether this process may ask: there is no file, or it is old and nobody else probes. */
+/* Returns whether this process may ask: there is no file, or the pause is over and no other process
+ * probes. */
 static bool may_ask(struct nb_away *away)
 {
     struct stat status;
@@ -81,7 +83,8 @@ static bool may_ask(struct nb_away *away)
     if (away->file < 0)
         return true;
     bool has_lock = flock(away->file, LOCK_EX | LOCK_NB) == 0;
-    /* Looked at under the lock: another probe may just have ended, and removed or renewed it. */
+    /* Checked under the lock: another probe may just have ended, and removed or renewed the
+     * file. */
     if (fstat(away->file, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink == 0)
         return true;
     if (has_lock && is_over(&status, away->pause))
@@ -95,7 +98,7 @@ static void renew(const struct nb_away *away)
     int file = openat(away->folder, away->name,
                       O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (file < 0)
-        return; /* then the next mail waits too */
+        return; /* then the next mail also waits */
     (void)futimens(file, NULL);
     (void)close(file);
 }
@@ -121,9 +124,9 @@ void nb_away_end(struct nb_away *away, bool has_asked, bool has_reply, uint64_t 
     bool is_slow = !has_reply && ns >= NB_BREAKER_SLOW;
     if (away->folder >= 0 && has_asked && is_slow)
         renew(away);
-    /* A reply closes it, and so does the probe that fails at once. */
+    /* A reply closes the breaker, and so does a probe that fails at once. */
     if (away->folder >= 0 && has_asked && !is_slow && (has_reply || away->file >= 0))
-        (void)unlinkat(away->folder, away->name, 0); /* mostly it is not there */
+        (void)unlinkat(away->folder, away->name, 0); /* usually the file does not exist */
     close_file(away);
     if (away->folder >= 0)
         (void)close(away->folder);

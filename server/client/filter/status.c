@@ -9,14 +9,14 @@
 #include "core/base/utf8.h"
 #include "server/filter/filter_mail.h"
 
-/* Where no thresholds are given, and there are few documents. */
+/* The thresholds if none are given and the model has few documents. */
 static const double SPAM_FROM = 0.9, HAM_TO = 0.5;
 
-/* As many documents as a sum of all labels can hold. */
+/* The most documents of a label, so that the sum over all labels does not overflow. */
 static const json_int_t DOCUMENTS_MOST = (json_int_t)1 << 40;
 
-/* Returns the most probable label except the positive one and sets its probability; "" when there
- * is no other label. */
+/* Returns the most probable label except the positive one and sets *most to its probability; "" if
+ * there is no other label. */
 static const char *best_other(json_t *probabilities, const char *positive, double *most)
 {
     const char *name, *best = "";
@@ -33,7 +33,8 @@ static const char *best_other(json_t *probabilities, const char *positive, doubl
 }
 
 /* Moderates *of_positive by the numbers of documents in the verdict (server/filter/filter_mail.h).
- * False, with nothing changed: the model has none of the positive label, or none of others. */
+ * Returns false, with nothing changed, if the model has no documents of the positive label, or none
+ * of the others. */
 static bool take_care(const json_t *documents, const char *positive, double *of_positive)
 {
     const char *name;
@@ -70,7 +71,7 @@ int nb_status_judge(const struct nb_status_thresholds *thresholds, const json_t 
         spam_from = spam_from < 0 ? SPAM_FROM : spam_from;
         ham_to = ham_to < 0 ? HAM_TO : ham_to;
     }
-    other += said - status->of_spam; /* what caution takes from spam */
+    other += said - status->of_spam; /* the moderation moves this share from spam to the others */
     status->is_spam =
         spam_from >= 0 ? status->of_spam >= spam_from
                        : label != NULL && strcmp(label, positive) == 0 && status->of_spam >= other;
@@ -145,7 +146,7 @@ int nb_status_fields_check(const struct nb_status_fields *wanted, struct nb_fiel
 
 /* ---- templates ------------------------------------------------------------------------------- */
 
-/* Appends what %LETTER stands for; any other letter stands for itself, as in %%. */
+/* Appends the expansion of %LETTER; any other character stands for itself, as in %%. */
 static int expand(char letter, const char *model, const struct nb_filter_status *status,
                   struct nb_buffer *out)
 {

@@ -12,14 +12,14 @@
 
 #define NS 1e9
 
-/* One connection. Written by its own thread, read when that has ended. */
+/* One connection. Its own thread writes it; others read it after that thread has ended. */
 struct line {
     const struct nb_load *load;
     const char *path;
-    size_t first; /* index of its first document: lines begin at different ones */
+    size_t first; /* index of its first document: connections begin at different documents */
     uint64_t end; /* of the monotonic clock, ns */
     pthread_t thread;
-    struct nb_buffer times; /* owned: uint64_t one behind the other */
+    struct nb_buffer times; /* owned: uint64_t, one after the other */
     uint64_t failed, bytes;
     int rc;
     struct nb_error error;
@@ -70,7 +70,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Adds up what the lines have found. */
+/* Adds up the results of all lines. */
 static int gather(struct line *lines, size_t count, struct nb_load_result *result,
                   struct nb_error *error)
 {

@@ -15,7 +15,7 @@ static int write_base64(struct nb_string bytes, struct nb_buffer *out)
         return rc;
     char *text = out->bytes + out->length;
     (void)sodium_bin2base64(text, room, (const unsigned char *)bytes.bytes, bytes.length,
-                            sodium_base64_VARIANT_ORIGINAL); /* has room: it cannot fail */
+                            sodium_base64_VARIANT_ORIGINAL); /* cannot fail: there is room */
     out->length += room - 1;                                 /* without its NUL */
     return nb_buffer_puts(out, "\"");
 }

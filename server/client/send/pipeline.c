@@ -23,14 +23,14 @@ enum {
 enum state { STATE_FILLING, STATE_WAITING, STATE_SENT, STATE_DONE };
 
 struct row {
-    size_t name, label, id, table_row; /* where they begin in the texts of the batch */
+    size_t name, label, id, table_row; /* offsets in the texts of the batch */
     uint64_t bytes;
 };
 
 struct batch {
     enum state state;
     struct nb_buffer body, texts; /* owned: the request; names, labels ..., each with a NUL */
-    struct nb_buffer path;        /* owned: of a mail that is sent as it is; empty: of a batch */
+    struct nb_buffer path;        /* owned: of a mail that is sent unchanged; empty for a batch */
     struct row rows[BATCH_DOCUMENTS];
     size_t count;
     json_t *reply; /* owned */
@@ -54,7 +54,7 @@ struct nb_pipeline {
 
 /* ---- the threads ----------------------------------------------------------------------------- */
 
-/* The reply to a mail that was sent alone, as that to a batch. */
+/* Converts the reply to a mail that was sent alone into the form of a batch's reply. */
 static json_t *as_batch(json_t *reply)
 {
     if (reply == NULL || json_object_get(reply, "results") != NULL)
@@ -76,7 +76,8 @@ static void send_batch(struct nb_pipeline *p, struct nb_call *call, struct batch
         batch->reply = as_batch(batch->reply);
 }
 
-/* Waits for the oldest batch that is to be sent; NULL when the pipeline is closing. */
+/* Waits for the oldest batch that is ready to be sent and returns it; NULL when the pipeline is
+ * closing. */
 static struct batch *next_batch(struct nb_pipeline *p)
 {
     struct batch *batch = NULL;
@@ -154,8 +155,8 @@ static int take_outcome(struct nb_pipeline *p, const struct batch *batch, size_t
     return p->settings.take(p->settings.user, &outcome, error);
 }
 
-/* Whether the failure of a batch concerns all documents. It does not when the batch was a single
- * document and that one was at fault. */
+/* Returns whether the failure of a batch affects all documents. It does not when the batch was a
+ * single document and that document was at fault. */
 static bool ends_all(const struct batch *batch)
 {
     return batch->code != 0 &&
@@ -213,7 +214,7 @@ static int dispatch(struct nb_pipeline *p, struct nb_error *error)
     return p->filled - p->taken == p->size ? take_oldest(p, error) : 0;
 }
 
-/* Appends a text and a NUL; *begin is where. */
+/* Appends a text and a NUL; sets *begin to its offset. */
 static int add_text(struct batch *batch, struct nb_string text, size_t *begin)
 {
     *begin = batch->texts.length;
@@ -233,7 +234,8 @@ static int add_texts(struct batch *batch, const struct nb_item *item)
     return rc == 0 ? add_text(batch, item->row, &row->table_row) : rc;
 }
 
-/* A large mail is sent as it is: in base64 it would not fit the daemon's limit of a body. */
+/* Returns whether a mail is sent unchanged: in base64 a large mail would exceed the daemon's limit
+ * for a body. */
 static bool goes_whole(const struct nb_item *item)
 {
     return item->is_mail && item->values.length == 0 && item->content.length > BATCH_BYTES;
@@ -251,8 +253,8 @@ static int add_query(struct nb_buffer *path, const char *name, struct nb_string 
     return rc;
 }
 
-/* Makes the request of a mail that is sent as it is: what is a member of a document otherwise
- * stands in the query. */
+/* Makes the request for a mail that is sent unchanged: the members of a document go into the
+ * query. */
 static int write_whole(const struct nb_pipeline *p, const struct nb_item *item, struct batch *batch)
 {
     bool has_label = item->label.length > 0;

@@ -21,7 +21,7 @@ double nb_progress_seconds(const struct nb_progress *progress)
     return (double)(nb_clock_monotonic() - progress->start) / NS;
 }
 
-/* The line is erased first: a shorter one would leave the end of the old one. */
+/* Draws the bar. Erases the line first: a shorter line would leave the end of the old one. */
 static void draw(const struct nb_progress *p)
 {
     double seconds = nb_progress_seconds(p);
