@@ -14,7 +14,7 @@
 #include "core/base/buffer.h"
 #include "tests/unit/folder.h"
 
-/* Both together: what data.mdb does not have yet is in the journal. */
+/* Both files are needed: the journal has the changes that are not in data.mdb yet. */
 static const char *const test_crash_names[] = {"journal", "data.mdb"};
 enum { TEST_CRASH_FILES = 2 };
 
@@ -59,8 +59,8 @@ static inline int test_crash_same(const struct test_crash *a, const struct test_
     return same;
 }
 
-/* The folder `to` is made anew. The writer, when it has nothing to do, may commit while the files
- * are read: then they are read again. */
+/* Copies the files into a new folder `to`. An idle writer may commit while the files are read; then
+ * they are read again. */
 static inline void test_crash_copy(const char *from, const char *to)
 {
     struct test_crash crash, again;

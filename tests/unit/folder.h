@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The folder that a test works in: made in /tmp, and removed with all that lies in it.
+ * The folder that a test works in. It is made in /tmp, and removed with all its files.
  */
 #ifndef NB_TESTS_UNIT_FOLDER_H
 #define NB_TESTS_UNIT_FOLDER_H
@@ -28,7 +28,7 @@ static inline int test_folder_remove_one(const char *path, const struct stat *st
     return remove(path);
 }
 
-/* Removes the folder. What is gone already does not matter. */
+/* Removes the folder. Files that are already gone do not matter. */
 static inline void test_folder_remove(const char *path)
 {
     (void)nftw(path, test_folder_remove_one, 16, FTW_DEPTH | FTW_PHYS);

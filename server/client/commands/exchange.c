@@ -64,8 +64,7 @@ static int put_parameter(const struct nb_exchange_field *field,
 {
     const void *at = option_of(field, asked);
     char number[NUMBER_ROOM] = "";
-    assert(field->type != NB_FLAG_SWITCH &&
-           field->type != NB_FLAG_LIST); /* these types are for bodies */
+    assert(field->type != NB_FLAG_SWITCH && field->type != NB_FLAG_LIST); /* only in bodies */
     switch (field->type) {
     case NB_FLAG_TEXT:
         return nb_path_query(path, field->name, *(const char *const *)at);

@@ -40,7 +40,7 @@ static int parse(struct nb_config *config, const char *text, struct nb_error *er
     return nb_config_parse(config, text, strlen(text), "t.conf", error);
 }
 
-/* The listing as a string; freed by the caller. */
+/* Returns the listing as a string, which the caller frees. */
 static char *printed(const struct nb_config *config, bool help)
 {
     char *text = NULL;
@@ -52,7 +52,7 @@ static char *printed(const struct nb_config *config, bool help)
     return text;
 }
 
-/* The bytes of a file of the project; freed by the caller. */
+/* Returns the bytes of a file of the project; the caller frees them. */
 static char *contents(const char *path)
 {
     char *text = NULL;
@@ -512,7 +512,7 @@ static unsigned seed_of_run(void)
     return text == NULL ? 1763 : (unsigned)strtoul(text, NULL, 10);
 }
 
-/* A random value of the option that nb_value_set takes. */
+/* Makes a random value for the option that nb_value_set accepts. */
 static void random_value(const struct nb_option *o, char *text, size_t size)
 {
     static const char *const strings[] = {"/a b", "\\s\\n",       "[x]", "k = v",
@@ -671,7 +671,7 @@ END_TEST
 
 /* ---- the files that come from the table ------------------------------------------------------ */
 
-/* The table of config/README.md; freed by the caller. */
+/* Returns the table of config/README.md, which the caller frees. */
 static char *manual_table(void)
 {
     size_t count, length = 0;
@@ -698,7 +698,7 @@ static char *manual_table(void)
     return text;
 }
 
-/* Text of the table as roff takes it: a minus that stays one, and no backslash of its own. */
+/* Prints text of the table for roff, which must keep each minus and get no stray backslash. */
 static void print_roff(const char *text, FILE *out)
 {
     for (; *text != '\0'; text++) {
@@ -711,7 +711,7 @@ static void print_roff(const char *text, FILE *out)
     }
 }
 
-/* The options of bayesd.conf(5); freed by the caller. */
+/* Returns the options section of bayesd.conf(5), which the caller frees. */
 static char *page_options(void)
 {
     size_t count, length = 0;
@@ -741,7 +741,7 @@ static char *page_options(void)
     return text;
 }
 
-/* The parts of documents that are made of the table, between two marks. */
+/* The parts of documents that are generated from the table, between two marks. */
 static const struct {
     const char *file, *begin, *end;
     char *(*text)(void); /* freed by the caller */
@@ -750,7 +750,7 @@ static const struct {
     {PAGE, PAGE_BEGIN, PAGE_END, page_options},
 };
 
-/* Where part i begins and ends in its document. */
+/* Finds where part i begins and ends in its document. */
 static void part_place(int i, const char *document, const char **begin, const char **end)
 {
     *begin = strstr(document, parts[i].begin);

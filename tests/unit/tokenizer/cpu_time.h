@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Time for tests that compare two sizes: other programs on the machine do not count.
+ * CPU time for tests that compare two sizes: the time of other programs on the machine does not
+ * count.
  */
 #ifndef NB_TESTS_UNIT_TOKENIZER_CPU_TIME_H
 #define NB_TESTS_UNIT_TOKENIZER_CPU_TIME_H
@@ -8,7 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds that this thread has been running. */
+/* Returns the CPU time of this thread in nanoseconds. */
 static inline uint64_t cpu_time(void)
 {
     struct timespec t;

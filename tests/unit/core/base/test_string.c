@@ -221,7 +221,7 @@ END_TEST
 /* ---- UTF-8 -------------------------------------------------------------------------------------
  */
 
-/* Sets bits for what is wrong with the functions for one character. */
+/* Returns a bit for each fault of the functions with one character. */
 static unsigned faults_of(uint32_t c)
 {
     unsigned char bytes[NB_UTF8_MOST];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The index of rows by id, when ids are chosen by somebody who wants them to meet.
+ * The index of rows by id, with ids that an attacker has chosen to collide.
  */
 #include <check.h>
 #include <stdint.h>
@@ -8,8 +8,8 @@
 
 #include "core/counts/index.h"
 
-/* The number whose product with `odd` is 1 modulo 2^64 (Newton's method; Warren, Hacker's Delight,
- * 10-15). */
+/* Returns the number whose product with `odd` is 1 modulo 2^64 (Newton's method; Warren, Hacker's
+ * Delight, 10-15). */
 static uint64_t inverse(uint64_t odd)
 {
     uint64_t x = odd;

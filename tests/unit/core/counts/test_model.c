@@ -48,7 +48,8 @@ static uint32_t append(struct nb_model *m, uint64_t id)
 /* ---- rows and index ----------------------------------------------------------------------------
  */
 
-/* How ids may be spread: as hashes are, one after the other, all in one field, top bits alone. */
+/* Returns an id. The kinds spread ids like hashes, consecutively, all in one field, or in the top
+ * bits only. */
 static uint64_t spread(int kind, uint64_t i)
 {
     switch (kind) {
@@ -256,8 +257,8 @@ END_TEST
 
 enum { BULK = 700, BULKS = 8, MORE = 301, ALIKE = 8 };
 
-/* Ids of which ALIKE have the same bucket and the same tag in the index, so that each may be any of
- * those. */
+/* Groups of ALIKE ids with the same bucket and the same tag in the index, so that a look-up may
+ * confuse them. */
 static uint64_t alike_ids[BULK * BULKS + MORE];
 
 static void find_alike_ids(const struct nb_index *index)
@@ -412,8 +413,8 @@ static uint64_t loaded_id(uint32_t row)
     return row % 1000 == 7 ? NB_DROPPED_ID : word_id(row % 3, row);
 }
 
-/* Loads `rows` rows, of which row `twice` has the id of row 5, and gives each a cell. Returns the
- * end's code. */
+/* Loads `rows` rows and gives each a cell; row `twice` has the id of row 5. Returns the code of the
+ * end of loading. */
 static int load_many(struct nb_model *m, uint32_t rows, uint32_t twice)
 {
     uint64_t ids[LOADED_AT_ONCE];
@@ -550,7 +551,7 @@ END_TEST
 
 enum { WORDS = 90, LABELS_MOST = 70, DOCUMENT = 12 };
 
-/* What the model must say: counts in a table, sums by adding everything up. */
+/* The expected contents of the model: counts in a table, and sums by adding everything up. */
 struct table {
     uint32_t n[LABELS_MOST][WORDS], d[LABELS_MOST][WORDS];
     uint64_t documents[LABELS_MOST];
@@ -683,7 +684,7 @@ static struct nb_model *model_of(uint32_t labels)
 
 static const uint32_t label_counts[] = {1, 2, 3, 5, LABELS_MOST};
 
-/* How many token words of a document no label has yet. */
+/* Returns how many token words of a document no label has yet. */
 static size_t fresh_words(const struct table *t, uint32_t labels, const struct document *d)
 {
     size_t fresh = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pairs of values against counts that are made anew from the documents.
+ * Counts of pairs of values, compared with counts made anew from the documents.
  */
 #include <check.h>
 #include <math.h>
@@ -12,7 +12,7 @@ enum { FIELDS = 4, CATEGORIES = 3, VALUES = 3, LABELS = 2, DOCUMENTS = 200 };
 
 static char names[FIELDS][2] = {"a", "b", "c", "d"};
 
-/* Of field 1, which is no category, nothing is counted. */
+/* Field 1 is not a category, so it is not counted. */
 static const struct nb_attribute attributes[FIELDS] = {{names[0], NB_FIELD_KIND_CATEGORY},
                                                        {names[1], NB_FIELD_KIND_TEXT},
                                                        {names[2], NB_FIELD_KIND_CATEGORY},
@@ -38,7 +38,7 @@ static struct document random_document(void)
     return d;
 }
 
-/* In an order that is not that of the fields. */
+/* Counts a document, with its values in another order than the fields. */
 static void count(struct nb_pairs *pairs, const struct document *d, int sign)
 {
     struct nb_pair_values values = {.count = 0};
@@ -50,7 +50,7 @@ static void count(struct nb_pairs *pairs, const struct document *d, int sign)
     nb_pairs_add(pairs, d->label, &values, sign);
 }
 
-/* Documents of `label` with these values; -1 is any. */
+/* Returns the number of documents of `label` with these values; -1 stands for any value. */
 static uint32_t count_slowly(const struct document *d, size_t size, uint32_t label, int f, int x,
                              int g, int y)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records in segments, from few to so many that further ones come by huge pages.
+ * Records in segments, from a few to so many that further segments are allocated in huge pages.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@ static struct nb_segments filled(void)
     return s;
 }
 
-/* How many of the records are not what `filled` put there: a check of each would take seconds. */
+/* Returns how many records differ from what `filled` wrote: an assertion for each would take
+ * seconds. */
 static uint32_t changed(const struct nb_segments *s)
 {
     uint32_t count = 0;

@@ -14,8 +14,8 @@ struct table {
     double scores[DOCUMENTS * LABELS];
 };
 
-/* Log scores `size` times as large as they should be, of which one of `wrong` is of another label.
- */
+/* Fills in log scores `size` times as large as they should be; one in `wrong` favours another
+ * label. */
 static struct nb_loss_scores fill(struct table *t, double size, unsigned wrong)
 {
     struct nb_random random = {7};

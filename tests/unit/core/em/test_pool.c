@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pool of scores without expected counts and with them: its share and temperature against a
- * search of all, and its losses against pools that are fitted to the other folds alone.
+ * The pool of scores with and without expected counts: its share and temperature are compared with
+ * an exhaustive search, and its losses with pools fitted to the other folds only.
  */
 #include <check.h>
 #include <math.h>
@@ -19,7 +19,8 @@ struct table {
     double own[MOST * LABELS], with[MOST * LABELS];
 };
 
-/* Scores of documents: for the right label `size`, in all but one of `wrong` (0: none is). */
+/* Fills in scores of documents: `size` for the right label, except in one of `wrong` documents (0:
+ * in none). */
 static void say(struct table *t, double *scores, double size, unsigned wrong, uint64_t seed)
 {
     struct nb_random random = nb_random_of(seed, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When the thread of documents without a label fits a model again, and when it drops its fit.
+ * When the thread for documents without a label fits a model again, and when it drops its fit.
  */
 #include "core/em/worker.h"
 
@@ -67,7 +67,7 @@ static const char *label_of(int number)
     return number % 2 == 0 ? "ham" : "spam";
 }
 
-/* From `first` on, `count` documents, with the labels of their texts or without any. */
+/* Learns `count` documents from `first` on, with the labels of their texts or without labels. */
 static void train(int first, int count, bool with_labels)
 {
     struct nb_batch *batch;
@@ -86,7 +86,7 @@ static void train(int first, int count, bool with_labels)
     nb_batch_free(&batch);
 }
 
-/* So many documents without a label as the fit has that is served; 0: there is none. */
+/* Returns the number of documents without a label in the current fit; 0: there is none. */
 static uint64_t fitted(void)
 {
     struct nb_refined *refined = nb_live_refined(live);

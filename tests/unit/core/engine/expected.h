@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What models should hold, kept the slow way: lists of current documents. It shares no code with
- * the engine but the tokenizer. For tests.
+ * The expected contents of models, kept in a slow way, as lists of current documents. Shares no
+ * code with the engine except the tokenizer. For tests.
  */
 #ifndef NB_TESTS_UNIT_CORE_ENGINE_EXPECTED_H
 #define NB_TESTS_UNIT_CORE_ENGINE_EXPECTED_H
@@ -56,7 +56,7 @@ static void expected_copy(struct expected_model *to, const struct expected_model
     *to = copy;
 }
 
-/* The number of a label; UINT32_MAX if there is none. */
+/* Returns the number of a label; UINT32_MAX if there is none. */
 static uint32_t expected_label(const struct expected_model *m, const char *name)
 {
     for (uint32_t i = 0; i < m->label_count; i++)
@@ -84,7 +84,7 @@ static struct expected_document *expected_find(const struct expected_model *m, c
     return NULL;
 }
 
-/* The name of a document's label; empty: it has none. */
+/* Returns the name of a document's label; empty: it has none. */
 static const char *expected_label_of(const struct expected_model *m,
                                      const struct expected_document *d)
 {
@@ -101,8 +101,8 @@ static struct expected_document *expected_to_end(const struct expected_model *m,
     return last;
 }
 
-/* Learns a document, at the end of the list or in its old place. One that gets its first label
- * arrives then. An empty label: it is stored without one. */
+/* Learns a document, at the end of the list or in its old place. A document that gets its first
+ * label moves to the end. With an empty label the document is stored without a label. */
 static void expected_train(struct expected_model *m, const char *id, const char *label,
                            enum nb_document_kind kind, const char *bytes)
 {
@@ -134,7 +134,7 @@ static void expected_untrain(struct expected_model *m, struct expected_document 
 
 /* ---- comparison ------------------------------------------------------------------------------ */
 
-/* A dump as it comes, held against the list. */
+/* The state of comparing a dump with the list as its records arrive. */
 struct comparison {
     struct nb_engine *engine;
     const char *name;
@@ -258,7 +258,7 @@ static void compare_info(struct comparison *c)
     nb_model_info_deinit(&info);
 }
 
-/* The engine's model is the expected one. */
+/* Expects the engine's model to equal the expected one. */
 static void expect_model(struct nb_engine *engine, const char *name, const struct expected_model *m)
 {
     struct comparison c = {.engine = engine, .name = name, .model = m};

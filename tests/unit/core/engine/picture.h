@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an engine says through its public interface, as text: two engines that hold the same models
- * give the same text. And copies of models by export and import. For tests.
+ * A picture of an engine: all that its public interface reports, as text. Two engines that hold the
+ * same models give the same text. Also copies models by export and import. For tests.
  *
- * A dump may have features that no document has any more. The engine drops them when it has time
- * to, so they are left out, and what depends on them: the numbers of the rows, and whether all
- * features have texts.
+ * A dump may have features that no document has any more. The engine drops them when it has time.
+ * So the picture leaves out these features and what depends on them: the numbers of the rows, and
+ * whether all features have texts.
  */
 #ifndef NB_TESTS_UNIT_CORE_ENGINE_PICTURE_H
 #define NB_TESTS_UNIT_CORE_ENGINE_PICTURE_H
@@ -47,7 +47,7 @@ struct picture {
     size_t feature_count, feature_room;
 };
 
-/* As ck_assert, which writes to a file each time that it is passed. */
+/* Like ck_assert, but does not write to a file each time the check passes. */
 static void must(bool good)
 {
     if (!good)
@@ -87,7 +87,8 @@ static void say_string(struct picture *p, struct nb_string s)
 
 /* ---- a dump ---------------------------------------------------------------------------------- */
 
-/* The slots of the twin, the last records, are by the ids of the features. */
+/* Returns the length without the last records, the twin's slots, which depend on the ids of the
+ * features. */
 static size_t without_slots(struct nb_string stack)
 {
     struct nb_unpacker r = nb_unpacker_of(stack.bytes, stack.length);
@@ -172,7 +173,7 @@ static void forget_features(struct picture *p)
     p->feature_count = p->feature_room = 0;
 }
 
-/* The features are said in the order of their rows, which the dump has to keep. */
+/* Writes the features in the order of their rows, which the dump must keep. */
 static int say_end(void *user, const struct nb_dump_totals *totals)
 {
     struct picture *p = user;
@@ -189,8 +190,8 @@ static int say_end(void *user, const struct nb_dump_totals *totals)
     return 0;
 }
 
-/* An export has lost its snapshot because the store had to grow, and the model has changed
- * meanwhile: then, and only then, another one begins. */
+/* Returns whether an export has lost its snapshot because the store had to grow, and the model has
+ * changed in the meantime. Only then is the export begun again. */
 static bool is_outrun(int rc, const struct nb_error *error)
 {
     return rc == NB_IO &&
@@ -300,7 +301,7 @@ static void say_model(struct picture *p, const struct nb_model_info *listed)
     nb_model_info_deinit(&info);
 }
 
-/* Appends all that the engine says of its models; `only` (NULL: all) names one. */
+/* Appends the picture of the model `only`, or of all models if it is NULL. */
 static void take_picture(struct picture *p, struct nb_engine *engine, const char *only)
 {
     struct nb_model_info *infos;
@@ -319,7 +320,7 @@ static void take_picture(struct picture *p, struct nb_engine *engine, const char
     free(infos);
 }
 
-/* Waits until no weights are being fitted anew, of any model. */
+/* Waits until no refit of any model is running. */
 static inline void settle(struct nb_engine *engine)
 {
     struct nb_engine_statistics statistics;
@@ -331,7 +332,8 @@ static inline void settle(struct nb_engine *engine)
         usleep(200);
 }
 
-/* Whether they say the same; if not, `difference` says from where on they do not. */
+/* Returns whether two pictures are equal; if not, `difference` shows the texts from the first
+ * difference on. */
 static bool is_same_picture(const struct picture *a, const struct picture *b,
                             char difference[PICTURE_DIFFERENCE])
 {
@@ -397,9 +399,9 @@ static int copy_end(void *user, const struct nb_dump_totals *totals)
     return breaks_off(c) ? NB_INVALID : 0;
 }
 
-/* Copies a model, from one engine into the same or another. With `records` >= 0 the copy breaks off
- * after so many records, if the dump has that many, and is left to the caller to be aborted:
- * returned. NULL: the copy is complete. */
+/* Copies a model, from one engine into the same or another. With `records` >= 0 the copy stops
+ * after this many records, if the dump has so many, and returns the import for the caller to abort.
+ * Returns NULL when the copy is complete. */
 static inline struct nb_import *copy_model(struct nb_engine *from, const char *model,
                                            struct nb_engine *to, const char *name, int records)
 {

@@ -103,7 +103,7 @@ static void train(const char *model, const char *id, const char *label, const ch
     ck_assert_int_eq(change(model, id, label, words, NULL), 0);
 }
 
-/* A model of a preset, where what is expected depends on it. */
+/* Makes a model with a preset, for tests whose results depend on it. */
 static void put_preset(const char *name, enum nb_preset preset)
 {
     struct nb_settings wanted;
@@ -207,7 +207,7 @@ static void random_change(unsigned *seed, struct state *documents)
     train("m", id, d->label, d->words);
 }
 
-/* The model equals one trained afresh on the documents that live. */
+/* Expects the model to equal one newly trained on the current documents. */
 static void compare_with_fresh(const struct state *documents)
 {
     static const char probe[] = "w0 w1 w2 w3 w5 w8 w13 w21 w34 w55 w89 w144 w233 w377 new";
@@ -760,7 +760,7 @@ START_TEST(export_and_import_score_the_same)
 }
 END_TEST
 
-/* The writer's part when the map has to grow: it waits until no snapshot is open. */
+/* Plays the writer's part when the map has to grow: waits until no snapshot is open. */
 static void *grow(void *user)
 {
     struct nb_error error = {0};
@@ -784,7 +784,7 @@ static void end_growth(struct growing *g)
     g->is_growing = false;
 }
 
-/* Somebody wants to grow the store from now on. */
+/* Starts a thread that waits to grow the store. */
 static void begin_growth(struct growing *g)
 {
     end_growth(g);
@@ -1307,7 +1307,7 @@ START_TEST(weights_stay_when_their_documents_are_dropped)
 }
 END_TEST
 
-/* As if the key of a record were damaged so that it is of another model. */
+/* Deletes a record, as if its key were damaged and named another model. */
 static void delete_weights(uint32_t record)
 {
     struct nb_store *store;

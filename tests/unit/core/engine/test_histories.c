@@ -140,7 +140,7 @@ static void random_label(struct history *h, char label[16])
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-/* One change as it is expected: filled when it is added to a batch. */
+/* The expected result of one change, filled in when the change is added to a batch. */
 struct wanted {
     bool untrain;
     bool is_label;             /* only the label changes */
@@ -373,7 +373,7 @@ static void rename_label(struct history *h)
     }
 }
 
-/* A model replaces another, or itself, or becomes a new one. */
+/* Imports a model over another, over itself, or as a new one. */
 static void import_model(struct history *h)
 {
     int from = (int)below(h, MODELS);
@@ -385,7 +385,7 @@ static void import_model(struct history *h)
         expected_copy(&h->models[to], &h->models[from]);
 }
 
-/* Learns the documents of a model in an engine of another key. */
+/* Learns the documents of a model in an engine with another key. */
 static void learn_there(struct nb_engine *other, const struct expected_model *m, const char *name,
                         struct expected_model *learned)
 {
@@ -404,7 +404,7 @@ static void learn_there(struct nb_engine *other, const struct expected_model *m,
     nb_batch_free(&batch);
 }
 
-/* A model comes from another store, and has a key of its own from then on. */
+/* Imports a model from another store; from then on it has its own key. */
 static void import_stranger(struct history *h)
 {
     int from = (int)below(h, MODELS);
@@ -429,7 +429,8 @@ static void import_stranger(struct history *h)
     h->models[to] = learned;
 }
 
-/* Leaves an import under way, to be given up some steps later, or to be cut off by a crash. */
+/* Begins an import and leaves it unfinished, to be aborted some steps later or cut off by a
+ * crash. */
 static void begin_import(struct history *h)
 {
     int from = (int)below(h, MODELS);
@@ -464,7 +465,7 @@ static void expect_rebuilt(struct history *h, const struct picture *want)
     verify_at(h, h->copy);
 }
 
-/* A crash now, and a start. */
+/* Crashes now, and starts again. */
 static void crash(struct history *h)
 {
     struct picture before = {.other_key = false};
@@ -496,7 +497,7 @@ static void reopen(struct history *h, bool keep_words)
     nb_buffer_deinit(&before.text);
 }
 
-/* The picture of one model under its name. */
+/* Expects a copy to have the same picture as the model, under its name. */
 static void expect_copy(struct history *h, struct nb_engine *to, const char *name, bool other_key)
 {
     struct picture want = {.other_key = other_key};
@@ -511,7 +512,7 @@ static void expect_copy(struct history *h, struct nb_engine *to, const char *nam
     nb_buffer_deinit(&got.text);
 }
 
-/* Every model through a dump: into a fresh store of another key, and over itself. */
+/* Copies every model by a dump: into a new store with another key, and over itself. */
 static void expect_dumps(struct history *h)
 {
     struct nb_engine *other;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Refits in an engine: verdicts that do not depend on the order of training, weights that have
- * missed documents, refits that are cut off, and that the ledger alone gives the same.
+ * Refits in an engine: verdicts must not depend on the order of training; weights that have missed
+ * documents; refits that are cut off; and a rebuild from the ledger must give the same.
  */
 #include <check.h>
 #include <inttypes.h>
@@ -80,7 +80,7 @@ static void put(const char *model, enum nb_decision decision, double smoothing)
     put_with(model, decision, smoothing, true);
 }
 
-/* Words of document `n` of a label: a third of them tell. */
+/* Makes the words of document `n` of a label; a third of them indicate the label. */
 static void words_of(uint32_t label, uint32_t n, char words[WORDS_MOST])
 {
     struct nb_random random = nb_random_of(label, n);
@@ -145,7 +145,7 @@ static void forget(const char *model, uint32_t label, uint32_t from, uint32_t to
     }
 }
 
-/* The probability of the document's own label, in a document that was not learned. */
+/* Returns the probability of the right label for a document that was not learned. */
 static double verdict_of(const char *model, uint32_t label, uint32_t n, bool *calibrated)
 {
     char words[WORDS_MOST];
@@ -180,7 +180,7 @@ static void settle(void)
         usleep(500);
 }
 
-/* Mean log-loss over documents that were not learned. */
+/* Returns the mean log-loss over documents that were not learned. */
 static double loss_of(const char *model, uint32_t labels)
 {
     enum { EACH = 60 };
@@ -231,7 +231,7 @@ static void stand_behind(struct nb_batch *batch)
     stands = true;
 }
 
-/* One that changes nothing: there is no such document. */
+/* Returns a batch that changes nothing, because its document does not exist. */
 static struct nb_batch *idle_batch(void)
 {
     struct nb_batch *batch;
@@ -275,7 +275,7 @@ static void put_and_stand(const struct putting *p)
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
 
-/* Settings after which the weights are wrong until they are fitted. */
+/* Expects a refit after these settings: the weights are wrong until they are fitted. */
 static void expect_refit(const struct putting *p)
 {
     put_and_stand(p);
@@ -285,7 +285,7 @@ static void expect_refit(const struct putting *p)
     ck_assert(is_calibrated(p->model));
 }
 
-/* Settings that the weights fit. */
+/* Expects no refit: the weights fit these settings. */
 static void expect_no_refit(const struct putting *p)
 {
     put_and_stand(p);
@@ -347,7 +347,7 @@ START_TEST(verdicts_do_not_depend_on_the_order)
 }
 END_TEST
 
-/* A batch of `each` documents of each label, after which the writer stands still. */
+/* Learns a batch of `each` documents of each label, after which the writer stands still. */
 static void learn_and_stand(const char *model, uint32_t labels, uint32_t each)
 {
     struct nb_batch *batch;
@@ -377,7 +377,8 @@ START_TEST(documents_of_the_only_label_are_not_read)
 }
 END_TEST
 
-/* What train() learns first to last, one by one with gaps, between which another model learns. */
+/* Learns what train() learns, in its order but one by one, with gaps in which another model
+ * learns. */
 static void train_with_gaps(const char *model, uint32_t labels, uint32_t each)
 {
     for (uint32_t i = 0; i < labels * each; i++) {
@@ -769,7 +770,7 @@ START_TEST(a_refit_that_is_cut_off_begins_again)
 }
 END_TEST
 
-/* The commits of a batch that the writer makes before it stands still again. */
+/* Returns the number of commits that the writer makes for a batch before it stands still again. */
 static uint64_t commits_of(struct nb_batch *batch)
 {
     struct nb_engine_statistics before, after;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batches whose features were looked up, and of which the new ones were foreseen, long before they
- * are applied: what other batches do meanwhile must not show.
+ * Batches whose features were looked up, and whose new features were predicted, long before they
+ * are applied: other batches in the meantime must not change the result.
  */
 #include <check.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void print_difference(void *user, const char *line)
     fprintf(stderr, "%s\n", line);
 }
 
-/* What is in the store is what its ledger says. */
+/* Checks that the store agrees with its ledger. */
 static void teardown(void)
 {
     struct nb_error error = {0};
@@ -80,7 +80,7 @@ static struct nb_batch *batch_of(const char *const documents[], size_t count, co
     return batch_as(documents, count, prefix, false);
 }
 
-/* Returns the sum of the features that were new. */
+/* Applies a batch. Returns the number of new features. */
 static uint64_t apply(struct nb_batch *batch, enum nb_status status)
 {
     uint64_t fresh = 0;

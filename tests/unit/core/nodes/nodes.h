@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stream in memory and nodes that follow it: several engines in one process. For tests of what
- * nodes make of a stream; each test has one thread of its own beside those of the nodes.
+ * A stream in memory and the nodes that follow it: several engines in one process. For tests of how
+ * nodes apply a stream; each test has its own thread beside those of the nodes.
  */
 #ifndef NB_TESTS_UNIT_CORE_REPLICA_NODES_H
 #define NB_TESTS_UNIT_CORE_REPLICA_NODES_H
@@ -48,7 +48,7 @@ struct stream {
     char lost_ids[LOST_IDS][64];
 };
 
-/* With the lock held. */
+/* Call with the lock held. */
 static inline void lose(struct stream *s, const char *id)
 {
     for (size_t i = 0; i < s->lost && i < LOST_IDS; i++)
@@ -111,7 +111,7 @@ static inline void stream_free(struct stream *s)
 
 struct node;
 
-/* What a node follows of one stream. */
+/* The worker of a node that follows one stream. */
 struct worker {
     struct node *node;
     unsigned which;
@@ -265,7 +265,7 @@ static inline void stop(struct node *n)
     nb_engine_close(&n->engine);
 }
 
-/* However long that takes, as long as it goes on. */
+/* Waits without a time limit as long as the worker makes progress. */
 static inline void wait_until_worker(struct worker *l, uint64_t position)
 {
     uint64_t until = 0, before = UINT64_MAX;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The format of backups: what is written reads back in pieces of any size, and nothing else does.
+ * The format of backups: a written backup reads back in pieces of any size; any other bytes are
+ * refused.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ static struct nb_string text(const char *s)
     return nb_string_of(s);
 }
 
-/* Three values in two blocks. */
+/* Writes three values in two blocks. */
 static void write_backup(struct nb_buffer *out)
 {
     size_t at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records of a dump as bytes: what is written reads back, however it is cut; other bytes are
+ * Records of a dump as bytes: written records read back in pieces of any size; other bytes are
  * refused.
  */
 #include "core/archive/dump/dump_records.h"
@@ -45,7 +45,7 @@ static void write_all(struct nb_buffer *out, bool has_texts)
     nb_settings_deinit(&header.settings);
 }
 
-/* Records that came, written again. */
+/* Write the records that were read again. */
 static int again_header(void *user, const struct nb_dump_header *header)
 {
     return nb_dump_write_header(header, user);

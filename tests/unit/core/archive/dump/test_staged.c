@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pieces of imports that nodes share, as one node keeps them: their order, their numbers, and when
- * they are given up.
+ * The pieces of shared imports that one node keeps: their order, their numbers, and when they are
+ * given up.
  */
 #include "core/archive/dump/staged.h"
 
@@ -51,7 +51,7 @@ static void teardown(void)
     test_folder_remove(directory);
 }
 
-/* The next change of the stream, so many milliseconds after the last one. */
+/* Moves on to the next change of the stream, `later` milliseconds after the last one. */
 static void next(int64_t later)
 {
     here.after = here.position++;

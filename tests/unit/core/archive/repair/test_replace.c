@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A store that was made beside another one takes its place: what is moved, what is left when it is
- * refused.
+ * A new store replaces the one beside it: the files that are moved, and those that stay when this
+ * is refused.
  */
 #include <check.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ static void put(const char *folder, const char *name, const char *text)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-/* What is in a file of the directory; "" if there is none. */
+/* Returns the text of a file of the directory; "" if there is no such file. */
 static const char *text_of(const char *name)
 {
     static char text[32];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a verification says of a store whose values have right checksums and are not what the ledger
- * gives: it names the model, and which part of it differs.
+ * Verification of a store whose values have valid checksums but do not follow from the ledger: it
+ * names the model and the part that differs.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -31,7 +31,8 @@ static void train(struct nb_engine *engine, const char *model, const char *id, c
     nb_batch_free(&batch);
 }
 
-/* Two models of the same features and labels, whose counts differ. The numbers are 1 and 2. */
+/* Makes two models with the same features and labels, but different counts. The numbers are 1 and
+ * 2. */
 static void setup(void)
 {
     struct nb_engine *engine;

@@ -40,7 +40,7 @@ static void count(struct nb_model *model, uint32_t row, uint32_t label, int sign
     ck_assert_int_eq(nb_model_add(model, label, &one, 1, sign, NULL), 0);
 }
 
-/* A word or a number, of which there are few enough to come again. */
+/* Learns a word or a number; there are so few of these that they repeat. */
 static void learn(struct nb_model *model)
 {
     uint32_t attribute = random_below(ATTRIBUTES), row;
@@ -53,7 +53,7 @@ static void learn(struct nb_model *model)
     count(model, row, random_below(LABELS), 1);
 }
 
-/* A document of a row goes; rows that have none any more are dropped, sometimes. */
+/* Forgets a document of a row; sometimes drops the rows without documents. */
 static void forget(struct nb_model *model)
 {
     uint32_t rows = nb_model_rows(model);
@@ -89,7 +89,7 @@ static void check_span(const struct nb_model *model, struct nb_number_span got,
     }
 }
 
-/* What is kept from one state of the counts to the next is what a new list says. */
+/* Checks that a list kept from one state of the counts to the next equals a new list. */
 static void check(struct nb_number_list *list, const struct nb_model *model)
 {
     struct nb_number_list fresh = {.count = 0};

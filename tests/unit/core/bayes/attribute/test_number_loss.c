@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which of bins and Gaussians predicts better, against every number left out with doubles, and what
- * of many numbers stands for all.
+ * Whether bins or Gaussians predict better, compared with leave-one-out in doubles for every
+ * number; and the sample that stands for many numbers.
  */
 #include "core/bayes/attribute/number_loss.h"
 
@@ -31,7 +31,8 @@ static int by_value(const void *a, const void *b)
     return x->value < y->value ? -1 : x->value > y->value;
 }
 
-/* Numbers of which the labels differ little, so that both ways predict about as well. */
+/* Draws numbers that differ little between the labels, so that both ways predict about equally
+ * well. */
 static void draw(struct data *d, size_t count, uint64_t seed)
 {
     struct nb_random random = {seed};
@@ -61,7 +62,7 @@ static void learn(struct nb_model *model, const struct number *number, int sign)
     ck_assert_int_eq(nb_model_add(model, number->label, &one, 1, sign, NULL), 0);
 }
 
-/* Numbers that were there and are not any more lie between the others. */
+/* Makes a model of the numbers. With `has_gone`, forgotten numbers lie between the others. */
 static struct nb_model *model_of(const struct data *d, bool has_gone)
 {
     struct nb_model *model = nb_model_new();
@@ -83,7 +84,7 @@ static struct nb_model *model_of(const struct data *d, bool has_gone)
 
 /* ---- the slow computation -------------------------------------------------------------------- */
 
-/* ln of the density at number `out` of the other numbers of a label. */
+/* Returns ln of the density of the other numbers of a label at number `out`. */
 static double density(const struct data *d, size_t out, uint32_t label, double added)
 {
     double sum = 0, squares = 0, count = 0;
@@ -140,7 +141,7 @@ static bool slow_choice(const struct nb_bins *bins, const struct data *d, double
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-/* What the settings `auto` choose. */
+/* Finds what the setting `auto` chooses. */
 static void choose(const struct data *d, bool has_gone, struct nb_numbers *numbers)
 {
     struct nb_settings settings;

@@ -24,7 +24,7 @@ static void learn(struct nb_model *model, uint32_t label, double value)
     nb_model_add_documents(model, label, 1);
 }
 
-/* The first of label 1 is left out with `without`. */
+/* Makes a model; `without` leaves out the first document of label 1. */
 static struct nb_model *learned(bool without)
 {
     struct nb_model *model = nb_model_new();
@@ -130,7 +130,7 @@ END_TEST
 
 /* ---- bins ------------------------------------------------------------------------------------ */
 
-/* The settings of a model whose attributes up to ATTRIBUTE are numbers that are cut. */
+/* Returns the settings of a model whose attributes up to ATTRIBUTE are numbers cut into bins. */
 static struct nb_settings cut_settings(struct nb_attribute attributes[ATTRIBUTE + 1])
 {
     static char name[] = "n";

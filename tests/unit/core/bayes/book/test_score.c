@@ -48,19 +48,21 @@ struct small {
     uint64_t n[LABELS][WORDS], d[LABELS][WORDS], documents[LABELS];
 };
 
-/* One word in ten is of a field that is no token, and must never count. */
+/* Returns the field of a word. One word in ten is in a field that has no tokens, and must never
+ * count. */
 static enum nb_field word_field(uint32_t word)
 {
     return word % 10 == 9 ? NB_FIELD_PAIR : (enum nb_field)(word % 3);
 }
 
-/* Ids in another order than rows, as hashes are; nothing else depends on them. */
+/* Returns an id for a word. Ids, like hashes, are in another order than rows; nothing else depends
+ * on them. */
 static uint64_t word_id(uint32_t word)
 {
     return nb_feature_id(word_field(word), (word + 1) * UINT64_C(0xD6E8FEB86659FD93));
 }
 
-/* Names that sort in the opposite order of the numbers. */
+/* Makes a model whose label names sort in the opposite order of their numbers. */
 static void small_init(struct small *s, uint32_t labels)
 {
     *s = (struct small){.model = nb_model_new(), .labels = labels};
@@ -130,7 +132,7 @@ static uint64_t total_of(const struct small *s, uint32_t w)
     return sum;
 }
 
-/* Whether w is among the `skip_top` words that come first by occurrences, then by id. */
+/* Returns whether w is among the first `skip_top` words, ordered by occurrences, then by id. */
 static bool skipped(const struct small *s, uint32_t w, uint64_t skip_top)
 {
     uint64_t before = 0;

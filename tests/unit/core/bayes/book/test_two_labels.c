@@ -6,8 +6,8 @@
 #include "core/bayes/book/score.h"
 #include "core/bayes/book/score_view.h"
 
-/* A third label without documents changes no score, but keeps a model from the way of two labels:
- * so both ways can be compared, bit by bit. */
+/* A third label without documents changes no score, but a model with it does not use the special
+ * code for two labels. So both codes can be compared, bit by bit. */
 
 enum { WORDS = 900, KNOWN = 800, DOCUMENTS = 12 };
 
@@ -19,7 +19,8 @@ static uint32_t random_below(uint32_t n)
     return (uint32_t)((state >> 32) * n >> 32);
 }
 
-/* Of all fields; values of attributes from `values` on. */
+/* Returns the id of a word. The words are in all fields; from `values` on they are values of
+ * attributes. */
 static uint64_t word_id(uint32_t word, uint32_t values)
 {
     uint64_t hash = (word + 1) * UINT64_C(0xD6E8FEB86659FD93);
@@ -39,7 +40,8 @@ static struct nb_model *new_model(const char *const *names, uint32_t labels, uin
     return model;
 }
 
-/* Counts of every form that a row has, and some above what the table of logarithms holds. */
+/* Returns a count. There are counts for every form of a row, and some beyond the table of
+ * logarithms. */
 static uint32_t random_count(void)
 {
     static const uint32_t most[] = {1, 3, 90, 600, 3000, 40000, 3000000};
@@ -100,7 +102,7 @@ static void check_bags(struct nb_model **models, struct nb_scorer **scorers, uin
     check_bag(models, scorers, bag, 0);
 }
 
-/* Whether it is the way of two labels that is compared. */
+/* Returns whether the special code for two labels is in use. */
 static bool is_of_two(struct nb_scorer *scorer, const struct nb_model *model)
 {
     const struct nb_score_view *view;

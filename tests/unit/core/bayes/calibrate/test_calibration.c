@@ -88,7 +88,7 @@ START_TEST(all_say_no)
 }
 END_TEST
 
-/* Nanoseconds to fit the maps of so many labels on so many documents. */
+/* Returns the nanoseconds to fit the maps of this many labels on this many documents. */
 static uint64_t time_of(uint32_t labels, size_t count)
 {
     uint32_t *numbers = calloc(labels, sizeof *numbers), *truths = calloc(count, sizeof *truths);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * EM over documents without a label, against EM computed slowly with probabilities instead of
- * logarithms; and the counts that are made of it, against sums over the documents.
+ * EM over documents without a label, compared with slow EM that uses probabilities instead of
+ * logarithms; and the resulting counts, compared with sums over the documents.
  */
 #include <check.h>
 #include <math.h>
@@ -14,8 +14,8 @@
 
 enum { DOCUMENTS = 40, WORDS = 12, OTHERS = 3, COLUMNS = WORDS + OTHERS, LABELS = 3, LENGTH = 5 };
 
-/* Documents of which each label has words of its own, and all have some in common; the words of
- * some labelled ones; and features that are no words of the fit. */
+/* Documents in which each label has its own words, and all labels share some; the words of some
+ * labelled documents; and features that are not words of the fit. */
 struct corpus {
     size_t begin[DOCUMENTS + 1], middle[DOCUMENTS];
     uint32_t columns[DOCUMENTS * COLUMNS], counts[DOCUMENTS * COLUMNS];
@@ -131,7 +131,7 @@ static void slow_expect(const struct nb_em_question *q, struct slow *s, double b
     }
 }
 
-/* What is left of r when small shares are left out. */
+/* Returns the part of r that is left when small shares are left out. */
 static double kept_share(const struct slow *s, size_t document, uint32_t label)
 {
     double sum = 0;
@@ -150,7 +150,7 @@ static double share_of(const struct nb_em *em, size_t document, uint32_t label)
 
 /* ---- EM -------------------------------------------------------------------------------------- */
 
-/* Every kind of question, by turns. */
+/* Returns the n-th question; the kinds of question take turns. */
 static struct nb_em_question nth_question(const struct corpus *c, unsigned n)
 {
     struct nb_em_question q = question_of(c);
@@ -228,7 +228,8 @@ END_TEST
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-/* Column c is row ROW_OF(c), in an order of its own; rows between have no column. */
+/* Column c is row ROW_OF(c): columns are in another order than rows, and the rows between have no
+ * column. */
 #define ROW_OF(column) (2 * (COLUMNS - (column)))
 
 struct features {
@@ -252,7 +253,7 @@ static struct nb_expected_columns columns_of(struct features *f)
 
 static const uint32_t numbers[LABELS] = {4, 1, 6};
 
-/* Occurrences and documents of a column under a label, from the documents. */
+/* Returns occurrences and documents of a column under a label, counted from the documents. */
 static struct nb_expected_cell slow_cell(const struct corpus *c, const struct nb_em *em,
                                          uint32_t column, uint32_t label)
 {

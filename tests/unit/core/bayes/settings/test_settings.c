@@ -15,7 +15,7 @@ static struct nb_prior_weight weight(const char *label, double value)
     return (struct nb_prior_weight){strdup(label), value};
 }
 
-/* Settings of which none is a default. */
+/* Fills in settings none of which is a default. */
 static void fill(struct nb_settings *s)
 {
     nb_settings_init(s, NB_PRESET_MAIL);
@@ -131,7 +131,7 @@ START_TEST(the_table_is_complete)
 }
 END_TEST
 
-/* What a plain text can have: tokens, and what only the stack reads. */
+/* The fields that a plain text can have: tokens, and fields that only the stack reads. */
 enum {
     TOKENS = 1 << NB_FIELD_BODY | 1 << NB_FIELD_SUBJECT,
     OF_TEXTS = TOKENS | 1 << NB_FIELD_STRUCTURE | 1 << NB_FIELD_URL | 1 << NB_FIELD_CASE |
@@ -187,7 +187,7 @@ START_TEST(a_copy_is_equal_and_its_own)
 }
 END_TEST
 
-/* What each bad value is answered with. */
+/* Puts the i-th bad value into the settings. */
 static void spoil(struct nb_settings *s, int i)
 {
     switch (i) {

@@ -17,7 +17,7 @@ static size_t length_of(uint64_t seed, double mean, size_t left)
     return length;
 }
 
-/* P(X <= k), each probability by itself. */
+/* Returns P(X <= k), the sum of single probabilities. */
 static double slow_below(double mean, size_t k)
 {
     long double sum = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The mixture against EM computed slowly, with probabilities instead of logarithms. Whole fits of
+ * The mixture, compared with slow EM that uses probabilities instead of logarithms. Whole fits of
  * words, categories and numbers are followed step by step in tests/api/mixture.py.
  */
 #include <check.h>
@@ -47,7 +47,7 @@ static struct nb_mixture_documents corpus_of(struct corpus *c, uint64_t seed)
                                          .counts = c->counts};
 }
 
-/* Shares and words of the clusters, and what a step of EM makes of them. */
+/* Shares and words of the clusters, and their values after a step of EM. */
 struct slow {
     double share[KINDS], word[KINDS][WORDS], log_likelihood;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What waits is counted: a verification finds that a change got lost, and a rebuild counts what is
- * left.
+ * Waiting changes are counted: a verification finds a lost change, and a rebuild counts those that
+ * are left.
  */
 #include <check.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static void train(const char *id, const char *words, bool quarantined)
     nb_batch_free(&batch);
 }
 
-/* Three changes wait, of which one was sent twice. */
+/* Puts three changes into the quarantine, one of them twice. */
 static void quarantine_some(void)
 {
     train("known", "some words", false);

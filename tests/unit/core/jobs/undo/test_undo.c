@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An undo while its model is deleted, and another one gets its name.
+ * An undo whose model is deleted meanwhile, and replaced by another one of the same name.
  */
 #include "core/jobs/undo/undo.h"
 
@@ -12,7 +12,7 @@
 #include "core/engine/engine.h"
 #include "tests/unit/folder.h"
 
-/* More than are taken back in one step, and than are removed at once of a model that is gone. */
+/* More than one step takes back, and more than are removed at once from a deleted model. */
 enum { DOCUMENTS = 4000 };
 
 static char directory[NB_TEST_FOLDER_SIZE];

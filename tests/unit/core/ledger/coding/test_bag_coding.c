@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bags as they are stored, to the byte; damaged ones are found.
+ * The stored form of bags, to the byte; damaged bags are detected.
  */
 #include <check.h>
 #include <stdlib.h>

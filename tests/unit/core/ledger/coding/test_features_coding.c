@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The new features of an entry as they are stored; damaged ones are found.
+ * The stored form of the new features of an entry; damaged forms are detected.
  */
 #include <check.h>
 #include <stdio.h>

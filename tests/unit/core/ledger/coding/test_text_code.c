@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The code of short texts: all bytes come back behind each other, and what is no code is found.
+ * The code of short texts: any sequence of texts reads back, and invalid codes are detected.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void tear_down(void)
     nb_text_code_free(&code);
 }
 
-/* Writes the text behind a byte, and expects it back; from no other length, and not with a byte
+/* Writes the text after a byte, and expects it back, but not with another length or with a byte
  * less or more. */
 static void expect_back(const char *text, size_t length, struct nb_buffer *out)
 {

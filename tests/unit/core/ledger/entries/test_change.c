@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stored form of changes, to the byte: what lies in stores must read back for good. And every
- * cut, and every flipped bit, is an error or another change, never more.
+ * The stored form of changes, to the byte: stored changes must stay readable for ever. Every cut
+ * and every flipped bit gives an error or another valid change.
  */
 #include <check.h>
 #include <stdio.h>
@@ -296,8 +296,7 @@ START_TEST(every_kind_is_there)
 }
 END_TEST
 
-/* Reads a copy of exactly that size, so that a sanitizer sees the first byte that is read too much.
- */
+/* Reads a copy of exactly this size, so that a sanitizer detects any read beyond its end. */
 static int read_exactly(const char *bytes, size_t length)
 {
     char *copy = malloc(length + (length == 0));

@@ -6,7 +6,7 @@
 
 enum { ENTRIES = 6000 };
 
-/* The n-th that is there, counted one by one. */
+/* Returns the n-th present entry, counted one by one. */
 static uint64_t slow_draw(const bool *there, uint64_t count, struct nb_random *random)
 {
     uint64_t left = nb_random_below(random, count);

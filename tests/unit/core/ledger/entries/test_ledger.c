@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ledger on a real store: what is appended is found, what is superfluous goes, and what stays
- * of it keeps its number; and the numbers that come next.
+ * The ledger on a real store: appended entries are found, superfluous ones are dropped, the others
+ * keep their numbers; and the next numbers.
  */
 #include <check.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static struct nb_change untrain(const char *id, uint64_t replaced)
         .kind = NB_CHANGE_UNTRAIN, .id = str(id), .replaced = replaced, .first = replaced};
 }
 
-/* Number of the current entry of an id; 0: there is none. */
+/* Returns the number of the current entry of an id; 0: there is none. */
 static uint64_t current(const char *id)
 {
     struct nb_entry entry = {0};
@@ -75,7 +75,7 @@ static uint64_t current(const char *id)
     return rc == 0 ? number : 0;
 }
 
-/* The kind of an entry; 0: it is not there. */
+/* Returns the kind of an entry; 0: there is no such entry. */
 static int kind_of(uint64_t number)
 {
     struct nb_entry entry = {0};
@@ -273,7 +273,7 @@ START_TEST(the_newest_entry_stays)
 }
 END_TEST
 
-/* Drops what is superfluous but for what was superseded at `keep_from` or later. */
+/* Drops superfluous entries, except those that were superseded at `keep_from` or later. */
 static void tidy(int64_t keep_from)
 {
     bool more = true;

@@ -16,7 +16,7 @@ static uint64_t draw(void)
     return state >> 8;
 }
 
-/* The signature of `shared` features of a seed and `own` others. */
+/* Returns the signature of `shared` features of a seed and `own` others. */
 static struct nb_signature sign(uint64_t seed, size_t shared, size_t own)
 {
     struct nb_signature_maker maker;

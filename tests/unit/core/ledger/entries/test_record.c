@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stored forms beside changes, to the byte: records and ranges of rows. And every cut of them
- * is an error.
+ * The other stored forms, to the byte: records and ranges of rows. Every cut is an error.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 
 typedef int reader(struct nb_string stored, struct nb_error *error);
 
-/* Every cut is found, in a copy of exactly its size; and so is a byte too much. */
+/* Expects every cut to be detected, in a copy of exactly its size, and also an extra byte. */
 static void expect_cuts_found(const struct nb_buffer *out, reader *read, size_t from)
 {
     for (size_t length = from; length <= out->length + 1; length++) {

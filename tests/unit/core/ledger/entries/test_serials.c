@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers of entries that follow from the place of a change in a stream, and the greatest number
- * of a model, which every table is asked for.
+ * Numbers of entries, which follow from the place of a change in a stream; and the greatest number
+ * of a model, for which all tables are searched.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static void close_store(void)
     test_folder_remove(directory);
 }
 
-/* The greatest number when a table has one key of `size` bytes that begins with `model`. */
+/* Returns the greatest number when a table has one key of `size` bytes that begins with `model`. */
 static uint32_t greatest_with(enum nb_table table, uint32_t model, size_t size)
 {
     const uint8_t key[] = {(uint8_t)(model >> 24),

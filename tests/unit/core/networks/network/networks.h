@@ -14,14 +14,14 @@
 
 enum { TEST_CELLS = 1 << 20, TEST_ROWS = 16 };
 
-/* A node: states and parents separated by blanks; of nodes with two states, for each row the
- * probability of the first one. */
+/* A node: states and parents are separated by blanks. A node with two states has, for each row, the
+ * probability of the first state. */
 struct test_node {
     const char *name, *states, *parents;
     double first[TEST_ROWS];
 };
 
-/* The next word of `text`, which is moved on; length 0: there is none. */
+/* Takes the next word of *text and moves *text on; length 0: there is none. */
 static inline struct nb_string test_word(const char **text)
 {
     *text += strspn(*text, " ");
@@ -71,8 +71,8 @@ static inline double test_fraction(struct nb_random *random)
     return (double)(nb_random_next(random) >> 11) * 0x1p-53;
 }
 
-/* A network of `count` nodes n0, n1 ... of 1 to 3 states, an edge between two with the probability
- * `density`; some probabilities are 0. */
+/* Makes a network of `count` nodes n0, n1 ... with 1 to 3 states each. Two nodes have an edge with
+ * the probability `density`; some probabilities are 0. */
 static inline struct nb_network *test_random_network(struct nb_random *random, size_t count,
                                                      double density)
 {
