@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operations: what is written reads back the same; what is cut off, or has other bytes, is refused,
- * or reads back as something within its bounds.
+ * Operations: a written operation reads back the same. A cut or changed one is refused, or reads
+ * back as something within its bounds.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void put(struct nb_buffer *to, const char *text)
     ck_assert_int_eq(nb_buffer_puts(to, text), 0);
 }
 
-/* The caller frees it. */
+/* Returns an operation, which the caller frees. */
 static struct nb_operation change_with(size_t count)
 {
     struct nb_operation o = {
@@ -189,7 +189,7 @@ static int read_with(const struct nb_operation *o)
     return rc;
 }
 
-/* With one byte that is another one. */
+/* Reads an operation in which one byte is changed. */
 static int read_changed(const struct nb_operation *o, size_t at, unsigned byte)
 {
     struct nb_buffer written = {0};

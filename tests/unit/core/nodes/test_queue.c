@@ -63,7 +63,7 @@ static struct nb_relayed entry_of(const char *id)
     return relayed;
 }
 
-/* A node's engine and its queue, in a folder of their own. */
+/* A node's engine and its queue, in their own folder. */
 struct world {
     char root[NB_TEST_FOLDER_SIZE];
     struct nb_engine *engine;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Several engines that share a stream, in one process: random changes on any of them, while nodes
- * are stopped and started and messages come twice. All nodes say the same in the end, so does one
- * that reads the whole stream at once, and each client got an answer.
+ * are stopped and started and messages come twice. In the end all nodes agree with each other and
+ * with one that reads the whole stream at once, and each client got an answer.
  *
- * HISTORIES=1000 makes more of them, SEED=n begins with another one than 1.
+ * HISTORIES=1000 makes more histories, SEED=n begins with a seed other than 1.
  */
 #include <math.h>
 
@@ -47,7 +47,7 @@ static uint64_t below(struct history *h, uint64_t most)
 }
 
 enum { MODELS = 4 };
-/* The last two are made of the others, and learn as well. */
+/* The last two are made from the others, and also learn. */
 static const char *const model_names[MODELS] = {"a", "mail.x", "copy", "child"};
 static const char *const labels[] = {"spam", "ham", "third"};
 
@@ -108,7 +108,7 @@ static void expect_receipts(struct history *h, const struct sent *s)
     }
 }
 
-/* Batches on several nodes at once. */
+/* Applies batches on several nodes at once. */
 static void change_documents(struct history *h)
 {
     struct sent sent[BATCHES];
@@ -138,7 +138,7 @@ static void change_documents(struct history *h)
     }
 }
 
-/* The names of networks are those of models, by chance. */
+/* Changes a network. Networks may have the names of models. */
 static int change_network(struct history *h, struct nb_engine *engine, struct nb_string name,
                           struct nb_error *error)
 {
@@ -152,7 +152,7 @@ static int change_network(struct history *h, struct nb_engine *engine, struct nb
                         &created, error);
 }
 
-/* Applies or drops some of what waits, or all. */
+/* Applies or drops some or all of the waiting changes. */
 static int settle_quarantine(struct history *h, struct nb_engine *engine, struct nb_string name,
                              struct nb_error *error)
 {
@@ -221,8 +221,8 @@ static int take_end(void *user, const struct nb_dump_totals *totals)
     return 0;
 }
 
-/* What one node exports is imported by another, in the place of any model; sometimes not to the
- * end (0), or it says that there was more (1). */
+/* Exports a model from one node and imports it on another, over any model. If `end` is 0 the import
+ * is not completed; if it is 1 the totals are wrong. */
 static int import_once(struct nb_engine *to, struct nb_string name, struct nb_engine *from,
                        struct nb_string what, uint64_t end, struct nb_error *error)
 {
@@ -242,8 +242,8 @@ static int import_once(struct nb_engine *to, struct nb_string name, struct nb_en
     return rc;
 }
 
-/* Other nodes' changes may come to the one that exports, and its store may have to grow for them.
- */
+/* Imports a model. During the export changes of other nodes may arrive, and the store may have to
+ * grow for them; then the export is repeated. */
 static int import_one(struct history *h, struct nb_engine *engine, struct nb_error *error)
 {
     struct nb_string what = string_at(model_names[below(h, 2)]);
@@ -335,7 +335,7 @@ static void print_difference(void *user, const char *line)
     fprintf(stderr, "%s\n", line);
 }
 
-/* Of all streams. */
+/* Returns the length of all streams together. */
 static uint64_t total(struct history *h)
 {
     uint64_t sum = 0;
@@ -344,8 +344,8 @@ static uint64_t total(struct history *h)
     return sum;
 }
 
-/* Waits until no node publishes by itself any more: what ageing takes out, refits. Returns the
- * length of all streams together. */
+/* Waits until no node publishes changes of its own (ageing, refits) any more. Returns the length of
+ * all streams together. */
 static uint64_t wait_for_quiet(struct history *h)
 {
     uint64_t before = UINT64_MAX;
@@ -361,7 +361,7 @@ static uint64_t wait_for_quiet(struct history *h)
     return before;
 }
 
-/* Weights are the same but for rounding, so verdicts are. */
+/* Returns whether verdicts are the same except for rounding, as the weights are. */
 static bool has_same_verdicts(struct history *h, struct node *a, struct node *b, const char *model)
 {
     bool same = true;
@@ -386,8 +386,8 @@ static bool has_same_verdicts(struct history *h, struct node *a, struct node *b,
     return same;
 }
 
-/* The rows of a model are the same, or of all (NULL): its documents with the numbers of their
- * entries, and its counts. */
+/* Returns whether the rows of a model, or of all models (NULL), are the same: the documents with
+ * the numbers of their entries, and the counts. */
 static bool has_same_rows(struct history *h, struct node *a, struct node *b, const char *name)
 {
     struct picture first = {.other_key = false};
@@ -403,7 +403,7 @@ static bool has_same_rows(struct history *h, struct node *a, struct node *b, con
     return same;
 }
 
-/* Whether they are at one number, and then they must have the same. */
+/* Returns whether two nodes are at the same number; if so, their digests must be equal. */
 static bool has_same_digest(struct history *h, struct node *a, struct node *b, unsigned stream)
 {
     struct nb_digest one;
@@ -486,7 +486,7 @@ static void expect_same_everywhere(struct history *h)
     expect_same_at_the_end(h, are_same_nodes);
 }
 
-/* What has happened in histories. */
+/* Counts of the events in histories. */
 struct tally {
     uint64_t dropped, copied;
 };
@@ -565,7 +565,8 @@ END_TEST
 
 /* ---- changes that were queued ---------------------------------------------------------------- */
 
-/* The message at a place comes again, by an id that the stream has not: another spelling. */
+/* Delivers the message at a position again, under an id that the stream does not have: another
+ * spelling. */
 static void repeat(struct node *n, uint64_t position, const char *id)
 {
     struct message m = message_at(n->stream, position);

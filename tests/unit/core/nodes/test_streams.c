@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What nodes publish of themselves, what they find when they compare what they have learned, what
- * a node keeps of the stream: its trace, and what it hands over to another store; and what a full
- * disk does to it.
+ * The reports that nodes publish of themselves; the results when they compare what they have
+ * learned; the trace that a node keeps of the stream, and the changes that it hands over to another
+ * store; and the effect of a full disk.
  */
 #include "core/base/feature_hash.h"
 #include "core/model/registry/registry.h"
@@ -22,7 +22,7 @@ struct together {
     struct node nodes[NODES];
 };
 
-/* A document on a node; its position. */
+/* Learns a document on a node; returns its position in the stream. */
 static uint64_t train_one(struct node *n, const char *id)
 {
     struct nb_batch *batch;
@@ -63,7 +63,7 @@ static void end(struct together *a)
     test_folder_remove(a->root);
 }
 
-/* Gives the model a word as a change does that is not committed yet. */
+/* Gives the model a word, like a change that is not committed yet. */
 static void put_word(struct nb_live *live, const char *word)
 {
     uint64_t hash = nb_feature_hash(live->key, word, strlen(word));
@@ -439,7 +439,7 @@ END_TEST
 static atomic_bool is_full;
 static atomic_uint refused;
 
-/* Instead of the library's: nothing is written while the disk is full. */
+/* Replaces the library's function: nothing is written while the disk is full. */
 ssize_t pwrite(int file, const void *bytes, size_t size, off_t at)
 {
     if (!atomic_load(&is_full))

@@ -51,7 +51,7 @@ static struct nb_access *access_of(char *networks)
     return access;
 }
 
-/* From an address that proves nothing. */
+/* Returns the grant for a request from an address that proves nothing. */
 static struct nb_grant grant_of(const struct nb_access *access, struct nb_string token)
 {
     struct nb_peer nobody = {.is_proven = false};

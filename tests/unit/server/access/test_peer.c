@@ -130,7 +130,7 @@ END_TEST
 /* ---- proxies -----------------------------------------------------------------------------------
  */
 
-/* 127.0.0.1 and 192.0.2.0/24 are proxies that are believed. */
+/* 127.0.0.1 and 192.0.2.0/24 are trusted proxies. */
 static const struct {
     const char *peer;
     const char *chain[3]; /* fields X-Forwarded-For */

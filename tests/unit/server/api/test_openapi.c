@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The description of the API says what the daemon does: held against the router's table, the table
+ * The description of the API matches the daemon: it is compared with the router's table, the table
  * of settings and the replies that the codec writes.
  */
 #include <check.h>
@@ -40,7 +40,7 @@ static void unload(void)
     json_decref(api);
 }
 
-/* The value at a JSON pointer's path ("components/schemas/Problem"), or NULL. */
+/* Returns the value at a JSON pointer's path ("components/schemas/Problem"), or NULL. */
 static json_t *find(json_t *from, const char *path)
 {
     char name[256];
@@ -119,7 +119,7 @@ START_TEST(every_route_is_described_and_nothing_else)
 }
 END_TEST
 
-/* Whether a list of parameters has one of this name and place. */
+/* Returns whether a list of parameters has one with this name and place. */
 static bool has_parameter(json_t *list, const char *name, size_t length, const char *in)
 {
     size_t i;
@@ -396,7 +396,7 @@ static bool members_fit(json_t *schema, json_t *value)
     return true;
 }
 
-/* As much of JSON Schema as the description's replies use. */
+/* Implements as much of JSON Schema as the description's replies use. */
 static bool conforms(json_t *schema, json_t *value)
 {
     size_t i;

@@ -19,7 +19,7 @@ static struct nb_request request;
 static struct nb_results results;
 static struct nb_error error;
 
-/* A request of a verb, whose reply stays in memory up to `memory` bytes. */
+/* Begins a request of a verb, whose reply stays in memory up to `memory` bytes. */
 static void begin(enum nb_verb verb, enum nb_results_form form, uint64_t memory)
 {
     config.spool_memory = memory;
@@ -31,7 +31,7 @@ static void begin(enum nb_verb verb, enum nb_results_form form, uint64_t memory)
     ck_assert_int_eq(nb_results_begin(&results, &request, form, &error), 0);
 }
 
-/* The reply's bytes, wherever they lie; freed by the caller. */
+/* Returns the bytes of the reply, from memory or from the file; the caller frees them. */
 static char *reply_bytes(size_t *length)
 {
     const struct nb_spool *spool = &request.reply.spool;
@@ -226,7 +226,7 @@ START_TEST(receipts)
 }
 END_TEST
 
-/* Two labels, everything that a verdict can say. */
+/* Two labels, and every member that a verdict can have. */
 static const char *verdict_labels[] = {"ham", "\"spam\" \xC3\xA9"};
 static double verdict_scores[] = {-1041.2260000000001, -1034.9610000000002};
 static double verdict_probabilities[] = {0.0018999999999999998, 0.99809999999999999};

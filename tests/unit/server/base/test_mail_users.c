@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Users of whom mail was learned, judged, or both.
+ * Counts of users whose mail was learned, judged, or both.
  */
 #include <check.h>
 #include <stdio.h>

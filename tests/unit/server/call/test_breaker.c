@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The circuit breaker, with times of the test's own.
+ * The circuit breaker, with simulated times.
  */
 #include <check.h>
 
@@ -15,7 +15,7 @@ static void closed(void)
     breaker = (struct nb_breaker){.pause = 5 * SECOND};
 }
 
-/* A request at `start` that has no reply within 10 s. */
+/* Makes a request at `start` that gets no reply within 10 s. */
 static bool hang(uint64_t start)
 {
     return nb_breaker_end(&breaker, start, start + 10 * SECOND, false);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Word lists of bogofilter: their lines, what becomes of their tokens, and the dump that is made of
- * them.
+ * Word lists of bogofilter: their lines, the features of their tokens, and the dump made from a
+ * list.
  */
 #include <check.h>
 #include <stdio.h>
@@ -116,7 +116,8 @@ static int read_list(const char *bytes, size_t length, struct nb_bogofilter_list
     return rc;
 }
 
-/* How many documents of a label have a word of the body; 0 when the list does not have it. */
+/* Returns how many documents of a label have a word of the body; 0 when the list does not have the
+ * word. */
 static uint32_t documents_of(const struct nb_bogofilter_list *list, enum nb_field field,
                              const char *text, enum nb_bogofilter_label label)
 {

@@ -40,7 +40,7 @@ static void teardown(void)
 /* ---- the folder --------------------------------------------------------------------------------
  */
 
-/* The path of a name in the folder; valid until the eighth call after this one. */
+/* Returns the path of a name in the folder; valid until the eighth call after this one. */
 static char *path_of(const char *name)
 {
     static char paths[8][4096];
@@ -73,8 +73,8 @@ static char *write_text(const char *name, const char *text)
 /* ---- reading -----------------------------------------------------------------------------------
  */
 
-/* What came of a reading: each document as "kind label id name: content|", with the folder left out
- * of names; and each file that was skipped as "! name: reason|". */
+/* The result of a reading as text: each document as "kind label id name: content|", with the folder
+ * left out of names; and each file that was skipped as "! name: reason|". */
 struct heard {
     struct nb_buffer text;
     size_t documents, skipped;

@@ -39,7 +39,7 @@ static const struct nb_command COMMAND = {
     .most = 1,
 };
 
-/* What a parse has left. */
+/* The result of a parse. */
 struct parsed {
     struct options options;
     struct nb_client client;

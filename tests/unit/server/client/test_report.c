@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The figures of an evaluation: as JSON, as a table, as plots. And the corpus that is evaluated.
+ * The figures of an evaluation as JSON, as a table and as plots; and the corpus that is
+ * evaluated.
  */
 #include <check.h>
 #include <stdio.h>
@@ -358,7 +359,7 @@ START_TEST(a_document_without_a_label_is_refused)
 }
 END_TEST
 
-/* Evaluations by their 1 - ROCA, accuracy and log-loss; the number of labels. */
+/* Evaluations, given by their 1 - ROCA, accuracy and log-loss; and the number of labels. */
 static const struct {
     double figures[3][3];
     int labels;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What bayesc filter makes of a verdict, and the header fields that it adds to a mail.
+ * The status that bayesc filter makes from a verdict, and the header fields that it adds to a
+ * mail.
  */
 #include <check.h>
 #include <stdlib.h>

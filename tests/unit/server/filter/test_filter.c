@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What mail filters are told: the thresholds of [filter] held against the probability that the
+ * Replies to mail filters: the thresholds of [filter] are compared with the probability that the
  * engine itself gives for the same mail.
  */
 #include <check.h>
@@ -367,7 +367,7 @@ static struct nb_document mail_of(const char *mail)
 }
 
 /* Learns `count` mails of each label. */
-/* `count` documents of a label, or of both when it is NULL. */
+/* Learns `count` documents of a label, or of both labels if it is NULL. */
 static void train_label(const char *model, const char *label, int count)
 {
     static const char *const words[] = {"prize pills", "garden seeds"};
@@ -396,7 +396,7 @@ static void train(const char *model, int count)
     train_label(model, NULL, count);
 }
 
-/* The probability of spam by the engine itself. */
+/* Returns the probability of spam from the engine itself. */
 static double probability(const char *model, const char *mail)
 {
     struct nb_verdict verdict;
@@ -584,7 +584,7 @@ START_TEST(the_first_symbol_is_the_verdict)
 }
 END_TEST
 
-/* How many tokens a symbol names. */
+/* Returns how many tokens a symbol names. */
 static size_t named(const struct nb_filter_symbol *s)
 {
     size_t count = s->option[0] != '\0';
@@ -846,7 +846,7 @@ static const struct {
      NULL},
 };
 
-/* Whether the pattern counts without [filter] test_patterns. */
+/* Returns whether the pattern counts without [filter] test_patterns. */
 static bool is_gtube(int i)
 {
     return tests[i].is_test && tests[i].action == NB_FILTER_REJECT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Base64 of documents: held to libsodium, which says what is base64 and what is not.
+ * Base64 of documents, compared with libsodium, which decides what is valid base64.
  */
 #include <check.h>
 #include <sodium.h>
@@ -23,7 +23,7 @@ static uint32_t draw(uint32_t below)
     return (uint32_t)((z ^ z >> 31) >> 32) % below;
 }
 
-/* Both decode the same; `room` bytes fit. Returns whether it was base64. */
+/* Expects both decoders to agree; `room` bytes fit. Returns whether the text was base64. */
 static bool decodes_alike(struct nb_string text, size_t room)
 {
     unsigned char want[BYTES_MOST], got[BYTES_MOST + 1];

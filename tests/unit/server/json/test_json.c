@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The JSON codec: what is read says what was written, what is wrong is refused by name.
+ * The JSON codec: values read back as written, and wrong members are refused by name.
  */
 #include <check.h>
 #include <math.h>
@@ -39,7 +39,8 @@ static void begin_random(uint64_t value)
     printf("seed %llu\n", (unsigned long long)value);
 }
 
-/* What a buffer holds, parsed by jansson, which the replies do not use. Empties the buffer. */
+/* Parses the contents of a buffer with jansson, which the replies do not use, and empties the
+ * buffer. */
 static json_t *parsed(struct nb_buffer *out)
 {
     json_error_t fault;

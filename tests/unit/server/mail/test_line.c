@@ -58,7 +58,7 @@ static const struct {
     {"\x16\x03\x01", NB_SNIFF_HTTP},
 };
 
-/* In memory of its own, so that reading behind the end is seen. */
+/* Returns a copy in its own memory, so that reads beyond the end are detected. */
 static char *copy_of(const char *bytes, size_t length)
 {
     char *copy = malloc(length > 0 ? length : 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a mail server is told about a mail, with functions in place of libmilter's that keep what
- * they are called with.
+ * The answers to a mail server about a mail. Stubs in place of libmilter's functions record their
+ * arguments.
  */
 #include <check.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 
 enum { SEED = 1763 };
 
-/* Everything the splitter gives for `text` in pieces of `piece` bytes, one "number:line|" each, a
- * line that is too long as "number:!|". */
+/* Writes everything that the splitter gives for `text` in pieces of `piece` bytes: "number:line|"
+ * for each line, "number:!|" for one that is too long. */
 static void split(const char *text, size_t length, size_t piece, size_t most, struct nb_buffer *out)
 {
     struct nb_splitter splitter;

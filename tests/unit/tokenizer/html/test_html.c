@@ -16,7 +16,8 @@ enum { MEGABYTE = 1 << 20 };
 /* ---- lexer --------------------------------------------------------------------------------------
  */
 
-/* What the lexer says, one letter a piece: T(text) S(name) with attributes, E(name), C(comment). */
+/* Describes the pieces that the lexer finds: T(text), S(name) with attributes, E(name),
+ * C(comment). */
 static void describe(const char *html, size_t length, char *out, size_t size)
 {
     struct nb_html_lexer lexer = nb_html_lexer_of(html, length);
@@ -394,7 +395,7 @@ START_TEST(test_text)
 }
 END_TEST
 
-/* Of each element alone between two letters: whether it separates them. */
+/* Checks for each element, alone between two letters, whether it separates them. */
 static void assert_separation(const char *const *names, bool separates)
 {
     for (size_t i = 0; names[i] != NULL; i++) {
@@ -656,8 +657,8 @@ START_TEST(test_linear_time)
 }
 END_TEST
 
-/* Appends `unit` again and again, for `bytes` bytes at least; '?' stands for a number of its own.
- */
+/* Appends `unit` repeatedly, for at least `bytes` bytes; '?' becomes a number that differs each
+ * time. */
 static void repeat(struct nb_buffer *out, const char *unit, size_t bytes)
 {
     size_t end = out->length + bytes;

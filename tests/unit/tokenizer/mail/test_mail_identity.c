@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The identity of a mail: what hops, filters and mailboxes do to a mail leaves it, what makes
- * another mail of it does not.
+ * The identity of a mail: it survives the changes by hops, filters and mailboxes, but not those
+ * that make it another mail.
  */
 #include <check.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
 static struct nb_key key;
 static struct nb_bag bag;
 
-/* The features of a field, in a copy that nothing can be read behind: "received:by|2 received:x".
- */
+/* Lists the features of a field, from a copy with no readable byte after it: "received:by|2
+ * received:x". */
 static void listing(struct nb_string value, struct nb_buffer *out)
 {
     static const struct nb_tokenizer_settings settings = {.fields = 1u << NB_FIELD_RECEIVED};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a mail's own server knows of it: from its header fields and from the envelope.
+ * The values that a mail's own server knows, from the header fields and from the envelope.
  */
 #include <check.h>
 #include <stdlib.h>

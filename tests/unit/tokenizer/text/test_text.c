@@ -394,7 +394,7 @@ START_TEST(any_bytes_give_valid_tokens)
 }
 END_TEST
 
-/* Hostile texts, as a piece that is repeated. */
+/* Hostile texts, each made by repeating a piece. */
 static const char *const hostile[] = {"\u0301",
                                       "e\u0301",
                                       "\u0323\u0301",

@@ -41,7 +41,8 @@ START_TEST(the_distance_by_hand)
 }
 END_TEST
 
-/* 2,000 verdicts of which `one` of the first and `other` of the second thousand are high. */
+/* Returns p for 2,000 verdicts, of which `one` of the first thousand and `other` of the second are
+ * high. */
 static double p_of(unsigned one, unsigned other)
 {
     struct nb_drift *drift = nb_drift_new();

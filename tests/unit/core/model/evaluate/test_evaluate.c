@@ -150,7 +150,7 @@ static double score_of(const struct table *t, size_t i)
     return !d->is_scored ? 0 : t->positive == 1 ? d->log_odds : -d->log_odds;
 }
 
-/* The share of pairs of a positive and another document that stand the wrong way round. */
+/* Returns the share of pairs of a positive and another document that are in the wrong order. */
 static double slow_one_minus_area(const struct table *t)
 {
     double wrong = 0, pairs = 0;
@@ -166,7 +166,7 @@ static double slow_one_minus_area(const struct table *t)
     return pairs > 0 ? 100 * wrong / pairs : (double)NAN;
 }
 
-/* The share of (positive or other) documents at or above a threshold, or NAN. */
+/* Returns the share of (positive or other) documents at or above a threshold, or NAN. */
 static double rate_at(const struct table *t, bool positive, double threshold, bool is_strict)
 {
     double taken = 0, all = 0;
@@ -261,7 +261,8 @@ static uint64_t cell_of(const struct nb_evaluation *e, size_t truth, size_t pred
     return 0;
 }
 
-/* All wrong cells, the largest first: with so few labels there is room for them all. */
+/* Checks that all wrong cells are listed, the largest first: with so few labels there is room for
+ * all. */
 static void check_pairs(const struct nb_evaluation *e)
 {
     size_t wrong = 0;
@@ -706,7 +707,7 @@ START_TEST(thousands_of_labels)
 }
 END_TEST
 
-/* Documents of label 0 to 39, given a label by a score that lists it alone. */
+/* Adds documents of labels 0 to 39; each score lists only the label that it gives. */
 static void add_given(struct nb_evaluator *evaluator, uint32_t truth, uint32_t given, int times)
 {
     double one = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much a document teaches, against the rule computed with all recent counts kept for all
+ * How much a document teaches, compared with the rule computed from all recent counts of all
  * labels.
  */
 #include <check.h>

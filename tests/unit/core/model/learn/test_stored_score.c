@@ -15,7 +15,7 @@ struct table {
     size_t size;
 };
 
-/* Label i of `size` has the number 100 - i; `peak` says which one is the likeliest. */
+/* Makes scores of `size` labels. Label i has the number 100 - i; `peak` is the likeliest label. */
 static struct table some_scores(size_t size, size_t peak)
 {
     struct table t = {.size = size};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the writer comes back after the store has failed.
+ * How the writer recovers after the store has failed.
  */
 #include <check.h>
 #include <stdio.h>

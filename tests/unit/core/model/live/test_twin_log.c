@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The log of the twin's slots, in the store of a running engine: what a start reads back at any
- * moment is what was in memory; the log stays bounded; and missing records are damage.
+ * The log of the twin's slots, in the store of a running engine: at any moment a start reads back
+ * what was in memory; the log stays bounded; missing records are damage.
  */
 #include <check.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static void teardown(void)
     test_folder_remove(directory);
 }
 
-/* A document whose label its words do not tell, so that the twin is always wrong. */
+/* Makes a document whose words do not indicate its label, so that the twin is always wrong. */
 static void make_document(char *text)
 {
     size_t length = 0;
@@ -77,7 +77,7 @@ static void settle(void)
             usleep(1000);
 }
 
-/* One commit. */
+/* Learns the documents in one commit. */
 static void train(int documents)
 {
     struct nb_batch *batch;
@@ -142,7 +142,7 @@ static int no_end(void *user, const struct nb_dump_totals *totals)
     return 0;
 }
 
-/* What the store of the running engine says of the stack. */
+/* Returns the stack as the store of the running engine has it. */
 static struct nb_buffer stored_stack(struct nb_engine *of)
 {
     struct nb_buffer stack = {0};
@@ -152,7 +152,7 @@ static struct nb_buffer stored_stack(struct nb_engine *of)
     return stack;
 }
 
-/* What it has in memory. */
+/* Returns the stack as the running engine has it in memory. */
 static struct nb_buffer live_stack(struct nb_engine *of)
 {
     struct nb_buffer stack = {0};
@@ -261,7 +261,7 @@ START_TEST(the_log_is_bounded)
 }
 END_TEST
 
-/* As if the key of a record were damaged so that it is of another model. */
+/* Deletes a record, as if its key were damaged and named another model. */
 static void delete_record(uint64_t record)
 {
     struct nb_store *store;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One label against another by a pool of two opinions. The pool of all labels: test_score,
+ * Compares one label with another by a pool of two opinions. The pool of all labels: test_score,
  * test_pool; over HTTP: tests/api/test_em.py.
  */
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * d-separation, patterns and equivalence, against definitions that are slow to compute.
+ * d-separation, patterns and equivalence, compared with their definitions, computed slowly.
  */
 #include "core/networks/network/graph.h"
 #include "core/networks/network/network_learn.h"
@@ -58,7 +58,7 @@ static bool is_active(const struct path *p)
     return true;
 }
 
-/* Whether a path that begins as `p` leads to `to` and is active. */
+/* Returns whether a path that begins as `p` leads to `to` and is active. */
 static bool any_path(struct path *p)
 {
     size_t at = p->nodes[p->length - 1];
@@ -174,7 +174,7 @@ END_TEST
 /* ---- patterns by all orientations --------------------------------------------------------------
  */
 
-/* The independences of a graph: for every pair and every given set, a bit. */
+/* Returns the independences of a graph: a bit for every pair and every given set. */
 static uint64_t meaning(const struct nb_graph *g, unsigned char *independences)
 {
     size_t n = g->count, at = 0;
@@ -200,8 +200,8 @@ static bool mean_the_same(const struct nb_graph *a, const struct nb_graph *b)
     return memcmp(of_a, of_b, length) == 0;
 }
 
-/* The pattern by its definition: of all orientations of the edges without a cycle that mean the
- * same independences, what they have in common. */
+/* Returns the pattern by its definition: the edges that are common to all acyclic orientations with
+ * the same independences. */
 static struct nb_graph *pattern_slowly(const struct nb_graph *g)
 {
     size_t edges[MOST * MOST][2], count = 0;

@@ -23,7 +23,7 @@ static double joint(const struct nb_network *n, const uint32_t *states)
     return product;
 }
 
-/* Sums P of all combinations that agree with the evidence, by the state of `node`. */
+/* Sums P over all combinations that agree with the evidence, for each state of `node`. */
 static double enumerate(const struct nb_network *n, const struct nb_network_evidence *evidence,
                         size_t node, double *sums)
 {

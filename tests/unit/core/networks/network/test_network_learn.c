@@ -36,7 +36,7 @@ START_TEST(chi_squared)
 }
 END_TEST
 
-/* Columns out of rows of letters; '.' is missing. Their names are a, b, c ... */
+/* Makes columns from rows of letters; '.' is a missing value. The columns are named a, b, c ... */
 static struct nb_columns *columns_of(const char *const *rows, size_t count)
 {
     struct nb_columns *c = nb_columns_new(1 << 20);
@@ -54,7 +54,7 @@ static struct nb_columns *columns_of(const char *const *rows, size_t count)
     return c;
 }
 
-/* The sum of the definition, cell by cell, from the rows as they were written. */
+/* Returns the sum by its definition, cell by cell, from the rows as written. */
 static double slow_g_squared(const char *const *rows, size_t count, const char *strata)
 {
     double g = 0;
@@ -109,7 +109,7 @@ END_TEST
 /* ---- learning ---------------------------------------------------------------------------------
  */
 
-/* Samples of a network; column i is node places[i]. */
+/* Draws samples of a network; column i is node places[i]. */
 static struct nb_columns *sample(const struct nb_network *n, const size_t *places, size_t rows)
 {
     struct nb_columns *c = nb_columns_new(rows * n->count);
@@ -200,8 +200,8 @@ START_TEST(order)
 }
 END_TEST
 
-/* Tests that contradict each other: of four nodes in a row both inner ones are said to be
- * colliders. The edge between them keeps both directions, and this is told. */
+/* Tests that contradict each other: they make both inner nodes of a chain of four colliders. The
+ * edge between these keeps both directions, and this is reported. */
 static int contradictory(void *data, size_t a, size_t b, const uint32_t *given, size_t count,
                          double *p)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts beside those of a model, against a model that has learned the same documents: one that
- * weighs 2 and is of two labels by halves is as if each label had learned it once.
+ * Counts beside those of a model, compared with a model that has learned the same documents. A
+ * document of weight 2 that belongs to two labels by halves counts as if each label had learned it
+ * once.
  */
 #include <check.h>
 #include <math.h>
@@ -22,7 +23,7 @@
 enum { LABELS = 3, OWN = 15, BESIDE = 20, WORDS = 40, BAG = 10 };
 static const char *const NAMES[LABELS] = {"one", "other", "third"};
 
-/* A document, and labels that it has half and half, or one that it has whole. */
+/* A document, with two labels half and half, or with one label. */
 struct document {
     uint32_t words[BAG], counts[BAG];
     size_t size;
@@ -39,7 +40,7 @@ static uint64_t id_of(uint32_t word)
     return nb_feature_id(fields[word % 3], 77 + word);
 }
 
-/* Words from `first` on. */
+/* Draws a document with words from `first` on. */
 static struct document draw(struct nb_random *random, uint32_t first)
 {
     struct document d = {.size = 0};
@@ -68,7 +69,7 @@ static const struct nb_besides none = {.count = 0};
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* Rows of all words, and labels, in one order. */
+/* Makes a model with the rows of all words and the labels in a fixed order. */
 static struct nb_model *model_new(void)
 {
     struct nb_model *m = nb_model_new();
@@ -89,7 +90,8 @@ static void learn(struct nb_model *m, const struct document *d, uint32_t label)
     ck_assert_int_eq(nb_model_add(m, label, rows, d->size, 1, NULL), 0);
 }
 
-/* The words of the model as columns, and documents as shares of their labels. */
+/* Makes expected counts: the words of the model as columns, the documents as shares of their
+ * labels. */
 static struct nb_expected *expected_of(const struct nb_model *m, const struct document *documents,
                                        size_t count)
 {
@@ -169,7 +171,7 @@ static void pair_deinit(struct pair *p)
     nb_scores_deinit(&p->stacked);
 }
 
-/* Weights that are not those of a new stack. */
+/* Returns weights that differ from those of a new stack. */
 static struct nb_stack_weights *weights_of(const struct nb_model *m, const struct corpus *c)
 {
     struct nb_stack_settings constants;

@@ -28,7 +28,7 @@ static uint32_t random_below(uint32_t n)
 enum { WORDS = 60, LABELS = 3, BAG = 12 };
 static const char *const NAMES[LABELS] = {"ham", "news", "spam"};
 
-/* A model that learns as the program does, and the same counts in tables. */
+/* A model that learns like the program, and the same counts in tables. */
 struct one {
     struct nb_model *counts;
     struct nb_stack *stack;
@@ -94,8 +94,8 @@ static size_t random_bag(struct nb_feature *bag)
     return size;
 }
 
-/* Documents of labels in any order, so that the numbers of the labels differ from model to model.
- */
+/* Teaches documents with labels in random order, so that the numbers of the labels differ between
+ * models. */
 static void teach(struct one *m, unsigned documents, uint32_t labels)
 {
     struct nb_stack_inputs inputs;
@@ -140,8 +140,8 @@ static void check_equal(const struct nb_blend *b, const struct one *m,
     ck_assert_uint_eq(blended->total, plain->total);
 }
 
-/* The same by the plain formulas, and by the blend of empty models above the one that knows
- * something. */
+/* Expects the same result from the plain formulas and from a blend with empty models above the one
+ * that has learned. */
 static void check_empty(uint32_t labels, enum nb_event_model event_model)
 {
     struct nb_stack_settings constants;
@@ -223,7 +223,7 @@ END_TEST
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-/* What each source weighs, by the formulas of core/stack/blend/blend.h, written out for three. */
+/* The weight of each source, by the formulas of core/stack/blend/blend.h, written out for three. */
 struct weighed {
     double s1, s2;     /* what a count of the parent is worth, and of its parent */
     double w0, w1, w2; /* in the weights */
@@ -269,7 +269,7 @@ static double mean(const struct weighed *w, double a, double b, double c)
     return w->w0 * a + w->w1 * b + w->w2 * c;
 }
 
-/* Sums of a field over all words, for a label: T_v; and V of each model. */
+/* Return the sum of a field over all words for a label, T_v, and V of each model. */
 static double field_sum(const struct one *m, uint32_t label, uint32_t field)
 {
     double sum = 0;
@@ -522,7 +522,8 @@ START_TEST(leaving_out_is_not_learning)
 }
 END_TEST
 
-/* n of a word and its sum, of all labels of the tables that are tokens. */
+/* Returns n of a word over all labels. Over the token words, sets *sum to the sum of n and *words
+ * to the number of words with n > 0. */
 static double pooled(const struct one *m, uint32_t word, double *sum, double *words)
 {
     double of_word = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Leave-one-out inputs are those of a second model that was trained without the document.
+ * Leave-one-out inputs equal those of a second model that was trained without the document.
  */
 #include <check.h>
 #include <math.h>
@@ -33,7 +33,7 @@ static uint64_t word_id(uint32_t word)
                          (word + 1) * UINT64_C(0xD6E8FEB86659FD93));
 }
 
-/* Names sort against the numbers. */
+/* Makes a model whose label names sort in the opposite order of their numbers. */
 static struct nb_model *new_model(uint32_t labels)
 {
     struct nb_model *model = nb_model_new();
@@ -50,7 +50,8 @@ static struct nb_model *new_model(uint32_t labels)
     return model;
 }
 
-/* Words are rare and frequent, so that some are of one document alone, and some of most. */
+/* Makes a document of rare and frequent words, so that some words are in one document only, and
+ * some in most. */
 static void make_document(struct fixture *f, struct document *d, uint32_t label)
 {
     *d = (struct document){.label = label};
@@ -70,7 +71,7 @@ static void learn(struct nb_model *model, const struct document *d)
     nb_model_add_documents(model, d->label, 1);
 }
 
-/* The last label has one document. */
+/* Sets up the fixture; the last label has one document. */
 static void fixture_init(struct fixture *f, uint32_t labels, uint64_t seed)
 {
     *f = (struct fixture){.model = new_model(labels), .random = nb_random_of(seed, labels)};
@@ -215,7 +216,7 @@ END_TEST
 
 /* ---- weighed steps --------------------------------------------------------------------------- */
 
-/* One step of AdaGrad from a weight that has seen nothing. */
+/* Returns a weight after its first step of AdaGrad. */
 static double first_step(double start, double gradient)
 {
     return start - 0.12 * gradient / (1 + fabs(gradient));

@@ -154,7 +154,7 @@ static double slow_evidence(const struct small *s, const struct nb_stack_expert 
     return copysign(pow(fabs(r), x->power), r);
 }
 
-/* x of a group; fields and the total alike. */
+/* Returns x of a group, for fields and for the total. */
 static double slow_input(const struct small *s, const struct nb_stack_settings *set,
                          const struct nb_stack_expert *x, const struct nb_feature *bag, size_t size,
                          unsigned group, uint32_t v)
@@ -214,12 +214,12 @@ static void fixture_deinit(struct fixture *f)
     nb_model_free(&f->s.model);
 }
 
-/* A weight, as it lies in its vector. */
+/* A weight, as stored in its vector. */
 struct weight {
     double value, squares;
 };
 
-/* The weight of input i of the bank in use. */
+/* Returns the weight of input i of the bank in use. */
 static struct weight *weight_of(struct fixture *f, uint32_t i)
 {
     unsigned set = nb_stack_set(f->inputs.size, i / NB_STACK_GROUPS);
@@ -231,7 +231,7 @@ static double value_of(const struct nb_stack_weights *w, uint32_t labels, unsign
     return w->shared.values[nb_stack_place(nb_stack_set(labels, e), g)];
 }
 
-/* Weights that are not the start values, so that nothing is right by chance. */
+/* Sets weights other than the start values, so that no result is right by chance. */
 static void random_weights(struct fixture *f)
 {
     for (int i = 0; i < 40; i++) {
@@ -323,7 +323,7 @@ static void slow_trust(struct fixture *f, double trust[NB_STACK_EXPERTS])
         trust[e] = exp(-f->set.mixing * *loss_of(f, e)) / sum;
 }
 
-/* All trust to one expert: the score is then its own. */
+/* Trusts one expert only, whose score is then the result. */
 static void trust_only(struct fixture *f, unsigned only)
 {
     for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
@@ -457,7 +457,8 @@ static double loss(struct fixture *f, uint32_t place)
     return log(z) + best - f->scores.log_scores[place];
 }
 
-/* The derivative of the loss by one weight, from two scores to its sides. */
+/* Returns the derivative of the loss by one weight, from the losses at values on both sides of
+ * it. */
 static double slope(struct fixture *f, struct weight *w, uint32_t place)
 {
     const double h = 1e-5;
@@ -470,7 +471,8 @@ static double slope(struct fixture *f, struct weight *w, uint32_t place)
     return (above - below) / (2 * h);
 }
 
-/* Input i of the bank in use, or behind them the bias of each label and expert. */
+/* Returns the weight of input i of the bank in use; after the inputs come the biases of each label
+ * and expert. */
 static struct weight *parameter(struct fixture *f, uint32_t i)
 {
     uint32_t count = f->inputs.count;
@@ -717,7 +719,7 @@ END_TEST
 /* ---- weights by record -------------------------------------------------------------------------
  */
 
-/* A store of records: what a commit writes, and what the next start reads. */
+/* A store of records, which a commit writes and the next start reads. */
 enum { RECORDS_MOST = 64 };
 struct records {
     uint32_t number[RECORDS_MOST];
@@ -737,7 +739,7 @@ static struct nb_buffer *record_of(struct records *store, uint32_t number)
     return &store->bytes[i];
 }
 
-/* Stores what changed, and nothing else; returns how many records. */
+/* Stores only the changed records; returns their number. */
 static size_t store_changed(struct records *store, struct nb_stack_weights *weights)
 {
     size_t count = 0;
@@ -753,7 +755,7 @@ static size_t store_changed(struct records *store, struct nb_stack_weights *weig
     return count;
 }
 
-/* The head first, the others from the last to the first. */
+/* Loads the head first, then the other records from the last to the first. */
 static struct nb_stack_weights *load(const struct records *store,
                                      const struct nb_stack_settings *set)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A fit gives the weights that three plain passes give.
+ * A fit gives the same weights as three plain passes.
  */
 #include <check.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 
 enum { SAMPLES = 40 };
 
-/* Inputs as a document might have them; some groups have no feature. */
+/* Makes inputs like those of a document; some groups have no feature. */
 static void random_inputs(struct nb_random *random, uint32_t labels, unsigned experts,
                           struct nb_stack_inputs *in)
 {
@@ -81,7 +81,7 @@ static void fit_all(struct fixture *f, struct nb_random random, uint64_t documen
     nb_stack_fit_free(&fit);
 }
 
-/* The same by hand. */
+/* Computes the weights of a fit by plain passes. */
 static struct nb_stack_weights *plain_passes(const struct fixture *f, struct nb_random random)
 {
     struct nb_stack_weights *w = nb_stack_weights_new(&f->set);
@@ -189,7 +189,7 @@ START_TEST(other_labels_are_told)
 }
 END_TEST
 
-/* The inputs with one more label, at a place of its own among the others. */
+/* Adds a label to the inputs, at a given place among the others. */
 static void with_another_label(const struct nb_stack_inputs *in, uint32_t place,
                                struct nb_stack_inputs *larger)
 {

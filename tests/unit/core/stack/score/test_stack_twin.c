@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The twin: its gradient against differences of its loss, its explanations, its switch, and what
- * takes it back. Its formulas are held to 1e-9 by tests/golden.
+ * The twin: its gradient compared with differences of its loss, its explanations, its switch, and
+ * how it is taken back. tests/golden checks its formulas to 1e-9.
  */
 #include <check.h>
 #include <math.h>
@@ -106,7 +106,7 @@ static void score(struct fixture *f, const struct document *d)
     ck_assert_int_eq(nb_stack_score(f->weights, &f->inputs, &f->scores), 0);
 }
 
-/* Learns so many documents. One label in five is wrong, so that there are errors to the end. */
+/* Learns this many documents. One label in five is wrong, so that there are errors to the end. */
 static void train(struct fixture *f, int documents)
 {
     for (int i = 0; i < documents; i++) {
@@ -152,7 +152,7 @@ static const uint32_t label_counts[] = {2, 3, 20, LABELS_MOST};
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-/* The twin alone: its trust is 1, and its sharpness, so that the scores are s + t. */
+/* Sets the trust and the sharpness of the twin to 1, so that the scores are s + t. */
 static void trust_the_twin(struct fixture *f)
 {
     f->weights->twin.values[NB_STACK_BASE_LOSS] = 1e6;
@@ -167,7 +167,7 @@ static double loss(struct fixture *f, const struct document *d)
     return -log(0.9 * p + 0.1 / (double)f->scores.size);
 }
 
-/* The derivative of the loss by the value of a slot, as floats allow it. */
+/* Returns the derivative of the loss by the value of a slot, to the precision of floats. */
 static double slope(struct fixture *f, const struct document *d, uint32_t slot)
 {
     float *value = &f->weights->slots.table.values[slot];
@@ -316,7 +316,7 @@ END_TEST
 
 #define VALUE nb_feature_value_id(2, 4711)
 
-/* A value of an attribute, which one document of each label has. */
+/* Adds a value of an attribute, in one document of each label. */
 static void add_value(struct fixture *f)
 {
     struct nb_row_count value = {.count = 1};
@@ -327,7 +327,7 @@ static void add_value(struct fixture *f)
     }
 }
 
-/* Learns a document as it is counted, but with the wrong label: the twin has something to learn. */
+/* Learns a counted document with the wrong label, so that the twin has something to learn. */
 static void mislead(struct fixture *f, const struct document *d)
 {
     struct nb_stack_inputs inputs;
@@ -499,7 +499,7 @@ END_TEST
 
 /* ---- taking back, storing -------------------------------------------------------------------- */
 
-/* Takes the twin of weights that learned something else, or nothing. */
+/* Takes over the twin of other weights, which have learned something else, or nothing. */
 static void take_twin(struct fixture *f, bool has_learned)
 {
     struct nb_stack_weights *other = nb_stack_weights_new(&f->set);

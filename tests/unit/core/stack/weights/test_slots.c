@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slots against a plain array, and their stored form against the table in memory.
+ * Slots compared with a plain array, and their stored form with the table in memory.
  */
 #include <check.h>
 #include <math.h>
@@ -33,7 +33,7 @@ static void expect_same(const struct nb_slots *a, const struct nb_slots *b)
     ck_assert_mem_eq(a->table.squares, b->table.squares, count * sizeof *a->table.squares);
 }
 
-/* A copy without history. */
+/* Returns a copy of the slots without their history. */
 static struct nb_slots copy_of(const struct nb_slots *s)
 {
     struct nb_slots copy = {.old = NULL};
@@ -73,7 +73,7 @@ START_TEST(a_table_doubles_by_copying)
 }
 END_TEST
 
-/* A table that another one has learned takes its place: of any size, or without slots. */
+/* Replaces the table by one that learned elsewhere, of any size, or without slots. */
 static void exchange(struct nb_slots *s, struct nb_random *random)
 {
     struct nb_slots from = {.old = NULL};
@@ -91,7 +91,7 @@ static void exchange(struct nb_slots *s, struct nb_random *random)
     nb_slots_deinit(&from);
 }
 
-/* One of the things that can happen to a table. */
+/* Does one of the operations on a table. */
 static void happen(struct nb_slots *s, struct nb_random *random)
 {
     uint64_t what = nb_random_below(random, 12);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The journal's file: what was durable is read, whatever became of what came after it, and damage
- * is told from an end that was torn off.
+ * The journal's file: durable records are read whatever happened to later ones, and damage is told
+ * from a torn end.
  */
 #include <check.h>
 #include <errno.h>
@@ -72,7 +72,7 @@ static void teardown(void)
     test_folder_remove(directory);
 }
 
-/* Record `number` has `number` changes; the value of the first one has 37 bytes for each number. */
+/* Appends record `number` with `number` changes; the first value has 37 * `number` bytes. */
 static int append(unsigned number, struct nb_error *error)
 {
     char key[16];
@@ -128,7 +128,7 @@ static struct nb_journal_found read_again(uint64_t commit, struct nb_journal *ag
     return found;
 }
 
-/* How many records are read; nothing else is found. */
+/* Returns how many records are read, and expects nothing else. */
 static unsigned records(void)
 {
     struct nb_journal again;

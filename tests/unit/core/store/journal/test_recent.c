@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Changes in memory: what a reader sees is what an array of them gives, whatever number it may see
- * up to, and also while the writer goes on.
+ * Changes in memory: a reader sees the same as in an array of the changes, up to any number, and
+ * also while the writer goes on.
  */
 #include <check.h>
 #include <pthread.h>
@@ -59,7 +59,7 @@ static void add_one(void)
     ck_assert_uint_eq(nb_recent_last(recent), count);
 }
 
-/* The newest change of the key up to `last`; 0: none. */
+/* Returns the newest change of the key up to `last`; 0: none. */
 static uint64_t newest(uint64_t last, unsigned table, const char *key)
 {
     for (uint64_t i = last < count ? last : count; i > 0; i--)
@@ -68,7 +68,8 @@ static uint64_t newest(uint64_t last, unsigned table, const char *key)
     return 0;
 }
 
-/* The change with the least key above `key` (NULL: of all), or the greatest below it; 0: none. */
+/* Returns the change with the least key above `key` (NULL: of all), or the greatest below it; 0:
+ * none. */
 static uint64_t neighbour(uint64_t last, unsigned table, const char *key, int way)
 {
     uint64_t best = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A store with its journal: the verbs say the same as an array of keys and values, whether a
- * transaction went to the journal or to LMDB, after a crash at any moment, and whatever part of the
- * journal the disk has lost that was never acknowledged.
+ * A store with its journal agrees with an array of keys and values, whether a transaction went to
+ * the journal or to LMDB, after a crash at any moment, and after the disk has lost any part of the
+ * journal that was never acknowledged.
  */
 #include <check.h>
 #include <errno.h>
@@ -122,7 +122,7 @@ struct walk {
     size_t prefix;
 };
 
-/* The next entry of the array at or behind order[at]; KEYS: none. */
+/* Returns the next entry of the array at or after order[at]; KEYS: none. */
 static size_t next_there(const struct contents *c, int table, size_t at)
 {
     while (at < KEYS && !c->entries[table][order[at]].there)
@@ -260,7 +260,8 @@ static void clear_some(const struct nb_view *view)
     ck_assert_uint_eq(deleted, wanted);
 }
 
-/* Many changes, or few; it may be taken back. Returns whether it was committed. */
+/* Makes a transaction of few or many changes, which may be aborted. Returns whether it was
+ * committed. */
 static bool change(uint64_t expected)
 {
     struct nb_view view;
@@ -288,7 +289,7 @@ static bool change(uint64_t expected)
     return false;
 }
 
-/* So many commits. */
+/* Makes this many commits. */
 static void fill(int transactions, uint64_t expected)
 {
     uint64_t wanted = nb_store_committed(store) + (uint64_t)transactions;
@@ -303,7 +304,8 @@ static void join(char path[128], const char *folder, const char *name)
     snprintf(path, 128, "%s/%s", folder, name);
 }
 
-/* The files as they are, or with only what was synced of the journal. */
+/* Crashes: keeps the files as they are or, after a power failure, only the synced part of the
+ * journal. */
 static void crash(bool power)
 {
     char from[128], to[128];
@@ -353,7 +355,7 @@ static void assert_survives(bool power)
     nb_store_close(&other);
 }
 
-/* Goes on with what the crash has left. */
+/* Goes on with the files that the crash has left. */
 static void go_on_after_crash(void)
 {
     char from[128], to[128];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A snapshot is of one state, while others are committed, in the journal and in LMDB by turns.
+ * A snapshot shows one state while transactions are committed, in the journal and in LMDB by
+ * turns.
  */
 #include <check.h>
 #include <pthread.h>
@@ -29,8 +30,9 @@ static struct nb_string str(const char *s)
     return (struct nb_string){s, strlen(s)};
 }
 
-/* The entry of this number, and the count of all, in one transaction; old entries go. Each third
- * one is so large that LMDB gets it, with what waits in the journal. */
+/* Commits the entry of this number and the count of all in one transaction, and deletes old
+ * entries. Each third entry is so large that LMDB gets it, with the changes that wait in the
+ * journal. */
 static void commit(unsigned number)
 {
     struct nb_view view;
@@ -52,7 +54,8 @@ static unsigned number_of(struct nb_string value)
     return (unsigned)strtoul(text, NULL, 10);
 }
 
-/* What a snapshot has; a check that fails does not leave a thread, so readers only return it. */
+/* The contents of a snapshot. A failing check cannot leave a thread, so readers only return
+ * this. */
 struct found {
     int code;
     unsigned count, newest;
@@ -77,7 +80,7 @@ static struct found look(void)
     return found;
 }
 
-/* Looks until the end, or until something is wrong; `user` is what was found last. */
+/* Reads snapshots until the end or until a fault; `user` is the last result. */
 static void *look_again(void *user)
 {
     struct found *found = user;

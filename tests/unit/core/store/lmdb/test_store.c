@@ -297,7 +297,7 @@ START_TEST(growing_is_not_starved_by_snapshots)
 END_TEST
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* In a child: address space is limited, which can not be taken back. */
+/* Runs in a child process, because its limit of the address space cannot be lifted again. */
 static int grow_in_little_space(void)
 {
     struct rlimit limit = {.rlim_cur = (rlim_t)1 << 30, .rlim_max = RLIM_INFINITY};
@@ -442,7 +442,7 @@ static void read_large_values(void)
     ck_assert_uint_eq(bytes, LARGE_VALUES * (uint64_t)LARGE_BYTES);
 }
 
-/* MiB of files in the memory of the process. */
+/* Returns the MiB of files mapped into the process. */
 static long mapped(void)
 {
     long size, resident, shared;
@@ -561,7 +561,7 @@ START_TEST(a_file_of_something_else_is_refused)
 }
 END_TEST
 
-/* Replaces every `from` in the data file by `to`, of the same length; how many there were. */
+/* Replaces every `from` in the data file by `to`, of the same length; returns their number. */
 static int replace_bytes(const char *from, const char *to)
 {
     char path[128];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A disk and an address space that refuse: nothing that was committed is lost, nothing that was
- * refused comes back, and the store works again without a new process. The functions of the
- * system that the store and LMDB call are replaced by ones that fail when they are told to.
+ * refused comes back, and the store works again without a new process. The system functions that
+ * the store and LMDB call are replaced by ones that fail on request.
  */
 #include <check.h>
 #include <errno.h>

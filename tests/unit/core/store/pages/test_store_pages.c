@@ -23,9 +23,9 @@
 #include "core/store/pages/pages.h"
 #include "tests/unit/folder.h"
 
-/* Of the trials of a kind one in so many is made. The thread sanitizer looks at each byte that is
- * hashed, which makes a trial a hundred times slower, and finds nothing here: there is one thread.
- */
+/* Only one in so many trials of a kind is made. The thread sanitizer looks at each byte that is
+ * hashed, which makes a trial a hundred times slower, and finds nothing here: there is one
+ * thread. */
 #ifdef __SANITIZE_THREAD__
 enum { SHARE = 50 };
 #else
@@ -179,7 +179,7 @@ static void put_one(struct nb_store *store, size_t length)
     ck_assert_int_eq(nb_store_commit(&view, NULL), 0);
 }
 
-/* A small store that has all there is: several levels, large values, free pages. */
+/* Makes a small store with every feature: several levels, large values, free pages. */
 static void make_small(void)
 {
     struct nb_store *store;
@@ -219,7 +219,7 @@ static void read_entries(struct nb_store *store, struct entries *entries)
     nb_store_snapshot_end(&view);
 }
 
-/* Writes to every part of the store; in vain, so that the file stays as it is. */
+/* Writes to every part of the store, then aborts, so that the file stays as it is. */
 static void write_everywhere(struct nb_store *store)
 {
     struct nb_view view;
@@ -236,7 +236,7 @@ static void write_everywhere(struct nb_store *store)
     nb_store_abort(&view);
 }
 
-/* What a daemon does with the store as it is. Whatever it refuses it has to say in words. */
+/* Uses the store like a daemon. Every refusal must have a text. */
 static void use_store(const struct entries *want)
 {
     static struct entries got;
@@ -255,7 +255,7 @@ static void use_store(const struct entries *want)
     nb_store_close(&store);
 }
 
-/* In a child, which LMDB may end. `*at` is the bit that was changed last. */
+/* Runs in a child process, which LMDB may end. `*at` is the bit that was changed last. */
 static void flip_and_use(const struct entries *want, uint64_t most, volatile uint64_t *at)
 {
     struct stat status;
@@ -382,7 +382,7 @@ static bool disorder_branch(unsigned char *page)
     return true;
 }
 
-/* A separator that is greater than the keys behind it. */
+/* Makes a separator greater than the keys after it. */
 static bool raise_separator(unsigned char *page)
 {
     if (!is_tree_page(page, NB_PAGE_BRANCH, 2))
@@ -392,7 +392,7 @@ static bool raise_separator(unsigned char *page)
     return true;
 }
 
-/* Two branches to the same page. */
+/* Makes two branches point to the same page. */
 static bool join_branches(unsigned char *page)
 {
     if (!is_tree_page(page, NB_PAGE_BRANCH, 2))
@@ -490,7 +490,7 @@ static bool is_free_list(const unsigned char *page)
            page[at + 9] == 0;
 }
 
-/* The first of a list of free pages becomes page 3, which is in use or free already. */
+/* Changes the first of a list of free pages to page 3, which is in use or already free. */
 static bool free_twice(unsigned char *page)
 {
     if (!is_free_list(page))
@@ -530,7 +530,7 @@ static const struct {
     {free_more, "it lists more free pages than there are"},
 };
 
-/* Damages each page in turn that is of the right kind; how many walks ended with these words. */
+/* Damages each page of the right kind in turn; returns how many walks ended with these words. */
 static int refusals(int file, uint64_t pages, bool (*damage)(unsigned char *page),
                     const char *words)
 {
@@ -613,8 +613,8 @@ END_TEST
 
 /* ---- damaged keys ---------------------------------------------------------------------------- */
 
-/* A page that may be a leaf of a model's table: not of META, whose loss is refused, of the list of
- * tables, or of the free list. */
+/* Returns whether a page may be a leaf of a model's table, and not of META, whose loss is refused,
+ * of the list of tables, or of the free list. */
 static bool is_table_leaf(const unsigned char *page, uint64_t number, const struct nb_meta *meta)
 {
     ck_assert_uint_eq(meta->free.depth, 1);
@@ -629,8 +629,8 @@ static unsigned nodes_of(const unsigned char *page)
     return (u16(page + 12) - 16) / 2;
 }
 
-/* Opens the store whose file was changed, and counts entries that are not as they were. Sets
- * *met_damage: the opening has said that there are some. */
+/* Opens the store whose file was changed, and returns the number of lost entries. Sets *met_damage
+ * if the opening reported damage. */
 static unsigned lost_entries(const struct entries *want, bool *met_damage)
 {
     static struct entries got;

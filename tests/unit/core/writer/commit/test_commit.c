@@ -59,8 +59,8 @@ static int train(const char *model, const char *id, const char *label)
     return rc;
 }
 
-/* In the index of entries, that of the document "1" of model 1 does not read back. The model is
- * loaded: nobody looks at it again before a change replaces the entry. */
+/* Damages the entry of the document "1" of model 1 in the index. The model is loaded, so nothing
+ * reads this entry before a change replaces it. */
 static int write_damage(struct nb_engine *e, struct nb_view *view, void *argument,
                         struct nb_error *error)
 {
@@ -107,7 +107,7 @@ static void note_end(struct nb_batch *batch, void *user)
     pthread_barrier_wait(&barrier);
 }
 
-/* Two batches that the writer finds together. */
+/* Applies two batches that the writer finds together. */
 static void apply_together(struct nb_batch *a, struct nb_batch *b)
 {
     pthread_t thread;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables of the history on a real store: what is put is found, newest first, what the limits
- * leave out goes; and the stored form of a record.
+ * The tables of the history on a real store: records are found, newest first, and those beyond the
+ * limits are dropped; and the stored form of a record.
  */
 #include <check.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static void put(uint32_t model, const char *id, int64_t time)
     nb_buffer_deinit(&stored);
 }
 
-/* The ids of a model, newest first, with blanks between. */
+/* Returns the ids of a model, newest first, separated by blanks. */
 static const char *listed(uint32_t model)
 {
     static char text[256];
@@ -298,8 +298,8 @@ static void flush(struct nb_engine *e, bool now)
     ck_assert_int_eq(nb_remember_flush(e, now, NULL), 0);
 }
 
-/* Whether what was noted right after a flush still waits after the next one; -1: the machine took
- * longer than the time between two flushes, and so it shows nothing. */
+/* Returns whether a note made right after a flush still waits after the next one; -1: the machine
+ * took longer than the time between two flushes, so the test shows nothing. */
 static int waits_for_its_time(struct nb_engine *e, struct nb_live *live, int number)
 {
     uint64_t start = nb_clock_monotonic();
@@ -312,7 +312,7 @@ static int waits_for_its_time(struct nb_engine *e, struct nb_live *live, int num
     return nb_clock_monotonic() - start < FLUSH_EVERY ? waits : -1;
 }
 
-/* On the writer's thread, so that the writer flushes nothing by itself meanwhile. */
+/* Runs on the writer's thread, so that the writer does not flush in the meantime. */
 static int write_at_their_time(struct nb_engine *e, void *argument, struct nb_error *error)
 {
     struct nb_live *live;

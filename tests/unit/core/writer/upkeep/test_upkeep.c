@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the writer does for models by itself: one that is damaged holds no other up.
+ * The writer's own upkeep of models: a damaged model does not hold up others.
  */
 #include <check.h>
 #include <lmdb.h>
@@ -58,7 +58,7 @@ static void train(const char *model, const char *id, const char *label)
     nb_batch_free(&batch);
 }
 
-/* The value of a key is no longer what its checksum was made of. */
+/* Changes the value of a key, so that its checksum is wrong. */
 static void damage(enum nb_table table, struct nb_store_key key)
 {
     struct nb_store *store;
