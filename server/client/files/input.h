@@ -17,7 +17,7 @@ struct nb_input {
     struct nb_buffer bytes; /* owned; the bytes from `at` on are not used yet */
     size_t at;
     bool has_ended;
-    bool is_decoded;                /* `bytes` are UTF-8, made of those of the file ... */
+    bool is_decoded;                /* `bytes` are UTF-8, decoded from the file ... */
     struct nb_text_charset charset; /* ... which are in this charset */
     struct nb_buffer raw;           /* owned: bytes of the file that are not decoded yet */
     char line_end;                  /* CR, or NUL: LF, with or without a CR before it */

@@ -73,7 +73,7 @@ static double slow_pooled(const struct table *t, size_t d, const struct nb_pool 
            pool->share * slow_probability(t->with + d * LABELS, pool->temperature, v);
 }
 
-/* With the document that the own scores alone predict. */
+/* Returns the loss, including a pseudo-document that only the own scores predict. */
 static double slow_loss(const struct table *t, const struct nb_pool *pool)
 {
     double sum = -log(1 - pool->share);
@@ -82,7 +82,8 @@ static double slow_loss(const struct table *t, const struct nb_pool *pool)
     return sum;
 }
 
-/* What is said without and with expected counts, and what of it is wrong: one of so many. */
+/* Sizes of the scores without and with expected counts, and how many of each are wrong: one in
+ * `wrong`. */
 static const struct {
     size_t count;
     double own_size, with_size;

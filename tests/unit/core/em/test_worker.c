@@ -170,7 +170,7 @@ START_TEST(what_changes_during_a_fit_is_not_missed)
 }
 END_TEST
 
-/* What is published when somebody has put settings, or when the writer has fitted a map. */
+/* Publishes a new state once, as when settings are put or the writer has fitted a map. */
 static bool publish_meanwhile(void *user)
 {
     void (**publish)(struct nb_live *, struct nb_published *) = user;

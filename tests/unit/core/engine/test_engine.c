@@ -627,7 +627,7 @@ END_TEST
 /* ---- vocabulary, documents, dumps
  * ----------------------------------------------------------------- */
 
-/* What a listing said, one line a token. */
+/* Write a listing as text, one line for each token. */
 static int list_header(void *user, uint64_t size, const char *const *labels, size_t count)
 {
     return nb_buffer_printf(user, "%llu %zu %s %s\n", (unsigned long long)size, count, labels[0],

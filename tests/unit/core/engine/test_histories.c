@@ -37,7 +37,7 @@ enum { STEPS = 60, BATCHES_MOST = 6, CHANGES_MOST = 8, WORDS_MOST = 4000 };
 
 static const char *const model_names[MODELS] = {"a", "b", "c", "mail.x", "z@z"};
 
-/* A history under way. */
+/* The state of a running history. */
 struct history {
     uint64_t random;
     struct nb_engine_settings settings;

@@ -193,8 +193,8 @@ static double loss_of(const char *model, uint32_t labels)
 
 /* ---- a writer that stands still -------------------------------------------------------------- */
 
-/* What the writer waits in, after a commit: no slice of a refit is run meanwhile. Of the two stops
- * one is that where it stands, the other is next. */
+/* Stops in which the writer waits after a commit, without running slices of a refit. The writer
+ * stands in one of the two; the other is the next. */
 static struct stop {
     sem_t reached, go;
 } stops[2];
@@ -497,7 +497,7 @@ START_TEST(settings_that_change_are_followed_by_a_refit)
 }
 END_TEST
 
-/* Of one document, whose change runs a slice. */
+/* Returns a batch of one document, whose change runs a slice. */
 static struct nb_batch *one_more(uint32_t n)
 {
     struct nb_batch *batch;
@@ -593,8 +593,8 @@ START_TEST(a_refit_on_request)
 }
 END_TEST
 
-/* A batch that begins a refit, since it forgets more than a tenth, and then learns documents, each
- * of which runs a slice. */
+/* Returns a batch that begins a refit, because it forgets more than a tenth, and then learns
+ * documents, each of which runs a slice. */
 static struct nb_batch *revising_batch(uint32_t forgotten, uint32_t from, uint32_t learned)
 {
     struct nb_batch *batch;

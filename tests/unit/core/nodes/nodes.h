@@ -216,7 +216,7 @@ static inline void settings_of(struct nb_engine_settings *settings, const char *
     settings->map_size = (uint64_t)1 << 22;
 }
 
-/* Of streams that were made at `created`. */
+/* Opens a node of streams that were made at `created`. */
 static inline int open_node(struct node *n, uint64_t created, struct nb_error *error)
 {
     struct nb_engine_settings settings;

@@ -450,7 +450,7 @@ static void expect_same_at_the_end(struct history *h, bool (*is_same)(struct his
     }
 }
 
-/* What documents without a label give depends on when it was found. */
+/* Turns the documents without a label off: their effect depends on when it was computed. */
 static void leave_out_unlabelled(struct nb_engine *engine, const char *model)
 {
     struct nb_model_info info;

@@ -251,7 +251,8 @@ END_TEST
 
 static const uint64_t SOON = UINT64_C(300000000);
 
-/* A digest at a later position than that, of the first node, and of another one there. */
+/* Returns whether the first node and the node `other` have digests at the same position, later than
+ * `position`; *same: they are equal. */
 static bool digests_after(struct together *a, uint64_t position, size_t other, bool *same)
 {
     struct nb_point one = nb_replica_digested(a->nodes[0].workers[0].replica);

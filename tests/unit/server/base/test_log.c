@@ -106,7 +106,7 @@ START_TEST(a_long_value_is_cut_between_characters)
 }
 END_TEST
 
-/* What nb_log_event writes to standard error. */
+/* Captures what nb_log_event writes to standard error. */
 static void event_line(nb_log_form *form, char *line, size_t room)
 {
     int pair[2], own = dup(STDERR_FILENO);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a client of the daemon sends and understands without a connection: paths, the token, replies
- * with an error status.
+ * The parts of a client that need no connection: paths, the token, replies with an error status.
  */
 #include <check.h>
 #include <stdio.h>

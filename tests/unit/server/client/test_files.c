@@ -557,7 +557,7 @@ START_TEST(tables_are_read)
 }
 END_TEST
 
-/* Of 33 columns. */
+/* A list of 33 columns. */
 #define LONG_LIST "text,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-"
 
 /* ---- columns that a header names ---------------------------------------------------------------

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What people see: text that is safe to print, numbers, tables. Words of a document may be hostile.
+ * Output for people: text that is safe to print, numbers, tables. Words of a document may be
+ * hostile.
  */
 #include <check.h>
 #include <stdio.h>
@@ -127,7 +128,7 @@ START_TEST(seconds_have_units)
 }
 END_TEST
 
-/* What nb_message prints on standard error for a text. */
+/* Captures what nb_message prints on standard error for a text. */
 static void print_message(const char *text, char *out, size_t room)
 {
     FILE *file = tmpfile();

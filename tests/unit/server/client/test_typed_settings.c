@@ -5,7 +5,7 @@
 #include "server/client/base/client.h"
 #include "server/client/base/client_settings.h"
 
-/* What `text` adds to {"a":1}, as JSON; freed by the caller. */
+/* Adds the settings in `text` to {"a":1} and returns the JSON, which the caller frees. */
 static char *put(const char *text, bool is_list, int expected)
 {
     struct nb_error error = {0};

@@ -182,7 +182,8 @@ START_TEST(small_numbers_look_as_printf_would_write_them)
 }
 END_TEST
 
-/* What printf writes with the fewest digits from 15 on that read back, and a point. */
+/* Writes a number by printf with the fewest digits, at least 15, that read back, and with a
+ * point. */
 static void brief_by_printf(double value, char *text, size_t size)
 {
     for (int digits = 15; digits <= 17; digits++) {

@@ -24,7 +24,7 @@ static int count_files(void)
     return count;
 }
 
-/* What the spool holds, from wherever it lies. */
+/* Reads the contents of the spool, from memory or from its file. */
 static void read_back(const struct nb_spool *spool, struct nb_buffer *out)
 {
     if (spool->file < 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What stands for each byte in the text of a feature.
+ * The form of each byte in the text of a feature.
  */
 #include <check.h>
 #include <stdlib.h>

@@ -45,7 +45,7 @@ static void tokenize_text(const char *mail, uint32_t fields)
     tokenize(mail, strlen(mail), fields);
 }
 
-/* How often the bag has a feature. */
+/* Returns how often the bag has a feature. */
 static uint32_t count(const char *text)
 {
     for (size_t i = 0; i < bag.size; i++) {

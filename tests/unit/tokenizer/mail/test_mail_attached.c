@@ -11,7 +11,7 @@
 #define MIXED "From: b@c\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nplease block\n--b\n"
 #define RFC822 "Content-Type: message/rfc822\n\n"
 
-/* What is attached, each mail in angle brackets. */
+/* The expected attached mails, each in angle brackets. */
 static const struct {
     const char *mail, *attached;
 } CASES[] = {

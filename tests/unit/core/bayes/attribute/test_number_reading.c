@@ -151,7 +151,7 @@ static size_t bin_of(double x)
     return x <= (2.5 + 4) / 2 ? 0 : x <= (7.25 + 10) / 2 ? 1 : 2;
 }
 
-/* What the label's numbers, or all others', have in the bin, and at all. */
+/* Counts the label's numbers, and those of all other labels: in the bin, and in total. */
 static void count(uint32_t label, size_t bin, double of_label[2], double of_others[2])
 {
     of_label[0] = of_label[1] = of_others[0] = of_others[1] = 0;

@@ -503,7 +503,7 @@ static struct nb_string text(const char *s)
     return (struct nb_string){s, strlen(s)};
 }
 
-/* A stored form of one entry. */
+/* Returns a stored form with one entry. */
 static struct nb_buffer entry(const char *name, struct nb_string value)
 {
     struct nb_buffer out = {0};

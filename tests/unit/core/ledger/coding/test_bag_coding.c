@@ -108,8 +108,8 @@ START_TEST(bags_with_runs)
 }
 END_TEST
 
-/* A permutation of the rows `from`, `from` + step, ...: a multiplier that has no divisor with
- * `size` in common visits each once. */
+/* Adds a permutation of the rows `from`, `from` + step, ...: a multiplier that has no common
+ * divisor with `size` visits each once. */
 static void add_scattered(struct nb_rows *rows, uint32_t from, uint32_t step, uint32_t size)
 {
     const uint32_t multiplier = 7919; /* a prime above all sizes */

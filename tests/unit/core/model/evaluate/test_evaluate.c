@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every figure against its definition, computed the slow way here: areas by comparing all pairs,
+ * Every figure is compared with its definition, computed slowly: areas by comparing all pairs,
  * rates by counting at each threshold, bins one by one.
  */
 #include <check.h>
@@ -92,7 +92,7 @@ static void evaluate(const struct table *t, struct nb_evaluation *evaluation)
     ck_assert_ptr_null(evaluator);
 }
 
-/* Two labels: the probability of label 1, whose log-odds follow. */
+/* Adds a document of two labels with the probability `p` of label 1, and its log-odds. */
 static void push(struct table *t, size_t truth, double p)
 {
     struct document *d = &t->documents[t->size++];

@@ -196,7 +196,8 @@ static struct {
     bool over;
 } told = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Each key is set to growing numbers in all tables at once: a reader finds the same in each. */
+/* Reads while each key is set to growing numbers in all tables at once, and expects as many keys in
+ * each table. */
 static void *read_all(void *argument)
 {
     struct nb_recent *mine = argument;
