@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The access token of a client, read from a file so that it stands on no command line. Main thread.
+ * Reads the access token of a client from a file, so that it does not appear on a command line.
+ * Main thread.
  */
 #ifndef NB_CALL_ACCESS_TOKEN_H
 #define NB_CALL_ACCESS_TOKEN_H

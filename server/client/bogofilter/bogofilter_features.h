@@ -20,8 +20,8 @@
 #include "tokenizer/bag/bag.h"
 
 /* Fills `bag`, which is emptied first, with the features of a token, hashed with `key`; some tokens
- * are several features. *loss tells why the token is left out when none of its features is a word.
- * Returns 0 or NB_NO_MEMORY. */
+ * are several features. If none of its features is a word, the token is left out, and *loss is the
+ * reason. Returns 0 or NB_NO_MEMORY. */
 int nb_bogofilter_features(struct nb_string token, const struct nb_key *key, struct nb_bag *bag,
                            enum nb_bogofilter_loss *loss);
 

@@ -44,7 +44,7 @@ struct nb_bogofilter_losses {
 struct nb_bogofilter_list {
     uint64_t messages[NB_BOGOFILTER_LABELS];
     int64_t learned; /* ms since 1970: the day of the last training, or now */
-    uint64_t tokens; /* of the list that became features */
+    uint64_t tokens; /* tokens of the list that became features */
     struct nb_bogofilter_losses losses[NB_LOSSES];
 
     struct nb_key key;

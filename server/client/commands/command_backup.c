@@ -60,7 +60,7 @@ static int fetch(void *user, FILE *out, struct nb_error *error)
     return rc;
 }
 
-/* In a directory, the name of a backup says when it was made. */
+/* Names the file. In a directory it gets a name with the time of the backup. */
 static int name_file(const char *where, struct nb_buffer *name, struct nb_error *error)
 {
     struct stat status;

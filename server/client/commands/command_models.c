@@ -36,7 +36,7 @@ static void add_labels(struct nb_text_table *table, const char *row_name, const 
     nb_buffer_deinit(&text);
 }
 
-/* A damaged model has no figures. */
+/* Adds a figure of a model. A damaged model has none. */
 static void add_figure(struct nb_text_table *table, const json_t *model, const char *member)
 {
     bool is_damaged = json_object_get(model, "state") != NULL;

@@ -10,7 +10,7 @@
 
 enum { CONFUSION_LABELS = 8 /* with more labels the table is too wide to be of use */ };
 
-/* A column for the names of the rows, and one for each evaluation or label. */
+/* A table has a column for the names of the rows, and one for each evaluation or label. */
 _Static_assert((int)NB_TABLE_COLUMNS > (int)NB_REPORT_MOST, "evaluations");
 _Static_assert((int)NB_TABLE_COLUMNS > (int)CONFUSION_LABELS, "labels");
 

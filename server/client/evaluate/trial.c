@@ -195,7 +195,7 @@ static int take_receipt(void *user, const struct nb_outcome *outcome, struct nb_
                                     : nb_error_set(error, outcome->code, "%s", outcome->refusal);
 }
 
-/* The label of the outcome is the true one. */
+/* Takes the verdict on a document; the label of the outcome is the true one. */
 static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_error *error)
 {
     struct judge *judge = user;
