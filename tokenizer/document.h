@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The door of the tokenizer: takes the bytes of a document and gives its bag. Any thread, any
+ * The entry point of the tokenizer: turns the bytes of a document into its bag. Any thread, any
  * number of calls at once; they share read-only tables only.
  *
  * The tokenizer knows no labels, no store and no HTTP. The same bytes, key, settings and version
@@ -16,7 +16,7 @@
 #include "tokenizer/mail/mail_values.h"
 
 enum nb_document_kind {
-    NB_DOCUMENT_TEXT = 0, /* UTF-8; each byte that is not is read as windows-1252 */
+    NB_DOCUMENT_TEXT = 0, /* UTF-8; each invalid byte is read as windows-1252 */
     NB_DOCUMENT_MAIL = 1, /* one raw message (RFC 5322), any bytes */
     NB_DOCUMENT_HTML = 3  /* a page in UTF-8, read as an HTML part of a mail; 2 is taken
                            (core/writer/submit/submit_document.c) */
@@ -26,20 +26,20 @@ struct nb_document {
     enum nb_document_kind kind;
     const char *bytes; /* borrowed */
     size_t length;
-    struct nb_values values;     /* borrowed; beside the bytes, or alone */
-    struct nb_envelope envelope; /* of a mail that is on its way in; else zeros */
+    struct nb_values values;     /* borrowed; in addition to the bytes, or without any */
+    struct nb_envelope envelope; /* of a mail that is being delivered; else zeros */
 };
 
-/* Builds the Unicode tables and prepares the MIME library. To be called once, before any thread
+/* Builds the Unicode tables and prepares the MIME library. Call it once, before any thread
  * tokenizes. Returns 0 or NB_NO_MEMORY. */
 int nb_tokenizer_setup(struct nb_error *error);
 
 /* Frees what nb_tokenizer_setup allocated; no thread may tokenize any more. */
 void nb_tokenizer_teardown(void);
 
-/* Resets `bag` and fills it with the features of the document, whose values must be good for the
- * attributes of the settings (nb_values_check). No input is an error: any bytes give
- * a bag, in time linear in their number. Returns 0 or NB_NO_MEMORY. */
+/* Resets `bag` and fills it with the features of the document. The values must have passed
+ * nb_values_check for the attributes of the settings. No input is an error: any bytes give a bag,
+ * in linear time. Returns 0 or NB_NO_MEMORY. */
 int nb_document_tokenize(const struct nb_document *document, const struct nb_key *key,
                          const struct nb_tokenizer_settings *settings,
                          const struct nb_tokenizer_limits *limits, struct nb_bag *bag);

@@ -26,15 +26,15 @@ struct nb_bag {
     struct nb_bag_private *private_; /* hash table and text storage */
 };
 
-/* Bytes that are copied at once where there are as many behind both texts, in place of a call of
- * memcpy for each. The builtin, because _FORTIFY_SOURCE makes a call of memcpy as well where it
- * knows the size of what is written to but not the place in it. */
+/* Copies NB_BAG_BLOCK bytes at once where both texts have as many behind them, instead of calling
+ * memcpy for each text. It uses the builtin because _FORTIFY_SOURCE turns memcpy into a call where
+ * it knows the size of the destination but not the offset in it. */
 enum { NB_BAG_BLOCK = 16 };
 
 static inline void nb_bag_copy(char *to, const char *from, size_t length)
 {
     for (size_t i = 0; i < length; i += NB_BAG_BLOCK) {
-        unsigned char block[NB_BAG_BLOCK]; /* what lies behind `from` may be `to` */
+        unsigned char block[NB_BAG_BLOCK]; /* `to` may lie in the bytes behind `from` */
         __builtin_memcpy(block, from + i, sizeof block);
         __builtin_memcpy(to + i, block, sizeof block);
     }
@@ -46,9 +46,9 @@ void nb_bag_init(struct nb_bag *bag);
 /* Empties the bag and keeps its memory for the next document, whose texts will be kept. */
 void nb_bag_reset(struct nb_bag *bag);
 
-/* The same, with room for some `features` features, as far as it is worth having it at once; with
- * more or less of them nothing but the time is another. Unless `keeps_texts`, the bag has no texts
- * until it is emptied. Returns 0 or NB_NO_MEMORY. */
+/* Empties the bag like nb_bag_reset, and makes room for about `features` features as far as this
+ * pays; a wrong number costs time only. Unless `keeps_texts`, the bag keeps no texts until it is
+ * emptied again. Returns 0 or NB_NO_MEMORY. */
 int nb_bag_begin(struct nb_bag *bag, size_t features, bool keeps_texts);
 
 /* Frees everything; the bag is empty and usable again. */
@@ -61,7 +61,7 @@ void nb_bag_deinit(struct nb_bag *bag);
 int nb_bag_add(struct nb_bag *bag, const struct nb_key *key, enum nb_field field, const char *text,
                size_t length);
 
-/* The same, of the feature with this id, which follows from the text. */
+/* Like nb_bag_add, for a feature whose id is already known; the id must follow from the text. */
 int nb_bag_add_id(struct nb_bag *bag, uint64_t id, const char *text, size_t length);
 
 /* Lowers each count to `most` (at least 1), and the number of positions with them. */

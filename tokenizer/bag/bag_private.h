@@ -3,9 +3,9 @@
  * The inside of a bag, for the tokenizer's own files: counting without a function call per token.
  * A bag belongs to one thread at a time.
  *
- * A token is written to `room`, behind the texts of the features so far: the place where its text
- * is kept if it is new. Only a new feature moves `room` on, so a known word is never copied; where
- * no texts are kept nothing does.
+ * A token is written to `room`, behind the texts of the features so far. If the feature is new, its
+ * text stays there; only a new feature moves `room` on, so a known word is never copied. A bag that
+ * keeps no texts never moves `room`.
  */
 #ifndef NB_TOKENIZER_BAG_BAG_PRIVATE_H
 #define NB_TOKENIZER_BAG_BAG_PRIVATE_H
@@ -38,7 +38,7 @@ struct nb_bag_private {
 /* Allocates what an empty bag needs. Returns 0 or NB_NO_MEMORY. */
 int nb_bag_allocate(struct nb_bag *bag);
 
-/* The same, unless it is there: before nb_bag_count may be called. */
+/* Calls nb_bag_allocate if the bag is not allocated yet. Call it before nb_bag_count. */
 static inline int nb_bag_prepare(struct nb_bag *bag)
 {
     return bag->private_ != NULL ? 0 : nb_bag_allocate(bag);
@@ -49,15 +49,16 @@ int nb_bag_grow(struct nb_bag *bag);
 
 enum { NB_BAG_KNOWN_MOST = 256 };
 
-/* Counts one occurrence of each of `count` features, NB_BAG_KNOWN_MOST at most, that the bag has
- * where it is looked for first. Writes the numbers of the others to `rest`, which has room for one
- * more than `count`, in their order. Returns how many these are. No branch depends on a feature. */
+/* Counts one occurrence of each of `count` features (at most NB_BAG_KNOWN_MOST) that the bag
+ * already has in the slot where the look-up begins. Writes the indexes of the other features to
+ * `rest` in their order; `rest` has room for `count` + 1. Returns how many it wrote. No branch
+ * depends on a feature. */
 size_t nb_bag_count_known(struct nb_bag *bag, const uint64_t *ids, size_t count,
                           unsigned char *rest);
 
-/* What counting reads and writes of a bag, for a loop that counts many features: the compiler keeps
- * it in registers, because no store to a text or a feature can change it. Between nb_bag_cursor and
- * nb_bag_leave the bag is looked at through the cursor alone. */
+/* The members of a bag that counting reads and writes, for a loop that counts many features: the
+ * compiler keeps them in registers, because no store to a text or a feature can change them.
+ * Between nb_bag_cursor and nb_bag_leave use the bag through the cursor only. */
 struct nb_bag_cursor {
     struct nb_feature *features;
     struct nb_string *texts; /* NULL: not kept */
@@ -69,7 +70,7 @@ struct nb_bag_cursor {
     size_t size;
 };
 
-/* The cursor of a bag that nb_bag_prepare has prepared. */
+/* Returns a cursor of a bag that nb_bag_prepare has prepared. */
 static inline struct nb_bag_cursor nb_bag_cursor(const struct nb_bag *bag)
 {
     const struct nb_bag_private *in = bag->private_;
@@ -83,7 +84,7 @@ static inline struct nb_bag_cursor nb_bag_cursor(const struct nb_bag *bag)
                                   .size = bag->size};
 }
 
-/* Writes to the bag what was counted. */
+/* Writes the counts of the cursor back to the bag. */
 static inline void nb_bag_leave(struct nb_bag *bag, const struct nb_bag_cursor *c)
 {
     bag->size = c->size;
@@ -105,9 +106,9 @@ static inline void nb_bag_again(const struct nb_bag_cursor *c, const uint32_t *s
     c->features[*slot - 1].count++;
 }
 
-/* Counts the first occurrence of the feature `id`, whose text is the `length` bytes at the room, if
- * texts are kept, at the free slot where it belongs; it is the last of the bag then. Returns 0 or
- * NB_NO_MEMORY, in which case nothing was counted. */
+/* Counts the first occurrence of the feature `id` at `slot`, the free slot where it belongs; it
+ * becomes the last feature of the bag. If texts are kept, its text is the `length` bytes at the
+ * room. Returns 0 or NB_NO_MEMORY, in which case nothing was counted. */
 static inline int nb_bag_enter(struct nb_bag *bag, struct nb_bag_cursor *c, uint32_t *slot,
                                uint64_t id, size_t length)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The work that one document may take. Pure functions; any thread.
+ * The amount of work that one document may take. Pure functions; any thread.
  *
  * Work is counted in units and not measured in seconds, so that the same document has the same
- * features on a busy machine as on an idle one. A unit takes 1 to 15 ns. Every stage spends some
- * for each byte that it reads, and for what costs more than its bytes: opening a charset, a call of
- * iconv, a header field, a part.
+ * features on a busy machine as on an idle one. A unit takes 1 to 15 ns. Every stage spends units
+ * for each byte that it reads, and extra units where the bytes are not the main cost: opening a
+ * charset, a call of iconv, a header field, a part.
  */
 #ifndef NB_TOKENIZER_BAG_BAG_WORK_H
 #define NB_TOKENIZER_BAG_BAG_WORK_H
@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 enum {
-    /* Units for a byte: decoded, read as HTML, cut into words; of a header field; of its
-     * parameters, which are compared with each other. Charsets have their own
-     * (tokenizer/charset/charset.h). */
+    /* Units for each byte that is decoded, read as HTML or cut into words; for each byte of a
+     * header field and of its parameters, which are compared with each other. Charsets have their
+     * own units (tokenizer/charset/charset.h). */
     NB_WORK_DECODE = 1,
     NB_WORK_HTML = 4,
     NB_WORK_WORDS = 4,
@@ -32,13 +32,13 @@ enum {
 
 struct nb_bag_work {
     uint64_t left;
-    bool is_short; /* there was not enough: something was left out */
+    bool is_short; /* the work ran out: something was left out */
 };
 
 /* No bound. */
 #define NB_WORK_UNBOUNDED ((struct nb_bag_work){.left = UINT64_MAX})
 
-/* What a document of `length` bytes may take, at `per_byte` units for a byte (0: no bound). */
+/* The work for a document of `length` bytes, at `per_byte` units for each byte (0: no bound). */
 static inline struct nb_bag_work nb_work_of(size_t length, size_t per_byte)
 {
     uint64_t bytes = length < NB_WORK_LEAST_BYTES ? NB_WORK_LEAST_BYTES : length;
@@ -47,7 +47,7 @@ static inline struct nb_bag_work nb_work_of(size_t length, size_t per_byte)
     return (struct nb_bag_work){.left = bytes * per_byte};
 }
 
-/* Spends `units`. Returns false if there are not as many; then nothing is left. */
+/* Spends `units`. Returns false if fewer are left; then it spends those that are left. */
 static inline bool nb_work_spend(struct nb_bag_work *work, uint64_t units)
 {
     if (units <= work->left) {

@@ -24,12 +24,11 @@ struct nb_feature_text {
     size_t length;
 };
 
-/* What stands for each byte: 0 for white space, which is left out. A table: the bytes of names and
- * addresses cannot be foreseen, and so no branch that depends on them. */
+/* Maps each byte to the byte that stands for it; 0 for white space, which is left out. A table,
+ * because the bytes of names and addresses are unpredictable and would mispredict branches. */
 extern const char nb_feature_bytes[256];
 
-/* Eight bytes at once: in small letters, if all of them are printable ASCII and no blanks; else 0.
- */
+/* Eight bytes in lower case, if all of them are visible ASCII; else 0. */
 static inline uint64_t nb_feature_eight(uint64_t bytes)
 {
     const uint64_t each = UINT64_C(0x0101010101010101), high = each << 7;
@@ -39,8 +38,8 @@ static inline uint64_t nb_feature_eight(uint64_t bytes)
     return is_ascii && is_visible ? bytes | capitals >> 2 : 0;
 }
 
-/* The last 1 to 7 bytes of a text, with '!' behind them, as eight that were loaded from memory: no
- * branch but one depends on how many they are. */
+/* Loads the last 1 to 7 bytes of a text as eight, padded with '!'. Only one branch depends on their
+ * number. */
 static inline uint64_t nb_feature_tail(const char *bytes, size_t count)
 {
     const unsigned char *b = (const unsigned char *)bytes;
@@ -94,15 +93,16 @@ static inline void nb_feature_puts(struct nb_feature_text *f, const char *text)
     nb_feature_put(f, text, strlen(text));
 }
 
-/* Makes it this text, a literal of small letters and marks. The bytes behind are left as they are:
- * a mail has hundreds of these texts. */
+/* Sets the text to a literal of lower-case letters and marks. The bytes behind it are not cleared,
+ * because a mail has hundreds of these texts. */
 static inline void nb_feature_begin(struct nb_feature_text *f, const char *text)
 {
     f->length = strlen(text);
     memcpy(f->bytes, text, f->length);
 }
 
-/* The same of a text that was taken from one of these, of at most NB_FEATURE_TEXT bytes. */
+/* Like nb_feature_begin, for a text of at most NB_FEATURE_TEXT bytes that was copied from a feature
+ * text. */
 static inline void nb_feature_begin_string(struct nb_feature_text *f, struct nb_string text)
 {
     f->length = text.length;
@@ -117,7 +117,7 @@ static inline void nb_feature_put_string(struct nb_feature_text *f, struct nb_st
 /* Counts the feature with this text, as nb_tokenize_feature does. */
 int nb_feature_count(struct nb_tokenizing *t, enum nb_field field, const struct nb_feature_text *f);
 
-/* The same of the text that has the first `head` bytes and those from `from` on. */
+/* Like nb_feature_count, for the text without the bytes between `head` and `from`. */
 int nb_feature_count_ends(struct nb_tokenizing *t, enum nb_field field,
                           const struct nb_feature_text *f, size_t head, size_t from);
 

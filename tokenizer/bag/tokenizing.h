@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The state of one document while it is tokenized, which all its parts share, and the count of one
- * feature. A tokenizing belongs to one thread.
+ * The state of one document while it is tokenized, shared by all its parts, and the function that
+ * counts one feature. A tokenizing belongs to one thread.
  */
 #ifndef NB_TOKENIZER_BAG_TOKENIZING_H
 #define NB_TOKENIZER_BAG_TOKENIZING_H
@@ -14,13 +14,13 @@
 #include "tokenizer/bag/bag.h"
 #include "tokenizer/bag/bag_work.h"
 
-/* What is counted: the fields, a bit each (a field that is off costs nothing), and how often. */
+/* Which fields are counted, a bit each (a field that is off costs nothing), and how often. */
 struct nb_tokenizer_settings {
     uint32_t fields;                 /* 1u << enum nb_field ... */
     uint32_t max_count;              /* occurrences of one feature that count; 0: all */
-    struct nb_attributes attributes; /* of values; borrowed */
-    const char *mail_server;         /* whose fields of mails are values; borrowed. NULL: none */
-    bool without_texts;              /* the bag keeps ids and counts alone */
+    struct nb_attributes attributes; /* the attributes of values; borrowed */
+    const char *mail_server; /* header fields of this server give values; borrowed. NULL: none */
+    bool without_texts;      /* the bag keeps ids and counts alone */
 };
 
 /* Limits, each a setting of the configuration ([tokenizer]). What exceeds a limit is left out, and
@@ -52,7 +52,7 @@ struct nb_tokenizing {
     struct nb_bag *bag;
     size_t tokens_left; /* of limits->tokens; at 0 no more is counted and bag->truncated is set */
     struct nb_bag_work work; /* when it is spent, no more is read and bag->truncated is set */
-    size_t ngram_bytes; /* of Subject and body that were cut into n-grams; 0 at the beginning */
+    size_t ngram_bytes;      /* bytes of Subject and body cut into n-grams so far; begins at 0 */
     struct nb_mail_values *mail_values; /* takes the fields of a mail's header; NULL: not wanted */
 };
 

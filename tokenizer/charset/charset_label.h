@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the labels of charsets mean that mails, web pages and programs write: one table for all
- * doors. Pure functions; any thread.
+ * The charsets that labels in mails, web pages and programs stand for: one table for every kind of
+ * input. Pure functions; any thread.
  *
  * The table has all labels of the Encoding Standard (WHATWG, "Names and labels"), with the charset
- * of the standard, and the names of Java, Python, iconv and mail servers. Letters and digits of a
- * label count alone, so that `iso_8859-1`, `ISO8859-1` and `iso88591` are one.
+ * of the standard, and the names of Java, Python, iconv and mail servers. Only the letters and
+ * digits of a label count, so that `iso_8859-1`, `ISO8859-1` and `iso88591` are one.
  *
  * Where the standard and mail differ:
  * - Small charsets are read as the larger ones that contain them, as the standard does: latin1 as
  *   windows-1252, gb2312 as GB 18030.
- * - `us-ascii`, `8bit`, `x-unknown` and the like are what programs write that do not know: they say
- *   nothing. So does `x-user-defined`, which old mail programs wrote for any charset but theirs,
- *   and `replacement`, which is no charset.
+ * - `us-ascii`, `8bit`, `x-unknown` and the like name no charset: programs write them when they do
+ *   not know it. The same holds for `x-user-defined`, which old mail programs wrote for any charset
+ *   but their own, and for `replacement`, which is no charset.
  * - hz-gb-2312, iso-2022-kr and iso-2022-cn are read, though browsers refuse them: much old mail is
  *   written in them, and no script runs here.
  */
@@ -28,13 +28,13 @@ extern const char NB_CHARSET_UTF_8[];
 extern const char NB_CHARSET_WINDOWS_1252[];
 extern const char NB_CHARSET_UTF_7[];
 extern const char NB_CHARSET_HZ[];
-/* The label says nothing. */
+/* The label names no charset. */
 extern const char NB_CHARSET_NONE[];
 
-/* The charset of a label in any case, perhaps with blanks and quotes around it: one of the above,
- * or the name for iconv, which may be one that iconv does not know. NULL: this cannot be the name
- * of a charset (RFC 2978, 2.3), or it is one of a program's memory in which no text arrives. `name`
- * is where a name is made that is not in the table. */
+/* Returns the charset of a label, in any case, perhaps with blanks and quotes around it: one of the
+ * constants above, or a name for iconv, which iconv need not know. Returns NULL if the label cannot
+ * name a charset (RFC 2978, 2.3), or names an encoding that programs use only in memory. A name
+ * that is not in the table is written to `name`. */
 const char *nb_charset_of_label(struct nb_string label, char name[NB_CHARSET_NAME]);
 
 #endif

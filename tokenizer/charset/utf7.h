@@ -2,9 +2,9 @@
  *
  * UTF-7 (RFC 2152) to UTF-8. Pure functions; any thread.
  *
- * Not by iconv: glibc reads on behind a surrogate that has no partner, finds in the UTF-8 that it
- * must not be there, and goes back; so a text of such surrogates took 14 s for each megabyte. And
- * behind the first half of a pair that is alone it refuses every byte that follows.
+ * iconv is not used: at a surrogate without a partner, glibc reads on, fails when it writes UTF-8,
+ * and goes back, so a text of such surrogates took 14 s for each megabyte. And after an unpaired
+ * first surrogate it refuses every byte that follows.
  */
 #ifndef NB_TOKENIZER_CHARSET_UTF7_H
 #define NB_TOKENIZER_CHARSET_UTF7_H

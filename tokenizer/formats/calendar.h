@@ -7,10 +7,10 @@
 
 #include "core/base/buffer.h"
 
-/* Appends `text` with its folded lines joined (RFC 5545, 3.1) and its escaped characters as such
- * (3.3.11): "\n" is a line break. Lines may be folded inside a character, so `text` is in the
- * charset that it came in, which extends ASCII. Never more bytes than before, in linear time.
- * Returns 0 or NB_NO_MEMORY. */
+/* Appends `text` with its folded lines joined (RFC 5545, 3.1) and its escapes decoded (3.3.11):
+ * "\n" becomes a line break. A line may be folded inside a character, so `text` is still in its
+ * original charset, which must extend ASCII. Appends at most as many bytes as it reads, in linear
+ * time. Returns 0 or NB_NO_MEMORY. */
 int nb_calendar_to_text(struct nb_string text, struct nb_buffer *out);
 
 #endif

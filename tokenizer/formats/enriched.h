@@ -8,9 +8,9 @@
 
 #include "core/base/buffer.h"
 
-/* Appends `text` without its commands, and without what stands in <param> and <comment>: colours,
- * fonts, remarks. A command ends no word. Never more bytes than before, in linear time. Returns 0
- * or NB_NO_MEMORY. */
+/* Appends `text` without its commands and without the contents of <param> and <comment>: colours,
+ * fonts, remarks. A command does not end a word. Appends at most as many bytes as it reads, in
+ * linear time. Returns 0 or NB_NO_MEMORY. */
 int nb_enriched_to_text(struct nb_string text, struct nb_buffer *out);
 
 #endif

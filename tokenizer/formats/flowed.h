@@ -8,9 +8,9 @@
 
 #include "core/base/buffer.h"
 
-/* Appends `text`, which is UTF-8, with the lines of a paragraph joined: those that end with a blank
- * go on in the next line of the same depth of quoting, and the blank is none of the text. Never
- * more bytes than before, in linear time. Returns 0 or NB_NO_MEMORY. */
+/* Appends `text`, which is UTF-8, with the lines of each paragraph joined: a line that ends with a
+ * blank continues in the next line of the same quoting depth, and the blank is dropped. Appends at
+ * most as many bytes as it reads, in linear time. Returns 0 or NB_NO_MEMORY. */
 int nb_flowed_to_text(struct nb_string text, struct nb_buffer *out);
 
 #endif

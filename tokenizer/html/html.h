@@ -34,19 +34,20 @@ struct nb_html_attribute {
 
 enum { NB_HTML_KNOWN = 8 };
 
-/* A piece of HTML. All texts are borrowed from the input; names are in any case. The end of a tag
- * is found by reading its attributes, of which the first are kept: several ask for them. */
+/* A piece of HTML. All texts are borrowed from the input; names are in any case. The lexer finds
+ * the end of a tag by reading its attributes, and keeps the first of them because several callers
+ * need them. */
 struct nb_html_token {
     enum nb_html_kind kind;
     struct nb_string name;
     struct nb_string text;
-    const char *rest; /* of a tag: the attributes behind those that are known */
+    const char *rest; /* of a tag: the attributes behind the known ones */
     size_t known;
     struct nb_html_attribute attributes[NB_HTML_KNOWN]; /* `known` of them */
 };
 
 struct nb_html_lexer {
-    const char *at; /* borrowed: what is still to read */
+    const char *at; /* borrowed: the rest of the input */
     const char *end;
     struct nb_string raw; /* name of the element whose raw content comes next; empty: none */
 };
@@ -58,7 +59,7 @@ struct nb_html_lexer nb_html_lexer_of(const char *html, size_t length);
  * reaches to the end of the input. A tag without an end is left out, as in browsers. */
 enum nb_html_kind nb_html_next(struct nb_html_lexer *lexer, struct nb_html_token *token);
 
-/* Where one is among the attributes of a start tag, which it borrows. */
+/* A position among the attributes of a start tag, which it borrows. */
 struct nb_html_attributes {
     const struct nb_html_token *tag;
     size_t next;
@@ -66,7 +67,7 @@ struct nb_html_attributes {
 };
 struct nb_html_attributes nb_html_attributes_of(const struct nb_html_token *start_tag);
 
-/* Sets the next one. False when no attribute is left. */
+/* Reads the next attribute. Returns false when none is left. */
 bool nb_html_attribute(struct nb_html_attributes *attributes, struct nb_html_attribute *attribute);
 
 /* Appends text to `out`, its entities decoded and NUL bytes left out, as browsers do. Returns 0 or

@@ -12,17 +12,18 @@
 /* Otherwise a colour is 0xrrggbb. */
 enum {
     NB_COLOR_UNKNOWN = -1,
-    NB_COLOR_CLEAR = -2 /* nothing is seen of it: its alpha is under .1 */
+    NB_COLOR_CLEAR = -2 /* invisible: its alpha is under .1 */
 };
 
-/* Reads a colour: a name, hexadecimal digits with or without '#', rgb(), rgba(). One that lets
- * something of what is behind it through, and all others, are unknown. */
+/* Reads a colour: a name, hexadecimal digits with or without '#', rgb(), rgba(). A partly
+ * transparent colour and every other form are unknown. */
 int nb_html_color(struct nb_string s);
 
-/* The colour in the shorthand `background`: the first word that is one. Unknown with a picture. */
+/* Reads the colour of the shorthand `background`: its first word that is a colour. With a picture
+ * the colour is unknown. */
 int nb_html_background(struct nb_string s);
 
-/* Whether a reader cannot tell a colour from that of its background. False if one is unknown. */
+/* Whether a reader cannot tell `color` from `background`. False if one of them is unknown. */
 bool nb_html_color_is_lost(int color, int background);
 
 #endif

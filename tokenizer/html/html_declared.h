@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What declarations of CSS say of whether text can be seen: those of an attribute `style`, or of a
- * rule of a style sheet. They become a few bits and numbers, so that to apply a rule takes the same
- * time however long it is. Pure functions; any thread.
+ * Reads from CSS declarations, of a `style` attribute or of a rule in a style sheet, whether text
+ * is visible. The result is a few bits and numbers, so that a rule takes the same time to apply
+ * however long it is. Pure functions; any thread.
  *
  * Text is hidden by
  *   - display: none; content-visibility: hidden; visibility: hidden or collapse;
  *   - opacity (also that of `filter`) or an alpha of its colour under .1; color: transparent;
- *   - a font size under 3 pixels (of 1/96 inch; what is relative to the size around it is computed;
- *     a page begins with 16);
- *   - max-height of at most 1 pixel; height or width of at most 1 pixel, where what does not fit is
- *     cut off (overflow: hidden, clip). Not max-width, by which cells of tables are made small;
- *   - left, top, right or bottom at least 900 pixels outwards, of an element that is positioned
- *     (absolute, fixed, relative); text-indent or a translation likewise, of any; margin-left or
- *     margin-top of -2,000 pixels (half of a wide page is moved so to its middle);
- *   - clip: rect() of nothing; clip-path of nothing, or inset() of half or more; transform, scale
- * or zoom to nothing.
+ *   - a font size under 3 pixels (of 1/96 inch; relative sizes are computed, from 16 pixels at the
+ *     beginning of a page);
+ *   - max-height of at most 1 pixel; height or width of at most 1 pixel where overflow is cut off
+ *     (overflow: hidden, clip). max-width does not count, because tables use it to narrow cells;
+ *   - left, top, right or bottom at least 900 pixels outwards, on a positioned element (absolute,
+ *     fixed, relative); text-indent or a translation by as much, on any element; margin-left or
+ *     margin-top of -2,000 pixels (a smaller negative margin may centre a wide page);
+ *   - clip: rect() of an empty area; clip-path of an empty area, or inset() of half or more;
+ *     transform, scale or zoom to nothing.
  */
 #ifndef NB_TOKENIZER_HTML_HTML_DECLARED_H
 #define NB_TOKENIZER_HTML_HTML_DECLARED_H
@@ -26,7 +26,7 @@
 #include "core/base/string.h"
 #include "tokenizer/html/html_length.h"
 
-/* Properties that hide or do not. */
+/* Properties that can hide text. */
 enum nb_html_property {
     NB_HTML_DISPLAY,
     NB_HTML_CONTENT,
@@ -36,7 +36,7 @@ enum nb_html_property {
     NB_HTML_MAX_HEIGHT,
     NB_HTML_HEIGHT,
     NB_HTML_WIDTH,
-    NB_HTML_OVERFLOW, /* "hides": what does not fit is cut off */
+    NB_HTML_OVERFLOW, /* "hides": overflow is cut off */
     NB_HTML_POSITION, /* "hides": the element is positioned */
     NB_HTML_LEFT,
     NB_HTML_TOP,
@@ -54,7 +54,7 @@ enum nb_html_property {
     NB_HTML_FILTER,
     NB_HTML_DIRECTION, /* "hides": it is right to left */
     NB_HTML_BIDI,      /* "hides": it is an override */
-    NB_HTML_COLOR,     /* these have values of their own */
+    NB_HTML_COLOR,     /* this one and the rest have values of their own */
     NB_HTML_BACKGROUND,
     NB_HTML_FONT_SIZE
 };
@@ -72,19 +72,19 @@ static inline uint32_t nb_html_bit(enum nb_html_property property)
     return UINT32_C(1) << property;
 }
 
-/* Which declarations are read. */
+/* Which declarations to read. */
 enum nb_html_importance { NB_HTML_ALL, NB_HTML_IMPORTANT /* those with !important alone */ };
 
-/* Reads the declarations `css`, "property: value; ...", into *declared: of each property the last
- * one counts, and what is there already counts as declared before. Entities are not decoded.
- * Returns whether there is one with !important. Linear in the length. */
+/* Reads the declarations `css`, "property: value; ...", into *declared. The last declaration of a
+ * property wins; those already in *declared count as earlier ones. Entities are not decoded.
+ * Returns whether any declaration has !important. Linear in the length. */
 bool nb_html_declare(struct nb_html_declared *declared, struct nb_string css,
                      enum nb_html_importance importance);
 
 /* Adds what `later` declares to *declared; it replaces what is there. */
 void nb_html_declared_add(struct nb_html_declared *declared, const struct nb_html_declared *later);
 
-/* Whether an element is hidden, with all that is inside, by what it declares. */
+/* Whether the declarations hide an element with all its content. */
 bool nb_html_declared_hides(const struct nb_html_declared *declared);
 
 #endif

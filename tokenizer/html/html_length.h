@@ -23,20 +23,20 @@ struct nb_html_length {
     bool is_relative;
 };
 
-/* Reads a length (CSS Values and Units 3, sections 5 and 6) or percentage at the beginning of s;
- * one in `calc(`, too. Units of the view are those of one of 1,000 x 800 pixels. False if there is
- * none: only 0 may have no unit. */
+/* Reads a length (CSS Values and Units 3, sections 5 and 6) or a percentage at the beginning of s,
+ * also inside `calc(`. Viewport units assume 1,000 x 800 pixels. Returns false if there is none:
+ * only 0 may stand without a unit. */
 bool nb_html_length(struct nb_string s, struct nb_html_length *length);
 
-/* The same in thousandths of a pixel, for a font of 16 pixels in a box of 1,000. */
+/* Reads a length into thousandths of a pixel, for a font of 16 pixels in a box of 1,000. */
 bool nb_html_pixels(struct nb_string s, int32_t *thousandths);
 
 /* Takes the part before the first `separator`, and the separator, off `rest`; returns the part,
  * trimmed. */
 struct nb_string nb_html_take(struct nb_string *rest, char separator);
 
-/* Takes the part before the first white space or comma off `rest`, and what follows of these.
- * Parentheses are not looked at. */
+/* Takes the part before the first white space or comma off `rest`, with the run of these behind it.
+ * Parentheses have no meaning here. */
 struct nb_string nb_html_take_word(struct nb_string *rest);
 
 #endif

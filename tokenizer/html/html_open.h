@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The open elements that changed the style of text, however many there are: the style behind the
- * end of each, found by name in bounded time. Any thread; a stack belongs to one.
+ * A stack of the open elements that changed the style of text. It restores the style after each end
+ * tag, found by name in bounded time however many are open. Any thread; a stack belongs to one.
  *
- * Tables and lists inside them are in the stack, too, because tags inside do not end what is
- * outside: a cell of an inner table is no end of the cell around that (HTML standard, 13.2.4.2:
- * elements in scope).
+ * Tables and lists inside these elements are in the stack, too, because a tag inside a table cannot
+ * end an element outside it: a cell of an inner table does not end the cell around that table (HTML
+ * standard, 13.2.4.2: elements in scope).
  *
- * Memory is bounded by the HTML: an element takes 32 bytes here, and at least 10 there
- * (`<b hidden>`); a table and a list in it 64 bytes, and 11 there. Elements that only rules of
- * style sheets style take 3 bytes there: html_text.c pushes no more than 65,536 of them.
+ * The HTML bounds the memory: an element takes 32 bytes here and at least 10 in the HTML (`<b
+ * hidden>`); a table with a list in it takes 64 bytes, and 11 in the HTML. Elements that only style
+ * sheets style take 3 bytes there: html_text.c pushes at most 65,536 of them.
  */
 #ifndef NB_TOKENIZER_HTML_HTML_OPEN_H
 #define NB_TOKENIZER_HTML_HTML_OPEN_H
@@ -21,8 +21,8 @@
 #include "core/base/buffer.h"
 #include "tokenizer/html/html_style.h"
 
-/* Different names of styled elements that are open at once. HTML has 140; further names share the
- * last place, as if they were one name. */
+/* Different names of styled elements that may be open at once. HTML has 140; any further names
+ * share the last place, as if they were one name. */
 enum { NB_HTML_OPEN_NAMES = 512 };
 
 struct nb_html_open_element; /* one of them */
@@ -42,10 +42,10 @@ struct nb_html_open {
     size_t name_count;
 };
 
-/* How far a tag reaches: beyond the innermost table it ends nothing. */
+/* How far the effect of a tag reaches: never beyond the innermost table. */
 enum nb_html_scope {
     NB_HTML_ANY,
-    NB_HTML_ITEM, /* of a list: it ends nothing beyond the innermost list either */
+    NB_HTML_ITEM, /* of a list: its tags end nothing beyond the innermost list either */
     NB_HTML_LIST, /* of any kind: all have one name here */
     NB_HTML_TABLE,
 };
@@ -67,15 +67,15 @@ void nb_html_open_deinit(struct nb_html_open *open);
 int nb_html_open_push(struct nb_html_open *open, const struct nb_html_name *name,
                       const struct nb_html_style *outer);
 
-/* Opens an element that did not change the style: if one of the same name is in the stack, the next
- * end tag of that name is not its own. A table or a list goes to the stack. Without elements in the
- * stack nothing is done. Returns 0 or NB_NO_MEMORY. */
+/* Opens an element that did not change the style: if the stack has one of the same name, the next
+ * end tag of that name belongs to the new element. Pushes a table or a list. Does nothing while the
+ * stack is empty. Returns 0 or NB_NO_MEMORY. */
 int nb_html_open_nest(struct nb_html_open *open, const struct nb_html_name *name,
                       const struct nb_html_style *outer);
 
 /* Takes an end tag. Closes the innermost element of the name and all elements inside it, sets
- * *outer to the style behind it, and returns true. Returns false if no such element is open that
- * the tag can end, or the end tag belongs to one inside it that did not change the style. */
+ * *outer to the style behind it, and returns true. Returns false if the tag cannot end any such
+ * open element, or if it belongs to an inner element that did not change the style. */
 bool nb_html_open_close(struct nb_html_open *open, const struct nb_html_name *name,
                         struct nb_html_style *outer);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rules of a document's style sheets that say whether text can be seen, found by element, class
+ * The style sheet rules of a document that affect whether text is visible, found by element, class
  * and id. Rules belong to one thread.
  *
- * A rule is found by a hash of its selector, and what it declares is a few bits (html_declared.h):
- * an element takes some look-ups for itself and for each of its classes, whatever the sheets are.
- * Selectors that are kept are bounded; further ones are left out. Two that have the same hash are
- * taken for one, which an attacker can arrange and gains nothing from.
+ * Rules are found by a hash of their selector, and their declarations are a few bits
+ * (html_declared.h): an element takes a few look-ups for itself and for each of its classes,
+ * however large the sheets are. The number of selectors is bounded; further ones are left out. Two
+ * selectors with the same hash count as one; an attacker can arrange that but gains nothing from
+ * it.
  */
 #ifndef NB_TOKENIZER_HTML_HTML_RULES_H
 #define NB_TOKENIZER_HTML_HTML_RULES_H
@@ -23,18 +24,18 @@ enum {
     NB_HTML_RULES_FILTER = 512 /* bits */
 };
 
-/* A selector: an element, one class or two, an id, or an element with one of these. What is not
- * asked for is empty. */
+/* A selector: an element, one or two classes, an id, or an element with one of these. Members that
+ * the selector does not use are empty. */
 struct nb_html_selector {
     struct nb_string element, id, classes[2];
 };
 
-/* What a rule is for. */
+/* The kind of a rule. */
 enum nb_html_rule {
     NB_HTML_RULE_NORMAL,
     NB_HTML_RULE_IMPORTANT, /* before the attribute `style` */
-    NB_HTML_RULE_SHOWS,     /* for some readers: for them, what it shows is not hidden by others */
-    NB_HTML_RULE_MAYBE      /* for some of the elements: their colours are not known */
+    NB_HTML_RULE_SHOWS,     /* for some readers: text that it shows counts as visible */
+    NB_HTML_RULE_MAYBE      /* for some of the elements: their colours are unknown */
 };
 
 struct nb_html_rules {
@@ -42,29 +43,30 @@ struct nb_html_rules {
     size_t count, room;
     struct nb_html_rule_entry *entries; /* owned, sorted: one for each selector */
     size_t entry_count;
-    uint64_t filter[NB_HTML_RULES_FILTER / 64]; /* bits of the selectors that are there */
-    bool has_pairs;                             /* selectors of two classes */
+    uint64_t filter[NB_HTML_RULES_FILTER / 64]; /* bits of the selectors that were added */
+    bool has_pairs;                             /* there are selectors of two classes */
 };
 
 void nb_html_rules_init(struct nb_html_rules *rules);
 void nb_html_rules_deinit(struct nb_html_rules *rules);
 
-/* Adds a rule. Nothing is done with a selector that asks for nothing or for more than its kinds
- * allow, or when there are NB_HTML_RULES. Returns 0 or NB_NO_MEMORY. */
+/* Adds a rule. Ignores a selector that is empty or combines more than its kinds allow, and all
+ * rules beyond NB_HTML_RULES. Returns 0 or NB_NO_MEMORY. */
 int nb_html_rules_add(struct nb_html_rules *rules, const struct nb_html_selector *selector,
                       enum nb_html_rule kind, const struct nb_html_declared *declared);
 
-/* Makes the rules that were added ready to be found. Takes n log n; call it seldom. Returns 0 or
+/* Prepares the added rules for look-ups. Takes n log n; call it seldom. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_html_rules_sort(struct nb_html_rules *rules);
 
-/* What the rules declare of an element. */
+/* The declarations of all rules that match an element. */
 struct nb_html_matched {
     struct nb_html_declared normal, important, maybe;
 };
 
-/* Finds the rules, sorted before, for an element of these names. `classes` is the attribute as it
- * stands. False if there are none; *matched is not set then. Linear in the length of the names. */
+/* Finds the rules, sorted before, that match an element with these names. `classes` is the raw
+ * attribute. Returns false, without setting *matched, if none match. Linear in the length of the
+ * names. */
 bool nb_html_rules_match(const struct nb_html_rules *rules, struct nb_string element,
                          struct nb_string id, struct nb_string classes,
                          struct nb_html_matched *matched);

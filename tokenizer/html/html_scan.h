@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where names and texts of HTML end, found sixteen bytes at a time. Pure functions; any thread.
+ * Finds the ends of names and texts in HTML, sixteen bytes at a time. Pure functions; any thread.
  *
- * A loop over single bytes is mispredicted at its end, once for each name: that costs more than to
- * compare sixteen bytes with all marks. Every x86-64 has SSE2; other processors run the loop.
+ * A loop over single bytes is mispredicted at its end, once for each name. That costs more than
+ * comparing sixteen bytes with all marks. Every x86-64 has SSE2; other processors run the loop.
  */
 #ifndef NB_TOKENIZER_HTML_HTML_SCAN_H
 #define NB_TOKENIZER_HTML_HTML_SCAN_H
@@ -36,8 +36,8 @@ static inline __m128i nb_html_same(__m128i block, char c)
     return _mm_cmpeq_epi8(block, _mm_set1_epi8(c));
 }
 
-/* A bit for each byte at which nb_html_ends_name is true. '\f' and '\r' differ in the last bit
- * alone. */
+/* Returns a bit for each byte at which nb_html_ends_name is true. '\f' and '\r' differ only in the
+ * last bit. */
 static inline unsigned nb_html_name_ends(__m128i block, char mark)
 {
     __m128i space = _mm_or_si128(nb_html_same(block, ' '), nb_html_same(block, '\t'));

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the style sheets of a document, the contents of its elements <style>, into rules. Any
+ * Reads the style sheets of a document, the contents of its <style> elements, into rules. Any
  * thread.
  *
  * What counts:
  *   - selectors of an element, of one class or two, of an id, of an element with a class or an id;
  *     [class=x] and [id=x] are .x and #x; `html`, `body` and `*` around an element say nothing;
- *   - rules for all screens. Rules for printers are left out. Rules for some screens, as those of
- *     telephones, hide nothing; what they show is not hidden: a reader of the mail sees it;
- *   - of other selectors ("table.x td", "a:hover") the colours alone, and that they are not known.
- * Not followed are sheets elsewhere (<link>, @import), and escapes in names.
+ *   - rules for all screens. Rules for printers are left out. Rules for some screens, such as
+ *     telephones, hide nothing; but text that they show counts as visible, because some readers see
+ *     it;
+ *   - of other selectors ("table.x td", "a:hover") the colours alone, which become unknown.
+ * External sheets (<link>, @import) and escapes in names are not followed.
  */
 #ifndef NB_TOKENIZER_HTML_HTML_SHEET_H
 #define NB_TOKENIZER_HTML_HTML_SHEET_H
@@ -18,8 +19,7 @@
 #include "tokenizer/html/html_media.h"
 #include "tokenizer/html/html_rules.h"
 
-/* Adds the rules of a sheet, which is for `media`. Returns 0 or NB_NO_MEMORY. Linear in the length.
- */
+/* Adds the rules of a sheet for `media`. Returns 0 or NB_NO_MEMORY. Linear in the length. */
 int nb_html_sheet_read(struct nb_html_rules *rules, struct nb_string css, enum nb_html_media media);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the text of an HTML element can be seen, by the attributes of the elements around it.
- * Pure functions; any thread.
+ * Whether the text of an HTML element is visible, by the attributes of the elements around it. Pure
+ * functions; any thread.
  */
 #ifndef NB_TOKENIZER_HTML_HTML_STYLE_H
 #define NB_TOKENIZER_HTML_HTML_STYLE_H
@@ -28,13 +28,13 @@ struct nb_html_style {
 /* Black on white, visible. */
 struct nb_html_style nb_html_style_default(void);
 
-/* Applies the attributes of a start tag to `style`, which is the style of the element around it,
- * and the rules that it matches. `rules` may be NULL. Returns whether any attribute concerns the
+/* Applies the attributes of a start tag, and the rules that match it, to `style`, which is the
+ * style of the element around it. `rules` may be NULL. Returns whether any attribute concerns the
  * style, or a rule has changed it. */
 bool nb_html_style_apply(struct nb_html_style *style, const struct nb_html_token *start_tag,
                          const struct nb_html_rules *rules);
 
-/* Whether a reader can see such text. */
+/* Whether a reader can see text of this style. */
 bool nb_html_style_visible(const struct nb_html_style *style);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parts HTML into the text that a reader sees and the text that is hidden from him. Any thread; the
+ * Splits HTML into the text that readers see and the text that is hidden from them. Any thread; the
  * functions work on their arguments only.
  *
  * Inline elements, unknown elements and comments do not split words: "V<!-- -->ia<b>gra</b>" is
  * "Viagra". All other elements do, as on the screen. Script and style are left out; alternative
- * texts of images are text. Hidden is: text under what html_declared.h says or the attribute
- * `hidden`, and text in the colour of its background. Colours come from CSS and from the older
- * attributes color, text and bgcolor. Style sheets in the document are followed as far as
- * html_sheet.h says, wherever they stand: if one comes behind text, the document is read again.
- * Text that is shown from right to left whatever its letters are (<bdo dir=rtl>, unicode-bidi)
- * begins with U+202E, and ends with U+202C or its line.
+ * texts of images are text. Text is hidden if html_declared.h says so, if it has the attribute
+ * `hidden`, or if its colour is that of its background. Colours come from CSS and from the older
+ * attributes color, text and bgcolor. Style sheets in the document count as html_sheet.h describes,
+ * wherever they stand: if one comes after text, the document is read again. Text that is shown from
+ * right to left whatever its letters are (<bdo dir=rtl>, unicode-bidi) begins with U+202E, and ends
+ * with U+202C or at the end of its line.
  */
 #ifndef NB_TOKENIZER_HTML_HTML_TEXT_H
 #define NB_TOKENIZER_HTML_HTML_TEXT_H
@@ -23,7 +23,7 @@ struct nb_html_text {
     struct nb_buffer hidden;  /* owned */
 };
 
-/* `element` is called for each start tag; it returns 0, or a code that ends the work. */
+/* `element` is called for each start tag; it returns 0, or a code that ends the conversion. */
 struct nb_html_observer {
     int (*element)(void *user, const struct nb_html_token *start_tag);
     void *user;

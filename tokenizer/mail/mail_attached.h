@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The mails that are attached to a mail: what a user forwards to teach a filter. Any thread. The
- * forward itself is of the user, and its words would be learned as those of a spammer.
+ * Finds the mails that are attached to a mail, which is how users forward mail to train a filter.
+ * Only the attached mails are learned: the words of the forward are the user's own, and would be
+ * learned as those of a spammer. Any thread.
  */
 #ifndef NB_TOKENIZER_MAIL_MAIL_ATTACHED_H
 #define NB_TOKENIZER_MAIL_MAIL_ATTACHED_H
@@ -13,10 +14,10 @@
 
 enum {
     NB_MAIL_ATTACHED_MOST = 1000, /* mails attached to one */
-    NB_MAIL_ATTACHED_DEPTH = 4    /* multiparts inside one another that are encoded as a whole */
+    NB_MAIL_ATTACHED_DEPTH = 4    /* nested multiparts that are encoded as a whole */
 };
 
-/* The attached mails of one mail: copies of their bytes, one behind the other. */
+/* The attached mails of one mail: copies of their bytes, stored one after the other. */
 struct nb_mail_attached {
     size_t count;
 
@@ -28,19 +29,20 @@ struct nb_mail_attached {
 
 /* Finds the mails that are attached to `mail`, in their order: parts of message/rfc822 (also global
  * and news), parts of multipart/digest without a type (RFC 2046, 5.1.5), and files named .eml whose
- * type is vague. Their transfer encoding is undone; the line break before a boundary is none of
- * theirs (5.1.1). What is attached to an attached mail belongs to it, and what has no header is no
- * mail. `attached` begins as zeros or with what it held before. In linear time. Returns 0,
- * NB_TOO_LARGE when there are more than NB_MAIL_ATTACHED_MOST, or NB_NO_MEMORY. */
+ * type is vague. Their transfer encoding is undone; the line break before a boundary does not
+ * belong to them (5.1.1). A mail attached to an attached mail stays a part of it, and a part
+ * without a header is no mail. `attached` begins as zeros or holds the result of an earlier search.
+ * In linear time. Returns 0, NB_TOO_LARGE when there are more than NB_MAIL_ATTACHED_MOST, or
+ * NB_NO_MEMORY. */
 int nb_mail_attached_find(struct nb_mail_attached *attached, struct nb_string mail,
                           struct nb_error *error);
 
-/* The mail `index`, below count; borrowed until the next search. */
+/* Returns the mail `index`, below count; borrowed until the next search. */
 struct nb_string nb_mail_attached_get(const struct nb_mail_attached *attached, size_t index);
 
 void nb_mail_attached_deinit(struct nb_mail_attached *attached);
 
-/* Why nothing is learned of a mail without an attached one, for people. */
+/* The reason, for people, why nothing is learned from a mail without an attached one. */
 extern const char NB_MAIL_NOTHING_ATTACHED[];
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decodes what is encoded in a mail, with GMime, which only mail_decode.c includes: encoded words,
+ * Decodes the encoded parts of a mail with GMime, which only mail_decode.c includes: encoded words,
  * parameters of header fields, transfer encodings. Any thread. No input is an error.
  */
 #ifndef NB_TOKENIZER_MAIL_MAIL_DECODE_H
@@ -26,7 +26,7 @@ enum nb_mail_encoding {
     NB_MAIL_UUENCODE
 };
 
-/* What the header of a part says about its content. C strings; "" if it does not say. */
+/* The header fields of a part about its content. C strings; "" for a missing one. */
 struct nb_mail_type {
     char media[NB_MAIL_MEDIA]; /* lower-case */
     char charset[NB_MAIL_CHARSET];
@@ -47,11 +47,12 @@ void nb_mail_read_type(struct nb_mail_type *type, struct nb_string value);
 void nb_mail_read_disposition(struct nb_mail_type *type, struct nb_string value);
 void nb_mail_read_encoding(struct nb_mail_type *type, struct nb_string value);
 
-/* Notes what the parameters format and delsp of text/plain say of its lines. */
+/* Sets is_flowed by the parameters format and delsp of text/plain. */
 void nb_mail_read_flowed(struct nb_mail_type *type, struct nb_string format,
                          struct nb_string delsp);
 
-/* Appends a body, its transfer encoding undone as far as possible. Returns 0 or NB_NO_MEMORY. */
+/* Appends a body with its transfer encoding undone as far as possible. Returns 0 or
+ * NB_NO_MEMORY. */
 int nb_mail_decode_body(enum nb_mail_encoding encoding, struct nb_string body,
                         struct nb_buffer *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The features of header fields, except the Subject: addresses, Received, all others. Any thread; a
- * tokenizing belongs to one.
+ * The features of header fields, except the Subject: addresses, Received, and all other fields. Any
+ * thread; a tokenizing belongs to one.
  *
  * How each field is counted was chosen by comparing kinds of features on several public corpora of
  * mail. Fields that never count are in mail_ignored.h.
@@ -13,7 +13,7 @@
 #include "tokenizer/mail/mail_charset.h"
 
 /* Counts the features of one field in NB_FIELD_ADDRESS, NB_FIELD_RECEIVED or NB_FIELD_HEADER.
- * `value` is as it stands in the mail. `scratch` is overwritten. Returns 0 or NB_NO_MEMORY. */
+ * `value` is raw, as in the mail. `scratch` is overwritten. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_header(struct nb_tokenizing *t, struct nb_string name, struct nb_string value,
                    struct nb_mail_charsets *charsets, struct nb_buffer *scratch);
 

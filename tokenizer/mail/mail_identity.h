@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The identity of a mail: an id that stays the same while the mail travels, is read, moved and
- * marked. Documents that come without an id of their own have it, at every door. Any thread.
+ * marked. A mail that is sent without an id gets this one. Any thread.
  *
- * It is made of what the sender wrote:
+ * The identity covers the parts that the sender wrote:
  * - Message-ID, From, Date and Subject (RFC 5322, 3.6), each the first of its name, unfolded, with
  *   runs of blanks as one. Of the Subject, marks of spam filters in front are left out ("[SPAM]",
  *   "***SPAM***"), because a filter adds them on the way.
@@ -11,15 +11,16 @@
  *   one (RFC 6152, section 3). Of each line, CR and blanks at its end are left out, and ">" before
  *   "From ", which an mbox adds (RFC 4155); of the whole, empty lines at its end.
  *
- * It is not made of what hops, filters and mailboxes add or change: all other fields (Received,
- * Return-Path, Delivered-To, Status, X-...), the separator line of an mbox, line ends, names of
- * fields in other case, boundaries and the header fields of parts, preambles and epilogues.
+ * The identity does not cover anything that hops, filters and mailboxes add or change: all other
+ * fields (Received, Return-Path, Delivered-To, Status, X-...), the separator line of an mbox, line
+ * ends, the case of field names, boundaries and the header fields of parts, preambles and
+ * epilogues.
  *
  * So two mails are the same document if a reader would take them for the same mail. Two mails with
- * one forged Message-ID are two documents, unless all the rest is the same as well. A list that
- * adds a footer makes another document of the mail: its text is another one. A mail server that
- * adds a missing Message-ID or Date makes another one, too; it does so before delivery, where
- * nobody trains.
+ * one forged Message-ID are two documents, unless all the rest is the same as well. A mailing list
+ * that adds a footer makes another document of the mail, because its text differs. So does a mail
+ * server that adds a missing Message-ID or Date; but that happens before delivery, where nobody
+ * trains.
  */
 #ifndef NB_TOKENIZER_MAIL_MAIL_IDENTITY_H
 #define NB_TOKENIZER_MAIL_MAIL_IDENTITY_H
@@ -27,13 +28,11 @@
 #include "core/base/buffer.h"
 #include "core/base/key.h"
 
-enum {
-    NB_MAIL_IDENTITY_PARTS = 1000
-}; /* behind so many the rest counts as one part, as it stands */
+enum { NB_MAIL_IDENTITY_PARTS = 1000 }; /* after this many parts, the raw rest counts as one part */
 
 /* Writes the identity as an id under the key: 128 bits of keyed BLAKE2b, so that nobody without the
- * key can write a mail that has the id of another one (nb_key_content_id). No input is an error.
- * Takes time linear in the length of the mail. Returns 0 or NB_NO_MEMORY. */
+ * key can write a mail with the id of another mail (nb_key_content_id). No input is an error. Takes
+ * time linear in the length of the mail. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_identity(const struct nb_key *key, struct nb_string mail,
                      char id[NB_CONTENT_ID_LENGTH + 1]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header fields of a mail that never count: verdicts of filters and scanners, this one
+ * The header fields of a mail that never count: verdicts of filters and scanners, bayesd's own
  * included, and notes that mailboxes add for themselves. The verdict of another filter would give
  * the answer away while learning, and an attacker can forge it. Pure functions; any thread.
  */
@@ -11,7 +11,7 @@
 
 #include "core/base/string.h"
 
-/* Whether the field of this name never counts. The name may be in any case and of any length. */
+/* Whether the field with this name never counts. The name may be in any case and of any length. */
 bool nb_mail_header_ignored(struct nb_string name);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the text of one part of a mail that holds no other parts, and the Subject: decodes it,
- * converts it to UTF-8, parts HTML into visible and hidden text, takes the words out of other
- * formats (tokenizer/formats), and counts it. Any thread; a reader belongs to one.
+ * Reads the text of a mail part that holds no other parts, and of the Subject: decodes it, converts
+ * it to UTF-8, splits HTML into visible and hidden text, extracts the words from other formats
+ * (tokenizer/formats), and counts them. Any thread; a reader belongs to one.
  */
 #ifndef NB_TOKENIZER_MAIL_MAIL_LEAF_H
 #define NB_TOKENIZER_MAIL_MAIL_LEAF_H
@@ -22,18 +22,17 @@ struct nb_mail_reader {
 
 void nb_mail_reader_deinit(struct nb_mail_reader *reader);
 
-/* Counts the features of a part with this header and body. A part that is not text has
- * none, unless its name or its beginning says that it is a page, a drawing or the like: of that at
- * most NB_MAIL_DISGUISED_BYTES are read. Returns 0 or NB_NO_MEMORY. */
+/* Counts the features of a part with this header and body. A part that is not text has none, unless
+ * its name or its beginning says that it is a page, a drawing or the like: then at most
+ * NB_MAIL_DISGUISED_BYTES of it are read. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_leaf(struct nb_mail_reader *reader, const struct nb_mail_type *type,
                  struct nb_string body);
 
-/* Counts the features of a page in UTF-8 that is no part of a mail, as if it were one. Returns 0 or
- * NB_NO_MEMORY. */
+/* Counts the features of a page in UTF-8 outside a mail, as if it were an HTML part of one. Returns
+ * 0 or NB_NO_MEMORY. */
 int nb_mail_html(struct nb_tokenizing *t, struct nb_string html);
 
-/* Counts the features of a Subject, whose value is as it stands in the mail. Returns 0 or
- * NB_NO_MEMORY. */
+/* Counts the features of a Subject from its raw value in the mail. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_subject(struct nb_mail_reader *reader, struct nb_string value);
 
 #endif

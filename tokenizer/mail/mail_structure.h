@@ -3,8 +3,8 @@
  * The features of the structure of a mail: MIME parts, attachments, HTML elements and links. Any
  * thread; a tokenizing belongs to one.
  *
- * All are of NB_FIELD_STRUCTURE, those of links of NB_FIELD_URL. The functions return 0 or
- * NB_NO_MEMORY; a field that the settings leave out is not counted.
+ * Features of links are in NB_FIELD_URL, all others in NB_FIELD_STRUCTURE. The functions return 0
+ * or NB_NO_MEMORY; a field that the settings leave out is not counted.
  */
 #ifndef NB_TOKENIZER_MAIL_MAIL_STRUCTURE_H
 #define NB_TOKENIZER_MAIL_MAIL_STRUCTURE_H
@@ -24,10 +24,10 @@ int nb_mail_structure_element(struct nb_tokenizing *t, const struct nb_html_toke
 /* Counts "html:hidden": the mail has text that a reader cannot see. */
 int nb_mail_structure_hidden(struct nb_tokenizing *t);
 
-/* Counts "mime:read-as=html": a part is read as something else than its type says. */
+/* Counts "mime:read-as=html": the content of a part is read as another kind than its type says. */
 int nb_mail_structure_read_as(struct nb_tokenizing *t, const char *content);
 
-/* Counts "mime:parts=3", and "mime:size=12" for the base 2 logarithm of the size, of a whole mail:
+/* Counts "mime:parts=3", and "mime:size=12" for the base 2 logarithm of the size of a whole mail:
  * its bytes without CRs before LF. */
 int nb_mail_structure_whole(struct nb_tokenizing *t, size_t parts, size_t bytes);
 

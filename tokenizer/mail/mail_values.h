@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the mail server that received a mail knows of it, as values of categories: the envelope, and
- * what its checks of SPF, DKIM and DMARC gave. From the envelope that came with the mail, or else
- * from the header fields of the server itself, so that a stored mail gives the same values when it
- * is learned. What other servers wrote counts for nothing: anybody can write it. Any thread; the
- * values of a mail belong to one.
+ * The knowledge of the receiving mail server about a mail, as values of categories: the envelope
+ * and the results of the SPF, DKIM and DMARC checks. They come from the envelope that arrived with
+ * the mail, or else from the server's own header fields, so that a stored mail gives the same
+ * values when it is learned. Fields of other servers are ignored, because anybody can write them.
+ * Any thread; the values of a mail belong to one.
  */
 #ifndef NB_TOKENIZER_MAIL_MAIL_VALUES_H
 #define NB_TOKENIZER_MAIL_MAIL_VALUES_H
@@ -20,17 +20,17 @@ enum nb_mail_value {
     NB_MAIL_DKIM,
     NB_MAIL_DMARC,
     NB_MAIL_CLIENT,    /* network of the client: 203.0.113.0/24, 2001:db8:1::/48 */
-    NB_MAIL_HELO,      /* what it called itself */
-    NB_MAIL_SENDER,    /* domain of the envelope's sender; "<>" of a bounce */
-    NB_MAIL_RECIPIENT, /* address of the recipient, where there is one alone */
+    NB_MAIL_HELO,      /* name by which the client introduced itself */
+    NB_MAIL_SENDER,    /* domain of the envelope's sender; "<>" for a bounce */
+    NB_MAIL_RECIPIENT, /* address of the recipient, if there is only one */
     NB_MAIL_VALUES
 };
 
-/* The names of the fields that take them, by number. */
+/* The attribute names of these values, by number. */
 extern const char *const nb_mail_value_names[NB_MAIL_VALUES];
 
-/* The envelope of a mail as its mail server tells it, each as in SMTP; of length 0: not told. All
- * is borrowed. */
+/* The envelope of a mail as in SMTP, from its mail server. A member of length 0 is unknown. All is
+ * borrowed. */
 struct nb_envelope {
     struct nb_string address; /* of the client: "203.0.113.7", "[2001:db8::7]:25" */
     struct nb_string helo;
@@ -40,26 +40,26 @@ struct nb_envelope {
 
 struct nb_mail_values {
     struct nb_string server; /* name of the mail server; borrowed */
-    bool has_envelope;       /* the header is not asked for one */
-    bool has_own;            /* a field of the server has been seen, or would be if it had any */
-    bool has_border;         /* so has its Received field of the hop from outside */
-    bool is_foreign;         /* the fields from here on are older than that */
+    bool has_envelope;       /* the envelope is not read from the header */
+    bool has_own; /* a field of the server has been seen, or the envelope shows that it has none */
+    bool has_border; /* its Received field for the hop from outside has been seen */
+    bool is_foreign; /* the remaining fields are older than that Received field */
     struct nb_mail_known {
         char text[NB_CATEGORY_MOST];
         size_t length; /* 0: unknown */
     } known[NB_MAIL_VALUES];
 };
 
-/* Begins with an envelope (NULL: none). Where it tells client, name or sender, the server's own
- * Received field is not in the mail yet. */
+/* Begins with an envelope (NULL: none). If the envelope has a client, a HELO name or a sender, the
+ * server has not added its own Received field to the mail yet. */
 void nb_mail_values_begin(struct nb_mail_values *values, struct nb_string server,
                           const struct nb_envelope *envelope);
 
-/* Takes the fields of the mail's header, from the first on. Own fields are Received with
- * the server's name behind "by", Authentication-Results with that name as authserv-id (RFC 8601),
- * Received-SPF with it as receiver (RFC 7208, 9.1), and Return-Path, which stand above the first
- * Received of another server. Takes time in proportion to the length of the value, of which 2 KB
- * are read. */
+/* Takes the fields of the mail's header, from the first on. The server's own fields are Received
+ * with its name behind "by", Authentication-Results with its name as authserv-id (RFC 8601),
+ * Received-SPF with its name as receiver (RFC 7208, 9.1), and Return-Path, as far as they stand
+ * above the first Received of another server. Takes time linear in the length of the value, of
+ * which at most 2 KB are read. */
 void nb_mail_values_field(struct nb_mail_values *values, struct nb_string name,
                           struct nb_string value);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Takes the raw mails out of an mbox (RFC 4155), and undoes the quoting of mboxrd and mboxo. Any
+ * Extracts the raw mails from an mbox (RFC 4155) and undoes the quoting of mboxrd and mboxo. Any
  * thread; a reader belongs to one.
  */
 #ifndef NB_TOKENIZER_MAIL_MBOX_H
@@ -16,12 +16,12 @@ struct nb_mbox {
     const char *end;
 };
 
-/* A reader of the bytes of a whole mbox, which are borrowed. */
+/* Returns a reader of a whole mbox, whose bytes are borrowed. */
 struct nb_mbox nb_mbox_of(const char *bytes, size_t length);
 
 /* Replaces the content of `mail` by the next mail, without its "From " line, without the empty line
- * before the next one, and without one '>' of each line ">From ", ">>From " and so on. Returns 1, 0
- * at the end, NB_INVALID if the mbox does not begin with a "From " line, or NB_NO_MEMORY. */
+ * before the next mail, and without one '>' of each line ">From ", ">>From " and so on. Returns 1,
+ * 0 at the end, NB_INVALID if the mbox does not begin with a "From " line, or NB_NO_MEMORY. */
 int nb_mbox_next(struct nb_mbox *mbox, struct nb_buffer *mail);
 
 #endif

@@ -8,9 +8,9 @@
  * line that begins with "--" with all open boundaries, up to 1,024. Here the caller's limit bounds
  * both.
  *
- * Use: nb_mime_head takes the header of the current part. Its type tells the caller whether to open
- * its boundary with nb_mime_open. nb_mime_body takes the bytes up to the next boundary of an open
- * level, and tells what follows.
+ * Use: nb_mime_head takes the header of the current part. By its type, the caller decides whether
+ * to open its boundary with nb_mime_open. nb_mime_body takes the bytes up to the next boundary of
+ * an open level, and returns what follows them.
  */
 #ifndef NB_TOKENIZER_MAIL_MIME_H
 #define NB_TOKENIZER_MAIL_MIME_H
@@ -28,7 +28,7 @@ enum {
 
 enum nb_mime_next {
     NB_MIME_PART, /* the header of another part, at the level that is now innermost */
-    NB_MIME_TAIL, /* bytes behind the end of a level, which belong to no part */
+    NB_MIME_TAIL, /* bytes after the end of a level, which belong to no part */
     NB_MIME_END   /* nothing */
 };
 
@@ -59,20 +59,20 @@ struct nb_string nb_mime_head(struct nb_mime_scanner *scanner);
  * too long, or no level is left. */
 bool nb_mime_open(struct nb_mime_scanner *scanner, struct nb_string boundary, size_t depth);
 
-/* Takes the bytes up to the next boundary of an open level into *body, and tells what follows.
- * Closes the levels inside that one, and the level itself at its closing boundary. */
+/* Takes the bytes up to the next boundary of an open level into *body, and returns what follows.
+ * Closes all levels inside that level, and at a closing boundary the level itself. */
 enum nb_mime_next nb_mime_body(struct nb_mime_scanner *scanner, struct nb_string *body);
 
 /* The innermost open level; NULL if none is open. */
 struct nb_mime_level *nb_mime_innermost(struct nb_mime_scanner *scanner);
 
-/* Takes the next field off a header: its name without the colon, and its value as it stands, still
- * folded, without the last line break. Lines that are no fields are skipped. False when no field is
+/* Takes the next field off a header: its name without the colon, and its raw value, still folded,
+ * without the last line break. Lines that are no fields are skipped. Returns false when no field is
  * left. */
 bool nb_mime_field(struct nb_string *head, struct nb_string *name, struct nb_string *value);
 
-/* The value of the first field of that name (in any case) in the header of a mail, of which at most
- * `most` bytes are looked at; of length 0 when there is none. */
+/* Returns the value of the first field with that name (in any case) in the header of a mail. Reads
+ * at most `most` bytes. The length is 0 if there is no such field. */
 struct nb_string nb_mime_find_field(struct nb_string mail, size_t most, const char *wanted);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tokens of ASCII in 64 bytes of text, as masks of bits: bit i is byte i. Pure functions; any
+ * Finds the tokens in 64 bytes of ASCII text, as bit masks: bit i is byte i. Pure functions; any
  * thread.
  *
- * The branch predictor mispredicts the end of nearly every word in a loop over bytes, and that
- * costs more than the rest of the loop. Here no branch depends on a byte, but for marks inside of
- * words. Every x86-64 has SSE2; other processors run the loop.
+ * In a loop over bytes, the processor mispredicts the end of nearly every word, and that costs more
+ * than the rest of the loop. Here no branch depends on a byte, except for marks inside words. Every
+ * x86-64 has SSE2; other processors run the loop.
  */
 #ifndef NB_TOKENIZER_TEXT_ASCII_WINDOW_H
 #define NB_TOKENIZER_TEXT_ASCII_WINDOW_H
@@ -32,19 +32,19 @@ struct nb_ascii_masks {
     uint64_t mids;    /* apostrophe, comma, full stop: they may stand inside a word */
     uint64_t visible; /* neither white space nor control characters nor above 0x7F */
     uint64_t others;  /* above 0x7F */
-    uint64_t same;    /* as the byte before */
+    uint64_t same;    /* equal to the byte before */
 };
 
 struct nb_ascii_window {
     unsigned char raw[NB_ASCII_WINDOW + NB_ASCII_BEHIND];   /* the bytes */
     unsigned char lower[NB_ASCII_WINDOW + NB_ASCII_BEHIND]; /* the same in small letters */
-    uint64_t words;    /* what belongs to words, marks inside of them, too */
+    uint64_t words;    /* bytes of words, including the marks inside them */
     uint64_t capitals; /* letters */
     uint64_t begins;   /* the first bytes of the tokens */
     uint64_t goes_on;  /* the further bytes of the tokens */
     uint64_t runs;     /* the first bytes of runs of a mark that are longer than an emphasis */
-    unsigned size;     /* bytes up to the end of the window or to one above 0x7F */
-    unsigned safe;     /* tokens that end here, or before, are whole whatever follows */
+    unsigned size;     /* bytes up to the end of the window or to a byte above 0x7F */
+    unsigned safe;     /* tokens that end at or before this byte are whole whatever follows */
 };
 
 static inline bool nb_ascii_is_word(unsigned char c)
@@ -64,10 +64,9 @@ static inline bool nb_ascii_joins(unsigned char before, unsigned char mark, unsi
 
 #ifdef __SSE2__
 
-/* The bytes that are at least `from` and at most `to`, both of ASCII: they are the highest numbers
- * when `to` is moved to the highest one. (Of "less than" a constant, gcc 12 makes two
- * instructions.)
- */
+/* Selects the bytes that are at least `from` and at most `to`, both ASCII: it shifts the range so
+ * that `to` becomes the highest number. (gcc 12 compiles "less than" a constant to two
+ * instructions.) */
 static inline __m128i nb_ascii_between(__m128i text, char from, char to)
 {
     __m128i moved = _mm_add_epi8(text, _mm_set1_epi8((char)(INT8_MAX - to)));
@@ -79,9 +78,9 @@ static inline uint64_t nb_ascii_bits(__m128i mask, size_t shift)
     return (uint64_t)(unsigned)_mm_movemask_epi8(mask) << shift;
 }
 
-/* Inlined, so that the loop over a whole window is unrolled. Copies `size` bytes at `p`, or up to
- * 15 more, to `raw`, and in small letters to `lower`, and sorts them into classes. One byte behind
- * them is read. */
+/* Copies `size` bytes at `p`, or up to 15 more, to `raw`, and in lower case to `lower`, and sorts
+ * them into classes. Reads one byte behind them. Inlined, so that the loop over a whole window is
+ * unrolled. */
 __attribute__((always_inline)) static inline struct nb_ascii_masks
 nb_ascii_classify(const unsigned char *p, size_t size, unsigned char *raw, unsigned char *lower)
 {
@@ -133,7 +132,7 @@ static inline struct nb_ascii_masks nb_ascii_classify(const unsigned char *p, si
 
 #endif
 
-/* The marks that stand inside of words. */
+/* The marks that stand inside words. */
 static inline uint64_t nb_ascii_joining(const struct nb_ascii_masks *m, const unsigned char *text)
 {
     uint64_t joining = 0;
@@ -144,9 +143,9 @@ static inline uint64_t nb_ascii_joining(const struct nb_ascii_masks *m, const un
     return joining;
 }
 
-/* Tokens end here at the latest if what follows must not matter: the mark behind a word may belong
- * to it, and beside a byte above 0x7F a mark may compose with the token, or an invisible character
- * may continue it. */
+/* The last position at which a token surely ends whatever follows: the mark behind a word may
+ * belong to it, and next to a byte above 0x7F a mark may compose with the token, or an invisible
+ * character may continue it. */
 static inline unsigned nb_ascii_safe(const struct nb_ascii_window *w, uint64_t visible,
                                      bool is_last)
 {
@@ -156,7 +155,7 @@ static inline unsigned nb_ascii_safe(const struct nb_ascii_window *w, uint64_t v
     return before - (before > 0 && (w->size == NB_ASCII_WINDOW || (visible >> before & 1) != 0));
 }
 
-/* Finds the tokens in the first bytes of a text of which `available` are left. */
+/* Finds the tokens in the first bytes of a text that has `available` bytes left. */
 static inline void nb_ascii_read(struct nb_ascii_window *w, const unsigned char *text,
                                  size_t available)
 {
@@ -174,7 +173,7 @@ static inline void nb_ascii_read(struct nb_ascii_window *w, const unsigned char 
     uint64_t marks = m.visible & ~w->words;
     w->goes_on = (w->words & w->words << 1) | (marks & m.same);
     w->begins = (w->words | marks) & ~w->goes_on;
-    uint64_t again = marks & m.same; /* a run of four marks has three of these */
+    uint64_t again = marks & m.same; /* a run of four marks has three of these bits */
     w->runs = again >> 1 & again >> 2 & again >> 3;
     w->size = available < NB_ASCII_WINDOW ? (unsigned)available : NB_ASCII_WINDOW;
     if (m.others != 0)
@@ -182,14 +181,14 @@ static inline void nb_ascii_read(struct nb_ascii_window *w, const unsigned char 
     w->safe = nb_ascii_safe(w, m.visible, w->size == available);
 }
 
-/* The end of the token that begins at `from`. */
+/* Returns the end of the token that begins at `from`. */
 static inline unsigned nb_ascii_end(const struct nb_ascii_window *w, unsigned from)
 {
     return from + 1 + (unsigned)__builtin_ctzll(~(w->goes_on >> from >> 1));
 }
 
-/* The bytes of the token from `from` to `end` that stand in its feature: of a run of one mark the
- * first ones. Of most windows no token is such a run. */
+/* Returns how many bytes of the token from `from` to `end` its feature keeps: of a run of one mark
+ * only the first ones. Most windows have no such run. */
 static inline unsigned nb_ascii_token_length(const struct nb_ascii_window *w, unsigned from,
                                              unsigned end)
 {

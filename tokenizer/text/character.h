@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tokenizer knows of a character: its folded form, how it takes part in composition, and
- * its class, by which words are found. One thread builds the table (nb_character_setup); after that
- * any thread may read it.
+ * The properties of a character: its folded form, its part in composition, and its class, which
+ * decides word boundaries. One thread builds the table (nb_character_setup); after that any thread
+ * may read it.
  */
 #ifndef NB_TOKENIZER_TEXT_CHARACTER_H
 #define NB_TOKENIZER_TEXT_CHARACTER_H
@@ -22,7 +22,7 @@ enum nb_class {
     NB_CLASS_PAIR,       /* letters of scripts without spaces: counted as pairs */
     NB_CLASS_FLAG,       /* regional indicators: two make a flag */
     NB_CLASS_EMOJI,      /* pictures that emoji are made of (Extended_Pictographic of UTS #51) */
-    NB_CLASS_TONE,       /* the colour of the skin of the emoji before (Emoji_Modifier) */
+    NB_CLASS_TONE,       /* skin colour of the emoji before it (Emoji_Modifier) */
     NB_CLASS_SYMBOL,     /* every other mark */
     NB_CLASS_END         /* no character: the end of the text */
 };
@@ -58,8 +58,8 @@ static inline enum nb_kind nb_packed_kind(uint32_t packed)
     return (enum nb_kind)(packed >> NB_KIND_SHIFT);
 }
 
-/* Planes 0 and 1 are in the table. The others (rare Han, tags, private use) are looked up in
- * utf8proc. */
+/* Planes 0 and 1 are in the table. Characters of other planes (rare Han, tags, private use) are
+ * looked up in utf8proc. */
 enum { NB_CHARACTER_TABLE = 0x20000 };
 extern const uint32_t *nb_character_table;
 
@@ -72,7 +72,7 @@ static inline uint32_t nb_character(uint32_t character)
                                           : nb_character_beyond(character);
 }
 
-/* The class of a character that is already folded. */
+/* Returns the class of a character that is already folded. */
 enum nb_class nb_character_class(uint32_t character);
 
 enum {

@@ -14,26 +14,27 @@
 
 enum {
     NB_WORD_BYTES = 4 * NB_TOKEN_CHARACTERS,
-    NB_NGRAM_BYTES = 3500,    /* of the Subject and body of a document that are cut into n-grams */
+    NB_NGRAM_BYTES =
+        3500, /* bytes of the Subject and body of a document that are cut into n-grams */
     NB_SHAPE_EXCLAMATIONS = 3 /* more count as 3 */
 };
 
-/* The word before the current one, for pairs, and its hash; of no length: none. It lives as long as
- * one text. */
+/* The previous word, for pairs, and its hash; of length 0 if there is none. Lives as long as one
+ * text. */
 struct nb_derived {
     struct nb_string word; /* at `bytes` */
     uint64_t hash;
     char bytes[NB_WORD_BYTES + NB_BAG_BLOCK];
 };
 
-/* No word. */
+/* Begins without a previous word. */
 static inline void nb_derived_begin(struct nb_derived *derived)
 {
     derived->word = (struct nb_string){derived->bytes, 0};
     derived->hash = 0;
 }
 
-/* Keeps a word; NB_BAG_BLOCK bytes can be read behind its last one. */
+/* Keeps a word as the previous one; NB_BAG_BLOCK bytes behind its end can be read. */
 static inline void nb_derived_keep(struct nb_derived *derived, struct nb_string word, uint64_t hash)
 {
     nb_bag_copy(derived->bytes, word.bytes, word.length);
@@ -49,13 +50,13 @@ static inline bool nb_derived_wants_words(const struct nb_tokenizing *t, enum nb
 }
 
 /* Counts a word whose `length` bytes were written at nb_text_token(). Then counts the pair of the
- * word before it and this one, "pair:free money" (NB_FIELD_PAIR), and, if the source bytes from
- * `from` to `to` hold capitals, the word as it stands there, "case:Free" (NB_FIELD_CASE). Returns
- * as nb_text_count. Words of ASCII are counted in ascii_scan.c. */
+ * previous word and this one, "pair:free money" (NB_FIELD_PAIR), and, if the source bytes from
+ * `from` to `to` hold capitals, the word in its original case, "case:Free" (NB_FIELD_CASE). Returns
+ * as nb_text_count. ASCII words are counted in ascii_scan.c. */
 int nb_derived_word(struct nb_text_run *run, size_t length, const unsigned char *from,
                     const unsigned char *to);
 
-/* Counts a word, and what is derived from it if the settings want that. */
+/* Counts a word, and its derived features if the settings want them. */
 static inline int nb_text_count_word(struct nb_text_run *run, size_t length,
                                      const unsigned char *from, const unsigned char *to)
 {
@@ -63,9 +64,9 @@ static inline int nb_text_count_word(struct nb_text_run *run, size_t length,
                                 : nb_derived_word(run, length, from, to);
 }
 
-/* Counts what is derived from a text as a whole: the URLs and mail domains in a body
- * (NB_FIELD_URL), the shape of a Subject (NB_FIELD_STRUCTURE), the n-grams of both
- * (NB_FIELD_NGRAM). Returns as nb_text_count. */
+/* Counts the features of a text as a whole: the URLs and mail domains in a body (NB_FIELD_URL), the
+ * shape of a Subject (NB_FIELD_STRUCTURE), the n-grams of both (NB_FIELD_NGRAM). Returns as
+ * nb_text_count. */
 int nb_derived_text(struct nb_tokenizing *t, enum nb_field field, const char *text, size_t length);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Takes UTF-8 and gives folded characters, one at a time: NFKC with full case folding,
- * default-ignorable characters removed. A fold belongs to one thread.
+ * Folds UTF-8 text one character at a time: NFKC with full case folding, default-ignorable
+ * characters removed. A fold belongs to one thread.
  *
  * A character that folds by itself needs one look into the table. Segments in which marks may
  * compose, or in which a character becomes several, go through utf8proc. A segment has at most
@@ -20,7 +20,8 @@ struct nb_fold {
     const unsigned char *ahead_at; /* position of `ahead` in the text; `end` when there is none */
     const unsigned char *from;     /* position of the character that was returned last */
     uint32_t ahead;                /* packed: the next character, never of NB_KIND_IGNORED */
-    unsigned taken, queued;        /* of `queue`: characters returned, characters there */
+    unsigned taken,
+        queued; /* how many characters of `queue` were returned, and how many it holds */
     uint32_t queue[NB_FOLD_QUEUE];
 };
 
@@ -48,12 +49,12 @@ static inline void nb_fold_begin(struct nb_fold *fold, const unsigned char *at,
     nb_fold_advance(fold);
 }
 
-/* Folds the segment that begins with `first` and goes on with `ahead`; returns its first character
- * and queues the others. */
+/* Folds the segment that begins with `first` and continues with `ahead`; returns its first
+ * character and queues the others. */
 uint32_t nb_fold_segment(struct nb_fold *fold, uint32_t first);
 
-/* The next folded character with its class (nb_packed_character, nb_packed_class). At the end of
- * the text it returns a character of NB_CLASS_END, as often as it is called. */
+/* Returns the next folded character with its class (nb_packed_character, nb_packed_class). At the
+ * end of the text it returns a character of NB_CLASS_END, however often it is called. */
 static inline uint32_t nb_fold_next(struct nb_fold *fold)
 {
     if (fold->taken < fold->queued)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Marks of links, looked for sixteen bytes at a time. Pure functions; any thread.
+ * Finds the characters that may begin or mark a link, sixteen bytes at a time. Pure functions; any
+ * thread.
  */
 #ifndef NB_TOKENIZER_TEXT_LINK_MARK_H
 #define NB_TOKENIZER_TEXT_LINK_MARK_H
@@ -9,8 +10,9 @@
 #include <emmintrin.h>
 #endif
 
-/* The first byte from `from` on at which a link or an address may be noticed: ':', '@', or a 'w'
- * before another, in any case; near the end perhaps a 'w' alone. `end` if there is none. */
+/* Returns the first byte from `from` on that may mark a link or an address: ':', '@', or a 'w'
+ * before another 'w', in any case; near the end it may be a single 'w'. Returns `end` if there is
+ * none. */
 static inline const unsigned char *nb_link_mark(const unsigned char *from, const unsigned char *end)
 {
 #ifdef __SSE2__

@@ -10,8 +10,8 @@
 enum { NB_NGRAM = 5 }; /* characters */
 
 /* Counts every NB_NGRAM folded characters in a row, "ngram:ee mo", of the text from `text` to
- * `end`. Leading white space is left out, and a run of it is one blank. The bag is prepared.
- * Returns as nb_text_count. */
+ * `end`. Leading white space is left out, and a run of white space becomes one blank. The bag must
+ * be prepared. Returns as nb_text_count. */
 int nb_ngrams_count(struct nb_tokenizing *t, const unsigned char *text, const unsigned char *end);
 
 #endif

@@ -15,8 +15,8 @@
 int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                      const char *text, size_t length);
 
-/* The same of a text that is the value of an attribute: its words alone, as features of `part`
- * (core/base/feature.h), whatever fields the settings leave out. */
+/* Like nb_tokenize_text, for a text that is the value of an attribute: counts its words alone, as
+ * features of `part` (core/base/feature.h), whatever fields the settings leave out. */
 int nb_tokenize_value(struct nb_tokenizing *t, unsigned part, const char *prefix, const char *text,
                       size_t length);
 

@@ -18,8 +18,9 @@ enum {
     NB_BUDGET_SPENT = 1  /* returned when the limit on tokens is reached */
 };
 
-/* How many of a run of one mark stand in its token: a run is a shape. Some marks are emphasis
- * ("!!!!!"), more of them are a line ("--------------------"), more are a long one. */
+/* Returns how many marks of a run of one mark its token keeps, so that the token shows the shape: a
+ * few marks are emphasis ("!!!!!"), more are a line ("--------------------"), even more are a long
+ * line. */
 static inline unsigned nb_mark_run(size_t length)
 {
     enum { EMPHASIS = 3, LINE = 16, LONG_LINE = 32 };
@@ -39,18 +40,20 @@ struct nb_text_run {
     unsigned step; /* see nb_bag_count */
     char prefix[NB_PREFIX_ROOM];
     size_t prefix_length;
-    struct nb_derived *derived;  /* NULL: words are only counted (derived.h) */
-    struct nb_string text;       /* borrowed: all of it */
-    bool is_judged, is_readable; /* whether it is in the charset in which it is read, once known */
+    struct nb_derived *derived; /* NULL: words are only counted (derived.h) */
+    struct nb_string text;      /* borrowed: all of it */
+    bool is_judged,
+        is_readable; /* is_readable: the text is in the assumed charset; valid once is_judged */
 };
 
-/* The prefix of the tokens; NB_BAG_BLOCK bytes can be copied at once. */
+/* Returns the prefix of the tokens; NB_BAG_BLOCK bytes at a time can be copied from it. */
 static inline struct nb_string nb_text_prefix(const struct nb_text_run *run)
 {
     return (struct nb_string){run->prefix, run->prefix_length};
 }
 
-/* The place in the bag where the next token is written (see bag_private.h), behind its prefix. */
+/* Returns the place in the bag, behind the prefix, where the next token is written
+ * (bag_private.h). */
 static inline unsigned char *nb_text_token(struct nb_text_run *run)
 {
     char *room = run->storage->room;
@@ -58,9 +61,9 @@ static inline unsigned char *nb_text_token(struct nb_text_run *run)
     return (unsigned char *)room + run->prefix_length;
 }
 
-/* Counts the feature whose text is the `length` bytes at the room of the bag, and whose id is
- * `space` with the bits of its hash that are in `hashed`. Returns 0,
- * NB_BUDGET_SPENT (bag->truncated is set) or NB_NO_MEMORY. */
+/* Counts the feature whose text is the `length` bytes at the room of the bag. Its id is `space`
+ * with those bits of its hash that `hashed` selects. Returns 0, NB_BUDGET_SPENT (bag->truncated is
+ * set) or NB_NO_MEMORY. */
 static inline int nb_text_count_hash(struct nb_tokenizing *t, uint64_t space, uint64_t hashed,
                                      uint64_t hash, unsigned step, size_t length)
 {
@@ -72,7 +75,7 @@ static inline int nb_text_count_hash(struct nb_tokenizing *t, uint64_t space, ui
     return nb_bag_count(t->bag, space | (hash & hashed), length, step);
 }
 
-/* The same, hashing the text. */
+/* Like nb_text_count_hash, but hashes the text itself. */
 static inline int nb_text_count_id(struct nb_tokenizing *t, uint64_t space, uint64_t hashed,
                                    unsigned step, size_t length)
 {
@@ -80,7 +83,7 @@ static inline int nb_text_count_id(struct nb_tokenizing *t, uint64_t space, uint
     return nb_text_count_hash(t, space, hashed, hash, step, length);
 }
 
-/* The same of a feature of a field. */
+/* Like nb_text_count_id, for a feature of a field. */
 static inline int nb_text_count_room(struct nb_tokenizing *t, enum nb_field field, unsigned step,
                                      size_t length)
 {

@@ -7,9 +7,9 @@
 
 #include "tokenizer/bag/tokenizing.h"
 
-/* Counts the parts of one URL in NB_FIELD_URL. "http://...", "//host..." and "mailto:..." have
- * parts; others, relative URLs among them, have none. The parts are: the host,
- * "url:www.example.com", and its 1 to 4 last labels, "url:example.com" and "url:com"; of an IPv4
+/* Counts the parts of one URL in NB_FIELD_URL. Only "http://...", "//host..." and "mailto:..." have
+ * parts; other URLs, relative ones among them, have none. The parts are: the host,
+ * "url:www.example.com", and its 1 to 4 last labels, "url:example.com" and "url:com"; for an IPv4
  * address its prefixes, "url:10.1."; the port, "url:port=8080"; "url:@" for a user before the host,
  * as in "http://bank.example@10.1.2.3/"; and at most 20 words of path and query, "url:/login". %XX
  * is decoded. Returns 0 or NB_NO_MEMORY. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decoding text that should be UTF-8 and need not be. Pure functions; any thread.
+ * Decodes text that should be UTF-8 but may contain invalid bytes. Pure functions; any thread.
  */
 #ifndef NB_TOKENIZER_TEXT_UTF8_DECODE_H
 #define NB_TOKENIZER_TEXT_UTF8_DECODE_H
 
 #include "core/base/utf8.h"
 
-/* The character of a byte in windows-1252, as browsers read it (WHATWG Encoding): the five bytes
- * that windows-1252 leaves undefined are the control characters of ISO 8859-1. */
+/* Returns the character of a byte in windows-1252, as browsers read it (WHATWG Encoding): the five
+ * bytes that windows-1252 leaves undefined are the control characters of ISO 8859-1. */
 static inline uint32_t nb_windows_1252(unsigned char byte)
 {
     static const uint16_t high[32] = {
@@ -18,9 +18,9 @@ static inline uint32_t nb_windows_1252(unsigned char byte)
     return byte >= 0x80 && byte < 0xA0 ? high[byte - 0x80] : byte;
 }
 
-/* The character at *at, which is before `end`; moves *at behind it. A byte that does not begin a
- * well-formed sequence (core/base/utf8.h) is read alone, as windows-1252: most mail that declares
- * no charset and is not UTF-8 is written in it. */
+/* Returns the character at *at, which is before `end`, and moves *at behind it. A byte that does
+ * not begin a well-formed sequence (core/base/utf8.h) is read alone, as windows-1252: most mail
+ * that declares no charset and is not UTF-8 is written in it. */
 static inline uint32_t nb_utf8_decode(const unsigned char **at, const unsigned char *end)
 {
     const unsigned char *p = *at;
