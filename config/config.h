@@ -3,8 +3,8 @@
  * The configuration of the daemon: reads and prints the values of all options (option_table.h). The
  * main thread loads it once; after that it is read-only, for any thread.
  *
- * The usual order, in which the later wins: defaults, file, environment (BAYESD_GROUP_KEY), command
- * line.
+ * The usual order, in which later sources override earlier ones: defaults, file, environment
+ * (BAYESD_GROUP_KEY), command line.
  */
 #ifndef NB_CONFIG_CONFIG_H
 #define NB_CONFIG_CONFIG_H
@@ -24,24 +24,26 @@ void nb_config_deinit(struct nb_config *config);
 
 /* Reads a file. Returns 0; NB_INVALID for a syntax error, an unknown group or key, or a value that
  * is wrong or out of range, with "FILE:LINE: what is wrong, what would be right"; or a code for a
- * file that cannot be read. After an error some options are set: the configuration is not usable.
+ * file that cannot be read. After an error some options are already set, so the configuration is
+ * not usable.
  */
 int nb_config_load(struct nb_config *config, const char *path, struct nb_error *error);
 
-/* The same for text in memory, for tests and fuzzing; `path` is used in messages only. */
+/* Like nb_config_load, for text in memory, for tests and fuzzing; `path` is used in messages
+ * only. */
 int nb_config_parse(struct nb_config *config, const char *text, size_t length, const char *path,
                     struct nb_error *error);
 
-/* Takes the variables BAYESD_GROUP_KEY; any other variable BAYESD_... is NB_INVALID. */
+/* Reads the variables BAYESD_GROUP_KEY. Any other variable BAYESD_... is NB_INVALID. */
 int nb_config_environment(struct nb_config *config, char *const *environment,
                           struct nb_error *error);
 
-/* Sets one option from text as in the file; `where` begins the message of an error ("--listen"). */
+/* Sets one option from text as in the file. Error messages begin with `where` ("--listen"). */
 int nb_config_set(struct nb_config *config, const char *group, const char *key, const char *text,
                   const char *where, struct nb_error *error);
 
 /* Writes the configuration as a file that nb_config_parse reads back. With `help` the file has the
- * help texts, and options at their defaults are commented out: config/bayesd.conf is made so.
+ * help texts, and options at their defaults are commented out; config/bayesd.conf is such a file.
  * Returns 0, NB_IO or NB_NO_MEMORY. */
 int nb_config_print(const struct nb_config *config, bool help, FILE *out);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The options of the daemon: the struct of their values, and the one table from which the reader of
- * files, the environment, the command line, --print-config, the example file and the tests work.
- * The table is read-only; any thread.
+ * The options of the daemon: the struct of their values, and the one table behind the configuration
+ * file, the environment, the command line, --print-config, the example file and the tests. The
+ * table is read-only; any thread.
  */
 #ifndef NB_CONFIG_OPTION_TABLE_H
 #define NB_CONFIG_OPTION_TABLE_H
@@ -11,19 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The values of all options, by the defaults, the file, the environment and the command line.
+/* The values of all options, from the defaults, the file, the environment and the command line.
  * Strings are owned. */
 struct nb_config {
     /* [server] */
     char *listen;                     /* ADDRESS:PORT, [IPv6]:PORT; port 0 takes a free one */
     char *socket;                     /* path of a Unix socket; empty: none */
     int socket_mode;                  /* 0: owner, 1: group, 2: all */
-    char *socket_users;               /* who may check and learn mail there without a token */
+    char *socket_users;               /* users who may check and learn mail there without a token */
     bool insecure;                    /* allow an address that is not loopback without tokens */
     char *hosts;                      /* names that a Host may have, separated by commas */
     char *proxies;                    /* addresses and networks whose X-Forwarded-For is believed */
     uint64_t threads;                 /* 0: one per core */
-    uint64_t work_threads;            /* for long work, and as many for loading models: 2 */
+    uint64_t work_threads;            /* for long work, and the same number for loading models: 2 */
     uint64_t connections;             /* 1,000 */
     uint64_t connections_reserved;    /* of them for this machine, 50 */
     uint64_t connections_per_address; /* 200; 0: no limit */
@@ -42,7 +42,7 @@ struct nb_config {
     uint64_t listing_rows;    /* explain and vocabulary, 10,000 */
     uint64_t listing_cells;   /* tokens times labels of a vocabulary, 1,000,000 */
     uint64_t spool_memory;    /* bytes of a long reply kept in memory before a file, 1 MiB */
-    uint64_t body_memory;     /* of all bodies on their way in, 96 MiB */
+    uint64_t body_memory;     /* of all incoming bodies, 96 MiB */
     uint64_t reply_memory;    /* of all replies that wait for their clients, 64 MiB */
     uint64_t spool_bytes;     /* of all temporary files together, 1 GiB */
     char *spool_directory;    /* for unlinked temporary files; empty: tmp in the data directory */
@@ -63,7 +63,7 @@ struct nb_config {
     int tls_client_role; /* 0: classify, 1: train, 2: admin */
     /* [store] */
     char *data;        /* directory */
-    uint64_t map_size; /* bytes; 0: as much as there may ever be use for */
+    uint64_t map_size; /* bytes; 0: as large as the store can ever need */
     uint64_t journal;  /* 1 MiB; 0: none */
     uint64_t memory;   /* bytes of loaded models, 0: no limit */
     uint64_t disk;     /* 0 */
@@ -88,7 +88,7 @@ struct nb_config {
     uint64_t quarantine_documents; /* of one model, 10,000 */
     uint64_t quarantine_bytes;     /* 64 MiB */
     uint64_t cluster_memory;       /* of all clusterings, 512 MiB */
-    uint64_t next_documents;       /* that one request for the next to label judges, 1000 */
+    uint64_t next_documents;       /* judged by one request for the next ones to label, 1000 */
     /* [tokenizer] */
     uint64_t tokens; /* 100,000 */
     uint64_t mail_bytes;
@@ -99,7 +99,7 @@ struct nb_config {
     /* [filter] */
     char *filter_model;
     char *filter_user_model;  /* "%u" is the user's address; empty: no models of users */
-    char *filter_user_map;    /* file of which names are the same user; or empty */
+    char *filter_user_map;    /* file that maps several names to one user; or empty */
     char *filter_user_parent; /* of users' models; "%d" is the domain of the address; or empty */
     int filter_several_users; /* 0: mildest, 1: each */
     char *filter_spam_label;  /* one, or several separated by commas */
@@ -115,13 +115,13 @@ struct nb_config {
     uint64_t filter_evidence;           /* tokens named in a symbol */
     bool filter_test_patterns;          /* rspamd's variants of GTUBE too */
     /* [nodes] */
-    char *nodes_database;  /* conninfo of libpq; empty: this one is alone */
+    char *nodes_database;  /* conninfo of libpq; empty: a single daemon without nodes */
     char *nodes_databases; /* of single streams: "3=URI 7=URI" */
     uint64_t nodes_streams;
     char *nodes_key_file; /* path */
     char *nodes_name, *nodes_url;
     char *nodes_follow; /* numbers of streams; empty: all */
-    char *nodes_peers;  /* addresses of other nodes; none: nothing is cut */
+    char *nodes_peers;  /* addresses of other nodes; empty: nothing is cut */
     char *nodes_peer_token_file, *nodes_tls_ca, *nodes_tls_certificate, *nodes_tls_key; /* paths */
     uint64_t nodes_keep_seconds, nodes_member_seconds; /* an hour, a day */
     uint64_t nodes_digest_seconds;                     /* a day; 0: never */
@@ -145,9 +145,9 @@ enum nb_option_type {
     NB_OPTION_SECRET   /* string that no message shows; a listing without passwords in URLs */
 };
 
-/* When a changed value comes into force. */
+/* When a changed value takes effect. */
 enum nb_option_change {
-    NB_RESTART, /* with the next start: it shapes what is made then (sockets, threads, the store) */
+    NB_RESTART, /* at the next start: the option is used only then (sockets, threads, the store) */
     NB_LIVE     /* when the daemon reads its configuration again (SIGHUP) */
 };
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whom a request comes from and what it may do: the one place that decides its role, from the token
- * it shows and from its sender. Made from the configuration by the main thread; any thread may ask.
+ * Who sent a request and what the client may do: the one place that decides its role, from its
+ * token and from its address. Made from the configuration by the main thread; any thread may ask.
  *
- * Without any tokens nobody is asked for one: who reaches the daemon may do everything. Unless the
- * option `insecure` says that the network keeps strangers out, the daemon then listens on loopback,
- * and it is the address that proves the role; so a request that came through a proxy has none.
+ * Without configured tokens no client needs one: whoever reaches the daemon may do everything. The
+ * daemon then listens on loopback only, unless the option `insecure` says that the network keeps
+ * strangers out. The role then follows from the address, so a request that came through a proxy has
+ * none.
  */
 #ifndef NB_SERVER_ACCESS_ACCESS_H
 #define NB_SERVER_ACCESS_ACCESS_H
@@ -34,11 +35,11 @@ struct nb_rate {
 int nb_rate_read(const char *text, const char *option, struct nb_rate *rate,
                  struct nb_error *error);
 
-/* What the options say; read-only. */
+/* The settings of the options; read-only. */
 struct nb_access {
     struct nb_tokens tokens;
     struct nb_networks trusted;
-    struct nb_networks proxies; /* whose X-Forwarded-For is believed */
+    struct nb_networks proxies; /* senders whose X-Forwarded-For is believed */
     struct nb_users socket_users;
     struct nb_rate rate_classify, rate_train, rate_failures; /* limits.h */
     bool has_file;                                           /* of tokens; it may be empty */
@@ -46,28 +47,27 @@ struct nb_access {
     enum nb_role certificate_role; /* NB_ROLE_NONE: certificates are not asked for */
 };
 
-/* Reads [tokens] with the file of tokens, client_ca of [tls], and of [server] `proxies`,
- * `socket_users`, `insecure` and the rates. Returns 0, NB_NO_MEMORY, NB_INVALID, which names the
- * option or the line and what is wrong with it, never a token, or NB_IO for a file of tokens that
- * cannot be read. */
+/* Reads [tokens] with the token file, client_ca of [tls], and `proxies`, `socket_users`, `insecure`
+ * and the rates of [server]. Returns 0, NB_NO_MEMORY, NB_INVALID, which names the option or the
+ * line and the fault but never a token, or NB_IO for a token file that cannot be read. */
 int nb_access_new(const struct nb_config *config, struct nb_access **access,
                   struct nb_error *error);
 void nb_access_free(struct nb_access **access);
 
-/* Whether clients are asked for tokens: there are some, or there is a file of tokens, which may be
+/* Whether clients need tokens: some are configured, or there is a token file, which may be
  * empty. */
 bool nb_access_asks(const struct nb_access *access);
 
 /* ---- whom a request comes from ------------------------------------------------------------------
  */
 
-/* The address of a connection is that of the last machine on the way. When that is a proxy, it says
- * nothing about the client; the proxy may name the client in X-Forwarded-For, where each proxy
- * appends the address that it was asked from. What stands left of an entry was sent by that
- * address, and is only worth something when that is itself a proxy that can be believed: so the
- * entries are read from the right. */
+/* The address of a connection is that of the last machine on the way. If that is a proxy, the
+ * address does not identify the client; the proxy may name the client in X-Forwarded-For, where
+ * each proxy appends the address that sent it the request. The entries to the left of an address
+ * were sent by that address, so they count only if it is a trusted proxy: the entries are read from
+ * the right. */
 
-/* What the header fields tell of proxies. */
+/* The header fields of proxies. */
 enum { NB_FORWARDED_MOST = 8 }; /* header fields; proxies that add a new one are few */
 struct nb_forwarding {
     bool is_there; /* Forwarded, X-Forwarded-For or Via (RFC 7239; RFC 9110, 7.6.3) */
@@ -75,7 +75,7 @@ struct nb_forwarding {
     size_t count;
 };
 
-/* What a carrier knows of the sender of a request. */
+/* Everything that a carrier knows about the sender of a request. */
 struct nb_sender {
     struct nb_address address; /* the connection's other end */
     int socket;                /* the connection's; -1: it is not known */
@@ -85,7 +85,7 @@ struct nb_sender {
     const char *origin, *host;      /* header fields of a browser's requests; NULL: none */
     const char *fetch_site;         /* the same: Sec-Fetch-Site */
     bool has_origins;               /* there are several fields Origin */
-    bool is_tls;                    /* the connection is */
+    bool is_tls;                    /* the connection uses TLS */
     bool is_page;                   /* [http] origins names `origin` (origins.h) */
 };
 
@@ -99,10 +99,10 @@ struct nb_peer {
     bool is_page;            /* a page of another site: only a token gives it a role */
 };
 
-/* Adds the next field X-Forwarded-For; of too many, the first ones are forgotten. */
+/* Adds the next X-Forwarded-For field; if there are too many, the first ones are dropped. */
 void nb_forwarding_add(struct nb_forwarding *forwarding, struct nb_string field);
 
-/* Finds out about the sender. */
+/* Identifies the client by the sender. */
 struct nb_peer nb_peer_of(const struct nb_sender *sender, const struct nb_networks *proxies);
 
 /* ---- what it may do -----------------------------------------------------------------------------
@@ -119,14 +119,15 @@ struct nb_grant {
     const struct nb_token *token; /* that was shown and is known; NULL: none */
 };
 
-/* Decides. `token` is what was shown, of length 0 for nothing. `is_for_mail`: the request uses a
- * protocol of mail filters, most of whose clients cannot show a token; from a trusted address, or
- * from an allowed user over the Unix socket, it may check and learn mail without one. */
+/* Decides the grant. `token` is the token in the request, of length 0 if there is none.
+ * `is_for_mail`: the request uses a protocol of mail filters, most of whose clients cannot send a
+ * token; from a trusted address, or from an allowed user over the Unix socket, such a client may
+ * check and learn mail without one. */
 struct nb_grant nb_access_grant(const struct nb_access *access, const struct nb_peer *peer,
                                 struct nb_string token, bool is_for_mail);
 
-/* The token of an Authorization field (RFC 6750, section 2.1: "Bearer" and the token); of length 0
- * when it holds none. */
+/* Returns the token of an Authorization field (RFC 6750, section 2.1: "Bearer" and the token); of
+ * length 0 when there is none. */
 struct nb_string nb_access_bearer(struct nb_string authorization);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pages of other sites that may use the daemon ([http] origins): which they are. Pure functions;
- * any thread.
+ * The origins of other sites whose pages may use the daemon ([http] origins). Pure functions; any
+ * thread.
  */
 #ifndef NB_SERVER_ACCESS_ORIGINS_H
 #define NB_SERVER_ACCESS_ORIGINS_H
@@ -10,14 +10,13 @@
 
 #include "core/base/error.h"
 
-/* Whether each item of a list is *, or an origin as browsers send it (RFC 6454, 6.2): http or
- * https,
- * "://", a host in ASCII, and a port unless it is the scheme's own; no path, no slash at the end.
- * Returns 0, or NB_INVALID naming the item, what is wrong with it and what would be right. */
+/* Checks that each item of a list is *, or an origin as browsers send it (RFC 6454, 6.2): http or
+ * https, "://", a host in ASCII, and a port unless it is the scheme's default; no path, no slash at
+ * the end. Returns 0, or NB_INVALID with the item, its fault and a correct form. */
 int nb_origins_check(const char *list, struct nb_error *error);
 
 /* Whether a checked list has an Origin (Fetch standard, 3.1). "null", which pages without an
- * address of their own send, is in none, not even by *. */
+ * address send, is in no list, and * does not match it. */
 bool nb_origins_have(const char *list, const char *origin);
 
 #endif

@@ -15,7 +15,7 @@
 
 struct nb_config;
 
-/* One access token: its name, what it may do, and its hash; the token itself is kept nowhere. Pure
+/* An access token: its name, its rights and its hash; the token itself is stored nowhere. Pure
  * functions; any thread. */
 enum {
     NB_TOKEN_LEAST = 16,   /* characters of a token */
@@ -36,35 +36,36 @@ struct nb_token {
     bool is_made; /* by nb_token_make: nobody can guess it */
 };
 
-/* Whether a text may be the name of a token: 1 to 64 letters, digits and "._-@". */
+/* Whether a text is a valid name of a token: 1 to 64 letters, digits and "._-@". */
 bool nb_token_is_name(struct nb_string text);
 
-/* Sets the hash from "sha256:" and 64 hexadecimal digits, or from the token itself. False: it is
- * neither, or too short for a token. */
+/* Sets the hash from "sha256:" and 64 hexadecimal digits, or from the token itself. Returns false
+ * if the text is neither, or too short for a token. */
 bool nb_token_read_hash(struct nb_string text, struct nb_token *token);
 
-/* Whether a text is the hash of a token and not a token. */
+/* Whether a text is the hash of a token rather than a token. */
 bool nb_token_is_hash(struct nb_string text);
 
-/* Writes "sha256:" and the digits. */
+/* Writes the hash as "sha256:" and hexadecimal digits. */
 void nb_token_print_hash(const struct nb_token *token, char text[NB_TOKEN_HASH_TEXT]);
 
 /* Makes a token that nobody can guess, 256 random bits, and sets the hash. */
 void nb_token_make(struct nb_token *token, char text[NB_TOKEN_TEXT]);
 
-/* "classify", "train" or "admin"; of a text that is none of them NB_ROLE_NONE. */
+/* Returns "classify", "train" or "admin"; the reverse function returns NB_ROLE_NONE for other
+ * texts. */
 const char *nb_role_name(enum nb_role role);
 enum nb_role nb_role_read(struct nb_string text);
 
 struct nb_tokens {
     struct nb_token *all; /* owned */
     size_t count, room;
-    bool has_plain; /* some came as themselves, not as hashes */
+    bool has_plain; /* some were given in plain, not as hashes */
 };
 
-/* Reads the lists of [tokens]; these tokens are for all models. Returns 0, NB_NO_MEMORY, or
- * NB_INVALID, which names the option and what is wrong with it, never a token; on failure nothing
- * is owned. */
+/* Reads the lists of [tokens]; these tokens cover all models. Returns 0, NB_NO_MEMORY, or
+ * NB_INVALID, which names the option and the fault but never a token; on failure nothing is
+ * owned. */
 int nb_tokens_read(struct nb_tokens *tokens, const struct nb_config *config,
                    struct nb_error *error);
 void nb_tokens_deinit(struct nb_tokens *tokens);
@@ -72,11 +73,11 @@ void nb_tokens_deinit(struct nb_tokens *tokens);
 /* Adds a copy of a token. Returns 0 or NB_NO_MEMORY. */
 int nb_tokens_add(struct nb_tokens *tokens, const struct nb_token *token, struct nb_error *error);
 
-/* Appends the list of those of a role as [tokens] has it, every token as its hash:
+/* Appends the tokens of a role as a list for [tokens], with each token as its hash:
  * "NAME=sha256:HEX, sha256:HEX". Returns 0 or NB_NO_MEMORY. */
 int nb_tokens_list(const struct nb_tokens *tokens, enum nb_role role, struct nb_buffer *out);
 
-/* The one of this name; NULL when there is none. */
+/* Returns the token with this name; NULL when there is none. */
 const struct nb_token *nb_tokens_named(const struct nb_tokens *tokens, struct nb_string name);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file of users ([filter] user_map): which names that mail software gives are the same user. A
- * line is a name and the user whom it means; what stands in no line means itself:
+ * The file of users ([filter] user_map) says which names from mail software belong to the same
+ * user. A line has a name and the user whom it means; a name that matches no line means itself:
  *
  *     bob@example.org    gbob     a whole name
  *     @example.org       %l       every name of a domain; %l is what stands before the last @
  *     @                  %l@example.net    every name without a domain
  *
- * Names are compared in lower case. Of several lines that fit, the first of this order decides: the
+ * Names are compared in lower case. If several lines match, the first one in this order wins: the
  * whole name; the name without its extension ("+lists"); the domain, or "@". Lines that begin with
  * # and empty lines are comments. Made by the main thread; read-only afterwards, for any thread.
  */
@@ -19,7 +19,7 @@
 #include "core/base/error.h"
 #include "core/base/string.h"
 
-/* Bytes of a user's name with its NUL: more than a name of a model has. */
+/* Bytes of a user's name with its NUL, which is longer than any name of a model. */
 enum { NB_USER_NAME = 256, NB_USER_MAP_BYTES = 64 << 20 };
 
 struct nb_user_map;
@@ -29,13 +29,13 @@ struct nb_user_map;
 int nb_user_map_parse(struct nb_string text, const char *path, struct nb_user_map **map,
                       struct nb_error *error);
 
-/* Reads a file; with an empty path *map is NULL: every name means itself. Returns as above, also
- * NB_INVALID for a file that cannot be read. */
+/* Reads a file. With an empty path *map is NULL: every name means itself. Returns as
+ * nb_user_map_parse, and NB_INVALID for a file that cannot be read. */
 int nb_user_map_read(const char *path, struct nb_user_map **map, struct nb_error *error);
 void nb_user_map_free(struct nb_user_map **map);
 
-/* Writes the user whom a name means, which may stand in angle brackets. `map` may be NULL. A name
- * that does not fit is cut, and then too long for a name of a model. */
+/* Writes the user whom a name means. The name may be in angle brackets. `map` may be NULL. A name
+ * that does not fit is cut, and is then still too long for the name of a model. */
 void nb_user_map_find(const struct nb_user_map *map, struct nb_string name,
                       char user[NB_USER_NAME]);
 

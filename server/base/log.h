@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A daemon's log: one line of key=value, or of JSON, on standard error, written in one piece;
- * events go to the journal with their fields where systemd runs the daemon. Any thread. Tokens and
- * texts of documents are never logged.
+ * A daemon's log: each line is key=value text or JSON, written to standard error in one piece.
+ * Under systemd, events go to the journal with their fields. Any thread. Tokens and texts of
+ * documents are never logged.
  */
 #ifndef NB_SERVER_BASE_LOG_H
 #define NB_SERVER_BASE_LOG_H
@@ -16,11 +16,12 @@
 /* In the order of the configuration's option `level` of [log]. */
 enum nb_log_level { NB_LOG_ERROR, NB_LOG_WARNING, NB_LOG_INFO, NB_LOG_DEBUG };
 
-/* What is above `level` is dropped. Under systemd (standard error is the journal's) each line
- * begins with the "<3>" that sd-daemon(3) describes. Call once, before other threads start. */
+/* Sets the level; lines above it are dropped. Under systemd (standard error is the journal's) each
+ * line begins with the "<3>" that sd-daemon(3) describes. Call it once, before other threads
+ * start. */
 void nb_log_setup(enum nb_log_level level);
 
-/* Another level, at any time. */
+/* Changes the level, at any time. */
 void nb_log_set_level(enum nb_log_level level);
 
 /* Appends a line, without its line feed: `level` by name, what happened, and its fields. 0 or
@@ -28,11 +29,11 @@ void nb_log_set_level(enum nb_log_level level);
 typedef int nb_log_form(struct nb_buffer *out, const char *level, const char *what,
                         const struct nb_log_field *fields, size_t count);
 
-/* Another form of lines than key=value, at any time; NULL for that one. */
+/* Sets another form of lines than key=value, at any time; NULL restores key=value. */
 void nb_log_set_form(nb_log_form *form);
 
-/* The program that a line names outside of the journal: "bayesd" unless set; `name` is borrowed.
- * Call once, before other threads start. */
+/* Sets the program name in lines outside of the journal: "bayesd" unless set; `name` is borrowed.
+ * Call it once, before other threads start. */
 void nb_log_set_name(const char *name);
 
 /* Whether a line of this level would be written. */
@@ -42,7 +43,7 @@ bool nb_log_wants(enum nb_log_level level);
  * are not UTF-8 become '?'. */
 void nb_log(enum nb_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes an event, whose fields may come from anywhere: hostile bytes are escaped. */
+/* Writes an event. Its fields may come from any source: hostile bytes are escaped. */
 void nb_log_event(enum nb_log_level level, const char *what, const struct nb_log_field *fields,
                   size_t count);
 

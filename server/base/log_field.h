@@ -27,14 +27,14 @@ struct nb_log_field nb_log_text(const char *name, struct nb_string text);
 struct nb_log_field nb_log_number(const char *name, double number);
 struct nb_log_field nb_log_count(const char *name, uint64_t count);
 
-/* Appends "what name=value name=\"value\"": a value is quoted when it has other bytes than visible
- * ASCII without = " and \; then " and \ have a \ before them, and bytes outside of visible ASCII
- * and the blank are \xNN. 0 or NB_NO_MEMORY. */
+/* Appends "what name=value name=\"value\"". A value is quoted if it has bytes other than visible
+ * ASCII, or one of = " \; in quotes, a \ precedes " and \, and bytes other than visible ASCII and
+ * the blank are written as \xNN. Returns 0 or NB_NO_MEMORY. */
 int nb_log_write_text(struct nb_buffer *out, const char *what, const struct nb_log_field *fields,
                       size_t count);
 
 /* Sends an event to the journal: `message`, the priority of syslog(3), the program's name, and each
- * field as BAYESD_NAME. 0, or NB_IO when there is no journal or it does not take it. */
+ * field as BAYESD_NAME. Returns 0, or NB_IO when there is no journal or it refuses the event. */
 int nb_log_send_to_journal(int priority, const char *program, const char *message, const char *what,
                            const struct nb_log_field *fields, size_t count);
 

@@ -16,7 +16,7 @@
 /* Bits: what was seen of a user. */
 enum { NB_USER_TAUGHT = 1, NB_USER_ASKED = 2, NB_USER_SEEN = 4 };
 
-/* Users beyond it are not counted: recipients that do not exist must not take all memory. */
+/* Further users are not counted: recipients that do not exist must not fill the memory. */
 enum { NB_MAIL_USERS_MOST = 49152 };
 
 struct nb_mail_users {
@@ -29,11 +29,11 @@ struct nb_mail_users {
 void nb_mail_users_init(struct nb_mail_users *users);
 void nb_mail_users_deinit(struct nb_mail_users *users);
 
-/* Notes that NB_USER_TAUGHT or NB_USER_ASKED is true of a user, by the name of the user's model.
- * Without memory nothing is noted. */
+/* Notes NB_USER_TAUGHT or NB_USER_ASKED for a user, by the name of the user's model. Without memory
+ * nothing is noted. */
 void nb_mail_users_note(struct nb_mail_users *users, struct nb_string model, unsigned seen);
 
-/* The number of users whose bits are exactly these. */
+/* Returns the number of users with exactly these bits. */
 size_t nb_mail_users_count(struct nb_mail_users *users, unsigned seen);
 
 #endif

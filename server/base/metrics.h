@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counters of the HTTP server and the page that GET /metrics answers (Prometheus text format
- * 0.0.4). Any thread: counters are atomic, each route's in cache lines of its own.
+ * Counters of the HTTP server and the page for GET /metrics (Prometheus text format 0.0.4). Any
+ * thread: counters are atomic, each route's in cache lines of its own.
  */
 #ifndef NB_SERVER_BASE_METRICS_H
 #define NB_SERVER_BASE_METRICS_H
@@ -16,28 +16,29 @@
 struct nb_engine_statistics;
 struct nb_metrics;
 
-/* `patterns` and `methods` name the routes (borrowed, static); requests that match none are counted
- * under "other". `version` is the program's. NULL when there is no memory. */
+/* Makes the counters. `patterns` and `methods` name the routes (borrowed, static); requests that
+ * match none are counted under "other". `version` is the program's. Returns NULL when there is no
+ * memory. */
 struct nb_metrics *nb_metrics_new(const char *const *methods, const char *const *patterns,
                                   size_t count, const char *version);
 void nb_metrics_free(struct nb_metrics **metrics);
 
-/* Counts a finished request. `route` is the index in the table, SIZE_MAX for none; `status` 0
- * stands for a client that went away before its reply. Seconds go from the request's header fields
- * to the last byte of the reply. */
+/* Counts a finished request. `route` is the index in the table, SIZE_MAX for none; `status` 0 means
+ * that the client left before its reply. The seconds run from the request's header fields to the
+ * last byte of the reply. */
 void nb_metrics_request(struct nb_metrics *metrics, size_t route, unsigned status,
                         uint64_t nanoseconds, uint64_t bytes_in, uint64_t bytes_out);
 
 /* A connection was opened (+1) or closed (-1). */
 void nb_metrics_connection(struct nb_metrics *metrics, int change);
 
-/* Names what mail software can be told about a mail (borrowed, static; at most
- * NB_METRICS_ACTIONS), in the order of the numbers that nb_metrics_mail counts by. Before the
- * threads start. */
+/* Names the actions in replies to mail software (borrowed, static; at most NB_METRICS_ACTIONS), in
+ * the order of the numbers that nb_metrics_mail uses. Call it before the threads start. */
 enum { NB_METRICS_ACTIONS = 8 };
 void nb_metrics_name_actions(struct nb_metrics *metrics, const char *const *names, size_t count);
 
-/* Counts a mail that was judged; and how many there were. `action` is below `count`. */
+/* Counts a mail that was judged; the other function returns the count. `action` is below
+ * `count`. */
 void nb_metrics_mail(struct nb_metrics *metrics, size_t action);
 uint64_t nb_metrics_mails(const struct nb_metrics *metrics, size_t action);
 
@@ -49,10 +50,10 @@ void nb_metrics_verdict(struct nb_metrics *metrics);
  * the user's model: mail_users.h. */
 void nb_metrics_user(struct nb_metrics *metrics, struct nb_string model, unsigned seen);
 
-/* Counts a request, or a document of a batch, that was refused for want of a right token or because
- * its client asks for too much. */
+/* Counts a request, or a document of a batch, that was refused because it has no valid token or
+ * because its client exceeds a limit. */
 enum nb_refused {
-    NB_REFUSED_TOKEN,    /* it shows none that is known */
+    NB_REFUSED_TOKEN,    /* it has no known token */
     NB_REFUSED_FAILURES, /* [server] rate_failures */
     NB_REFUSED_CLASSIFY, /* rate_classify */
     NB_REFUSED_TRAIN,    /* rate_train */
@@ -64,7 +65,7 @@ void nb_metrics_refused(struct nb_metrics *metrics, enum nb_refused reason);
 int nb_metrics_write(struct nb_metrics *metrics, const struct nb_engine_statistics *engine,
                      struct nb_buffer *out);
 
-/* Appends one gauge; `name` is without the "bayesd_" that all names have. As nb_metrics_write. */
+/* Appends one gauge; `name` lacks the common prefix "bayesd_". Returns as nb_metrics_write. */
 int nb_metrics_gauge(struct nb_buffer *out, const char *name, const char *help, double value);
 
 #endif

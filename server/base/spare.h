@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory of one large body, kept a while for the next one. Pages that are new to a process take
- * longer than all else that receiving a body does: 2.5 us each on a virtual machine, 5 us of a mail
- * in a list of mails. Any thread.
+ * Keeps the memory of one large body for a while, for the next one. Pages that are new to a process
+ * cost more time than the rest of receiving a body: 2.5 us each on a virtual machine, 5 us for a
+ * mail in a list of mails. Any thread.
  */
 #ifndef NB_SERVER_BASE_SPARE_H
 #define NB_SERVER_BASE_SPARE_H
@@ -12,21 +12,21 @@
 
 #include "core/base/buffer.h"
 
-/* The least is what lies in pages of its own (server/main.c); the most is what a daemon may hold
- * beside the bodies that are accounted for. */
+/* Smaller bodies do not lie in pages of their own (server/main.c); larger ones exceed the memory
+ * that a daemon may hold outside of the budgets for bodies. */
 enum { NB_SPARE_LEAST = 1 << 20, NB_SPARE_MOST = 8 << 20 };
 
 struct nb_spare;
 typedef _Atomic(struct nb_spare *) nb_spare_place; /* NULL: none is kept */
 
-/* Gives `body` the memory that is kept, if it is larger, with all that `body` holds. */
+/* Gives `body` the kept memory, if that is larger, together with the content of `body`. */
 void nb_spare_take(nb_spare_place *place, struct nb_buffer *body);
 
-/* Empties `body`; keeps its memory in place of that which is kept, if it is neither small nor very
- * large. `now` is nb_clock_monotonic. */
+/* Empties `body` and keeps its memory in place of the memory kept so far, unless it is small or
+ * very large. `now` is nb_clock_monotonic. */
 void nb_spare_give(nb_spare_place *place, struct nb_buffer *body, uint64_t now);
 
-/* Frees what was given before that time, if it has not been taken since. */
+/* Frees memory that was given before that time, unless it has been taken since. */
 void nb_spare_drop(nb_spare_place *place, uint64_t before);
 
 #endif

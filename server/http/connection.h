@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A connection that the HTTP server holds, and how far its request has come. The server's threads
- * write down each phase as it begins; another thread watches the time (net/connection_guard.h) and
- * may give the connection up: then nothing of the server's may follow. The phase and its beginning
- * are one atomic word, so one of the two is first.
+ * A connection of the HTTP server, and the phase of its request. The server's threads record each
+ * phase as it begins; another thread watches the time (net/connection_guard.h) and may give the
+ * connection up; after that the server does nothing more with it. The phase and its beginning are
+ * one atomic word, so only one of the two threads can win.
  */
 #ifndef NB_SERVER_HTTP_CONNECTION_H
 #define NB_SERVER_HTTP_CONNECTION_H
@@ -29,7 +29,7 @@ enum nb_phase {
     NB_PHASE_BODY,  /* the body is coming */
     NB_PHASE_WORK,  /* the daemon is at work, and reads nothing */
     NB_PHASE_REPLY, /* the reply is being sent */
-    NB_PHASE_OVER   /* refused, given up or broken off */
+    NB_PHASE_OVER   /* refused, given up or aborted */
 };
 
 /* 61 bits of nanoseconds are 73 years. */
@@ -41,45 +41,46 @@ union nb_connection_address {
     struct sockaddr_in6 v6;
 };
 
-/* The TLS handshake of a connection (handshakes.h): for the server's thread alone while it works on
+/* The TLS handshake of a connection (handshakes.h). Only the server's thread that works on it uses
  * it. */
 struct nb_shaking {
-    struct nb_tls_socket socket;          /* what the session reads and writes */
-    struct MHD_Connection *connection;    /* whose it is */
-    bool is_watched;                      /* the socket, once it had to wait */
+    struct nb_tls_socket socket;          /* the socket that the session reads and writes */
+    struct MHD_Connection *connection;    /* the connection that owns it */
+    bool is_watched;                      /* the socket is in the epoll, once it had to wait */
     struct nb_connection *before, *after; /* while it waits */
 };
 
 struct nb_connection {
-    int file; /* the server's from nb_http_take until the owner hears that it is closed */
+    int file; /* the server's from nb_http_take until it calls the owner's `closed` */
     union nb_connection_address address;
-    struct nb_address from; /* the same: of the client, or of the last machine on the way */
+    struct nb_address from; /* the same address: of the client, or of the last proxy */
     bool is_tls;
     socklen_t address_length;  /* at most the union's */
     _Atomic uint64_t state;    /* when the phase began, and which one it is */
-    _Atomic uint64_t begun;    /* the request: nb_clock_monotonic */
+    _Atomic uint64_t begun;    /* when the request began: nb_clock_monotonic */
     _Atomic uint64_t received; /* bytes of its body */
-    atomic_uint given_up;      /* status that the client was given up with; 0: none */
+    atomic_uint given_up;      /* status with which the client was given up; 0: none */
     atomic_bool is_started;    /* one of the server's threads has it */
     /* With TLS, for the server's thread alone: */
-    const struct nb_configuration *configuration; /* whose certificate it uses; held */
+    const struct nb_configuration *configuration; /* the one whose certificate is in use; held */
     struct nb_shaking shaking;
     bool is_known;     /* the client's certificate was looked at */
     char *certificate; /* the name in it, owned; NULL: none was shown, or not verified */
-    bool is_kept; /* for the server's thread alone: after its last reply it certainly goes on */
-    struct nb_http *http;      /* who holds it */
+    bool is_kept; /* for the server's thread alone: the connection surely stays open after its last
+                     reply */
+    struct nb_http *http;      /* the server that holds it */
     struct nb_http_call *call; /* for the server's thread alone; NULL: no request is known yet */
     void *spare; /* the same: memory of the last request, for the next one; owned, or NULL */
 };
 
-/* What libmicrohttpd is given as the client's address. It copies all of it and looks at nothing
- * (there is no limit of its own for each address), so its copy leads to the connection. */
+/* The address that libmicrohttpd gets as the client's. It copies all of it without reading it (its
+ * own limit for each address is off), so its copy leads to the connection. */
 struct nb_connection_name {
     union nb_connection_address address; /* the first member */
     struct nb_connection *held;
 };
 
-/* What a state says. */
+/* Return the parts of a state: the phase, and its beginning. */
 static inline enum nb_phase nb_connection_phase(uint64_t state)
 {
     return (enum nb_phase)(state & NB_PHASE_MASK);
@@ -90,7 +91,7 @@ static inline uint64_t nb_connection_since(uint64_t state) /* nb_clock_coarse */
     return state >> NB_PHASE_BITS;
 }
 
-/* The state of a phase that begins now. */
+/* Returns the state of a phase that begins now. */
 static inline uint64_t nb_connection_state(enum nb_phase phase)
 {
     return nb_clock_coarse() << NB_PHASE_BITS | (uint64_t)phase;
@@ -108,8 +109,8 @@ static inline void nb_connection_init(struct nb_connection *held, int file, bool
     atomic_init(&held->state, nb_connection_state(NB_PHASE_FIRST));
 }
 
-/* Enters a phase if the state is still `state`, as read from held->state. False: the connection
- * was given up, and this is not the thread that did it. */
+/* Enters a phase if held->state still equals `state`. Returns false if another thread has given the
+ * connection up. */
 static inline bool nb_connection_enter_from(struct nb_connection *held, uint64_t state,
                                             enum nb_phase phase)
 {
@@ -117,18 +118,18 @@ static inline bool nb_connection_enter_from(struct nb_connection *held, uint64_t
            atomic_compare_exchange_strong(&held->state, &state, nb_connection_state(phase));
 }
 
-/* The same from whatever phase it is in. */
+/* Enters a phase from the current one. Returns as nb_connection_enter_from. */
 static inline bool nb_connection_enter(struct nb_connection *held, enum nb_phase phase)
 {
     return nb_connection_enter_from(held, atomic_load(&held->state), phase);
 }
 
-/* Whose the connections are; called on any of the server's threads. */
+/* The owner of the connections; called on any of the server's threads. */
 struct nb_http_owner {
     /* A connection is about to be closed; nobody touches it after this call. */
     void (*closed)(void *user, struct nb_connection *held);
-    /* The socket, which is given away, of a client that may still be sending to a closed
-     * connection (linger.h). */
+    /* Takes the socket of a closed connection whose client may still be sending (linger.h). The
+     * owner must close it. */
     void (*linger)(void *user, int file);
     void *user;
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a browser is told for a page of another site that [http] origins names (Fetch standard, 3.2,
- * CORS). Such a page shows a token in Authorization; cookies and certificates are never asked for
- * (there is no Access-Control-Allow-Credentials). For the thread that works on the request.
+ * The header fields for a browser that shows a page of another site, if [http] origins names the
+ * site (Fetch standard, 3.2, CORS). Such a page sends a token in Authorization; cookies and
+ * certificates are never requested (there is no Access-Control-Allow-Credentials). For the thread
+ * that works on the request.
  */
 #ifndef NB_SERVER_HTTP_CORS_H
 #define NB_SERVER_HTTP_CORS_H
@@ -11,14 +12,14 @@
 
 #include "server/http/http_call.h"
 
-/* Notes whether replies depend on the Origin, and whether the page that `origin` (NULL: there is
- * none) names may read this one. */
+/* Notes whether replies depend on the Origin, and whether the page with this `origin` (NULL: none)
+ * may read this reply. */
 void nb_cors_begin(struct nb_http_call *call, const char *origin);
 
-/* Answers the question of a browser whether the page may send its request (a preflight: OPTIONS
- * with Access-Control-Request-Method), which it asks without a token. Returns whether it was one;
- * then the reply is made: 204, 403 for a page that is not named, 404 for no path. Without [http]
- * origins none is. `url` is the path as it came. */
+/* Answers a preflight, by which a browser asks without a token whether the page may send its
+ * request (OPTIONS with Access-Control-Request-Method). Returns whether the request was a
+ * preflight; then the reply is ready: 204, 403 for an origin that is not listed, 404 for an unknown
+ * path. Without [http] origins no request is a preflight. `url` is the raw path. */
 bool nb_cors_answer(struct nb_http_call *call, const char *url);
 
 enum { NB_CORS_FIELDS = 6 };

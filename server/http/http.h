@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The HTTP server, on libmicrohttpd. It is given connections that were accepted elsewhere; its
+ * The HTTP server, on libmicrohttpd. It takes over connections that were accepted elsewhere; its
  * threads work on the requests. Started and stopped by the main thread.
  */
 #ifndef NB_SERVER_HTTP_HTTP_H
@@ -17,13 +17,13 @@ struct nb_server;
 int nb_http_start(struct nb_server *server, unsigned threads, const struct nb_http_owner *owner,
                   struct nb_http **http, struct nb_error *error);
 
-/* Takes over a connection, with no byte taken from it; any one thread. It is borrowed until the
- * owner is told that it is closed. When the library has no memory for it, it closes the file
- * without a word: then it never becomes is_started. */
+/* Takes over a connection from which no byte was read; any one thread. The connection is borrowed
+ * until the server calls the owner's `closed`. When the library has no memory for it, the library
+ * closes the file silently, and the connection never becomes is_started. */
 void nb_http_take(struct nb_http *http, struct nb_connection *held);
 
-/* Closes what is open and ends the threads; NULL is allowed inside. No request may be suspended and
- * no connection be given any more (see serve.c). */
+/* Closes all open connections and ends the threads; NULL is allowed inside. No request may be
+ * suspended and no connection may be given any more (see serve.c). */
 void nb_http_stop(struct nb_http **http);
 
 #endif

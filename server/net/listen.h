@@ -27,8 +27,8 @@ struct nb_listener {
 /* Whether ADDRESS:PORT or [IPv6]:PORT is a loopback address. NB_INVALID if it is not an address. */
 int nb_listen_is_loopback(const char *address, bool *is_loopback, struct nb_error *error);
 
-/* Binds and listens; port 0 takes a free one. NB_INVALID (no address) or NB_IO (in use, not ours).
- */
+/* Binds and listens; port 0 takes a free one. Returns 0, NB_INVALID (no address) or NB_IO (the
+ * address is in use or not of this machine). */
 int nb_listen(const char *address, struct nb_listener *listener, struct nb_error *error);
 
 #endif

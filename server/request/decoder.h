@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A request's body taken out of its content coding (gzip, RFC 1952; zstd, RFC 8878) piece by piece.
- * One decoder belongs to one thread at a time.
+ * Removes the content coding of a request's body (gzip, RFC 1952; zstd, RFC 8878) piece by piece. A
+ * decoder belongs to one thread at a time.
  *
  * The caller pulls: input goes in as it arrives, output comes out at most a buffer at a time, so a
  * small body that unpacks to gigabytes never needs more memory than that buffer.
@@ -17,7 +17,7 @@
 
 struct nb_decoder;
 
-/* What a request's body is: its media type and its content coding. Types alone. */
+/* The kind of a request's body: its media type and its content coding. Types alone. */
 enum nb_media {
     NB_MEDIA_JSON,
     NB_MEDIA_NDJSON,
@@ -25,44 +25,44 @@ enum nb_media {
     NB_MEDIA_HTML,
     NB_MEDIA_MAIL,
     NB_MEDIA_MBOX,
-    NB_MEDIA_CSV /* rows: documents, or a table to learn a network from */
+    NB_MEDIA_CSV /* rows: documents, or a table for learning a network */
 };
 
 enum { NB_CHARSET_BYTES = 64 };
 
 struct nb_media_type {
     enum nb_media media;
-    char charset[NB_CHARSET_BYTES]; /* "" when none is given, or when it is UTF-8 or a part of it */
+    char charset[NB_CHARSET_BYTES]; /* "" when none is given, or for UTF-8 and its subsets */
 };
 
-/* ZLIB (RFC 1950) is for SPAMC alone: what HTTP calls "deflate" is read in two ways. */
+/* ZLIB (RFC 1950) is for SPAMC alone: implementations disagree on what HTTP calls "deflate". */
 enum nb_coding { NB_CODING_IDENTITY, NB_CODING_GZIP, NB_CODING_ZLIB, NB_CODING_ZSTD };
 
-/* NB_NO_MEMORY is the only failure. */
+/* Makes a decoder. The only error is NB_NO_MEMORY. */
 int nb_decoder_new(enum nb_coding coding, struct nb_decoder **decoder);
 void nb_decoder_free(struct nb_decoder **decoder);
 
-/* Unpacks some of `input` (moved on by what was taken) to `out`; sets *produced. When *produced is
- * 0, all input was taken and nothing waits inside. Returns 0, NB_INVALID (not what the coding says,
- * or bytes after its end) or NB_NO_MEMORY (also for a zstd window above 8 MiB, RFC
+/* Decodes a part of `input`, which is moved on, into `out`; sets *produced. When *produced is 0,
+ * all input was taken and no output is pending. Returns 0, NB_INVALID (the input is not in this
+ * coding, or continues after its end) or NB_NO_MEMORY (also for a zstd window above 8 MiB, RFC
  * 8878, 3.1.1.1.2). */
 int nb_decoder_pull(struct nb_decoder *decoder, struct nb_string *input, char *out, size_t room,
                     size_t *produced, struct nb_error *error);
 
-/* After the last input: 0, or NB_INVALID when the body was cut off. */
+/* Call it after the last input. Returns 0, or NB_INVALID when the body was cut off. */
 int nb_decoder_finish(const struct nb_decoder *decoder, struct nb_error *error);
 
-/* Pulls all of `input` and appends it to `out`, which may not grow above `most` bytes
- * (NB_TOO_LARGE, as soon as it would). */
+/* Decodes all of `input` and appends the result to `out`. Returns NB_TOO_LARGE as soon as `out`
+ * would exceed `most` bytes. */
 int nb_decoder_append(struct nb_decoder *decoder, struct nb_string input, size_t most,
                       struct nb_buffer *out, struct nb_error *error);
 
-/* Pulls a part of `input`, which is moved on by what was taken, and appends it to `out`. Sets
- * *is_all when all of it was taken and nothing waits inside. Returns as nb_decoder_append. */
+/* Decodes a part of `input`, which is moved on, and appends it to `out`. Sets *is_all when all
+ * input was taken and no output is pending. Returns as nb_decoder_append. */
 int nb_decoder_append_some(struct nb_decoder *decoder, struct nb_string *input, size_t most,
                            struct nb_buffer *out, bool *is_all, struct nb_error *error);
 
-/* The error for a body over its limit. Returns NB_TOO_LARGE. */
+/* Sets the error for a body over its limit. Returns NB_TOO_LARGE. */
 int nb_body_too_large(size_t most, struct nb_error *error);
 
 #endif

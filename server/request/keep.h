@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeping a verdict in the history of its model, for all doors alike: what of a mail is kept with
- * it. For the thread that works on the request.
+ * Keeps a verdict, with some fields of a mail, in the history of its model; the same for every
+ * protocol. For the thread that works on the request.
  */
 #ifndef NB_SERVER_REQUEST_KEEP_H
 #define NB_SERVER_REQUEST_KEEP_H
@@ -15,15 +15,15 @@ struct nb_document;
 struct nb_request;
 struct nb_verdict;
 
-/* Whose verdict it is; borrowed. */
+/* The document and the client of a verdict; borrowed. */
 struct nb_kept_verdict {
     struct nb_string id;     /* of the document; length 0: made from the content */
-    struct nb_string source; /* who asks; length 0: the request's */
+    struct nb_string source; /* the client that asks; length 0: the request's source */
 };
 
-/* Keeps the verdict that was asked for last, about `document`: of a mail with its Message-ID, and
- * with its Subject if the model has the setting `history_subject`. Appends the document's id to
- * `id`, and sets *is_kept to whether there was room. Returns as nb_engine_remember. */
+/* Keeps the last verdict about `document`: for a mail with its Message-ID, and with its Subject if
+ * the model has the setting `history_subject`. Appends the document's id to `id`, and sets *is_kept
+ * to whether there was room. Returns as nb_engine_remember. */
 int nb_verdict_keep(const struct nb_request *request, const struct nb_verdict *verdict,
                     const struct nb_document *document, const struct nb_kept_verdict *about,
                     struct nb_buffer *id, bool *is_kept, struct nb_error *error);

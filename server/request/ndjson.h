@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lines out of a body that arrives in pieces. One splitter belongs to one thread at a time; it
- * holds at most one unfinished line, and of a line over its limit nothing.
+ * Splits a body that arrives in pieces into lines. A splitter belongs to one thread at a time; it
+ * holds at most one unfinished line, and nothing of a line over its limit.
  */
 #ifndef NB_SERVER_REQUEST_NDJSON_H
 #define NB_SERVER_REQUEST_NDJSON_H
@@ -30,12 +30,12 @@ void nb_splitter_init(struct nb_splitter *splitter, size_t most);
 void nb_splitter_deinit(struct nb_splitter *splitter);
 
 /* Takes bytes from the front of `input` up to the end of a line. Returns 1 with the line, 0 when
- * all input was taken and no line is complete, or NB_NO_MEMORY. Lines of white space alone are
- * skipped, but counted. A line that lies wholly in `input` is not copied. */
+ * all input was taken and no line is complete, or NB_NO_MEMORY. Lines of only white space are
+ * skipped but counted. A line that lies wholly in `input` is not copied. */
 int nb_splitter_next(struct nb_splitter *splitter, struct nb_string *input,
                      struct nb_ndjson_line *line);
 
-/* After the last input: 1 with a last line that had no line feed, or 0. */
+/* Call it after the last input. Returns 1 with a last line that had no line feed, or 0. */
 int nb_splitter_last(struct nb_splitter *splitter, struct nb_ndjson_line *line);
 
 #endif

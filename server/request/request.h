@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One request, whatever brought it: HTTP, or one of the line protocols of mail software. Types
- * alone. One thread at a time works on a request; it may be another one after it has waited.
+ * One request, over HTTP or over a line protocol of mail software. Types alone. One thread at a
+ * time works on a request; after a wait it may be another thread.
  */
 #ifndef NB_SERVER_REQUEST_REQUEST_H
 #define NB_SERVER_REQUEST_REQUEST_H
@@ -21,8 +21,8 @@ struct nb_config;
 struct nb_configuration;
 struct nb_server;
 
-/* A handler returns it after nb_request_suspend: the reply is not there yet; `again` is called when
- * the request goes on. */
+/* A handler returns NB_WAIT after nb_request_suspend: the reply is not ready; `again` is called
+ * when the request continues. */
 enum { NB_WAIT = 1 };
 
 enum { NB_QUERY_MOST = 14, NB_ALLOW_BYTES = 64, NB_TAG_BYTES = 36 };
@@ -38,15 +38,15 @@ struct nb_reply {
     struct nb_hold hold;   /* of the memory of `body`, once it is finished */
     struct nb_spool spool; /* used instead of `body` when has_spool */
     bool has_spool;
-    /* A reply that is sent while it is made: called on the work pool whenever `body` was sent, it
-     * fills `body` anew and sets `is_last` if nothing follows. After a code below 0 `body` is still
-     * sent, then the connection ends, so that the client knows, and the carrier logs why. NULL: the
-     * reply is whole. */
+    /* Makes the next piece of a reply that is sent while it is made. Called on the work pool
+     * whenever `body` was sent; fills `body` anew and sets `is_last` with the last piece. After a
+     * code below 0 `body` is still sent, then the connection ends, so that the client notices, and
+     * the carrier logs the reason. NULL: the reply is whole. */
     nb_handler *next;
     bool is_last;
-    bool is_given; /* by the carrier: all of it, to its end */
-    /* Of what a browser shows: its Content-Security-Policy (static), which brings the other header
-     * fields that keep a page to itself. NULL: none. */
+    bool is_given; /* the carrier has passed on all of the reply */
+    /* The Content-Security-Policy (static) of a reply that a browser shows; the other header fields
+     * that isolate a page come with it. NULL: none. */
     const char *policy;
     char tag[NB_TAG_BYTES];     /* ETag, with its quotes; empty: none */
     char allow[NB_ALLOW_BYTES]; /* with 405 */
@@ -55,17 +55,17 @@ struct nb_reply {
     bool is_withheld;           /* the carrier ends the connection instead of sending it */
 };
 
-/* What brought a request and takes its reply back: server/http/http_request.c or
+/* The transport that brought a request and takes its reply back: server/http/http_request.c or
  * server/mail/line.c. */
 struct nb_carrier {
     /* Suspends the request, so that its thread serves others; resumes it (from any thread). */
     void (*suspend)(struct nb_request *request);
     void (*resume)(struct nb_request *request);
-    /* The value of a header field, the first one of that name; bytes == NULL when there is none.
+    /* Returns the value of the first header field of that name; bytes == NULL when there is none.
      * It lives as long as the request. */
     struct nb_string (*field)(const struct nb_request *request, const char *name);
-    /* The next value of a header field that may come several times; bytes == NULL when there is no
-     * other. *at is 0 for the first one, and moved on. */
+    /* Returns the next value of a header field that may occur several times; bytes == NULL when no
+     * more follow. *at begins at 0 and is moved on. */
     struct nb_string (*next_field)(const struct nb_request *request, const char *name, size_t *at);
 };
 
@@ -79,17 +79,17 @@ struct nb_request {
     const struct nb_route *route; /* NULL: none was found */
     size_t route_index;
     unsigned version;   /* of a line protocol, as the client speaks it: major * 100 + minor */
-    char *path;         /* owned; decoded in place, the parameters lie in it */
-    const char *target; /* borrowed from the carrier: the path as it came; NULL: there is none */
+    char *path;         /* owned; decoded in place; the parameters point into it */
+    const char *target; /* borrowed from the carrier: the raw path; NULL: there is none */
     struct nb_string model, id;
-    char *query_text; /* owned; the parameters' storage */
+    char *query_text; /* owned; the parameters point into it */
     struct nb_parameter query[NB_QUERY_MOST];
     size_t query_count;
-    struct nb_string after; /* the place that the reply has to know (wait.h), as it came; bytes
+    struct nb_string after; /* the place that the reply must include (wait.h), raw; bytes
                                == NULL: none */
     bool only_new;          /* If-None-Match: * */
-    struct nb_peer peer;    /* whom it comes from, and ... */
-    struct nb_grant grant;  /* ... what it may do; set by nb_request_check_access */
+    struct nb_peer peer;    /* who sent it, and ... */
+    struct nb_grant grant;  /* ... what the client may do; set by nb_request_check_access */
 
     struct nb_media_type type;
     bool is_lines;         /* the body is given to route->line, line by line */
@@ -103,10 +103,10 @@ struct nb_request {
 
     struct nb_buffer
         urls;             /* of nodes that follow the model (admission.h), each with a NUL behind */
-    bool has_caught_up;   /* it was awaited what it is to see (wait.h) */
+    bool has_caught_up;   /* the changes that it must see are applied (wait.h) */
     bool is_prepared;     /* route->prepare was called */
-    bool has_changed;     /* a change that it asked for is in force (http_answer.h) */
-    uint64_t number;      /* the place in the stream of the last one; 0: it has none */
+    bool has_changed;     /* a change by this request is in force (http_answer.h) */
+    uint64_t number;      /* the place of its last change in the stream; 0: none */
     struct nb_work *work; /* on a pool, or NULL; for work.c */
     struct nb_transfer *transfer; /* how far the body has come; for the carrier and transfer.c */
     uint64_t started;             /* nb_clock_monotonic */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What all requests of the daemon share. Made before the threads that serve start and freed after
- * they have ended. The counters and flags are for any thread; nothing else changes in between.
+ * The data that all requests of the daemon share. Made before the serving threads start and freed
+ * after they have ended. The counters and flags are for any thread; nothing else changes in
+ * between.
  */
 #ifndef NB_SERVER_REQUEST_SERVER_H
 #define NB_SERVER_REQUEST_SERVER_H
@@ -27,20 +28,23 @@ struct nb_work_pool;
 struct nb_route;
 struct nb_scratch_pool;
 
-/* All pointers are borrowed; what they point to is thread-safe or read-only. */
+/* All pointers are borrowed; their targets are thread-safe or read-only. */
 struct nb_server {
     struct nb_configurations *configurations; /* the one in force; a request has its own hold */
-    const struct nb_config *startup; /* as at the start; of it only what needs a restart is read */
-    const struct nb_route *routes;   /* of HTTP; metrics count the line protocols' behind them */
+    const struct nb_config
+        *startup; /* as at the start; only options that need a restart are read from it */
+    const struct nb_route
+        *routes; /* of HTTP; metrics count those of the line protocols after them */
     size_t route_count;
     struct nb_engine *engine;
     struct nb_metrics *metrics;
-    struct nb_nodes *nodes; /* that share what they learn; NULL: this one is alone */
-    /* Whether this node had all that the others have, once; whether it has what bears this name. */
+    struct nb_nodes *nodes; /* the other nodes that share learning; NULL: there are none */
+    /* Whether this node has ever caught up with the others; whether it follows the model of this
+     * name. */
     bool (*has_caught_up)(struct nb_nodes *nodes);
     bool (*follows)(struct nb_nodes *nodes, struct nb_string name);
-    /* Appends the URLs of those that follow a model, each with a NUL behind, up to `most` bytes.
-     * Returns 0 or NB_NO_MEMORY. */
+    /* Appends the URLs of the nodes that follow a model, each with a NUL behind, up to `most`
+     * bytes. Returns 0 or NB_NO_MEMORY. */
     int (*list_followers)(struct nb_nodes *nodes, struct nb_string model, size_t most,
                           struct nb_buffer *urls);
     struct nb_limits *limits;
@@ -54,12 +58,12 @@ struct nb_server {
     uint64_t started;             /* nb_clock_monotonic */
 
     atomic_bool is_stopping;       /* requests that come now are answered with 503 */
-    atomic_bool is_cutting;        /* requests that still run are broken off */
+    atomic_bool is_cutting;        /* requests that still run are aborted */
     atomic_size_t running;         /* requests between first call and completion */
     atomic_size_t waiting_changes; /* handed to the writer and not reported back yet */
     atomic_size_t suspended;       /* requests that wait for the writer or for long work */
-    atomic_size_t backups;         /* being sent */
-    atomic_bool has_told_memory;   /* that [store] memory is smaller than a model */
+    atomic_size_t backups;         /* backups that are being sent */
+    atomic_bool has_told_memory; /* a warning was logged: [store] memory is smaller than a model */
     struct nb_budget budgets[NB_BUDGETS];
     nb_spare_place spare; /* for a large body */
 };
