@@ -36,8 +36,8 @@ static bool is_field(const char *at, const char *end)
     return c > at && c < end && *c == ':';
 }
 
-/* The value of the Subject in a text that begins with lines like header fields, as texts from
- * archives of mail and news often do; empty if there is none. */
+/* Returns the Subject of a text that begins with lines like header fields, as texts from archives
+ * of mail and news often do; empty if there is none. */
 static struct nb_string find_subject(const char *text, size_t length)
 {
     static const char name[] = "subject:";
@@ -51,8 +51,8 @@ static struct nb_string find_subject(const char *text, size_t length)
     return (struct nb_string){NULL, 0};
 }
 
-/* The whole text is counted as the body. In models that count more than tokens, the words of a
- * Subject are counted as those of a Subject, too. By-the-book models count each word once. */
+/* Counts the whole text as the body. In models that count more than tokens, the words of a Subject
+ * are also counted as Subject words. By-the-book models count each word once. */
 static int tokenize_text(struct nb_tokenizing *t, const char *text, size_t length)
 {
     int rc = nb_tokenize_text(t, NB_FIELD_BODY, "", text, length);
@@ -63,8 +63,8 @@ static int tokenize_text(struct nb_tokenizing *t, const char *text, size_t lengt
     return nb_tokenize_text(t, NB_FIELD_SUBJECT, "subject:", subject.bytes, subject.length);
 }
 
-/* How many features a document may have: one of its words for six bytes, or for eight if nothing is
- * derived from words, and three n-grams for four bytes. */
+/* Estimates the number of features of a document: one of its words for six bytes, or for eight
+ * without derived features, and three n-grams for four bytes. */
 static size_t expected_features(const struct nb_tokenizer_settings *settings, size_t bytes)
 {
     bool is_derived = settings->fields >> NB_FIELD_CASE != 0; /* derived fields come last */
@@ -82,7 +82,7 @@ static size_t bytes_of_values(struct nb_values values)
     return bytes;
 }
 
-/* With what its server knows of it, where the settings name that server. */
+/* Tokenizes a mail, with the values of its server if the settings name that server. */
 static int tokenize_mail(struct nb_tokenizing *t, const struct nb_document *mail)
 {
     const struct nb_tokenizer_settings *settings = t->settings;

@@ -45,8 +45,8 @@ static void use_slots(struct nb_bag_private *in, size_t count)
     in->most = count / 2;
 }
 
-/* Its first slots and its first chunk are used again, even if the last document was large: the cost
- * of a reset must not depend on the largest document so far. */
+/* Begins again with the first slots and the first chunk, even if the last document was large: the
+ * cost of a reset must not depend on the largest document so far. */
 static void empty(struct nb_bag *bag, size_t slots, bool keeps_texts)
 {
     bag->size = 0;
@@ -93,8 +93,8 @@ static struct nb_bag_chunk *new_chunk(size_t capacity)
     return chunk;
 }
 
-/* Makes a chunk of at least `bytes` bytes the current one. Chunks of former documents are used
- * again in their order; one that is too small is skipped until the next reset. */
+/* Makes a chunk of at least `bytes` bytes the current one. Chunks of earlier documents are reused
+ * in their order; a chunk that is too small is skipped until the next reset. */
 static int next_chunk(struct nb_bag_private *in, size_t bytes)
 {
     struct nb_bag_chunk *chunk = in->current->next;
@@ -132,7 +132,7 @@ static int reserve_features(struct nb_bag *bag, size_t count)
     return 0;
 }
 
-/* Makes room for so many slots, whose contents are lost. */
+/* Makes room for `count` slots; their contents are lost. */
 static int reserve_slots(struct nb_bag_private *in, size_t count)
 {
     if (count <= in->slot_capacity)
@@ -146,7 +146,7 @@ static int reserve_slots(struct nb_bag_private *in, size_t count)
     return 0;
 }
 
-/* Doubles the number of slots and enters all features again. */
+/* Doubles the number of slots and re-enters all features. */
 static int grow_slots(struct nb_bag *bag)
 {
     struct nb_bag_private *in = bag->private_;
@@ -216,7 +216,7 @@ int nb_bag_grow(struct nb_bag *bag)
     return in->room > in->room_end ? next_chunk(in, FIRST_CHUNK) : 0;
 }
 
-/* The numbers below `count`. Returns how many they are. */
+/* Writes all numbers below `count`. Returns how many there are. */
 static size_t put_all(size_t count, unsigned char *rest)
 {
     for (size_t i = 0; i < count; i++)
@@ -235,7 +235,8 @@ size_t nb_bag_count_known(struct nb_bag *bag, const uint64_t *ids, size_t count,
     if (bag->size == 0) /* there is no first feature */
         return put_all(count, rest);
     for (size_t i = 0; i < count; i++) {
-        /* The first feature stands for none: it is not this one, or it would have this slot. */
+        /* Empty slots compare with the first feature. It is not this one, or it would have this
+         * slot. */
         uint32_t slot = slots[(size_t)ids[i] & mask];
         struct nb_feature *feature = &features[slot - 1 + (slot == 0)];
         unsigned is_known = feature->id == ids[i];

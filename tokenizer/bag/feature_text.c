@@ -28,7 +28,7 @@ const char nb_feature_bytes[256] = {
     Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q};
 /* clang-format on */
 
-/* Whether a feature of a field is to be counted; takes it from the limit on tokens. */
+/* Whether a feature of a field is counted; takes it from the limit on tokens. */
 static bool is_wanted(struct nb_tokenizing *t, enum nb_field field)
 {
     assert((unsigned)field < NB_FIELDS);

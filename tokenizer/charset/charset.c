@@ -14,10 +14,10 @@
 #include "tokenizer/text/utf8_decode.h"
 
 enum {
-    /* iconv gets this many bytes behind an error, and twice as many each time that they have none:
-     * a decoder that reads ahead of an error must read again what it had read. */
+    /* iconv gets this many bytes after an error, and twice as many each time that the last ones had
+     * no error, because a decoder that reads ahead of an error must read the same bytes again. */
     WINDOW = 32,
-    /* So many errors, and one in so many bytes, may be in a text that is in its charset. */
+    /* A text may have this many errors, and one in this many bytes, and still be in its charset. */
     ERRORS = 1000,
     ERROR_BYTES = 32
 };
@@ -76,8 +76,8 @@ static int replace(struct conversion *c, struct nb_error *error)
     return append(c, "\xEF\xBF\xBD", 3, error);
 }
 
-/* Makes room for about as much as is left, not for the most that may come out: memory follows the
- * actual size of the output. */
+/* Makes room for about as many bytes as are left, not for the largest possible output: memory
+ * follows the actual size of the output. */
 static int make_room(struct conversion *c, struct nb_error *error)
 {
     size_t extra = c->left + c->left / 2;
@@ -88,10 +88,10 @@ static int make_room(struct conversion *c, struct nb_error *error)
     return nb_buffer_reserve(c->out, extra > 0 ? extra : 1) == 0 ? 0 : nb_error_no_memory(error);
 }
 
-/* What one call of iconv did. */
+/* The result of one call of iconv. */
 struct step {
     int reason;    /* 0, or its errno */
-    bool is_whole; /* it had all bytes that are left */
+    bool is_whole; /* iconv got all remaining bytes */
     bool is_full;  /* nothing was written although all room up to the limit was given */
 };
 
@@ -120,8 +120,8 @@ static int convert(struct conversion *c, iconv_t cd, struct step *step, struct n
     return 0;
 }
 
-/* Goes on behind what stopped iconv. A window that ends within a character, or has no error, is
- * followed by a larger one. */
+/* Continues after iconv has stopped. If the window ended within a character or had no error, the
+ * next one is larger. */
 static int go_on(struct conversion *c, const struct step *step, struct nb_error *error)
 {
     if (step->reason == E2BIG) /* one character takes at most 6 bytes in any decoder */
@@ -133,9 +133,9 @@ static int go_on(struct conversion *c, const struct step *step, struct nb_error 
     return 0;
 }
 
-/* A text with more errors than a text in its charset can have is read as windows-1252 from there,
- * because each error costs as much as a hundred bytes without one; so is a text behind the last of
- * the work. */
+/* Reads the rest of a text as windows-1252 once it has more errors than a text in its charset can
+ * have, because each error costs as much as a hundred bytes without one, or once the work is
+ * spent. */
 static int from_iconv(struct conversion *c, iconv_t cd, struct nb_error *error)
 {
     c->window = SIZE_MAX;
@@ -201,8 +201,8 @@ void nb_charset_state_deinit(struct nb_charset_state *state)
     state->name[0] = '\0';
 }
 
-/* Opens `charset`, or takes the one that is open already, in its first shift state. False: there is
- * no such charset. */
+/* Opens `charset`, or resets the open one to its first shift state. Returns false if there is no
+ * such charset. */
 static bool open_charset(struct nb_charset_state *state, const char *charset)
 {
     if (strcmp(state->name, charset) != 0) {
@@ -279,14 +279,15 @@ int nb_charset_to_utf8(struct nb_charset_state *state, struct nb_string charset,
     return rc;
 }
 
-/* ---- the other way --------------------------------------------------------------------------- */
+/* ---- from UTF-8
+ * ------------------------------------------------------------------------------- */
 
 static int not_in(const char *charset, struct nb_error *error)
 {
     return nb_error_set(error, NB_INVALID, "a character cannot be written in %s", charset);
 }
 
-/* The five bytes that windows-1252 leaves undefined come back as they were. */
+/* The five bytes that windows-1252 leaves undefined are restored. */
 static int to_windows_1252(struct nb_string text, struct nb_buffer *out, struct nb_error *error)
 {
     const unsigned char *at = (const unsigned char *)text.bytes, *end = at + text.length;

@@ -14,7 +14,8 @@ const char NB_CHARSET_UTF_7[] = "UTF-7";
 const char NB_CHARSET_HZ[] = "HZ";
 const char NB_CHARSET_NONE[] = "";
 
-/* The key of a label is its letters, in lower case, and digits. NULL: no text arrives in it. */
+/* The key of a label is its letters, in lower case, and digits. NULL: no text arrives in this
+ * charset. */
 static const struct label {
     const char *key;
     const char *charset;
@@ -569,8 +570,9 @@ static const struct label {
     {"zhcneuc", "GB18030"},
 };
 
-/* Copies a label to `name` without what stands around it, which some mail programs leave. False
- * for what cannot be the name of a charset (RFC 2978, 2.3), so that no options reach iconv. */
+/* Copies a label to `name` without the blanks and quotes that some mail programs put around it.
+ * Returns false for a text that cannot name a charset (RFC 2978, 2.3), so that no options reach
+ * iconv. */
 static bool clean_name(struct nb_string label, char name[NB_CHARSET_NAME])
 {
     static const char around[] = " \t\r\n\"';,";
@@ -606,8 +608,8 @@ static const struct label *find(const char *key)
     return bsearch(key, labels, sizeof labels / sizeof *labels, sizeof *labels, compare);
 }
 
-/* The number behind a name for code pages, "windows1251", "win1251", "cp1251", "ibm1251"; NULL if
- * the key is none of these. */
+/* Returns the number after a name for code pages, "windows1251", "win1251", "cp1251", "ibm1251";
+ * NULL if the key is none of these. */
 static const char *code_page(const char *key)
 {
     static const char *const names[] = {"windows", "win", "wincp", "codepage", "cp",
@@ -623,7 +625,7 @@ static const char *code_page(const char *key)
     return NULL;
 }
 
-/* As `find`, and a code page by its number, whatever stands before that. */
+/* Like `find`; also finds a code page by its number, whatever prefix stands before it. */
 static const struct label *find_or_number(const char *key)
 {
     const struct label *label = find(key);

@@ -25,7 +25,7 @@ static void count_stray(struct nb_census *c, unsigned char byte)
 
 static void count_line_end(struct nb_census *c, unsigned char byte)
 {
-    if (byte == '\n' && c->is_behind_cr) { /* the CR was counted as one that stands alone */
+    if (byte == '\n' && c->is_behind_cr) { /* the CR was counted as a lone one */
         c->quoted_cr -= c->is_quoted;
         c->lone_cr -= !c->is_quoted;
         c->crlf++;
@@ -53,7 +53,7 @@ static void count_ascii(struct nb_census *c, unsigned char byte, uint64_t place)
     c->nuls[place % 4]++;
 }
 
-/* How many bytes a character has that begins with this byte; 0: none does. */
+/* Returns the length of a character that begins with this byte; 0: no character does. */
 static unsigned length_of(unsigned char first)
 {
     if (first < 0xC2 || first > 0xF4)
@@ -61,8 +61,8 @@ static unsigned length_of(unsigned char first)
     return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
 }
 
-/* Decides about the bytes that are kept: a character, or the first of them is a stray. False: they
- * may yet become one. */
+/* Decides about the kept bytes: they are a character, or their first byte is a stray. Returns false
+ * while they may still become a character. */
 static bool settle(struct nb_census *c, bool is_last)
 {
     unsigned wanted = length_of(c->kept[0]);
@@ -142,8 +142,8 @@ static bool has_mark(const struct nb_census *c, struct nb_text_charset *charset)
     return false;
 }
 
-/* Text in a Latin script has a NUL beside each letter: half of the characters is less than any such
- * text has, and more than NULs that strayed into a text. */
+/* Text in a Latin script has a NUL beside each letter. Every such text has NULs in more than half
+ * of its characters, and text with a few stray NULs has fewer. */
 static const char *wide_of(const struct nb_census *c)
 {
     const uint64_t *n = c->nuls;

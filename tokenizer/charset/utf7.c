@@ -15,8 +15,8 @@ struct utf7 {
     struct nb_buffer *out;
     size_t most; /* the limit of out->length */
     unsigned char block[BLOCK];
-    size_t used;    /* of the block */
-    uint32_t bits;  /* of base64 that make no whole unit yet */
+    size_t used;    /* bytes of the block in use */
+    uint32_t bits;  /* bits of base64 that do not yet make a whole unit */
     unsigned count; /* how many bits */
     uint32_t high;  /* the first half of a surrogate pair, or NO_CHARACTER */
 };
@@ -37,7 +37,7 @@ static int put(struct utf7 *u, uint32_t character)
     return u->used > BLOCK - 4 ? flush(u) : 0;
 }
 
-/* The first half of a pair that did not come. */
+/* Writes U+FFFD for the first half of a pair whose second half is missing. */
 static int put_lone_surrogate(struct utf7 *u)
 {
     bool is_alone = u->high != NO_CHARACTER;
@@ -45,7 +45,7 @@ static int put_lone_surrogate(struct utf7 *u)
     return is_alone ? put(u, REPLACEMENT) : 0;
 }
 
-/* Takes a unit of UTF-16. */
+/* Takes a UTF-16 unit. */
 static int take_unit(struct utf7 *u, uint32_t unit)
 {
     if (unit >= 0xDC00 && unit <= 0xDFFF && u->high != NO_CHARACTER) {
@@ -75,7 +75,8 @@ static int base64_value(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Takes the run of base64 behind a '+', and the '-' behind it. Returns how many bytes it took. */
+/* Takes a run of base64 after a '+', and the '-' that ends it. Returns the number of bytes
+ * taken. */
 static size_t take_base64(struct utf7 *u, const char *bytes, size_t length, int *rc)
 {
     size_t i = 0;
@@ -88,7 +89,7 @@ static size_t take_base64(struct utf7 *u, const char *bytes, size_t length, int 
         u->count -= 16;
         *rc = take_unit(u, u->bits >> u->count & 0xFFFF);
     }
-    /* Bits that are left are padding (RFC 2152, rule 2). */
+    /* Bits left over are padding (RFC 2152, rule 2). */
     if (*rc == 0)
         *rc = put_lone_surrogate(u);
     return i + (i < length && bytes[i] == '-');

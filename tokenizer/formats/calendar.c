@@ -6,7 +6,8 @@
 
 #include "core/base/error.h"
 
-/* What is behind the line break and the blank of a fold at `at`; `at` itself if there is none. */
+/* Returns the position after the line break and blank of a fold at `at`; `at` itself if there is
+ * none. */
 static const char *behind_fold(const char *at, const char *end)
 {
     const char *next = at;

@@ -7,10 +7,10 @@
 #include "core/base/ascii.h"
 #include "core/base/error.h"
 
-enum { COMMAND_BYTES = 60 /* of a name (RFC 1896); what is longer is text */ };
+enum { COMMAND_BYTES = 60 /* of a name (RFC 1896); a longer one is text */ };
 
-/* The name of the command at `at`, which is a '<', with the '/' of an end; of length 0 if what
- * stands there is none. */
+/* Returns the name of the command at `at`, which is a '<', including the '/' of an end; of length 0
+ * if there is no command. */
 static struct nb_string command_at(const char *at, const char *end)
 {
     const char *name = at + 1;
@@ -22,7 +22,7 @@ static struct nb_string command_at(const char *at, const char *end)
     return (struct nb_string){name, is_command ? (size_t)(c - name) : 0};
 }
 
-/* The character that a command of richtext stands for; 0 for other commands. */
+/* Returns the character that a command of richtext stands for; 0 for other commands. */
 static char character_of(struct nb_string command)
 {
     if (nb_string_equals_nocase(command, "lt"))
@@ -38,7 +38,7 @@ int nb_enriched_to_text(struct nb_string text, struct nb_buffer *out)
 {
     const char *at = text.bytes;
     const char *end = at + text.length;
-    const char *until = NULL; /* the command that ends what is left out; NULL: nothing is */
+    const char *until = NULL; /* the command that ends the skipped text; NULL: not skipping */
     if (text.length == 0)
         return 0;
     if (nb_buffer_reserve(out, text.length) != 0)

@@ -12,7 +12,7 @@ int nb_flowed_to_text(struct nb_string text, struct nb_buffer *out)
 {
     const char *end = text.bytes + text.length;
     bool goes_on = false; /* the line before ended with a blank */
-    size_t depth = 0;     /* of its quoting */
+    size_t depth = 0;     /* quoting depth of the line before */
     if (text.length == 0)
         return 0;
     if (nb_buffer_reserve(out, text.length) != 0)
@@ -33,7 +33,7 @@ int nb_flowed_to_text(struct nb_string text, struct nb_buffer *out)
             rest = (struct nb_string){words.bytes, words.length - 1};
         size_t length = out->length;
         if (!is_joined && length > began && out->bytes[length - 1] != '\n')
-            out->bytes[out->length++] = '\n'; /* of the line before, whose line end was left out */
+            out->bytes[out->length++] = '\n'; /* the line end of the line before, not written yet */
         if (!is_joined) {
             memcpy(out->bytes + out->length, line, quotes);
             out->length += quotes;

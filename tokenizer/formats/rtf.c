@@ -12,17 +12,17 @@
 #include "core/base/utf8.h"
 
 enum {
-    GROUPS = 64,       /* whose settings are kept; those inside them share the last one's */
-    FONTS = 64,        /* whose charsets are known */
+    GROUPS = 64,       /* groups with their own settings; deeper ones share the last settings */
+    FONTS = 64,        /* fonts whose charsets are kept */
     WORD = 32,         /* letters of a control word */
-    PARAMETER = 10,    /* digits of one */
-    CODEPAGE = 1252,   /* of a document that names none */
+    PARAMETER = 10,    /* digits of a parameter */
+    CODEPAGE = 1252,   /* for a document that names none */
     MOST_UNICODE = 255 /* fallback characters behind a \u */
 };
 
 /* Settings that end with their group. */
 struct group {
-    unsigned skip; /* characters behind a \u that stand for it (\uc) */
+    unsigned skip; /* fallback characters after a \u (\uc) */
     unsigned codepage;
     bool is_hidden;
 };
@@ -32,19 +32,19 @@ struct rtf {
     const char *end;
     struct nb_buffer *out;
     struct nb_charset_state *charset;
-    struct nb_buffer bytes; /* owned: of the current code page, not yet converted */
-    bool is_lead;           /* the last of them begins a character of two bytes */
+    struct nb_buffer bytes; /* owned: text in the current code page, not yet converted */
+    bool is_lead;           /* the last byte begins a character of two bytes */
     struct group groups[GROUPS];
     size_t depth;      /* groups that are open */
-    size_t left_out;   /* the depth of the outermost group that is left out; 0: none is */
-    size_t link;       /* the depth of the instruction of a field; 0: none */
-    bool is_quoted;    /* in it, the target */
-    bool is_star;      /* a destination that may be unknown comes next */
-    unsigned document; /* its code page */
+    size_t left_out;   /* depth of the outermost skipped group; 0: none */
+    size_t link;       /* depth of the instruction of a field; 0: none */
+    bool is_quoted;    /* inside the quoted target of the instruction */
+    bool is_star;      /* the next destination may be unknown */
+    unsigned document; /* code page of the document */
     unsigned fonts[FONTS];
-    unsigned font;  /* the last one that was named */
-    unsigned skip;  /* characters that a \u made needless */
-    unsigned first; /* of a surrogate pair */
+    unsigned font;  /* the current font */
+    unsigned skip;  /* fallback characters still to skip */
+    unsigned first; /* first half of a surrogate pair */
 };
 
 static struct group *group_of(struct rtf *r)
@@ -59,7 +59,7 @@ static bool is_shown(struct rtf *r)
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
-/* Converts the bytes that wait. */
+/* Converts the pending bytes. */
 static int flush(struct rtf *r)
 {
     char name[NB_CHARSET_NAME];
@@ -81,7 +81,7 @@ static bool has_pairs(unsigned codepage)
     return codepage == 932 || codepage == 936 || codepage == 949 || codepage == 950;
 }
 
-/* One byte of text. Those above 0x7F wait until the run of them is whole. */
+/* Takes one byte of text. Bytes above 0x7F are collected until their run is complete. */
 static int take_byte(struct rtf *r, char c)
 {
     if (r->skip > 0) {
@@ -107,7 +107,7 @@ static int take_byte(struct rtf *r, char c)
     return rc == 0 ? nb_buffer_append(r->out, &c, 1) : rc;
 }
 
-/* Appends a character; of a surrogate pair with its second half. */
+/* Appends a character; a surrogate pair when its second half comes. */
 static int take_unicode(struct rtf *r, unsigned code)
 {
     unsigned char text[NB_UTF8_MOST];
@@ -148,7 +148,7 @@ static bool is_of(struct nb_string word, const char *const *list)
     return false;
 }
 
-/* The code page of a charset of a font; 0: that of the document. */
+/* Returns the code page of a font charset; 0: that of the document. */
 static unsigned codepage_of(long charset)
 {
     static const struct {
@@ -164,7 +164,7 @@ static unsigned codepage_of(long charset)
     return 0;
 }
 
-/* Words that stand for text; NULL: it is none of them. */
+/* Returns the text of a control word that stands for text; NULL for all others. */
 static const char *text_of(struct nb_string word)
 {
     static const char *const texts[][2] = {
@@ -186,7 +186,7 @@ static void leave_out(struct rtf *r)
         r->left_out = r->depth;
 }
 
-/* Words that begin a destination. True if this one does. */
+/* Takes a control word that begins a destination. Returns whether it is one. */
 static bool take_destination(struct rtf *r, struct nb_string word)
 {
     static const char *const left_out[] = {"fonttbl", "colortbl", "stylesheet", "info",
@@ -212,7 +212,7 @@ static void take_font(struct rtf *r, long number)
     group_of(r)->codepage = codepage != 0 ? codepage : r->document;
 }
 
-/* Words that set something. */
+/* Takes a control word that changes a setting. */
 static void take_setting(struct rtf *r, const struct control *c)
 {
     struct group *group = group_of(r);
@@ -277,7 +277,7 @@ static struct control read_control(struct rtf *r)
     return c;
 }
 
-/* What is behind a backslash. */
+/* Takes the rest of an escape after the backslash. */
 static int take_escape(struct rtf *r)
 {
     if (r->at == r->end)

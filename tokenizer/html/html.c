@@ -78,8 +78,8 @@ static const char *read_attribute(const char *at, const char *end, struct nb_str
     return read_value(skip_space(equals + 1, end), end, value);
 }
 
-/* Reads the next attribute; moves *at behind it, to `end` if a quote is never closed. False when
- * there is none before '>' or `end`, to which *at is moved. */
+/* Reads the next attribute and moves *at behind it, or to `end` if a quote is never closed. If
+ * there is none, returns false with *at at the '>' or `end`. */
 static bool next_attribute(const char **at, const char *end, struct nb_html_attribute *attribute)
 {
     *at = skip_before_attribute(*at, end);

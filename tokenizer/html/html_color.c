@@ -24,13 +24,13 @@ static const struct {
                    {"ivory", 0xfffff0},      {"whitesmoke", 0xf5f5f5}, {"ghostwhite", 0xf8f8ff},
                    {"floralwhite", 0xfffaf0}};
 
-/* Of a colour and an alpha, in thousandths. */
+/* Combines a colour with an alpha, in thousandths. */
 static int with_alpha(int color, int32_t alpha)
 {
     return alpha < CLEAR_ALPHA ? NB_COLOR_CLEAR : alpha < 1000 ? NB_COLOR_UNKNOWN : color;
 }
 
-/* Three or six hexadecimal digits; four or eight with an alpha. */
+/* Reads three or six hexadecimal digits; four or eight with an alpha. */
 static int read_hexadecimal(struct nb_string s)
 {
     bool is_short = s.length == 3 || s.length == 4;
@@ -49,7 +49,7 @@ static int read_hexadecimal(struct nb_string s)
     return s.length == digits ? color : with_alpha(color, alpha * 1000 / 0xff);
 }
 
-/* Whether a number has a percent sign behind it, which is taken off. */
+/* Whether a number is followed by a percent sign; takes the sign off. */
 static bool take_percent(struct nb_string *s)
 {
     bool is_there = s->length > 0 && s->bytes[0] == '%';
@@ -57,7 +57,7 @@ static bool take_percent(struct nb_string *s)
     return is_there;
 }
 
-/* The inside of rgb(...): three numbers, and an alpha behind a comma or slash. */
+/* Reads the inside of rgb(...): three numbers, and an alpha behind a comma or slash. */
 static int read_rgb(struct nb_string s)
 {
     int color = 0;
@@ -76,7 +76,7 @@ static int read_rgb(struct nb_string s)
     return with_alpha(color, take_percent(&s) ? number / 100 : number);
 }
 
-/* The inside of hsla(...): of interest is its alpha, which is its fourth number, alone. */
+/* Reads the inside of hsla(...): only its fourth number, the alpha, matters. */
 static int read_hsl(struct nb_string s)
 {
     int32_t number = 0;

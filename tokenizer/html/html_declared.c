@@ -6,7 +6,7 @@
 #include "core/base/ascii.h"
 #include "tokenizer/html/html_color.h"
 
-/* In thousandths, of a pixel where that is a length. */
+/* In thousandths; lengths in thousandths of a pixel. */
 enum {
     CLEAR_OPACITY = 100,
     FLAT = 1000,           /* a height or width of nothing */
@@ -28,7 +28,7 @@ static void set(struct nb_html_declared *d, enum nb_html_property property, bool
     d->hides = hides ? d->hides | bit : d->hides & ~bit;
 }
 
-/* Whether a number or percentage, such as an opacity, is next to nothing. */
+/* Whether a number or percentage, such as an opacity, is almost zero. */
 static bool is_nothing(struct nb_string value)
 {
     int32_t number;
@@ -66,7 +66,7 @@ static bool is_margin_outside(struct nb_string value)
     return is_at_most(value, OUTSIDE_MARGIN);
 }
 
-/* rect(top, right, bottom, left) that has no height or no width. */
+/* Whether rect(top, right, bottom, left) has no height or no width. */
 static bool is_clipped(struct nb_string value)
 {
     int32_t sides[SIDES];
@@ -90,7 +90,7 @@ static bool has_digit_but_0(struct nb_string value)
     return false;
 }
 
-/* A shape of which nothing is left: inset(50%), circle(0), polygon(0 0, 0 0). */
+/* Whether a shape is empty: inset(50%), circle(0), polygon(0 0, 0 0). */
 static bool is_shape_empty(struct nb_string value)
 {
     int32_t size;
@@ -142,7 +142,7 @@ static void declare_color(struct nb_html_declared *d, struct nb_string value)
     d->color = color;
 }
 
-/* A background that is not seen leaves that of the element around it. */
+/* Sets the background. A transparent one keeps that of the element around it. */
 static void declare_background(struct nb_html_declared *d, struct nb_string value)
 {
     int color = nb_html_background(value);
@@ -162,7 +162,7 @@ static const struct {
                   {"xx-large", {32000, false}}, {"smaller", {833, true}},
                   {"larger", {1200, true}},     {"initial", {16000, false}}};
 
-/* Returns false if it is no size. */
+/* Sets the font size. Returns false if the value is no size. */
 static bool take_font_size(struct nb_html_declared *d, struct nb_string value)
 {
     struct nb_html_length size;
@@ -180,10 +180,11 @@ static bool take_font_size(struct nb_html_declared *d, struct nb_string value)
 
 static void declare_font_size(struct nb_html_declared *d, struct nb_string value)
 {
-    (void)take_font_size(d, value); /* what is no size declares nothing */
+    (void)take_font_size(d, value); /* a value that is no size declares nothing */
 }
 
-/* The shorthand: the first word that is a size, "bold 1px/1 Arial". A weight has no unit. */
+/* Reads the shorthand `font`: the size is the first word that is one, "bold 1px/1 Arial". A weight
+ * has no unit. */
 static void declare_font(struct nb_html_declared *d, struct nb_string value)
 {
     while (value.length > 0) {
@@ -193,13 +194,13 @@ static void declare_font(struct nb_html_declared *d, struct nb_string value)
     }
 }
 
-/* The sides in the value of `margin` or `inset`, from the top on, clockwise. */
+/* Splits the value of `margin` or `inset` into its sides, clockwise from the top. */
 static void read_sides(struct nb_string value, struct nb_string sides[SIDES])
 {
     int count = 0;
     for (; count < SIDES && value.length > 0; count++)
         sides[count] = nb_html_take_word(&value);
-    for (; count < SIDES; count++) /* one that is not there is as its opposite, or as the first */
+    for (; count < SIDES; count++) /* a missing side equals its opposite, or the first one */
         sides[count] = count == 0 ? value : sides[count < 2 ? 0 : count - 2];
 }
 
@@ -261,7 +262,7 @@ static bool is_clear(struct nb_string value)
     return nb_html_color(value) == NB_COLOR_CLEAR;
 }
 
-/* opacity(0), alone or behind other functions. */
+/* Whether a filter has opacity(0), alone or after other functions. */
 static bool is_filtered_away(struct nb_string value)
 {
     while (value.length > 0) {
@@ -295,8 +296,8 @@ static bool is_override(struct nb_string value)
 
 enum { NAME_BYTES = 24 /* of a property, and zeros behind it */ };
 
-/* A property is a bit, which `hides` tells from its value, or `declare` says what it sets. Sorted
- * by the first letter. */
+/* A property is a bit; `hides` decides whether its value hides, or `declare` stores its value.
+ * Sorted by the first letter. */
 static const struct property {
     char name[NAME_BYTES];
     enum nb_html_property property;
@@ -342,8 +343,8 @@ static const struct property {
 
 enum { PROPERTY_COUNT = sizeof PROPERTIES / sizeof *PROPERTIES };
 
-/* The property of a name; NULL: another one. Most are of a few letters: a loop over the others is
- * skipped by the first. */
+/* Returns the property of a name; NULL for other names. Compares the first byte first, because most
+ * names differ there. */
 static const struct property *find_property(struct nb_string name)
 {
     size_t low = 0, high = PROPERTY_COUNT;
@@ -362,7 +363,7 @@ static const struct property *find_property(struct nb_string name)
     return NULL;
 }
 
-/* The text without white space and comments at its beginning. */
+/* Skips white space and comments at the beginning of a text. */
 static struct nb_string skip_comments(struct nb_string s)
 {
     s = nb_string_trim(s);

@@ -7,10 +7,10 @@
 #include "tokenizer/html/html_scan.h"
 
 enum {
-    NUMBER_BYTES = 24,  /* of a number that are read */
+    NUMBER_BYTES = 24,  /* bytes of a number that are read */
     EXPONENT_MOST = 12, /* a larger one makes no difference */
     ROOT_FONT = 16,     /* pixels */
-    PERCENT_FONT = 10   /* thousandths of the font size in a percent of it */
+    PERCENT_FONT = 10   /* thousandths of the font size in one percent */
 };
 
 struct nb_string nb_html_take(struct nb_string *rest, char separator)
@@ -39,7 +39,7 @@ struct nb_string nb_html_take_word(struct nb_string *rest)
     return word;
 }
 
-/* `value` by ten to the power of `exponent`. */
+/* Multiplies `value` by ten to the power of `exponent`. */
 static int64_t scale(int64_t value, int exponent)
 {
     for (; exponent < 0 && value != 0; exponent++)
@@ -55,7 +55,7 @@ static size_t skip_sign(struct nb_string s, size_t i, bool *is_negative)
     return i + (i < s.length && (s.bytes[i] == '-' || s.bytes[i] == '+'));
 }
 
-/* Reads an exponent at i, "e-3". Returns its end; i if there is none ("em" is a unit). */
+/* Reads an exponent, "e-3", at i. Returns its end; i if there is none ("em" is a unit). */
 static size_t read_exponent(struct nb_string s, size_t i, int *exponent)
 {
     bool is_negative;
@@ -123,7 +123,7 @@ static const struct {
              {"pc", 16000, false},
              {"q", 945, false}};
 
-/* The unit at the beginning of a text. */
+/* Returns the unit at the beginning of a text. */
 static struct nb_string unit_of(struct nb_string s)
 {
     size_t length = s.length > 0 && s.bytes[0] == '%';

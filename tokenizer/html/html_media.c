@@ -14,7 +14,7 @@ static enum nb_html_media lesser(enum nb_html_media a, enum nb_html_media b)
     return a < b ? a : b;
 }
 
-/* A feature, what stands in parentheses: "max-width: 600px". */
+/* Reads a feature, the text in parentheses: "max-width: 600px". */
 static enum nb_html_media read_feature(struct nb_string feature)
 {
     int32_t width;
@@ -31,7 +31,7 @@ static enum nb_html_media read_feature(struct nb_string feature)
                                                            : NB_HTML_MEDIA_SOMETIMES;
 }
 
-/* Takes the word at the beginning of a query, and what is behind it. */
+/* Takes the word at the beginning of a query, and the blanks after it. */
 static struct nb_string take_name(struct nb_string *query)
 {
     size_t length = 0;
@@ -50,7 +50,7 @@ static bool is_screen(struct nb_string type)
            nb_string_equals_nocase(type, "and");
 }
 
-/* One query of a list: "only screen and (max-width: 600px)". */
+/* Reads one query of a list: "only screen and (max-width: 600px)". */
 static enum nb_html_media read_query(struct nb_string query)
 {
     enum nb_html_media media = NB_HTML_MEDIA_ALWAYS;

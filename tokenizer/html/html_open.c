@@ -16,10 +16,10 @@
 
 struct nb_html_open_element {
     struct nb_html_style outer; /* the style behind its end */
-    uint16_t place;             /* of its name, in names[] */
-    uint32_t nested;            /* open elements of the same name inside it, without a style */
-    uint32_t before;            /* the next one outwards of the same name */
-    uint32_t table, list;       /* the innermost ones around it */
+    uint16_t place;             /* index of its name in names[] */
+    uint32_t nested; /* open elements of the same name inside it that did not change the style */
+    uint32_t before; /* the next one outwards of the same name */
+    uint32_t table, list; /* the innermost ones around it */
 };
 
 _Static_assert(sizeof(struct nb_html_open_element) <= 32, "as the header says");
@@ -37,7 +37,7 @@ void nb_html_open_deinit(struct nb_html_open *open)
     nb_html_open_init(open);
 }
 
-/* FNV-1a of the name in lower case: it only spares comparisons, which decide. */
+/* FNV-1a of the name in lower case. It only saves comparisons; the comparison decides. */
 static uint32_t hash_of(struct nb_string name)
 {
     uint32_t hash = 2166136261u;
@@ -51,7 +51,7 @@ static bool is_same(struct nb_string a, struct nb_string b)
     return a.length == b.length && strncasecmp(a.bytes, b.bytes, a.length) == 0;
 }
 
-/* The place of a name that is open; SIZE_MAX if none is. */
+/* Returns the place of a name of open elements; SIZE_MAX if none is open. */
 static size_t find(const struct nb_html_open *open, struct nb_string name, uint32_t hash)
 {
     for (size_t i = 0; i < open->name_count; i++) {
@@ -63,7 +63,7 @@ static size_t find(const struct nb_html_open *open, struct nb_string name, uint3
     return SIZE_MAX;
 }
 
-/* A place for a name that is not open. */
+/* Returns a place for a name without open elements. */
 static size_t new_place(struct nb_html_open *open, struct nb_string name, uint32_t hash)
 {
     size_t i = 0;
@@ -76,8 +76,8 @@ static size_t new_place(struct nb_html_open *open, struct nb_string name, uint32
     return i;
 }
 
-/* All lists have one name: which one an end tag means hardly matters, and lists in lists take no
- * memory then. */
+/* All lists share one name: it hardly matters which of them an end tag closes, and nested lists
+ * then take no memory. */
 static struct nb_string name_of(const struct nb_html_name *name)
 {
     return name->scope == NB_HTML_LIST ? (struct nb_string){"ul", 2} : name->name;
@@ -106,7 +106,7 @@ int nb_html_open_push(struct nb_html_open *open, const struct nb_html_name *name
     return 0;
 }
 
-/* The innermost open element that a tag of this name can end; 0: there is none. */
+/* Returns the innermost open element that a tag of this name can end; 0: there is none. */
 static uint32_t reach(const struct nb_html_open *open, const struct nb_html_name *name)
 {
     struct nb_string text = name_of(name);
@@ -128,7 +128,7 @@ int nb_html_open_nest(struct nb_html_open *open, const struct nb_html_name *name
     return 0;
 }
 
-/* Takes the innermost element off. */
+/* Removes the innermost element. */
 static void pop(struct nb_html_open *open)
 {
     const struct nb_html_open_element *element = &open->elements[open->depth - 1];
@@ -150,11 +150,12 @@ bool nb_html_open_close(struct nb_html_open *open, const struct nb_html_name *na
     struct nb_html_open_element *element = &open->elements[own - 1];
     bool is_nested = element->nested > 0;
     element->nested -= is_nested;
-    /* A table or list that is nested began before all that is in the stack behind the outer one. */
+    /* If a nested table or list ends, everything in the stack after the outer one began inside
+     * it. */
     bool ends_inside = is_nested && (own == open->table || own == open->list) && own < open->depth;
     if (is_nested && !ends_inside)
         return false;
-    uint32_t first = own + ends_inside; /* that ends */
+    uint32_t first = own + ends_inside; /* the first element that ends */
     *outer = open->elements[first - 1].outer;
     while (open->depth >= first)
         pop(open);

@@ -11,21 +11,21 @@
 #include "tokenizer/html/html_length.h"
 
 enum {
-    FOUND_MOST = 32,   /* rules for one element that are applied */
-    PAIRED_CLASSES = 8 /* of one element, of which two are looked for at once */
+    FOUND_MOST = 32,   /* rules that are applied to one element */
+    PAIRED_CLASSES = 8 /* classes of one element that are looked up in pairs */
 };
 
 struct nb_html_rule_item {
     uint64_t selector;
     uint32_t order;
-    uint8_t weight; /* specificity: the heavier rule counts */
+    uint8_t weight; /* specificity: the heavier rule wins */
     uint8_t kind;   /* enum nb_html_rule */
     struct nb_html_declared declared;
 };
 
 struct nb_html_rule_entry {
     uint64_t selector;
-    uint32_t order; /* of the last one of its rules */
+    uint32_t order; /* order of the last of its rules */
     uint32_t shown; /* properties that some readers see */
     uint8_t weight;
     struct nb_html_matched declared;
@@ -47,7 +47,7 @@ void nb_html_rules_deinit(struct nb_html_rules *rules)
 
 enum { WEIGHT_ELEMENT = 1, WEIGHT_CLASS = 10, WEIGHT_ID = 100 }; /* CSS Selectors 3, section 9 */
 
-/* FNV-1a of a name in lower case, behind a mark that tells its kind. An empty name: 0. */
+/* FNV-1a of a name in lower case, after a byte for its kind. Returns 0 for an empty name. */
 static uint64_t hash_of(char kind, struct nb_string name)
 {
     uint64_t hash =
@@ -59,14 +59,14 @@ static uint64_t hash_of(char kind, struct nb_string name)
     return hash;
 }
 
-/* Of an element, and what is asked for beside it: either may be 0. */
+/* Combines the hash of an element with that of a class or id; either may be 0. */
 static uint64_t join(uint64_t element, uint64_t rest)
 {
     uint64_t hash = element ^ (rest << 23 | rest >> 41);
     return hash ^ hash >> 32;
 }
 
-/* Of two classes, in either order. */
+/* Combines the hashes of two classes, in either order. */
 static uint64_t join_classes(uint64_t a, uint64_t b)
 {
     return a < b ? join(a, b) : join(b, a);
@@ -156,7 +156,7 @@ int nb_html_rules_sort(struct nb_html_rules *rules)
 
 struct search {
     const struct nb_html_rules *rules;
-    const struct nb_html_rule_entry *found[FOUND_MOST]; /* sorted: what counts less is first */
+    const struct nb_html_rule_entry *found[FOUND_MOST]; /* sorted: rules of less weight first */
     size_t count;
 };
 

@@ -6,13 +6,13 @@
 #include "core/base/buffer.h"
 #include "tokenizer/html/html_scan.h"
 
-enum { DEPTH = 8 /* of rules like @media in each other; what is deeper is left out */ };
+enum { DEPTH = 8 /* of nested rules like @media; deeper ones are left out */ };
 
-/* What is read. */
+/* The state of reading a sheet. */
 struct reader {
     struct nb_html_rules *rules;
     const char *at, *end;
-    enum nb_html_media media[DEPTH + 1]; /* of the blocks around */
+    enum nb_html_media media[DEPTH + 1]; /* media of the enclosing blocks */
     size_t depth;
 };
 
@@ -38,7 +38,7 @@ static struct nb_string take_name(struct nb_string *s)
     return name;
 }
 
-/* Adds a name to a compound; false if it has as many as it can. */
+/* Adds a name to a compound; returns false if the compound is full. */
 static bool put_name(struct nb_html_selector *selector, char kind, struct nb_string name)
 {
     struct nb_string *place = kind == '#'                        ? &selector->id
@@ -50,7 +50,7 @@ static bool put_name(struct nb_html_selector *selector, char kind, struct nb_str
     return true;
 }
 
-/* Takes "[class=x]", of which the '[' is taken already. False if it is another attribute. */
+/* Takes "[class=x]" after its '['. Returns false for another attribute. */
 static bool take_attribute(struct nb_html_selector *selector, struct nb_string *s)
 {
     struct nb_string inside = nb_html_take(s, ']');
@@ -64,7 +64,7 @@ static bool take_attribute(struct nb_html_selector *selector, struct nb_string *
     return inside.length == 0 && put_name(selector, is_class ? '.' : '#', value);
 }
 
-/* Takes a compound selector, "td.x#y". Returns false, and takes no more, at what is not known. */
+/* Takes a compound selector, "td.x#y". Stops and returns false at unknown syntax. */
 static bool take_compound(struct nb_html_selector *selector, struct nb_string *s)
 {
     memset(selector, 0, sizeof *selector);
@@ -89,8 +89,8 @@ static bool is_around_all(const struct nb_html_selector *s)
             nb_string_equals_nocase(s->element, "body"));
 }
 
-/* Reads a selector into its last compound. Returns the kind of its rules: NORMAL if nothing else is
- * asked for. *is_known is false if the compound could not be read. */
+/* Reads a selector into its last compound. Returns the kind of its rules: NORMAL if it has no other
+ * condition. Sets *is_known to false if the compound could not be read. */
 static enum nb_html_rule read_selector(struct nb_string s, struct nb_html_selector *selector,
                                        bool *is_known)
 {
@@ -99,7 +99,8 @@ static enum nb_html_rule read_selector(struct nb_string s, struct nb_html_select
     *is_known = s.length > 0;
     while (s.length > 0) {
         *is_known = take_compound(selector, &s);
-        if (!*is_known && s.length > 0 && s.bytes[0] == ':') { /* a state: some elements have it */
+        if (!*is_known && s.length > 0 &&
+            s.bytes[0] == ':') { /* a state, which only some elements have */
             kind = NB_HTML_RULE_MAYBE;
             while (s.length > 0 && !nb_html_is_space(s.bytes[0]))
                 s = nb_string_from(s, 1);
@@ -120,7 +121,7 @@ static enum nb_html_rule read_selector(struct nb_string s, struct nb_html_select
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-/* The properties of colours. */
+/* Returns the colour properties among `bits`. */
 static uint32_t colours(uint32_t bits)
 {
     return bits & (nb_html_bit(NB_HTML_COLOR) | nb_html_bit(NB_HTML_BACKGROUND));
@@ -166,7 +167,7 @@ static int add_rules(struct reader *r, struct nb_string selectors, struct nb_str
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* The first of `marks` from `at` on that is in no string; `end` if there is none. */
+/* Returns the first of `marks` from `at` on outside of strings; `end` if there is none. */
 static const char *find_mark(const char *at, const char *end, const char *marks)
 {
     while (at < end && !nb_string_is_one_of(*at, marks)) {
@@ -180,7 +181,7 @@ static const char *find_mark(const char *at, const char *end, const char *marks)
     return at;
 }
 
-/* Skips a block with the blocks in it. `at` is behind its '{'. */
+/* Skips a block with its nested blocks. `at` is after its '{'. */
 static const char *skip_block(const char *at, const char *end)
 {
     for (size_t depth = 1; depth > 0 && at < end;) {
@@ -191,7 +192,7 @@ static const char *skip_block(const char *at, const char *end)
     return at;
 }
 
-/* Takes a rule that begins with '@': what holds rules is gone into. */
+/* Takes a rule that begins with '@'; enters it if it contains rules. */
 static void take_at_rule(struct reader *r)
 {
     const char *from = r->at;
@@ -227,7 +228,7 @@ static int take_rule(struct reader *r)
     return add_rules(r, between(from, open), between(open + 1, close));
 }
 
-/* The marks around old sheets, "<!--" and "-->", which hid them from older browsers still. */
+/* Skips "<!--" and "-->", which hide old sheets from even older browsers. */
 static bool skip_mark(struct reader *r)
 {
     static const char *const marks[] = {"<!--", "-->", "<![CDATA[", "]]>"};
@@ -258,8 +259,8 @@ static int read_rules(struct reader *r)
     return rc;
 }
 
-/* The first place of two bytes; `end` if there is none. Not memmem: under sanitizers a call of it
- * takes the time of all that is left. */
+/* Returns the first place of two bytes; `end` if there is none. memmem is not used: under
+ * sanitizers each call takes time proportional to the whole rest. */
 static const char *find_two(const char *at, const char *end, const char two[2])
 {
     while (end - at >= 2 && (at = memchr(at, two[0], (size_t)(end - at) - 1)) != NULL) {

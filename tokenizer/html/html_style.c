@@ -7,8 +7,8 @@
 
 enum {
     FONT_DEFAULT = 16,
-    FONT_LEAST = 3,     /* pixels that can be read */
-    INLINE_BYTES = 1024 /* of an attribute with entities */
+    FONT_LEAST = 3,     /* smallest readable size, in pixels */
+    INLINE_BYTES = 1024 /* of an attribute with entities that are decoded */
 };
 
 struct nb_html_style nb_html_style_default(void)
@@ -49,8 +49,8 @@ static void declare(struct nb_html_style *style, const struct nb_html_declared *
         style->reversed = is_hiding(d, NB_HTML_DIRECTION);
 }
 
-/* Reads the value of an attribute `style`, whose entities are decoded first if it has some. What is
- * long is left as it stands then: there is no reason to write it so. */
+/* Reads the value of an attribute `style`, after decoding its entities if it has some. A long value
+ * is not decoded: nobody has a reason to write entities there. */
 static void read_inline(struct nb_html_declared *declared, struct nb_string css)
 {
     char bytes[2 * INLINE_BYTES]; /* an entity of 5 bytes may stand for 6: it never grows */
@@ -60,10 +60,11 @@ static void read_inline(struct nb_html_declared *declared, struct nb_string css)
     if (css.length <= INLINE_BYTES && memchr(css.bytes, '&', css.length) != NULL &&
         nb_html_decode(&decoded, css.bytes, css.length) == 0)
         css = nb_buffer_string(&decoded);
-    (void)nb_html_declare(declared, css, NB_HTML_ALL); /* it matters for style sheets alone */
+    (void)nb_html_declare(declared, css,
+                          NB_HTML_ALL); /* !important matters for style sheets only */
 }
 
-/* Applies colours that an element may have: they are not known, unless they are the same. */
+/* Applies colours that an element may have: they become unknown, unless they are the same. */
 static void declare_maybe(struct nb_html_style *style, const struct nb_html_declared *d)
 {
     if (is_set(d, NB_HTML_COLOR) && d->color != style->color)
@@ -78,10 +79,10 @@ static bool is_same(const struct nb_html_style *a, const struct nb_html_style *b
            a->font == b->font && a->color == b->color && a->background == b->background;
 }
 
-/* What the attributes of a tag say, but for those that are applied as they are read. */
+/* The attributes of a tag, except those that are applied at once. */
 struct attributes {
-    struct nb_string css, id, classes; /* of two of a name the first counts */
-    bool any;                          /* one that concerns the style */
+    struct nb_string css, id, classes; /* the first of a repeated one counts */
+    bool any;                          /* any attribute concerns the style */
 };
 
 static void keep_first(struct nb_string *place, struct nb_string value)
@@ -89,7 +90,7 @@ static void keep_first(struct nb_string *place, struct nb_string value)
     *place = place->bytes == NULL ? value : *place;
 }
 
-/* Reads the attributes, and applies the older ones, which whatever is in CSS overrides. */
+/* Reads the attributes, and applies the older ones, which any CSS overrides. */
 static void read_attributes(struct nb_html_style *style, const struct nb_html_token *start_tag,
                             struct attributes *read)
 {

@@ -10,7 +10,7 @@
 #include "tokenizer/html/html_style.h"
 
 enum {
-    NAME_ROOM = 16, /* of the name of an element in the table, and the zeros behind it */
+    NAME_ROOM = 16, /* name of an element in the table, padded with zeros */
     SNIFF_BYTES = 1024,
     RULES_DEPTH = 65536 /* styled elements in each other; rules do not apply to deeper ones: they
                            would take more memory than the HTML */
@@ -20,24 +20,24 @@ struct walk {
     struct nb_html_text *out;
     struct nb_html_style style;
     bool visible;
-    bool is_again;  /* the second pass */
-    bool has_begun; /* an element was there to which rules could apply */
-    bool is_late;   /* rules came after it: nothing is written, and the document is read again */
+    bool is_again;            /* the second pass */
+    bool has_begun;           /* an element was seen to which rules could apply */
+    bool is_late;             /* rules came later: stop writing, and read the document again */
     enum nb_html_media media; /* of the last <style> */
     struct nb_html_rules *rules;
     struct nb_html_open open;
 };
 
-/* What elements are. Those that are none of this are inline, unknown ones too, as in browsers. */
+/* Kinds of elements. Elements of no kind, also unknown ones, are inline, as in browsers. */
 enum {
-    LEADING = 1,     /* stands before all that is seen */
+    LEADING = 1,     /* stands before all visible content */
     SEPARATING = 2,  /* separates the text around it */
     EMPTY = 4,       /* has no end tag */
     SELF_ENDING = 8, /* has an optional end tag: the next one of the same name ends it */
-    ITEM = 16,       /* of these, ends only one that is in the same list */
+    ITEM = 16,       /* self-ending, but only within the same list */
     LIST = 32,
     TABLE = 64,
-    PICTURE = 128, /* has an alternative text, which stands in its place */
+    PICTURE = 128, /* is replaced by its alternative text */
     STYLE = 256
 };
 
@@ -131,8 +131,9 @@ static const struct element {
                 {"wbr", EMPTY},
                 {"xmp", SEPARATING}};
 
-/* Eight bytes of a name in lower case, and zeros behind it, as a number of the same order. It is
- * made in a register: bytes that were just stored cannot be loaded as one number without a wait. */
+/* Returns eight bytes of a name in lower case, padded with zeros, as a number that sorts like them.
+ * It is built in a register, because bytes that were just stored cannot be loaded as one number
+ * without a wait. */
 static uint64_t rank_at(struct nb_string name, size_t from)
 {
     uint64_t rank = 0;
@@ -142,11 +143,12 @@ static uint64_t rank_at(struct nb_string name, size_t from)
     if (count == 0)
         return 0;
     rank <<= 8 * (sizeof rank - count);
-    /* What is no letter becomes no letter either, nor a digit. */
+    /* Non-letters never become letters or digits. */
     return rank | (rank & UINT64_C(0x4040404040404040)) >> 1;
 }
 
-/* The same of a name in the table. No two names of the table have the same first eight bytes. */
+/* Like rank_at, for a name in the table. All names of the table differ in their first eight
+ * bytes. */
 static uint64_t rank_of(const char bytes[sizeof(uint64_t)])
 {
     uint64_t rank;
@@ -154,8 +156,8 @@ static uint64_t rank_of(const char bytes[sizeof(uint64_t)])
     return be64toh(rank);
 }
 
-/* What the element of a tag is. The last one that is not behind its name is found without a branch
- * that depends on the name: a page has thousands of them. */
+/* Returns the kinds of the element of a tag. The binary search has no branch that depends on the
+ * name, because a page has thousands of names. */
 static unsigned kinds_of(struct nb_string name)
 {
     const struct element *at = elements;
@@ -175,8 +177,8 @@ static struct nb_buffer *current(struct walk *walk)
     return walk->visible ? &walk->out->visible : &walk->out->hidden;
 }
 
-/* How UAX #9 says that text is shown from right to left (text/override.h): a mark that the end of a
- * line ends. */
+/* The characters by which UAX #9 shows text from right to left (text/override.h). The end of a line
+ * ends the override. */
 static const char right_to_left[] = "\xE2\x80\xAE", ended[] = "\xE2\x80\xAC";
 enum { MARK_BYTES = sizeof right_to_left - 1 };
 
@@ -207,7 +209,7 @@ static int set_style(struct walk *walk, struct nb_html_style style)
     bool turns = style.reversed != walk->style.reversed;
     walk->style = style;
     walk->visible = nb_html_style_visible(&style);
-    /* Two hidden places are two texts. The visible text around a hidden one may be one word. */
+    /* Hidden places are separate texts. The visible text around a hidden one may be one word. */
     int rc = was_visible && !walk->visible ? separate_in(walk, &walk->out->hidden) : 0;
     if (rc == 0 && turns)
         rc = nb_buffer_append(current(walk), style.reversed ? right_to_left : ended, MARK_BYTES);
@@ -248,7 +250,7 @@ static int write_text(struct walk *walk, const char *text, size_t length)
     return nb_html_decode(current(walk), text, length);
 }
 
-/* Writes the alternative texts of an image in its place. */
+/* Writes the alternative text of an image in its place. */
 static int write_attributes(struct walk *walk, const struct nb_html_token *tag)
 {
     struct nb_html_attributes attributes = nb_html_attributes_of(tag);
@@ -266,7 +268,7 @@ static int write_attributes(struct walk *walk, const struct nb_html_token *tag)
     return rc;
 }
 
-/* The media of a <style>. */
+/* Returns the media of a <style>. */
 static enum nb_html_media media_of(const struct nb_html_token *tag)
 {
     struct nb_html_attributes attributes = nb_html_attributes_of(tag);
@@ -278,7 +280,7 @@ static enum nb_html_media media_of(const struct nb_html_token *tag)
     return NB_HTML_MEDIA_ALWAYS;
 }
 
-/* Reads a style sheet, unless it was read in the pass before. */
+/* Reads a style sheet, unless the first pass has read it. */
 static int read_sheet(struct walk *walk, struct nb_string css)
 {
     size_t count = walk->rules->count;
@@ -287,7 +289,7 @@ static int read_sheet(struct walk *walk, struct nb_string css)
     return rc;
 }
 
-/* Takes the first tag of what is seen: all rules that are in order were before it. */
+/* Takes the first tag of visible content: rules in the proper place all came before it. */
 static int begin(struct walk *walk)
 {
     walk->has_begun = true;
@@ -360,8 +362,8 @@ static int take_token(struct walk *walk, const struct nb_html_token *token,
     return 0;
 }
 
-/* Reads the document once. Sets *is_late if a style sheet came behind what it may apply to: then
- * the text is to be read again. */
+/* Reads the document once. Sets *is_late if a style sheet came after elements that it may apply to:
+ * then the text must be read again. */
 static int pass(struct nb_string html, const struct nb_html_observer *observer,
                 struct nb_html_rules *rules, struct nb_html_text *out, bool is_again, bool *is_late)
 {
@@ -392,7 +394,7 @@ int nb_html_to_text(const char *html, size_t length, const struct nb_html_observ
     size_t visible = out->visible.length, hidden = out->hidden.length;
     bool is_late = false;
     nb_html_rules_init(&rules);
-    /* Most of the text of most pages is visible: one allocation is mostly enough. */
+    /* Most text of most pages is visible, so one allocation is usually enough. */
     int rc = nb_buffer_reserve(&out->visible, length / 2);
     if (rc == 0)
         rc = pass(document, observer, &rules, out, false, &is_late);

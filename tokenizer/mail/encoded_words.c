@@ -14,8 +14,8 @@
 struct word {
     struct nb_string charset; /* without the language (RFC 2231, section 5) */
     bool is_base64;
-    struct nb_string text; /* still encoded */
-    const char *end;       /* behind the word */
+    struct nb_string text; /* the encoded text */
+    const char *end;       /* the position after the word */
 };
 
 struct decoder {
@@ -30,10 +30,10 @@ static struct nb_string between(const char *from, const char *to)
     return (struct nb_string){from, (size_t)(to - from)};
 }
 
-/* Finds the next encoded word at or behind `at`. Returns where it begins; NULL if there is none. */
+/* Finds the next encoded word at or after `at`. Returns its beginning; NULL if there is none. */
 static const char *find_word(const char *at, const char *end, struct word *word)
 {
-    for (; (at = memchr(at, '=', (size_t)(end - at))) != NULL; at++) { /* few values have one */
+    for (; (at = memchr(at, '=', (size_t)(end - at))) != NULL; at++) { /* few values have a '=' */
         if (end - at < 2 || at[1] != '?')
             continue;
         const char *text = nb_mail_word_label(at, end, &word->charset);
@@ -42,7 +42,7 @@ static const char *find_word(const char *at, const char *end, struct word *word)
         word->is_base64 = nb_ascii_lower(text[-2]) == 'b';
         const char *closing = memmem(text, (size_t)(end - text), "?=", 2);
         if (closing == NULL)
-            return NULL; /* nor is there one for any word behind */
+            return NULL; /* no later word has one either */
         word->text = between(text, closing);
         word->end = closing + 2;
         return at;
@@ -72,7 +72,7 @@ static int decode_q(struct nb_string text, struct nb_buffer *out)
     return 0;
 }
 
-/* Converts the words that wait. */
+/* Converts the pending words. */
 static int flush(struct decoder *d)
 {
     struct nb_string text = {d->bytes.bytes, d->bytes.length};
@@ -100,7 +100,7 @@ static int take_word(struct decoder *d, const struct word *word)
                            : decode_q(word->text, &d->bytes);
 }
 
-/* Appends text without the line breaks of folding; the blanks behind them stay. */
+/* Appends text without the line breaks of folding; the blanks after them stay. */
 static int append_unfolded(struct nb_string text, struct nb_buffer *out)
 {
     const char *at = text.bytes;
@@ -121,7 +121,7 @@ static int append_unfolded(struct nb_string text, struct nb_buffer *out)
     return rc;
 }
 
-/* Appends what is not encoded. No words wait. */
+/* Appends text that is not encoded. No words may be pending. */
 static int take_text(struct decoder *d, struct nb_string text)
 {
     size_t before = d->out->length;

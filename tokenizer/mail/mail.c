@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The walk through the parts of a mail. Parts and nested messages are walked in a loop. The one
- * recursion is for a multipart or message that is itself encoded, against RFC 2046, but readers
- * open it: at most ENCODED_DEPTH of them inside one another, so that no byte is decoded more often
- * than that.
+ * The walk through the parts of a mail, including nested messages, in a loop. It recurses only for
+ * a multipart or message that is itself encoded: RFC 2046 forbids that, but mail programs open it.
+ * At most ENCODED_DEPTH of them are nested, so no byte is decoded more often than that.
  *
- * A mail of more than limits->mail_bytes is shortened: spam may fill the middle with anything, and
- * the text of the last part or the footer of a list stands at the end.
+ * A mail of more than limits->mail_bytes is shortened in the middle: spam may fill it with
+ * anything, while the text of the last part or the footer of a list is at the end.
  */
 #include "tokenizer/mail/mail.h"
 
@@ -34,14 +33,14 @@ struct walk {
     bool wants_header; /* the settings want features of header fields other than the Subject */
 };
 
-/* Reads one field about the content of a part. */
+/* Reads one header field about the content of a part. */
 static int content_field(struct nb_mail_reader *reader, struct nb_mail_type *type,
                          struct nb_string name, struct nb_string value)
 {
     if (!nb_string_starts_nocase(name, "Content-") ||
         !nb_work_spend(&reader->t->work, NB_WORK_PARAMETERS * value.length))
         return 0;
-    reader->utf8.length = 0; /* names of files have raw bytes, too */
+    reader->utf8.length = 0; /* file names may have raw bytes, too */
     if (nb_mail_field_to_utf8(&reader->charsets, (struct nb_string){"", 0}, &value,
                               &reader->utf8) != 0)
         return NB_NO_MEMORY;
@@ -51,8 +50,8 @@ static int content_field(struct nb_mail_reader *reader, struct nb_mail_type *typ
 
 enum kind { PART, NESTED_MESSAGE, MAIL };
 
-/* Reads the header of a part, within the limit on headers. Counts the Subject of a message, and of
- * the mail itself all other fields. */
+/* Reads the header of a part, within the limit on headers. Counts the Subject of every message, and
+ * all other fields of the mail itself. */
 static int read_head(struct walk *walk, struct nb_string head, enum kind kind,
                      struct nb_mail_type *type)
 {
@@ -84,7 +83,7 @@ struct place {
     struct nb_mime_scanner scanner;
     enum nb_mime_next next;
     size_t depth;   /* multiparts and messages around the current part */
-    size_t encoded; /* those of them that were encoded as a whole */
+    size_t encoded; /* how many of them were encoded as a whole */
     enum kind kind; /* of the current header */
     bool digest;    /* parts without a type are messages (RFC 2046, 5.1.5) */
     bool nested;    /* the current part is a message, and its own header comes next */
@@ -163,7 +162,7 @@ static int nested_message(struct walk *walk, struct place *place, const struct n
     return encoded_entity(walk, place, type, body);
 }
 
-/* Takes the part that begins here: its header and, if it holds no other parts, its body. */
+/* Takes the part that begins here: its header and, if it contains no other parts, its body. */
 static int part(struct walk *walk, struct place *place)
 {
     struct nb_mail_type type = {.encoding = NB_MAIL_IDENTITY};
@@ -184,7 +183,7 @@ static int part(struct walk *walk, struct place *place)
     return nb_mail_leaf(&walk->reader, &type, body);
 }
 
-/* Begins the part behind the boundary that was read last. */
+/* Begins the part after the boundary that was read last. */
 static void enter_part(struct place *place)
 {
     const struct nb_mime_level *level = nb_mime_innermost(&place->scanner);
@@ -193,7 +192,7 @@ static void enter_part(struct place *place)
     place->depth = level != NULL ? level->depth : 0;
 }
 
-/* Takes the current part, and goes on to what follows. */
+/* Takes the current part and continues with the next one. */
 static int step(struct walk *walk, struct place *place)
 {
     struct nb_string between;
@@ -214,7 +213,8 @@ static int step(struct walk *walk, struct place *place)
     return rc;
 }
 
-/* Field by field: an initializer would clear the 18 KB of levels, of which few are opened. */
+/* Sets the members one by one: an initializer would clear the 18 KB of levels, of which few are
+ * used. */
 static void place_begin(struct place *place, struct nb_string bytes, size_t depth, size_t encoded)
 {
     nb_mime_scan(&place->scanner, bytes.bytes, bytes.length);
@@ -226,8 +226,7 @@ static void place_begin(struct place *place, struct nb_string bytes, size_t dept
     place->nested = false;
 }
 
-/* Walks the bytes of a message. With `type`, the bytes are those of a multipart or message of this
- * type that was decoded. */
+/* Walks the bytes of a message, or, with `type`, of a decoded multipart or message of this type. */
 static int walk_bytes(struct walk *walk, struct nb_string bytes, const struct nb_mail_type *type,
                       size_t depth, size_t encoded)
 {
@@ -246,8 +245,8 @@ static int walk_bytes(struct walk *walk, struct nb_string bytes, const struct nb
     return rc;
 }
 
-/* Joins the beginning and the end of a mail that is too long. Both are cut at line ends if there
- * are any, because base64 can still be decoded then. */
+/* Joins the beginning and the end of a mail that is too long. Cuts at line ends if possible,
+ * because base64 can then still be decoded. */
 static int shorten(const char *bytes, size_t length, size_t most, struct nb_buffer *out)
 {
     size_t head = most - most / 4;

@@ -23,7 +23,8 @@ struct search {
 static int search_bytes(struct search *search, struct nb_string bytes,
                         const struct nb_mail_type *multipart, size_t encoded);
 
-/* A mail without the line break before the boundary, and without the separator of an mbox. */
+/* Returns a mail without the line break before the boundary and without the separator of an
+ * mbox. */
 static struct nb_string trim(struct nb_string mail, bool is_before_boundary)
 {
     if (is_before_boundary && mail.length > 0 && mail.bytes[mail.length - 1] == '\n') {
@@ -51,7 +52,7 @@ static int give(struct search *search, struct nb_string mail)
     return 0;
 }
 
-/* Takes a part that is encoded as a whole: a mail, or a multipart of others. */
+/* Takes a part that is encoded as a whole: a mail, or a multipart that may contain mails. */
 static int take_encoded(struct search *search, const struct nb_mail_type *type,
                         struct nb_string body, size_t encoded)
 {
@@ -88,8 +89,8 @@ static bool open_level(struct nb_mime_scanner *scanner, const struct nb_mail_typ
     return true;
 }
 
-/* Takes the part that begins here, and its body; the body of a multipart that was opened is what
- * stands before its first part. */
+/* Takes the part that begins here, with its body; the body of an open multipart is the text before
+ * its first part. */
 static int take_part(struct search *search, struct nb_mime_scanner *scanner, size_t encoded,
                      enum nb_mime_next *next)
 {

@@ -38,9 +38,10 @@ static bool extends_ascii(const char *charset)
     return false;
 }
 
-/* ---- what a text says ------------------------------------------------------------------------ */
+/* ---- the charset that a text names
+ * ------------------------------------------------------------ */
 
-/* The charset of a byte order mark at the beginning; of no length: there is none. */
+/* Returns the charset of a byte order mark at the beginning; of length 0 if there is none. */
 static struct nb_string marked(struct nb_string text)
 {
     static const struct nb_string utf8 = {"utf-8", 5}, utf16 = {"utf-16", 6};
@@ -50,7 +51,7 @@ static struct nb_string marked(struct nb_string text)
                                                                                     : nothing;
 }
 
-/* What follows "name", blanks, '=', blanks and perhaps a quote: letters of a label. */
+/* Returns the label after "name", blanks, '=', blanks and perhaps a quote. */
 static struct nb_string label_at(struct nb_string rest)
 {
     rest = nb_string_trim_start(rest, " \t\r\n");
@@ -65,7 +66,7 @@ static struct nb_string label_at(struct nb_string rest)
     return (struct nb_string){rest.bytes, length};
 }
 
-/* The label behind the first `name=`, the name in any case. */
+/* Returns the label after the first `name=`, with the name in any case. */
 static struct nb_string label_behind(struct nb_string text, const char *name)
 {
     for (size_t i = 0; i + strlen(name) < text.length; i++) {
@@ -96,8 +97,8 @@ static struct nb_string label_of_meta(const struct nb_html_token *meta)
     return is_type ? label_behind(content, "charset") : nothing;
 }
 
-/* What the first <meta charset> or <meta http-equiv=content-type>, or the XML declaration, of HTML
- * in a charset that extends ASCII says. */
+/* Returns the charset in the first <meta charset> or <meta http-equiv=content-type>, or in the XML
+ * declaration, of HTML in a charset that extends ASCII. */
 static struct nb_string label_of_html(struct nb_string html)
 {
     if (html.length > NB_MAIL_CHARSET_HTML)
@@ -119,8 +120,8 @@ static struct nb_string label_of_html(struct nb_string html)
     return nothing;
 }
 
-/* The charset of the escapes in a text of seven bits (RFC 1468, 1557, 1922); of no length: they are
- * none. */
+/* Returns the charset of the escapes in a seven-bit text (RFC 1468, 1557, 1922); of length 0 if it
+ * has no such escapes. */
 static struct nb_string label_of_escapes(struct nb_string text)
 {
     static const struct {
@@ -138,9 +139,10 @@ static struct nb_string label_of_escapes(struct nb_string text)
     return nothing;
 }
 
-/* ---- what another part says ------------------------------------------------------------------ */
+/* ---- the charset that another part names
+ * ------------------------------------------------------- */
 
-/* Whether a label says in what charset raw bytes above 127 may be that are no UTF-8. */
+/* Whether a label names a charset for raw bytes above 127 that are not UTF-8. */
 static bool says_of_bytes(struct nb_string label)
 {
     char name[NB_CHARSET_NAME];
@@ -164,7 +166,7 @@ const char *nb_mail_word_label(const char *at, const char *end, struct nb_string
     return letter == 'b' || letter == 'q' ? mark + 3 : NULL;
 }
 
-/* The label of `charset=` whose '=' is at `at`. */
+/* Returns the label of a `charset=` with its '=' at `at`. */
 static struct nb_string label_of_parameter(const char *begin, const char *at, const char *end)
 {
     static const char name[] = "charset";
@@ -178,8 +180,8 @@ static struct nb_string label_of_parameter(const char *begin, const char *at, co
     return label_at((struct nb_string){at, (size_t)(end - at)});
 }
 
-/* Sets `other` to the charset that a Content-Type or a <meta> of the message names first, or else
- * the first encoded word, among those that say something. */
+/* Sets `other` to the first charset for raw bytes that a Content-Type or a <meta> of the message
+ * names, or else an encoded word. */
 static void search(struct nb_mail_charsets *charsets)
 {
     struct nb_string message = charsets->message;
@@ -210,14 +212,14 @@ static void search(struct nb_mail_charsets *charsets)
 
 /* ---- conversion ------------------------------------------------------------------------------ */
 
-/* Returns NB_UNSUPPORTED, and `out` is as before, if there is no such charset. */
+/* Converts *text. Returns NB_UNSUPPORTED, with `out` unchanged, if there is no such charset. */
 static int convert(struct nb_mail_charsets *charsets, struct nb_string label,
                    struct nb_string *text, struct nb_buffer *out)
 {
     size_t before = out->length;
     int rc = nb_charset_to_utf8(&charsets->state, label, text->bytes, text->length,
                                 4 * text->length + 16, out, NULL);
-    if (rc == NB_TOO_LARGE) /* no charset makes more of a byte */
+    if (rc == NB_TOO_LARGE) /* no charset expands more */
         rc = NB_UNSUPPORTED;
     if (rc != 0)
         out->length = before;
@@ -227,7 +229,7 @@ static int convert(struct nb_mail_charsets *charsets, struct nb_string label,
     return rc;
 }
 
-/* As above with a label that is a guess: what does not read well in it is in another charset. */
+/* Like convert, with a guessed label: fails if the result is not readable. */
 static int try(struct nb_mail_charsets *charsets, struct nb_string label, struct nb_string *text,
                struct nb_buffer *out)
 {
@@ -242,8 +244,8 @@ static int try(struct nb_mail_charsets *charsets, struct nb_string label, struct
     return rc;
 }
 
-/* Reads a text for which no MIME field says anything. What is neither UTF-8 nor in any charset that
- * is named is left to the tokenizer, which reads it as windows-1252. */
+/* Reads a text without a charset in its MIME field. Text that is neither UTF-8 nor in a named
+ * charset stays as it is, and the tokenizer reads it as windows-1252. */
 static int guess(struct nb_mail_charsets *charsets, bool is_html, struct nb_string *text,
                  struct nb_buffer *out)
 {
@@ -265,7 +267,8 @@ static int guess(struct nb_mail_charsets *charsets, bool is_html, struct nb_stri
     return rc == NB_NO_MEMORY ? rc : 0;
 }
 
-/* UTF-16 is named where a program has written its own encoding in memory beside a text of bytes. */
+/* Some programs name UTF-16, their own encoding in memory, although they write the text in
+ * bytes. */
 static bool is_denied(const char *charset, struct nb_string text)
 {
     return has_prefix(charset, "UTF-16") && memchr(text.bytes, '\0', text.length) == NULL &&

@@ -69,7 +69,7 @@ static bool is_text(const char *media)
            has_prefix(media, "multipart/");
 }
 
-/* Content as the type alone says. Most parts are of the first two types. */
+/* Returns the content by the type alone. Most parts are of the first two types. */
 static enum nb_mail_content content_of(const char *media)
 {
     if (*media == '\0' || strcmp(media, "text/plain") == 0)
@@ -112,7 +112,7 @@ enum nb_mail_content nb_mail_content_of_name(const struct nb_mail_type *type)
     return NB_CONTENT_NONE;
 }
 
-/* Whether a text begins with markup, behind what editors and XML put before it. */
+/* Whether a text begins with markup, after anything that editors and XML put before it. */
 static bool begins_with_markup(struct nb_string text)
 {
     if (nb_string_starts(text, "\xEF\xBB\xBF"))

@@ -36,7 +36,8 @@ static void copy(char *to, size_t size, const char *from, bool lower)
     to[length] = '\0';
 }
 
-/* A value as a C string for GMime: unfolded, NUL bytes replaced by blanks. Freed with g_free. */
+/* Makes a value a C string for GMime: unfolded, with NUL bytes replaced by blanks. Free it with
+ * g_free. */
 static char *c_string(struct nb_string value, size_t most)
 {
     size_t length = value.length < most ? value.length : most;
@@ -61,8 +62,8 @@ static bool names_utf7(const char *text)
     return false;
 }
 
-/* Completes the padding of the encoded words in base64 (RFC 2047): GMime loses the last bytes of
- * one without, in some versions. Takes `text` and returns what to free instead. */
+/* Completes the padding of encoded words in base64 (RFC 2047): some versions of GMime lose the last
+ * bytes of a word without padding. Takes over `text` and returns the string to free instead. */
 static char *pad_words(char *text)
 {
     static const char padding[] = "===";
@@ -85,8 +86,8 @@ static char *pad_words(char *text)
     return g_string_free(padded, FALSE);
 }
 
-/* A value with parameters as a C string for GMime. It decodes parameters by iconv, which takes long
- * for UTF-7 (tokenizer/charset/utf7.h): a value that may have such is cut earlier. */
+/* Makes a value with parameters a C string for GMime, which decodes them by iconv. That takes long
+ * for UTF-7 (tokenizer/charset/utf7.h), so a value that may have UTF-7 is cut earlier. */
 static char *parameters_of(struct nb_string value)
 {
     char mended[2 * PARAMETERS];
@@ -109,7 +110,7 @@ static void read_parameters(struct nb_mail_type *type, GMimeParamList *list)
     }
 }
 
-/* The value of a parameter; "" if there is none. */
+/* Returns the value of a parameter; "" if there is none. */
 static const char *parameter(GMimeParamList *list, const char *name)
 {
     GMimeParam *found = g_mime_param_list_get_parameter(list, name);
@@ -197,7 +198,7 @@ static int decode_uuencoded(struct nb_string body, struct nb_buffer *out)
     return 0;
 }
 
-/* The lines behind "begin MODE NAME". */
+/* Returns the lines after "begin MODE NAME". */
 static struct nb_string after_begin(struct nb_string body)
 {
     const char *end = body.bytes + body.length;

@@ -35,15 +35,15 @@ static bool is_well_known(struct nb_string name)
     return is_one_of(name, NAMES, sizeof NAMES / sizeof *NAMES);
 }
 
-/* Fields that programs write, and that nobody copies who quotes a header. */
+/* Fields that programs write and that people do not copy when they quote a header. */
 static bool is_trace(struct nb_string name)
 {
     static const char *const NAMES[] = {"received", "return-path", "message-id", "mime-version"};
     return is_one_of(name, NAMES, sizeof NAMES / sizeof *NAMES);
 }
 
-/* Whether there are `wanted` well known fields and, if asked, one of a trace, before a line that is
- * no field. */
+/* Whether there are `wanted` well-known fields and, if required, a trace field, before the first
+ * line that is no field. */
 static bool has_head(struct nb_string bytes, size_t wanted, bool needs_trace)
 {
     size_t most = bytes.length < NB_MAIL_FILE_HEAD ? bytes.length : NB_MAIL_FILE_HEAD;
@@ -68,12 +68,13 @@ bool nb_mail_file_has_head(struct nb_string bytes)
     return has_head(bytes, 2, false);
 }
 
-/* ---- what may stand before it ---------------------------------------------------------------- */
+/* ---- lines that may stand before it
+ * ----------------------------------------------------------- */
 
 static const char blanks[] = " \t\v\f\r\n";
 
-/* A line without what shows as a blank at its beginning: no-break spaces and byte order marks, too.
- */
+/* Returns a line without the blanks at its beginning, including no-break spaces and byte order
+ * marks. */
 static struct nb_string without_blanks(struct nb_string line)
 {
     for (size_t before = 0; line.length != before;) {
@@ -96,7 +97,7 @@ static bool is_reply(struct nb_string line)
     return line.length == 3 || line.bytes[3] == ' ' || line.bytes[3] == '-';
 }
 
-/* What programs and people see who talk to a server: SMTP (RFC 5321), POP3 (RFC 1939), IMAP, and
+/* Whether a line is from a session with a server: SMTP (RFC 5321), POP3 (RFC 1939), IMAP or
  * telnet. */
 static bool is_protocol(struct nb_string line)
 {
@@ -165,8 +166,8 @@ static struct nb_string from_head(struct nb_string file)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* Whether a CR ends a line by itself: no LF follows it, nor more CRs and LF, which broken gateways
- * make of CR LF. */
+/* Whether a CR ends a line by itself: neither LF follows it, nor further CRs and then LF, into
+ * which broken gateways turn CR LF. */
 static bool is_line_end(const char *cr, const char *end)
 {
     while (cr < end && *cr == '\r')
@@ -207,7 +208,8 @@ static int convert_lines(struct nb_string text, struct nb_buffer *out)
     return 0;
 }
 
-/* The charset of a file of UTF-16; "" if it is none. Without a mark ASCII tells. */
+/* Returns the UTF-16 charset of a file; "" if it is not UTF-16. Without a byte order mark ASCII
+ * characters decide. */
 static const char *utf16_of(struct nb_string file)
 {
     if (nb_string_starts(file, "\xFF\xFE") || nb_string_starts(file, "\xFE\xFF"))

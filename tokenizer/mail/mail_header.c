@@ -13,16 +13,16 @@
 #include "tokenizer/text/url.h"
 
 enum {
-    ADDRESS_BYTES = 4096, /* of an address field that are read */
-    OTHER_BYTES = 400,    /* of any other field */
+    ADDRESS_BYTES = 4096, /* bytes of an address field that are read */
+    OTHER_BYTES = 400,    /* bytes of any other field that are read */
     IDS = 8,              /* message ids of one field that are counted */
     ID_SHAPE = 24,
     ADDRESS_SUFFIX = 3, /* the last 2 and 3 labels of the host of an address are counted */
     PREFIX = 40,        /* bytes of a prefix that nb_tokenize_text takes */
-    NAME = 28           /* bytes of a name in a table, and zeros behind it */
+    NAME = 28           /* bytes of a name in a table, padded with zeros */
 };
 
-/* Fields whose value is a date: only that they are there counts. */
+/* Fields whose value is a date: only their presence counts. */
 static const char dates[][NAME] = {
     "resent-date",         "expires",           "expiry-date", "x-original-date",
     "nntp-posting-date",   "deferred-delivery", "reply-by",    "x-mail-created-date",
@@ -36,12 +36,12 @@ static const char addresses[][NAME] = {
 static const char message_ids[][NAME] = {"message-id", "references", "in-reply-to",
                                          "resent-message-id", "content-id"};
 
-/* Counted with the structure of the mail. */
+/* Fields that are counted with the structure of the mail. */
 static const char structure[][NAME] = {"content-type", "content-transfer-encoding",
                                        "content-disposition"};
 
-/* Four bytes of a name: of most names nothing more is compared, because mails have dozens of
- * fields. */
+/* Returns four bytes of a name. For most names no further bytes are compared, because mails have
+ * dozens of fields. */
 static uint32_t first_four(const char *bytes)
 {
     uint32_t four;
@@ -64,8 +64,8 @@ static bool is_in(struct nb_string name, const char (*names)[NAME], size_t count
 
 #define IS_IN(name, names) is_in(name, names, sizeof(names) / sizeof *(names))
 
-/* The prefix of the features of a field: "to:", "x-mailer:". It lies in `bytes`, with a NUL behind
- * it. */
+/* Writes the prefix of the features of a field to `bytes`, with a NUL behind it: "to:",
+ * "x-mailer:". */
 static struct nb_string make_prefix(struct nb_string name, char bytes[PREFIX + 1])
 {
     struct nb_feature_text f;
@@ -104,7 +104,8 @@ static bool is_address_byte(char c)
     }
 }
 
-/* Counts a prefix of at most PREFIX bytes, a mark, unless it is '\0', and a text. */
+/* Counts the text made of a prefix of at most PREFIX bytes, a mark (unless it is '\0'), and
+ * `text`. */
 static int count_parts(struct nb_tokenizing *t, enum nb_field field, struct nb_string prefix,
                        char mark, struct nb_string s)
 {
@@ -209,7 +210,7 @@ static int id_field(struct nb_tokenizing *t, struct nb_string prefix, struct nb_
     return rc;
 }
 
-/* Counts the zone of a date, "date:+0200", and nothing else of it. */
+/* Counts only the zone of a date, "date:+0200". */
 static int date_field(struct nb_tokenizing *t, struct nb_string value)
 {
     static const struct nb_string date = {"date:", 5};

@@ -12,15 +12,15 @@
 #include "tokenizer/mail/mail_type.h"
 #include "tokenizer/mail/mime.h"
 
-/* The bytes `kind` of nb_key_content_id. Those of documents are 0 to 2 (core/writer/submit). */
+/* Values of `kind` for nb_key_content_id. Documents use 0 to 2 (core/writer/submit). */
 enum { KIND_IDENTITY = 3, KIND_PART = 4 };
 
 struct identity {
     const struct nb_key *key;
-    struct nb_packer content; /* what the id is made of, each item with its length */
+    struct nb_packer content; /* the content of the id, each item with its length */
     struct nb_buffer packed;
-    struct nb_buffer decoded; /* a part */
-    struct nb_buffer text;    /* a part, or a field's value, as it counts */
+    struct nb_buffer decoded; /* a decoded part */
+    struct nb_buffer text;    /* a part or a field's value in normal form */
 };
 
 static bool is_blank(char c)
@@ -35,9 +35,9 @@ static bool is_sign(char c)
     return !nb_ascii_is_alphanumeric(c) && (c & 0x80) == 0;
 }
 
-/* The bytes of a spam filter's mark in front of a Subject: at most MARK_MOST bytes, signs and
- * blanks around "spam", with a sign at both sides of it; 0 if there is none. `has_sign`: a sign
- * stands before the text, behind a mark that was left out. */
+/* Returns the length of a spam filter's mark in front of a Subject: at most MARK_MOST bytes, "spam"
+ * with signs and blanks around it and a sign on both sides; 0 if there is none. `has_sign`: a mark
+ * that was already left out ends with a sign before the text. */
 static size_t mark_length(struct nb_string subject, bool has_sign)
 {
     enum { MARK_MOST = 40, WORD = 4 };
@@ -57,7 +57,7 @@ static size_t mark_length(struct nb_string subject, bool has_sign)
     return end > behind ? end : 0;
 }
 
-/* A Subject without the marks in front of it. */
+/* Returns a Subject without the marks in front of it. */
 static struct nb_string without_marks(struct nb_string subject)
 {
     bool has_sign = false;
@@ -68,10 +68,10 @@ static struct nb_string without_marks(struct nb_string subject)
     return subject;
 }
 
-/* Writes a value without folds, with runs of blanks as one blank. */
+/* Writes a value unfolded, with each run of blanks as one blank. */
 static int write_value(struct nb_buffer *out, struct nb_string value)
 {
-    bool waits = false; /* a blank, until something follows */
+    bool waits = false; /* a blank is pending until more text follows */
     out->length = 0;
     if (nb_buffer_reserve(out, value.length) != 0)
         return NB_NO_MEMORY;
@@ -89,7 +89,7 @@ static int write_value(struct nb_buffer *out, struct nb_string value)
     return 0;
 }
 
-/* Packs the first field of each name that counts; a field that is missing is an empty text. */
+/* Packs the first field of each name in the identity; a missing field is an empty text. */
 static int add_fields(struct identity *m, struct nb_string head)
 {
     enum { SUBJECT, MESSAGE_ID, FROM, DATE, FIELDS };
@@ -113,7 +113,7 @@ static int add_fields(struct identity *m, struct nb_string head)
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-/* Where the line at `line` counts from: behind ">" before "From ". */
+/* Returns where the line at `line` counts from: after ">" before "From ". */
 static const char *behind_quotes(const char *line, const char *end)
 {
     const char *at = line;
@@ -122,7 +122,7 @@ static const char *behind_quotes(const char *line, const char *end)
     return nb_lines_is_separator(at, end) ? at : line;
 }
 
-/* Writes the lines without blanks at their ends, and without empty ones at the end of all. */
+/* Writes the lines without blanks at their ends and without empty lines at the end of the text. */
 static int write_lines(struct nb_buffer *out, struct nb_string body)
 {
     const char *end = body.bytes + body.length;
@@ -145,7 +145,7 @@ static int write_lines(struct nb_buffer *out, struct nb_string body)
     return rc;
 }
 
-/* Packs the id of a part's text. A part without text is none. */
+/* Packs the id of a part's text. A part without text is left out. */
 static int add_part(struct identity *m, enum nb_mail_encoding encoding, struct nb_string body)
 {
     char id[NB_CONTENT_ID_LENGTH + 1];
@@ -164,7 +164,7 @@ static int add_part(struct identity *m, enum nb_mail_encoding encoding, struct n
     return m->content.code;
 }
 
-/* What the header of a part says of its content, as far as it counts here. */
+/* Reads the fields of a part's header about its content, as far as they matter here. */
 static struct nb_mail_type type_of(struct nb_string head)
 {
     struct nb_mail_type type = {.encoding = NB_MAIL_IDENTITY};
@@ -181,8 +181,8 @@ static struct nb_mail_type type_of(struct nb_string head)
     return type;
 }
 
-/* Takes the body of the part whose header was `head`. What is between and behind parts is left out.
- * Sets *more if another part follows. */
+/* Takes the body of the part whose header was `head`. Skips the text between and after parts. Sets
+ * *more if another part follows. */
 static int take_part(struct identity *m, struct nb_mime_scanner *scanner, struct nb_string head,
                      bool *more)
 {

@@ -8,7 +8,7 @@
 
 #include "core/base/ascii.h"
 
-/* Bytes of a pattern, and zeros behind it; bytes of a name and of a pattern that are compared
+/* Bytes of a pattern, padded with zeros; bytes of a name and of a pattern that are compared
  * first. */
 enum { PATTERN = 36, FIRST = 4 };
 
@@ -284,11 +284,11 @@ static const char ignored[][PATTERN] = {"arc-*",
                                         "x-yahoofilteredbulk*",
                                         "x-ymailisg"};
 
-/* What filters and scanners write between the name of an organisation and the rest:
- * X-Acme-MailScanner-SpamCheck, X-Coremail-Antispam. In letters of one case. */
+/* Words that filters and scanners write between the name of an organisation and the rest:
+ * X-Acme-MailScanner-SpamCheck, X-Coremail-Antispam. In lower case. */
 static const char *const inside[] = {"spam", "virus", "scanner", "phish", "malware"};
 
-/* Whether the name is as a pattern that has the same first bytes. */
+/* Whether the name matches a pattern that has the same first bytes. */
 static bool matches(struct nb_string name, const char *pattern)
 {
     size_t same = FIRST;
@@ -298,7 +298,7 @@ static bool matches(struct nb_string name, const char *pattern)
     return pattern[same] == '*' || (pattern[same] == '\0' && same == name.length);
 }
 
-/* The first bytes, as a number of the same order. */
+/* Returns the first bytes as a number that sorts like them. */
 static uint32_t rank_of(const char *first)
 {
     uint32_t bytes;
@@ -307,8 +307,8 @@ static uint32_t rank_of(const char *first)
     return be32toh(bytes);
 }
 
-/* The first pattern that may be this name is found without a branch that depends on the name: few
- * are listed, and a mail has dozens. */
+/* Finds the first possible pattern without a branch that depends on the name: few names are listed,
+ * and a mail has dozens of fields. */
 static bool is_listed(struct nb_string name)
 {
     const char(*at)[PATTERN] = ignored;

@@ -15,7 +15,7 @@
 #include "tokenizer/mail/mail_structure.h"
 #include "tokenizer/text/text.h"
 
-enum { ENCODED_BYTES = 3 /* of a transfer encoding for one byte, at most */ };
+enum { ENCODED_BYTES = 3 /* most bytes that a transfer encoding takes for one byte */ };
 
 void nb_mail_reader_deinit(struct nb_mail_reader *reader)
 {
@@ -51,7 +51,8 @@ static int html_part(struct nb_mail_reader *reader, struct nb_string html)
     return rc;
 }
 
-/* Takes the transfer encoding off the first `most` bytes of a body, or off all of it. */
+/* Removes the transfer encoding from the first `most` decoded bytes of a body, or from all of
+ * it. */
 static int decode(struct nb_mail_reader *reader, const struct nb_mail_type *type,
                   struct nb_string body, size_t most, struct nb_string *text)
 {
@@ -66,8 +67,8 @@ static int decode(struct nb_mail_reader *reader, const struct nb_mail_type *type
     return rc;
 }
 
-/* What a part is read as, although its type says that there is nothing to read, or nothing but
- * text: by its name, and where the type is vague by the beginning of its body. */
+/* Finds the content of a part whose type says that it has none, or only text: by its file name, and
+ * if the type is vague by the beginning of its body. */
 static int find_disguise(struct nb_mail_reader *reader, const struct nb_mail_type *type,
                          struct nb_string body, enum nb_mail_content *content)
 {
@@ -83,7 +84,7 @@ static int find_disguise(struct nb_mail_reader *reader, const struct nb_mail_typ
     return rc;
 }
 
-/* Cuts what is read of a part whose type says less. */
+/* Cuts the text of a part whose type does not say that it is text. */
 static struct nb_string bound(struct nb_mail_reader *reader, struct nb_string text)
 {
     if (text.length > NB_MAIL_DISGUISED_BYTES) {
@@ -93,7 +94,7 @@ static struct nb_string bound(struct nb_mail_reader *reader, struct nb_string te
     return text;
 }
 
-/* Puts the text of a format in the place of *text, in the reader's other buffer. */
+/* Replaces *text by the text of a format, in the reader's other buffer. */
 static int take_format(struct nb_mail_reader *reader, enum nb_mail_content content,
                        struct nb_string *text)
 {
@@ -112,7 +113,7 @@ static int take_format(struct nb_mail_reader *reader, enum nb_mail_content conte
     return rc;
 }
 
-/* Counts a text in the charset of its part. */
+/* Counts a text, which is in the charset of its part. */
 static int count_text(struct nb_mail_reader *reader, const struct nb_mail_type *type,
                       enum nb_mail_content content, struct nb_string text)
 {
@@ -121,11 +122,12 @@ static int count_text(struct nb_mail_reader *reader, const struct nb_mail_type *
         rc = take_format(reader, content, &text);
     struct nb_string bytes = text;
     reader->utf8.length = 0;
-    if (rc == 0 && content != NB_CONTENT_RTF) /* it names its charsets itself */
+    if (rc == 0 && content != NB_CONTENT_RTF) /* RTF names its charsets itself */
         rc = nb_mail_body_to_utf8(&reader->charsets, nb_string_of(type->charset),
                                   content == NB_CONTENT_HTML, &text, &reader->utf8);
     if (content == NB_CONTENT_PLAIN && text.bytes != bytes.bytes)
-        content = nb_mail_content_of_type(type, text); /* UTF-16 hides what it is */
+        content =
+            nb_mail_content_of_type(type, text); /* in UTF-16 its kind could not be recognized */
     bool is_flowed = content == NB_CONTENT_PLAIN && type->is_flowed;
     if (rc == 0 && (is_flowed || content == NB_CONTENT_ENRICHED || content == NB_CONTENT_RTF))
         rc = take_format(reader, content, &text);

@@ -38,14 +38,15 @@ static size_t quoted_length(struct nb_string rest, char end)
     return 0;
 }
 
-/* Whether a byte ends what stands before a parameter. */
+/* Whether a byte ends the text before a parameter. */
 static bool separates(char c)
 {
     return nb_string_is_one_of(c, " \t\r\n,\")");
 }
 
-/* The length of what is copied as it is: a quoted string, a comment or a byte. *is_open[] is of
- * quotes and comments: one that does not end was found, so none behind it does. */
+/* Returns the length of the next piece that is copied unchanged: a quoted string, a comment or a
+ * byte. is_open[], for quotes and comments, notes that one without an end was found: then no later
+ * one ends either. */
 static size_t piece_length(struct nb_string rest, bool is_open[2])
 {
     char c = rest.bytes[0];
@@ -56,7 +57,7 @@ static size_t piece_length(struct nb_string rest, bool is_open[2])
     return length > 0 ? length : 1;
 }
 
-/* Appends the semicolon; a comma that stands there instead goes. */
+/* Appends the semicolon; it replaces a comma. */
 static size_t put_semicolon(char *to, size_t used, char last)
 {
     if (last == ',')
@@ -69,7 +70,7 @@ static size_t put_semicolon(char *to, size_t used, char last)
 size_t nb_mail_mend_parameters(struct nb_string value, char *to)
 {
     size_t used = 0;
-    char last = ';'; /* the last byte that is no blank */
+    char last = ';'; /* the last non-blank byte */
     bool is_open[2] = {false, false};
     for (size_t i = 0, length; i < value.length; i += length) {
         struct nb_string rest = nb_string_from(value, i);

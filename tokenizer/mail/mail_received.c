@@ -12,15 +12,15 @@
 #include "tokenizer/text/url.h"
 
 enum {
-    VALUE_BYTES = 2048, /* of a field that are read */
+    VALUE_BYTES = 2048, /* bytes of a field that are read */
     WORD_BYTES = 64,
     ID_BYTES = 8 /* a word of this length or more that has a digit is an id */
 };
 
 static const char prefix[] = "received:";
 
-/* What bytes say of the word that they are in, as a bit for each; separators are in none. Where
- * words end cannot be foreseen, and a mail has some thousand bytes of Received. */
+/* Classes of bytes, a bit for each byte; separators are in none. The ends of words are
+ * unpredictable, and a mail has some thousand bytes of Received. */
 struct classes {
     uint64_t separators, digits;
     uint64_t marks; /* '.', ':' and '@' */
@@ -90,7 +90,8 @@ static struct classes classify(const char *p)
 
 #endif
 
-/* The same of the first bytes of a text that may be shorter; what is behind it separates. */
+/* Like the function above, for the first bytes of a text that may be shorter; bytes after its end
+ * count as separators. */
 static inline struct classes classes_of(struct nb_string text)
 {
     char tail[WINDOW] = {0};
@@ -181,8 +182,8 @@ static int next_word(struct walk *walk, struct nb_string word, bool has_digits, 
     return rc;
 }
 
-/* Counts the words that begin and end in the first window of a text. Sets *done to the bytes up to
- * the word that does not end there. */
+/* Counts the words that lie wholly in the first window of a text. Sets *done to the bytes before
+ * the first word that does not end there. */
 static int count_window(struct walk *walk, struct nb_string text, size_t *done)
 {
     struct classes c = classes_of(text);
@@ -192,7 +193,7 @@ static int count_window(struct walk *walk, struct nb_string text, size_t *done)
     for (uint64_t begins = words & ~(words << 1); rc == 0 && begins != 0; begins &= begins - 1) {
         unsigned from = (unsigned)__builtin_ctzll(begins);
         uint64_t behind = ~(words >> from) & ~UINT64_C(0) >> from;
-        if (behind == 0) { /* as far as is known */
+        if (behind == 0) { /* the word may continue after the window */
             *done = from;
             break;
         }
@@ -204,7 +205,7 @@ static int count_window(struct walk *walk, struct nb_string text, size_t *done)
     return rc;
 }
 
-/* Counts the word that a text begins with, of any length. Sets *done to it. */
+/* Counts the first word of a text, of any length. Sets *done to its length. */
 static int count_first(struct walk *walk, struct nb_string text, size_t *done)
 {
     bool has_digits = false, has_marks = false;

@@ -9,12 +9,12 @@
 #include "tokenizer/text/url.h"
 
 enum {
-    NAME_BYTES = 24,  /* of an element or attribute */
-    VALUE_BYTES = 24, /* of the value of an attribute; longer values hardly occur twice */
+    NAME_BYTES = 24,  /* bytes of the name of an element or attribute */
+    VALUE_BYTES = 24, /* bytes of the value of an attribute; longer values hardly occur twice */
     SHAPE = 32,
     EXTENSION = 8,
     URL_SOURCE = 4096, /* bytes of a URL in an attribute, before entities are decoded */
-    ATTRIBUTES = 64    /* of one element that are counted */
+    ATTRIBUTES = 64    /* attributes of one element that are counted */
 };
 
 static struct nb_string cut(struct nb_string s, size_t most)
@@ -111,7 +111,7 @@ static int count_link(struct nb_tokenizing *t, struct nb_feature_text *f, struct
     return rc;
 }
 
-/* Counts an attribute of the element in `f`, which is as before afterwards. */
+/* Counts an attribute of the element in `f`, and restores `f`. */
 static int count_attribute(struct nb_tokenizing *t, struct nb_feature_text *f,
                            struct nb_string name, struct nb_string value)
 {

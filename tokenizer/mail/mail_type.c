@@ -9,12 +9,12 @@ enum {
     PLAIN_BYTES = 256 /* longer ones may be cut (mail_decode.c) */
 };
 
-/* The parameters that count, by their place in `names`. */
+/* The parameters that count, by their index in `names`. */
 enum { CHARSET, BOUNDARY, NAME, FILENAME, FORMAT, DELSP, COUNTING };
 static const char *const names[COUNTING] = {"charset",  "boundary", "name",
                                             "filename", "format",   "delsp"};
 
-/* Letters, digits and marks that stand for themselves wherever they are (RFC 2045, 5.1). */
+/* Whether a character is a letter, a digit or a mark without special meaning (RFC 2045, 5.1). */
 static bool is_plain(char c)
 {
     return nb_ascii_is_alphanumeric(c) || c == '-' || c == '_' || c == '.' || c == '+';
@@ -44,7 +44,7 @@ static void skip_blanks(struct nb_string *rest)
     *rest = nb_string_trim_start(*rest, " \t\r\n");
 }
 
-/* Takes what is between quotes; of no length: nothing plain. "=?" may begin an encoded word. */
+/* Takes the text between quotes; of length 0 if it is not plain. "=?" may begin an encoded word. */
 static struct nb_string take_quoted(struct nb_string *rest)
 {
     size_t length = 0;
@@ -59,7 +59,7 @@ static struct nb_string take_quoted(struct nb_string *rest)
     return take_byte(rest, '"') ? text : (struct nb_string){NULL, 0};
 }
 
-/* Takes one parameter behind its semicolon. */
+/* Takes one parameter after its semicolon. */
 static bool take_parameter(struct nb_string *rest, struct nb_string values[COUNTING])
 {
     skip_blanks(rest);

@@ -31,7 +31,7 @@ static struct reader read_from(struct nb_string value)
     return (struct reader){value.bytes, value.bytes == NULL ? NULL : value.bytes + length};
 }
 
-/* Skips a comment, which begins here and may have others in it (RFC 5322, 3.2.2). */
+/* Skips the comment that begins here and may contain others (RFC 5322, 3.2.2). */
 static void skip_comment(struct reader *r)
 {
     size_t depth = 0;
@@ -61,7 +61,8 @@ static bool ends_word(char c)
     return nb_ascii_is_space(c) || c == '(' || c == ';' || c == '=';
 }
 
-/* The next word: a quoted string is one, quotes included. Of length 0 at '=', ';' and the end. */
+/* Returns the next word; a quoted string, with its quotes, is one. Of length 0 at '=', ';' and the
+ * end. */
 static struct nb_string next_word(struct reader *r)
 {
     skip_blank(r);
@@ -76,7 +77,7 @@ static struct nb_string next_word(struct reader *r)
     return (struct nb_string){from, (size_t)(r->at - from)};
 }
 
-/* Whether the character comes next; then it is taken. */
+/* Takes the character if it comes next. Returns whether it did. */
 static bool takes(struct reader *r, char c)
 {
     skip_blank(r);
@@ -95,7 +96,7 @@ static bool is_own(const struct nb_mail_values *values, struct nb_string name)
 /* ---- the values --------------------------------------------------------------------------------
  */
 
-/* Notes a value, in lower case, unless there is one, or it is too long for a category. */
+/* Notes a value in lower case, unless one is noted already or it is too long for a category. */
 static void note(struct nb_mail_values *values, enum nb_mail_value number, struct nb_string text)
 {
     struct nb_mail_known *known = &values->known[number];
@@ -128,7 +129,7 @@ static void note_sender(struct nb_mail_values *values, struct nb_string sender)
         note(values, NB_MAIL_SENDER, nb_string_from(bare, (size_t)(at + 1 - bare.bytes)));
 }
 
-/* The address without brackets, port and the tag of RFC 5321, 4.1.3. */
+/* Returns the address without brackets, port and the tag of RFC 5321, 4.1.3. */
 static struct nb_string bare_address(struct nb_string s)
 {
     s = nb_string_trim(s);
@@ -145,7 +146,8 @@ static struct nb_string bare_address(struct nb_string s)
     return s;
 }
 
-/* Writes the network of an address, "" for one that is none or the machine's own. */
+/* Writes the network of an address; "" for text that is no address, and for an address of the
+ * machine itself. */
 static void network_of(struct nb_string address, char text[NETWORK])
 {
     static const unsigned char mapped[12] = {[10] = 0xFF, [11] = 0xFF};
@@ -196,13 +198,13 @@ void nb_mail_values_begin(struct nb_mail_values *values, struct nb_string server
 /* ---- fields ------------------------------------------------------------------------------------
  */
 
-/* What a Received field says (RFC 5321, 4.4). */
+/* The contents of a Received field (RFC 5321, 4.4). */
 struct received {
     struct nb_string helo, address, by, recipient;
 };
 
-/* The client's address is the last in brackets before "by"; its name is the word behind "from", or
- * in Exim's fields that behind "helo=". */
+/* Reads the client. Its address is the last one in brackets before "by"; its name is the word after
+ * "from", or in Exim's fields the word after "helo=". */
 static void read_client(struct nb_string from, struct received *is)
 {
     static const char mark[] = "helo=";
@@ -220,7 +222,8 @@ static void read_client(struct nb_string from, struct received *is)
     is->helo = (struct nb_string){helo, length};
 }
 
-/* Returns whether it is a hop from another machine or program: "from ... by ...". */
+/* Reads a Received field. Returns whether it is a hop from another machine or program: "from ... by
+ * ...". */
 static bool read_received(struct nb_string value, struct received *is)
 {
     struct reader r = read_from(value);
@@ -248,9 +251,9 @@ static void received_field(struct nb_mail_values *values, struct nb_string value
     char network[NETWORK];
     bool is_of_server = read_received(value, &is) && is_own(values, is.by);
     network_of(is.address, network);
-    if (is_of_server && network[0] == '\0') /* from itself: a filter, a program of the machine */
+    if (is_of_server && network[0] == '\0') /* a hop within the machine: a filter or program */
         return;
-    if (!is_of_server || values->has_border) { /* a mail comes from outside once */
+    if (!is_of_server || values->has_border) { /* a mail enters from outside only once */
         values->is_foreign = values->has_own;
         return;
     }
@@ -270,7 +273,7 @@ static bool is_result(struct nb_string word)
     return is;
 }
 
-/* Takes the result of one method; of several signatures one that is good is enough. */
+/* Takes the result of one method; one good signature of several is enough. */
 static void take_result(struct nb_string found[NB_MAIL_DMARC + 1], struct nb_string method,
                         struct nb_string result)
 {
@@ -282,7 +285,8 @@ static void take_result(struct nb_string found[NB_MAIL_DMARC + 1], struct nb_str
     }
 }
 
-/* Of several fields of the server the topmost with a method tells its result. */
+/* Takes the results of a field. If the server wrote several, the topmost field with a method
+ * decides. */
 static void results_field(struct nb_mail_values *values, struct nb_string value)
 {
     struct nb_string found[NB_MAIL_DMARC + 1] = {{"", 0}};

@@ -31,8 +31,8 @@ int nb_mbox_next(struct nb_mbox *mbox, struct nb_buffer *mail)
     }
     if (!nb_lines_is_separator(line, next))
         return NB_INVALID;
-    /* Whole lines are copied in runs: from `begin` to `line` is still to be copied. An empty line
-     * is not copied before it is known that no "From " line follows. */
+    /* Lines are copied in runs: the bytes from `begin` to `line` are still to be copied. An empty
+     * line is copied only when it is clear that no "From " line follows. */
     const char *begin = line = next;
     const char *blank = NULL;
     for (; line < mbox->end; line = next) {

@@ -17,8 +17,8 @@ static bool is_of_name(char c)
     return c > ' ' && c < 0x7f && c != ':';
 }
 
-/* The first byte from `at` on that no name has; `end` if there is none. A loop over single bytes is
- * mispredicted at its end, once for each line. */
+/* Returns the first byte from `at` on that cannot be in a name; `end` if there is none. A loop over
+ * single bytes is mispredicted at its end, once for each line. */
 static const char *name_end(const char *at, const char *end)
 {
 #ifdef __SSE2__
@@ -89,15 +89,15 @@ bool nb_mime_open(struct nb_mime_scanner *scanner, struct nb_string boundary, si
     return true;
 }
 
-/* A line without the blanks and the line break at its end; mail programs add blanks to boundaries.
- */
+/* Returns a line without the blanks and the line break at its end; mail programs add blanks to
+ * boundaries. */
 static struct nb_string trim_line(const char *at, const char *next)
 {
     return nb_string_trim_end(between(at, next), " \t\r\n");
 }
 
-/* The number, from 1, of the innermost open level whose boundary the line is; 0 if there is none.
- * Sets *closing if it is the closing boundary. */
+/* Returns the number, from 1, of the innermost open level with this line as its boundary; 0 if
+ * there is none. Sets *closing if it is the closing boundary. */
 static size_t find_level(const struct nb_mime_scanner *scanner, struct nb_string line,
                          bool *closing)
 {
@@ -120,8 +120,9 @@ static size_t boundary_at(const struct nb_mime_scanner *scanner, const char *at,
     return find_level(scanner, trim_line(at, next), closing);
 }
 
-/* Whether the line at `at` belongs to a header, which has lines before it if `began`. A line that
- * is no field belongs to it if a field follows: gateways break long lines in headers so. */
+/* Whether the line at `at` belongs to a header; `began`: the header has lines before it. A line
+ * that is no field still belongs to it if a field follows, because gateways break long header lines
+ * that way. */
 static bool continues_head(const char *at, const char *end, bool began)
 {
     if (field_name(at, end) > 0 || is_mbox_line(at, end))

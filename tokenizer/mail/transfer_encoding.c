@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A body of base64 is read line by line. Most bodies are long lines of its alphabet, which are
- * decoded at once. A short line may be a word of text as well as the end of the encoding: it is
- * decoded when it stands where the encoding can go on and when what comes out is text.
+ * A base64 body is read line by line. Most bodies are long lines of its alphabet, which are decoded
+ * at once. A short line may be a word of text as well as the end of the encoding: it is decoded
+ * where the encoding can continue, if the result is text.
  */
 #include "tokenizer/mail/transfer_encoding.h"
 
@@ -17,18 +17,18 @@
 #include "core/base/utf8.h"
 
 enum {
-    LONG_RUN = 40,          /* characters of the alphabet in a row, which no text has */
+    LONG_RUN = 40,          /* a run of the alphabet that no text has */
     SURE_PIECE = 16,        /* of a line that text is unlikely to be, if text comes out of it */
-    SHORT_PIECE = 8,        /* of a line behind base64 that may be more of it */
-    MOST_STRAYS = 8,        /* one character in so many may be outside the alphabet */
+    SHORT_PIECE = 8,        /* of a line after base64 that may continue it */
+    MOST_STRAYS = 8,        /* one character in this many may be outside the alphabet */
     MOST_STRAYS_INSIDE = 3, /* in a body that was base64 so far */
-    UTF8_TAIL = 3           /* bytes of a character that may be cut off */
+    UTF8_TAIL = 3           /* most bytes of a character that was cut off */
 };
 
 /* ---- base64 ------------------------------------------------------------------------------------
  */
 
-/* The value of a character, plus 1; 0: it is not of the alphabet. */
+/* Maps a character to its value plus 1; 0: it is not in the alphabet. */
 static const unsigned char VALUES[256] = {
     ['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,  ['H'] = 8,
     ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16,
@@ -40,7 +40,7 @@ static const unsigned char VALUES[256] = {
     ['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62, ['+'] = 63, ['/'] = 64,
 };
 
-/* Bits that wait for their byte. */
+/* Bits that do not yet make a whole byte. */
 struct bits {
     unsigned value;
     unsigned characters; /* 0 to 3, of a group of four */
@@ -57,7 +57,7 @@ static char *flush(struct bits *bits, char *to)
     return to;
 }
 
-/* Writes at most 3 bytes for 4 characters, and for those that waited. */
+/* Writes at most 3 bytes for 4 characters, including the pending ones. */
 static char *decode(struct bits *bits, struct nb_string text, char *to)
 {
     const unsigned char *at = (const unsigned char *)text.bytes;
@@ -92,7 +92,7 @@ static char *decode(struct bits *bits, struct nb_string text, char *to)
     return to;
 }
 
-/* What may come out of `length` characters, and of those that waited. */
+/* Returns the most bytes that `length` characters and the pending ones can give. */
 static size_t room_for(size_t length)
 {
     return length / 4 * 3 + 6;
@@ -125,11 +125,11 @@ int nb_transfer_base64(struct nb_string piece, struct nb_buffer *out)
 /* ---- lines of it -------------------------------------------------------------------------------
  */
 
-/* What is to be known of a line, whose blanks at both ends are not counted. */
+/* Properties of a line, without the blanks at both ends. */
 struct line {
     struct nb_string text;
     size_t letters;   /* of the alphabet */
-    size_t run;       /* of them, how many the line begins with */
+    size_t run;       /* how many of them the line begins with */
     size_t strays;    /* neither of the alphabet, nor blanks, nor '=' at the end */
     bool has_blanks;  /* between its words */
     bool is_padded;   /* it ends with '=' */
@@ -165,7 +165,7 @@ static bool is_pure(const struct line *line)
     return line->letters > 0 && line->strays == 0 && !line->has_blanks;
 }
 
-/* A line that is base64 wherever it stands. */
+/* Whether a line is surely base64, wherever it stands. */
 static bool is_long(const struct line *line)
 {
     return line->run >= LONG_RUN ||
@@ -173,8 +173,8 @@ static bool is_long(const struct line *line)
             line->strays <= line->letters / MOST_STRAYS);
 }
 
-/* Whether bytes are text: UTF-8, of which a character may be cut off at the end, without control
- * characters but those of white space and of ISO 2022. */
+/* Whether bytes are text: UTF-8, perhaps with the last character cut off, without control
+ * characters except white space and those of ISO 2022. */
 static bool is_text(const char *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -189,9 +189,9 @@ static bool is_text(const char *bytes, size_t length)
     return false;
 }
 
-/* Where in a body the reader is. */
+/* The reader's state within a body. */
 enum state {
-    UNSURE, /* all lines so far were short ones, which may be text as well */
+    UNSURE, /* all lines so far were short and may be text */
     INSIDE, /* of base64 */
     BEHIND, /* a padding, a shorter or an empty line: the encoding may be at its end */
     TEXT
@@ -204,16 +204,16 @@ struct reader {
     struct bits bits;
     size_t width;            /* of the first line */
     size_t letters;          /* of all lines so far */
-    struct nb_string so_far; /* the lines that are still unsure */
+    struct nb_string so_far; /* the lines still undecided */
 };
 
-/* Whether text came out of the lines so far. */
+/* Whether the lines so far decode to text. */
 static bool gives_text(const struct reader *r)
 {
     return is_text(r->out->bytes + r->began, r->out->length - r->began);
 }
 
-/* The lines that were unsure are text. */
+/* Treats the undecided lines as text. */
 static int give_up(struct reader *r)
 {
     r->out->length = r->began;
@@ -222,14 +222,14 @@ static int give_up(struct reader *r)
     return nb_buffer_append(r->out, r->so_far.bytes, r->so_far.length);
 }
 
-/* Whether the unsure lines are base64, if the body ends with them: unless its length or its width
- * cannot be that, all bytes may come out of it, in whatever charset. */
+/* Whether the undecided lines are base64, if the body ends with them. They are, unless their length
+ * or width rules it out; any bytes may result, in any charset. */
 static bool is_base64(const struct reader *r)
 {
     return r->letters % 4 != 1 && (gives_text(r) || (r->letters % 4 == 0 && r->width % 4 == 0));
 }
 
-/* Whether they are, if text follows. */
+/* Whether the undecided lines are base64, if text follows them. */
 static bool is_base64_before_text(const struct reader *r)
 {
     bool may_end = r->letters % 4 == 0 || (r->letters % 4 != 1 && r->letters >= SURE_PIECE);
@@ -261,7 +261,7 @@ static int take_encoded(struct reader *r, const struct line *line)
     return rc;
 }
 
-/* A line that may be text as well: base64 if text comes out of it. */
+/* Takes a line that may be text: it is base64 if it decodes to text. */
 static int try_line(struct reader *r, const struct line *line, struct nb_string whole)
 {
     size_t length = r->out->length;
@@ -291,7 +291,7 @@ static bool is_worth_trying(const struct reader *r, const struct line *line)
                                 (r->bits.characters + line->letters) % 4 == 0));
 }
 
-/* Takes a line; `whole` has its blanks and its line break. */
+/* Takes a line; `whole` includes its blanks and its line break. */
 static int take_line(struct reader *r, struct nb_string whole)
 {
     struct line line = look(nb_string_trim(whole));
@@ -328,7 +328,7 @@ int nb_transfer_base64_body(struct nb_string body, struct nb_buffer *out)
 /* ---- quoted-printable --------------------------------------------------------------------------
  */
 
-/* What is behind the line break of a soft line break whose '=' is before `at`; NULL: it is none. */
+/* Returns the position after a soft line break whose '=' is before `at`; NULL if there is none. */
 static const char *soft_break(const char *at, const char *end)
 {
     while (at < end && (*at == ' ' || *at == '\t'))
