@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Files and environment of the configuration. A file is read line by line, once: the reader refuses
- * groups and keys that stand there twice, and names the line of each fault.
+ * repeated groups and keys, and names the line of each fault.
  */
 #include "config/config.h"
 
@@ -50,7 +50,7 @@ void nb_config_deinit(struct nb_config *config)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* How much of a name a message shows: the precision for "%.*s". */
+/* Returns how much of a name a message shows: the precision for "%.*s". */
 static int shown(struct nb_string s)
 {
     return (int)nb_utf8_cut(s, 60).length;
@@ -116,7 +116,7 @@ struct reader {
     struct nb_error *error;
 };
 
-/* Writes "PATH:LINE"; of a long path only the end. */
+/* Writes "PATH:LINE", with only the end of a long path. */
 static void where_of(const char *path, size_t line, char where[WHERE_BYTES])
 {
     size_t length = strlen(path);
@@ -151,7 +151,7 @@ static int read_group(struct reader *reader, struct nb_string line, const char *
     return 0;
 }
 
-/* Values have no escape sequences and no quotes: a path stands there as it is. */
+/* Takes a value. Values have no escape sequences and no quotes: a path is written as it is. */
 static int take_value(struct reader *reader, const struct nb_option *option, struct nb_string value,
                       const char *where)
 {
@@ -162,8 +162,8 @@ static int take_value(struct reader *reader, const struct nb_option *option, str
     return nb_value_set(reader->config, option, reader->value.bytes, where, reader->error);
 }
 
-/* What a message may show of a line. In [tokens] nothing that is long enough for a token: a list of
- * them that goes on in the next line is a likely mistake, and messages end up in logs. */
+/* Returns the part of a line that a message may show. In [tokens] this is no text long enough for a
+ * token: continuing a list in the next line is a likely mistake, and messages end up in logs. */
 static struct nb_string showable(const struct reader *reader, struct nb_string text)
 {
     enum { TOKEN_LEAST = 16 };
@@ -171,7 +171,7 @@ static struct nb_string showable(const struct reader *reader, struct nb_string t
     return is_token ? nb_string_of("...") : text;
 }
 
-/* A line database.N of [nodes] adds to the list `databases`. */
+/* Adds a line database.N of [nodes] to the list `databases`. */
 static int add_database(struct reader *reader, struct nb_string number, struct nb_string value,
                         const char *where)
 {
@@ -294,7 +294,7 @@ int nb_config_load(struct nb_config *config, const char *path, struct nb_error *
 
 /* ---- environment ----------------------------------------------------------------------------- */
 
-/* Whether `name`, which is without the prefix, is GROUP_KEY of the option, in capitals. */
+/* Whether `name`, without the prefix, is GROUP_KEY of the option, in capitals. */
 static bool names_option(struct nb_string name, const struct nb_option *option)
 {
     size_t group = strlen(option->group), key = strlen(option->key);

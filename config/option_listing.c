@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints the configuration as a file, with or without the help texts. Passwords and tokens of
- * users in URLs are not shown; those of clients are hashes by then.
+ * Prints the configuration as a file, with or without the help texts. Passwords and tokens in URLs
+ * are not shown; tokens of clients have been replaced by hashes by then.
  */
 #include "config/config.h"
 
@@ -45,8 +45,8 @@ static int append_help(const struct nb_option *option, struct nb_buffer *out)
     return rc;
 }
 
-/* Appends a URL with "***" for its secret: what stands behind the user's name, or all that stands
- * before the host, which is a token then. */
+/* Appends a URL with "***" for its secret: the text after the user's name, or the whole text before
+ * the host, which is then a token. */
 static int append_url(struct nb_string url, struct nb_buffer *out)
 {
     static const char PASSWORD[] = "password="; /* of libpq */
@@ -67,7 +67,7 @@ static int append_url(struct nb_string url, struct nb_buffer *out)
                             (int)(url.bytes + url.length - host), host);
 }
 
-/* The same of a list, separated as it is. */
+/* Like append_url for a list, with its separators unchanged. */
 static int append_urls(const char *list, struct nb_buffer *out)
 {
     int rc = 0;

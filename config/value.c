@@ -47,7 +47,7 @@ size_t nb_value_bad_byte(const char *text, size_t length)
     return length;
 }
 
-/* ---- what may be written --------------------------------------------------------------------- */
+/* ---- allowed values -------------------------------------------------------------------------- */
 
 static int append_number(const struct nb_option *option, uint64_t value, struct nb_buffer *out)
 {
@@ -134,7 +134,7 @@ static bool parse_bool(const char *text, bool *value)
     return false;
 }
 
-/* The power of 1024 that a unit's letter stands for; -1 if it is none. */
+/* Returns the power of 1024 that a unit's letter stands for; -1 if it is no unit. */
 static int unit_power(char letter)
 {
     for (size_t i = 0; i < sizeof units; i++)
@@ -144,7 +144,7 @@ static int unit_power(char letter)
 }
 
 /* Reads digits and, for sizes, one unit. Own code, because strtoull accepts signs and blanks, and
- * gives the largest number for one that does not fit. Returns NULL or what is wrong. */
+ * returns the largest number for one that does not fit. Returns NULL or the fault. */
 static const char *parse_number(const struct nb_option *option, const char *text, uint64_t *value)
 {
     uint64_t number = 0;
@@ -169,7 +169,7 @@ static const char *parse_number(const struct nb_option *option, const char *text
     return number > option->maximum ? "is too large" : NULL;
 }
 
-/* Returns NULL or what is wrong. */
+/* Returns NULL or the fault. */
 static const char *parse_real(const struct nb_option *option, const char *text, double *value)
 {
     if (!nb_number_read((struct nb_string){text, strlen(text)}, value))
@@ -189,8 +189,8 @@ static bool parse_name(const struct nb_option *option, const char *text, int *va
     return false;
 }
 
-/* Accepts only addresses in digits: the resolver may not answer yet when the daemon starts, and it
- * must be certain whether an address is loopback. Returns NULL or what is wrong. */
+/* Accepts only addresses in digits: the resolver may not be available yet when the daemon starts,
+ * and it must be certain whether an address is loopback. Returns NULL or the fault. */
 static const char *check_address(const char *text)
 {
     char host[INET6_ADDRSTRLEN];

@@ -17,7 +17,7 @@ static int count_id(struct nb_tokenizing *t, uint64_t id, const char *text, size
     return nb_bag_add_id(t->bag, id, text, length);
 }
 
-/* A feature of a part, by its whole text. */
+/* Counts a feature of a part, by its whole text. */
 static int count_feature(struct nb_tokenizing *t, unsigned part, const char *text, size_t length)
 {
     return count_id(t, nb_feature_value_id(part, nb_feature_hash(t->key, text, length)), text,
@@ -64,7 +64,7 @@ static int count_item(struct nb_tokenizing *t, unsigned part, int kind, struct n
                                       : count_category(t, part, name, item);
 }
 
-/* That there is a value comes first: where a limit ends the count, no value is of none. */
+/* Counts the presence of a value first: if a limit ends the count, every counted value has it. */
 static int count_value(struct nb_tokenizing *t, const struct nb_value *value, unsigned part,
                        int kind)
 {

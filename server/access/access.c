@@ -42,7 +42,7 @@ int nb_rate_read(const char *text, const char *option, struct nb_rate *rate, str
     return 0;
 }
 
-/* As the option [tls] client_role names them. */
+/* The roles in the order of the option [tls] client_role. */
 static const enum nb_role ROLES[] = {NB_ROLE_CLASSIFY, NB_ROLE_TRAIN, NB_ROLE_ADMIN};
 
 static int read_file(struct nb_access *access, const struct nb_config *config,
@@ -162,13 +162,13 @@ static void follow(struct nb_peer *peer, const struct nb_forwarding *forwarding,
         struct nb_string list = forwarding->chain[i];
         do {
             if (!read_entry(take_last(&list), &peer->address))
-                return; /* "unknown" and the like: nobody knows who it was */
+                return; /* "unknown" and the like: the client cannot be identified */
             peer->is_proven = !nb_networks_have(proxies, &peer->address);
             if (peer->is_proven)
                 return;
         } while (list.length > 0);
     }
-    /* Only proxies: the first of them asks for itself, if all was seen. */
+    /* Only proxies: the first one is itself the client, if all entries were kept. */
     peer->is_proven = forwarding->count < NB_FORWARDED_MOST;
 }
 
@@ -198,14 +198,14 @@ struct nb_peer nb_peer_of(const struct nb_sender *sender, const struct nb_networ
 /* ---- what it may do -----------------------------------------------------------------------------
  */
 
-/* The token that was shown, with the greatest role when it is there more than once; NULL when it is
- * not known. Takes the same time for every token. */
+/* Finds the token that the client sent, with the highest role if it occurs more than once; NULL
+ * when it is not known. Takes the same time for every token. */
 static const struct nb_token *find_token(const struct nb_tokens *tokens, struct nb_string shown)
 {
     unsigned char hash[crypto_hash_sha256_BYTES];
     const struct nb_token *found = NULL;
     (void)crypto_hash_sha256(hash, (const unsigned char *)shown.bytes, shown.length);
-    /* All tokens are compared, each in constant time: the duration tells nothing. */
+    /* All tokens are compared, each in constant time: the duration reveals nothing. */
     for (size_t i = 0; i < tokens->count; i++) {
         const struct nb_token *one = &tokens->all[i];
         bool is_same = sodium_memcmp(one->hash, hash, sizeof hash) == 0;
@@ -215,7 +215,7 @@ static const struct nb_token *find_token(const struct nb_tokens *tokens, struct 
     return shown.length > 0 ? found : NULL;
 }
 
-/* Whether whom the request comes from may check and learn mail. */
+/* Whether the sender may check and learn mail without a token. */
 static bool is_trusted(const struct nb_access *access, const struct nb_peer *peer)
 {
     if (!peer->is_proven)
@@ -242,7 +242,7 @@ struct nb_grant nb_access_grant(const struct nb_access *access, const struct nb_
         grant.name = known->name;
         grant.models = known->models;
     }
-    if (peer->is_page) /* what proves who the browser's user is proves nothing about the page */
+    if (peer->is_page) /* proof of the browser's user says nothing about the page */
         return grant;
     if (peer->certificate != NULL && grant.role < access->certificate_role) {
         grant.role = access->certificate_role;

@@ -47,9 +47,9 @@ bool nb_models_are_all(const char *patterns)
     return false;
 }
 
-/* Not fnmatch: that one's time grows with the power of the number of stars. After a mismatch it is
- * enough to let the last star take one byte more (the earlier ones have found their leftmost
- * places already). */
+/* fnmatch is not used: its time grows exponentially with the number of stars. After a mismatch it
+ * is enough to let the last star take one byte more (the earlier ones have already found their
+ * leftmost places). */
 static bool matches(struct nb_string pattern, struct nb_string name)
 {
     size_t p = 0, n = 0, star = pattern.length, taken = 0;

@@ -44,8 +44,8 @@ void nb_buckets_free(struct nb_buckets **buckets)
     *buckets = NULL;
 }
 
-/* The bucket of a key; NULL when it has none. *place is then where it would be made: a free place,
- * or that of the bucket that was not used for longest. */
+/* Finds the bucket of a key; NULL when it has none. *place is then the place for a new one: a free
+ * place, or that of the least recently used bucket. */
 static struct bucket *find(struct nb_buckets *buckets, struct nb_string key,
                            unsigned char id[ID_BYTES], struct bucket **place)
 {
@@ -72,7 +72,7 @@ static double level_of(const struct bucket *bucket, const struct nb_rate *rate, 
     return fmin(bucket->level + seconds * rate->per_second, rate->burst);
 }
 
-/* Until a bucket of this level has 1 above `floor`. */
+/* Returns the time until a bucket of this level has 1 above `floor`. */
 static uint64_t wait_of(double level, const struct nb_rate *rate, double floor)
 {
     assert(rate->per_second > 0 && level <= rate->burst);
@@ -149,7 +149,7 @@ static const double AHEAD_SECONDS = 60;
 struct nb_limits {
     struct nb_buckets *rates[NB_LIMITS]; /* owned, as are the others */
     struct nb_buckets *failures;         /* by address */
-    struct nb_buckets *known;            /* addresses with tokens that were shown there */
+    struct nb_buckets *known;            /* pairs of an address and a token that was sent from it */
 };
 
 struct nb_limits *nb_limits_new(void)
@@ -181,7 +181,7 @@ void nb_limits_free(struct nb_limits **limits)
 /* ---- keys --------------------------------------------------------------------------------------
  */
 
-/* Who is counted: an address, or a token, or both. */
+/* The subject of a limit: an address, a token, or both. */
 struct key {
     unsigned char bytes[1 + 16 + NB_TOKEN_HASH];
     size_t length;

@@ -19,7 +19,7 @@ static int refuse(struct nb_string item, const char *why, struct nb_error *error
                         EXAMPLE);
 }
 
-/* The rest behind "http://" or "https://"; bytes == NULL: it begins otherwise. */
+/* Returns the rest after "http://" or "https://"; bytes == NULL if it begins otherwise. */
 static struct nb_string after_scheme(struct nb_string origin, bool *is_tls)
 {
     static const char PLAIN[] = "http://", TLS[] = "https://";
@@ -30,7 +30,7 @@ static struct nb_string after_scheme(struct nb_string origin, bool *is_tls)
                                                   : (struct nb_string){NULL, 0};
 }
 
-/* The length of a host: of an IP literal with its brackets, or of a name; 0: it is none. */
+/* Returns the length of a host: an IP literal with its brackets, or a name; 0: it is no host. */
 static size_t host_length(struct nb_string rest)
 {
     static const char NAME[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
@@ -55,7 +55,7 @@ static size_t host_length(struct nb_string rest)
     return is_name ? length : 0;
 }
 
-/* Of ":" and a port; nothing is fine, too. NULL, or what is wrong with it. */
+/* Checks ":" and a port, or an empty text. Returns NULL or the fault. */
 static const char *port_fault(struct nb_string rest, bool is_tls)
 {
     enum { DIGITS = 5, PORT_MOST = 65535, PLAIN = 80, TLS = 443 };

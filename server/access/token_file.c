@@ -58,7 +58,7 @@ static void copy(char *to, struct nb_string text)
     to[text.length] = '\0';
 }
 
-/* Returns NULL or what is wrong. */
+/* Returns NULL or the fault. */
 static const char *read_token(struct nb_string line, struct nb_token *token)
 {
     struct nb_string fields[FIELDS];
@@ -190,7 +190,8 @@ static int open_directory(struct update *update, struct nb_error *error)
     return rc;
 }
 
-/* The daemon must be able to read what root has written for it. */
+/* Gives the file to the owner of the old one, so that the daemon can read a file written by
+ * root. */
 static int give_to_owner(const struct update *update, int file)
 {
     struct stat owner;
@@ -219,7 +220,7 @@ static int replace(const struct update *update, const struct nb_buffer *text,
 {
     char part[NB_TOKEN_FILE_PATH + 8];
     (void)snprintf(part, sizeof part, "%s.part", update->name); /* it fits */
-    (void)unlinkat(update->directory, part, 0);                 /* left behind; most often none */
+    (void)unlinkat(update->directory, part, 0); /* left by an interrupted update; usually none */
     int file =
         openat(update->directory, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0)
@@ -233,7 +234,7 @@ static int replace(const struct update *update, const struct nb_buffer *text,
         rc = NB_IO;
     if (rc != 0) {
         rc = nb_error_errno(error, errno, update->path);
-        (void)unlinkat(update->directory, part, 0); /* tried */
+        (void)unlinkat(update->directory, part, 0); /* best effort */
     }
     (void)close(file); /* synced, or removed */
     if (rc == 0 && fsync(update->directory) != 0)

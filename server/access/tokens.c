@@ -60,7 +60,7 @@ void nb_token_make(struct nb_token *token, char text[NB_TOKEN_TEXT])
     randombytes_buf(random, sizeof random);
     (void)sodium_bin2base64(digits, sizeof digits, random, sizeof random,
                             sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-    /* The prefix lets programs that look for secrets in public places know it. */
+    /* The prefix lets programs that search public places for secrets recognize it. */
     (void)snprintf(text, NB_TOKEN_TEXT, "bayesd_%s", digits); /* it fits */
     (void)crypto_hash_sha256(token->hash, (const unsigned char *)text, strlen(text));
     sodium_memzero(random, sizeof random);
@@ -82,8 +82,8 @@ enum nb_role nb_role_read(struct nb_string text)
     return NB_ROLE_NONE;
 }
 
-/* Takes the name off "NAME=TOKEN". What is behind a "=" at a token's own end is too short for a
- * token: such an item has no name. */
+/* Takes the name off "NAME=TOKEN". If the "=" is part of a token's own end, the text after it is
+ * too short for a token: such an item has no name. */
 static void take_name(struct nb_string *item, struct nb_token *token)
 {
     const char *equals = memchr(item->bytes, '=', item->length);

@@ -39,7 +39,7 @@ static struct nb_string next_word(struct nb_string *line)
     return word;
 }
 
-/* Whether "%l" can stand for something: the line is for many names. */
+/* Whether "%l" has a meaning, because the line matches many names. */
 static bool is_of_many(struct nb_string key)
 {
     return key.length > 0 && key.bytes[0] == '@';
@@ -183,7 +183,7 @@ static void copy(char user[NB_USER_NAME], struct nb_string from)
     user[length] = '\0';
 }
 
-/* The line's user, with `local` in the place of "%l". */
+/* Writes the line's user, with `local` in place of "%l". */
 static void put(const struct entry *entry, struct nb_string local, char user[NB_USER_NAME])
 {
     const char *mark = memmem(entry->user.bytes, entry->user.length, "%l", 2);
@@ -197,7 +197,7 @@ static void put(const struct entry *entry, struct nb_string local, char user[NB_
                    local.bytes, after, mark + 2);
 }
 
-/* `name` is in lower case and not empty. */
+/* Finds a user. `name` is in lower case and not empty. */
 static void find_user(const struct nb_user_map *map, struct nb_string name, char user[NB_USER_NAME])
 {
     const char *at = memrchr(name.bytes, '@', name.length);

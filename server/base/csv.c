@@ -53,7 +53,8 @@ bool nb_csv_is_end(const struct nb_csv *csv)
     return csv->at == csv->end;
 }
 
-/* Takes what is between two fields: the separator, or a line's end. False: it is something else. */
+/* Takes the text between two fields: the separator, or a line's end. Returns false for anything
+ * else. */
 static bool take_separator(struct nb_csv *csv, struct nb_csv_field *field)
 {
     field->is_last = true;
@@ -76,7 +77,7 @@ static bool take_separator(struct nb_csv *csv, struct nb_csv_field *field)
     return true;
 }
 
-/* Behind the opening quote: up to the closing one; two of them are one in the text. */
+/* Reads from after the opening quote up to the closing one; two quotes stand for one. */
 static int read_quoted(struct nb_csv *csv, struct nb_csv_field *field, struct nb_error *error)
 {
     csv->unquoted.length = 0;

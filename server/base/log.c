@@ -68,7 +68,7 @@ bool nb_log_wants(enum nb_log_level level)
 /* ---- lines -------------------------------------------------------------------------------------
  */
 
-/* What came with a name from outside must neither make a second line nor steer a terminal. */
+/* Removes bytes from outside that could begin a second line or control a terminal. */
 static void clean(char *line, size_t length)
 {
     unsigned char *at = (unsigned char *)line, *end = at + length;
@@ -99,7 +99,7 @@ static void write_out(const char *line, size_t length)
     (void)written; /* there is nowhere left to complain */
 }
 
-/* A line in another form than ours. */
+/* Writes a line in the form that nb_log_set_form has set. */
 static void write_formed(nb_log_form *form, enum nb_log_level level, const char *what,
                          const struct nb_log_field *fields, size_t count)
 {
@@ -135,7 +135,7 @@ void nb_log(enum nb_log_level level, const char *format, ...)
 /* ---- events ------------------------------------------------------------------------------------
  */
 
-/* As an entry of the journal, or as a line of ours. */
+/* Writes an event as an entry of the journal, or as a key=value line. */
 static void write_event(enum nb_log_level level, const char *text, const char *what,
                         const struct nb_log_field *fields, size_t count)
 {

@@ -3,7 +3,7 @@
  * Events as entries of the journal. libsystemd writes the journal's own protocol, in which a value
  * may have any bytes.
  */
-#define SD_JOURNAL_SUPPRESS_LOCATION /* the line of this file says nothing */
+#define SD_JOURNAL_SUPPRESS_LOCATION /* a line of this file is no useful location */
 #include <systemd/sd-journal.h>
 
 #include "core/base/ascii.h"
@@ -12,7 +12,7 @@
 
 enum { FIELDS_MOST = 16, OWN_FIELDS = 4 };
 
-/* The entry's fields, one after the other, and where each ends. */
+/* The fields of the entry, one after the other, and the end of each. */
 struct entry {
     struct nb_buffer bytes;
     size_t ends[FIELDS_MOST + OWN_FIELDS];

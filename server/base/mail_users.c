@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* A slot is a hash whose lowest bits are what was seen; 0: free. A power of two, and more than the
- * users, so that a search ends. */
+/* A slot is a hash with what was seen in its lowest bits; 0: free. The number of slots is a power
+ * of two above the most users, so that a search ends. */
 enum { SLOTS = 65536 };
 static const uint64_t SEEN = NB_USER_SEEN - 1;
 
@@ -22,7 +22,7 @@ void nb_mail_users_deinit(struct nb_mail_users *users)
     (void)pthread_mutex_destroy(&users->lock); /* fails only when locked: a bug */
 }
 
-/* The slots are made with the first user: many daemons have none. */
+/* Allocates the slots with the first user, because many daemons have none. */
 static bool has_slots(struct nb_mail_users *users)
 {
     if (users->slots != NULL)

@@ -12,8 +12,8 @@
 #include "core/base/error.h"
 #include "core/engine/engine.h"
 
-/* The statuses that the daemon answers; the first stands for "went away", the last for any other.
- */
+/* The statuses of the daemon's replies; the first stands for clients that left, the last for all
+ * others. */
 static const unsigned STATUSES[] = {0,   200, 201, 202, 204, 208, 304, 400, 401,
                                     403, 404, 405, 408, 409, 411, 413, 414, 415,
                                     417, 421, 422, 429, 431, 500, 503, 505, 999};

@@ -17,7 +17,7 @@ static void free_spare(struct nb_spare *spare)
     free(spare);
 }
 
-/* Puts it to its place; what was there is freed. */
+/* Puts memory in its place and frees the memory that was there. */
 static void put(nb_spare_place *place, struct nb_spare *spare)
 {
     free_spare(atomic_exchange(place, spare));

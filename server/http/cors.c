@@ -11,12 +11,12 @@
 #include "server/request/server.h"
 #include "server/request/wait.h"
 
-/* What a page may send beside what every page may, and what it may read beside that. */
+/* Header fields that a page may send and read in addition to those that are always allowed. */
 static const char SENT[] = "Authorization, Content-Type, Content-Encoding, If-None-Match, "
                            "" NB_FIELD_AFTER;
 static const char READ[] = "" NB_FIELD_NUMBER ", Allow, ETag, Location, Retry-After, "
                            "WWW-Authenticate";
-static const char SECONDS[] = "600"; /* so long a browser keeps the answer to its question */
+static const char SECONDS[] = "600"; /* how long a browser may cache the answer to a preflight */
 
 void nb_cors_begin(struct nb_http_call *call, const char *origin)
 {

@@ -22,8 +22,7 @@ struct nb_handshakes {
     struct nb_connection *waiting;
 };
 
-/* ---- those that wait ----------------------------------------------------------------------------
- */
+/* ---- waiting connections --------------------------------------------------------------------- */
 
 static void link_in(struct nb_handshakes *h, struct nb_connection *held)
 {
@@ -44,7 +43,7 @@ static void take_out(struct nb_handshakes *h, struct nb_connection *held)
         held->shaking.after->shaking.before = held->shaking.before;
 }
 
-/* Nothing of the connection may be touched afterwards: it may end at once. */
+/* Resumes a connection. It must not be touched afterwards, because it may end at once. */
 static void resume(struct nb_handshakes *h, struct nb_connection *held)
 {
     struct MHD_Connection *connection = held->shaking.connection;
@@ -76,7 +75,8 @@ void nb_handshakes_wait(struct nb_handshakes *handshakes, struct nb_connection *
 
 void nb_handshakes_forget(struct nb_handshakes *handshakes, struct nb_connection *held)
 {
-    /* A duplicate of the file may outlive it (net/linger.h), and what the epoll knows with it. */
+    /* A duplicate of the file may outlive it (net/linger.h), and then its entry in the epoll would,
+     * too. */
     if (held->shaking.is_watched)
         (void)epoll_ctl(handshakes->epoll, EPOLL_CTL_DEL, held->file, NULL);
     held->shaking.is_watched = false;
@@ -85,9 +85,9 @@ void nb_handshakes_forget(struct nb_handshakes *handshakes, struct nb_connection
 /* ---- the thread --------------------------------------------------------------------------------
  */
 
-/* Only this thread resumes what waits, once for each event of a socket that is watched for one
- * event (EPOLLONESHOT), and what waits cannot end: so no event is about a connection that is gone.
- */
+/* Only this thread resumes waiting connections, once for each event of a socket that is watched for
+ * one event (EPOLLONESHOT), and a waiting connection cannot end: so no event refers to a connection
+ * that is gone. */
 static void *handshakes_thread(void *user)
 {
     struct nb_handshakes *h = user;
@@ -97,7 +97,7 @@ static void *handshakes_thread(void *user)
         pthread_mutex_unlock(&h->lock);
         int count = epoll_wait(h->epoll, events, EVENTS_AT_ONCE, -1);
         pthread_mutex_lock(&h->lock);
-        for (int i = 0; i < count; i++) { /* an error is another round */
+        for (int i = 0; i < count; i++) { /* after an error the loop tries again */
             if (events[i].data.ptr != NULL)
                 resume(h, events[i].data.ptr);
         }
@@ -151,7 +151,7 @@ void nb_handshakes_end(struct nb_handshakes *handshakes)
     h->is_ending = true;
     pthread_mutex_unlock(&h->lock);
     ssize_t written = write(h->wake, &one, sizeof one);
-    (void)written; /* an eventfd that is full has woken it already */
+    (void)written; /* a full eventfd has woken it already */
     pthread_join(h->thread, NULL);
 }
 

@@ -30,8 +30,8 @@ static void on_message(void *user, const char *format, va_list arguments)
     nb_log(NB_LOG_DEBUG, "libmicrohttpd says=\"%s\"", text);
 }
 
-/* Whether the library closes a connection without a word because of what came: it waited for a
- * head, the client is there, and neither a time-out nor a stop explains it. A line without a space
+/* Whether the library closes a connection silently because of its input: it waited for a head, the
+ * client is connected, and neither a time-out nor a stop explains the close. A line without a space
  * is such a head. */
 static bool is_hung_up_on(const struct nb_http *http, const struct nb_connection *held)
 {
@@ -67,14 +67,15 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 /* ---- start and stop -----------------------------------------------------------------------------
  */
 
-/* Above the option `connections`: what the acceptor lets in beyond it, with room to spare. */
+/* Connections above the option `connections`: those that the acceptor lets in beyond it, and a
+ * reserve. */
 enum { MORE_CONNECTIONS = 64 };
 
 static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads, bool is_tls)
 {
     const struct nb_config *config = http->server->startup;
-    /* The library divides its limit by the number of threads: any thread may have all. The acceptor
-     * enforces the limit (connections.h). */
+    /* The library divides its limit by the number of threads, so it gets a limit that lets any
+     * thread have all connections. The acceptor enforces the real limit (connections.h). */
     uint64_t connections = (config->connections + MORE_CONNECTIONS) * threads;
     if (connections > INT_MAX)
         connections = INT_MAX;
@@ -90,8 +91,9 @@ static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads, b
             (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL};
     if (is_tls)
         options[next] = nb_http_tls_option();
-    /* Turbo: a socket is not shut down before it is closed, so that the last word may be ours
-     * (is_hung_up_on); with TLS the library says it, as the protocol wants. */
+    /* Turbo: a socket is not shut down before it is closed, so that bayesd can still send a last
+     * reply (is_hung_up_on). With TLS the library sends the closing message, as the protocol
+     * requires. */
     unsigned kind = is_tls ? MHD_USE_TLS : MHD_USE_TURBO;
     return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
                                 MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | kind,
@@ -137,7 +139,7 @@ void nb_http_stop(struct nb_http **http)
 {
     if (*http == NULL)
         return;
-    nb_handshakes_end((*http)->handshakes); /* the library stops with nothing suspended */
+    nb_handshakes_end((*http)->handshakes); /* when the library stops nothing may be suspended */
     if ((*http)->tls != NULL)
         MHD_stop_daemon((*http)->tls);
     if ((*http)->daemon != NULL)

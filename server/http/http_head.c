@@ -37,7 +37,7 @@ size_t nb_http_leave_escaped(void *user, struct MHD_Connection *connection, char
 /* ---- the header fields -------------------------------------------------------------------------
  */
 
-/* Those that are read of every request, in one pass. */
+/* The fields that are read for every request, in one pass. */
 enum field {
     AFTER,
     AUTHORIZATION,
@@ -82,8 +82,8 @@ static const struct nb_string NAMES[FIELDS] = {
 
 struct head {
     const char *value[FIELDS];       /* of the first field of the name; NULL: there is none */
-    unsigned lengths;                /* fields that tell where the body ends */
-    unsigned hosts, origins;         /* fields of these names */
+    unsigned lengths;                /* number of fields that define where the body ends */
+    unsigned hosts, origins;         /* number of fields of these names */
     struct nb_forwarding forwarding; /* of all fields X-Forwarded-For */
 };
 
@@ -98,7 +98,8 @@ static enum MHD_Result take_field(void *user, enum MHD_ValueKind kind, const cha
         i++;
     if (i == FIELDS)
         return MHD_YES;
-    bool is_worse = i == SEC_FETCH_SITE && nb_site_is_foreign(value); /* of several */
+    bool is_worse =
+        i == SEC_FETCH_SITE && nb_site_is_foreign(value); /* several fields: keep a foreign one */
     if (head->value[i] == NULL || is_worse)
         head->value[i] = value;
     head->lengths += i == CONTENT_LENGTH || i == TRANSFER_ENCODING;
@@ -120,22 +121,22 @@ static void measure_body(struct nb_http_call *call, const struct head *head)
     call->expects_continue = expect != NULL && strcasecmp(expect, "100-continue") == 0;
 }
 
-/* Two statements about where the body ends: a proxy in front may have used the other one, and
- * what it forwards as one request would be two here (RFC 9112, section 6.3). */
+/* Whether two fields define where the body ends: a proxy in front may have used the other one, and
+ * a request that it forwards as one would be two here (RFC 9112, section 6.3). */
 static bool is_ambiguous(const struct head *head)
 {
     return head->lengths > 1;
 }
 
-/* Whether the length is the number by which the library means that it knows none: it would wait for
- * the end of the connection. What is larger it refuses. */
+/* Whether the length is the number that the library uses for an unknown length: it would wait for
+ * the end of the connection. The library refuses larger numbers. */
 static bool is_unbounded(const struct nb_http_call *call, const struct head *head)
 {
     return head->value[CONTENT_LENGTH] != NULL && call->length == UINT64_MAX;
 }
 
-/* Whether the body has a transfer coding that the library does not know. It would read all up to
- * the end of the connection as the body, and give it on as it is. */
+/* Whether the body has a transfer coding that the library does not know. It would take everything
+ * up to the end of the connection as the body, and pass it on undecoded. */
 static bool has_other_coding(const struct head *head)
 {
     const char *coding = head->value[TRANSFER_ENCODING];
@@ -188,7 +189,7 @@ static int read_query(struct nb_http_call *call, struct nb_error *error)
     if (request->query_text == NULL)
         return nb_error_no_memory(error);
     (void)MHD_get_connection_values_n(request->connection, MHD_GET_ARGUMENT_KIND, read_parameter,
-                                      &reading); /* the count is of no interest */
+                                      &reading); /* the count is not needed */
     if (reading.rc != 0)
         *error = reading.error;
     return reading.rc;
@@ -197,7 +198,8 @@ static int read_query(struct nb_http_call *call, struct nb_error *error)
 /* ---- the route ---------------------------------------------------------------------------------
  */
 
-/* The method and the path. Returns whether there is a route; otherwise the reply is made. */
+/* Finds the route of the method and the path. Returns whether there is one; otherwise the reply is
+ * made. */
 static bool find_route(struct nb_http_call *call, const char *url, const char *method)
 {
     struct nb_request *request = &call->request;
@@ -268,7 +270,7 @@ static bool copy_value(const char *value, char *to, size_t room)
     return true;
 }
 
-/* The value of the parameter `charset` (RFC 9110, 8.3.2), if there is one. */
+/* Reads the parameter `charset` (RFC 9110, 8.3.2), if there is one. */
 static bool read_charset(const char *parameters, char charset[NB_CHARSET_BYTES])
 {
     charset[0] = '\0';
@@ -332,7 +334,7 @@ int nb_coding_read(const char *content_encoding, enum nb_coding *coding, struct 
     return 0;
 }
 
-/* A table, which is read as a whole. */
+/* Checks the type of a table, which is read as a whole. */
 static int check_rows(const struct nb_media_type *type, struct nb_error *error)
 {
     enum nb_media media = type->media;
@@ -363,7 +365,7 @@ static int check_media(struct nb_request *request, const struct head *head, stru
     return 0;
 }
 
-/* Everything about the body that can be known before it comes. */
+/* Checks everything about the body that is known before it arrives. */
 static int prepare_body(struct nb_http_call *call, const struct head *head, struct nb_error *error)
 {
     struct nb_request *request = &call->request;
@@ -386,10 +388,9 @@ static int prepare_body(struct nb_http_call *call, const struct head *head, stru
     return call->is_direct ? 0 : nb_transfer_begin(request, coding, error);
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------
- */
+/* ---- the whole head -------------------------------------------------------------------------- */
 
-/* Whether the client may do what it asks for. */
+/* Whether the client may do what it requests. */
 static int check_client(struct nb_http_call *call, struct head *head, struct nb_error *error)
 {
     const struct nb_connection *held = call->held;

@@ -6,13 +6,13 @@
  *   2. with pieces of the body (upload): they are decoded, kept or given on line by line;
  *   3. without data, when the body is complete (finish): the route answers, the reply is queued.
  * A request that waits for the engine's writer is suspended between two such calls. It is freed in
- * the completed-callback, the only one that is sure to come.
+ * the completed-callback, the only one that is guaranteed to be called.
  *
  * libmicrohttpd 0.9.75 takes a reply in phases 1 and 3 only, and closes a connection after a reply
- * in phase 1. So a refusal waits for the end of a short body, and the connection goes on; a long
- * body is answered at once, in phase 2 by writing to the socket ourselves, and then lingers.
+ * in phase 1. So a refusal waits for the end of a short body, and the connection stays open; a long
+ * body is answered at once, in phase 2, by writing to the socket directly, and then lingers.
  *
- * What the library refuses by itself is told in library.c.
+ * library.c describes the requests that the library itself refuses.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -53,7 +53,7 @@ static struct nb_string field_of_request(const struct nb_request *request, const
     return (struct nb_string){value, value != NULL ? strlen(value) : 0};
 }
 
-/* Looks for the field of this name that comes behind `skip` others. */
+/* Looks for the field of this name that comes after `skip` others. */
 struct search {
     const char *name;
     size_t skip;
@@ -108,7 +108,7 @@ static struct MHD_Response *make_response(struct nb_http_call *call)
     return response;
 }
 
-/* Where header fields go. Each fails only for lack of memory. */
+/* Where header fields go. Each function fails only for lack of memory. */
 struct fields {
     struct MHD_Response *response;
     bool is_complete;
@@ -128,7 +128,8 @@ static void add_fields_of_page(struct fields *to, const char *policy)
     add_field(to, "Content-Security-Policy", policy);
 }
 
-/* A copy may be kept, and is asked for again before it is used (RFC 9111, 5.2.2.4). */
+/* Adds the ETag. A copy may be stored, but must be revalidated before each use (RFC 9111,
+ * 5.2.2.4). */
 static void add_tag(struct fields *to, const char *tag)
 {
     add_field(to, MHD_HTTP_HEADER_ETAG, tag);
@@ -158,8 +159,8 @@ static void add_fields_for_page(struct fields *to, const struct nb_http_call *ca
         add_field(to, fields[i].name, fields[i].value);
 }
 
-/* Returns whether all fields are there. A reply without some of them says something else: JSON that
- * is not called so, a page that others may frame. */
+/* Returns whether all fields were added. A reply without some of them would be wrong: JSON without
+ * its type, or a page that other sites may frame. */
 static bool add_fields(struct MHD_Response *response, const struct nb_http_call *call)
 {
     const struct nb_reply *reply = &call->request.reply;
@@ -197,7 +198,7 @@ static enum MHD_Result queue_reply(struct nb_http_call *call)
     if (reply->is_withheld || !nb_connection_enter(call->held, NB_PHASE_REPLY))
         return MHD_NO;
     assert(nb_reply_is_there(&call->request) && !call->is_queued);
-    if (reply->next == NULL) /* else what is taken counts */
+    if (reply->next == NULL) /* else the bytes taken are counted */
         call->sent = reply->has_spool ? nb_spool_length(&reply->spool) : reply->body.length;
     struct MHD_Response *response = make_response(call);
     if (response == NULL)
@@ -210,8 +211,8 @@ static enum MHD_Result queue_reply(struct nb_http_call *call)
     return queued;
 }
 
-/* The same as text, and the end of the head. Without memory the head has no end, and the client no
- * reply. */
+/* Appends the fields as text, and the end of the head. Without memory the head has no end, and the
+ * client gets no reply. */
 static void put_fields_for_page(struct nb_buffer *out, const struct nb_http_call *call)
 {
     struct nb_cors_field fields[NB_CORS_FIELDS];
@@ -223,8 +224,9 @@ static void put_fields_for_page(struct nb_buffer *out, const struct nb_http_call
         nb_buffer_deinit(out);
 }
 
-/* In the middle of a body: the library takes no reply here, so the (short) problem is written to
- * the socket, whose send buffer is empty; then the connection is given up. Returns MHD_NO. */
+/* Answers in the middle of a body: the library takes no reply here, so the (short) problem is
+ * written to the socket, whose send buffer is empty; then the connection is given up. Returns
+ * MHD_NO. */
 static enum MHD_Result answer_at_once(struct nb_http_call *call)
 {
     const struct nb_reply *reply = &call->request.reply;
@@ -248,7 +250,7 @@ static enum MHD_Result answer_at_once(struct nb_http_call *call)
     void *session = nb_http_session(call->request.connection);
     for (int i = 0; session != NULL && i < PARTS; i++)
         nb_tls_send(session, parts[i].iov_base, parts[i].iov_len);
-    if (session == NULL) /* a client that does not take it has gone */
+    if (session == NULL) /* a client that cannot take it has gone */
         (void)sendmsg(call->held->file, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     nb_buffer_deinit(&more);
     call->sent = reply->body.length;
@@ -259,7 +261,7 @@ static enum MHD_Result answer_at_once(struct nb_http_call *call)
 /* ---- 1: the header fields ----------------------------------------------------------------------
  */
 
-/* NULL: there is no memory, or the connection was given up. */
+/* Begins a request. Returns NULL when there is no memory or the connection was given up. */
 static struct nb_http_call *begin(struct nb_http *http, struct MHD_Connection *connection,
                                   const char *url, const char *method, const char *version)
 {
@@ -284,8 +286,8 @@ static struct nb_http_call *begin(struct nb_http *http, struct MHD_Connection *c
     return call;
 }
 
-/* Sends a refusal now when the body is long or the client waits for leave to send it; otherwise
- * after the body. */
+/* Sends a refusal now if the body is long or the client waits for a 100 before it sends the body;
+ * otherwise after the body. */
 static enum MHD_Result answer_early(struct nb_http_call *call)
 {
     bool is_short = call->length <= NB_HTTP_DROP_BYTES && !call->expects_continue;
@@ -299,7 +301,7 @@ static enum MHD_Result answer_early(struct nb_http_call *call)
 /* ---- 2: the body -------------------------------------------------------------------------------
  */
 
-/* Turns what a handler returned into a reply. Returns whether the request waits. */
+/* Turns the result of a handler into a reply. Returns whether the request waits. */
 static bool settle(struct nb_http_call *call, int rc, const struct nb_error *error)
 {
     if (rc < 0)
@@ -312,7 +314,7 @@ static enum nb_phase phase_of(const struct nb_http_call *call)
     return nb_connection_phase(atomic_load(&call->held->state));
 }
 
-/* Counts what was taken of the body. */
+/* Counts bytes of the body that were taken. */
 static void count(struct nb_http_call *call, size_t bytes)
 {
     call->received += bytes;
@@ -320,7 +322,7 @@ static void count(struct nb_http_call *call, size_t bytes)
 }
 
 /* With a chunked body, libmicrohttpd 0.9.75 offers the next chunk that it has already read even to
- * a connection that was suspended while it took the one before. Nothing may be touched then. */
+ * a connection that was suspended during the last chunk. Then nothing may be touched. */
 static bool is_suspended(const struct nb_http_call *call)
 {
     const union MHD_ConnectionInfo *info =
@@ -328,7 +330,7 @@ static bool is_suspended(const struct nb_http_call *call)
     return info != NULL && info->suspended == MHD_YES;
 }
 
-/* Goes on after a wait. Returns whether it still waits or waits again. */
+/* Continues after a wait. Returns whether the request still waits or waits again. */
 static bool go_on(struct nb_http_call *call)
 {
     struct nb_error error = {0};
@@ -341,11 +343,11 @@ static bool go_on(struct nb_http_call *call)
     return settle(call, again(&call->request, &error), &error);
 }
 
-/* The body is not needed any more. A short rest is read, so that the connection can be used
- * again; the daemon does not wait for a rest that is long or of unknown length. */
+/* Drops the rest of a body that is no longer needed. A short rest is read, so that the connection
+ * can be reused; the daemon does not wait for a rest that is long or of unknown length. */
 static enum MHD_Result drop_body(struct nb_http_call *call, size_t *size)
 {
-    assert(nb_reply_is_there(&call->request)); /* which is why the body is not needed */
+    assert(nb_reply_is_there(&call->request)); /* so the body is not needed */
     count(call, *size);
     *size = 0;
     if (call->length == UINT64_MAX || call->length - call->received > NB_HTTP_DROP_BYTES)
@@ -392,7 +394,7 @@ static enum MHD_Result upload(struct nb_http_call *call, const char *data, size_
     }
     count(call, *size - input.length);
     *size = input.length;
-    /* A wait is taken up by the next call; that it was given up is noticed there, too. */
+    /* The next call continues a wait, and also notices if it was given up. */
     if (settle(call, rc, &error))
         (void)nb_connection_enter(call->held, NB_PHASE_WORK);
     return rc < 0 ? drop_body(call, size) : MHD_YES;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A reply that is sent while it is made. The library asks for bytes; when it has taken a piece, the
- * connection is suspended until the work pool has made the next one. So a slow client costs neither
- * a thread nor more memory than a piece.
+ * connection is suspended until the work pool has made the next one. So a slow client occupies no
+ * thread, and no more memory than a piece.
  */
 #include <assert.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "server/request/server.h"
 #include "server/request/wait.h"
 
-enum { BLOCK_BYTES = 32 * 1024 }; /* what the library asks for at most */
+enum { BLOCK_BYTES = 32 * 1024 }; /* most bytes that the library asks for */
 
-/* On the work pool. */
+/* Makes a piece. On the work pool. */
 static int make_piece(struct nb_request *request, struct nb_error *error)
 {
     assert(request->reply.next != NULL && !request->reply.is_last);
@@ -23,8 +23,8 @@ static int make_piece(struct nb_request *request, struct nb_error *error)
     return request->reply.next(request, error);
 }
 
-/* The client sees that the last chunk is missing (RFC 9112, 8); the log says why, whatever it was.
- */
+/* Ends a stream early. The client sees that the last chunk is missing (RFC 9112, 8); the log has
+ * the reason. */
 static void break_off(struct nb_http_call *call, const struct nb_error *error)
 {
     call->is_broken = true;
@@ -32,7 +32,7 @@ static void break_off(struct nb_http_call *call, const struct nb_error *error)
            (unsigned long long)call->sent, error->text);
 }
 
-/* Begins the next piece. Returns whether it is on its way. */
+/* Begins the next piece. Returns whether it is being made. */
 static bool begin_piece(struct nb_http_call *call)
 {
     struct nb_error error = {0};
@@ -43,7 +43,7 @@ static bool begin_piece(struct nb_http_call *call)
     return false;
 }
 
-/* Takes up what the work pool has made. */
+/* Takes the piece that the work pool has made. */
 static void end_piece(struct nb_http_call *call)
 {
     struct nb_error error = {0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TLS of a connection. The library makes the session; before its handshake it is given the
+ * TLS of a connection. The library makes the session; before the handshake the session gets the
  * certificate, the authorities and the priorities of the configuration in force, which the
- * connection holds as long as it lives. So a reload concerns the connections that come after it.
- * The handshake is made by the library, too; where it has to wait, handshakes.h does.
+ * connection holds as long as it lives. So a reload affects only later connections. The library
+ * also does the handshake; handshakes.h handles its waits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,8 @@
 #include "server/request/server.h"
 #include "server/tls/tls.h"
 
-/* The library does not start without a certificate of its own, or a function that finds one. As
- * each session is given another certificate, this function is never called; so its type does not
- * matter. */
+/* The library does not start without a certificate or a function that finds one. As each session
+ * gets its own certificate, this function is never called, and its type does not matter. */
 static void find_certificate(void)
 {
     abort();

@@ -53,8 +53,8 @@ nb_library_queue_response *nb_library_queue;
 static enum MHD_Result refuse_instead(struct MHD_Connection *connection, unsigned int status_code,
                                       struct MHD_Response *response);
 
-/* Found by the library in place of its own function, which is in a shared object. Weak: where the
- * library is linked statically its own function takes the place of this one. */
+/* The library finds this function in place of its own, which is in a shared object. Weak: where the
+ * library is linked statically, its own function replaces this one. */
 _MHD_EXTERN enum MHD_Result MHD_queue_response(struct MHD_Connection *connection,
                                                unsigned int status_code,
                                                struct MHD_Response *response)
@@ -95,7 +95,7 @@ static const char *detail_of(unsigned status, bool is_body)
     }
 }
 
-/* A refusal before there is a request is counted here; later it is the request's status. */
+/* Counts a refusal before there is a request; later it counts as the request's status. */
 static void account(struct nb_connection *held, unsigned status, size_t length)
 {
     if (held->call != NULL) {
@@ -133,9 +133,9 @@ void nb_library_refuse(struct MHD_Connection *connection, unsigned status)
         held->http->owner.linger(held->http->owner.user, file);
 }
 
-/* Called by the library alone. After our reply was sent it goes on as it would have, but what it
- * sends fails, and it closes the connection: to return MHD_NO here would make it use memory that it
- * has freed. */
+/* Called by the library alone. After bayesd's reply was sent the library continues as usual, but
+ * its writes fail, and it closes the connection. Returning MHD_NO here would make it use memory
+ * that it has freed. */
 static enum MHD_Result refuse_instead(struct MHD_Connection *connection, unsigned int status_code,
                                       struct MHD_Response *response)
 {

@@ -11,14 +11,14 @@
 
 enum { SEGMENTS_MOST = 6 };
 
-/* How much of a path or pattern lies before the next slash, or its end. */
+/* Returns the length of a path or pattern up to the next slash, or to its end. */
 static size_t segment_length(const char *at)
 {
     return (size_t)(strchrnul(at, '/') - at);
 }
 
 /* Splits "/a/b" into decoded "a" and "b"; "/" is one empty segment. Returns how many there are,
- * SEGMENTS_MOST + 1 for more than any route has, and 0 for a path that is none. */
+ * SEGMENTS_MOST + 1 for more than any route has, and 0 for an invalid path. */
 static size_t split_path(char *path, struct nb_string segments[SEGMENTS_MOST], bool *is_bad)
 {
     size_t count = 0;
@@ -86,7 +86,8 @@ static void add_allowed(struct nb_match *match, const char *method)
     }
 }
 
-/* RFC 9112, 3.2.2: a server takes the absolute form "http://host/path" as well. */
+/* Returns the path of a target. A server must also accept the absolute form "http://host/path" (RFC
+ * 9112, 3.2.2). */
 static char *path_of_target(char *target)
 {
     if (strncmp(target, "http://", 7) != 0)

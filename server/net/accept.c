@@ -31,7 +31,7 @@ static const uint64_t PAUSE_NANOSECONDS = 100000000u;
 
 static const uint64_t SECOND = 1000000000u;
 
-/* Connections in a ring; the list itself is the entry without a connection. */
+/* Connections in a ring; the list head is the entry without a connection. */
 struct link {
     struct link *before, *after;
 };
@@ -41,10 +41,11 @@ struct client {
     int file;
     bool is_watched; /* by the epoll */
     bool is_tls;
-    bool is_probe; /* there is a place only if it asks whether the daemon is well */
+    bool is_probe; /* it has a place only for a health check */
     uint64_t opened;
-    uint64_t since;         /* its last progress */
-    uint64_t looked, bytes; /* of a line protocol: when its speed was looked at, what had come */
+    uint64_t since; /* its last progress */
+    uint64_t looked,
+        bytes; /* for a line protocol: time of the last speed check, bytes received then */
     union nb_connection_address address;
     socklen_t address_length;
     struct nb_line_client *line; /* NULL until it is known to speak a line protocol */
@@ -58,9 +59,9 @@ struct nb_acceptor {
     int epoll;
     int wake; /* an eventfd: lines are finished, or is_ending */
     atomic_bool is_ending;
-    /* Of the thread alone: */
-    struct link waiting;   /* for the client, by their last progress */
-    struct link working;   /* on a request */
+    /* For the thread alone: */
+    struct link waiting;   /* waiting for the client, by their last progress */
+    struct link working;   /* working on a request */
     uint64_t paused_until; /* no accepting before; 0: it goes on */
     bool is_starved;       /* it was paused and has not worked since */
     uint64_t now;
@@ -125,8 +126,7 @@ static uint64_t patience(const struct nb_acceptor *a)
     return a->settings.server->startup->timeout * SECOND;
 }
 
-/* ---- what they speak ---------------------------------------------------------------------------
- */
+/* ---- detecting the protocol ------------------------------------------------------------------ */
 
 static void give_to_http(struct nb_acceptor *a, struct client *c)
 {
@@ -142,8 +142,8 @@ static void give_to_http(struct nb_acceptor *a, struct client *c)
     nb_http_take(a->settings.http, held);
 }
 
-/* Whether a request of a line protocol comes too slowly, or takes too long in all. It is asked
- * whenever something has come or gone: a client that does nothing meets the timeout. */
+/* Whether a request of a line protocol arrives too slowly or takes too long in all. Checked
+ * whenever bytes were received or sent: an idle client runs into the timeout. */
 static bool is_late(const struct nb_acceptor *a, struct client *c, bool is_reading)
 {
     uint64_t received = nb_line_client_received(c->line);
@@ -199,8 +199,8 @@ static void sniff_probe(struct nb_acceptor *a, struct client *c, struct nb_strin
     }
 }
 
-/* Looks at the first bytes without taking them from the socket, which is why it is watched for new
- * bytes only (EPOLLET). `is_last`: no more will come; what is undecided then is not a request. */
+/* Looks at the first bytes without taking them from the socket; therefore the socket is watched for
+ * new bytes only (EPOLLET). `is_last`: no more will come; undecided bytes are then no request. */
 static void sniff(struct nb_acceptor *a, struct client *c, bool is_last)
 {
     char bytes[NB_LINE_SNIFF_BYTES];
@@ -269,8 +269,8 @@ static bool accept_one(struct nb_acceptor *a, int which)
     struct client client = {.address_length = sizeof client.address};
     client.file = accept4(a->sockets[which], &client.address.any, &client.address_length,
                           SOCK_NONBLOCK | SOCK_CLOEXEC);
-    /* The length is that of the whole address, also of one that was cut (accept(2)): the path of a
-     * Unix socket to which a client has bound itself. */
+    /* The length is that of the whole address even if it was cut (accept(2)): the path to which a
+     * client has bound its Unix socket. */
     if (client.address_length > sizeof client.address)
         client.address_length = sizeof client.address;
     if (client.file < 0) {
@@ -288,13 +288,13 @@ static bool accept_one(struct nb_acceptor *a, int which)
         c != NULL ? nb_connections_open(a->settings.connections, &client.address.any)
                   : NB_PLACE_MEMORY;
     client.is_tls = which == NB_LISTEN_TLS;
-    if (client.is_tls && place == NB_PLACE_PROBE) { /* what it asks cannot be seen */
+    if (client.is_tls && place == NB_PLACE_PROBE) { /* its request is encrypted */
         nb_connections_close(a->settings.connections, &client.address.any);
         place = NB_PLACE_FULL;
     }
     if (place != NB_PLACE && place != NB_PLACE_PROBE) {
         free(c);
-        if (client.is_tls) /* and it would not understand a word */
+        if (client.is_tls) /* the client would not understand a plain reply */
             (void)close(client.file);
         else
             nb_turn_away(a->settings.server, a->settings.linger, client.file, place);
@@ -388,7 +388,7 @@ static void *acceptor_thread(void *user)
         int count = epoll_wait(a->epoll, events, EVENTS_AT_ONCE, time_left(a));
         a->now = nb_clock_monotonic();
         read_options(a);
-        for (int i = 0; i < count; i++) /* an error is another round */
+        for (int i = 0; i < count; i++) /* after an error the loop tries again */
             handle(a, &events[i]);
         expire(a);
     }
@@ -453,7 +453,7 @@ void nb_acceptor_stop(struct nb_acceptor **acceptor)
         return;
     atomic_store(&a->is_ending, true);
     ssize_t written = write(a->wake, &one, sizeof one);
-    (void)written; /* an eventfd that is full has woken it already */
+    (void)written; /* a full eventfd has woken it already */
     pthread_join(a->thread, NULL);
     dismantle(acceptor);
 }

@@ -30,8 +30,8 @@ enum {
     SPARE_SECONDS = 1 /* that memory waits for another body: less than VACANT_LOOKS take */
 };
 
-/* A refused connection that the server still holds, as it does after too many parameters of a
- * query, is shut down after the time that lingering takes (linger.c). */
+/* A refused connection that the server still holds, as after too many query parameters, is shut
+ * down after the time that lingering takes (linger.c). */
 static const uint64_t OVER_NANOSECONDS = 5000000000u;
 
 static const uint64_t SECOND = 1000000000u;
@@ -40,8 +40,8 @@ struct guarded {
     struct nb_connection held; /* the first member */
     struct guarded *before, *after;
     bool has_ended; /* the client sends nothing more */
-    bool is_lost;   /* the server never had it, and closed it; already counted out */
-    uint64_t since; /* what is measured of the body: from when on ... */
+    bool is_lost;   /* the server closed it without taking it over; already counted out */
+    uint64_t since; /* for the speed of the body: begin of the measurement ... */
     uint64_t bytes; /* ... and how many bytes there were then */
 };
 
@@ -66,7 +66,7 @@ static void wake(struct nb_connection_guard *g)
 {
     uint64_t one = 1;
     ssize_t written = write(g->wake, &one, sizeof one);
-    (void)written; /* an eventfd that is full has woken it already */
+    (void)written; /* a full eventfd has woken it already */
 }
 
 struct nb_connection *nb_guard_add(struct nb_connection_guard *guard, int file, bool is_tls,
@@ -86,7 +86,7 @@ struct nb_connection *nb_guard_add(struct nb_connection_guard *guard, int file, 
     if (guard->all != NULL)
         guard->all->before = one;
     guard->all = one;
-    /* Without memory for it, the time-out has to do. */
+    /* Without memory for the watch, the time-out must suffice. */
     (void)epoll_ctl(guard->epoll, EPOLL_CTL_ADD, file, &event);
     pthread_mutex_unlock(&guard->lock);
     if (sleeps)
@@ -110,8 +110,8 @@ void nb_guard_remove(struct nb_connection_guard *guard, struct nb_connection *he
     struct guarded *one = (struct guarded *)(void *)held;
     pthread_mutex_lock(&guard->lock);
     take_out(guard, one);
-    /* A duplicate may outlive the file (linger.h), and its events would lead here. Fails if the
-     * file was closed. */
+    /* A duplicate may outlive the file (linger.h), and its events would arrive here. The call fails
+     * if the file was closed. */
     (void)epoll_ctl(guard->epoll, EPOLL_CTL_DEL, held->file, NULL);
     if (!one->is_lost)
         nb_connections_close(guard->connections, &held->address.any);
@@ -127,18 +127,18 @@ static void give_up(struct nb_connection_guard *g, struct guarded *one, uint64_t
 {
     enum nb_phase phase = nb_connection_phase(state);
     if (!nb_connection_enter_from(&one->held, state, NB_PHASE_OVER))
-        return; /* it was in time after all */
+        return; /* the phase has changed in time after all */
     if (phase != NB_PHASE_REPLY) {
         atomic_store(&one->held.given_up, 408);
-        if (!one->held.is_tls) /* the session is another thread's */
+        if (!one->held.is_tls) /* the session belongs to another thread */
             (void)nb_refusal_send(one->held.file, 408, detail);
     }
     if (phase == NB_PHASE_FIRST || phase == NB_PHASE_IDLE) /* else it is the request's status */
         nb_metrics_request(g->server->metrics, SIZE_MAX, 408, 0, 0, 0);
-    (void)shutdown(one->held.file, SHUT_RDWR); /* the server notices that */
+    (void)shutdown(one->held.file, SHUT_RDWR); /* the server notices the shutdown */
 }
 
-/* Whether the body brings too little. Measured from when the daemon began to read or went on. */
+/* Whether the body is too slow. Measured from when the daemon began or continued to read. */
 static bool is_slow(const struct nb_config *config, struct guarded *one, uint64_t state,
                     uint64_t now)
 {
@@ -199,8 +199,9 @@ static void look_at_time(struct nb_connection_guard *g, const struct nb_config *
 /* ---- clients that have gone --------------------------------------------------------------------
  */
 
-/* Makes the server read the end of the stream as soon as it has read all before it: a shutdown
- * earlier could be missed as the end itself was. While it works or replies it does not read. */
+/* Makes the server read the end of the stream as soon as it has read everything before it: the
+ * server could miss an earlier shutdown just as it missed the end itself. While it works or replies
+ * it does not read. */
 static void look_at_end(const struct guarded *one, uint64_t state)
 {
     enum nb_phase phase = nb_connection_phase(state);
@@ -224,8 +225,8 @@ static void note_ends(struct nb_connection_guard *g)
 /* ---- the thread --------------------------------------------------------------------------------
  */
 
-/* A connection that none of the server's threads has taken up had no memory there, and its file is
- * closed or another's. If it is taken up nevertheless, it is over by then. */
+/* Handles a connection that no server thread has taken up: the server had no memory for it, and its
+ * file is closed or reused. If a thread takes it up after all, it is over by then. */
 static void look_at_lost(struct nb_connection_guard *g, struct guarded *one, uint64_t state,
                          uint64_t now)
 {
@@ -309,7 +310,7 @@ failed:
     return nb_error_set(error, NB_IO, "the thread that watches connections does not start");
 }
 
-/* Returns whether there are connections, which it has shut down. */
+/* Shuts all connections down. Returns whether there are any. */
 static bool shut_down_all(struct nb_connection_guard *g)
 {
     bool is_any = false;

@@ -58,7 +58,7 @@ void nb_connections_free(struct nb_connections **connections)
     *connections = NULL;
 }
 
-/* What is counted as one client. */
+/* Returns the address that is counted as one client. */
 static struct nb_address key_of(const struct nb_address *address)
 {
     static const unsigned char V4[12] = {[10] = 0xff, [11] = 0xff};
@@ -68,8 +68,8 @@ static struct nb_address key_of(const struct nb_address *address)
     return key;
 }
 
-/* The place of the pointer to the address's entry, also when there is none. (FNV-1a: an attacker
- * who fills one chain with addresses is still bound by the limit of connections.) */
+/* Returns the place of the pointer to the address's entry, even if there is none. (FNV-1a: an
+ * attacker who fills one chain with addresses is still bound by the limit of connections.) */
 static struct address **find(struct nb_connections *c, const struct nb_address *key)
 {
     uint32_t hash = 2166136261u;
@@ -100,7 +100,7 @@ static enum nb_connection_place add_address(struct nb_connections *c,
     return NB_PLACE;
 }
 
-/* What is free for this client, before its address is looked at. */
+/* Finds a place for this client, regardless of its address. */
 static enum nb_connection_place find_place(uint64_t count, const struct nb_config *config,
                                            bool is_local)
 {
@@ -112,7 +112,7 @@ static enum nb_connection_place find_place(uint64_t count, const struct nb_confi
     return is_local && count < most + NB_PLACES_FOR_PROBES ? NB_PLACE_PROBE : NB_PLACE_FULL;
 }
 
-/* How many connections the address may have. */
+/* Returns how many connections the address may have. */
 static uint64_t limit_of(const struct nb_configuration *now, const struct nb_address *address)
 {
     uint64_t most = now->config.connections_per_address;

@@ -76,7 +76,7 @@ static void forget(struct nb_linger *l, size_t index)
     l->all[index] = l->all[--l->count];
 }
 
-/* Reads what is there. Returns whether there may be more to come. */
+/* Reads the available bytes. Returns whether more may come. */
 static bool drop(struct lingering *one, char *scratch)
 {
     ssize_t n = recv(one->file, scratch, DROP_BYTES, MSG_DONTWAIT);
@@ -111,7 +111,8 @@ static void *linger_thread(void *user)
         for (size_t i = 0; i < count; i++)
             polled[i + 1] = (struct pollfd){.fd = l->all[i].file, .events = POLLIN};
         pthread_mutex_unlock(&l->lock);
-        (void)poll(polled, count + 1, count > 0 ? 250 : -1); /* an error is another round */
+        (void)poll(polled, count + 1,
+                   count > 0 ? 250 : -1); /* after an error the loop tries again */
         uint64_t number;
         if ((polled[0].revents & POLLIN) != 0 && read(l->wake, &number, sizeof number) < 0)
             number = 0; /* only empties it */
@@ -127,7 +128,7 @@ static void wake(struct nb_linger *l)
 {
     uint64_t one = 1;
     ssize_t written = write(l->wake, &one, sizeof one);
-    (void)written; /* an eventfd that is full has woken it already */
+    (void)written; /* a full eventfd has woken it already */
 }
 
 int nb_linger_start(struct nb_linger **linger)

@@ -37,7 +37,7 @@ bool nb_site_is_foreign(const char *fetch_site)
         return false;
     struct nb_string site = nb_string_trim(nb_string_of(fetch_site));
     return !nb_string_equals_nocase(site, "same-origin") &&
-           !nb_string_equals_nocase(site, "none"); /* by hand, not by a page */
+           !nb_string_equals_nocase(site, "none"); /* requested by the user, not by a page */
 }
 
 static bool is_localhost(const char *name)
@@ -48,7 +48,7 @@ static bool is_localhost(const char *name)
            (length > most && strcasecmp(name + length - most, LOCAL) == 0);
 }
 
-/* Whether one of `names` is *, or the same name. */
+/* Whether one of `names` is * or equals `name`. */
 static bool is_listed(const char *name, const char *names)
 {
     size_t length = strlen(name);
@@ -63,8 +63,8 @@ static bool is_listed(const char *name, const char *names)
     return false;
 }
 
-/* Whether this is what may follow a host: nothing, or ":" and the digits of a port, of which there
- * may be none (RFC 3986, 3.2.3). */
+/* Whether a text may follow a host: nothing, or ":" and the digits of a port, possibly none (RFC
+ * 3986, 3.2.3). */
 static bool is_port(const char *rest)
 {
     return *rest == '\0' || (*rest == ':' && rest[1 + strspn(rest + 1, "0123456789")] == '\0');
@@ -97,16 +97,16 @@ bool nb_origin_is_named(const char *host, const char *names)
 }
 
 /* Whether the request needs a role and has it by its address alone, without a token. Then a page in
- * a browser at that address could have sent it, under a name of its own that resolves to the daemon
- * (DNS rebinding). No browser uses a Unix socket. */
+ * a browser at that address could have sent it, under its own name that resolves to the daemon (DNS
+ * rebinding). No browser uses a Unix socket. */
 static bool is_like_a_page(const struct nb_request *request)
 {
     return request->route->role != NB_ROLE_NONE && request->grant.is_by_address &&
            request->peer.address.kind != NB_ADDRESS_FILE;
 }
 
-/* The Origin of a page in a browser. A proxy in front may speak TLS with the browser. Sets *is_page
- * if it is another one than this server's, which the configuration names. */
+/* Checks the Origin of a page in a browser. A proxy in front may speak TLS with the browser. Sets
+ * *is_page if it is a foreign origin that the configuration lists. */
 static int check_origin(const struct nb_sender *sender, bool *is_page, struct nb_error *error)
 {
     const char *scheme = sender->forwarding.is_there ? NULL : sender->is_tls ? "https" : "http";
@@ -191,13 +191,13 @@ int nb_request_count_document(struct nb_request *request, struct nb_error *error
     return take_place(request, false, error);
 }
 
-/* Bytes of URLs of nodes that a client is told; those of hundreds are of no use. */
+/* Bytes of URLs of nodes that a client gets; the URLs of hundreds are of no use. */
 enum { URLS_MOST = 8192 };
 
 /* ---- role and models ----------------------------------------------------------------------------
  */
 
-/* The request has no token that allows it. */
+/* Refuses a request without a token that allows it. */
 static int refuse_unknown(const struct nb_request *request, struct nb_error *error)
 {
     const char *why = request->peer.is_forwarded && !request->peer.is_proven
@@ -253,7 +253,7 @@ int nb_request_check_model(struct nb_request *request, struct nb_string model,
     return rc != 0 ? rc : nb_request_check_follows(request, model, error);
 }
 
-/* Whether the path has the name of what one of the streams has: a model, or a network. */
+/* Whether the path names a model or a network, which belong to a stream. */
 static bool names_model(const struct nb_request *request)
 {
     static const char *const below[] = {"/v1/models/", "/v1/networks/"};
@@ -263,8 +263,8 @@ static bool names_model(const struct nb_request *request)
     return false;
 }
 
-/* Whether the token is for the model of the path. A path without a model needs a token for all
- * models if its reply is about all of them, or if it changes the whole store. */
+/* Whether the token covers the model of the path. A path without a model needs a token for all
+ * models if its reply concerns all of them, or if it changes the whole store. */
 static int check_token(const struct nb_request *request, struct nb_error *error)
 {
     const struct nb_route *route = request->route;
@@ -280,7 +280,7 @@ static int check_token(const struct nb_request *request, struct nb_error *error)
                         request->grant.models);
 }
 
-/* That, and whether this node has the model of the path. */
+/* Checks the token, and whether this node follows the model of the path. */
 static int check_models(struct nb_request *request, struct nb_error *error)
 {
     int rc = check_token(request, error);
@@ -289,7 +289,7 @@ static int check_models(struct nb_request *request, struct nb_error *error)
                : rc;
 }
 
-/* The role and the models, by the grant. */
+/* Checks the role and the models of the grant. */
 static int check_grant(struct nb_request *request, struct nb_error *error)
 {
     enum nb_role needed = request->route->role;

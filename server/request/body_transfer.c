@@ -16,10 +16,10 @@
 #include "server/request/wait.h"
 
 enum {
-    CHUNK_BYTES = 64 * 1024,   /* of decoded output at a time */
-    LARGE_BYTES = 64 * 1024,   /* of a body for which others would wait for milliseconds */
-    LINES_OF_LOOK = 8,         /* after so many the clock is looked at */
-    TURN_NS = 2 * 1000 * 1000, /* that a body works on a thread before others have it */
+    CHUNK_BYTES = 64 * 1024,   /* bytes of decoded output at a time */
+    LARGE_BYTES = 64 * 1024,   /* size of a body that would delay others for milliseconds */
+    LINES_OF_LOOK = 8,         /* the clock is read after this many lines */
+    TURN_NS = 2 * 1000 * 1000, /* how long a body may use a thread before others get it */
 };
 
 struct nb_transfer {
@@ -28,12 +28,12 @@ struct nb_transfer {
     struct nb_buffer whole;
     struct nb_splitter splitter;
     char *chunk;               /* decoded bytes, CHUNK_BYTES of room ... */
-    struct nb_string decoded;  /* ... and those of them that were not cut into lines yet */
+    struct nb_string decoded;  /* ... and the part of them not yet cut into lines */
     uint64_t packed, unpacked; /* bytes that the decoder of lines took and gave */
     struct nb_hold hold;       /* of the memory of bodies */
-    bool is_last_given;        /* the line after the last line feed */
-    struct nb_buffer piece;    /* of what a pool works on: what came last, ... */
-    struct nb_string left;     /* ... and what is left of it */
+    bool is_last_given;        /* the line after the last line feed was passed on */
+    struct nb_buffer piece;    /* for a pool: the last piece, ... */
+    struct nb_string left;     /* ... and the rest of it */
 };
 
 int nb_transfer_begin(struct nb_request *request, enum nb_coding coding, struct nb_error *error)
@@ -69,7 +69,7 @@ static void release(struct nb_request *request)
     (void)nb_hold_set(&t->hold, 0, NULL); /* giving back never fails */
 }
 
-/* Whether lines are worked on by a pool. */
+/* Whether a pool works on the lines. */
 static bool is_pooled(const struct nb_request *request)
 {
     return request->route->is_long || request->route->is_stream;
@@ -81,21 +81,21 @@ static bool is_over(uint64_t start)
     return nb_clock_monotonic() - start > TURN_NS;
 }
 
-/* Whether a request on a thread that serves others has worked long enough since `start`. Long work
- * has threads of its own. */
+/* Whether a request on a shared thread has worked long enough since `start`. Long work has threads
+ * of its own. */
 static bool must_yield(const struct nb_request *request, uint64_t start)
 {
     return !request->route->is_long && is_over(start);
 }
 
-/* Lets others have the thread. What a pool works on waits already. */
+/* Lets others use the thread. Requests on a pool need not yield. */
 static int yield(struct nb_request *request, struct nb_error *error)
 {
     return request->work != NULL ? NB_WAIT : nb_request_yield(request, error);
 }
 
-/* Gives lines to the route until `text` holds no more of them, or the turn that began at `start` is
- * over: then it returns NB_WAIT. */
+/* Passes lines to the route until `text` has no more, or until the turn that began at `start` is
+ * over: then returns NB_WAIT. */
 static int give_lines(struct nb_request *request, struct nb_string *text, uint64_t start,
                       struct nb_error *error)
 {
@@ -114,8 +114,8 @@ static int give_lines(struct nb_request *request, struct nb_string *text, uint64
     return rc == 0 ? count_memory(request, error) : nb_error_no_memory(error);
 }
 
-/* Unpacks a piece of lines to `chunk`. A body of some kilobytes may be lines of gigabytes, blank
- * ones for example, for which a thread of the server would work for seconds. */
+/* Unpacks a piece of lines to `chunk`. A body of some kilobytes may unpack to gigabytes of lines,
+ * for example blank ones, which would occupy a server thread for seconds. */
 static int unpack(struct nb_request *request, struct nb_string *input, size_t *produced,
                   struct nb_error *error)
 {
@@ -156,7 +156,7 @@ static int take_lines(struct nb_request *request, struct nb_string *input, struc
     }
 }
 
-/* A large body that must grow goes on in the memory of the one before. */
+/* A large body that must grow reuses the memory of the last one. */
 static void make_room(struct nb_request *request)
 {
     struct nb_buffer *whole = &request->transfer->whole;
@@ -166,7 +166,7 @@ static void make_room(struct nb_request *request)
 
 static int take_left(struct nb_request *request, struct nb_error *error);
 
-/* Leaves `input` to a pool: it is copied, and taken there in turns. */
+/* Leaves `input` to a pool: it is copied and processed there in turns. */
 static int leave_to(struct nb_request *request, struct nb_work_pool *pool, struct nb_string *input,
                     struct nb_error *error)
 {
@@ -178,8 +178,8 @@ static int leave_to(struct nb_request *request, struct nb_work_pool *pool, struc
     return nb_work_run(request, pool, take_left, error);
 }
 
-/* Unpacks `input` to `whole` for one turn. Some kilobytes may unpack to megabytes, for which others
- * would wait: what is left after the turn is the pool's. NB_WAIT: the turn is over. */
+/* Unpacks `input` to `whole` for one turn. Some kilobytes may unpack to megabytes and delay others,
+ * so a pool takes the rest after the turn. NB_WAIT: the turn is over. */
 static int take_whole(struct nb_request *request, struct nb_string *input, struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
@@ -198,11 +198,11 @@ static int take_whole(struct nb_request *request, struct nb_string *input, struc
             rc = count_memory(request, error);
     }
     if (rc != 0)
-        release(request); /* not kept until a slow client has read why */
+        release(request); /* not kept while a slow client reads the error */
     return rc;
 }
 
-/* On a pool. NB_WAIT: the turn is over. */
+/* Takes the rest on a pool. NB_WAIT: the turn is over. */
 static int take_left(struct nb_request *request, struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
@@ -226,7 +226,7 @@ int nb_transfer_take(struct nb_request *request, struct nb_string *input, struct
     return take_whole(request, input, error);
 }
 
-/* Gives what was unpacked to the route. */
+/* Passes the unpacked bytes to the route. */
 static int hand_over(struct nb_request *request, struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
@@ -283,7 +283,7 @@ static int finish(struct nb_request *request, struct nb_error *error)
         return rc != 0 ? rc : request->route->handler(request, error);
     }
     struct nb_string nothing = {"", 0};
-    int rc = take_whole(request, &nothing, error); /* what waits inside the decoder */
+    int rc = take_whole(request, &nothing, error); /* output pending in the decoder */
     return rc != 0 ? rc : hand_over(request, error);
 }
 

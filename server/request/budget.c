@@ -12,7 +12,7 @@ enum {
                                    piece that is read ahead, what its decoder needs */
 };
 
-/* A body of the full size that is alone always fits. */
+/* Returns the limit for bodies. A single body of the full size always fits. */
 static uint64_t most_of_bodies(const struct nb_config *config)
 {
     uint64_t one = config->body_bytes + AROUND_BODY_BYTES;
@@ -64,7 +64,7 @@ static int refuse(const struct nb_budget *budget, struct nb_error *error)
     }
 }
 
-/* Adds unless the sum would be above the limit. */
+/* Adds unless the sum would exceed the limit. */
 static bool add(struct nb_budget *budget, uint64_t extra)
 {
     uint64_t most = atomic_load(&budget->most), used = atomic_load(&budget->used);

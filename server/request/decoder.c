@@ -13,9 +13,9 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-/* The window that a zstd frame may ask for. Without a bound one connection could make the daemon
- * allocate 128 MiB. 8 MiB is what RFC 8878 wants every decoder to support and RFC 9659 allows on
- * the web. */
+/* The largest window that a zstd frame may request. Without a bound one connection could make the
+ * daemon allocate 128 MiB. RFC 8878 wants every decoder to support 8 MiB, and RFC 9659 allows no
+ * more on the web. */
 enum { ZSTD_WINDOW_LOG_MOST = 23, PULL_BYTES = 64 * 1024 };
 
 struct nb_decoder {
@@ -82,7 +82,7 @@ static int pull_plain(struct nb_string *input, char *out, size_t room, size_t *p
     return 0;
 }
 
-/* Also of zlib. gzip may be several members one after the other (RFC 1952, 2.2). */
+/* Decodes gzip or zlib. gzip may be several members one after the other (RFC 1952, 2.2). */
 static int pull_zlib(struct nb_decoder *d, struct nb_string *input, char *out, size_t room,
                      size_t *produced, struct nb_error *error)
 {
@@ -127,7 +127,8 @@ static int pull_zstd(struct nb_decoder *d, struct nb_string *input, char *out, s
     ZSTD_outBuffer to = {out, room, 0};
     *produced = 0;
     size_t before = SIZE_MAX;
-    /* A call may take input without giving output; one that does neither has nothing left. */
+    /* A call may take input without giving output. A call that does neither has nothing left to
+     * do. */
     while (to.pos == 0 && in.pos != before) {
         before = in.pos;
         if (d->is_ended && in.pos == in.size)

@@ -167,7 +167,7 @@ static void emit_urls(struct nb_emitter *e, struct nb_string urls)
     nb_emit_close(e, ']');
 }
 
-/* The path as it came: a decoded one could not be told from another. */
+/* Appends the raw path: after decoding, different paths could look the same. */
 static int locate(struct nb_request *request)
 {
     const char *url = request->urls.bytes;
@@ -177,8 +177,8 @@ static int locate(struct nb_request *request)
     return nb_buffer_printf(&request->reply.location, "%.*s%s", (int)length, url, request->target);
 }
 
-/* The model is on other nodes: the problem has their URLs, and Location is the path at the first of
- * them. Without memory the reply is withheld. */
+/* Replies that the model is on other nodes: the problem has their URLs, and Location is the path at
+ * the first of them. Without memory the reply is withheld. */
 static void reply_elsewhere(struct nb_request *request, const struct nb_error *error)
 {
     int status = nb_json_status(error->code);
@@ -224,7 +224,7 @@ static void write_log(const struct nb_request *request, const struct nb_request_
            (unsigned long long)(nanoseconds / 1000));
 }
 
-/* Once: every verdict of that model would say it again. */
+/* Logs it once: otherwise every verdict of that model would log it again. */
 static void tell_memory(struct nb_server *server)
 {
     struct nb_error what;

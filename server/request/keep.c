@@ -26,7 +26,7 @@ static struct nb_string without_angles(struct nb_string s)
     return has_angles ? (struct nb_string){s.bytes + 1, s.length - 2} : s;
 }
 
-/* As a person reads it, on one line. */
+/* Reads the Subject as people see it, on one line. */
 static int read_subject(const struct nb_request *request, const struct nb_document *document,
                         struct nb_buffer *subject)
 {

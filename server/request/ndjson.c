@@ -42,7 +42,7 @@ static int keep(struct nb_splitter *s, const char *bytes, size_t length)
     return nb_buffer_append(&s->rest, bytes, length);
 }
 
-/* A complete line: `tail` is its end, its beginning may lie in `rest`. Returns 1, 0 (blank) or
+/* Completes a line: `tail` is its end; its beginning may be in `rest`. Returns 1, 0 (blank) or
  * NB_NO_MEMORY. */
 static int complete(struct nb_splitter *s, struct nb_string tail, struct nb_ndjson_line *line)
 {
@@ -59,7 +59,7 @@ static int complete(struct nb_splitter *s, struct nb_string tail, struct nb_ndjs
     return line->is_too_long || nb_string_trim_start(tail, " \t\r").length > 0;
 }
 
-/* Empty lines at the front, of which a body may have millions. */
+/* Skips empty lines at the front, of which a body may have millions. */
 static void skip_empty(struct nb_splitter *s, struct nb_string *input)
 {
     size_t count = 0;

@@ -11,7 +11,7 @@
 #include "server/request/request.h"
 #include "server/request/wait.h"
 
-/* The name of the token that was shown, else the door. */
+/* Returns the name of the token in the request, else the protocol. */
 static struct nb_string origin_of(const struct nb_request *request)
 {
     const char *name = request->grant.name;
@@ -32,7 +32,7 @@ int nb_request_source(const struct nb_request *request, struct nb_string *source
     return 0;
 }
 
-/* Whether a list that is separated by commas has the name. */
+/* Whether a list separated by commas has the name. */
 static bool has_name(const char *list, struct nb_string name)
 {
     while (*list != '\0') {
@@ -176,7 +176,7 @@ int nb_request_add_query(struct nb_request *request, char *name, size_t name_len
     if (*known == NULL) /* rspamd's clients send parameters that have no meaning here */
         return is_for_mail ? 0 : unknown_parameter(request, its_name, error);
     if (nb_request_query(request, *known).bytes != NULL || request->query_count == NB_QUERY_MOST)
-        return is_for_mail ? 0 /* the first one holds, as of header fields */
+        return is_for_mail ? 0 /* the first one counts, as with header fields */
                            : given_twice(*known, error);
     assert(request->query_count < NB_QUERY_MOST);
     request->query[request->query_count++] =

@@ -72,7 +72,8 @@ uint64_t nb_spool_length(const struct nb_spool *spool)
     return spool->written + spool->tail.length;
 }
 
-/* A file without a name; on file systems that cannot make one, a name that is removed at once. */
+/* Opens a file without a name; on file systems that cannot make one, a file whose name is removed
+ * at once. */
 static int open_nameless(const char *directory)
 {
     int file = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -90,8 +91,8 @@ static int open_nameless(const char *directory)
     return file;
 }
 
-/* The folder may have gone since the start: then it is made again. The reason is never that
- * something was not found, which would be the client's fault. */
+/* Opens the file. The folder may have been removed since the start: then it is made again. The
+ * error is never "not found", which would blame the client. */
 static int open_file(struct nb_spool *spool, struct nb_error *error)
 {
     spool->file = open_nameless(spool->directory);
@@ -142,7 +143,7 @@ static int flush(struct nb_spool *spool, struct nb_error *error)
     return 0;
 }
 
-/* Whether the memory of `tail` is in the budget, or needs not be. */
+/* Whether the memory of `tail` is in the budget, or need not be. */
 static bool is_held(struct nb_spool *spool)
 {
     size_t size = spool->tail.capacity <= NB_SPOOL_FREE_BYTES ? 0 : spool->tail.capacity;

@@ -30,7 +30,7 @@ bool nb_request_suspend(struct nb_request *request)
     return true;
 }
 
-/* Puts it back; any thread. The request must not be touched afterwards. */
+/* Resumes the request; any thread. It must not be touched afterwards. */
 static void request_resume(struct nb_request *request)
 {
     struct nb_server *server = request->server;
@@ -52,11 +52,11 @@ int nb_request_yield(struct nb_request *request, struct nb_error *error)
     if (!nb_request_suspend(request))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     request->again = carry_on;
-    request_resume(request); /* it goes on when this thread has come to it again */
+    request_resume(request); /* it continues when this thread comes to it again */
     return NB_WAIT;
 }
 
-/* Whether any of its changes was made; the request gets their number. */
+/* Whether any of its changes was made; gives the request their number. */
 static bool note_success(struct nb_request *request, const struct nb_batch *batch)
 {
     bool has_success = false;
@@ -103,8 +103,8 @@ int nb_request_submit(struct nb_request *request, struct nb_batch *batch, nb_han
 /* ---- rounds ------------------------------------------------------------------------------------
  */
 
-/* Who comes second, the writer that is done or the request that waits or leaves, does what is left
- * to do. */
+/* The second to arrive does the rest: either the writer, when the batch is done, or the request,
+ * when it waits or leaves. */
 enum round_state {
     ROUND_RUNS,
     ROUND_IS_OVER,    /* set by the writer */
@@ -116,7 +116,7 @@ struct nb_round {
     struct nb_server *server;
     struct nb_request *request; /* borrowed; gone when the round is left */
     struct nb_batch *batch;     /* owned */
-    bool had_changed;           /* what request->has_changed was before */
+    bool had_changed;           /* earlier value of request->has_changed */
     atomic_int state;
 };
 
@@ -132,7 +132,7 @@ static void on_round_over(struct nb_batch *batch, void *user)
     struct nb_round *round = user;
     count_down(round->server, batch);
     int before = atomic_exchange(&round->state, ROUND_IS_OVER);
-    /* While it runs, round and request are the request's thread's from here on. */
+    /* While the request runs, round and request belong to its thread from here on. */
     if (before == ROUND_IS_AWAITED)
         request_resume(round->request);
     else if (before == ROUND_IS_LEFT)
@@ -169,7 +169,7 @@ int nb_round_wait(struct nb_request *request, struct nb_round *round, nb_handler
     request->again = again;
     int runs = ROUND_RUNS;
     if (!atomic_compare_exchange_strong(&round->state, &runs, ROUND_IS_AWAITED))
-        request_resume(request); /* it has ended meanwhile */
+        request_resume(request); /* the round has ended meanwhile */
     return NB_WAIT;
 }
 
@@ -206,11 +206,11 @@ struct nb_work {
     struct nb_request *request;
     struct nb_work_pool *pool;
     nb_handler *work;
-    int rc; /* what it has returned */
+    int rc; /* result of the work */
     struct nb_error error;
 };
 
-/* What it changes meanwhile has a number. */
+/* Runs the work and keeps the number of any change that it makes. */
 static int do_work(struct nb_work *w)
 {
     nb_engine_collect_number(&w->request->number);
@@ -228,7 +228,7 @@ static void run(struct nb_work_job *job)
         w->rc = nb_error_set(&w->error, NB_STOPPING, "the daemon is stopping");
     else
         w->rc = do_work(w);
-    if (w->rc == NB_WAIT) { /* others first */
+    if (w->rc == NB_WAIT) { /* other jobs first */
         nb_pool_add(w->pool, &w->job);
         return;
     }

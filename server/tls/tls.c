@@ -18,7 +18,7 @@
 struct nb_tls {
     gnutls_certificate_credentials_t credentials;
     gnutls_priority_t priorities;
-    bool asks; /* clients for a certificate */
+    bool asks; /* requests certificates from clients */
 };
 
 /* ---- the files ---------------------------------------------------------------------------------
@@ -48,8 +48,8 @@ static int check_file(const char *option, const char *path, struct nb_error *err
                         strerror(errno));
 }
 
-/* Reads the certificates once before they are used: the function that uses a file, of GnuTLS 3.7.9,
- * loses memory when one is damaged. */
+/* Reads the certificates once before they are used: GnuTLS 3.7.9 leaks memory when it loads a file
+ * with a damaged certificate. */
 static int check_certificates(const char *path, struct nb_error *error)
 {
     gnutls_datum_t text = {NULL, 0};
@@ -165,7 +165,7 @@ void nb_tls_free(struct nb_tls **tls)
 /* ---- the socket of a session -------------------------------------------------------------------
  */
 
-/* What a call of the socket has returned, for GnuTLS, which reads errno. */
+/* Passes the result of a socket call to GnuTLS, which reads errno. */
 static ssize_t tell(struct nb_tls_socket *socket, ssize_t result, bool writes)
 {
     int code = errno;
@@ -191,8 +191,8 @@ static ssize_t push(gnutls_transport_ptr_t user, const giovec_t *parts, int coun
     return tell(socket, sendmsg(socket->file, &message, MSG_DONTWAIT | MSG_NOSIGNAL), true);
 }
 
-/* Whether there is something to read within so many milliseconds. GnuTLS wants such a function
- * where it is given one that reads. */
+/* Whether data can be read within this many milliseconds. GnuTLS requires such a function together
+ * with a read function. */
 static int pull_timeout(gnutls_transport_ptr_t user, unsigned milliseconds)
 {
     const struct nb_tls_socket *socket = user;
@@ -200,8 +200,8 @@ static int pull_timeout(gnutls_transport_ptr_t user, unsigned milliseconds)
     return poll(&polled, 1, milliseconds < INT_MAX ? (int)milliseconds : -1);
 }
 
-/* The client's Finished is the last message of a handshake that the server waits for, whatever the
- * version, also when a session is resumed (RFC 8446, 2; RFC 5246, 7.3). */
+/* The client's Finished is the last handshake message that the server waits for, in every version
+ * and also when a session is resumed (RFC 8446, 2; RFC 5246, 7.3). */
 static int on_finished(gnutls_session_t session, unsigned type, unsigned when, unsigned is_incoming,
                        const gnutls_datum_t *message)
 {
@@ -237,7 +237,7 @@ bool nb_tls_begin(const struct nb_tls *tls, void *session, struct nb_tls_socket 
     return true;
 }
 
-/* The name of a certificate in DER. */
+/* Reads the name in a certificate in DER. */
 static bool read_name(const gnutls_datum_t *der, char name[NB_TLS_NAME])
 {
     gnutls_x509_crt_t certificate;

@@ -18,8 +18,8 @@ struct nb_html_open_element {
     struct nb_html_style outer; /* the style behind its end */
     uint16_t place;             /* index of its name in names[] */
     uint32_t nested; /* open elements of the same name inside it that did not change the style */
-    uint32_t before; /* the next one outwards of the same name */
-    uint32_t table, list; /* the innermost ones around it */
+    uint32_t before; /* the next outer element of the same name */
+    uint32_t table, list; /* the innermost ones around this element */
 };
 
 _Static_assert(sizeof(struct nb_html_open_element) <= 32, "as the header says");

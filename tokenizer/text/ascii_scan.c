@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The features of a window are found and hashed in one loop, and counted in another. Whether a
- * feature is new cannot be foreseen: in one loop for both, every third feature would be
- * mispredicted, and the hashes of the next ones would begin only then. Of words from which nothing
- * is derived more is known (ascii_words.c).
+ * One loop finds and hashes the features of a window, another one counts them. Whether a feature is
+ * new is unpredictable: in a single loop, every third feature would be mispredicted, and the hashes
+ * of the next features would begin only then. Words without derived features have a faster path
+ * (ascii_words.c).
  */
 #include "tokenizer/text/ascii_scan.h"
 
@@ -16,7 +16,7 @@
 static const char CASE[] = "case:", PAIR[] = "pair:";
 enum { CASE_BYTES = sizeof CASE - 1, PAIR_BYTES = sizeof PAIR - 1 };
 
-/* At most every byte is a token, and every second one a word, which has two features more. */
+/* At most every byte is a token, and every second one a word, which has two more features. */
 enum { FEATURES_MOST = 2 * NB_ASCII_WINDOW };
 
 /* A token or word: a piece of a window. */
@@ -25,14 +25,14 @@ struct piece {
 };
 enum { BEFORE_WINDOW = UCHAR_MAX }; /* `from` of the last word before the window */
 
-/* What the text of a feature is made of: known where texts are kept. */
+/* The source of a feature's text; set only where texts are kept. */
 struct source {
     struct piece token;
     struct piece before; /* a pair: the word before; of no length: no pair */
     bool is_case;        /* the token as it stands in the text */
 };
 
-/* What is found in a window. */
+/* The features found in a window. */
 struct found {
     const struct nb_ascii_window *window;
     size_t tokens, features;
@@ -60,7 +60,7 @@ static inline char *put(char *to, struct nb_string text)
     return to + text.length;
 }
 
-/* The hash of a text behind a prefix. */
+/* Returns the hash of a text after a prefix. */
 static uint64_t hash_behind(const struct nb_key *key, struct nb_string prefix,
                             struct nb_string text)
 {
@@ -69,7 +69,7 @@ static uint64_t hash_behind(const struct nb_key *key, struct nb_string prefix,
     return nb_feature_hash_padded(key, room, prefix.length + text.length);
 }
 
-/* Notes a word that has capitals as it stands in the text. */
+/* Notes a word with capitals in its original case. */
 static void note_case(const struct nb_key *key, struct found *f, struct piece word,
                       bool keeps_texts)
 {
@@ -81,8 +81,8 @@ static void note_case(const struct nb_key *key, struct found *f, struct piece wo
     f->features++;
 }
 
-/* Notes the pair of the last word and this one, if `is_pair`. Its id is computed in any case: no
- * branch depends on what the token is. */
+/* Notes the pair of the last word and this one, if `is_pair`. Computes its id in any case, so that
+ * no branch depends on the kind of token. */
 static inline void note_pair(const struct nb_key *key, struct found *f, struct piece word,
                              uint64_t hash, bool is_pair, bool keeps_texts)
 {
@@ -93,8 +93,8 @@ static inline void note_pair(const struct nb_key *key, struct found *f, struct p
     f->features += is_pair;
 }
 
-/* Finds the tokens of a window that are whole, but no further than a long one. Returns where the
- * rest begins. `keeps_texts` is a constant where this is called. */
+/* Finds the whole tokens of a window, up to the first long one. Returns the beginning of the rest.
+ * Callers pass a constant `keeps_texts`. */
 static inline __attribute__((always_inline)) unsigned find(const struct nb_text_run *run,
                                                            const struct nb_ascii_window *w,
                                                            struct found *f, bool keeps_texts)
@@ -177,8 +177,8 @@ static int count_features(struct nb_text_run *run, const struct found *f, size_t
     return rc;
 }
 
-/* The number of tokens among the first `count` features: the others are of fields that no token
- * has. */
+/* Returns the number of tokens among the first `count` features: the others are in fields that have
+ * no tokens. */
 static size_t count_tokens(const struct found *f, size_t count)
 {
     size_t tokens = 0;
@@ -189,7 +189,7 @@ static size_t count_tokens(const struct found *f, size_t count)
     return tokens;
 }
 
-/* Counts what was found, as far as the limit on tokens allows. */
+/* Counts the features that were found, as far as the limit on tokens allows. */
 static int count(struct nb_text_run *run, const struct found *f)
 {
     struct nb_tokenizing *t = run->t;
@@ -206,7 +206,7 @@ static int count(struct nb_text_run *run, const struct found *f)
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-/* As nb_ascii_words, of one window of a run from which features are derived. */
+/* Like nb_ascii_words, for one window of a run with derived features. */
 static int scan_window(struct nb_text_run *run, const unsigned char **at, const unsigned char *end,
                        bool *is_stuck)
 {
@@ -225,7 +225,7 @@ static int scan_window(struct nb_text_run *run, const unsigned char **at, const 
     return rc;
 }
 
-/* The end of the token at `p`. */
+/* Returns the end of the token at `p`. */
 static const unsigned char *skip_token(const unsigned char *p, const unsigned char *end)
 {
     const unsigned char *from = p++;
@@ -239,8 +239,8 @@ static const unsigned char *skip_token(const unsigned char *p, const unsigned ch
     return p;
 }
 
-/* Counts the token at *at, which is longer than a word that is kept or touches a byte above 0x7F,
- * if it is not such a byte, nor touches one. Moves *at behind it. */
+/* Counts the token at *at, which is longer than a kept word or touches a byte above 0x7F, unless it
+ * contains or touches such a byte. Moves *at behind it. */
 static int count_long(struct nb_text_run *run, const unsigned char **at, const unsigned char *end)
 {
     const unsigned char *from = *at;

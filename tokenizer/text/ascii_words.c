@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * As tokenizer/text/ascii_scan.c: tokens are found and hashed in one loop, counted where the bag
- * has them in a second, and entered where they are new in a third. Of some windows at once, because
- * where each of these loops ends is mispredicted, and a window has ten tokens.
+ * As in tokenizer/text/ascii_scan.c, one loop finds and hashes tokens, a second counts those that
+ * the bag has, and a third enters new ones. The loops handle several windows at once, because the
+ * end of each loop is mispredicted, and a window has only ten tokens.
  */
 #include "tokenizer/text/ascii_words.h"
 
@@ -16,7 +16,7 @@ struct words {
     struct nb_ascii_window windows[WINDOWS];
     size_t count;
     uint64_t id[TOKENS_MOST];
-    const unsigned char *text[TOKENS_MOST]; /* in small letters, in a window */
+    const unsigned char *text[TOKENS_MOST]; /* in lower case, in a window */
     unsigned char length[TOKENS_MOST];
 };
 
@@ -33,8 +33,8 @@ static uint64_t hash_behind_prefix(const struct nb_text_run *run, struct nb_stri
     return nb_feature_hash_padded(run->t->key, room, run->prefix_length + text.length);
 }
 
-/* Finds the tokens of a window. Returns where the rest of it begins. `has_prefix` is a constant
- * where this is called. */
+/* Finds the tokens of a window. Returns the beginning of the rest. Callers pass a constant
+ * `has_prefix`. */
 __attribute__((always_inline)) static inline unsigned find(const struct nb_text_run *run,
                                                            const struct nb_ascii_window *w,
                                                            struct words *words, bool has_prefix)
@@ -84,7 +84,7 @@ static inline int count_word(struct nb_text_run *run, const struct words *words,
     return nb_bag_enter(run->t->bag, c, slot, id, (size_t)(end - c->room));
 }
 
-/* Counts what was found, as far as the limit on tokens allows. */
+/* Counts the words that were found, as far as the limit on tokens allows. */
 static int count(struct nb_text_run *run, const struct words *words)
 {
     struct nb_tokenizing *t = run->t;

@@ -20,7 +20,7 @@ static bool is_capital(uint32_t character)
     return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LT;
 }
 
-/* Counts the word as it stands in the text, invisible characters left out, if it has capitals. */
+/* Counts a word with capitals in its original case, without invisible characters. */
 static int count_case(struct nb_text_run *run, const unsigned char *from, const unsigned char *to)
 {
     static const char prefix[] = "case:";
@@ -49,7 +49,7 @@ static inline char *put_word(char *to, struct nb_string word)
     return to + word.length;
 }
 
-/* Counts the pair of the word before and one that has this hash. */
+/* Counts the pair of the previous word and `word`, which has this hash. */
 static int count_pair(struct nb_text_run *run, struct nb_string word, uint64_t hash)
 {
     static const char prefix[] = "pair:";
@@ -84,10 +84,10 @@ int nb_derived_word(struct nb_text_run *run, size_t length, const unsigned char 
     return rc;
 }
 
-/* ---- parts of a text ---------------------------------------------------------------------- */
+/* ---- parts of a text ------------------------------------------------------------------------- */
 
-/* The first `most` bytes of a text, or less, so that no character is cut; if the first character
- * alone is longer than that, it is cut. */
+/* Returns the length of the first `most` bytes of a text, or less, so that no character is cut; a
+ * first character that is longer than that is cut. */
 static size_t cut(const unsigned char *text, size_t length, size_t most)
 {
     if (length <= most)
@@ -110,7 +110,8 @@ static bool ends_url(unsigned char byte)
     return byte <= ' ' || byte == 0x7F || strchr("<>\"`{}|\\^", byte) != NULL;
 }
 
-/* The end of the URL that begins before `p`. Marks at its end belong to the sentence around it. */
+/* Returns the end of the URL that begins before `p`. Marks at its end belong to the sentence around
+ * it. */
 static const unsigned char *url_end(const unsigned char *p, const unsigned char *end)
 {
     const unsigned char *begin = p;
@@ -121,7 +122,7 @@ static const unsigned char *url_end(const unsigned char *p, const unsigned char 
     return p;
 }
 
-/* Where the scheme of the "://" at `p` begins. */
+/* Returns the beginning of the scheme before the "://" at `p`. */
 static const unsigned char *scheme_begin(const unsigned char *p, const unsigned char *begin)
 {
     const unsigned char *from = p;
@@ -189,7 +190,7 @@ static int count_urls(struct nb_tokenizing *t, const unsigned char *begin, const
 
 static const char UPPER[] = "shape:upper=", EXCLAMATIONS[] = "shape:!=";
 
-/* Counts a name of those above, with a number behind it. */
+/* Counts one of these names with a number after it. */
 static int count_shape_number(struct nb_tokenizing *t, struct nb_string name, size_t number)
 {
     char text[sizeof UPPER + NB_NUMBER_DIGITS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A mail has some 1,300 n-grams, more than of all other features together, and nearly all of them
- * are ASCII. Those are folded, hashed and counted in blocks, in three short loops whose variables
- * stay in registers; what touches another character is folded and goes through a window of bytes.
+ * A mail has some 1,300 n-grams, more than all other features together, and nearly all of them are
+ * ASCII. These are folded, hashed and counted in blocks, in three short loops whose variables stay
+ * in registers; n-grams near other characters are folded and go through a window of bytes.
  */
 #include "tokenizer/text/ngrams.h"
 
@@ -23,14 +23,15 @@ _Static_assert((int)WINDOW_STARTS > (int)NB_NGRAM, "all starts of an n-gram are 
 static const char PREFIX[] = "ngram:";
 enum { PREFIX_BYTES = sizeof PREFIX - 1 };
 
-/* The last characters, as UTF-8, one behind the other. When the bytes are full, the last ones move
- * to the front; else nothing moves from character to character. */
+/* The last characters in UTF-8, one after the other. When the array is full, the last characters
+ * move to the front; otherwise no bytes move. */
 struct window {
     unsigned char bytes[WINDOW_BYTES];
-    unsigned starts[WINDOW_STARTS]; /* of the characters, by their number modulo WINDOW_STARTS */
-    unsigned characters;            /* so far, of which the window may have missed some */
+    unsigned
+        starts[WINDOW_STARTS]; /* starts of the characters, by their number modulo WINDOW_STARTS */
+    unsigned characters;       /* characters so far; the window may have missed some */
     unsigned end;
-    bool blank; /* white space is left out now: there was some before, or nothing yet */
+    bool blank; /* skip white space: some was just written, or nothing was yet */
 };
 
 static unsigned start_of(const struct window *w, unsigned characters)
@@ -43,7 +44,7 @@ static void move_to_front(struct window *w)
     unsigned from = start_of(w, NB_NGRAM);
     memmove(w->bytes, w->bytes + from, w->end - from);
     for (unsigned i = 0; i < WINDOW_STARTS; i++)
-        w->starts[i] -= from; /* of older ones: not used again */
+        w->starts[i] -= from; /* starts of older characters are not used again */
     w->end -= from;
 }
 
@@ -57,8 +58,8 @@ static inline void slide(struct window *w, uint32_t character)
 
 /* ---- any characters -------------------------------------------------------------------------- */
 
-/* Counts the last NB_NGRAM characters. NGRAM_BYTES are copied, however many they have: a copy of
- * a size that is known takes two instructions. */
+/* Counts the last NB_NGRAM characters. Always copies NGRAM_BYTES, because a copy of constant size
+ * takes two instructions. */
 static inline int count_last(struct nb_tokenizing *t, const struct window *w)
 {
     unsigned from = start_of(w, NB_NGRAM);
@@ -69,7 +70,7 @@ static inline int count_last(struct nb_tokenizing *t, const struct window *w)
     return nb_text_count_room(t, NB_FIELD_NGRAM, 0, PREFIX_BYTES + (w->end - from));
 }
 
-/* Whether the characters before the next n-gram's last are ASCII, or there are not as many. */
+/* Whether the characters before the last one of the next n-gram are ASCII, or too few. */
 static bool is_ascii(const struct window *w)
 {
     enum { BEFORE = NB_NGRAM - 1 };
@@ -77,8 +78,8 @@ static bool is_ascii(const struct window *w)
                                   : w->end - start_of(w, BEFORE) == BEFORE;
 }
 
-/* Counts the n-grams that end in a character from *at on, up to where ASCII may be counted faster.
- * Moves *at there, or to `end`. */
+/* Counts the n-grams that end in a character from *at on, up to where the faster ASCII loop can
+ * take over. Moves *at there, or to `end`. */
 static int count_folded(struct nb_tokenizing *t, struct window *w, const unsigned char **at,
                         const unsigned char *end)
 {
@@ -104,11 +105,11 @@ static int count_folded(struct nb_tokenizing *t, struct window *w, const unsigne
 
 /* ---- ASCII ----------------------------------------------------------------------------------- */
 
-/* The n-grams of ASCII are counted from blocks of folded characters, which begin with the last
- * characters of the block before. */
+/* The n-grams of ASCII are counted from blocks of folded characters. A block begins with the last
+ * characters of the block before it. */
 enum { BEFORE = NB_NGRAM - 1, BLOCK_BYTES = 256, LOAD_BYTES = 8 };
 
-/* Folds `count` bytes of ASCII, white space as blanks. Compilers do sixteen at once. */
+/* Folds `count` bytes of ASCII; white space becomes blanks. Compilers vectorize this loop. */
 static void fold_bytes(unsigned char *to, const unsigned char *from, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -118,7 +119,8 @@ static void fold_bytes(unsigned char *to, const unsigned char *from, size_t coun
     }
 }
 
-/* Leaves out the blanks behind a blank. No branch depends on a byte. Returns how many are left. */
+/* Leaves out each blank after a blank. No branch depends on a byte. Returns how many bytes are
+ * left. */
 static inline size_t squeeze_bytes(unsigned char *to, const unsigned char *from, size_t count,
                                    unsigned *was_blank)
 {
@@ -132,7 +134,7 @@ static inline size_t squeeze_bytes(unsigned char *to, const unsigned char *from,
     return left;
 }
 
-/* The same; sixteen bytes without a blank behind a blank are moved at once. */
+/* Like squeeze_bytes; moves sixteen bytes at once if they have no blank after a blank. */
 static size_t squeeze(unsigned char *bytes, size_t count, bool *blank)
 {
     unsigned was_blank = *blank;
@@ -157,7 +159,7 @@ static size_t squeeze(unsigned char *bytes, size_t count, bool *blank)
 
 enum { PACKED_BYTES = PREFIX_BYTES + NB_NGRAM };
 
-/* The text of an n-gram, "ngram:" and the five characters at `at`; LOAD_BYTES are read. */
+/* Makes the text of an n-gram, "ngram:" and the five characters at `at`; reads LOAD_BYTES. */
 static inline struct nb_feature_block pack(const unsigned char *at)
 {
     const uint64_t prefix = UINT64_C(0x3A6D6172676E); /* 'n' in the lowest byte */
@@ -207,7 +209,8 @@ static int count_block(struct nb_tokenizing *t, const unsigned char *block, size
     return NB_BUDGET_SPENT;
 }
 
-/* Counts the n-grams that end in a byte from `p` to `end`; the characters before are ASCII, too. */
+/* Counts the n-grams that end in a byte from `p` to `end`; the characters before `p` must be ASCII,
+ * too. */
 static int count_ascii(struct nb_tokenizing *t, struct window *w, const unsigned char *p,
                        const unsigned char *end)
 {

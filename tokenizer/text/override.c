@@ -10,7 +10,7 @@
 #include "tokenizer/text/utf8_decode.h"
 
 enum {
-    EMBED_LEFT = 0x202A, /* embeddings: the letters inside are in the order of their script */
+    EMBED_LEFT = 0x202A, /* embeddings: the letters inside keep the order of their script */
     EMBED_RIGHT = 0x202B,
     POP = 0x202C,
     OVERRIDE_LEFT = 0x202D,
@@ -24,11 +24,11 @@ enum {
 
 enum direction { UNKNOWN, LEFT, RIGHT };
 
-/* An override or embedding that is open. */
+/* An open override or embedding. */
 struct level {
-    size_t start;             /* of what is inside, in the output */
-    enum direction direction; /* of an override; UNKNOWN: an embedding */
-    enum direction script;    /* of the first letter inside */
+    size_t start;             /* where its content begins in the output */
+    enum direction direction; /* direction of an override; UNKNOWN: an embedding */
+    enum direction script;    /* direction of the first letter inside */
 };
 
 struct writer {
@@ -60,7 +60,7 @@ static bool is_extending(uint32_t character)
            nb_character_class(character) == NB_CLASS_EXTEND;
 }
 
-/* Turns the order of the characters from `start` on, marks behind their letters. */
+/* Reverses the characters from `start` on and keeps marks behind their letters. */
 static int turn(struct writer *w, size_t start)
 {
     size_t length = w->out->length - start;
@@ -91,7 +91,7 @@ static void push(struct writer *w, enum direction direction)
         w->levels[w->depth++] = (struct level){w->out->length, direction, UNKNOWN};
 }
 
-/* Ends the innermost level: what is inside is in order for the level around it afterwards. */
+/* Ends the innermost level and puts its content in the order of the level around it. */
 static int pop(struct writer *w)
 {
     if (w->depth == 0)
@@ -127,7 +127,7 @@ static bool is_override(const unsigned char *at)
     return at[1] == 0x80 && (at[2] == 0xAD || at[2] == 0xAE);
 }
 
-/* The next override at or behind `at`; NULL if there is none. */
+/* Returns the next override at or after `at`; NULL if there is none. */
 static const unsigned char *find(const unsigned char *at, const unsigned char *end)
 {
     while (end - at >= 3 && (at = memchr(at, 0xE2, (size_t)(end - at) - 2)) != NULL) {
@@ -138,8 +138,8 @@ static const unsigned char *find(const unsigned char *at, const unsigned char *e
     return NULL;
 }
 
-/* Appends one stretch: from `at` to white space behind the end of the overrides, or the end of the
- * line. Moves *at there. */
+/* Appends one stretch: from `at` to the white space after the end of the overrides, or to the end
+ * of the line. Moves *at there. */
 static int stretch(struct writer *w, const unsigned char **at, const unsigned char *end)
 {
     size_t start = w->out->length;
@@ -159,7 +159,7 @@ static int stretch(struct writer *w, const unsigned char **at, const unsigned ch
         rc = pop(w);
     if (rc != 0 || w->is_changed)
         return rc != 0 ? rc : nb_buffer_append(w->out, "\n", 1);
-    w->out->length = start; /* it is shown as it stands */
+    w->out->length = start; /* its order on the screen is unchanged */
     return 0;
 }
 

@@ -8,8 +8,8 @@
 
 enum { CHARACTERS_FOR_A_FAULT = 8 };
 
-/* Eight bytes, with a highest bit set if one of them is not ASCII or an escape: where a byte is an
- * escape, it is zero before 1 is taken from it. */
+/* Returns eight bytes, each with its highest bit set if the byte is not ASCII or is an escape.
+ * Subtracting 1 from a zero sets that bit, and an escape was turned into zero before. */
 static uint64_t faults_of(const char *at)
 {
     const uint64_t each = UINT64_C(0x0101010101010101), escape = 0x1b;
@@ -28,7 +28,7 @@ bool nb_text_is_ascii(struct nb_string text)
             padded[i] = text.bytes[i];
         return faults_of(padded) == 0;
     }
-    for (size_t i = 0; i + EIGHT <= text.length; i += EIGHT) /* the loop is made of vectors */
+    for (size_t i = 0; i + EIGHT <= text.length; i += EIGHT) /* compilers vectorize this loop */
         faults |= faults_of(text.bytes + i);
     return (faults | faults_of(text.bytes + text.length - EIGHT)) == 0; /* they may overlap */
 }

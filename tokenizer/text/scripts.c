@@ -5,8 +5,8 @@
 
 #include "tokenizer/text/utf8_decode.h"
 
-/* Small letters of Cyrillic and Greek that a reader takes for Latin ones at a glance: a choice from
- * confusables.txt of UTS #39. */
+/* Small letters of Cyrillic and Greek that a reader takes for Latin ones at a glance: a selection
+ * from confusables.txt of UTS #39. */
 static const struct {
     uint16_t character;
     char latin;
@@ -20,8 +20,8 @@ static const struct {
 };
 
 /* Small letters of Cyrillic and Greek that nobody takes for Latin ones, and the micro sign, which
- * is folded to a Greek letter. They stand beside Latin letters in honest words ("SMSку", "5 µg"),
- * and where Latin text is read in a Cyrillic charset. */
+ * is folded to a Greek letter. They stand next to Latin letters in honest words ("SMSку", "5 µg"),
+ * and in Latin text that was read in a Cyrillic charset. */
 static const uint16_t FOREIGN[] = {
     0x03B4, 0x03B8, 0x03BB, 0x03BC, 0x03BE, 0x03C0, 0x03C6, 0x03C8, 0x0431, 0x0434, 0x0436, 0x0438,
     0x0439, 0x043B, 0x0444, 0x0446, 0x0447, 0x0448, 0x0449, 0x044A, 0x044B, 0x044C, 0x044D, 0x044E,
@@ -39,9 +39,9 @@ static bool has_foreign(const unsigned char *word, size_t length)
     return has;
 }
 
-/* Small letters that are drawn as others are: small capitals of the phonetic alphabet, and letters
- * with a stroke. Those that are no `sign` are letters of languages, too, and count only beside one
- * that is. Sorted. */
+/* Small letters that are drawn like others: small capitals of the phonetic alphabet, and letters
+ * with a stroke. Those that are no `sign` are also letters of languages, and count only next to one
+ * that is a `sign`. Sorted. */
 static const struct {
     uint16_t character;
     char latin;
@@ -131,7 +131,7 @@ unsigned nb_scripts_added(uint32_t character, uint32_t base)
     return base < 0x80 && is_between(character, 0x300, 0x36F) ? NB_DRESS_SIGNS : 0;
 }
 
-/* The entry of a character in DRESSED; DRESSED_COUNT if it has none. */
+/* Returns the index of a character in DRESSED; DRESSED_COUNT if it is not there. */
 static size_t find_dressed(uint32_t character)
 {
     size_t low = 0;
@@ -146,14 +146,14 @@ static size_t find_dressed(uint32_t character)
     return low < DRESSED_COUNT && DRESSED[low].character == character ? low : DRESSED_COUNT;
 }
 
-/* Whether DRESSED may have the character: most words have none of these. */
+/* Whether DRESSED may have the character, a quick test, because most words have none of them. */
 static bool may_be_dressed(uint32_t c)
 {
     return is_between(c, 0x180, 0x2AF) || is_between(c, 0x1D00, 0x1D7F) ||
            is_between(c, 0x2C65, 0x2C66) || is_between(c, 0xA730, 0xA7AF);
 }
 
-/* What is not plain in the letters of a word. */
+/* Returns the disguises of the letters of a word. */
 static unsigned dress_of(const unsigned char *word, size_t length)
 {
     const unsigned char *at = word;
@@ -173,7 +173,7 @@ static unsigned dress_of(const unsigned char *word, size_t length)
     return latin && other && !has_foreign(word, length) ? dress | NB_DRESS_MIXED : dress;
 }
 
-/* The letter that a character looks like in a word of this dress. */
+/* Returns the letter that a character looks like in a word of this dress. */
 static uint32_t plain_of(uint32_t character, unsigned dress)
 {
     for (size_t i = 0; (dress & NB_DRESS_MIXED) != 0 && i < sizeof LOOKALIKES / sizeof *LOOKALIKES;
@@ -199,7 +199,7 @@ unsigned nb_scripts_plain(const unsigned char *word, size_t length, unsigned cha
     return dress;
 }
 
-/* The bit of the character of three bytes at `at`, which begins with E2. */
+/* Returns the bit of the three-byte character at `at`, which begins with E2. */
 static unsigned unseen_of(const char *at)
 {
     if (at[1] == '\x80')
@@ -209,7 +209,7 @@ static unsigned unseen_of(const char *at)
     return at[1] == '\x81' && at[2] == '\xA0' ? NB_UNSEEN_SPLITS : 0;
 }
 
-/* As memmem, for a byte order mark, of which the first byte is rare in most texts. */
+/* Like memmem for a byte order mark, whose first byte is rare in most texts. */
 static bool has_mark(const char *at, const char *end)
 {
     while (end - at >= 3 && (at = memchr(at, 0xEF, (size_t)(end - at) - 2)) != NULL) {

@@ -44,7 +44,7 @@ static int scan_field(struct nb_tokenizing *t, enum nb_field field, const char *
     return scan(&run, prefix, text, length);
 }
 
-/* Counts the words that are shown in another order than they stand in, and that there are some. */
+/* Counts the words that overrides reorder, as they are shown, and a feature for their presence. */
 static int count_shown(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                        const char *text, size_t length)
 {

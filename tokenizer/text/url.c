@@ -10,14 +10,14 @@
 #include "tokenizer/text/ascii_window.h"
 
 enum {
-    URL_BYTES = 1024, /* of a URL that are read */
+    URL_BYTES = 1024, /* bytes of a URL that are read */
     HOST_BYTES = 255, /* RFC 1035, 2.3.4 */
     SUFFIXES = 4,
     PATH_WORDS = 20,
     PATH_WORD_BYTES = 24
 };
 
-/* Letters and digits of ASCII, and whatever is not ASCII. */
+/* Whether a character is an ASCII letter or digit, or not ASCII. */
 static bool is_alphanumeric(char c)
 {
     return nb_ascii_is_alphanumeric(c) || (c & 0x80) != 0;
@@ -43,7 +43,8 @@ static bool is_host_byte(char c)
     return is_alphanumeric(c) || c == '.' || c == '-' || c == '_';
 }
 
-/* How many bytes a text begins with that hosts have, as far as sixteen are left. */
+/* Returns how many bytes at the beginning of a text may be in a host, while sixteen bytes are
+ * left. */
 static inline size_t host_bytes(struct nb_string s)
 {
     size_t done = 0;
@@ -54,7 +55,7 @@ static inline size_t host_bytes(struct nb_string s)
         __m128i digit = nb_ascii_between(text, '0', '9');
         __m128i mark = _mm_or_si128(nb_ascii_between(text, '-', '.'),
                                     _mm_cmpeq_epi8(text, _mm_set1_epi8('_')));
-        /* Of bytes above 0x7F the highest bit is set, and no other class has them. */
+        /* Bytes above 0x7F have the highest bit set, and no other class has them. */
         __m128i host = _mm_or_si128(_mm_or_si128(letter, digit), _mm_or_si128(mark, text));
         if (_mm_movemask_epi8(host) != 0xFFFF)
             break;
@@ -91,7 +92,7 @@ static int count(struct nb_tokenizing *t, enum nb_field field, const char *prefi
     return nb_feature_count(t, field, &f);
 }
 
-/* "10.", "10.1.", "10.1.2." and "10.1.2.3". */
+/* Counts "10.", "10.1.", "10.1.2." and "10.1.2.3". */
 static int count_networks(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                           struct nb_string address)
 {
@@ -103,7 +104,7 @@ static int count_networks(struct nb_tokenizing *t, enum nb_field field, const ch
     return rc != 0 ? rc : count(t, field, prefix, address);
 }
 
-/* Its last 1 to SUFFIXES labels come after the whole. */
+/* Counts the last 1 to SUFFIXES labels of a host, after the whole. */
 static int count_labels(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                         struct nb_string host)
 {
@@ -134,8 +135,8 @@ int nb_tokenize_host(struct nb_tokenizing *t, enum nb_field field, const char *p
                             : count_labels(t, field, prefix, host);
 }
 
-/* Copies what a URL begins with, as far as it is plain or less than sixteen bytes are left, of it
- * or of the room. Returns how many bytes these are. */
+/* Copies the beginning of a URL, while it is plain and at least sixteen bytes are left of it and of
+ * the room. Returns how many bytes were copied. */
 static inline size_t copy_plain(const char *url, size_t length, char *out, size_t room)
 {
     size_t done = 0;
@@ -155,8 +156,8 @@ static inline size_t copy_plain(const char *url, size_t length, char *out, size_
     return done;
 }
 
-/* Copies a URL, %XX decoded, without white space and control characters, which browsers leave
- * out. */
+/* Copies a URL with %XX decoded and without white space and control characters, which browsers
+ * leave out. */
 static struct nb_string decode(const char *url, size_t length, char out[URL_BYTES])
 {
     size_t used = 0;
@@ -178,7 +179,7 @@ static struct nb_string decode(const char *url, size_t length, char out[URL_BYTE
     return (struct nb_string){out, used};
 }
 
-/* How many bytes come before the first one of `stops`, a literal. */
+/* Returns the number of bytes before the first one of `stops`, a literal. */
 static inline size_t span(struct nb_string s, const char *stops)
 {
     size_t i = 0;
@@ -204,7 +205,7 @@ static int count_path(struct nb_tokenizing *t, struct nb_string path)
     return rc;
 }
 
-/* "user@host:port". */
+/* Counts the parts of "user@host:port". */
 static int count_authority(struct nb_tokenizing *t, struct nb_string authority)
 {
     const char *at = memrchr(authority.bytes, '@', authority.length);

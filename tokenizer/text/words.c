@@ -29,23 +29,23 @@ struct cluster {
     unsigned characters;
 };
 
-/* A word without what nb_scripts_added says of its characters. */
+/* A word without the characters for which nb_scripts_added is not 0. */
 struct plain {
-    unsigned dress; /* what was left out; 0: nothing, and the rest is not kept */
+    unsigned dress; /* kinds of the characters left out; 0: none, and the rest is not kept */
     size_t bytes, characters;
     unsigned char text[4 * NB_TOKEN_CHARACTERS];
 };
 
 /* Characters of one emoji (a grapheme cluster of UAX #29); further ones begin another. The longest
- * in use have ten: a kiss of two people, with the colour of the skin of each. */
+ * emoji in use have ten: a kiss of two people, each with a skin colour. */
 enum {
     EMOJI_CHARACTERS = 16,
     EMOJI_BYTES = 4 * EMOJI_CHARACTERS,
-    EMOJI_RUN = 3, /* of one emoji in a row are a shape */
+    EMOJI_RUN = 3, /* this many of one emoji in a row are a shape */
     ZERO_WIDTH_JOINER = 0x200D
 };
 
-/* A run of one emoji. From the third on it is a shape, which is counted once. */
+/* A run of one emoji. Three in a row are a shape, which is counted once. */
 struct emoji_run {
     unsigned char bytes[EMOJI_BYTES];
     size_t length; /* 0: the last token was no emoji */
@@ -57,17 +57,17 @@ struct scanner {
     enum state state;
     unsigned char *token; /* the token so far, in the bag's room */
     size_t bytes;
-    size_t characters; /* of the token, those included that are too many to be kept */
+    size_t characters; /* of the token, including those that exceed the limit and are not kept */
     uint32_t first;    /* the first character of the token */
     unsigned last;     /* class of the last character of the word, combining marks left out */
     uint32_t mid; /* packed: a mark that belongs to the word if the next character does; or 0 */
-    const unsigned char *at;     /* position in the text of the character at hand */
+    const unsigned char *at;     /* position of the current character in the text */
     const unsigned char *from;   /* position of the beginning of the word */
     const unsigned char *mid_at; /* position of `mid` */
     struct cluster before, current;
     struct cluster
         lone;        /* a run of one cluster that ended a few blanks before; of no length: none */
-    unsigned blanks; /* behind it */
+    unsigned blanks; /* blanks after it */
     struct emoji_run emoji;
     uint32_t base; /* the last character of the word that is no mark */
     struct plain plain;
@@ -81,7 +81,7 @@ static void append(struct scanner *s, uint32_t character)
         s->plain.bytes += nb_utf8_encode(character, s->plain.text + s->plain.bytes);
 }
 
-/* Appends a character that the plain word does not have. */
+/* Appends a character that the plain word leaves out. */
 static void append_added(struct scanner *s, uint32_t character, unsigned dress)
 {
     if (s->plain.dress == 0) {
@@ -105,7 +105,8 @@ static void begin_token(struct scanner *s, enum state state, uint32_t character)
     append(s, character);
 }
 
-/* Whether the text is in the charset in which it is read. Few texts have a word that asks. */
+/* Whether the text is in the assumed charset. Computed only when needed: few texts have a word that
+ * needs it. */
 static bool is_readable(struct nb_text_run *run)
 {
     if (!run->is_judged)
@@ -114,8 +115,8 @@ static bool is_readable(struct nb_text_run *run)
     return run->is_readable;
 }
 
-/* The current word as it reads, in `plain`, which has room for a token. Returns what is not plain
- * in it; 0: it reads as it stands. */
+/* Writes the plain reading of the current word to `plain`, which has room for a token. Returns its
+ * disguises; 0: it has none. */
 static unsigned plain_word(const struct scanner *s, unsigned char *plain, size_t *length)
 {
     const struct plain *p = &s->plain;
@@ -132,7 +133,7 @@ static unsigned plain_word(const struct scanner *s, unsigned char *plain, size_t
     return p->dress;
 }
 
-/* Counts a word as it reads, with features that say what it is written with. */
+/* Counts the plain reading of a word, with features for its disguises. */
 static int count_plain(struct scanner *s, unsigned dress, const unsigned char *plain, size_t length)
 {
     static const struct {
@@ -151,9 +152,9 @@ static int count_plain(struct scanner *s, unsigned dress, const unsigned char *p
     return rc;
 }
 
-/* Counts a word, and a second time as it reads if that is another one and the settings want the
- * structure of texts. `end` is its end in the text. Bytes that are read in the wrong charset mix
- * scripts, too, and disguise nothing. */
+/* Counts a word. Counts its plain reading, too, if it differs and the settings want the structure
+ * of texts. Text that was read in the wrong charset also mixes scripts, but disguises nothing.
+ * `end` is the word's end in the text. */
 static int count_word(struct scanner *s, const unsigned char *end)
 {
     unsigned char plain[4 * NB_TOKEN_CHARACTERS];
@@ -168,7 +169,7 @@ static int count_word(struct scanner *s, const unsigned char *end)
     return rc != 0 || dress == 0 ? rc : count_plain(s, dress, plain, length);
 }
 
-/* Counts an emoji or flag, and that three of it stand in a row. */
+/* Counts an emoji or flag, and a feature for three of it in a row. */
 static int count_emoji(struct scanner *s)
 {
     static const char shape[] = "shape:run=";
@@ -210,11 +211,11 @@ static int count_pair(struct scanner *s)
     return nb_text_count(s->run, s->before.length + s->current.length);
 }
 
-/* Blanks between characters that are spaced out, as a title is: more of them are a gap. */
+/* Blanks between spaced-out characters, as in titles; more of them are a gap. */
 enum { BLANKS = 3 };
 
-/* Counts the pair of a run of one cluster and the one before, from which a few blanks part it, if
- * the settings want the structure of texts: "发 票" reads as "发票". */
+/* Counts the pair of a run of one cluster and the previous one, a few blanks before it, if the
+ * settings want the structure of texts: "发 票" reads as "发票". */
 static int count_spaced(struct scanner *s)
 {
     struct cluster lone = s->lone;
@@ -234,7 +235,7 @@ static void begin_cluster(struct scanner *s, uint32_t character)
     s->current.characters = 1;
 }
 
-/* Begins another cluster of a run: the pair before it is complete. */
+/* Begins another cluster of a run: the pair before it is now complete. */
 static int next_cluster(struct scanner *s, uint32_t character)
 {
     int rc = s->before.length != 0 ? count_pair(s) : 0;
@@ -282,7 +283,7 @@ static bool joins(unsigned side, unsigned mid)
            (side == NB_CLASS_DIGIT && mid != NB_CLASS_MID_LETTER);
 }
 
-/* Tatweel is the one letter that changes no word: it makes one longer on the screen. */
+/* Tatweel is the only letter that changes no word: it only lengthens it on the screen. */
 enum { TATWEEL = 0x640 };
 
 static void append_letter(struct scanner *s, uint32_t character)
@@ -314,7 +315,7 @@ static void begin_word(struct scanner *s, uint32_t character)
     }
 }
 
-/* Begins a token with a character that is not part of the one before; white space begins none. */
+/* Begins a token with a character that is not part of the last token; white space begins none. */
 static void start(struct scanner *s, uint32_t packed)
 {
     uint32_t character = nb_packed_character(packed);
@@ -356,16 +357,16 @@ static int step_symbols(struct scanner *s, uint32_t packed)
     return 0;
 }
 
-/* Whether a zero width joiner stands before the character at hand: the folding has left it out. */
+/* Whether a zero width joiner, which folding removes, stands before the current character. */
 static bool is_joined(const struct scanner *s)
 {
     static const char joiner[] = "\xE2\x80\x8D";
     return s->at - s->from > 3 && memcmp(s->at - 3, joiner, 3) == 0;
 }
 
-/* Goes on with an emoji as grapheme clusters do (UAX #29, GB9 and GB11): by the colour of the skin,
- * by a mark around it, or by a joiner and another emoji. Variation selectors are left out: they
- * only say how to draw it. */
+/* Continues an emoji like a grapheme cluster (UAX #29, GB9 and GB11): with a skin colour, a mark
+ * around it, or a joiner and another emoji. Variation selectors are left out: they only choose how
+ * it is drawn. */
 static int step_emoji(struct scanner *s, uint32_t packed)
 {
     unsigned class_ = nb_packed_class(packed);
@@ -379,8 +380,8 @@ static int step_emoji(struct scanner *s, uint32_t packed)
     return 0;
 }
 
-/* Takes the character behind a word and a mark: either the mark joins both, or the word ended
- * before the mark. */
+/* Takes the character after a word and a mark: either the mark joins both, or the word ended before
+ * the mark. */
 static int step_behind_mid(struct scanner *s, uint32_t packed)
 {
     uint32_t mid = s->mid;
@@ -447,7 +448,7 @@ static int step(struct scanner *s, uint32_t packed)
     }
 }
 
-/* Not all of it is set to zero: a scan is begun for most words that are not ASCII. */
+/* Begins a scan. Does not clear all members, because most words that are not ASCII begin one. */
 static void begin_scan(struct scanner *s, struct nb_text_run *run)
 {
     s->run = run;
@@ -460,8 +461,8 @@ static void begin_scan(struct scanner *s, struct nb_text_run *run)
     s->plain.dress = 0;
 }
 
-/* Whether `next` is a blank behind a lone character of a script without spaces: then the scan goes
- * on to the next one. */
+/* Whether `next` is a blank after a lone character of a script without spaces: then the scan
+ * continues to the next character. */
 static bool is_spaced(const struct scanner *s, unsigned char next)
 {
     return s->lone.length != 0 && next <= ' ';
