@@ -190,8 +190,8 @@ static int open_directory(struct update *update, struct nb_error *error)
     return rc;
 }
 
-/* Gives the file to the owner of the old one, so that the daemon can read a file written by
- * root. */
+/* Gives the file to the owner of the old file, or of its directory, so that the daemon can read
+ * a file written by root. */
 static int give_to_owner(const struct update *update, int file)
 {
     struct stat owner;

@@ -98,8 +98,7 @@ static enum MHD_Result take_field(void *user, enum MHD_ValueKind kind, const cha
         i++;
     if (i == FIELDS)
         return MHD_YES;
-    bool is_worse =
-        i == SEC_FETCH_SITE && nb_site_is_foreign(value); /* several fields: keep a foreign one */
+    bool is_worse = i == SEC_FETCH_SITE && nb_site_is_foreign(value); /* keep a foreign one */
     if (head->value[i] == NULL || is_worse)
         head->value[i] = value;
     head->lengths += i == CONTENT_LENGTH || i == TRANSFER_ENCODING;

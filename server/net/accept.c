@@ -43,9 +43,8 @@ struct client {
     bool is_tls;
     bool is_probe; /* it has a place only for a health check */
     uint64_t opened;
-    uint64_t since; /* its last progress */
-    uint64_t looked,
-        bytes; /* for a line protocol: time of the last speed check, bytes received then */
+    uint64_t since;         /* its last progress */
+    uint64_t looked, bytes; /* for a line protocol: last speed check, and bytes received then */
     union nb_connection_address address;
     socklen_t address_length;
     struct nb_line_client *line; /* NULL until it is known to speak a line protocol */

@@ -111,8 +111,7 @@ static void *linger_thread(void *user)
         for (size_t i = 0; i < count; i++)
             polled[i + 1] = (struct pollfd){.fd = l->all[i].file, .events = POLLIN};
         pthread_mutex_unlock(&l->lock);
-        (void)poll(polled, count + 1,
-                   count > 0 ? 250 : -1); /* after an error the loop tries again */
+        (void)poll(polled, count + 1, count > 0 ? 250 : -1); /* an error: try again */
         uint64_t number;
         if ((polled[0].revents & POLLIN) != 0 && read(l->wake, &number, sizeof number) < 0)
             number = 0; /* only empties it */

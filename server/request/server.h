@@ -31,10 +31,8 @@ struct nb_scratch_pool;
 /* All pointers are borrowed; their targets are thread-safe or read-only. */
 struct nb_server {
     struct nb_configurations *configurations; /* the one in force; a request has its own hold */
-    const struct nb_config
-        *startup; /* as at the start; only options that need a restart are read from it */
-    const struct nb_route
-        *routes; /* of HTTP; metrics count those of the line protocols after them */
+    const struct nb_config *startup;          /* as at the start; for options that need a restart */
+    const struct nb_route *routes; /* of HTTP; in metrics the line protocols' routes follow */
     size_t route_count;
     struct nb_engine *engine;
     struct nb_metrics *metrics;

@@ -279,8 +279,7 @@ int nb_charset_to_utf8(struct nb_charset_state *state, struct nb_string charset,
     return rc;
 }
 
-/* ---- from UTF-8
- * ------------------------------------------------------------------------------- */
+/* ---- from UTF-8 ------------------------------------------------------------------------------ */
 
 static int not_in(const char *charset, struct nb_error *error)
 {

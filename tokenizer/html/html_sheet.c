@@ -99,8 +99,7 @@ static enum nb_html_rule read_selector(struct nb_string s, struct nb_html_select
     *is_known = s.length > 0;
     while (s.length > 0) {
         *is_known = take_compound(selector, &s);
-        if (!*is_known && s.length > 0 &&
-            s.bytes[0] == ':') { /* a state, which only some elements have */
+        if (!*is_known && s.length > 0 && s.bytes[0] == ':') { /* a state of some elements */
             kind = NB_HTML_RULE_MAYBE;
             while (s.length > 0 && !nb_html_is_space(s.bytes[0]))
                 s = nb_string_from(s, 1);

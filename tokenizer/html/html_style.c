@@ -60,8 +60,7 @@ static void read_inline(struct nb_html_declared *declared, struct nb_string css)
     if (css.length <= INLINE_BYTES && memchr(css.bytes, '&', css.length) != NULL &&
         nb_html_decode(&decoded, css.bytes, css.length) == 0)
         css = nb_buffer_string(&decoded);
-    (void)nb_html_declare(declared, css,
-                          NB_HTML_ALL); /* !important matters for style sheets only */
+    (void)nb_html_declare(declared, css, NB_HTML_ALL); /* !important matters in sheets only */
 }
 
 /* Applies colours that an element may have: they become unknown, unless they are the same. */

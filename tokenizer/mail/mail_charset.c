@@ -38,8 +38,7 @@ static bool extends_ascii(const char *charset)
     return false;
 }
 
-/* ---- the charset that a text names
- * ------------------------------------------------------------ */
+/* ---- the charset that a text names ----------------------------------------------------------- */
 
 /* Returns the charset of a byte order mark at the beginning; of length 0 if there is none. */
 static struct nb_string marked(struct nb_string text)
@@ -139,8 +138,7 @@ static struct nb_string label_of_escapes(struct nb_string text)
     return nothing;
 }
 
-/* ---- the charset that another part names
- * ------------------------------------------------------- */
+/* ---- the charset that another part names ----------------------------------------------------- */
 
 /* Whether a label names a charset for raw bytes above 127 that are not UTF-8. */
 static bool says_of_bytes(struct nb_string label)

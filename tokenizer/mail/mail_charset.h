@@ -27,8 +27,7 @@ struct nb_mail_charsets {
     struct nb_charset_state state; /* of the last charset that was used */
     struct nb_string message;      /* borrowed: from its header to the end of the mail */
     bool is_searched;              /* `other` is set */
-    char other[NB_CHARSET_NAME];   /* the charset that a part or a field of the message names; "":
-                                      none */
+    char other[NB_CHARSET_NAME];   /* charset that a part or field of the message names; "": none */
 };
 
 /* Begins with a message and forgets the charset that the last message named. */

@@ -25,9 +25,8 @@ enum nb_mail_content {
 };
 
 enum {
-    NB_MAIL_DISGUISED_BYTES =
-        1 << 20, /* bytes that are read of a part whose type does not say that it is text */
-    NB_MAIL_SNIFFED_BYTES = 512 /* decoded bytes of a body that its kind is recognized by */
+    NB_MAIL_DISGUISED_BYTES = 1 << 20, /* bytes read of a part whose type is not of text */
+    NB_MAIL_SNIFFED_BYTES = 512        /* decoded bytes of a body that its kind is recognized by */
 };
 
 /* Reads a header field of a part into `type`, if the field is about the content. Of two equal

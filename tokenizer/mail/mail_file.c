@@ -68,8 +68,7 @@ bool nb_mail_file_has_head(struct nb_string bytes)
     return has_head(bytes, 2, false);
 }
 
-/* ---- lines that may stand before it
- * ----------------------------------------------------------- */
+/* ---- lines that may stand before it ---------------------------------------------------------- */
 
 static const char blanks[] = " \t\v\f\r\n";
 
@@ -130,8 +129,8 @@ static bool is_protocol(struct nb_string line)
     return is_reply(line) || is_one_of(line, words, sizeof words / sizeof *words);
 }
 
-/* Takes a line that is no field, and counts it as garbage if nothing is known of it. False: no
- * header is searched for behind it. */
+/* Takes a line that is no field, and counts it as garbage if it is of no known kind. Returns false
+ * if no header is searched for after it. */
 static bool take_line(struct nb_string line, size_t *garbage)
 {
     bool is_mbox = nb_lines_is_separator(line.bytes, line.bytes + line.length) ||
@@ -142,7 +141,7 @@ static bool take_line(struct nb_string line, size_t *garbage)
     return goes_on;
 }
 
-/* Where the header begins; the beginning, if there is none. */
+/* Returns the file from its header on, or all of it if there is no header. */
 static struct nb_string from_head(struct nb_string file)
 {
     const char *end = file.bytes + file.length;

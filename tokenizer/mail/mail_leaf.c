@@ -126,8 +126,7 @@ static int count_text(struct nb_mail_reader *reader, const struct nb_mail_type *
         rc = nb_mail_body_to_utf8(&reader->charsets, nb_string_of(type->charset),
                                   content == NB_CONTENT_HTML, &text, &reader->utf8);
     if (content == NB_CONTENT_PLAIN && text.bytes != bytes.bytes)
-        content =
-            nb_mail_content_of_type(type, text); /* in UTF-16 its kind could not be recognized */
+        content = nb_mail_content_of_type(type, text); /* UTF-16 had hidden its kind */
     bool is_flowed = content == NB_CONTENT_PLAIN && type->is_flowed;
     if (rc == 0 && (is_flowed || content == NB_CONTENT_ENRICHED || content == NB_CONTENT_RTF))
         rc = take_format(reader, content, &text);

@@ -14,8 +14,7 @@
 
 enum {
     NB_WORD_BYTES = 4 * NB_TOKEN_CHARACTERS,
-    NB_NGRAM_BYTES =
-        3500, /* bytes of the Subject and body of a document that are cut into n-grams */
+    NB_NGRAM_BYTES = 3500,    /* bytes of a document's Subject and body cut into n-grams */
     NB_SHAPE_EXCLAMATIONS = 3 /* more count as 3 */
 };
 

@@ -20,8 +20,7 @@ struct nb_fold {
     const unsigned char *ahead_at; /* position of `ahead` in the text; `end` when there is none */
     const unsigned char *from;     /* position of the character that was returned last */
     uint32_t ahead;                /* packed: the next character, never of NB_KIND_IGNORED */
-    unsigned taken,
-        queued; /* how many characters of `queue` were returned, and how many it holds */
+    unsigned taken, queued;        /* characters of `queue`: returned, and in all */
     uint32_t queue[NB_FOLD_QUEUE];
 };
 

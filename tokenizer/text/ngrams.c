@@ -27,9 +27,8 @@ enum { PREFIX_BYTES = sizeof PREFIX - 1 };
  * move to the front; otherwise no bytes move. */
 struct window {
     unsigned char bytes[WINDOW_BYTES];
-    unsigned
-        starts[WINDOW_STARTS]; /* starts of the characters, by their number modulo WINDOW_STARTS */
-    unsigned characters;       /* characters so far; the window may have missed some */
+    unsigned starts[WINDOW_STARTS]; /* by the character's number modulo WINDOW_STARTS */
+    unsigned characters;            /* characters so far; the window may have missed some */
     unsigned end;
     bool blank; /* skip white space: some was just written, or nothing was yet */
 };

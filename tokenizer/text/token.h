@@ -40,10 +40,9 @@ struct nb_text_run {
     unsigned step; /* see nb_bag_count */
     char prefix[NB_PREFIX_ROOM];
     size_t prefix_length;
-    struct nb_derived *derived; /* NULL: words are only counted (derived.h) */
-    struct nb_string text;      /* borrowed: all of it */
-    bool is_judged,
-        is_readable; /* is_readable: the text is in the assumed charset; valid once is_judged */
+    struct nb_derived *derived;  /* NULL: words are only counted (derived.h) */
+    struct nb_string text;       /* borrowed: all of it */
+    bool is_judged, is_readable; /* once judged: whether the text is in the assumed charset */
 };
 
 /* Returns the prefix of the tokens; NB_BAG_BLOCK bytes at a time can be copied from it. */
