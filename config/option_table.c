@@ -20,10 +20,10 @@
 #define MODEL_BYTES 128
 #define LABEL_BYTES 64
 
-/* Of a rate such as 1000000000/minute. */
+/* Bytes of a rate such as 1000000000/minute. */
 #define RATE_BYTES 32
 
-/* Of a list of tokens: a few hundred of them. */
+/* Bytes of a list of tokens: a few hundred of them. */
 #define LIST_BYTES 16384
 
 #define AT(member) offsetof(struct nb_config, member)

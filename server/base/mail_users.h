@@ -13,7 +13,7 @@
 #include "core/base/key.h"
 #include "core/base/string.h"
 
-/* Bits: what was seen of a user. */
+/* Bits: how a user's mail was seen. */
 enum { NB_USER_TAUGHT = 1, NB_USER_ASKED = 2, NB_USER_SEEN = 4 };
 
 /* Further users are not counted: recipients that do not exist must not fill the memory. */

@@ -16,7 +16,7 @@ struct nb_handshakes {
     pthread_t thread;
     int epoll;
     int wake;             /* an eventfd: is_ending */
-    pthread_mutex_t lock; /* of what stands below, and of the links of those that wait; the library
+    pthread_mutex_t lock; /* of the members below and the links of waiting connections; the library
                              is called while it is held, and calls nothing here then */
     bool is_ending;
     struct nb_connection *waiting;

@@ -44,7 +44,7 @@ static size_t split_path(char *path, struct nb_string segments[SEGMENTS_MOST], b
 
 static bool is_word(const struct nb_route *route, const char *word, struct nb_string segment)
 {
-    /* `word` is the rest of a pattern: it goes on behind the segment. */
+    /* `word` is the rest of a pattern, which continues after the segment. */
     return route->protocol->is_for_mail ? strncasecmp(segment.bytes, word, segment.length) == 0
                                         : memcmp(segment.bytes, word, segment.length) == 0;
 }

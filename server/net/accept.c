@@ -61,7 +61,7 @@ struct nb_acceptor {
     /* For the thread alone: */
     struct link waiting;   /* waiting for the client, by their last progress */
     struct link working;   /* working on a request */
-    uint64_t paused_until; /* no accepting before; 0: it goes on */
+    uint64_t paused_until; /* no accepting before this time; 0: not paused */
     bool is_starved;       /* it was paused and has not worked since */
     uint64_t now;
     uint64_t body_rate, request_seconds; /* the options in force */
@@ -89,7 +89,7 @@ static struct client *first(const struct link *list)
     return list->after != list ? (struct client *)(void *)list->after : NULL;
 }
 
-/* Sets what the epoll watches for; 0: nothing. */
+/* Sets the events that the epoll watches for; 0: none. */
 static bool watch(struct nb_acceptor *a, struct client *c, uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.ptr = c};
@@ -104,7 +104,7 @@ static void drop(struct nb_acceptor *a, struct client *c, bool lingers)
 {
     nb_line_client_free(&c->line);
     unlink_client(c);
-    (void)watch(a, c, 0); /* fails for what is not watched */
+    (void)watch(a, c, 0); /* fails for a client that is not watched */
     if (lingers)
         nb_linger_add(a->settings.linger, c->file);
     else

@@ -51,7 +51,7 @@ struct nb_connection_guard {
     pthread_t thread;
     int epoll;
     int wake;             /* an eventfd: there is something to watch, or is_ending */
-    pthread_mutex_t lock; /* of what stands below and all `guarded`; the lock of the connections is
+    pthread_mutex_t lock; /* of the members below and all `guarded`; the lock of the connections is
                              taken while it is held */
     bool is_ending;
     bool sleeps;     /* until it is woken */

@@ -23,7 +23,7 @@ struct address {
 
 struct nb_connections {
     struct nb_server *server;
-    pthread_mutex_t lock; /* of what stands below; nothing else is taken while it is held */
+    pthread_mutex_t lock; /* of the members below; no other lock is taken while it is held */
     uint64_t count;
     struct address *buckets[BUCKETS]; /* kept without a limit too: a reload may set one */
 };

@@ -64,7 +64,7 @@ struct lingering {
 struct nb_linger {
     pthread_t thread;
     int wake;             /* an eventfd */
-    pthread_mutex_t lock; /* of what stands below; nothing else is taken while it is held */
+    pthread_mutex_t lock; /* of the members below; no other lock is taken while it is held */
     bool is_ending;
     size_t count;
     struct lingering all[LINGERING_MOST]; /* entries are removed by the thread alone */

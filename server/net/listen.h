@@ -28,7 +28,7 @@ struct nb_listener {
 int nb_listen_is_loopback(const char *address, bool *is_loopback, struct nb_error *error);
 
 /* Binds and listens; port 0 takes a free one. Returns 0, NB_INVALID (no address) or NB_IO (the
- * address is in use or not of this machine). */
+ * address is in use or not available). */
 int nb_listen(const char *address, struct nb_listener *listener, struct nb_error *error);
 
 #endif

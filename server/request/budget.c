@@ -8,8 +8,8 @@
 
 enum {
     FRESH_BYTES = 1024 * 1024,  /* a larger buffer lies in pages of its own (see server/main.c) */
-    AROUND_BODY_BYTES = 1 << 20 /* what a body of the full size takes beside itself: its head, a
-                                   piece that is read ahead, what its decoder needs */
+    AROUND_BODY_BYTES = 1 << 20 /* memory for a body of the full size besides the body: its head, a
+                                   piece that is read ahead, and its decoder */
 };
 
 /* Returns the limit for bodies. A single body of the full size always fits. */

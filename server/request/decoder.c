@@ -61,7 +61,7 @@ void nb_decoder_free(struct nb_decoder **decoder)
     if (*decoder == NULL)
         return;
     if (uses_zlib(*decoder))
-        (void)inflateEnd(&(*decoder)->zlib);  /* only complains of what was never initialized */
+        (void)inflateEnd(&(*decoder)->zlib);  /* an uninitialized stream is only an error code */
     (void)ZSTD_freeDStream((*decoder)->zstd); /* NULL is allowed */
     free(*decoder);
     *decoder = NULL;

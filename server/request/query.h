@@ -16,8 +16,8 @@
 
 struct nb_request;
 
-/* The source of a change: who asked for it. It is kept with the change in the ledger. For the
- * thread that works on the request. */
+/* The source of a change: the client that requested it. It is kept with the change in the ledger.
+ * For the thread that works on the request. */
 
 /* Sets *source to the query parameter `source`, else to the name of the token in the request, else
  * to the protocol by which the request came ("http", "rspamd", "spamc"). It lives as long as the

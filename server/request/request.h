@@ -99,7 +99,7 @@ struct nb_request {
     struct nb_reply reply;
     nb_handler *again;          /* called instead of the handler after NB_WAIT */
     void *state;                /* the route's own, from call to call ... */
-    void (*state_free)(void *); /* ... and what frees it when the request ends */
+    void (*state_free)(void *); /* ... and the function that frees it */
 
     struct nb_buffer
         urls;             /* of nodes that follow the model (admission.h), each with a NUL behind */
@@ -108,7 +108,7 @@ struct nb_request {
     bool has_changed;     /* a change by this request is in force (http_answer.h) */
     uint64_t number;      /* the place of its last change in the stream; 0: none */
     struct nb_work *work; /* on a pool, or NULL; for work.c */
-    struct nb_transfer *transfer; /* how far the body has come; for the carrier and transfer.c */
+    struct nb_transfer *transfer; /* the body's progress; for the carrier and transfer.c */
     uint64_t started;             /* nb_clock_monotonic */
 };
 

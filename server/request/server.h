@@ -51,7 +51,7 @@ struct nb_server {
     struct nb_work_pool *work; /* long work, and ... */
     struct nb_work_pool
         *loads; /* ... models that have to be loaded, which do not wait for long work */
-    struct nb_work_pool *streams; /* lines that are classified, beside whole documents */
+    struct nb_work_pool *streams; /* classifying lines, apart from whole documents */
     const char *spool_directory;  /* where long replies wait (spool.h) */
     uint64_t started;             /* nb_clock_monotonic */
 

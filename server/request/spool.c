@@ -15,14 +15,14 @@
 /* Once there is a file, pieces of this size are written. */
 enum { WRITE_BYTES = 256 * 1024 };
 
-/* Of files that had a name for a moment. */
+/* Prefix of files that have a name for a moment. */
 #define NAME ".bayesd-reply-"
 
 static void remove_left(DIR *folder)
 {
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         if (strncmp(entry->d_name, NAME, sizeof NAME - 1) == 0)
-            (void)unlinkat(dirfd(folder), entry->d_name, 0); /* what stays does no harm */
+            (void)unlinkat(dirfd(folder), entry->d_name, 0); /* a file that stays does no harm */
     }
 }
 

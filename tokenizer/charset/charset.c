@@ -95,7 +95,7 @@ struct step {
     bool is_full;  /* nothing was written although all room up to the limit was given */
 };
 
-/* Converts the next window; with nothing left, writes what the decoder still holds. */
+/* Converts the next window; with nothing left, flushes the decoder. */
 static int convert(struct conversion *c, iconv_t cd, struct step *step, struct nb_error *error)
 {
     assert(c->out->length <= c->most && c->window > 0);
@@ -161,7 +161,7 @@ static int from_iconv(struct conversion *c, iconv_t cd, struct nb_error *error)
 static const char *choose_byte_order(struct conversion *c, const char *charset)
 {
     static const struct mark {
-        const char *charset; /* what is declared, without byte order */
+        const char *charset; /* the declared charset, without byte order */
         const char *bytes;
         size_t length;
         const char *chosen;

@@ -168,7 +168,7 @@ struct nb_text_charset nb_text_charset_of(const struct nb_census *c, struct nb_s
     const char *meant = given.length > 0 ? nb_charset_of_label(given, name) : NB_CHARSET_NONE;
     if (meant == NB_CHARSET_UTF_8)
         return named(UTF_8, 0, false);
-    if (meant != NB_CHARSET_NONE) { /* a name that is none is refused where it is decoded */
+    if (meant != NB_CHARSET_NONE) { /* an unknown name is refused by the decoding */
         (void)snprintf(name, sizeof name, "%.*s", (int)given.length, given.bytes);
         return named(name, 0, false);
     }

@@ -81,7 +81,7 @@ enum nb_html_importance { NB_HTML_ALL, NB_HTML_IMPORTANT /* those with !importan
 bool nb_html_declare(struct nb_html_declared *declared, struct nb_string css,
                      enum nb_html_importance importance);
 
-/* Adds what `later` declares to *declared; it replaces what is there. */
+/* Adds the declarations of `later` to *declared; they override those in it. */
 void nb_html_declared_add(struct nb_html_declared *declared, const struct nb_html_declared *later);
 
 /* Whether the declarations hide an element with all its content. */

@@ -12,9 +12,9 @@
  * first. */
 enum { PATTERN = 36, FIRST = 4 };
 
-/* Sorted; the '*' at the end stands for any ending. Before it stand FIRST bytes at least. Here are
+/* Sorted; a '*' at the end stands for any ending, after at least FIRST bytes. The list has
  *   - filters of spam and their parts: SpamAssassin, rspamd, bogofilter, DSPAM, CRM114, SpamBayes,
- *     POPFile, Pyzor, Razor, DCC, greylisting, this program;
+ *     POPFile, Pyzor, Razor, DCC, greylisting, bayesd;
  *   - scanners and appliances: Amavis, ClamAV, Kaspersky (KAS, KSE, KLMS, KSMG), Trend Micro (TM,
  *     IMSS), Sophos, Barracuda (ASG), Cisco (IronPort, IPAS, AMP, Talos), Proofpoint and Cloudmark
  *     (CMAE, CLX, PSTN, MDID), Mimecast, Fortinet (FEAS), McAfee (NAI), Halon, Vade (VR), MDaemon;

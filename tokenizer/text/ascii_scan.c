@@ -29,7 +29,7 @@ enum { BEFORE_WINDOW = UCHAR_MAX }; /* `from` of the last word before the window
 struct source {
     struct piece token;
     struct piece before; /* a pair: the word before; of no length: no pair */
-    bool is_case;        /* the token as it stands in the text */
+    bool is_case;        /* the token in its original case */
 };
 
 /* The features found in a window. */

@@ -480,7 +480,7 @@ int nb_words_scan(struct nb_text_run *run, const unsigned char **at, const unsig
         int rc = step(&s, packed);
         if (rc != 0)
             return rc;
-        /* At white space there is no current token: if ASCII follows, the fast path goes on. */
+        /* At white space there is no current token: if ASCII follows, the fast path continues. */
         unsigned class_ = nb_packed_class(packed);
         bool over = class_ == NB_CLASS_END;
         if (over || (class_ == NB_CLASS_SPACE && fold.taken == fold.queued && fold.ahead_at < end &&
