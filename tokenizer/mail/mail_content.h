@@ -25,7 +25,7 @@ enum nb_mail_content {
 };
 
 enum {
-    NB_MAIL_DISGUISED_BYTES = 1 << 20, /* bytes read of a part whose type is not of text */
+    NB_MAIL_DISGUISED_BYTES = 1 << 20, /* bytes read of a part whose type understates its content */
     NB_MAIL_SNIFFED_BYTES = 512        /* decoded bytes of a body that its kind is recognized by */
 };
 

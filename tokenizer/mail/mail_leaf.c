@@ -84,7 +84,7 @@ static int find_disguise(struct nb_mail_reader *reader, const struct nb_mail_typ
     return rc;
 }
 
-/* Cuts the text of a part whose type does not say that it is text. */
+/* Cuts the text of a part whose type understates its content. */
 static struct nb_string bound(struct nb_mail_reader *reader, struct nb_string text)
 {
     if (text.length > NB_MAIL_DISGUISED_BYTES) {
