@@ -21,19 +21,19 @@ struct nb_evidence {
  * many features. */
 #define NB_NO_FEATURE UINT32_MAX
 
-/* What the rows of each field sum to, in the order of the bag, so that the sums do not depend on
- * how many rows are requested. */
+/* The evidence of each field, summed in the order of the bag, so that the sums do not depend on how
+ * many rows are requested. */
 struct nb_evidence_sums {
-    double factor; /* what all evidence is multiplied by first */
+    double factor; /* multiplies all evidence first */
     double fields[NB_FIELDS];
 };
 
-/* Multiplies the evidence of the rows, which are in the order of the bag, and adds it up. */
+/* Multiplies the evidence of the rows by sums->factor and sums it. The rows are in bag order. */
 void nb_evidence_sum(const struct nb_feature *features, struct nb_evidence *rows, size_t count,
                      struct nb_evidence_sums *sums);
 
-/* The evidence of every known feature, in the order of the bag, and the prior's row last. `found`:
- * the rows of the features, which nb_model_find_all found under the same lock; NULL: they are
+/* Writes the evidence of every known feature, in the order of the bag, and the prior's row last.
+ * `found`: rows of the features from nb_model_find_all under the same lock; NULL: the rows are
  * looked up. `rows` has room for size + 1; sets *count. All rows sum to log_scores[best] -
  * log_scores[second] where both are finite; where an estimate of P(w|v) is 0, rows are infinite
  * (core/bayes/estimate). */
@@ -47,14 +47,14 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
 double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, uint32_t row,
                        uint32_t label);
 
-/* What estimates of P(w|v) are made of, by the multinomial model: (count + addend) / (sum + added),
- * under the settings' smoothing and estimate. With the binary model, `count` and `sum` are
+/* The terms of the multinomial estimate P(w|v) = (count + addend) / (sum + added), under the
+ * settings' smoothing and estimate. With the binary model, `count` and `sum` are
  * documents. */
 struct nb_word_law {
     uint64_t sum;        /* n_v, or d_v, of the used vocabulary */
     uint64_t vocabulary; /* |V| of the used words */
     double addend;       /* to the count of a word; may be 0 */
-    bool is_by_word;     /* addends differ by word: nb_word_law_count has them */
+    bool is_by_word;     /* addends differ by word: nb_word_law_count returns them */
     double added;        /* the addends of all words */
     /* A word's parameter of the Dirichlet prior less its addend. With it the estimate is the mean
      * or the mode of the posterior, and the relative frequency the mode after a uniform prior. */
@@ -65,16 +65,17 @@ struct nb_word_law {
  * documents) or NB_NO_MEMORY. */
 int nb_word_law_of(struct nb_scorer *scorer, const struct nb_model *model, uint32_t label,
                    struct nb_word_law *law);
-/* Sets *count to n_wv, or d_wv, of the feature in `row`, and *addend to what is added to it; false:
- * it is not in the used vocabulary. After nb_word_law_of under the same lock. */
+/* Sets *count to n_wv, or d_wv, of the feature in `row`, and *addend to its addend. Returns false
+ * if the feature is not in the used vocabulary. After nb_word_law_of under the same lock. */
 bool nb_word_law_count(struct nb_scorer *scorer, const struct nb_model *model, uint32_t row,
                        uint32_t label, const struct nb_word_law *law, uint64_t *count,
                        double *addend);
 
 struct nb_attribute_scores;
 
-/* The estimates of attributes, for core/bayes/attribute/attribute_law.h, under the counts as they
- * are, and the label's place there. Returns 0, NB_CONFLICT (it has no documents) or NB_NO_MEMORY.
+/* Sets *attributes to the estimates of attributes under the current counts, for
+ * core/bayes/attribute/attribute_law.h, and *place to the label's place there. Returns 0,
+ * NB_CONFLICT (it has no documents) or NB_NO_MEMORY.
  */
 int nb_label_attributes(struct nb_scorer *scorer, const struct nb_model *model, uint32_t label,
                         const struct nb_attribute_scores **attributes, uint32_t *place);

@@ -14,13 +14,13 @@
 #include "core/bayes/book/scorer.h"
 #include "core/bayes/book/scores.h"
 
-/* Scores a bag (features of fields that are not tokens are passed over). Returns 0, NB_CONFLICT (no
+/* Scores a bag (features of fields that are not tokens are skipped). Returns 0, NB_CONFLICT (no
  * label has a document) or NB_NO_MEMORY. */
 int nb_score(struct nb_scorer *scorer, const struct nb_model *model,
              const struct nb_feature *features, size_t size, struct nb_scores *scores,
              struct nb_error *error);
-/* The same of features whose rows are known: nb_model_find_all found them under the same lock.
- * NULL: they are looked up. */
+/* As nb_score, with rows that nb_model_find_all found under the same lock. `found` NULL: the rows
+ * are looked up. */
 int nb_score_found(struct nb_scorer *scorer, const struct nb_model *model,
                    const struct nb_feature *features, size_t size, const struct nb_found *found,
                    struct nb_scores *scores, struct nb_error *error);

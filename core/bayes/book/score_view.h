@@ -24,18 +24,18 @@ struct nb_score_label {
     uint64_t sum;     /* n_v, or d_v with the binary model, of the used vocabulary */
     double prior;     /* ln P(v) */
     double base;      /* ln P(v), and with Bernoulli the score of a document without words */
-    double zero_term; /* what a known word that the label does not have adds per position */
+    double zero_term; /* what a known word without counts for the label adds per position */
 };
 
-/* What only a scorer with factors needs of a label. */
+/* The data of a label that only a scorer with factors needs. */
 struct nb_label_estimate {
     struct nb_addends addends; /* unless they differ by word */
     double added;              /* to the denominator */
-    uint64_t certain; /* Bernoulli: words without which its estimates say that no document is */
-    double documents, sum; /* those of the label, and of the counts beside the model's */
+    uint64_t certain;          /* Bernoulli: words that, by its estimates, every document has */
+    double documents, sum;     /* those of the label, and of the counts beside the model's */
 };
 
-/* Where a label stands in the view, or NB_NOT_SCORED. */
+/* The position of a label that the view does not have. */
 #define NB_NOT_SCORED UINT32_MAX
 
 struct nb_score_view {
@@ -58,8 +58,9 @@ struct nb_scorer {
                          made of factors */
     struct nb_besides besides; /* referenced */
     struct nb_log_table logs;  /* ln(i + addend); grows with the view */
-    /* The view changes under the mutex, when the model's generation has moved on. That it does only
-     * while no reader has the model's read lock; so no reader ever uses a view that changes. */
+    /* The view changes under the mutex, when the model's generation has moved on. The
+     * generation moves only while no reader has the model's read lock, so no reader sees a view
+     * change. */
     pthread_mutex_t mutex;
     _Atomic uint64_t generation; /* of the view; 0: none yet */
     struct nb_score_view view;
@@ -82,7 +83,7 @@ static inline bool nb_score_view_uses(const struct nb_scorer *s, const struct nb
     return !view->skips || nb_word_rank_is_behind(occurrences, id, &view->skipped);
 }
 
-/* Whether core/bayes/estimate/two_labels.h is for a model under these settings. */
+/* Whether core/bayes/estimate/two_labels.h applies to a model under these settings. */
 static inline bool nb_scorer_has_two_labels(const struct nb_scorer *s, const struct nb_model *model)
 {
     return s->view.size == 2 && nb_model_label_count(model) == 2 && !s->has_factors &&
@@ -111,7 +112,7 @@ nb_correction_by(enum nb_event_model event, const struct nb_scorer *s, uint64_t 
     return nb_log_of(s, cell.occurrences) - s->logs.logs[0];
 }
 
-/* The same by the scorer's event model. */
+/* As nb_correction_by, with the scorer's event model. */
 static inline double nb_correction(const struct nb_scorer *s, uint64_t documents,
                                    struct nb_cell cell, uint64_t all)
 {
@@ -138,7 +139,8 @@ struct nb_factor_word {
     struct nb_addends addends; /* where they differ by word */
 };
 
-/* How often documents have the feature of a row, with a label and beside, whatever they weigh. */
+/* Returns how often the feature of a row occurs, in the model's documents and those beside them,
+ * without their weights. */
 static inline uint64_t nb_score_occurrences(const struct nb_scorer *s, const struct nb_model *model,
                                             struct nb_row row, uint32_t number)
 {
@@ -149,7 +151,7 @@ static inline uint64_t nb_score_occurrences(const struct nb_scorer *s, const str
     return all > 0 ? (uint64_t)all : 0;
 }
 
-/* Whether a row is one of the used vocabulary. */
+/* Whether a row is in the used vocabulary. */
 static inline bool nb_score_uses(const struct nb_scorer *s, const struct nb_model *model,
                                  const struct nb_score_view *view, uint32_t number)
 {
@@ -186,7 +188,7 @@ static inline struct nb_factor_word nb_factor_word_of(const struct nb_scorer *s,
     return word;
 }
 
-/* What the word adds to both counts of the label at a position. */
+/* Returns the addends of the word for the label at a position. */
 static inline struct nb_addends nb_addends_of(const struct nb_scorer *s,
                                               const struct nb_score_view *view, uint32_t position,
                                               const struct nb_factor_word *word)
@@ -195,7 +197,7 @@ static inline struct nb_addends nb_addends_of(const struct nb_scorer *s,
     return is_by_word ? word->addends : view->estimates[position].addends;
 }
 
-/* What the label at a position has of the word. */
+/* Returns the counts of the word for the label at a position. */
 static inline struct nb_word_counts nb_score_counts(const struct nb_scorer *s,
                                                     const struct nb_model *model,
                                                     const struct nb_score_view *view,
@@ -212,7 +214,7 @@ static inline struct nb_word_counts nb_score_counts(const struct nb_scorer *s,
                                    .of = view->estimates[position].documents};
 }
 
-/* What the word brings to the likelihood of the label at a position. */
+/* Returns the word's factor of the likelihood of the label at a position. */
 static inline struct nb_factor nb_factor_of(const struct nb_scorer *s, const struct nb_model *model,
                                             const struct nb_score_view *view, uint32_t position,
                                             const struct nb_factor_word *word)
@@ -226,7 +228,7 @@ static inline struct nb_factor nb_factor_of(const struct nb_scorer *s, const str
                                word->weight);
 }
 
-/* What each of so many known positions of a document brings beside its factor. */
+/* Returns what each of `known` positions of a document adds to the score beside its factor. */
 static inline double nb_position_term(const struct nb_scorer *s, const struct nb_score_view *view,
                                       uint32_t position, uint64_t known)
 {

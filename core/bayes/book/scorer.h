@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the formulas need beside the counts, for one model under one set of settings. Any thread,
- * any number at once; the caller of what takes a model holds the model's read lock.
+ * The data that the formulas need beside the counts, for one model under one set of settings. Any
+ * number of threads at once; for functions that take a model, the caller holds its read lock.
  */
 #ifndef NB_CORE_BAYES_BOOK_SCORER_H
 #define NB_CORE_BAYES_BOOK_SCORER_H
@@ -10,24 +10,24 @@
 #include "core/bayes/settings/settings.h"
 #include "core/counts/model.h"
 
-/* Logarithms of small integers, and a view of the counts: what is the same for every document while
- * the counts stand still, the vocabulary that min_count and skip_top leave among it. The view is
- * made when it is first asked for, and again after the counts have changed. */
+/* Logarithms of small integers, and a view of the counts. The view holds what is the same for every
+ * document while the counts do not change, such as the vocabulary that min_count and skip_top
+ * leave. It is made at its first use, and again after the counts have changed. */
 struct nb_scorer;
 /* `settings` are copied. Returns 0 or NB_NO_MEMORY. */
 int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer);
-/* The same with counts beside the model's, of which the scorer takes references: all counts are
- * sums of both, each of the others by its weight. Which labels there are follows from the model
- * alone; how often a word occurs, for min_count and skip_top, from the documents themselves,
- * whatever they weigh. In time of words times labels for each document. */
+/* As nb_scorer_new, with weighted counts that are added to the model's; the scorer takes references
+ * to them. The model alone determines which labels there are. For min_count and skip_top the
+ * occurrences of a word are counted without weights. Each document takes time of words times
+ * labels. */
 int nb_scorer_new_beside(const struct nb_settings *settings, const struct nb_besides *besides,
                          struct nb_scorer **scorer);
 void nb_scorer_free(struct nb_scorer **scorer);
-/* Memory of the view; that of logarithms is shared by all models: nb_log_tables_memory. */
+/* Returns the memory of the view. All models share the logarithms: see nb_log_tables_memory. */
 size_t nb_scorer_memory(const struct nb_scorer *scorer);
 
 struct nb_score_view;
-/* For core/bayes/book: the view of the model's counts as they are, owned by the scorer; good while
+/* For core/bayes/book: the view of the model's current counts, owned by the scorer; valid while
  * the model's read lock is held. Returns 0 or NB_NO_MEMORY. */
 int nb_scorer_view(struct nb_scorer *scorer, const struct nb_model *model,
                    const struct nb_score_view **view);

@@ -38,31 +38,31 @@ void nb_scores_choose(struct nb_scores *scores, const double *probabilities);
 
 /* ---- scores from few documents ----------------------------------------------------------------
  *
- * Weights that are right on average say nothing of how far the counts of few documents are off. So
- * the stack's log-odds a = s_best - s_second, which are 0 or above, are pulled towards the odds
- * that the labels have before a document is read, as far as these are for the winner:
+ * Weights that are right on average do not show how far the counts of few documents are off. So the
+ * stack's log-odds a = s_best - s_second, which are 0 or above, are pulled towards the prior odds
+ * of the two labels, where these favour the winner:
  *
  *     p  = min(max(ln(D_best / D_second), 0), a)
  *     a' = p + (a - p) / sqrt(1 + 0.1 d (a - p)^2)      d = sum of q_v / D_v      s'_v = s_v a' / a
  *
- * q_v is 1 with two labels, else 2 P(v), so that a label which is unlikely, and has few documents,
- * does not pull the others. This is the moderated output of MacKay (1992, The Evidence Framework
+ * q_v is 1 with two labels, else 2 P(v), so that an unlikely label with few documents does not
+ * pull the others. This is the moderated output of MacKay (1992, The Evidence Framework
  * Applied to Classification Networks, equation 10) where the standard deviation of the evidence
- * a - p is half of (a - p) sqrt(d): that of the logarithm of an odds ratio is sqrt(d) (Woolf 1955,
- * with D_v for the cells). a' never falls as a rises, is never above a, and not below 0: the order
- * of the labels stays. With three documents of each of two labels no probability is above .98, with
- * ten none above .9992, with a hundred none above 1 - 10^-9.
+ * a - p is half of (a - p) sqrt(d). The logarithm of an odds ratio has the standard deviation
+ * sqrt(d) (Woolf 1955, with D_v for the cells). a' never falls as a rises, is never above a, and
+ * not below 0: the order of the labels stays. With three documents of each of two labels no
+ * probability is above .98, with ten none above .9992, with a hundred none above 1 - 10^-9.
  */
 
-/* a' / a of log-odds of one label against another, of either sign, in natural logarithms as
- * `prior` = ln(D_one / D_other) and with d = `doubt` (0 or above). Above 0, at most 1. */
+/* Returns a' / a for the log-odds `difference` of one label against another, of either sign, with
+ * `prior` = ln(D_one / D_other) and d = `doubt` (0 or above). Above 0, at most 1. */
 double nb_scores_moderation(double difference, double prior, double doubt);
-/* Multiplies the log scores by that of the winner, and ranks them. They were ranked, and their
- * `documents` are set (each above 0). Returns what they were multiplied by. */
+/* Multiplies the log scores by the winner's a' / a and ranks them again. The scores must be ranked
+ * and their `documents` set (each above 0). Returns the factor. */
 double nb_scores_moderate(struct nb_scores *scores);
-/* As nb_scores_moderate, of scores of a model, whose labels have numbers there; sets `documents`.
- * With the label of a document that the counts have, for `without` (else NB_LABELS_NONE): without
- * that document. Under the model's read lock. */
+/* As nb_scores_moderate, and sets `documents` from the model, whose label numbers the scores have.
+ * `without`: the label of a counted document that is left out, or NB_LABELS_NONE. Under the model's
+ * read lock. */
 #define NB_LABELS_NONE UINT32_MAX
 double nb_scores_moderate_by(struct nb_scores *scores, const struct nb_model *model,
                              uint32_t without);
@@ -70,14 +70,14 @@ double nb_scores_moderate_by(struct nb_scores *scores, const struct nb_model *mo
 /* ---- two opinions -----------------------------------------------------------------------------
  *
  * The linear opinion pool (Stone 1961): P(v) = (1 - share) P_1(v) + share P_2(v). However sure and
- * wrong the second is, -ln P of the right label is above that of the first by no more than
- * -ln(1 - share). A product of both, which adds log scores, has no such bound.
+ * wrong the second opinion is, it raises -ln P of the right label by at most -ln(1 - share) over
+ * that of the first. A product of both, which adds log scores, has no such bound.
  */
 
-/* Pools the ranked scores, multiplied by `temperature` (above 0), with `own`, which are ranked too
- * and of the same labels in the same order: the log scores become ln P(v) = ln((1 - share) P_own(v)
- * + share P(v)), and are ranked. `share` is 0 or above and below 1. Returns what part of the
- * winner's probability is not from `own`, 0 to 1. */
+/* Pools the ranked scores, multiplied by `temperature` (above 0), with `own`, which are also ranked
+ * and have the same labels in the same order. The log scores become ln P(v) =
+ * ln((1 - share) P_own(v) + share P(v)), and are ranked. `share` is 0 or above and below 1. Returns
+ * the part of the winner's probability that does not come from `own`, 0 to 1. */
 double nb_scores_pool(struct nb_scores *scores, double temperature, double share,
                       const struct nb_scores *own);
 

@@ -12,8 +12,8 @@
 typedef void nb_view_each_cell(const struct nb_scorer *s, struct nb_score_label *l,
                                struct nb_cell cell);
 
-/* Sets the vocabulary and the sums of the view, whose labels are there; with factors also those
- * with the counts beside the model's. Returns 0 or NB_NO_MEMORY. */
+/* Sets the vocabulary and the sums of the view, whose labels are set already. With factors also
+ * sets the sums that include the counts beside the model's. Returns 0 or NB_NO_MEMORY. */
 int nb_view_put_sums(const struct nb_scorer *s, const struct nb_model *model,
                      struct nb_score_view *view);
 
@@ -21,11 +21,11 @@ int nb_view_put_sums(const struct nb_scorer *s, const struct nb_model *model,
  * scorer's mutex and the model's read lock. */
 
 /* Adds to the labels' bases, which are their priors, the likelihood of a document without words
- * (Bernoulli), and sets what a known word adds that a label does not have. After nb_view_put_sums,
- * and when the scorer's logarithms reach the sum of the view. */
+ * (Bernoulli), and sets what a known word without counts for a label adds. Call it after
+ * nb_view_put_sums, when the scorer's logarithms reach the sum of the view. */
 void nb_view_put_terms(const struct nb_scorer *s, const struct nb_model *model,
                        struct nb_score_view *view);
-/* The same of a scorer with factors, of whose denominators the logarithms are taken. */
+/* As nb_view_put_terms, for a scorer with factors: takes logarithms of the denominators. */
 void nb_view_put_factors(const struct nb_scorer *s, const struct nb_model *model,
                          struct nb_score_view *view);
 

@@ -27,7 +27,7 @@ void nb_fit_platt(const struct nb_calibration_point *points, size_t count,
 /* Sets size, x and y; sorts the points and overwrites them. Returns 0 or NB_NO_MEMORY. */
 int nb_fit_isotonic(struct nb_calibration_point *points, size_t count,
                     struct nb_calibrator *calibrator);
-/* What a map says of log-odds. */
+/* Return the probability that the map gives the log-odds `f`. */
 double nb_calibrator_platt(const struct nb_calibrator *calibrator, double f);
 double nb_calibrator_isotonic(const struct nb_calibrator *calibrator, double f);
 /* Takes memory for so many points. Returns 0 or NB_NO_MEMORY. */

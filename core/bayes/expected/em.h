@@ -46,7 +46,7 @@ struct nb_normal {
     uint64_t documents;           /* how many numbers there are, whatever they weigh */
 };
 
-/* Those of `moments`, each with the weight given, which is above 0. */
+/* Converts `moments`; each number gets `weight`, which is above 0. */
 static inline struct nb_normal nb_normal_of(const struct nb_moments *moments, double weight)
 {
     return (struct nb_normal){.count = weight * (double)moments->count,
@@ -55,7 +55,7 @@ static inline struct nb_normal nb_normal_of(const struct nb_moments *moments, do
                               .documents = moments->count};
 }
 
-/* Both together: without the cancellation that sums of squares have. */
+/* Merges both, without the cancellation that sums of squares suffer. */
 static inline struct nb_normal nb_normal_merge(struct nb_normal a, struct nb_normal b)
 {
     if (!(a.count > 0) || !(b.count > 0))
@@ -68,22 +68,22 @@ static inline struct nb_normal nb_normal_merge(struct nb_normal a, struct nb_nor
                               .documents = a.documents + b.documents};
 }
 
-/* The numbers of the documents in EM (em.h), whose lambda weighs them, too: a Gaussian of each
- * field and label. Of the N numbers of a label, those of labelled documents and those of others by
- * weight and share together, and with a prior like one document more at the variance of all
- * numbers, which are 1 (numbers are distances from their mean in deviations):
+/* Numbers in EM (em.h): one Gaussian for each field and label. The N numbers of a label are those
+ * of labelled documents, plus those of other documents times lambda and share. Numbers are
+ * distances from their mean in standard deviations, so the variance of all is 1; the prior counts
+ * like one more document with that variance:
  *
  *     mu = sum x / (N + s)          sigma^2 = (1 + sum (x - mu)^2 + s mu^2) / (N + 1)
  *
  * the mode of a normal-inverse-gamma posterior (Fraley and Raftery 2007, with s for its kappa), so
- * that no variance is 0, and a label without numbers has those of all. Missing values are passed
- * over. The functions are for core/bayes/expected alone. */
+ * that no variance is 0, and a label without numbers has the mean and variance of all. Missing
+ * values are skipped. The functions are for core/bayes/expected alone. */
 
 /* The documents' numbers, as distances from the mean of all in deviations; all borrowed. */
 struct nb_em_numbers {
     uint32_t count;                   /* of fields; above 0 */
     const double *values;             /* of field g, at d * count + g; NAN: the document has none */
-    const struct nb_normal *labelled; /* those of labelled documents, at g * labels + v */
+    const struct nb_normal *labelled; /* of labelled documents, at g * labels + v */
 };
 
 struct nb_em_gaussian {

@@ -8,8 +8,8 @@
  * summed by field and label, too: those of documents that have one label for sure exactly, others
  * as mean and variance with their shares as weights.
  *
- * They are indexed by the model's rows at the time they were made. A row that has another feature
- * by now has no expected counts. Immutable, shared by reference count; any thread.
+ * Expected counts are indexed by the model's rows at the time they were made. A row that holds
+ * another feature by now has no expected counts. Immutable, shared by reference count; any thread.
  */
 #ifndef NB_CORE_BAYES_EXPECTED_EXPECTED_H
 #define NB_CORE_BAYES_EXPECTED_EXPECTED_H
@@ -25,10 +25,10 @@ struct nb_expected_cell {
     double occurrences, documents;
 };
 
-/* Of a label and an attribute. */
+/* The numbers of one label and one attribute. */
 struct nb_expected_numbers {
-    struct nb_moments whole; /* of documents that have the label with the share 1 */
-    struct nb_normal shared; /* of the others, which weigh their shares */
+    struct nb_moments whole; /* of documents with the share 1 of the label */
+    struct nb_normal shared; /* of other documents, weighted by share */
 };
 
 struct nb_expected {
@@ -42,7 +42,7 @@ struct nb_expected {
     double *occurrences;            /* n_v of a field, at v * (NB_FIELDS + 1) + field; owned */
     double *presences;              /* the same of d_wv; NB_FIELDS: of all fields that are tokens */
     uint64_t vocabulary[NB_FIELDS + 1];  /* features of the model and these documents */
-    unsigned attributes;                 /* 0: there are no fields, and nothing of the following */
+    unsigned attributes;                 /* 0: no fields; all members below are unset */
     double *part_occurrences;            /* n_v of a part, at v * 2 * attributes + part; owned */
     double *part_presences;              /* the same of d_wv; in the block of part_occurrences */
     uint64_t *part_vocabulary;           /* by part; owned */
@@ -112,8 +112,8 @@ static inline double nb_expected_part_sum(const struct nb_expected *expected, ui
     return presences ? expected->part_presences[at] : expected->part_occurrences[at];
 }
 
-/* The same over a field; NB_FIELDS: over all that are tokens; NB_FIRST_PART (core/counts/model.h)
- * and above: over a part. */
+/* n_v, or with `presences` the sum of d_wv, over a field. NB_FIELDS: over all token fields;
+ * NB_FIRST_PART (core/counts/model.h) and above: over a part. */
 static inline double nb_expected_sum(const struct nb_expected *expected, uint32_t label,
                                      unsigned field, bool presences)
 {
@@ -125,7 +125,7 @@ static inline double nb_expected_sum(const struct nb_expected *expected, uint32_
     return presences ? expected->presences[at] : expected->occurrences[at];
 }
 
-/* Those of a label and an attribute; NULL: none. */
+/* Returns the numbers of a label and an attribute; NULL: none. */
 static inline const struct nb_expected_numbers *
 nb_expected_numbers_of(const struct nb_expected *expected, uint32_t label, unsigned attribute)
 {
@@ -140,7 +140,7 @@ static inline double nb_expected_documents(const struct nb_expected *expected, u
 }
 
 /* Weighted sums of expected counts, which formulas add to a model's own counts. Label numbers and
- * rows are those of the model. A weight below 0 takes documents that the model has learned out of
+ * rows are those of the model. A weight below 0 removes documents that the model has learned from
  * its counts. Any thread. */
 struct nb_beside {
     struct nb_expected *counts; /* borrowed */
@@ -158,8 +158,8 @@ struct nb_expected_cell nb_besides_cell(const struct nb_besides *besides, uint32
 /* The same summed over all labels below `labels` whose place is not UINT32_MAX. */
 struct nb_expected_cell nb_besides_row(const struct nb_besides *besides, uint32_t row, uint64_t id,
                                        const uint32_t *places, uint32_t labels);
-/* Occurrences of the feature of a row in their documents, without weights: a whole number. Counts
- * with a weight below 0 are subtracted. */
+/* Returns how often the feature of a row occurs in the documents beside the model's, without their
+ * weights: a whole number. Counts with a weight below 0 are subtracted. */
 int64_t nb_besides_occurrences(const struct nb_besides *besides, uint32_t row, uint64_t id);
 
 /* Weighted sums of D_v; and of n_v, or with `presences` of d_wv, over a field, as
@@ -167,8 +167,8 @@ int64_t nb_besides_occurrences(const struct nb_besides *besides, uint32_t row, u
 double nb_besides_documents(const struct nb_besides *besides, uint32_t label);
 double nb_besides_sum(const struct nb_besides *besides, uint32_t label, unsigned field,
                       bool presences);
-/* The numbers of an attribute and a label, given those that the model has (`own`): exact where
- * documents that have the label for sure are taken out, which are among the model's. */
+/* Adds the weighted numbers of an attribute and a label to the model's (`own`). The result is exact
+ * where documents whose label is certain are removed, since these are among the model's. */
 struct nb_normal nb_besides_numbers(const struct nb_besides *besides, uint32_t label,
                                     unsigned attribute, struct nb_moments own);
 /* The vocabulary of a field or a part, given that of the model (`own`): the largest of all. */
