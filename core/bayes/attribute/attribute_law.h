@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is known of an attribute in the documents of a label: how many have a value, and what the
- * values are like, under the estimate and the smoothing of the settings. Whatever the event model
+ * The distribution of an attribute in the documents of a label: how many have a value, and which
+ * values, under the estimate and the smoothing of the settings. Whatever the event model
  * is, a category is drawn once from the label's own counts, and a set is a Bernoulli for each value
- * (attribute_scores.h has the formulas). With structure tan this is what is known of a category by
- * itself, and its values given those of its parent stand apart. Pure functions, under the model's
- * read lock.
+ * (attribute_scores.h has the formulas). With structure tan this is the marginal distribution of a
+ * category; nb_value_law_given has its values given those of its parent. Pure functions, under the
+ * model's read lock.
  */
 #ifndef NB_CORE_BAYES_ATTRIBUTE_ATTRIBUTE_LAW_H
 #define NB_CORE_BAYES_ATTRIBUTE_ATTRIBUTE_LAW_H
@@ -23,8 +23,8 @@ struct nb_attribute_law {
     double mean, deviation;
 };
 
-/* Of the attribute for the label at `place`; `settings` are those of the scores. Where all numbers
- * of the model are equal their deviation is 0. */
+/* Returns the law of the attribute for the label at `place`; `settings` are those of the scores. If
+ * all numbers of the model are equal, their deviation is 0. */
 struct nb_attribute_law nb_attribute_law_of(const struct nb_attribute_scores *scores,
                                             const struct nb_settings *settings,
                                             const struct nb_model *model, size_t attribute,
@@ -40,8 +40,8 @@ struct nb_value_law {
     double own, others;
 };
 
-/* That of the value in `row` for the label at `place`; false: it has no such value, or none that a
- * document has. */
+/* Sets *law to that of the value in `row` for the label at `place`. Returns false if the row holds
+ * no such value, or one that no document has. */
 bool nb_value_law_of(const struct nb_attribute_scores *scores, const struct nb_settings *settings,
                      const struct nb_model *model, struct nb_row row, uint32_t place,
                      struct nb_value_law *law);
@@ -55,8 +55,8 @@ struct nb_text_word {
     double addend;  /* may be 0 */
 };
 
-/* The word in `row` for the label at `place`; false: it has no word of a text, or none that a
- * document has. */
+/* Sets *word to the word in `row` for the label at `place`. Returns false if the row holds no word
+ * of a text, or one that no document has. */
 bool nb_text_word_of(const struct nb_attribute_scores *scores, const struct nb_settings *settings,
                      const struct nb_model *model, struct nb_row row, uint32_t place,
                      struct nb_text_word *word);
@@ -64,7 +64,8 @@ bool nb_text_word_of(const struct nb_attribute_scores *scores, const struct nb_s
 /* The attribute on which a category depends in the tree; SIZE_MAX: on none, or there is no tree. */
 size_t nb_attribute_law_parent(const struct nb_attribute_scores *scores, size_t attribute);
 /* P of the value in `row` for the label at `place`, given the value of its parent in row `given`;
- * both are values that a document has. 0 where no document of the label tells, without a prior. */
+ * both values occur in documents. 0 if no document of the label has the parent's value and there is
+ * no prior. */
 double nb_value_law_given(const struct nb_attribute_scores *scores, const struct nb_model *model,
                           uint32_t row, uint32_t given, uint32_t place);
 

@@ -23,14 +23,13 @@
  * values' + 1), of a set (d'_m + 1) / (D' + 2), and where the parent has none 1 / values; of bins 1
  * / bins.
  *
- * The complement model takes the counts of all other labels, except for sets and numbers. Of an
- * attribute that a document has no value of nothing is added, and nothing was counted when it was
- * learned.
+ * The complement model takes the counts of all other labels, except for sets and numbers. An
+ * attribute without a value in the document adds nothing, and learning counts nothing for it.
  *
  * With "structure": "tan" a category has another one as its parent (core/bayes/attribute/tree.h;
  * bins of numbers are categories): given the parent's value y it is P(m|yv) = (n_myv + b) / (n_yv +
- * b values), of documents that have both. Where the document lacks the parent's value, or nobody
- * has seen it, it is P(m|v) as above.
+ * b values), of documents that have both. Where the document lacks the parent's value, or no
+ * document has that value, it is P(m|v) as above.
  *
  * Threads: one makes the scores anew; any number reads them, under the model's read lock.
  */
@@ -42,11 +41,11 @@
 #include "core/bayes/estimate/estimate.h"
 #include "core/counts/counts.h"
 
-/* What the estimate adds to the counts of values that have a smoothing of their own: a Dirichlet
+/* Addends of the estimate for values that have a smoothing of their own: a Dirichlet
  * prior with one parameter for each value of a category, or Beta(a, a) with an a of each value of a
  * set (core/bayes/settings/smoothing.h). Pure functions, under the model's read lock. */
 
-/* What the counts say of an attribute and a label. */
+/* Counts and addends of an attribute and a label. */
 struct nb_attribute_label {
     uint64_t documents;         /* D_v */
     struct nb_addends addends;  /* of each value, unless they differ by value */
@@ -62,7 +61,7 @@ struct nb_attribute_counts {
     uint64_t sum;       /* n_v of all labels */
     uint64_t documents; /* D_v of all labels */
     bool has_addends;   /* its values have addends of their own (attribute_scores.h) */
-    double pool_sum;    /* what p_m is over, of the parent; 0: it has no counts */
+    double pool_sum;    /* denominator of the parent's p_m; 0: no counts */
 };
 
 /* All zeros: there are no attributes. */
@@ -81,36 +80,36 @@ struct nb_attribute_scores {
 };
 
 /* Makes the scores of the model's counts as they are; `settings` must stay. `pool`: the counts of
- * the parent, where the smoothing is {"m", "p": "parent"}, or NULL. Of models without
- * attributes it does nothing; with sets it walks over all rows. Returns 0 or NB_NO_MEMORY. */
+ * the parent, where the smoothing is {"m", "p": "parent"}, or NULL. Does nothing for models
+ * without attributes; with sets it walks over all rows. Returns 0 or NB_NO_MEMORY. */
 int nb_attribute_scores_make(struct nb_attribute_scores *scores, const struct nb_settings *settings,
                              const struct nb_model *model, const struct nb_model *pool);
 void nb_attribute_scores_deinit(struct nb_attribute_scores *scores);
 size_t nb_attribute_scores_memory(const struct nb_attribute_scores *scores);
 
-/* Whether a feature of NB_FIELD_VALUE says anything: a known value, or a set that is there. `row`
+/* Whether a feature of NB_FIELD_VALUE is evidence: a known value, or the presence of a set. `row`
  * is its row, or that of none. */
 bool nb_attribute_says(const struct nb_attribute_scores *scores, const struct nb_feature *feature,
                        struct nb_row row);
 
-/* The factor of a known value for the label at `place`; of a set, over what it is worth that the
- * value is not there. */
+/* The factor of a known value for the label at `place`; for a set, divided by the factor of the
+ * value's absence. */
 struct nb_factor nb_attribute_value(const struct nb_attribute_scores *scores,
                                     const struct nb_model *model, const struct nb_feature *feature,
                                     struct nb_row row, uint32_t place);
 
-/* The same of a value of a category, or of a number that is cut, whose parent's value is known.
+/* As nb_attribute_value, for a category or a number in a bin whose parent's value is known.
  * Both are rows or bins (nb_tree_value). */
 struct nb_factor nb_attribute_value_given(const struct nb_attribute_scores *scores,
                                           const struct nb_model *model, uint32_t value,
                                           uint32_t given, uint32_t place);
 
-/* What a set that is there brings to the label at `place`, as if it had none of the known values.
- * `id` is that of the feature that says it is there. */
+/* What the presence of a set adds for the label at `place`, as if it had none of the known values.
+ * `id` is that of the feature for the set's presence. */
 struct nb_log_product nb_attribute_presence(const struct nb_attribute_scores *scores, uint64_t id,
                                             uint32_t place);
 
-/* Adds what a feature that says anything brings to the label at `place`. */
+/* Adds the factor of a feature that is evidence (nb_attribute_says) for the label at `place`. */
 void nb_attribute_add(const struct nb_attribute_scores *scores, const struct nb_model *model,
                       const struct nb_feature *feature, struct nb_row row, uint32_t place,
                       struct nb_log_product *product);
@@ -121,7 +120,8 @@ struct nb_addends nb_attribute_addends(const struct nb_attribute_scores *scores,
                                        uint32_t place);
 
 /* How telling a value is for the label at `place`: ln of its estimate less that for all other
- * labels together; infinite where one of them is 0. 0 of what is no value in use. */
+ * labels together; infinite where one of them is 0. Returns 0 for a row that holds no value in use.
+ */
 double nb_attribute_evidence(const struct nb_attribute_scores *scores, const struct nb_model *model,
                              struct nb_row row, uint32_t place);
 

@@ -7,8 +7,8 @@
  * discretization). They are cut at quantiles that see the labels: of the distribution in which each
  * label that has numbers weighs the same, so that a rare label is not lost in one bin. With w(x)
  * the mean over these labels of the share of x in the label's numbers, and W(x) that of all numbers
- * below x, x is in bin floor(B (W(x) + w(x) / 2)). Equal numbers are in one bin; a bin without any
- * number is none. The border between two bins is half-way between their nearest numbers, and
+ * below x, x is in bin floor(B (W(x) + w(x) / 2)). Equal numbers are in one bin; empty bins
+ * are dropped. The border between two bins is half-way between their nearest numbers, and
  * belongs to the lower one. All of it is a function of the counts alone.
  *
  * Threads: as in core/bayes/attribute/attribute_scores.h.
@@ -37,8 +37,8 @@ struct nb_gaussian {
     double log_height;         /* ln of the density at the mean */
 };
 
-/* That of the numbers `own`, among `all`, of which there is at least one. `added`, above 0, is
- * added to the variance. */
+/* Returns the Gaussian of the numbers `own`, a part of `all`, which has at least one. `added`,
+ * above 0, is added to the variance. */
 struct nb_gaussian nb_gaussian_of(const struct nb_moments *own, const struct nb_moments *all,
                                   double added);
 
@@ -48,9 +48,9 @@ double nb_gaussian_log(const struct nb_gaussian *gaussian, nb_int128 fixed);
 /* The numbers that documents of a model have, in order, and how many documents of each label have
  * each: what bins are cut from (core/bayes/attribute/bins.h).
  *
- * The order outlives the counts that it was made for: a number that is new is put into its place,
- * and only when rows of the model were dropped or named anew all are looked for and sorted again.
- * How many documents have each is read from the counts whenever these have changed.
+ * The order outlives the counts that it was made for: a new number is inserted at its place. All
+ * numbers are collected and sorted again only when rows of the model were dropped or renamed. The
+ * document counts of the numbers are read whenever the model's counts have changed.
  *
  * Threads: as in core/bayes/attribute/attribute_scores.h. */
 struct nb_number_row {
@@ -75,7 +75,7 @@ struct nb_number_list {
     uint64_t renames;
 };
 
-/* Those of one attribute, in order; borrowed. */
+/* The numbers of one attribute, in order; borrowed. */
 struct nb_number_span {
     const struct nb_number_row *rows;
     const size_t *begin; /* count + 1, into `cells` */
@@ -108,10 +108,10 @@ struct nb_bins {
 int nb_bins_make(struct nb_bins *bins, uint32_t size, const struct nb_number_span *numbers);
 void nb_bins_deinit(struct nb_bins *bins);
 
-/* The bin of a number, which may be any; there is one bin at least. */
+/* Returns the bin of any number. There must be at least one bin. */
 size_t nb_bins_find(const struct nb_bins *bins, nb_int128 fixed);
 
-/* Documents of a label and of all labels: with a number in a bin, and with any. */
+/* Documents of a label and of all labels: with a number in one bin, and with any number. */
 struct nb_bin_counts {
     uint64_t own, all, own_sum, all_sum;
     size_t bins;
@@ -124,12 +124,12 @@ struct nb_bin_counts nb_bin_counts_of(const struct nb_bins *bins, size_t bin, ui
 struct nb_addends nb_bin_addends(const struct nb_settings *settings, const char *label,
                                  struct nb_bin_counts counts, double *added);
 
-/* What a bin brings to a label of this name: as a category does, by the settings' estimate and
+/* Returns a bin's factor for a label of this name, as for a category: by the settings' estimate and
  * smoothing, and with the complement model from the other labels' counts. */
 struct nb_factor nb_bin_factor(const struct nb_settings *settings, const char *label,
                                struct nb_bin_counts counts);
 
-/* ln of its estimate from the counts `own`, whatever the event model is; -infinity of 0. */
+/* ln of the bin's estimate from the counts `own`, for any event model; -infinity for 0. */
 double nb_bin_log(const struct nb_settings *settings, const char *label,
                   struct nb_bin_counts counts);
 

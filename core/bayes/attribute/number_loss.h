@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which of bins and Gaussians predicts better: the leave-one-out log-loss of both, as
+ * Decides whether bins or Gaussians predict better, by the leave-one-out log-loss of both, as
  * core/bayes/attribute/numbers.h defines it. Pure functions, under the model's read lock.
  */
 #ifndef NB_CORE_BAYES_ATTRIBUTE_NUMBER_LOSS_H
@@ -22,10 +22,9 @@ struct nb_number_field {
     double added;                        /* to variances */
 };
 
-/* Sets whether bins have the smaller loss, over the attribute's numbers or those that stand for
- * them. It takes these times the labels, for each label that has them, and bins times the labels
- * squared, and a look at every number. Returns 0 or
- * NB_NO_MEMORY. */
+/* Sets *bins_are_better if bins have the smaller loss over the attribute's numbers, or over the
+ * sample that stands for them. Time: sampled numbers times labels, for each label that has them,
+ * plus bins times labels squared, plus one look at every number. Returns 0 or NB_NO_MEMORY. */
 int nb_number_compare(const struct nb_number_field *field, const struct nb_model *model,
                       const struct nb_number_span *numbers, bool *bins_are_better);
 

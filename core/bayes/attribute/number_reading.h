@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a number says for a label against all others together, as the stack reads counts
- * (core/stack/score/stack.h): with a document left out or not, and smoothed by its experts.
+ * The evidence of a number for a label against all others together, as the stack reads counts
+ * (core/stack/score/stack.h): with or without leave-one-out, and smoothed by its experts.
  *
  * - By Gaussians each label has one, and so have the numbers of all others. To the variance of n
  *   numbers a / n of that of all numbers is added, as if `a` numbers of all labels had been seen
  *   too: few numbers that are alike say little. A reading stays within NB_NUMBER_READING_MOST,
- * since the tails of a Gaussian say more than there is to know.
+ * since the tails of a Gaussian overstate the evidence.
  * - Of numbers that are cut (numbers.h) the bin is a value of a category, with the formula of the
  *   stack, in which V is the number of bins. A bin that only the document that is left out has is
  *   one that nobody has seen. The borders of bins, and the choice between bins and Gaussians, stay
@@ -34,18 +34,18 @@ struct nb_number_reading {
 };
 #define NB_NUMBER_OF_ALL UINT32_MAX
 
-/* Of the number of this id in a model of which these labels have documents. `numbers` are the
- * model's, of the same labels in any order, if the settings let them be cut; or NULL. A document of
- * the label `without` is left out, which has the same number; NB_NUMBER_OF_ALL: none is. */
+/* Prepares the reading of the number with this id, for labels that have documents. `numbers`: the
+ * model's, for the same labels in any order, if the settings let them be cut; or NULL. `without`:
+ * the label of a left-out document that has the same number; NB_NUMBER_OF_ALL: none is left out. */
 struct nb_number_reading nb_number_reading(const struct nb_model *model,
                                            const struct nb_numbers *numbers, uint64_t id,
                                            const uint32_t *labels, uint32_t size, uint32_t without);
 
-/* Whether the number says anything: numbers differ, or a document has one of its bin. */
+/* Whether the number is evidence: numbers differ, or a document has a number in its bin. */
 bool nb_number_reading_says(const struct nb_number_reading *reading);
 
-/* ln of the probability, or density, that the label at this place of `labels` gives it, less that
- * of all others'. The number says something; smoothing above 0. */
+/* Returns ln of the probability, or density, of the number for the label at this place of `labels`,
+ * less that for all other labels. Call it only if nb_number_reading_says; smoothing above 0. */
 double nb_number_reading_of(const struct nb_number_reading *reading, uint32_t place,
                             double smoothing);
 

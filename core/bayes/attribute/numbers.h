@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The attributes of a model that are numbers: what a number says of each label. By the setting
- * `number` that is
+ * The attributes of a model that are numbers, and the evidence of a number for each label. By the
+ * setting `number` the evidence is
  *
  * - the logarithm of its density under a Gaussian of the label's numbers (bins.h), also if no
  *   document had this number;
  * - that of the estimate of the bin that it lies in, of bins as the values of a category (bins.h);
- * - or of the two what predicts better (auto): the smaller mean log-loss over the documents that
- * have a number, where each is predicted from its number alone by the numbers of all others
- *   (leave-one-out). A label's prior there is its share of these others; documents of labels with
- * one number are passed over; the borders of bins, and what is added to variances, stay those of
- * all. Of more than 512 different numbers (number_loss.h) only 512 are left out: in their order
+ * - or the better predictor of the two (auto): the one with the smaller mean log-loss over the
+ * documents that have a number, where each is predicted from its number alone by the numbers of all
+ * others (leave-one-out). A label's prior there is its share of these others; documents of labels
+ * with one number are passed over; the borders of bins, and what is added to variances, stay those
+ * of all. Of more than 512 different numbers (number_loss.h) only 512 are left out: in their order
  * they are cut into so many groups of the same size, and one number of each, drawn by the place of
  * the group, stands for it. On a tie the Gaussian is taken. So the choice is a function of the
  * counts and the settings, and the same after a replay, on another node and after --rebuild.
@@ -41,13 +41,13 @@ struct nb_numbers {
     const uint32_t *names;              /* label numbers; borrowed */
     struct nb_number_counts *counts;    /* by attribute; owned */
     struct nb_gaussian *gaussians;      /* [attribute * size + place]; owned */
-    struct nb_number_list list;         /* what is cut; owned */
+    struct nb_number_list list;         /* the numbers to cut into bins; owned */
     size_t room;                        /* of `gaussians` */
     const struct nb_settings *settings; /* borrowed */
     double added; /* to the variances; 0: no number varies, and none says anything */
 };
 
-/* Makes them of the model's counts as they are, for labels that all have documents; `names` and
+/* Makes the numbers from the model's current counts, for labels that have documents; `names` and
  * `settings` must stay. Returns 0 or NB_NO_MEMORY. */
 int nb_numbers_make(struct nb_numbers *numbers, const struct nb_settings *settings,
                     const struct nb_model *model, const uint32_t *names, uint32_t size);
@@ -66,15 +66,15 @@ static inline bool nb_numbers_have(const struct nb_numbers *numbers, size_t attr
 const struct nb_gaussian *nb_numbers_gaussian(const struct nb_numbers *numbers, size_t attribute,
                                               uint32_t place);
 
-/* Whether a value of such an attribute says anything. */
+/* Whether a value of a number attribute is evidence. */
 bool nb_numbers_say(const struct nb_numbers *numbers, uint64_t id);
 
-/* What a value that says anything brings to the label at `place`. */
+/* Returns the factor of a value that is evidence, for the label at `place`. */
 struct nb_factor nb_numbers_factor(const struct nb_numbers *numbers, const struct nb_model *model,
                                    uint64_t id, uint32_t place);
 
-/* How telling it is for the label at `place`: ln of its density, or of the estimate of its bin,
- * less that for the numbers of all other labels together. 0 of what says nothing. */
+/* How telling the value is for the label at `place`: ln of its density, or of the estimate of its
+ * bin, less that for the numbers of all other labels together. 0 if the value is no evidence. */
 double nb_numbers_evidence(const struct nb_numbers *numbers, const struct nb_model *model,
                            uint64_t id, uint32_t place);
 

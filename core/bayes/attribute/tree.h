@@ -32,30 +32,30 @@ struct nb_tree {
     uint8_t parents[NB_PAIR_FIELDS_MOST]; /* NB_PAIR_NO_COLUMN: it is the root */
 };
 
-/* What a document has of each category: the place in its bag plus 1, and the value, or 0: a row or
- * a bin. Only values that some document has. Of a tree without columns it is not read. */
+/* A document's value of each category: its place in the bag plus 1, or 0 for none, and the value, a
+ * row or a bin. Only values that some document has. Not read if the tree has no columns. */
 struct nb_given {
     size_t places[NB_PAIR_FIELDS_MOST];
     uint32_t values[NB_PAIR_FIELDS_MOST];
 };
 
-/* The tree of the model's counts as they are, in place of the one before (at first all zeros);
- * without columns if the model has no pairs. Returns 0 or NB_NO_MEMORY. */
+/* Makes the tree of the model's current counts and replaces the one before (at first all zeros). It
+ * has no columns if the model has no pairs. Returns 0 or NB_NO_MEMORY. */
 int nb_tree_make(struct nb_tree *tree, const struct nb_model *model,
                  const struct nb_numbers *numbers);
 void nb_tree_deinit(struct nb_tree *tree);
 
-/* What the value of this id, which is in a row, is in the tree's counts: its row, or its bin. */
+/* Returns how the tree's counts name the value with this id and row: its row, or its bin. */
 uint32_t nb_tree_value(const struct nb_tree *tree, uint64_t id, uint32_t row);
 /* The attribute of a row or bin. */
 size_t nb_tree_attribute(const struct nb_model *model, uint32_t value);
 
-/* Looks up what a document has. */
+/* Looks up the document's value of each category. */
 void nb_given_find(struct nb_given *given, const struct nb_tree *tree, const struct nb_model *model,
                    const struct nb_feature *features, size_t size);
 
-/* The column of the parent of a feature's category, if the document has a value of it; else, and of
- * all that is no category, NB_PAIR_NO_COLUMN. */
+/* Returns the column of the parent of a feature's category if the document has the parent's value.
+ * Else, or if the feature is no category, returns NB_PAIR_NO_COLUMN. */
 uint8_t nb_given_parent(const struct nb_given *given, const struct nb_tree *tree, uint64_t id);
 
 #endif

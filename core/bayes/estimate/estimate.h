@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Estimates of P(w|v): the factors of a document's likelihood, one for each word. core/stack/score
- * has a faster way for the estimates that are always above 0 and to which one number is added. Pure
+ * has a faster way for plain estimates: always above 0, with one addend for all words. Pure
  * functions; any thread.
  *
  * With a Dirichlet prior of the parameter a for each of |V| words, the estimate from n of N counts
  * is the mean of the posterior (n + a) / (N + a |V|), its mode (n + a - 1) / (N + (a - 1) |V|), or
- * without a prior the relative frequency n / N, which makes what was seen most likely (Murphy 2012,
+ * without a prior the relative frequency n / N, the maximum of the likelihood (Murphy 2012,
  * Machine Learning, section 3.4). So each is (n + b) / (N + b |V|) for an addend b of its own. With
  * a prior that differs by label or word, so does the addend (core/bayes/settings/smoothing.h).
  */
@@ -29,42 +29,43 @@
  */
 
 /* ln of Gamma(x + n) / Gamma(x) = x (x + 1) ... (x + n - 1), for x above 0, with an error of 1e-13
- * or n 1e-15, whichever is more; in time that n does not matter for. */
+ * or n 1e-15, whichever is more; in time independent of n. */
 double nb_log_rising(double x, uint64_t n);
 
-/* A factor of a likelihood: an estimate, or a fraction of two of which either may be 0. */
+/* A factor of a likelihood: an estimate, or a fraction of two estimates. Either may be 0. */
 struct nb_factor {
-    double log;            /* ln of it, where an estimate that is 0 is taken as 1 */
+    double log;            /* ln of the factor, with an estimate of 0 taken as 1 */
     bool is_zero, is_pole; /* the estimate above, or below, is 0 */
 };
 
-/* ln of a product of factors: of those that are not 0, and how many more are 0 than poles. */
+/* ln of a product of the non-zero factors, and the number of zeros less the number of poles. */
 struct nb_log_product {
     double log;
     int64_t zeros;
 };
 
-/* What an estimate adds to counts (b), for a prior of this parameter a: at least 0 when
- * nb_settings_check has no objection. */
+/* Returns b, which an estimate adds to counts, for a prior with the parameter a = `smoothing`. It
+ * is at least 0 for settings that pass nb_settings_check. */
 double nb_estimate_addend(enum nb_estimate estimate, double smoothing);
 
-/* What is added to the counts of a word: of documents that have it (or of its occurrences), and
- * with the Bernoulli model of those that do not. */
+/* Addends of a word: to the count of documents that have it (or of its occurrences), and with the
+ * Bernoulli model to the count of documents that do not. */
 struct nb_addends {
     double present, absent;
 };
 
 /* Whether one number above 0 is added to the counts of all words, no estimate of a value is 0, and
- * nothing is integrated out, so that core/stack/score needs nothing of this. */
+ * nothing is integrated out, so that core/stack/score needs none of these functions. */
 bool nb_estimate_is_plain(const struct nb_settings *settings);
 /* Whether the addends differ by word: those of nb_estimate_addends_of_share. */
 bool nb_estimate_is_by_word(const struct nb_settings *settings);
 /* The addends of a label, for all words of a vocabulary of this size. */
 struct nb_addends nb_estimate_addends(const struct nb_settings *settings, const char *label,
                                       uint64_t vocabulary);
-/* The m-estimate: those of a word with this share of all counts, or of all documents. */
+/* The m-estimate: the addends of a word with this share of all counts, or of all documents. */
 struct nb_addends nb_estimate_addends_of_share(double m, double share);
-/* What is added to the denominators: the addends of all words, or with the Bernoulli model both. */
+/* Returns the addend of the denominators: the sum over all words, or with the Bernoulli model the
+ * sum of both addends. */
 double nb_estimate_added(const struct nb_settings *settings, struct nb_addends addends,
                          uint64_t vocabulary);
 
@@ -78,16 +79,16 @@ struct nb_factor nb_estimate_word(enum nb_event_model event_model, struct nb_add
                                   uint64_t documents, uint64_t all, struct nb_cell cell,
                                   uint32_t count);
 
-/* The counts of a word for a label, which are no integers where documents come in by shares. */
+/* The counts of a word for a label: not integers where documents count by shares. */
 struct nb_word_counts {
     double occurrences, documents; /* n_wv and d_wv */
     double all;                    /* occurrences in all labels */
     double of;                     /* documents of the label */
 };
-/* The same from these. */
+/* As nb_estimate_word, from these counts. */
 struct nb_factor nb_estimate_counted(enum nb_event_model event_model, struct nb_addends addends,
                                      const struct nb_word_counts *counts, uint32_t count);
-/* Documents of a label without a word; a difference of sums that is nothing but rounding is 0. */
+/* Documents of a label without a word. A difference within the rounding error counts as 0. */
 double nb_estimate_absent(double documents, double having);
 
 static inline void nb_log_product_add(struct nb_log_product *p, struct nb_factor f)
@@ -100,11 +101,11 @@ static inline void nb_log_product_add(struct nb_log_product *p, struct nb_factor
 double nb_log_product_value(struct nb_log_product p);
 
 /* What a factor that is `first` for one label and `second` for another adds to ln(P(first) /
- * P(second)): infinite when it is 0 for one of them only, and nothing when it is for both. Where
+ * P(second)): infinite if it is 0 for only one label, 0 if it is 0 for both. Where
  * both likelihoods are above 0 these numbers are finite and sum to the difference of the log
  * scores. */
 double nb_factor_evidence(struct nb_factor first, struct nb_factor second);
-/* The same of two logarithms, either of which may be -infinity. */
+/* As nb_factor_evidence, from two logarithms, either of which may be -infinity. */
 double nb_log_evidence(double first, double second);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The usual case of core/bayes/book/score.c: what words add to the scores of two labels, by the
- * multinomial model without words that are left out. The sums are the same to the bit. Any thread,
- * under the model's read lock.
+ * A fast path of core/bayes/book/score.c for the usual case: what words add to the scores of two
+ * labels, by the multinomial model with the whole vocabulary. The sums are the same to the bit. Any
+ * thread, under the model's read lock.
  */
 #ifndef NB_CORE_BAYES_ESTIMATE_TWO_LABELS_H
 #define NB_CORE_BAYES_ESTIMATE_TWO_LABELS_H
@@ -20,10 +20,9 @@ struct nb_two_labels {
     uint64_t known; /* those of words that labels have */
 };
 
-/* Adds `step` features, at most NB_MODEL_STEP, whose rows are found, and their cells read. The
- * model has two labels, both with documents. Returns false, and adds nothing, when there are values
- * of attributes among them.
- */
+/* Adds `step` features, at most NB_MODEL_STEP, whose rows and cells have been looked up. The model
+ * has two labels, both with documents. Returns false, and adds nothing, if any feature is the value
+ * of an attribute. */
 bool nb_two_labels_add(struct nb_two_labels *two, const struct nb_log_table *logs,
                        const struct nb_model *model, const struct nb_feature *features, size_t step,
                        const struct nb_found *found);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The settings of a model: one table says each one's name, type, range and default; the JSON codec,
- * the store and openapi.json all read that table. A settings struct is immutable once published;
- * reading is for any thread.
+ * The settings of a model. One table gives the name, type, range and default of each; the JSON
+ * codec, the store and openapi.json all read that table. A settings struct is immutable once
+ * published; reading is for any thread.
  */
 #ifndef NB_CORE_BAYES_SETTINGS_SETTINGS_H
 #define NB_CORE_BAYES_SETTINGS_SETTINGS_H
@@ -58,7 +58,8 @@ struct nb_settings {
     bool twin;                                  /* of the stack: core/stack/score/stack.h */
     uint64_t evaluation_short, evaluation_long; /* documents in the windows of the evaluation */
     uint64_t max_age, max_documents;            /* ageing: seconds; documents. 0: no limit */
-    /* Of nearly the same documents of a label so many are learned (0: all), among so many. */
+    /* Near duplicates of a label that are learned (0: all), within a window of so many documents.
+     */
     uint64_t near_duplicates, near_duplicate_window;
     double near_duplicate_similarity;
     char *parent; /* owned; the model whose counts come in, too (core/stack/blend/blend.h); NULL:
@@ -67,7 +68,7 @@ struct nb_settings {
     /* What a document without a label weighs (core/em/unlabelled.h); or NB_WEIGHT_AUTO. */
     double unlabelled_weight;
     int calibration; /* enum nb_calibration_method: of probabilities by the book */
-    /* Owned; what the model's documents have given so far, which no user sets. NULL: nothing. */
+    /* Owned; the calibration fitted on the model's documents, not set by users. NULL: none yet. */
     struct nb_calibration *fitted;
     struct nb_attribute *attributes; /* owned, with their names; fields beside those of the text */
     size_t attribute_count;
@@ -110,15 +111,15 @@ struct nb_setting {
 /* All settings, in the order in which they are listed; `count` is set. */
 const struct nb_setting *nb_settings_table(size_t *count);
 
-/* The defaults of a preset, and of the tokenizer under a decision: a stacked text model counts what
- * only the stack reads as well. */
+/* The defaults of a preset, and its token fields under a decision: a stacked text model also counts
+ * the fields that only the stack reads. */
 uint32_t nb_settings_default_fields(enum nb_preset preset, enum nb_decision decision);
 void nb_settings_init(struct nb_settings *settings, enum nb_preset preset);
 void nb_settings_deinit(struct nb_settings *settings);
 int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from);
 
-/* The weight that the prior gives a label: the one of its name, or of a label that is not named the
- * mean of the named. With NB_PRIOR_GIVEN. */
+/* The weight that the prior gives a label, by its name; for a label that is not named, the mean of
+ * the named. With NB_PRIOR_GIVEN. */
 double nb_settings_label_weight(const struct nb_settings *settings, const char *label);
 
 /* The attributes of a model, borrowed from its settings. */
@@ -131,8 +132,8 @@ static inline struct nb_attributes nb_settings_attributes(const struct nb_settin
 /* Appends an attribute; `name` is copied. Returns 0, or NB_NO_MEMORY with nothing changed. */
 int nb_settings_add_attribute(struct nb_settings *settings, struct nb_string name, int kind);
 
-/* Whether `settings` have all attributes of `old`, of the same kinds and in the same places, as
- * those of a model must that features may have been counted for. */
+/* Whether `settings` have all attributes of `old`, of the same kinds and in the same places. A
+ * model that may have counted features needs this. */
 bool nb_settings_keep_attributes(const struct nb_settings *settings, const struct nb_settings *old);
 
 /* Checks every value against the table. Returns 0 or NB_UNUSABLE with the setting's name. */
@@ -141,10 +142,9 @@ int nb_settings_check(const struct nb_settings *settings, struct nb_error *error
 /* Whether min_count or skip_top leave words of the vocabulary out. A word of the vocabulary
  * occurred once at least, so that a min_count of 1 leaves out nothing. */
 bool nb_settings_leave_words_out(const struct nb_settings *settings);
-/* What of the settings keeps documents without a label out of the counts
- * (core/stack/blend/blend.h), in words, static; NULL: nothing. With fields scores are those of a
- * view of the model's counts, which has the formulas that it has for a model with a parent
- * (core/stack/blend/blend_fields.h). */
+/* Describes, in a static string, which setting keeps documents without a label out of the counts
+ * (core/stack/blend/blend.h); NULL: none does. With fields, scores come from a view of the model's
+ * counts, by the same formulas as for a model with a parent (core/stack/blend/blend_fields.h). */
 const char *nb_settings_bar_unlabelled(const struct nb_settings *settings);
 static inline bool nb_weight_is_auto(double weight)
 {
@@ -153,12 +153,11 @@ static inline bool nb_weight_is_auto(double weight)
 /* Whether every change of the counts makes scoring walk over the whole vocabulary once. */
 bool nb_settings_walk_vocabulary(const struct nb_settings *settings);
 
-/* A model keeps the version of the tokenizer that counted its first document. To be called for
- * settings that are to be put: `counted` are those of the model as it is, NULL when it has not
- * counted a document yet. */
+/* A model keeps the version of the tokenizer that counted its first document. Call this for
+ * new settings: `counted` are the model's present ones, NULL if it has counted no document yet. */
 void nb_settings_set_tokenizer(struct nb_settings *settings, const struct nb_settings *counted);
-/* Whether this program can go on with the model: it was counted with a version of the tokenizer
- * from NB_TOKENIZER_OLDEST on. Returns 0 or NB_VERSION. */
+/* Checks that this program can continue the model: the version of its tokenizer is
+ * NB_TOKENIZER_OLDEST or later. Returns 0 or NB_VERSION. */
 int nb_settings_check_tokenizer(const struct nb_settings *settings, struct nb_error *error);
 
 /* Stored form: names and values, also of the fields. What is not stored has the default of the

@@ -36,7 +36,7 @@ void nb_label_weights_free(struct nb_prior_weight *list, size_t count);
 int nb_label_weights_copy(const struct nb_prior_weight *list, size_t count,
                           struct nb_prior_weight **to);
 
-/* The number of a label; that of a label without one is the mean of all. */
+/* Returns the number of a label; for a label without one, the mean of all. */
 double nb_label_weights_find(const struct nb_prior_weight *list, size_t count, const char *label);
 
 /* The stored form: how many there are, then names and numbers. */
@@ -60,7 +60,7 @@ extern const char *const nb_smoothing_p_names[]; /* as in JSON and in the store;
 /* The numbers of a field's values. */
 struct nb_field_smoothing {
     char *field;                    /* owned; NUL-terminated */
-    struct nb_prior_weight *values; /* owned; by value, which stands where others have a label */
+    struct nb_prior_weight *values; /* owned; by value: `label` holds the value */
     size_t count;
 };
 
@@ -70,8 +70,8 @@ struct nb_value_smoothing {
     double smoothing;
 };
 
-/* What a kind other than ONE has beside `smoothing`, which is alpha, m or the default. Zeros: of
- * kind ONE. */
+/* The parameters of a kind other than ONE beside `smoothing`, which is alpha, m or the default. All
+ * zeros: kind ONE. */
 struct nb_smoothing {
     int kind;                       /* enum nb_smoothing_kind */
     double beta;                    /* BETA */
@@ -98,7 +98,7 @@ int nb_smoothing_add_field(struct nb_smoothing *smoothing, struct nb_string fiel
  * or NB_NO_MEMORY. */
 int nb_smoothing_hash(struct nb_smoothing *smoothing, struct nb_attributes attributes,
                       const struct nb_key *key);
-/* The place in `values` of the first with this id or a greater one. */
+/* The place in `values` of the first entry with this id or a greater one. */
 size_t nb_smoothing_place(const struct nb_smoothing *smoothing, uint64_t id);
 
 /* The stored form of a kind other than ONE. */
