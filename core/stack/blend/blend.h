@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The counts and weights of a model, of its parent, and of its parent's parent, read as one. A user
- * who has taught a model nothing yet gets what the parent says; with each document more of the
- * user's own comes in, and there is no moment at which one takes the other's place.
+ * The counts and weights of a model, of its parent, and of its parent's parent, read as one. Before
+ * a user has taught the model anything, the parent's verdict applies; with each document the user's
+ * own counts weigh more. The transition is gradual, without a moment of replacement.
  *
  * Of sources i = 0 (the model), 1 (its parent), ... with D_i documents, and m_i the model's setting
  * `parent_strength` (documents), seen from the last one, whose view is its own counts:
@@ -18,7 +18,7 @@
  * own estimate (n'_wv + a) / (n'_v + a V) and whose m is s (n'_v + a V). By the book a is what the
  * setting `estimate` adds to counts (core/bayes/estimate/estimate.h), and may be 0. Without
  * documents of its own the model's estimates are its parent's. K grows to 1 as the model learns:
- * the parent's smoothing, scaled down, would make what only the user's documents have too sharp. V
+ * the parent's smoothing, scaled down, would make words of the user's documents alone too sharp. V
  * is the largest vocabulary of a source. The formulas are those of core/bayes/book/score.h and
  * stack.h, whose weights enter as the weighted means above; labels are the same where they have the
  * same name.
@@ -35,9 +35,9 @@
  * (core/bayes/attribute); else of the view (core/stack/blend/blend_fields.h), and in a stacked
  * model each is evidence of its own there, with a weight (core/stack/blend/blend_attributes.h).
  *
- * Beside the counts of the first source stand others that are no integers (core/bayes/expected),
- * each with a weight w: what labels are expected to have of documents without one, or, with w = -1,
- * documents that are left out. Then own n is n + sum of w e; D_0, by which the sources' weights are
+ * Fractional counts (core/bayes/expected) may be added to those of the first source, each with a
+ * weight w: the expected counts of documents without a label, or, with w = -1, documents that are
+ * left out. Then own n is n + sum of w e; D_0, by which the sources' weights are
  * weighed, is less those that are left out, and nothing else changes. V is the largest of them all.
  * Names, and which labels there are, follow from whole documents alone.
  *
@@ -81,7 +81,7 @@ struct nb_blend_label {
 struct nb_blend_weights {
     double groups[NB_STACK_EXPERTS][NB_STACK_GROUPS];
     double trust[NB_STACK_EXPERTS];
-    double stack, twin; /* what the scores of both are worth */
+    double stack, twin; /* factors of both scores */
 };
 
 /* A document of the first source that is left out of its counts. */
@@ -102,7 +102,7 @@ struct nb_blend {
     unsigned count;
     struct nb_besides besides;
     const struct nb_model *pool; /* borrowed: whose counts give p_w; NULL: none's */
-    double scale[NB_BLEND_MOST]; /* what a count of each source is worth: s_0 ... s_i-1 */
+    double scale[NB_BLEND_MOST]; /* factor of the counts of each source: s_0 ... s_i-1 */
     double share[NB_BLEND_MOST]; /* of each source in the weights; they sum to 1 */
     double smoothing;            /* K */
     struct nb_blend_without without;
@@ -128,31 +128,29 @@ struct nb_blend {
 };
 void nb_blend_deinit(struct nb_blend *blend);
 
-/* Reads the sources, at least one: the labels of those that have documents, what each weighs, and
- * what is the same for all documents. `settings` and `sources` are those of the model and must stay
- * as they are while the blend is used. Returns 0, NB_CONFLICT (no source has a document) or
+/* Reads the sources, at least one: the labels that have documents, the weight of each source, and
+ * the sums that all documents share. `settings` and `sources` are the model's and must stay
+ * unchanged while the blend is used. Returns 0, NB_CONFLICT (no source has a document) or
  * NB_NO_MEMORY. In time of labels times sources. */
 int nb_blend_begin(struct nb_blend *blend, const struct nb_settings *settings,
                    const struct nb_blend_source *sources, unsigned count);
 
-/* The same with other counts beside those of the first source. They are borrowed, too. */
+/* As nb_blend_begin, and adds `besides` (borrowed) to the counts of the first source. */
 int nb_blend_begin_beside(struct nb_blend *blend, const struct nb_settings *settings,
                           const struct nb_blend_source *sources, unsigned count,
                           const struct nb_besides *besides);
 
-/* The same without a document that the first source has learned, under the label of this number
- * there: for its leave-one-out score (nb_stack_inputs_of_rows of core/stack/score/stack.h) from the
- * counts of all, which only the stack can give, and only for this bag. NB_CONFLICT also when no
- * other document of a source has the label. */
+/* As nb_blend_begin, without a document that the first source has learned with the label number
+ * `label`: for its leave-one-out score (nb_stack_inputs_of_rows of core/stack/score/stack.h) from
+ * the counts of all sources. Only for stacked scores, and only for this bag. Returns NB_CONFLICT
+ * also when no other document of a source has the label. */
 int nb_blend_begin_without(struct nb_blend *blend, const struct nb_settings *settings,
                            const struct nb_blend_source *sources, unsigned count,
                            const struct nb_feature *features, size_t size, uint32_t label);
 
-/* Scores a bag: by the book into `book` (NULL: not wanted; no other formulas than the settings of a
- * model with a parent allow), and by the stack into `stacked` (NULL:
- * not wanted; else the sources have weights). Their labels are places in blend->labels. Returns 0
- * or NB_NO_MEMORY.
- */
+/* Scores a bag: by the book into `book` (NULL: not wanted; only by formulas that the settings of a
+ * model with a parent allow), and by the stack into `stacked` (NULL: not wanted; else the sources
+ * have weights). Their labels are places in blend->labels. Returns 0 or NB_NO_MEMORY. */
 int nb_blend_score(struct nb_blend *blend, const struct nb_feature *features, size_t size,
                    struct nb_scores *book, struct nb_scores *stacked);
 
@@ -163,14 +161,14 @@ void nb_blend_explain(struct nb_blend *blend, const struct nb_feature *features,
                       const struct nb_scores *scores, bool stacked, struct nb_evidence *rows,
                       size_t *count);
 
-/* What part of a feature's evidence comes from each source: that of its documents, weighed as they
- * are in the view. NULL: of what no feature adds, the sources' parts of the weights. They sum to 1,
- * for a feature that no source has to 0. */
+/* Sets shares[i] to the part of a feature's evidence from source i: its share of the feature's
+ * documents, weighted as in the view. `feature` NULL: each source's share of the weights. The
+ * shares sum to 1, or to 0 for a feature that no source has. */
 void nb_blend_shares(struct nb_blend *blend, const struct nb_feature *feature,
                      double shares[NB_BLEND_MOST]);
 
-/* Sets *log_odds to those of a label against all others together, both by their places, with the
- * weights of two labels: nb_stack_against of core/stack/score/stack.h, of the view. The sources
+/* As nb_stack_against of core/stack/score/stack.h, for the view: sets *log_odds of `label` against
+ * all others together, with the weights of two labels. `label` and `other` are places. The sources
  * have weights. Returns 0 or NB_NO_MEMORY. */
 int nb_blend_against(struct nb_blend *blend, const struct nb_feature *features, size_t size,
                      uint32_t label, uint32_t other, double *log_odds);

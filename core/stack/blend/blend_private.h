@@ -58,19 +58,19 @@ bool nb_blend_read(struct nb_blend *b, const uint32_t rows[NB_BLEND_MOST]);
 /* The rows of a feature in all sources. */
 void nb_blend_find(const struct nb_blend *b, uint64_t id, uint32_t rows[NB_BLEND_MOST]);
 
-/* Computes the offsets of a field, unless they are there. */
+/* Computes the offsets of a field unless they exist. */
 void nb_blend_put_offsets(struct nb_blend *b, unsigned field);
-/* By the book: sums and denominators, and the priors, which the scores begin with. */
+/* By the book: computes sums, denominators and the priors, from which the scores start. */
 void nb_blend_put_sums(struct nb_blend *b);
-/* Values of fields, which only a model has whose parent gives p, or a source alone. Their places
- * are those of labels. Makes their scores; returns 0 or NB_NO_MEMORY. */
+/* Makes the scores of field values, for a model whose parent gives p, or for a single source. Their
+ * places are those of labels. Returns 0 or NB_NO_MEMORY. */
 int nb_blend_put_values(struct nb_blend *b);
-/* Adds what a feature of NB_FIELD_VALUE brings to the products, and counts it. */
+/* Adds a feature of NB_FIELD_VALUE to the products, and counts it. */
 void nb_blend_add_value(struct nb_blend *b, const struct nb_feature *feature,
                         struct nb_scores *book);
 /* Adds the products of a document to the scores, and begins those of the next one. */
 void nb_blend_end_values(struct nb_blend *b);
-/* What it brings to one label over another; returns whether it says anything. */
+/* Sets *evidence of a value for one label over another; returns whether it is evidence. */
 bool nb_blend_explain_value(struct nb_blend *b, const struct nb_feature *feature, uint32_t best,
                             uint32_t second, double *evidence);
 /* u of a feature, and the biases of a label: of an expert; of the twin. */

@@ -6,8 +6,8 @@
  * By-the-book naive Bayes takes every word for independent evidence, so long documents give
  * probabilities of 0 and 1, and header lines outvote the text. Here each field sums its own
  * evidence, from the same integer counts; the sum is divided by a power of the field's number of
- * features; and how much each field is to be trusted is learned from the documents themselves: each
- * one is scored before it is learned, and that score's error moves the weights. Measured in
+ * features; and the trust in each field is learned from the documents themselves: each is scored
+ * before it is learned, and the error of that score moves the weights. Measured in
  * core/EXPERIMENTS.md.
  *
  * A feature w counts once per document. With d_wv documents of label v that have it, D_w over all
@@ -21,9 +21,9 @@
  *
  * r_v is the multinomial's evidence for v against all other labels together (Rennie et al. 2003,
  * the complement). One more input sums all fields but the n-grams, which repeat them. Several pairs
- * (a, p), the experts e, read the same counts, and each learns its own weights. How far each is
- * trusted follows from how well it has foretold the labels so far: with L_e the sum of its
- * -ln P_e(label), in which older documents fade, trust_e is exp(-mixing L_e), made to sum to 1 (the
+ * (a, p), the experts e, read the same counts, and each learns its own weights. The trust in
+ * each follows from how well it has predicted labels so far: with L_e the sum of its
+ * -ln P_e(label), in which older documents fade, trust_e is exp(-mixing L_e), normalized to 1 (the
  * exponentially weighted average forecaster; Cesa-Bianchi and Lugosi 2006, Prediction, Learning,
  * and Games, chapter 2). h is 1/2 with two labels, where e of one is minus e of
  * the other: then this is the logistic regression s = b + sum of weight_g * x_g; else h is 1.
@@ -97,16 +97,16 @@ void nb_stack_settings_init(struct nb_stack_settings *settings);
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
-/* What the settings and the counts fix: logarithms, and the field sums of one generation. */
+/* Data derived from settings and counts: logarithms, and the field sums of one generation. */
 struct nb_stack;
 /* Serves one model. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_new(const struct nb_stack_settings *settings, struct nb_stack **stack);
 void nb_stack_free(struct nb_stack **stack);
-/* Reads numbers as the setting `number` says: cut into bins (core/bayes/attribute/numbers.h), or
- * all by Gaussians, as a new stack does. `settings` must stay. Before anything is asked of the
- * stack. */
+/* Makes the stack read numbers by the setting `number`: in bins (core/bayes/attribute/numbers.h) or
+ * by Gaussians, the default of a new stack. `settings` must stay. Call it before any other use of
+ * the stack. */
 void nb_stack_cut_numbers(struct nb_stack *stack, const struct nb_settings *settings);
-/* Without the logarithms, which all models share: nb_log_tables_memory. */
+/* Bytes of memory, without the logarithms, which all models share: nb_log_tables_memory. */
 size_t nb_stack_memory(const struct nb_stack *stack);
 
 struct nb_stack_scratch;
@@ -125,7 +125,7 @@ struct nb_stack_inputs {
     double *t;     /* of the twin: t[v] - d_v; two labels: the second has the column; owned */
     bool has_twin; /* `t` is that of the document */
     bool is_kept;  /* and so is `evidence` */
-    bool is_brief; /* set by the caller: nobody asks nb_stack_explain about them */
+    bool is_brief; /* set by the caller: nb_stack_explain is not called for them */
     const struct nb_stack_weights *twin;    /* private: nb_stack_inputs_twin; borrowed */
     bool keeps;                             /* private */
     struct nb_stack_evidence *evidence;     /* private; owned */
@@ -141,9 +141,9 @@ struct nb_stack_inputs {
 void nb_stack_inputs_init(struct nb_stack_inputs *inputs);
 void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs);
 
-/* From now on the inputs are also those of the twin of `weights` (borrowed; NULL: of none), which
- * is read under the same locks as in nb_stack_score; weights whose settings have no twin are as
- * none. `keeps`: and what nb_stack_twin_learn needs is kept. */
+/* From now on the inputs include those of the twin of `weights` (borrowed; NULL, or settings
+ * without a twin: none). The weights are read under the same locks as in nb_stack_score. `keeps`:
+ * also keep the evidence that nb_stack_twin_learn needs. */
 void nb_stack_inputs_twin(struct nb_stack_inputs *inputs, const struct nb_stack_weights *weights,
                           bool keeps);
 
@@ -152,29 +152,29 @@ void nb_stack_inputs_twin(struct nb_stack_inputs *inputs, const struct nb_stack_
 int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
                     const struct nb_feature *features, size_t size, struct nb_stack_inputs *inputs,
                     struct nb_error *error);
-/* The same of features whose rows are known: nb_model_find_all found them under the same lock.
- * NULL: they are looked up. */
+/* As nb_stack_inputs, with rows that nb_model_find_all found under the same lock. `found` NULL: the
+ * rows are looked up. */
 int nb_stack_inputs_found(struct nb_stack *stack, const struct nb_model *model,
                           const struct nb_feature *features, size_t size,
                           const struct nb_found *found, struct nb_stack_inputs *inputs,
                           struct nb_error *error);
 
 #define NB_STACK_NO_LABEL UINT32_MAX
-/* The same for a document whose rows are known, all of them in the model, in the order of `rows`.
- * With the label of a document that the counts have, for `without`: its leave-one-out inputs. These
- * are the inputs that the document would have if the model had learned all documents but this one:
+/* As nb_stack_inputs, for a document whose rows are all in the model, in the order of `rows`. If
+ * `without` is the label of a document that the counts have, computes its leave-one-out inputs: the
+ * inputs that it would have if the model had learned all documents but this one:
  * with D_w - 1, d_wy - 1, T_y - n_f, T - n_f and V - u_f in the formulas above, for its label y,
  * its n_f features in a field and the u_f of them that no other document has, which are unknown
- * then. They do not depend on the order in which documents were learned. Returns 0, NB_CONFLICT (no
- * label has a document; or no other document has the label, which is then none of the labels: the
- * document teaches nothing), NB_CORRUPT (a row was dropped) or NB_NO_MEMORY. */
+ * then. These inputs do not depend on the order in which documents were learned. Returns 0,
+ * NB_CONFLICT (no label has a document; or no other document has the label, which is then none of
+ * the labels: the document teaches nothing), NB_CORRUPT (a row was dropped) or NB_NO_MEMORY. */
 int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model,
                             const struct nb_row_count *rows, size_t size, uint32_t without,
                             struct nb_stack_inputs *inputs);
 
-/* Computes the twin's part of inputs again, from its weights as they are now; the other parts do
- * not depend on weights. Of inputs of two labels that are kept (`is_kept`), on the thread that
- * changes the weights: it is as if the inputs had been computed now, to the bit. */
+/* Computes the twin's part of inputs again from its current weights; the other parts do not depend
+ * on weights. For two labels and kept inputs (`is_kept`), on the thread that changes the weights.
+ * The result is the same, to the bit, as if the inputs had been computed now. */
 void nb_stack_inputs_twin_again(struct nb_stack_inputs *inputs);
 
 /* ---- weights --------------------------------------------------------------------------------- */
@@ -188,7 +188,7 @@ size_t nb_stack_weights_memory(const struct nb_stack_weights *weights);
 
 /* Multiplies the two-label weights of the fields in the mask `fields` (1u << enum nb_field) by
  * `field_factor`, and that of all fields together by `total_factor`. For counts that are imported
- * without documents, from which nothing about the fields can be learned. No other thread may see
+ * without documents, which teach nothing about the fields. No other thread may see
  * the weights yet. */
 void nb_stack_weights_raise(struct nb_stack_weights *weights, uint32_t fields, double field_factor,
                             double total_factor);
@@ -202,55 +202,55 @@ int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack
                    struct nb_scores *scores);
 
 /* Sets *log_odds to ln P / (1 - P) of `label` against all other labels together, with the weights
- * of two labels as they were learned last and the biases of `label` and `other`, and the twin: what
- * nb_stack_score says if these two are the only ones, and next to the same if the others have few
- * documents. Under
- * the same locks as nb_stack_inputs and nb_stack_score. Returns 0 or NB_NO_MEMORY. */
+ * of two labels as they were learned last and the biases of `label` and `other`, and the twin. This
+ * equals the result of nb_stack_score if there are only these two labels, and is close to it if the
+ * others have few documents. Under the same locks as nb_stack_inputs and nb_stack_score. Returns 0
+ * or NB_NO_MEMORY. */
 int nb_stack_against(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_stack_weights *weights, const struct nb_feature *features,
                      size_t size, uint32_t label, uint32_t other, double *log_odds);
 
 /* For each expert one step of stochastic gradient descent on its -ln P(label), from the inputs that
  * the document had before it was counted, or from its leave-one-out inputs. The gradient and the
- * loss are multiplied by `weight`, which is above 0 and at most 1; the older losses fade by as much
- * less. Does nothing when `label` has no document yet or is the only one that has. Returns 0,
- * NB_CORRUPT (inputs that were read and are of other settings) or NB_NO_MEMORY, and then nothing
- * was changed. */
+ * loss are multiplied by `weight`, which is above 0 and at most 1; the older losses fade
+ * accordingly less. Does nothing when `label` has no document yet or is the only one that has.
+ * Returns 0, NB_CORRUPT (inputs that were read and are of other settings) or NB_NO_MEMORY, and then
+ * nothing was changed. */
 int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                    uint32_t label, double weight);
 
 /* One step of the twin, by AdaGrad on its -ln(.9 P(label) + .1 / labels); `weight` as in
- * nb_stack_learn. The scores that it corrects are those of the stack as it is: to be called before
- * nb_stack_learn. Does nothing when `label` has no document yet or is the only one that has, and
- * for inputs that were not kept for a twin. Returns 0, NB_CORRUPT (as nb_stack_learn) or
- * NB_NO_MEMORY, and then nothing was changed. */
+ * nb_stack_learn. It corrects the stack's present scores, so call it before nb_stack_learn. Does
+ * nothing when `label` has no document yet or is the only one that has, and for inputs that were
+ * not kept for a twin. Returns 0, NB_CORRUPT (as nb_stack_learn) or NB_NO_MEMORY, and then nothing
+ * was changed. */
 int nb_stack_twin_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                         uint32_t label, double weight);
 /* The same step in two parts, for inputs whose evidence may not have been kept: with a thousand
- * labels it is most of a megabyte, and the twin is settled on most documents. The first part needs
- * the inputs alone. It sets *teaches to whether the second has something to do. Returns as
- * nb_stack_twin_learn does. */
+ * labels the evidence is most of a megabyte, and most documents teach the twin's features nothing.
+ * The first part needs only the inputs. Sets *teaches to whether the second part has work to do.
+ * Returns as nb_stack_twin_learn does. */
 int nb_stack_twin_weigh(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                         uint32_t label, double weight, bool *teaches);
-/* The second part, with inputs that are kept: those of the first part, or the same computed again.
- * Before the weights learn anything else. Returns 0 or NB_NO_MEMORY. */
+/* The second part, with kept inputs: those of the first part, or the same computed again. Call it
+ * before the weights learn anything else. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_twin_learn_features(struct nb_stack_weights *weights,
                                  const struct nb_stack_inputs *inputs, uint32_t label,
                                  double weight);
-/* Whether the evidence should be kept of a document that is to teach, in a model of so many labels
- * and documents: there is not much of it, or the twin is seldom settled. What is computed again may
- * differ in the last digit, so this depends on nothing but the weights and the counts, which a
- * replay repeats. */
+/* Whether to keep the evidence of a document to learn, in a model of so many labels and documents:
+ * if there is little evidence, or if most documents still teach the twin's features. Evidence that
+ * is computed again may differ in the last digit, so the choice depends only on the weights and the
+ * counts, which a replay repeats. */
 bool nb_stack_twin_keeps(const struct nb_stack_weights *weights, uint32_t labels,
                          uint64_t documents);
-/* A copy of what the stack has learned, with the twin's start values; order's numbers are 0. Under
+/* Copies what the stack has learned, with the twin's start values and an order of zeros. Under
  * the read lock of `weights`. NULL: out of memory. */
 struct nb_stack_weights *nb_stack_weights_with_new_twin(const struct nb_stack_weights *weights);
 /* The slots of the twin, which are stored apart (core/model/live/twin_log.h). */
 struct nb_slots *nb_stack_twin_slots(struct nb_stack_weights *weights);
 
-/* What the order of training has come to (core/model/learn/order.h), beside the weights: numbers
- * that are stored, rolled back, written and read with them, none of them below 0. At most
+/* The state of the training order (core/model/learn/order.h): numbers that are stored, rolled back,
+ * written and read with the weights, none of them below 0. At most
  * NB_STACK_ORDER_MOST places; all are 0 at first. Only the writer reads and changes them. */
 enum { NB_STACK_ORDER_MOST = 16 + 4 * NB_LABELS_MOST };
 struct nb_weights *nb_stack_weights_order(struct nb_stack_weights *weights);
@@ -266,15 +266,15 @@ struct nb_stack_mark nb_stack_weights_mark(struct nb_stack_weights *weights);
 /* Restores the weights, to the bit, in time of what was learned since. Cannot fail. Takes the lock.
  */
 void nb_stack_weights_rollback(struct nb_stack_weights *weights, struct nb_stack_mark mark);
-/* What nb_stack_weights_changed named is stored: nothing differs any more. */
+/* Marks the records that nb_stack_weights_changed listed as stored: nothing differs any more. */
 void nb_stack_weights_commit(struct nb_stack_weights *weights);
 
 /* ---- weights: stored form -------------------------------------------------------------------- */
 
 /* Weights are stored as records, each with a number: 0 is the head, which names the fields and
  * experts in the order of the stored places; the others are ranges of places. A record that is not
- * stored has start values. So a commit stores the records that changed, and a field more or less
- * leaves the store readable. */
+ * stored has start values. So a commit stores only changed records, and the store stays readable
+ * when a field is added or removed. */
 #define NB_STACK_NO_RECORD UINT32_MAX
 
 /* The first record from number `from` on that differs from what was stored at the last commit, or
