@@ -7,15 +7,14 @@
  * The formulas are those of a field, where T_v, T and V are the attribute's: so a category is one
  * feature, of which x_v is scale * e_v, a set or a text as many as it has values or words. That a
  * document has a value at all is no evidence. The total of all fields has none of it: one value
- * would vanish in it beside the words of a text. An attribute that the document has no value of
+ * would vanish in it beside the words of a text. An attribute without a value in the document
  * adds nothing, and learns nothing.
  *
  * A number has the reading of core/bayes/attribute/number_reading.h with the expert's a, also when
  * nobody has seen it, by two Gaussians or by the bin that it lies in, as the settings say. Only the
- * stack has its evidence, not the twin: a weight of one number would be of a few documents.
+ * stack has its evidence, not the twin: the weight of a single number would rest on few documents.
  *
- * There are none of the short cuts that the fields have, and no sums that are kept from document to
- * document: values are few.
+ * Values are few, so there are no short cuts as for fields, and no sums are kept between documents.
  */
 #ifndef NB_CORE_STACK_SCORE_STACK_ATTRIBUTES_H
 #define NB_CORE_STACK_SCORE_STACK_ATTRIBUTES_H
@@ -27,7 +26,7 @@ struct nb_stack_value {
     uint64_t id;
     uint32_t row;   /* NB_NO_ROW: nobody has seen it */
     uint32_t place; /* of its attribute, in `present` */
-    /* Documents have it, the one that is left out not counted; or numbers that differ. */
+    /* It is evidence: a document other than the left-out one has it; or numbers that differ. */
     bool says;
 };
 

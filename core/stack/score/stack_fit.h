@@ -4,10 +4,10 @@
  * from them in several passes, beginning with the start values. One thread; a fit belongs to one
  * model.
  *
- * A weight then depends on the documents and their counts alone, not on what was learned when. The
+ * A weight then depends on the documents and their counts alone, not on the order of learning. The
  * sums of squares are divided by 3, because each document came in 3 passes: so the steps that
- * follow are as large as after one pass. The losses are those of the last pass alone, as if as many
- * documents had been foretold as the model has: L times M(D) / M(n), with M(k) = memory (1 - (1 -
+ * follow are as large as after one pass. The losses are those of the last pass alone, scaled to the
+ * number of documents of the model: L times M(D) / M(n), with M(k) = memory (1 - (1 -
  * 1/memory)^k), the sum of k ones that fade.
  */
 #ifndef NB_CORE_STACK_SCORE_STACK_FIT_H
@@ -29,9 +29,7 @@ size_t nb_stack_fit_memory(const struct nb_stack_fit *fit);
 
 /* Sets *number to that of the next document whose inputs are wanted. false: there is none left. */
 bool nb_stack_fit_next(struct nb_stack_fit *fit, uint64_t *number);
-/* The last `count` documents that nb_stack_fit_next gave were not read: they are the next ones
- * again.
- */
+/* Returns the last `count` documents from nb_stack_fit_next unread; they come next again. */
 void nb_stack_fit_return(struct nb_stack_fit *fit, size_t count);
 /* Takes the inputs of a document over, about 20 bytes for each label and field that the document
  * has. Of more than two labels, ones that the first document's inputs did not have are left out.
@@ -39,7 +37,7 @@ void nb_stack_fit_return(struct nb_stack_fit *fit, size_t count);
  * two, and are others) or NB_NO_MEMORY. */
 int nb_stack_fit_add(struct nb_stack_fit *fit, const struct nb_stack_inputs *inputs,
                      uint32_t label);
-/* When all are taken: one step, unless all passes are done. Sets *cost to what it has cost, in
+/* Does one step after all inputs are added, unless all passes are done. Sets *cost to its cost, in
  * units of about two nanoseconds. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_fit_step(struct nb_stack_fit *fit, uint64_t *cost);
 bool nb_stack_fit_is_done(const struct nb_stack_fit *fit);

@@ -4,9 +4,9 @@
 
 #include "core/stack/score/stack_scratch.h"
 
-/* What a row with more than two labels says: its gains, where what its cells add goes, and which
- * rows have their cells one behind the other. For stack_many.c alone, into whose function for a row
- * all of it is inlined. Any thread; the model's read lock is held. */
+/* The evidence of a row with more than two labels: its gains, the target of its cells, and the test
+ * for rows with contiguous cells. For stack_many.c alone, whose function for a row inlines all of
+ * it. Any thread; the model's read lock is held. */
 
 /* As nb_stack_power. The kind is a constant where it is called, so that loops have no branch. */
 static inline __attribute__((always_inline)) double
@@ -53,7 +53,7 @@ struct nb_stack_target {
     uint32_t *kept_labels;
 };
 
-/* What is left of a cell when the document is left out. */
+/* Returns the cell without the left-out document. */
 static inline struct nb_cell nb_stack_cell_without(const struct nb_stack_target *t,
                                                    struct nb_cell cell)
 {
@@ -61,9 +61,9 @@ static inline struct nb_cell nb_stack_cell_without(const struct nb_stack_target 
     return cell;
 }
 
-/* Whether the cells of a row may be read without a question for each: they are a run, their
- * logarithms are in the table, and no document is left out, or it is in the counts: it is in the
- * cell at *place then. Else *place is that behind the last one. */
+/* Whether the cells of a row can be read without a check for each: they are a run, their logarithms
+ * are in the table, and a left-out document, if any, is in the counts. *place is then the cell of
+ * the left-out document, or the end of the run if there is none. */
 static bool nb_stack_is_plain(const struct nb_stack_pass *p, struct nb_row row,
                               const struct nb_stack_target *t, uint32_t *place)
 {
@@ -77,16 +77,15 @@ static bool nb_stack_is_plain(const struct nb_stack_pass *p, struct nb_row row,
     return there && (*place == run->used || run[*place].d > 0);
 }
 
-/* Rows that most labels have, and all rows in a model of few labels: the gains of all labels, one
- * beside the other, and what they add, two at a time. For
- * stack_many.c alone. */
+/* Dense rows, which most labels have, and all rows in a model of few labels: the gains of all
+ * labels in one array, added two at a time. For stack_many.c alone. */
 
 /* Two numbers at a time. */
 typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
 typedef int64_t pair_of_bits __attribute__((vector_size(16)));
 enum { PAIR = 2 };
 
-/* Puts a cell's gain over that of labels that do not have the feature. */
+/* Replaces the gain of a label without the feature by the cell's gain. */
 static inline __attribute__((always_inline)) void put_gain(void *user, struct nb_cell cell)
 {
     const struct nb_stack_target *t = user;
@@ -110,7 +109,7 @@ static void put_gains(const struct nb_stack_target *t, const struct nb_spill *ce
         gains[cells[i].label] = logs[cells[i].d] - *(others - cells[i].d);
 }
 
-/* Puts the gains of a row's cells over those of labels that do not have the feature. */
+/* Replaces the gains of labels without the feature by those of the row's cells. */
 static void put_cells(const struct nb_stack_pass *p, struct nb_row row, struct nb_stack_target *t)
 {
     uint32_t place;
@@ -126,7 +125,7 @@ static void put_cells(const struct nb_stack_pass *p, struct nb_row row, struct n
     put_gains(t, run + place + 1, run->used - place - 1);
 }
 
-/* The gains of all labels, one beside the other. */
+/* Writes the gains of all labels, in the order of the columns. */
 static void spread_gains(const struct nb_stack_pass *p, struct nb_row row,
                          const struct nb_stack_target *t, double *gains)
 {
@@ -167,7 +166,7 @@ static inline __attribute__((always_inline)) void add_powers(const struct nb_sta
         t->sums[v] += nb_stack_power_of(t->gains->reading, kind, gains[v] - t->offsets[v]);
 }
 
-/* The same, and twin[v] += u (gains[v] - absent). */
+/* As add_squares, and twin[v] += u (gains[v] - absent). */
 static void add_squares_and_twin(const struct nb_stack_target *t, const double *restrict gains,
                                  uint32_t columns)
 {
@@ -195,8 +194,8 @@ static void add_twin_gains(const struct nb_stack_target *t, const double *restri
         twin[v] += t->u * (gains[v] - t->gains->absent);
 }
 
-/* A row that most labels have, or in a model of few: all of its gains, one beside the other, cost
- * less than corrections. They are kept like that. */
+/* Adds a dense row: computing all of its gains in one array costs less than corrections. Gains are
+ * kept in this form. */
 static void nb_stack_add_dense(const struct nb_stack_pass *p, struct nb_row row,
                                struct nb_stack_target *t)
 {
@@ -217,8 +216,8 @@ static void nb_stack_add_dense(const struct nb_stack_pass *p, struct nb_row row,
     t->kept_gains = t->kept_gains != NULL ? t->kept_gains + columns : NULL;
 }
 
-/* Rows that few labels have: of each cell, what it adds over one of 0; what all labels would get if
- * all cells were 0 is added at the end (stack_many.c). For stack_many.c alone. */
+/* Sparse rows, which few labels have: each cell adds its difference from a cell of 0. The sums for
+ * cells of 0 are added at the end (stack_many.c). For stack_many.c alone. */
 static inline __attribute__((always_inline)) void add_twin_cell(struct nb_stack_target *t,
                                                                 uint32_t label, double more)
 {
@@ -229,8 +228,8 @@ static inline __attribute__((always_inline)) void add_twin_cell(struct nb_stack_
     *t->kept_labels++ = label;
 }
 
-/* What a cell adds over one of 0. One with more documents than all labels together is not read: the
- * document that is left out is in the counts no more. */
+/* Adds a cell's difference from a cell of 0. Skips a cell with more documents than all labels
+ * together: the counts no longer have the left-out document. */
 static inline __attribute__((always_inline)) void
 add_cell(struct nb_stack_target *t, enum nb_stack_power_kind kind, struct nb_cell cell)
 {
@@ -274,8 +273,8 @@ static void add_each(const struct nb_stack_pass *p, struct nb_row row, struct nb
     *t = own;
 }
 
-/* Cells of a run of which nothing is left out, with the power 2: as add_cell, without its
- * questions. What is asked for is a constant where it is called. */
+/* As add_cell, without its checks, for a run without a left-out document and with the power 2.
+ * `has_twin` and `keeps` are constants at each call. */
 static inline __attribute__((always_inline)) void add_squares_of(const struct nb_stack_target *t,
                                                                  const struct nb_spill *cells,
                                                                  size_t size, bool has_twin,
@@ -313,7 +312,7 @@ static void add_run(struct nb_stack_target *t, const struct nb_spill *cells, siz
     }
 }
 
-/* A run of which the document that is left out has the cell at `place`. */
+/* Adds a run; the left-out document is in the cell at `place`. */
 static void add_run_without(struct nb_stack_target *t, const struct nb_spill *run, size_t place)
 {
     add_run(t, run, place);
@@ -321,7 +320,7 @@ static void add_run_without(struct nb_stack_target *t, const struct nb_spill *ru
     add_run(t, run + place + 1, run->used - place - 1);
 }
 
-/* Adds what the cells of a row add to the sums of the target, and keeps them, if it says so. */
+/* Adds the cells of a row to the sums of the target, and keeps them if the target says so. */
 static void nb_stack_add_sparse(const struct nb_stack_pass *p, struct nb_row row,
                                 struct nb_stack_target *t)
 {

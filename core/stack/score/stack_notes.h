@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two labels: how a row is noted that will be summed when all are known, and the sums of the twin.
+ * Two labels: notes of rows, which are summed when all are known, and the sums of the twin.
  * For core/stack/score/stack_two*.c. Rules as in core/stack/score/stack.h.
  */
 #ifndef NB_CORE_STACK_SCORE_STACK_NOTES_H
@@ -10,8 +10,8 @@
 
 /* ---- notes ----------------------------------------------------------------------------------- */
 
-/* Where rows are noted for add_noted: a copy of what the loop over them needs, which no store to
- * what is noted can change. */
+/* The target of noted rows for add_noted: a local copy of the loop's data, which stores to the
+ * notes cannot change. */
 struct nb_stack_notes {
     const struct nb_model *model;
     struct nb_slots_values slots; /* of the twin: asked for when the row is noted */
@@ -32,7 +32,7 @@ static inline struct nb_stack_notes nb_stack_notes_of(const struct nb_stack_pass
                                    .first = is_out && p->without->label == p->view->labels[0]};
 }
 
-/* Back to the inputs. */
+/* Writes the number of notes back to the inputs. */
 static inline void nb_stack_keep_notes(const struct nb_stack_pass *p,
                                        const struct nb_stack_notes *notes)
 {
@@ -40,9 +40,8 @@ static inline void nb_stack_keep_notes(const struct nb_stack_pass *p,
     assert(p->inputs->noted_count <= p->inputs->noted_room);
 }
 
-/* There must be room. Returns D_w with the document that is left out, of which the row has `out`,
- * and `first` of the first label. A row that no document has is overwritten by the next, so that
- * there is no branch. */
+/* Notes a row without the left-out document; there must be room. Returns D_w including that
+ * document. The next note overwrites a row that no document has, which avoids a branch. */
 static inline uint64_t nb_stack_note(struct nb_stack_notes *n, uint64_t id, uint32_t row)
 {
     struct nb_two_documents d = nb_counts_of_two(n->model, row, n->label);
@@ -60,7 +59,7 @@ static inline uint64_t nb_stack_note(struct nb_stack_notes *n, uint64_t id, uint
 
 /* ---- the twin -------------------------------------------------------------------------------- */
 
-/* The sums of the twin, apart from it: no store to what features say can change them. */
+/* A local copy of the twin's sums, which stores to the features' evidence cannot change. */
 struct nb_stack_twin_sums {
     struct nb_slots_values slots; /* without a twin: of no slots */
     double gains[NB_FIELDS];
@@ -79,7 +78,7 @@ static inline void nb_stack_add_to_twin(struct nb_stack_twin_sums *sums, unsigne
     sums->gains[field] -= (double)sums->slots.values[key & sums->slots.mask] * r;
 }
 
-/* What the twin learns from. Number by number: a copy of a whole term would wait for its parts. */
+/* Writes a term for the twin, member by member: a copy of a whole term would wait for its parts. */
 static inline void nb_stack_put_term(struct nb_stack_term *term, double r, uint32_t key,
                                      unsigned field)
 {
@@ -90,7 +89,7 @@ static inline void nb_stack_put_term(struct nb_stack_term *term, double r, uint3
     term->is_dense = false;
 }
 
-/* Whether what the twin learns from is kept. */
+/* Whether the terms that the twin learns from are kept. */
 static inline bool nb_stack_keeps_terms(const struct nb_stack_pass *p)
 {
     return p->twin != NULL && p->twin->keeps;

@@ -51,7 +51,7 @@ static inline __m128d nb_stack_gains_of(const struct nb_stack_pairs *s, uint32_t
                       _mm_set_pd(s->logs_b[second], s->logs_a[second]));
 }
 
-/* That of the second expert. */
+/* Returns the number of the second expert. */
 static inline double nb_stack_last_of(__m128d pair)
 {
     return _mm_cvtsd_f64(_mm_unpackhi_pd(pair, pair));
@@ -71,7 +71,7 @@ nb_stack_add_to_experts(struct nb_stack_pairs *s, uint32_t first, uint32_t secon
     return r;
 }
 
-/* And to the twin. */
+/* As nb_stack_add_to_experts, and adds to the twin. */
 static inline __attribute__((always_inline)) __m128d
 nb_stack_add_pair(struct nb_stack_pairs *s, uint32_t first, uint32_t second, unsigned field,
                   uint32_t key, __m128d *e)

@@ -26,7 +26,7 @@ struct nb_stack_reading {
     struct nb_log_table logs; /* ln(i + smoothing); grows with the view */
 };
 
-/* What is fixed while the counts stand still. */
+/* Data that stay the same while the counts do not change. */
 struct nb_stack_view {
     uint32_t size;    /* labels that have documents */
     uint32_t room;    /* of `labels` */
@@ -77,8 +77,8 @@ static inline double nb_stack_log(const struct nb_stack_reading *r, uint64_t cou
     return nb_log_table_at(&r->logs, count);
 }
 
-/* The part of r_v that depends on the feature: `documents` of the label's documents have it, `all`
- * of all labels'. */
+/* The part of r_v that depends on the feature, which `documents` documents of the label have, and
+ * `all` of all labels. */
 static inline double nb_stack_gain(const struct nb_stack_reading *reading, uint64_t documents,
                                    uint64_t all)
 {
@@ -104,16 +104,16 @@ static inline double nb_stack_power(const struct nb_stack_reading *reading, doub
 /* The view of the model's counts as they are, without offsets. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_view(struct nb_stack *stack, const struct nb_model *model,
                   const struct nb_stack_view **view);
-/* Computes the offsets of a field, unless they are there. A document has few of the fields, and a
- * thousand labels have as many logarithms in each. */
+/* Computes the offsets of a field unless they exist. They are computed on demand: a document has
+ * few fields, and a thousand labels need a thousand logarithms in each. */
 void nb_stack_view_field(struct nb_stack *stack, const struct nb_model *model, unsigned field);
 
-/* The model's numbers as they are cut, of the view that was asked for last; NULL where the settings
- * let none be cut. Made for the first document that has a number. Returns 0 or NB_NO_MEMORY. */
+/* Sets *numbers to the model's numbers in bins, for the latest view; NULL if the settings allow no
+ * bins. They are made for the first document that has a number. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_numbers(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_numbers **numbers);
 
-/* What a document that is left out has in the counts. */
+/* The part of the counts that belongs to a left-out document. */
 struct nb_stack_without {
     uint32_t label;
     uint32_t features[NB_FIELDS]; /* n_f: of the document */
@@ -127,7 +127,7 @@ static inline uint64_t nb_stack_less(uint64_t count, uint64_t out)
     return count > out ? count - out : 0;
 }
 
-/* The same of one field, or of one attribute. */
+/* The counts of a left-out document in one field or one attribute. */
 struct nb_stack_taken {
     uint32_t label; /* NB_STACK_NO_LABEL: no document is left out */
     uint32_t features, unique;
@@ -141,16 +141,16 @@ static inline struct nb_stack_taken nb_stack_taken(const struct nb_stack_without
                                    without->unique[field]};
 }
 
-/* Of how many attributes the document has a value. */
+/* Returns the number of attributes that have a value in the document. */
 uint32_t nb_stack_attribute_count(const struct nb_stack_inputs *inputs);
 
-/* The offsets of one field for one expert, for every column. `sum` is a field, or what else the
- * model has presences and a vocabulary of. */
+/* The offsets of one field for one expert, for every column. `sum` is a field, or
+ * another part of the model with presences and a vocabulary. */
 void nb_stack_put_offsets(const struct nb_stack_view *view, const struct nb_model *model,
                           struct nb_stack_taken taken, unsigned sum, double smoothing,
                           double *offsets);
 
-/* Of a field of the document, for an expert, by column. */
+/* Returns the offsets of a field for an expert, by column. */
 static inline const double *nb_stack_offsets(struct nb_stack *stack, const struct nb_model *model,
                                              unsigned e, unsigned field)
 {
@@ -165,14 +165,14 @@ int nb_stack_inputs_room(struct nb_stack_inputs *inputs, uint32_t labels);
 
 /* ---- a document on its way into the inputs --------------------------------------------------- */
 
-/* With two labels: a feature that some document has, the one that is left out not counted. */
+/* With two labels: a feature that some document other than the left-out one has. */
 struct nb_stack_noted {
     uint32_t first, second; /* documents of each label */
     uint64_t id;
 };
 
-/* What a feature that was noted says for the first label; for the second it is minus that, to the
- * bit. An explanation needs it again. */
+/* The evidence of a noted feature for the first label; for the second it is the negative, to the
+ * bit. An explanation reads it again. */
 struct nb_stack_said {
     double e[NB_STACK_EXPERTS]; /* 0 of experts that are not in use */
     double r;                   /* of the last one in use */
@@ -194,11 +194,12 @@ struct nb_stack_pass {
     struct nb_stack_evidence *twin;         /* NULL: without a twin */
 };
 
-/* Half way between the request for a row and its turn its first cells are asked for, and when it is
- * next all of them: a row that a thousand labels have is 16 KB, and rows lie anywhere. */
+/* Prefetch distances. A row's first cells are prefetched half way between the prefetch of the row
+ * and its turn, and all cells when it is next: a row of a thousand labels has 16 KB, and rows lie
+ * anywhere in memory. */
 enum { NB_STACK_AHEAD_OF_CELLS = NB_MODEL_AHEAD / 2, NB_STACK_AHEAD_OF_REST = 1 };
 
-/* The id of a row; asks for those that come later. */
+/* Returns the id of a row; prefetches later rows. */
 static inline uint64_t nb_stack_id_of(const struct nb_stack_pass *p,
                                       const struct nb_row_count *rows, size_t size, size_t i)
 {
@@ -207,7 +208,7 @@ static inline uint64_t nb_stack_id_of(const struct nb_stack_pass *p,
     return nb_model_packed(p->model, rows[i].row)->id;
 }
 
-/* The same with the cells. */
+/* Returns a row with its cells; prefetches later rows. */
 static inline struct nb_row nb_stack_row_of(const struct nb_stack_pass *p,
                                             const struct nb_row_count *rows, size_t size, size_t i)
 {
@@ -220,11 +221,11 @@ static inline struct nb_row nb_stack_row_of(const struct nb_stack_pass *p,
 
 /* Begins with a document of `size` features. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_two_start(struct nb_stack_pass *p, size_t size);
-/* Adds up what the features of a bag say, or notes it; `known` as in nb_model_step_cells. */
+/* Sums the evidence of a bag's features, or notes it; `known` as in nb_model_step_cells. */
 void nb_stack_two_add(struct nb_stack_pass *p, const struct nb_feature *features, size_t size,
                       const struct nb_found *known);
-/* Adds up what all rows of a document say, or notes it, and counts its features into `without`.
- * Returns how many rows are of no field. */
+/* Sums the evidence of all rows of a document, or notes it, and counts its features into `without`.
+ * Returns how many rows belong to no field. */
 size_t nb_stack_two_survey(struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
                            struct nb_stack_without *without);
 /* Puts the sums into the inputs, and those of the twin into its evidence. */
@@ -237,8 +238,8 @@ void nb_stack_scratch_free(struct nb_stack_scratch **scratch);
 /* Makes room for a document of `size` features; if a document is left out, computes the offsets
  * without it. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_many_start(const struct nb_stack_pass *p, size_t size);
-/* Notes a feature that D_w = `all` documents have, without the one that is left out, and adds what
- * its cells add over cells of 0. */
+/* Notes a feature that D_w = `all` documents have, without the left-out one, and adds the
+ * difference that its cells make over cells of 0. */
 void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, struct nb_row row,
                        uint64_t all);
 /* Adds what the noted features add to every label when all their cells are 0, and puts the sums
@@ -253,9 +254,10 @@ static inline double nb_stack_share(const struct nb_stack_settings *s, uint32_t 
 
 /* ---- weights: where each lies ---------------------------------------------------------------- */
 
-/* A set is what one expert of a bank has: a weight for each group, and its loss. Every weight has
- * two places: its value, and the sum of the squares of its gradients. The biases of an expert have
- * a vector of their own, two places a label, so that a label costs nothing where it has no bias. */
+/* A set holds the weights of one expert of a bank, one for each group, and its loss. Every weight
+ * has two places: its value, and the sum of the squares of its gradients. The biases of an expert
+ * have a vector of their own, two places a label, so that a label costs nothing where it has no
+ * bias. */
 enum {
     NB_STACK_SETS = 2 * NB_STACK_EXPERTS, /* those for two labels, then those for more */
     NB_STACK_LOSS = NB_STACK_GROUPS,      /* the column of L_e; its second place is 0 */
@@ -343,8 +345,8 @@ static inline size_t nb_stack_attribute_place(uint32_t attribute, unsigned set)
     return ((size_t)attribute * NB_STACK_SETS + set) * 2;
 }
 
-/* An attribute begins with what a document would that has nothing else: its evidence is that of its
- * field and of all fields together. */
+/* Returns the weight of an attribute. Its start value is that of a document with nothing else: the
+ * evidence counts as that of a field and of all fields together. */
 static inline double nb_stack_attribute_weight(const struct nb_stack_weights *w, uint32_t attribute,
                                                uint32_t labels, unsigned e)
 {
@@ -353,8 +355,8 @@ static inline double nb_stack_attribute_weight(const struct nb_stack_weights *w,
     return x->start_field + x->start_total + nb_weights_at(&w->attributes, place);
 }
 
-/* What the experts together say of each label, into `scores`; `one` is scratch. Both of
- * inputs->size. */
+/* Writes the experts' combined score of each label to `scores`; `one` is scratch. Both have room
+ * for inputs->size numbers. */
 void nb_stack_base_scores(const struct nb_stack_weights *weights,
                           const struct nb_stack_inputs *inputs, double *scores, double *one);
 /* Whether the inputs do not fit the weights: they were read, and are of other settings. */
@@ -372,7 +374,7 @@ enum nb_stack_twin_place {
     NB_STACK_TWIN_PLACES
 };
 
-/* What s and t are worth in the score: 1 - trust + trust c, and trust c. */
+/* The factors of s and t in the score: 1 - trust + trust c, and trust c. */
 struct nb_stack_twin_part {
     double stack, twin;
 };
@@ -401,14 +403,14 @@ static inline double nb_stack_twin_bias(const struct nb_stack_weights *weights,
     return nb_stack_twin_bias_of(weights, labels[place]);
 }
 
-/* Weights take the twin of others over, in the place of their own, while their lock is held for
- * writing; it can be rolled back. The others have no slots then. There must be room, which
- * nb_stack_twin_room makes without the lock. Both return 0 or NB_NO_MEMORY, and then nothing was
+/* nb_stack_twin_take replaces the twin of `weights`, whose lock is held for writing, by that of
+ * `from`, which has no slots afterwards; it can be rolled back. nb_stack_twin_room must have made
+ * room before, without the lock. Both return 0 or NB_NO_MEMORY, and then nothing was
  * changed. */
 int nb_stack_twin_room(struct nb_stack_weights *weights, const struct nb_stack_weights *from);
 int nb_stack_twin_take(struct nb_stack_weights *weights, struct nb_stack_weights *from);
 
-/* How far each expert in use is trusted: sums to 1. */
+/* Sets the trust in each expert in use; it sums to 1. */
 void nb_stack_trust(const struct nb_stack_weights *weights, uint32_t labels,
                     double trust[NB_STACK_EXPERTS]);
 

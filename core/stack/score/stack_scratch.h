@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * More than two labels: what is kept of a document while its rows are read, one after the other
- * (stack_many.c), until the inputs are made of it (stack_many.c). A scratch belongs to the
- * inputs, and to one thread.
+ * More than two labels: the working data of a document while stack_many.c reads its rows, one after
+ * the other, until it makes the inputs. A scratch belongs to the inputs, and to one thread.
  */
 #ifndef NB_CORE_STACK_SCORE_STACK_SCRATCH_H
 #define NB_CORE_STACK_SCORE_STACK_SCRATCH_H
@@ -31,7 +30,7 @@ struct nb_stack_scratch {
     uint32_t fields;
 };
 
-/* Of a field of the document, for an expert, by column. */
+/* Returns the offsets of a field for an expert, by column. */
 static inline const double *nb_stack_many_offsets(const struct nb_stack_pass *p, unsigned e,
                                                   unsigned field)
 {
@@ -40,7 +39,7 @@ static inline const double *nb_stack_many_offsets(const struct nb_stack_pass *p,
                               : nb_stack_offsets(p->stack, p->model, e, field);
 }
 
-/* Of a field, for an expert, by label number. */
+/* Returns the sums of a field for an expert, by label number. */
 static inline double *nb_stack_many_sums(const struct nb_stack_pass *p, unsigned e, unsigned field)
 {
     return p->inputs->scratch->sums + ((size_t)e * NB_FIELDS + field) * p->view->columns;

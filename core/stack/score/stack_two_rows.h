@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two labels: the rows of a document that the counts have, of which it may be left out. Under the
+ * Two labels: the rows of a document that the counts have, with or without leave-one-out. Under the
  * model's read lock, or on the writer's thread; inputs belong to one thread.
  */
 #ifndef NB_CORE_STACK_SCORE_STACK_TWO_ROWS_H
@@ -19,10 +19,11 @@ void nb_stack_two_note_bag(const struct nb_stack_pass *p, const struct nb_featur
 void nb_stack_two_sum_bag(const struct nb_stack_pass *p, const struct nb_feature *features,
                           size_t size, const struct nb_found *known);
 
-/* Notes all rows of a document, and counts its features. Returns how many are of no field. */
+/* Notes all rows of a document, and counts its features. Returns how many belong to no field. */
 size_t nb_stack_two_note_rows(const struct nb_stack_pass *p, const struct nb_row_count *rows,
                               size_t size, struct nb_stack_without *without);
-/* The same, but sums them: of a document that is not left out, with the usual bank. Of labels 0 and
+/* As nb_stack_two_note_rows, but sums the rows of a document that is not left out, with the usual
+ * bank. Of labels 0 and
  * 1. Only where __SSE2__ is defined. */
 size_t nb_stack_two_sum_rows(const struct nb_stack_pass *p, const struct nb_row_count *rows,
                              size_t size, struct nb_stack_without *without);

@@ -3,10 +3,10 @@
  * A table of learned numbers for features, by hash: a power of two of slots, each a value and the
  * sum of its squared gradients, as floats. Features whose ids end in the same bits share a slot.
  *
- * The table doubles by copying: what was in slot i is in i and i + size then, so that every feature
- * finds what it had. It keeps the old value of each slot that changed, so that taking changes back
- * costs what was changed, not what there is; of a table that was exchanged (doubled, cleared) it
- * keeps the whole, until the next commit.
+ * The table doubles by copying slot i to i and i + size, so that every feature finds its old value.
+ * Until the next commit it keeps the old value of each changed slot, so that a rollback costs time
+ * of the changes, not of the table size; if the table was exchanged (doubled, cleared), it keeps
+ * the whole old table.
  *
  * How it is stored: slots_stored.h. Threads: one writer calls the functions that change; others may
  * call nb_slots_at under a lock of the owner, which the writer holds for nb_slots_set,
@@ -54,7 +54,7 @@ struct nb_slots {
     struct nb_slots_before *before; /* owned; since the last commit, oldest first */
     size_t before_size, before_room;
     atomic_size_t bytes; /* allocated, for whoever asks */
-    bool is_whole;       /* nothing of the table is stored: not only the slots of `old` differ */
+    bool is_whole;       /* nothing of the table is stored: slots outside `old` differ, too */
 };
 
 void nb_slots_deinit(struct nb_slots *s);
@@ -112,12 +112,12 @@ NB_PREFETCHING void nb_slots_expect(const struct nb_slots *s, uint64_t id)
     nb_prefetch_to_write(&s->table.values[nb_slots_of(s, id)]);
 }
 
-/* Gives the table as many slots as `features` ask for: as many at least, within the bounds above.
- * It never gets fewer. Takes `lock` (may be NULL) for writing while it exchanges the table. Returns
- * 0 or NB_NO_MEMORY, and then nothing was changed. */
+/* Grows the table to at least `features` slots, within the bounds above. It never shrinks. Takes
+ * `lock` (may be NULL) for writing while it exchanges the table. Returns 0 or NB_NO_MEMORY, and
+ * then nothing was changed. */
 int nb_slots_grow(struct nb_slots *s, uint64_t features, pthread_rwlock_t *lock);
-/* Takes the table of `from` over in the place of its own. `from` has none then, and cannot be
- * rolled back. Returns 0 or NB_NO_MEMORY, and then nothing was changed. */
+/* Replaces the table by that of `from`, which then has none and cannot be rolled back. Returns 0 or
+ * NB_NO_MEMORY, and then nothing was changed. */
 int nb_slots_take(struct nb_slots *s, struct nb_slots *from);
 
 /* Makes room for the old values of `count` more changes: nb_slots_set cannot fail. Returns 0 or
@@ -125,12 +125,12 @@ int nb_slots_take(struct nb_slots *s, struct nb_slots *from);
 int nb_slots_reserve(struct nb_slots *s, size_t count);
 /* Changes a slot. There must be room for its old value. */
 void nb_slots_set(struct nb_slots *s, uint32_t slot, float value, float squares);
-/* What a feature has in a table `from` goes to it in this one, where it has another id. Of features
- * that meet in a slot here, the one with the greater sum of squares prevails. There must be slots,
- * as many as in `from`. Returns 0 or NB_NO_MEMORY. */
+/* Copies the slot of the feature `from_id` in `from` to that of `id` in this table. If several
+ * features share a slot here, the one with the greatest sum of squares prevails. There must be as
+ * many slots as in `from`. Returns 0 or NB_NO_MEMORY. */
 int nb_slots_carry(struct nb_slots *s, uint64_t id, const struct nb_slots *from, uint64_t from_id);
-/* Makes the tables of both each other's, and both such of which nothing is stored. Neither can be
- * rolled back then. */
+/* Swaps the tables of both. Afterwards nothing of either counts as stored, and neither can be
+ * rolled back. */
 void nb_slots_exchange(struct nb_slots *a, struct nb_slots *b);
 
 /* ---- taking changes back --------------------------------------------------------------------- */
@@ -170,8 +170,8 @@ static inline bool nb_slots_changed(const struct nb_slots *s)
 /* Whether all slots of a range are 0, to the bit. */
 bool nb_slots_range_is_zero(const struct nb_slots *s, uint32_t range);
 void nb_slots_write_range(const struct nb_slots *s, uint32_t range, struct nb_packer *to);
-/* Appends the slots that differ from those of the last commit, of which the table was not exchanged
- * since. For the writer: the next change of a slot keeps its old value anew. */
+/* Appends the slots that differ from the last commit; the table must not have been exchanged since.
+ * For the writer: the next change of a slot keeps its old value anew. */
 void nb_slots_write_changed(struct nb_slots *s, struct nb_packer *to);
 /* Puts stored slots into the table, which nobody else sees yet; a table without slots is made with
  * as many as the bytes say. It counts as stored. Returns 0, NB_CORRUPT (also: of a table of another

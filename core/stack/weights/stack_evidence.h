@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the pass over the counts (core/stack/score/stack_inputs.c) leaves to the twin: the sums of
+ * The results of the pass over the counts (core/stack/score/stack_inputs.c) for the twin: sums of
  * u_w * r_wv by field and label, and, for learning, the evidence of each feature. For
  * core/stack/score/stack*.c and their tests.
  *
@@ -22,7 +22,7 @@ struct nb_stack_term {
     double gain;  /* two labels: r; more: the gain of labels that do not have the feature */
     uint32_t key; /* the low bits of its id, of which those of its slot are the lowest */
     uint32_t field;
-    uint32_t end;  /* its cells are those from the end of the term before to here */
+    uint32_t end;  /* its cells go from the end of the term before to here */
     bool is_dense; /* there is a cell for each column, in their order, and no labels of them */
 };
 
@@ -53,8 +53,8 @@ int nb_stack_evidence_start(struct nb_stack_evidence *evidence, const struct nb_
 /* Makes room for `count` more cells. Returns 0 or NB_NO_MEMORY, and then has failed. */
 int nb_stack_evidence_room(struct nb_stack_evidence *evidence, size_t count);
 
-/* x_w of the document's fields, from the numbers of its features; it has values of so many
- * attributes beside them. */
+/* Sets x_w of the document's fields, from the numbers of its features and the number of attributes
+ * that have a value. */
 void nb_stack_evidence_shares(const uint32_t *features, uint32_t attributes,
                               double shares[NB_FIELDS]);
 
@@ -67,7 +67,8 @@ static inline double *nb_stack_evidence_sums(const struct nb_stack_evidence *evi
 /* Notes a field that the document has. */
 void nb_stack_evidence_begin_field(struct nb_stack_evidence *evidence, unsigned field);
 
-/* Of a feature: its u, which is noted in the sums; and with `keeps` its term, without cells yet. */
+/* Adds a feature to the sums and returns its u; with `keeps`, appends its term, without cells yet.
+ */
 static inline double nb_stack_evidence_add(struct nb_stack_evidence *evidence, unsigned field,
                                            uint64_t id, double gain)
 {
@@ -85,7 +86,7 @@ static inline double nb_stack_evidence_add(struct nb_stack_evidence *evidence, u
     return u;
 }
 
-/* The cells of the last term are all there, `count` of them. */
+/* Ends the last term, which has `count` cells. */
 static inline void nb_stack_evidence_end(struct nb_stack_evidence *evidence, size_t count,
                                          bool is_dense)
 {

@@ -4,8 +4,8 @@
  *
  * A document changes a few places of a vector that may have a hundred thousand. So the vector is
  * stored in ranges of NB_WEIGHTS_RANGE places, and knows which of them differ from what is stored;
- * and it keeps the old value of each place that changed, so that taking changes back costs what was
- * changed, not what there is.
+ * and it keeps the old value of each place that changed, so that a rollback costs time of the
+ * changes, not of the vector size.
  *
  * Threads: one writer calls the functions that change; others may read `values` under a lock of the
  * owner, which the writer holds for nb_weights_set and nb_weights_rollback. The writer itself reads
@@ -81,7 +81,7 @@ void nb_weights_commit(struct nb_weights *w);
 
 /* The first range at or after `from` that differs from what is stored, or NB_WEIGHTS_NO_RANGE. */
 uint32_t nb_weights_changed(const struct nb_weights *w, uint32_t from);
-/* Makes every range one that differs. */
+/* Marks every range as different from what is stored. */
 void nb_weights_change_all(struct nb_weights *w);
 /* Whether all places of a range are 0, to the bit. */
 bool nb_weights_is_zero(const struct nb_weights *w, uint32_t range);
