@@ -31,7 +31,7 @@ static double addend(const struct nb_settings *settings, double smoothing)
     return nb_estimate_addend((enum nb_estimate)settings->estimate, smoothing);
 }
 
-/* What is added to the counts of the value that is the feature `id`. */
+/* Returns the addend of the value with the feature `id`. */
 static struct nb_addends value_addends_of(const struct nb_settings *settings, uint64_t id)
 {
     const struct nb_smoothing *by = &settings->smoothing_by;
@@ -41,8 +41,8 @@ static struct nb_addends value_addends_of(const struct nb_settings *settings, ui
     return (struct nb_addends){b, b};
 }
 
-/* The sum of what is added to the counts of an attribute's values: of `vocabulary` values, those
- * that documents have. */
+/* Returns the sum of the addends of an attribute's values: the `vocabulary` values that documents
+ * have. */
 static double value_addends_sum(const struct nb_settings *settings, const struct nb_model *model,
                                 size_t attribute, uint64_t vocabulary)
 {
@@ -95,7 +95,7 @@ static struct nb_attribute_label *label_at(const struct nb_attribute_scores *s, 
     return &s->labels[attribute * s->size + place];
 }
 
-/* ln, which is 0 of 0: where a denominator is 0, so are all counts. */
+/* ln, but 0 for 0: where a denominator is 0, so are all counts. */
 static double log_or_nothing(double value)
 {
     return value > 0 ? log(value) : 0;
@@ -365,7 +365,7 @@ static uint32_t count_both(const struct nb_attribute_scores *s, size_t attribute
                               : nb_pairs_count(s->tree->pairs, given, one, s->names[place]);
 }
 
-/* What is added to the counts of a row or a bin, and to their sum. */
+/* The addend of a row or a bin, and the addend of their sum. */
 static double addend_of_value(const struct nb_attribute_scores *s, const struct nb_model *model,
                               uint32_t value, size_t attribute, uint32_t place, double *added)
 {

@@ -79,7 +79,7 @@ static bool is_before(const void *rows, size_t at, const void *row)
     return compare((const struct nb_number_row *)rows + at, row) < 0;
 }
 
-/* Puts a number that stands behind the first `count` into its place among them. */
+/* Inserts the number that follows the first `count` at its place among them. */
 static void insert(struct nb_number_list *list, size_t count)
 {
     struct nb_number_row one = list->rows[count];
@@ -194,7 +194,7 @@ struct nb_number_span nb_number_list_span(const struct nb_number_list *list, siz
                                    .count = start_of(list, attribute + 1) - start};
 }
 
-/* What is a whole number but for rounding is one. */
+/* A number within the rounding error of a whole number counts as whole. */
 static const double ROUNDING = 1e-9;
 
 /* ---- cutting --------------------------------------------------------------------------------- */

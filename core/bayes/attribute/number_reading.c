@@ -48,7 +48,7 @@ static uint64_t less(uint64_t count, bool is_out)
     return count > 0 ? count - is_out : 0;
 }
 
-/* The place of a label among those that were cut for. Mostly it is the same. */
+/* The place of a label among the labels of the bins. Mostly it is the same. */
 static uint32_t place_in_bins(const struct nb_number_reading *r, uint32_t place)
 {
     const struct nb_numbers *n = r->numbers;

@@ -66,7 +66,7 @@ static void put_sums(struct nb_numbers *n, const struct nb_model *model)
     n->added = NB_VARIANCE_SMOOTHING * largest;
 }
 
-/* Whether the numbers of an attribute say anything by Gaussians, or at all. */
+/* Whether the numbers of an attribute are evidence by Gaussians, or at all. */
 static bool varies(const struct nb_numbers *n, size_t attribute)
 {
     return n->counts[attribute].all.count > 0 && n->added > 0;

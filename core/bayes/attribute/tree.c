@@ -4,14 +4,14 @@
 #include <assert.h>
 #include <string.h>
 
-/* Of a column that is not in the tree yet: the best of those that are. */
+/* For a column outside the tree: its best parent inside. */
 struct link {
     int64_t weight;
     uint8_t from;
     bool is_done;
 };
 
-/* A column that has come into the tree offers itself as a parent. */
+/* Offers a column that joined the tree as a parent to the columns outside. */
 static void offer(struct link *links, const struct nb_tree *tree, size_t from)
 {
     links[from].is_done = true;
@@ -73,7 +73,7 @@ static uint32_t value_of_row(void *user, uint32_t row)
     return nb_tree_value(f->tree, nb_model_row_id(f->model, row), row);
 }
 
-/* Whether columns are numbers; and those that stay: categories, and numbers that are cut. */
+/* Whether columns are numbers; and the columns that stay: categories, and numbers in bins. */
 static bool choose(const struct nb_tree *tree, struct nb_pair_fold *fold)
 {
     bool has_numbers = false;

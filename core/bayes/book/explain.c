@@ -19,8 +19,8 @@ void nb_evidence_sum(const struct nb_feature *features, struct nb_evidence *rows
     }
 }
 
-/* What one occurrence of the feature adds to a label's score, without what it adds to every
- * label's. */
+/* Returns what one occurrence of the feature adds to a label's score, beyond what it adds to the
+ * scores of all labels. */
 static double term(const struct nb_scorer *s, const struct nb_model *model,
                    const struct nb_score_label *l, struct nb_row row, uint64_t all)
 {
@@ -80,7 +80,8 @@ static double factor_evidence(const struct nb_scorer *s, const struct nb_model *
     return nb_factor_evidence(best, second);
 }
 
-/* What no word of the document adds: the prior, and with Bernoulli the words that it lacks. */
+/* The evidence of no single word: the prior, and with Bernoulli the words that the document lacks.
+ */
 static double rest_evidence(const struct nb_score_view *view, const struct sides *sides)
 {
     struct nb_factor best = {.log = view->labels[sides->best].base,
@@ -122,7 +123,7 @@ static int64_t count_poles(const struct nb_scorer *s, const struct nb_model *mod
     return poles;
 }
 
-/* What a set that is there adds for one label, by the values that the document lacks. */
+/* The evidence of a set's presence for one label, from the values that the document lacks. */
 static double presence(const struct nb_scorer *s, const struct nb_model *model,
                        const struct nb_feature *features, size_t size, size_t at, size_t place)
 {
@@ -142,7 +143,7 @@ static double evidence_given(const struct nb_scorer *s, const struct nb_model *m
         nb_attribute_value_given(&s->attributes, model, value, given, second));
 }
 
-/* A feature of an attribute; `given` may be NULL. Returns whether it says anything. */
+/* A feature of an attribute; `given` may be NULL. Returns whether the feature is evidence. */
 static bool explain_value(const struct nb_scorer *s, const struct nb_model *model,
                           const struct nb_feature *features, size_t size, size_t at,
                           uint32_t number, const struct nb_scores *scores,

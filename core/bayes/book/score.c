@@ -23,8 +23,8 @@ struct pass {
     const struct nb_given *given; /* what categories depend on; NULL: none depends on another */
 };
 
-/* One word of the document on its way into the sums, with copies of what is read for each of its
- * cells: stores to the sums cannot change them. */
+/* One word of the document while it is summed, with local copies of the data that each cell reads:
+ * stores to the sums cannot change them. */
 struct word {
     const struct nb_scorer *scorer;
     const uint32_t *position;
@@ -237,8 +237,8 @@ static void end_products(struct pass *p)
     free(p->products);
 }
 
-/* The sums become scores. With no known position the zero terms stay out: of an empty vocabulary
- * they are logarithms of 0. */
+/* Turns the sums into scores. Without known positions the zero terms are left out: for an empty
+ * vocabulary they are logarithms of 0. */
 static void finish(const struct pass *p, struct nb_scores *scores)
 {
     for (size_t i = 0; i < scores->size; i++) {

@@ -145,8 +145,8 @@ int nb_view_put_sums(const struct nb_scorer *s, const struct nb_model *model,
 
 /* ---- counts alone ---------------------------------------------------------------------------- */
 
-/* Bernoulli: a used word that the label has, and the document not. Those that neither has are in
- * the base already. */
+/* Bernoulli: a used word that the label has and the document lacks. The base already includes words
+ * that neither has. */
 static void add_absent(const struct nb_scorer *s, struct nb_score_label *l, struct nb_cell cell)
 {
     uint64_t absent = l->documents > cell.documents ? l->documents - cell.documents : 0;
@@ -187,7 +187,7 @@ static void add_absence(struct nb_score_label *l, struct nb_label_estimate *e, d
         e->certain++;
 }
 
-/* ln of the estimate that a document lacks a word that no document of the label has. */
+/* ln of the probability that a document lacks a word that no document of the label has. */
 static double log_never(const struct nb_label_estimate *e)
 {
     return log((e->documents + e->addends.absent) / (e->documents + e->added));

@@ -26,7 +26,7 @@ static struct block joined(struct block one, struct block next)
     return (struct block){one.first, next.last, one.with + next.with, one.all + next.all};
 }
 
-/* Blocks of rising means; documents of equal odds are one. Returns how many there are. */
+/* Makes blocks of rising means; documents with equal odds share a block. Returns their number. */
 static size_t pool(const struct nb_calibration_point *points, size_t count, struct block *blocks)
 {
     size_t size = 0;
@@ -138,7 +138,7 @@ static double loss(const struct nb_calibration_point *points, size_t count, cons
     return sum;
 }
 
-/* Gradient and Hessian, and how large the numbers are that the gradient is a sum of. */
+/* Gradient, Hessian, and the size of the terms that the gradient sums. */
 struct slope {
     double a, b, aa, ab, bb, size_a, size_b;
 };
@@ -164,7 +164,7 @@ static struct slope slope_of(const struct nb_calibration_point *points, size_t c
     return s;
 }
 
-/* How large the gradient is, relative to what it is a sum of. */
+/* Returns the size of the gradient relative to its terms. */
 static double steepness(const struct slope *s)
 {
     return (s->size_a > 0 ? fabs(s->a) / s->size_a : 0) + fabs(s->b) / s->size_b;

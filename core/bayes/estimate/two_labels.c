@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which features are words, and which of the two labels have a word, cannot be foreseen. So none of
- * it is a branch: features are listed first, then the cells of all are taken for pairs, those that
- * are none are read once more, and then it is summed. A label that has nothing of a word adds 0,
- * which changes no bit of its sum.
+ * Which features are words, and which labels have a word, cannot be predicted, so there are no
+ * branches on it. Features are listed first, then all cells are read as pairs, those that are no
+ * pairs are read once more, and then all are summed. A label without the word adds 0, which changes
+ * no bit of its sum.
  */
 #include "core/bayes/estimate/two_labels.h"
 

@@ -240,8 +240,8 @@ static double least_smoothing(const struct nb_settings *s)
     return least;
 }
 
-/* Where a value is drawn once, as all but texts are, its likelihood with the estimate integrated
- * out is the mean. */
+/* A value that is drawn once, as in all attributes but texts, has the mean as its likelihood with
+ * the estimate integrated out. */
 static bool has_text_field(const struct nb_settings *s)
 {
     struct nb_attributes attributes = nb_settings_attributes(s);

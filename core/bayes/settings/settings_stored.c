@@ -94,7 +94,7 @@ static void write_setting(struct writing *to, const struct nb_setting *s,
     write_entry(to, s->name);
 }
 
-/* Whether a setting has an entry: not a name, and attributes, that there are none of. */
+/* Whether a setting has an entry: a missing name and an empty list of attributes have none. */
 static bool has_entry(const struct nb_setting *s, const struct nb_settings *settings)
 {
     if (s->type == NB_SETTING_MODEL || s->type == NB_SETTING_HOST)
@@ -237,7 +237,7 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
     return 0;
 }
 
-/* The number of an entry's bit: of a setting, or behind them of what is in the store only. */
+/* The number of an entry's bit: those of the settings, then those of store-only entries. */
 static size_t number_of(struct nb_string name)
 {
     static const char *const stored_only[] = {version_name, smoothing_by_name, fitted_name, NULL};
@@ -286,8 +286,7 @@ static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint6
     return rc == 0 ? 0 : nb_error_set(error, rc, "the stored settings are damaged");
 }
 
-/* The preset, from which the defaults of what is not stored follow; `text` when it is not stored.
- */
+/* The preset, which gives the defaults of settings that are not stored; `text` if not stored. */
 static enum nb_preset stored_preset(struct nb_unpacker r)
 {
     size_t count;

@@ -53,7 +53,7 @@ static double documents_left_out(const struct nb_blend *b)
     return documents;
 }
 
-/* From the last source, which has nothing behind it, to the model. */
+/* Goes from the last source, which has no parent, to the model. */
 static void weigh(struct nb_blend *b)
 {
     double scales[NB_BLEND_MOST] = {0}, own[NB_BLEND_MOST] = {0};
@@ -216,7 +216,7 @@ static double pool_sum(const struct nb_blend *b)
     return sum;
 }
 
-/* By the book: the sums, and the priors, which the scores begin with. */
+/* By the book: computes the sums, and the priors, from which the scores start. */
 void nb_blend_put_sums(struct nb_blend *b)
 {
     const struct nb_settings *s = b->settings;

@@ -8,7 +8,7 @@
 #include "core/base/array.h"
 #include "core/bayes/attribute/number_reading.h"
 
-/* Means of equal numbers differ by what rounding leaves, and a variance made of that is none. */
+/* Means of equal numbers may differ by rounding; a variance from such a difference counts as 0. */
 static const double ROUNDING = 1e-14;
 
 /* ---- a document's values --------------------------------------------------------------------- */
@@ -124,8 +124,8 @@ static void put_offsets(const struct nb_blend *b, uint32_t labels)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Of each label, and of all others: put together from both sides, since a difference of what is no
- * integer would cancel. */
+/* Numbers of each label, and of all others: merged from both sides, because subtracting fractional
+ * sums would cancel. */
 static void read_number(const struct nb_blend *b, uint64_t id)
 {
     struct nb_blend_attributes *a = b->attributes;
@@ -170,7 +170,7 @@ static double number_reading(const struct nb_blend *b, uint64_t id, double smoot
 
 /* ---- readings -------------------------------------------------------------------------------- */
 
-/* Reads the view's counts of a value. Returns whether it says anything. */
+/* Reads the view's counts of a value. Returns whether the value is evidence. */
 static bool read_value(struct nb_blend *b, const struct nb_blend_value *value)
 {
     if (!nb_feature_is_number(value->id))
@@ -201,7 +201,7 @@ static double power_of(const struct nb_blend *b, uint32_t labels, unsigned e, do
 
 /* ---- what they are worth --------------------------------------------------------------------- */
 
-/* The weight of an attribute as the sources have it together, times its share. */
+/* The sources' joint weight of an attribute, times its share. */
 static double weight_of(const struct nb_blend *b, const struct nb_present_attribute *one,
                         uint32_t labels, unsigned e)
 {

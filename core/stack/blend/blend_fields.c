@@ -83,7 +83,7 @@ void nb_blend_find(const struct nb_blend *b, uint64_t id, uint32_t rows[NB_BLEND
         rows[i] = nb_model_find(b->sources[i].counts, id);
 }
 
-/* A difference of sums that are equal but for rounding is none. */
+/* A difference within the rounding error of the sums counts as 0. */
 static const double ROUNDING = 1e-9;
 
 /* Whether the settings' fields are read from the view. */
@@ -145,7 +145,7 @@ double nb_blend_numbers_log(struct nb_normal own, struct nb_normal all, double a
     return -log(two_pi * variance) / 2 - far * far / (2 * variance);
 }
 
-/* What is added to the variances of all fields; 0: all numbers of each are equal. */
+/* The addend of the variances of all fields; 0: all numbers of each field are equal. */
 static double added_variance(const struct nb_blend *b)
 {
     double largest = 0;
@@ -276,8 +276,8 @@ static void multiply_value(const struct nb_blend *b, unsigned field, uint32_t co
     }
 }
 
-/* By the book: what a feature of NB_FIELD_VALUE brings to each label, to products[place]. Returns
- * whether it says anything. */
+/* By the book: adds a feature of NB_FIELD_VALUE to products[place] of each label. Returns whether
+ * the feature is evidence. */
 static bool blend_field_products(struct nb_blend *b, const struct nb_feature *feature,
                                  struct nb_log_product *products)
 {

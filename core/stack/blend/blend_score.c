@@ -11,8 +11,7 @@
 
 /* ---- one feature ----------------------------------------------------------------------------- */
 
-/* By the book, after nb_blend_put_sums: what is added to the counts of a feature: m p_w, or the
- * same for all. */
+/* By the book, after nb_blend_put_sums: the addend of a feature, m p_w or the same for all. */
 static double blend_addend(const struct nb_blend *b, uint64_t id)
 {
     if (b->pool == NULL)
@@ -212,7 +211,7 @@ int nb_blend_score(struct nb_blend *b, const struct nb_feature *features, size_t
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 
-/* What a unit of evidence of each field is worth in the difference of two scores. */
+/* The factor of each field's evidence in the difference of two scores. */
 struct worth {
     double stack[NB_STACK_EXPERTS][NB_FIELDS], twin[NB_FIELDS];
 };

@@ -6,7 +6,7 @@
 #include "core/stack/score/stack_attributes.h"
 #include "core/stack/score/stack_private.h"
 
-/* The two labels whose scores are compared, and what a unit of evidence in each field is worth. */
+/* The two labels whose scores are compared, and the factor of each field's evidence. */
 struct comparison {
     struct nb_stack *stack;
     const struct nb_model *model;
@@ -119,7 +119,7 @@ static size_t explain_said(const struct comparison *c, const struct nb_feature *
     return count;
 }
 
-/* What a unit of evidence of the attribute at a place is worth. */
+/* The factor of the evidence of the attribute at a place. */
 static double worth_of_value(const struct comparison *c, uint32_t place, unsigned e)
 {
     const struct nb_present_attribute *a = &c->inputs->attributes->present.list[place];
@@ -193,7 +193,7 @@ static size_t explain_features(const struct comparison *c, const struct nb_featu
     return filled;
 }
 
-/* What no feature adds: the difference of the biases. */
+/* The row that belongs to no feature: the difference of the biases. */
 static double bias_evidence(const struct comparison *c, const struct nb_stack_weights *weights,
                             const struct nb_scores *scores)
 {

@@ -187,7 +187,7 @@ void nb_stack_inputs_twin_again(struct nb_stack_inputs *in)
     nb_stack_attributes_twin_again(in);
 }
 
-/* Sums become inputs. Returns 0 or NB_NO_MEMORY. */
+/* Turns the sums into inputs. Returns 0 or NB_NO_MEMORY. */
 static int finish(const struct nb_stack_pass *p, const struct nb_stack_settings *settings)
 {
     struct nb_stack_inputs *in = p->inputs;
@@ -298,8 +298,8 @@ int nb_stack_inputs_found(struct nb_stack *stack, const struct nb_model *model,
 
 /* ---- a document that the counts have --------------------------------------------------------- */
 
-/* The rows of values, apart: the loop over words calls nothing. Returns 0, or NB_CORRUPT if a row
- * was dropped. */
+/* Reads the rows of values in a loop of their own, so that the loop over words calls no function.
+ * Returns 0, or NB_CORRUPT if a row was dropped. */
 static int survey_values(const struct nb_stack_pass *p, const struct nb_row_count *rows,
                          size_t size)
 {

@@ -185,7 +185,7 @@ void nb_stack_scratch_free(struct nb_stack_scratch **scratch)
     free(s);
 }
 
-/* Room for `count` of something of which nothing needs to be kept. */
+/* Makes room for `count` elements; old contents may be lost. */
 static int room_for(void *array, size_t count, size_t size)
 {
     void **at = array;
@@ -259,7 +259,7 @@ static void start_field(const struct nb_stack_pass *p, unsigned field)
         memset(nb_stack_many_sums(p, e, field), 0, p->view->columns * sizeof *s->sums);
 }
 
-/* What the row adds for every label is noted; what its cells add over that comes with them. */
+/* Notes what the row adds for every label; its cells add their difference from that. */
 static void begin_twin(const struct nb_stack_pass *p, unsigned field, struct nb_row row,
                        size_t cells, struct nb_stack_target *t)
 {

@@ -56,8 +56,8 @@ static int begin_labels(struct nb_stack_samples *s, const struct nb_stack_inputs
     return 0;
 }
 
-/* The first document says what labels there are. Among more than two others may come later: of
- * those nothing is taken. */
+/* The first document determines the labels. With more than two, later documents may have further
+ * labels, which are ignored. */
 static int take_labels(struct nb_stack_samples *s, const struct nb_stack_inputs *inputs)
 {
     const struct nb_stack_inputs *own = &s->inputs;

@@ -78,7 +78,7 @@ static void write_head(struct nb_packer *to)
         write_name(to, column_name(column));
 }
 
-/* A bit for each place that is not 0, to the bit, and then the values of those. */
+/* Writes a bit for each place that is not 0, to the bit, and then the values of these places. */
 static void write_range(const struct nb_weights *w, uint32_t range, struct nb_packer *to)
 {
     const double *values = w->values + (size_t)range * NB_WEIGHTS_RANGE;
@@ -143,7 +143,7 @@ static uint32_t number_of(struct nb_string name, const char *(*names)(unsigned),
     return UINT32_MAX;
 }
 
-/* Reads a list of names; *numbers gets what each of them is to this program. */
+/* Reads a list of names; *numbers gets this program's number of each. */
 static int read_names(struct nb_unpacker *r, const char *(*names)(unsigned), uint32_t own,
                       uint32_t **numbers, uint32_t *count, bool *is_ours)
 {
@@ -190,7 +190,7 @@ static bool is_possible(const struct nb_stack_weights *weights, const struct nb_
     return isfinite(value) && !(never_negative && value < 0);
 }
 
-/* Our place of a stored one; SIZE_MAX for what this program does not know. */
+/* Our place for a stored place; SIZE_MAX if this program does not know it. */
 static size_t place_of(const struct nb_stack_layout *l, size_t stored)
 {
     uint32_t set = l->set_of[stored / 2 / l->columns];
@@ -324,7 +324,7 @@ static int read_all(struct nb_stack_weights *weights, struct nb_unpacker *r)
     return r->failed ? NB_CORRUPT : 0;
 }
 
-/* The vectors of `from` take the place of those of `to`, and nothing of them is stored. */
+/* Replaces the vectors of `to` by those of `from`; nothing of them counts as stored. */
 static void exchange(struct nb_stack_weights *to, struct nb_stack_weights *from)
 {
     nb_lock_write(to->lock);

@@ -35,7 +35,7 @@ add_noted(struct nb_stack_pairs *s, const struct nb_stack_noted *noted, __m128d 
                              (uint32_t)noted->id, e);
 }
 
-/* Adds what was noted to the sums, in its order, and says what an explanation needs. */
+/* Adds the notes to the sums, in their order, and keeps the data that an explanation needs. */
 static void add_pairs(const struct nb_stack_pass *p)
 {
     const struct nb_stack_noted *noted = p->inputs->noted;

@@ -129,7 +129,7 @@ static void add_attributes(const struct nb_stack_weights *weights,
     }
 }
 
-/* What one expert says of each label. Groups that the document does not have add nothing. */
+/* One expert's score of each label. Groups that the document lacks add nothing. */
 static void score_expert(const struct nb_stack_weights *weights,
                          const struct nb_stack_inputs *inputs, unsigned e, double *scores)
 {
@@ -209,7 +209,7 @@ int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack
 
 /* ---- learning -------------------------------------------------------------------------------- */
 
-/* Everything that learning needs memory for, so that it cannot fail half way. */
+/* Allocates all memory that learning needs, so that it cannot fail half way. */
 static int make_attributes_room(struct nb_stack_weights *weights,
                                 const struct nb_stack_inputs *inputs, size_t experts)
 {

@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/lock.h"
 
-/* Room for the changes of a large group is given back. */
+/* Room above this, for the changes of a large group, is freed. */
 enum { MOST_OLD_KEPT = 4096, NOTED_BITS = 64 };
 
 _Static_assert(1 << NB_SLOTS_LEAST_BITS >= NOTED_BITS, "whole words of noted slots");
@@ -86,7 +86,7 @@ size_t nb_slots_memory(const struct nb_slots *s)
     return atomic_load(&s->bytes);
 }
 
-/* The writer's, after each change of what is allocated. */
+/* Updates `bytes`; the writer calls it after each change of allocations. */
 static void note_memory(struct nb_slots *s)
 {
     size_t bytes = table_memory(&s->table) + s->old_room * sizeof *s->old;

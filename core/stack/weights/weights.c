@@ -33,7 +33,7 @@ size_t nb_weights_memory(const struct nb_weights *w)
     return atomic_load(&w->bytes);
 }
 
-/* The writer's, after each change of what is allocated. */
+/* Updates `bytes`; the writer calls it after each change of allocations. */
 static void note_memory(struct nb_weights *w)
 {
     size_t range = NB_WEIGHTS_RANGE * sizeof *w->values + sizeof *w->changed + sizeof *w->noted;
