@@ -43,8 +43,8 @@ static bool used_row(const struct nb_scorer *s, const struct nb_model *model,
     return nb_score_uses(s, model, view, number);
 }
 
-/* The two labels that an explanation tells apart. With factors: how many words without which no
- * document of each is the document lacks. */
+/* The two labels that an explanation compares. With factors: for each label, how many words that
+ * all of its documents have the document lacks. */
 struct sides {
     uint32_t best, second; /* positions */
     uint64_t best_lacks, second_lacks;
@@ -103,8 +103,8 @@ static double word_evidence(const struct nb_scorer *s, const struct nb_model *mo
                      term(s, model, &view->labels[sides->second], row, all));
 }
 
-/* How many of the values that all documents of the label at `place` have the document has, of the
- * set that the feature `at` says is there. */
+/* Counts the document's values in the set of the feature `at` that all documents of the label at
+ * `place` have. */
 static int64_t count_poles(const struct nb_scorer *s, const struct nb_model *model,
                            const struct nb_feature *features, size_t size, size_t at,
                            uint32_t place)

@@ -177,8 +177,8 @@ void nb_view_put_terms(const struct nb_scorer *s, const struct nb_model *model,
 
 /* ---- factors --------------------------------------------------------------------------------- */
 
-/* A used word that a document lacks. `absent`: documents of the label without it, and what is added
- * to them. */
+/* Adds a used word that a document lacks. `absent`: documents of the label without it, plus the
+ * addend. */
 static void add_absence(struct nb_score_label *l, struct nb_label_estimate *e, double absent)
 {
     if (absent > 0)
@@ -193,7 +193,8 @@ static double log_never(const struct nb_label_estimate *e)
     return log((e->documents + e->addends.absent) / (e->documents + e->added));
 }
 
-/* A word that the label has stood among those that it never has. */
+/* Corrects the base for a word that the label has: it was counted as one that the label never has.
+ */
 static void correct_absence(void *user, struct nb_cell cell)
 {
     const struct nb_score_view *view = user;

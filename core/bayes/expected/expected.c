@@ -392,7 +392,7 @@ double nb_besides_sum(const struct nb_besides *b, uint32_t label, unsigned field
     return sum;
 }
 
-/* Of documents that were forgotten meanwhile the model has no numbers any more. */
+/* Removes `out` from `own`. The model no longer has numbers of documents forgotten meanwhile. */
 static void take_out(struct nb_moments *own, const struct nb_moments *out)
 {
     if (own->count > out->count)

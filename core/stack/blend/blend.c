@@ -41,8 +41,8 @@ void nb_blend_deinit(struct nb_blend *b)
 
 /* ---- what each source weighs ----------------------------------------------------------------- */
 
-/* Documents of the first source that are left out. Those that counts beside it expect teach no
- * weights, so that they do not come in where sources are weighed against each other. */
+/* Counts left-out documents of the first source. Documents with expected labels teach no weights,
+ * so they do not count when sources are weighed against each other. */
 static double documents_left_out(const struct nb_blend *b)
 {
     double documents = b->without.is_set ? 1 : 0;

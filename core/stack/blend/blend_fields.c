@@ -32,8 +32,8 @@ static inline void add_cell(void *user, struct nb_cell cell)
     b->all_documents += documents;
 }
 
-/* What counts beside those of the first source have of a feature in its row. Those that take away
- * come last, and leave no less than nothing. */
+/* Adds the counts beside the first source's for the feature in its row. Negative weights come last,
+ * and the result is at least 0. */
 static void add_beside(struct nb_blend *b, uint32_t row)
 {
     uint64_t id = nb_model_row_id(b->sources[0].counts, row);

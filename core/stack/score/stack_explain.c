@@ -87,9 +87,9 @@ static double evidence_of(const struct comparison *c, struct nb_row row)
     return sum;
 }
 
-/* With two labels: of what the inputs have that each feature says. r and e of the second label
- * are minus those of the first, to the bit, so that the difference of the labels' is twice one of
- * them; factors of 2 and -1 may stand anywhere in a product. The rows are not read again. */
+/* Explains two labels from the evidence that the inputs keep; rows are not read again. r and e of
+ * the second label are minus those of the first, to the bit, so the difference of both is twice one
+ * of them; factors of 2 and -1 may stand anywhere in a product. */
 static size_t explain_said(const struct comparison *c, const struct nb_feature *features,
                            struct nb_evidence_sums *sums, struct nb_evidence *rows)
 {

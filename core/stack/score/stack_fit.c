@@ -190,8 +190,8 @@ struct nb_stack_weights *nb_stack_fit_weights(struct nb_stack_fit *fit)
 
 /* ---- what was learned ------------------------------------------------------------------------ */
 
-/* Whether a set is of the experts that learned. From no document at all, all of them get start
- * values. */
+/* Whether a set belongs to the experts that learned. Without documents all sets get start values.
+ */
 static bool has_learned(const struct nb_stack_fit *fit, unsigned set)
 {
     uint32_t labels = fit->samples.inputs.size;

@@ -315,8 +315,8 @@ static int survey_values(const struct nb_stack_pass *p, const struct nb_row_coun
     return 0;
 }
 
-/* Looks at all rows of a document with another number of labels than two; returns how many are of
- * no field. One label has no evidence against it, so nobody asks who else has its features. */
+/* Surveys all rows of a document when there are not two labels; returns how many belong to no
+ * field. A single label has no evidence against it, so its rows' cells are not read. */
 static size_t survey_fields(const struct nb_stack_pass *p, const struct nb_row_count *rows,
                             size_t size, struct nb_stack_without *without)
 {

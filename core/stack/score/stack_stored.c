@@ -17,9 +17,9 @@
 #include "core/stack/weights/slots.h"
 
 /* The records: 0 is the head; from 1 on the ranges of the shared weights; and from (1 + e) << 16 on
- * those of the biases of expert e; from 3 << 16 on those of the order; then
- * those of the twin, and of the attributes, by their numbers, which never change. Behind all
- * vectors those of its slots: only where all records are in a row. */
+ * those of the biases of expert e; from 3 << 16 on those of the order; then those of the twin and
+ * of the attributes, by their numbers, which never change. The slots of the twin follow all
+ * vectors, but only where all records are in a row. */
 enum {
     HEAD = 0,
     VECTOR_BITS = 16,

@@ -55,7 +55,7 @@ static void take_scores(const struct step *s, double *scores)
     }
 }
 
-/* From the stack's scores to those with the twin; both losses; and c. */
+/* Turns the stack's scores into those with the twin; updates both losses and c. */
 static void learn_mixture(const struct step *s)
 {
     struct nb_weights *w = &s->weights->twin;
@@ -173,8 +173,8 @@ static void learn_biases(const struct step *s)
     }
 }
 
-/* Everything that a part of the step needs memory for, so that it cannot fail half way: of the one
- * that weighs, */
+/* Allocates all memory that the weighing part of the step needs, so that it cannot fail half way.
+ */
 static int make_room(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs)
 {
     int rc = nb_scores_grow(&weights->scratch, inputs->size);
@@ -182,7 +182,7 @@ static int make_room(struct nb_stack_weights *weights, const struct nb_stack_inp
     return rc != 0 ? rc : nb_weights_reserve(&weights->twin, NB_STACK_TWIN_PLACES);
 }
 
-/* and of that which learns features. */
+/* As make_room, for the part that learns features. */
 static int make_features_room(struct nb_stack_weights *weights,
                               const struct nb_stack_inputs *inputs)
 {

@@ -49,7 +49,7 @@ static void add_pairs(const struct nb_stack_pass *p)
     nb_stack_end_pairs(p, &pairs);
 }
 
-/* The same of rows, which nobody explains, without a twin: so most documents of a refit are read.
+/* Sums notes of rows without a twin and without an explanation, as for most documents of a refit.
  */
 static void add_pairs_alone(const struct nb_stack_pass *p)
 {

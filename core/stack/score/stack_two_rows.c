@@ -41,7 +41,7 @@ void nb_stack_two_note_bag(const struct nb_stack_pass *p, const struct nb_featur
 }
 
 #ifdef __SSE2__
-/* Where a bag is read: what a loop over a step of it needs and changes. */
+/* The state of a loop over a step of a bag. */
 struct reading {
     struct nb_stack_pairs pairs;
     struct nb_stack_said *said; /* the next one */
@@ -182,8 +182,8 @@ static inline __attribute__((always_inline)) void begin_survey(const struct nb_s
         look_at(s, i, false);
 }
 
-/* Goes on with rows that come later, and reads the four from `i` on. A constant where this is
- * called is `is_inside`: there are as many rows as are asked for. Returns as nb_reader_read. */
+/* Prefetches later rows, and reads the four from `i` on. `is_inside`, a constant at each call: all
+ * rows to prefetch exist. Returns as nb_reader_read. */
 static inline __attribute__((always_inline)) bool
 read_four(struct surveying *s, size_t i, bool is_inside, struct nb_four_rows *four)
 {
