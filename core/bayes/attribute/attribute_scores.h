@@ -120,8 +120,7 @@ struct nb_addends nb_attribute_addends(const struct nb_attribute_scores *scores,
                                        uint32_t place);
 
 /* How telling a value is for the label at `place`: ln of its estimate less that for all other
- * labels together; infinite where one of them is 0. Returns 0 for a row that holds no value in use.
- */
+ * labels together; infinite where one of them is 0. Returns 0 if the row holds no value in use. */
 double nb_attribute_evidence(const struct nb_attribute_scores *scores, const struct nb_model *model,
                              struct nb_row row, uint32_t place);
 

@@ -8,7 +8,7 @@
 
 /* ---- Gaussians ------------------------------------------------------------------------------- */
 
-/* Of a label, without the document that is left out. */
+/* The moments of a label, without the left-out document. */
 static struct nb_moments moments_of(const struct nb_number_reading *r, uint32_t label)
 {
     struct nb_moments moments = nb_model_moments(r->model, label, r->attribute);
@@ -61,7 +61,7 @@ static uint32_t place_in_bins(const struct nb_number_reading *r, uint32_t place)
     return place;
 }
 
-/* Of the bin, without the document that is left out. */
+/* The counts of the bin, without the left-out document. */
 static struct nb_bin_counts counts_of(const struct nb_number_reading *r, uint32_t place)
 {
     place = place_in_bins(r, place);

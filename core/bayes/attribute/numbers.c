@@ -182,7 +182,7 @@ struct nb_factor nb_numbers_factor(const struct nb_numbers *numbers, const struc
     return (struct nb_factor){.log = nb_gaussian_log(gaussian, nb_decimal_fixed(id))};
 }
 
-/* Of a bin, as of a category. */
+/* Returns the evidence of a bin, as for a category. */
 static double bin_evidence(const struct nb_numbers *numbers, const struct nb_model *model,
                            uint64_t id, uint32_t place)
 {

@@ -26,7 +26,7 @@
 #include "core/bayes/attribute/bins.h"
 #include "core/counts/counts.h"
 
-/* Of an attribute. */
+/* The numbers of an attribute. */
 struct nb_number_counts {
     bool is_number;
     bool is_cut;           /* into bins, and these speak */

@@ -80,8 +80,7 @@ static double factor_evidence(const struct nb_scorer *s, const struct nb_model *
     return nb_factor_evidence(best, second);
 }
 
-/* The evidence of no single word: the prior, and with Bernoulli the words that the document lacks.
- */
+/* The evidence of no single word: the prior, and with Bernoulli the words that are absent. */
 static double rest_evidence(const struct nb_score_view *view, const struct sides *sides)
 {
     struct nb_factor best = {.log = view->labels[sides->best].base,

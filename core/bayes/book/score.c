@@ -121,7 +121,7 @@ static void add_value(struct pass *p, const struct nb_feature *feature, uint32_t
     }
 }
 
-/* The same of a scorer with factors. */
+/* Adds a row for a scorer with factors. */
 static void add_factor_row(struct pass *p, uint32_t number, struct nb_row row, uint32_t count)
 {
     const struct nb_scorer *s = p->scorer;

@@ -75,7 +75,8 @@ static uint64_t view_for_used(const struct nb_scorer *s, const struct nb_model *
 
 /* ---- counts beside the model's --------------------------------------------------------------- */
 
-/* Of the label at a place over the words that min_count and skip_top leave. */
+/* The label's sum of counts beside the model's, over the words that min_count and skip_top leave.
+ */
 static double used_sum_beside(const struct nb_scorer *s, const struct nb_model *model,
                               const struct nb_score_view *view, uint32_t place)
 {
@@ -193,8 +194,7 @@ static double log_never(const struct nb_label_estimate *e)
     return log((e->documents + e->addends.absent) / (e->documents + e->added));
 }
 
-/* Corrects the base for a word that the label has: it was counted as one that the label never has.
- */
+/* Corrects the base for a word that the label has, which was counted as one that it never has. */
 static void correct_absence(void *user, struct nb_cell cell)
 {
     const struct nb_score_view *view = user;

@@ -31,7 +31,7 @@ static uint32_t first_map(uint32_t labels)
 
 /* ---- log-odds -------------------------------------------------------------------------------- */
 
-/* Those of a document, by label. */
+/* The log-odds of a document, by label. */
 struct odds {
     const double *scores;
     uint32_t count, best;
@@ -82,8 +82,8 @@ static void read_points(const struct nb_calibration_scores *s, const struct odds
     }
 }
 
-/* Of each document; owned by the caller. Each is a walk over all labels, so it is not made again
- * for each label. NULL: out of memory. */
+/* Makes the log-odds of all documents; owned by the caller. They are made once, not for each label,
+ * because each takes a walk over all labels. NULL: out of memory. */
 static struct odds *read_odds(const struct nb_calibration_scores *s)
 {
     struct odds *odds = calloc(s->count, sizeof *odds);

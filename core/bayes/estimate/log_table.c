@@ -20,7 +20,7 @@ struct nb_shared_logs {
     double logs[];
 };
 
-/* Those that are in use, by hash; under the mutex. */
+/* The logarithms in use, by hash; under the mutex. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct nb_shared_logs *buckets[BUCKETS];
 static atomic_size_t bytes;

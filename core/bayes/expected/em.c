@@ -76,7 +76,7 @@ static void em_gaussians_expect(const struct nb_em_gaussians *g, size_t document
     }
 }
 
-/* Of one field and label. */
+/* Updates the Gaussian of one field and label. */
 static double maximize(struct nb_em_gaussian *of, const struct nb_normal *labelled,
                        double smoothing)
 {

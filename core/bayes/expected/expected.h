@@ -155,7 +155,7 @@ struct nb_besides {
 /* The weighted sum of the cells of a row, whose feature is `id`, for one label. */
 struct nb_expected_cell nb_besides_cell(const struct nb_besides *besides, uint32_t row, uint64_t id,
                                         uint32_t label);
-/* The same summed over all labels below `labels` whose place is not UINT32_MAX. */
+/* As nb_besides_cell, summed over all labels below `labels` whose place is not UINT32_MAX. */
 struct nb_expected_cell nb_besides_row(const struct nb_besides *besides, uint32_t row, uint64_t id,
                                        const uint32_t *places, uint32_t labels);
 /* Returns how often the feature of a row occurs in the documents beside the model's, without their

@@ -225,7 +225,7 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
 /* ---- settings that do not go together ----------------------------------------------------------
  */
 
-/* Of all numbers that a form of smoothing has. */
+/* Returns the least of all numbers of a smoothing. */
 static double least_smoothing(const struct nb_settings *s)
 {
     const struct nb_smoothing *by = &s->smoothing_by;

@@ -373,7 +373,7 @@ void nb_blend_end_values(struct nb_blend *b)
     }
 }
 
-/* The same in the view. Of the products none is under way. */
+/* Explains a value in the view. No products are in use meanwhile, so they serve as scratch. */
 static bool explain_in_view(struct nb_blend *b, const struct nb_feature *feature, uint32_t best,
                             uint32_t second, double *evidence)
 {

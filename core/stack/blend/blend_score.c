@@ -22,8 +22,8 @@ static double blend_addend(const struct nb_blend *b, uint64_t id)
     return b->settings->smoothing * ((double)pooled + 1) / b->pool_sum;
 }
 
-/* Of the feature that was read last, for a label by its place. By the book: what one position adds
- * to the log score, with the feature's addend. */
+/* By the book: what one position of the feature that was read last adds to the log score of the
+ * label at a place, with the feature's addend. */
 static double blend_term(const struct nb_blend *b, double smoothing, uint32_t place)
 {
     bool binary = nb_blend_is_binary(b);
@@ -233,7 +233,7 @@ static void put_worth(const struct nb_blend *b, struct worth *worth)
     }
 }
 
-/* Of the feature that was read last. */
+/* The stack's evidence of the feature that was read last. */
 static double stack_evidence(const struct nb_blend *b, const struct worth *worth, unsigned field,
                              uint64_t id, const struct nb_scores *scores)
 {

@@ -59,7 +59,7 @@ void nb_stack_attributes_twin_again(const struct nb_stack_inputs *inputs);
  * NB_NO_MEMORY. */
 int nb_stack_attributes_room(struct nb_stack_inputs *inputs, uint32_t count, unsigned experts);
 
-/* Of the attribute at a place, for an expert, by label's place. */
+/* Returns x of the attribute at a place for an expert, by label's place. */
 static inline double *nb_stack_attribute_x(const struct nb_stack_inputs *inputs, uint32_t place,
                                            unsigned e)
 {

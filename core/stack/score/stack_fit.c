@@ -190,8 +190,7 @@ struct nb_stack_weights *nb_stack_fit_weights(struct nb_stack_fit *fit)
 
 /* ---- what was learned ------------------------------------------------------------------------ */
 
-/* Whether a set belongs to the experts that learned. Without documents all sets get start values.
- */
+/* Whether a set belongs to the experts that learned. Without documents every set counts. */
 static bool has_learned(const struct nb_stack_fit *fit, unsigned set)
 {
     uint32_t labels = fit->samples.inputs.size;

@@ -58,7 +58,7 @@ int nb_stack_fit_finish(struct nb_stack_fit *fit, bool with_twin, struct nb_stac
  * others do not fit. `with_twin`: for weights of which the twin has seen the documents, too. Above
  * 0, and exact as a double. */
 double nb_stack_fingerprint(const struct nb_stack *stack, bool with_twin);
-/* That of the stack when the fit began. */
+/* Returns the fingerprint of the stack when the fit began. */
 double nb_stack_fit_fingerprint(const struct nb_stack_fit *fit);
 
 #endif

@@ -96,7 +96,7 @@ static inline struct nb_row row_of(const struct nb_feature *features, const stru
     return (struct nb_row){.id = features[i].id, .cells = found->cells[i]};
 }
 
-/* Of a bag, if there are not two labels. */
+/* Adds the features of a bag when there are not two labels. */
 static void add_features(const struct nb_stack_pass *p, const struct nb_feature *features,
                          size_t size, const struct nb_found *known)
 {

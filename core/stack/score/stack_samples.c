@@ -133,7 +133,7 @@ int nb_stack_samples_add(struct nb_stack_samples *s, const struct nb_stack_input
     return 0;
 }
 
-/* Those of the inputs, of which the values begin at `from`. */
+/* Sets the attributes of the inputs from a sample; their values begin at `from`. */
 static int take_attributes(struct nb_stack_samples *s, const struct nb_stack_sample *sample,
                            const double *from)
 {

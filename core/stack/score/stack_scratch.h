@@ -8,13 +8,13 @@
 
 #include "core/stack/score/stack_private.h"
 
-/* Of a key: the field, above D_w. */
+/* A key holds the field above D_w. */
 enum { NB_STACK_KEY_SHIFT = 56 };
 
 /* Features of a field that equally many documents have. */
 struct nb_stack_group {
     double gain; /* g */
-    /* Of the groups before this one, which have larger gains: */
+    /* Sums over the groups before this one, which have larger gains: */
     double features, gains, squares;
 };
 

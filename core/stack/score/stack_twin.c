@@ -173,8 +173,7 @@ static void learn_biases(const struct step *s)
     }
 }
 
-/* Allocates all memory that the weighing part of the step needs, so that it cannot fail half way.
- */
+/* Allocates all memory that the first part of the step needs, so that it cannot fail half way. */
 static int make_room(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs)
 {
     int rc = nb_scores_grow(&weights->scratch, inputs->size);

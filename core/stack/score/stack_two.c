@@ -49,8 +49,7 @@ static void add_pairs(const struct nb_stack_pass *p)
     nb_stack_end_pairs(p, &pairs);
 }
 
-/* Sums notes of rows without a twin and without an explanation, as for most documents of a refit.
- */
+/* Sums notes of rows without a twin or an explanation, as for most documents of a refit. */
 static void add_pairs_alone(const struct nb_stack_pass *p)
 {
     const struct nb_stack_noted *noted = p->inputs->noted;
@@ -62,7 +61,7 @@ static void add_pairs_alone(const struct nb_stack_pass *p)
     nb_stack_end_pairs(p, &pairs);
 }
 
-/* The same with a twin. */
+/* As add_pairs_alone, with a twin. */
 static void add_pairs_of_rows(const struct nb_stack_pass *p)
 {
     const struct nb_stack_noted *noted = p->inputs->noted;

@@ -67,8 +67,7 @@ static inline double *nb_stack_evidence_sums(const struct nb_stack_evidence *evi
 /* Notes a field that the document has. */
 void nb_stack_evidence_begin_field(struct nb_stack_evidence *evidence, unsigned field);
 
-/* Adds a feature to the sums and returns its u; with `keeps`, appends its term, without cells yet.
- */
+/* Adds a feature to the sums and returns its u; with `keeps`, appends a term without cells yet. */
 static inline double nb_stack_evidence_add(struct nb_stack_evidence *evidence, unsigned field,
                                            uint64_t id, double gain)
 {
