@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An operation: what travels between nodes that share their changes. It is written to bytes, read
- * back on another node and applied there: a change of a document with its features as ids and
- * counts, or a change of a model (core/model/live/relay.h). Models and labels go by name; the time
- * is that of the node that was asked. Any thread.
+ * An operation: a change that travels between nodes. It is written to bytes, read back on another
+ * node and applied there. It is either a change of a document, with its features as ids and counts,
+ * or a change of a model (core/model/live/relay.h). Models and labels are given by name; the time
+ * is that of the node that received the request. Any thread.
  *
  * Written form (core/base/pack.h). Every operation begins with
  *
@@ -33,8 +33,8 @@
  *         varint   twice its count, and 1 more if its text follows
  *         string   text
  *
- * Ids are hashes: their differences would take as many bytes as they do. Texts are those that the
- * sender's store does not have; a receiver stores the texts of features that are new to it.
+ * Ids are hashes, so writing differences would save no bytes. A text is sent if the sender's store
+ * does not have it; a receiver stores the texts of features that are new to it.
  *
  * A change of a model goes on with five members: strings `from`, `to` and `settings`, a byte
  * `only_new`, and a varint `last`.
@@ -63,35 +63,35 @@ enum { NB_MESSAGE_ID_MOST = 40 }; /* bytes of the id of a message, with a NUL */
 
 enum nb_operation_kind {
     NB_OPERATION_CHANGE,
-    NB_OPERATION_ERRAND, /* plus enum nb_relayed_change_kind: to which new ones are added at the end
-                          */
+    NB_OPERATION_ERRAND, /* plus enum nb_relayed_change_kind, which grows only at its end */
     NB_OPERATION_KINDS = NB_OPERATION_ERRAND + NB_ERRANDS
 };
 
-/* A value: what it has of a change is as a batch has it (core/writer/stage/staged_batch.h), of
- * `relayed` time, born, creates and last. All texts of the change of a model are borrowed. */
+/* A value. The members of a change are as in a batch (core/writer/stage/staged_batch.h); of its
+ * `relayed` only time, born, creates and last are used. All texts of a change of a model are
+ * borrowed. */
 struct nb_operation {
     enum nb_operation_kind kind;
     struct nb_relayed_change
-        relayed_change; /* of all kinds `model` and `source`; of both `relayed.time` */
+        relayed_change; /* `model` and `source` hold for all kinds; both have `relayed.time` */
     struct nb_submitted change;
 };
 
 /* Appends the operation. Returns 0 or NB_NO_MEMORY. */
 int nb_operation_write(const struct nb_operation *operation, struct nb_buffer *out);
-/* Reads an operation. Every member is within its bounds then: names, labels, ids and sources are
- * what a client may send, features are different ones, all of them among the change's others. The
- * caller frees it in all cases. NB_VERSION: it is of another version of the format, the tokenizer
- * or of applying, or of an unknown kind; the text says which. NB_CORRUPT: it is no operation. Else
- * 0 or NB_NO_MEMORY. */
+/* Reads an operation and checks the bounds of every member: names, labels, ids and sources are what
+ * a client may send, features are different ones, all of them among the change's others. The caller
+ * frees it in all cases. NB_VERSION: the version of the format, the tokenizer or of applying is
+ * another one, or the kind is unknown; the text says which. NB_CORRUPT: the bytes are no operation.
+ * Else 0 or NB_NO_MEMORY. */
 int nb_operation_read(struct nb_operation *operation, struct nb_string written,
                       struct nb_error *error);
 void nb_operation_deinit(struct nb_operation *operation);
 
-/* Whether an operation that was written here fits into a message of so many bytes; else
+/* Checks that an operation written on this node fits into a message of `most` bytes; else
  * NB_TOO_LARGE. */
 int nb_operation_check(struct nb_string written, size_t most, struct nb_error *error);
-/* The kind of an operation that was written here. */
+/* Returns the kind of an operation written on this node. */
 enum nb_operation_kind nb_operation_kind_of(struct nb_string written);
 
 /* ---- changes of batches ---------------------------------------------------------------------- */
@@ -100,9 +100,9 @@ enum nb_operation_kind nb_operation_kind_of(struct nb_string written);
  * nb_relayed, or 0. Returns 0, NB_DAMAGED (the model), NB_NO_MEMORY or a code of the store. */
 int nb_operation_write_change(const struct nb_batch *batch, size_t index, int64_t time,
                               uint64_t last, struct nb_buffer *out, struct nb_error *error);
-/* Makes a batch of the one change that the operation at `here` is, for the writer; takes the change
- * from the operation. The caller frees the batch, and keeps what `here` borrows until the writer is
- * done. `single` as for nb_batch_new. Returns 0, NB_TOO_LARGE (too many models) or NB_NO_MEMORY. */
+/* Moves the change out of the operation at `here` into a batch of its own, for the writer. The
+ * caller frees the batch, and keeps what `here` borrows until the writer is done. `single` as for
+ * nb_batch_new. Returns 0, NB_TOO_LARGE (too many models) or NB_NO_MEMORY. */
 int nb_operation_take(struct nb_engine *engine, struct nb_operation *operation,
                       const struct nb_relayed *here, bool single, struct nb_batch **batch,
                       struct nb_error *error);

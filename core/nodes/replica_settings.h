@@ -12,9 +12,9 @@
 struct nb_queue;
 
 struct nb_replica_settings {
-    /* Publishes a message; the stream takes one of all that have the same id. Returns 0 when it is
-     * on its way: then it is delivered, or given up after `patience`, unless it `lasts`. Else a
-     * code: it was not sent. Any thread. */
+    /* Publishes a message; of several messages with the same id the stream takes one. Returns 0
+     * when the message is on its way: it is delivered, or given up after `patience` unless it
+     * `lasts`. Else returns a code: the message was not sent. Any thread. */
     int (*publish)(void *user, const char *id, struct nb_string message, bool lasts,
                    struct nb_error *error);
     /* Sets *last to the end of the stream, or to a later one. Returns 0 or NB_STOPPING. Any thread
@@ -23,15 +23,16 @@ struct nb_replica_settings {
     /* Whether the stream is there; *last: its end, as far as it is known. Waits for nothing. Any
      * thread. */
     bool (*is_there)(void *user, uint64_t *last);
-    /* Something that who runs this should know. Follower. */
+    /* Passes on something that the administrator should know. Follower's thread. */
     void (*warn)(void *user, const struct nb_error *why);
     void *user;
-    unsigned stream;        /* which of the engine's `streams` it follows */
+    unsigned stream;        /* index of the stream that the replica follows */
     size_t message_most;    /* bytes of a message */
-    uint64_t seed;          /* another one for each node */
-    struct nb_queue *queue; /* borrowed; NULL: what cannot be published is refused */
+    uint64_t seed;          /* different for each node */
+    struct nb_queue *queue; /* borrowed; NULL: changes that cannot be published are refused */
     uint64_t patience;      /* nanoseconds that a client waits for its change to come back */
-    /* Milliseconds, above 0, in which nodes that find the same publish it with the same id. */
+    /* Milliseconds, above 0, during which nodes that find the same work due publish it with the
+     * same id. */
     int64_t same_for;
     /* Nanoseconds after which the nodes compare what they have learned (replica.c); 0: they do
      * not. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This node's place among those that share what they learn by tables in a PostgreSQL database:
- * connects, publishes, follows, and says how it stands. Any thread, except where a function says
- * otherwise.
+ * Makes this node one of several that share what they learn through tables in a PostgreSQL
+ * database: connects, publishes, follows, and reports its state. Any thread, except where a
+ * function says otherwise.
  */
 #ifndef NB_SERVER_NODES_NODES_H
 #define NB_SERVER_NODES_NODES_H
@@ -18,34 +18,35 @@ struct nb_config;
 struct nb_engine;
 struct nb_nodes;
 
-/* Begins to look for the others, in threads of its own: it does not wait for them. The engine was
- * opened with the setting `shared`; `config` is borrowed and stays. Main thread. */
+/* Begins to connect to the other nodes, in threads of its own, without waiting. The engine was
+ * opened with the setting `shared`; `config` is borrowed until the end. Main thread. */
 int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
                    struct nb_nodes **nodes, struct nb_error *error);
-/* Leaves them. Nobody waits for a change any more. Main thread. */
+/* Leaves the other nodes. No client may wait for a change any more. Main thread. */
 void nb_nodes_stop(struct nb_nodes **nodes);
 
-/* Whether this node has had all that the others have, once. Until then it has nothing to say. */
+/* Whether this node has caught up with the others once. Until then it does not answer. */
 bool nb_nodes_have_caught_up(struct nb_nodes *nodes);
-/* Whether this node follows the stream of what bears this name. */
+/* Whether this node follows the stream of the model with this name. */
 bool nb_nodes_follow(struct nb_nodes *nodes, struct nb_string name);
 
 struct nb_nodes_state {
-    unsigned streams; /* that there are */
+    unsigned streams; /* number of all streams */
     bool connected;   /* to the database, and it has followed all streams so far */
-    bool is_outrun;   /* the stream begins after what it has: it needs the store of another node */
-    bool is_refused;  /* it must not follow, because: */
+    bool
+        is_outrun; /* the stream begins after this node's position: it needs another node's store */
+    bool is_refused; /* it must not follow; `reason` says why */
     char reason[NB_ERROR_TEXT];
     bool caught_up;           /* once */
     uint64_t applied, behind; /* the sums of all streams that it follows */
     uint64_t lag_nanoseconds; /* since it had all of a stream */
-    uint64_t put_back;        /* changes that the database had lost */
-    bool queues;              /* changes while the database is away */
+    uint64_t put_back;        /* changes that the database had lost and this node restored */
+    bool queues;              /* whether changes are queued while the database is away */
     struct nb_queue_state queue;
 };
 void nb_nodes_state(struct nb_nodes *nodes, struct nb_nodes_state *state);
 
-/* How one of the streams stands; there are as many as [nodes] streams says. */
+/* The state of one stream; [nodes] streams gives their number. */
 struct nb_stream_worker_state {
     bool follows;
     bool connected;

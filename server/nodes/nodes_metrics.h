@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a node stands with the others, for GET /metrics. Any thread.
+ * The state of a node among the others, for GET /metrics. Any thread.
  */
 #ifndef NB_SERVER_NODES_NODES_METRICS_H
 #define NB_SERVER_NODES_NODES_METRICS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GET /v1/state/digest: what this node knows, as a number that other nodes have, too. And how it
- * stands with them: GET /v1/nodes, and for /readyz.
+ * Routes about this node among others: GET /v1/state/digest gives the digest of what it knows,
+ * which is the same on all nodes; GET /v1/nodes and /readyz give its state.
  */
 #ifndef NB_SERVER_NODES_NODES_ROUTE_H
 #define NB_SERVER_NODES_NODES_ROUTE_H
@@ -12,10 +12,11 @@ struct nb_emitter;
 struct nb_nodes;
 
 nb_handler nb_route_digest;
-/* GET /v1/nodes: the members, as far as this node has heard of them; none if it is alone. */
+/* GET /v1/nodes: the members, as far as this node has heard of them; an empty list if it is alone.
+ */
 nb_handler nb_route_nodes;
 
-/* The member "nodes" of an object. */
+/* Emits the member "nodes" of an object. */
 void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes);
 
 #endif

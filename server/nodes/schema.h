@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the configuration says of the nodes' key, databases and streams, and the tables. Main
+ * Reads the nodes' key, databases and streams from the configuration, and creates the tables. Main
  * thread.
  */
 #ifndef NB_SERVER_NODES_SCHEMA_H
@@ -13,20 +13,21 @@
 
 struct nb_config;
 
-/* Reads the key that all nodes have: 64 hexadecimal digits, and white space around them. Returns 0,
- * NB_INVALID, or the code of a file that cannot be read. */
+/* Reads the key that all nodes share: 64 hexadecimal digits, with optional white space around them.
+ * Returns 0, NB_INVALID, or the code of a file that cannot be read. */
 int nb_nodes_read_key(const char *path, unsigned char key[NB_KEY_BYTES], struct nb_error *error);
 /* Reads [nodes] follow: a bit for each stream. Returns 0 or NB_INVALID. */
 int nb_nodes_read_follow(const struct nb_config *config, uint64_t *follow, struct nb_error *error);
-/* The database of a stream; the caller frees *conninfo. Returns 0, NB_INVALID or NB_NO_MEMORY. */
+/* Returns the database of a stream in *conninfo, which the caller frees. Returns 0, NB_INVALID or
+ * NB_NO_MEMORY. */
 int nb_nodes_conninfo(const struct nb_config *config, unsigned stream, char **conninfo,
                       struct nb_error *error);
 
-/* Makes the tables, where there are none, and prints what a role needs that is to use them.
+/* Creates the tables that do not exist, and prints the rights that a role needs to use them.
  * Returns 0 or a code. */
 int nb_nodes_init(const struct nb_config *config, struct nb_error *error);
-/* Tells the others that this node begins, or begins anew: nothing is cut until it has come.
- * Returns 0 or a code. */
+/* Announces that this node joins, or joins anew: no change is deleted until it has arrived. Returns
+ * 0 or a code. */
 int nb_nodes_announce(const struct nb_config *config, struct nb_error *error);
 
 #endif

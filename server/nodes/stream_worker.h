@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this node's place among others consists of, for the files of this folder. Each stream that
- * the node follows has a worker: one thread with one connection, which puts what waits into the
- * stream (publish.c), reads what the stream has (follow.c), and sees whether the stream is still
- * the one that it was (stream.c). All functions are for the worker's thread, except where it says
- * otherwise.
+ * The state of this node among others, for the files of this folder. Each stream that the node
+ * follows has a worker: one thread with one connection. It writes waiting messages into the stream
+ * (publish.c), reads the stream (follow.c), and checks that the stream is still the same one
+ * (stream.c). All functions are for the worker's thread, unless noted otherwise.
  */
 #ifndef NB_SERVER_NODES_STREAM_WORKER_H
 #define NB_SERVER_NODES_STREAM_WORKER_H
@@ -25,10 +24,11 @@ struct nb_replica;
 
 enum { NB_MEMBER_NAME_MOST = 64, NB_LATENCY_BUCKETS = 14 };
 
-/* How long it took to publish. */
+/* A histogram of the time that publishing takes. */
 struct nb_latency {
-    atomic_uint_fast64_t counts[NB_LATENCY_BUCKETS + 1]; /* the last: above all bounds */
-    atomic_uint_fast64_t nanoseconds;                    /* in all */
+    atomic_uint_fast64_t
+        counts[NB_LATENCY_BUCKETS + 1]; /* the last one counts times above all bounds */
+    atomic_uint_fast64_t nanoseconds;   /* in all */
 };
 extern const double nb_latency_bounds[NB_LATENCY_BUCKETS]; /* the upper ones, in milliseconds */
 
@@ -36,36 +36,36 @@ struct nb_stream_worker {
     struct nb_nodes *nodes;
     unsigned which;
     char *conninfo; /* owned */
-    bool is_first;  /* of those that have the same database: it reads the members */
+    bool is_first;  /* the first worker of its database, which reads the members */
     bool is_started;
     pthread_t thread;
-    int wake; /* an eventfd: something waits, or is asked for */
+    int wake; /* an eventfd: a message waits, or an answer is wanted */
     atomic_bool is_following;
-    atomic_bool is_outrun;         /* the stream begins after what this node has */
-    atomic_uint_fast64_t last;     /* of the stream, as far as it is known */
+    atomic_bool is_outrun;         /* the stream begins after this node's position */
+    atomic_uint_fast64_t last;     /* last known position of the stream */
     atomic_uint_fast64_t put_back; /* entries that the database had lost */
 
-    /* The thread's, as what follows. */
+    /* The next members belong to the worker's thread. */
     struct nb_database *database;
-    uint64_t made;        /* of the stream */
+    uint64_t made;        /* when the stream was made */
     uint64_t announced;   /* when */
-    uint64_t put_behind;  /* entries were to be put back there, and were not: */
+    uint64_t put_behind;  /* position at which putting entries back last failed */
     unsigned put_in_vain; /* so often */
 
-    struct nb_member *members; /* with members_lock of the nodes, as what follows; owned */
+    struct nb_member *members; /* owned; guarded by members_lock of the nodes, as the next two */
     size_t member_count;
     uint64_t members_read; /* when, by nb_clock_monotonic */
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t changed;
-    struct nb_replica *replica; /* the thread makes it; it stays */
+    struct nb_replica *replica; /* made by the worker's thread; stays */
     char reason[NB_ERROR_TEXT];
     bool is_refused;
-    uint64_t whole;                        /* when it had all that the stream had */
+    uint64_t whole;                        /* when this node last had the whole stream */
     uint64_t asked, answered;              /* nb_stream_worker_look */
-    struct nb_published_row *first, **end; /* what waits to be published */
+    struct nb_published_row *first, **end; /* messages that wait to be published */
     size_t entries, bytes;
-    size_t doubts; /* of them that may be in the stream */
+    size_t doubts; /* those of them that may be in the stream already */
 };
 
 struct nb_nodes {
@@ -75,7 +75,7 @@ struct nb_nodes {
     struct nb_latency publishing;
     uint64_t follow; /* a bit for each stream */
     char name[NB_MEMBER_NAME_MOST + 1];
-    char identity[256];     /* what all nodes of a stream have in common */
+    char identity[256];     /* the same for all nodes of a stream */
     struct nb_queue *queue; /* NULL: changes are not kept while the database is away */
     pthread_mutex_t members_lock;
     unsigned worker_count;
@@ -85,7 +85,7 @@ struct nb_nodes {
 /* ---- worker.c ---------------------------------------------------------------------------------
  */
 
-/* Something waits, or is asked for. Any thread. */
+/* Wakes the worker: a message waits, or an answer is wanted. Any thread. */
 void nb_stream_worker_wake(struct nb_stream_worker *worker);
 /* As `look` of nb_replica_settings; `user` is the struct nb_stream_worker. Any thread but the
  * worker's. */
@@ -95,17 +95,18 @@ bool nb_stream_worker_is_there(void *user, uint64_t *last);
 
 /* ---- follow.c -------------------------------------------------------------------------------- */
 
-/* The worker's thread: connects, and follows the stream until the node stops. */
+/* The main function of the worker's thread: connects, and follows the stream until the node stops.
+ */
 void *nb_follow_main(void *worker);
 /* ---- stream.c -------------------------------------------------------------------------------- */
 
-/* Sets identity. Before the others. */
+/* Sets `identity`. To be called before the other functions. */
 void nb_stream_identify(struct nb_nodes *nodes);
-/* Looks whether the stream is the one of this node and goes on where it is, and makes the engine
- * its replica. The worker is connected. Where the stream has lost its end, because another server
- * has taken the place of the database that was behind, or a backup of it was put back, it puts back
- * what this node has made of that, at the same positions, with the same ids. Returns 0, NB_STOPPING
- * (a later try may succeed) or a code: this node must not follow. */
+/* Checks that the stream is this node's and continues at its position, and makes the engine's
+ * replica. The worker is connected. If the stream has lost its end, because a standby server that
+ * was behind took over, or a backup was restored, puts back the lost entries that this node made,
+ * at the same positions, with the same ids. Returns 0, NB_STOPPING (a later try may succeed) or a
+ * code: this node must not follow. */
 int nb_stream_find(struct nb_stream_worker *worker, struct nb_error *error);
 
 /* ---- publish.c ------------------------------------------------------------------------------- */
@@ -113,20 +114,21 @@ int nb_stream_find(struct nb_stream_worker *worker, struct nb_error *error);
 /* As `publish` of nb_replica_settings; `user` is the struct nb_stream_worker. Any thread. */
 int nb_publish(void *user, const char *id, struct nb_string message, bool lasts,
                struct nb_error *error);
-/* Puts what waits into the stream, as much as one transaction takes; what is published meanwhile is
- * in the next one. *has is whether something was. Returns as nb_database_run. */
+/* Writes waiting messages into the stream, as many as one transaction takes; messages that come
+ * meanwhile are left for the next one. Sets *has to whether there were any. Returns as
+ * nb_database_run. */
 int nb_publish_some(struct nb_stream_worker *worker, bool *has, struct nb_error *error);
-/* Begins the statement that adds entries to the stream behind its last, where it has `after` or is
- * empty; `is_exact`: where `after` is the last, and none of the ids is there. Otherwise an id that
- * is there is not added again. It gives no row if nothing was done; else one for each id that was
- * there, and its position; if there is none, a row without. */
+/* Begins the statement that appends entries to a stream that has `after` or is empty. With
+ * `is_exact` it appends only if `after` is the last entry and the stream has none of the ids;
+ * otherwise it skips ids that the stream has. It gives no row if it did nothing; else a row for
+ * each id that the stream had, with its position, or one row without values if there was none. */
 void nb_publish_add_begin(const struct nb_stream_worker *worker, struct nb_point after,
                           bool is_exact, struct nb_sql *sql);
 void nb_publish_add(struct nb_sql *sql, struct nb_string id, uint64_t checksum,
                     struct nb_string message);
-/* The message of this id was delivered: it is not sent any more. */
+/* Notes that the message with this id was delivered: it is not sent any more. */
 void nb_publish_delivered(struct nb_stream_worker *worker, struct nb_string id);
-/* Frees what waits still. When the thread has ended. */
+/* Frees the messages that still wait, after the thread has ended. */
 void nb_publish_deinit(struct nb_stream_worker *worker);
 
 #endif
