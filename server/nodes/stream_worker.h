@@ -48,9 +48,9 @@ struct nb_stream_worker {
     /* The next members belong to the worker's thread. */
     struct nb_database *database;
     uint64_t made;        /* when the stream was made */
-    uint64_t announced;   /* when */
-    uint64_t put_behind;  /* position at which putting entries back last failed */
-    unsigned put_in_vain; /* so often */
+    uint64_t announced;   /* when the node last reported */
+    uint64_t put_behind;  /* last position behind which entries were to be put back */
+    unsigned put_in_vain; /* failed attempts there in a row */
 
     struct nb_member *members; /* owned; guarded by members_lock of the nodes, as the next two */
     size_t member_count;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A backup of the whole store while it serves: one consistent state of all models, with everything
- * that was acknowledged before it began, piece by piece (format.h). Nothing is loaded or locked.
+ * A backup of the whole store while it serves: one consistent state of all models, with every
+ * change that was acknowledged before the backup began, piece by piece (format.h). No model is
+ * loaded or locked.
  *
- * The state is a snapshot of LMDB: pages that it uses are not used anew while it lasts, so the file
- * grows by about what is written meanwhile. After the backup these pages are used again. A backup
- * that takes longer than it may loses its snapshot (core/store/lmdb/lease.h): the growth is
- * bounded.
+ * The state is a snapshot of LMDB. While it lasts, LMDB does not reuse the snapshot's pages, so the
+ * file grows by about what is written meanwhile. After the backup it reuses them. A backup that
+ * exceeds its time loses its snapshot (core/store/lmdb/lease.h), which bounds the growth.
  *
  * Threads: a backup belongs to one thread at a time, which may be another one from call to call.
  */
@@ -26,14 +26,14 @@ struct nb_backup;
  */
 int nb_backup_begin(struct nb_engine *engine, uint64_t seconds, struct nb_backup **backup,
                     struct nb_error *error);
-/* Appends the next piece to `out`: some hundred kilobytes, or one large value. *end: it was the
- * last. After an error nothing is appended, and the backup can only be ended: NB_CORRUPT (a value
- * is damaged), NB_IO (the snapshot was taken back), NB_NO_MEMORY. */
+/* Appends the next piece to `out`: some hundred kilobytes, or one large value. Sets *end to whether
+ * it was the last. After an error nothing is appended, and the caller can only end the backup:
+ * NB_CORRUPT (a value is damaged), NB_IO (the snapshot was taken back), NB_NO_MEMORY. */
 int nb_backup_next(struct nb_backup *backup, struct nb_buffer *out, bool *end,
                    struct nb_error *error);
-/* Appends what tells the reader why the rest is missing; without memory, nothing. */
+/* Appends a block that tells the reader why the rest is missing; if memory is short, nothing. */
 void nb_backup_give_up(struct nb_backup *backup, const struct nb_error *why, struct nb_buffer *out);
-/* Sets *backup to NULL, which it may be. */
+/* Frees the backup and sets *backup to NULL, which it may be already. */
 void nb_backup_end(struct nb_backup **backup);
 
 #endif

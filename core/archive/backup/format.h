@@ -11,14 +11,14 @@
  * number of values in all (varint)                                     the last block | "F" why the
  * daemon gave up                                               instead of "E"
  *
- * Numbers and strings are those of core/base/pack.h. The checksum is XXH3 (64 bits) of the body,
- * its seed the number of the block, from 0: so a block that is changed, lost or in another place is
- * noticed, and the last one tells a whole backup from one that was cut off. Keys ascend within a
- * table. The store's number of its format (META "format") is in the head block only.
+ * Numbers and strings are those of core/base/pack.h. The checksum is XXH3 (64 bits) of the body;
+ * its seed is the number of the block, from 0. So a reader detects a block that was changed, lost
+ * or moved, and the last block shows that the backup is complete. Keys ascend within a table. The
+ * format number of the store (META "format") is in the head block only.
  *
- * Values are without their checksums of the store: whoever restores puts them into a new store
- * through nb_store_append. So a backup has nothing of LMDB's pages, and nothing that a reader would
- * have to trust.
+ * Values come without the store's checksums: a restore appends them to a new store with
+ * nb_store_append. So a backup contains no pages of LMDB, and nothing that a reader would have to
+ * trust.
  */
 #ifndef NB_CORE_ARCHIVE_BACKUP_FORMAT_H
 #define NB_CORE_ARCHIVE_BACKUP_FORMAT_H
@@ -30,28 +30,29 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 
-/* A longer body is refused. The longest value, a range of 1,024 rows that are used by each of
- * 10,000 labels, has 80 MB. */
+/* A longer body is refused. The longest value has 80 MB: a range of 1,024 rows that each of 10,000
+ * labels uses. */
 #define NB_BACKUP_BODY_MOST ((size_t)256 << 20)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Appends the head of the file and the first block. Returns 0 or NB_NO_MEMORY, as those below. */
+/* Appends the head of the file and the first block. Returns 0 or NB_NO_MEMORY, as the functions
+ * below do. */
 int nb_backup_put_head(struct nb_buffer *out, uint64_t format, int64_t time);
-/* Begins block `number` of values; *at is where, for nb_backup_end_block. */
+/* Begins a block of values of a table; sets *at to its place, for nb_backup_end_block. */
 int nb_backup_begin_values(struct nb_buffer *out, const char *table, size_t *at);
 int nb_backup_put_value(struct nb_buffer *out, struct nb_string key, struct nb_string value);
 /* Writes length and checksum of the block that begins at `at` and ends with the buffer.
  * NB_TOO_LARGE. */
 int nb_backup_end_block(struct nb_buffer *out, size_t at, uint64_t number, struct nb_error *error);
-/* Appends the last block, or the one that says why there is none. */
+/* Append the last block, or the one that replaces it and says why the backup failed. */
 int nb_backup_put_end(struct nb_buffer *out, uint64_t number, uint64_t values);
 int nb_backup_put_failure(struct nb_buffer *out, uint64_t number, const char *why);
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Takes what is read; everything is borrowed for the call. Returns 0 to go on, other values end the
- * reading, which returns them. */
+/* Receives the contents of a backup; everything is borrowed for the call. Each function returns 0
+ * to go on; another value ends the reading, which returns it. */
 struct nb_backup_sink {
     int (*begin)(void *user, uint64_t format, struct nb_error *error);
     int (*value)(void *user, struct nb_string table, struct nb_string key, struct nb_string value,
@@ -61,7 +62,8 @@ struct nb_backup_sink {
 
 struct nb_backup_reader {
     const struct nb_backup_sink *sink; /* NULL: the backup is checked only */
-    struct nb_buffer pending;          /* what is not read yet; begins at byte `at` of the file */
+    struct nb_buffer
+        pending; /* bytes that are not parsed yet; they begin at byte `at` of the file */
     uint64_t at;
     uint64_t block, values; /* read so far */
     bool has_head, has_end;

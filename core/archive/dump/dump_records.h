@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The records of a dump as bytes, for the way between nodes. A sequence of records can be cut
+ * The records of a dump as bytes, to be sent between nodes. A sequence of records can be cut
  * anywhere. Pure functions; any thread.
  *
  * Written form (core/base/pack.h): each record is a string, so its length comes first. It begins
@@ -14,7 +14,7 @@
  *                and its count; score (a string)
  *     end        documents, features, occurrences
  *
- * Numbers are varints where nothing else is said.
+ * Numbers are varints unless noted otherwise.
  */
 #ifndef NB_CORE_ARCHIVE_DUMP_DUMP_RECORDS_H
 #define NB_CORE_ARCHIVE_DUMP_DUMP_RECORDS_H
@@ -30,12 +30,12 @@ int nb_dump_write_words(const struct nb_dump_words *words, struct nb_buffer *out
 int nb_dump_write_document(const struct nb_dump_document *document, struct nb_buffer *out);
 int nb_dump_write_end(const struct nb_dump_totals *totals, struct nb_buffer *out);
 
-/* Reads records out of bytes that come piece by piece. */
+/* Reads records from bytes that come piece by piece. */
 struct nb_dump_reading {
-    struct nb_buffer rest; /* owned: the beginning of a record */
+    struct nb_buffer rest; /* owned: an incomplete record */
 };
 /* Calls `sink` for each record that the bytes complete. Returns 0, what the sink returns,
- * NB_NO_MEMORY, or NB_INVALID: they are no records. */
+ * NB_NO_MEMORY, or NB_INVALID: the bytes are no records. */
 int nb_dump_read(struct nb_dump_reading *reading, struct nb_string bytes,
                  const struct nb_dump_sink *sink, struct nb_error *error);
 void nb_dump_reading_deinit(struct nb_dump_reading *reading);

@@ -37,33 +37,34 @@ struct nb_import {
     uint64_t *ids; /* owned */
     size_t id_room;
     struct nb_features_coder *coder;
-    struct nb_replay replay; /* applies what is collected to `live` */
+    struct nb_replay replay; /* applies the collected changes to `live` */
     struct nb_rows rows;
     struct nb_dump_totals totals;
     struct nb_ledger_totals begun; /* totals after the entry that began the import */
     bool created;
-    bool is_sent; /* all nodes make it: `sending` is all that there is of it here */
+    bool is_sent; /* all nodes make the import: this node only sends records, with `sending` */
     struct nb_sending sending;
-    /* It is made by all nodes, and this is one of them: its id there (else it is empty), numbers of
-     * its entries, and its time. */
+    /* For an import that all nodes make together: its id (else empty), the numbers of its entries,
+     * and its time. */
     char id[NB_STAGED_ID + 1];
     struct nb_staged_numbers numbers;
     int64_t time;
     uint64_t dropped; /* changes in the old model's quarantine that could not be kept */
 };
 
-/* Begins an import that this node makes: by itself, or with the others out of `pieces` pieces,
- * whose id it has (else length 0). Returns as nb_import_begin. */
+/* Begins an import that this node makes, either alone (`id` of length 0), or as all nodes do from
+ * the `pieces` pieces with this id. Returns as nb_import_begin. */
 int nb_import_start(struct nb_engine *engine, struct nb_string model, struct nb_string source,
                     struct nb_string id, uint64_t pieces, struct nb_import **import,
                     struct nb_error *error);
 
-/* Runs a task of the import on the writer's thread. Its place in the stream is stored later. */
+/* Runs a task of the import on the writer's thread. The import's place in the stream is stored
+ * later. */
 int nb_import_run(struct nb_import *import,
                   int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
                   struct nb_error *error);
 
-/* The import's time, in its entries. */
+/* Returns the import's time, which its entries get. */
 int64_t nb_import_time(const struct nb_import *import);
 
 /* Appends an entry in the writer's transaction. Sets *number to its number. Returns 0 or a code. */

@@ -2,7 +2,7 @@
  *
  * An export under way, and its phases in order. For core/archive/dump alone; one thread at a time.
  * The function of a phase runs one short step in a snapshot (`view`). It returns 0 when the phase
- * is complete, a number above 0 when only the step is, or a code.
+ * is complete, a number above 0 when only the step is complete, or a code.
  */
 #ifndef NB_CORE_ARCHIVE_DUMP_EXPORTING_H
 #define NB_CORE_ARCHIVE_DUMP_EXPORTING_H

@@ -7,8 +7,8 @@
 
 #include "core/archive/dump/entries.h"
 
-/* Adds the complete model, whose rows are stored, or replaces the one of its name with it. Sets
- * import->created and ->dropped. Returns as nb_import_commit. */
+/* Adds the complete model, whose rows are stored, or replaces the model of the same name with it.
+ * Sets import->created and ->dropped. Returns as nb_import_commit. */
 int nb_import_take_place(struct nb_engine *engine, struct nb_import *import,
                          struct nb_error *error);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Pieces of an import that all nodes make. They come one by one through the stream
- * (core/model/live/relayed.h), between changes of others, and wait in the store until the last one
- * is there: so a node that dies goes on with the next piece, and a backup has them. Each piece is
- * also a place in the stream, whose numbers (core/ledger/entries/serials.h) the entries of the
- * import get. So the entries have the same numbers on all nodes, however often one of them had to
- * begin again.
+ * (core/model/live/relayed.h), between changes of others, and wait in the store for the last one.
+ * So a node that restarts continues with the next piece, and a backup contains them. Each piece
+ * also has a place in the stream, and the numbers of that place (core/ledger/entries/serials.h) go
+ * to the import's entries. So the entries have the same numbers on all nodes, however often a node
+ * had to begin again.
  *
- * An import that has got no piece for an hour is given up, by all nodes at the same place in its
- * stream: when the next import there begins, by the times of the nodes that were asked.
+ * All nodes give up an import that got no piece for an hour, at the same place in its stream: where
+ * the next import begins. The times are those of the nodes that got the requests.
  *
- * Stored form, in META: under "staged/ID", ID of NB_STAGED_ID digits, how many pieces there are (a
- * varint), the time of the last one (8 bytes) and which stream they come by (a byte); under
+ * Stored form, in META: under "staged/ID", ID of NB_STAGED_ID digits, the number of pieces (a
+ * varint), the time of the last one (8 bytes) and the number of their stream (a byte); under
  * "staged/ID/" and a piece's number (4 bytes, big-endian, from 0 on) the number before that of its
  * first entry (8 bytes), then its bytes.
  */
@@ -42,24 +42,25 @@ bool nb_staged_is_id(struct nb_string id);
 
 /* ---- on the thread that applies -------------------------------------------------------------- */
 
-/* Keeps a piece (NB_ERRAND_STAGE). NB_CONFLICT: it is not the next one of its import, which was
- * given up. Else returns as nb_transaction. */
+/* Stores a piece (NB_ERRAND_STAGE). NB_CONFLICT: the piece is not the next one of its import, which
+ * was given up. Else returns as nb_transaction. */
 int nb_staged_add(struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
                   struct nb_error *error);
-/* Gives the import up, if it is there (NB_ERRAND_UNSTAGE). Returns as nb_transaction. */
+/* Gives up the import, if there is one (NB_ERRAND_UNSTAGE). Returns as nb_transaction. */
 int nb_staged_drop(struct nb_engine *engine, struct nb_string id, struct nb_error *error);
 
 /* The numbers of the entries of an import, in order. */
 struct nb_staged_numbers {
-    uint64_t *places; /* owned: of each piece the number before that of its first entry */
+    uint64_t *places; /* owned: of each piece the number before its first entry's */
     size_t count;     /* of pieces */
     size_t piece;     /* of the next number ... */
     uint64_t used;    /* ... and how many of that piece are used */
 };
-/* Reads them. NB_CONFLICT: there are not `count` pieces. On success the caller frees `places`. */
+/* Reads the numbers. NB_CONFLICT: there are not `count` pieces. On success the caller frees
+ * `places`. */
 int nb_staged_numbers(struct nb_engine *engine, struct nb_string id, uint64_t count,
                       struct nb_staged_numbers *numbers, struct nb_error *error);
-/* The next number. NB_TOO_LARGE: there is none. */
+/* Sets *number to the next number. NB_TOO_LARGE: none is left. */
 int nb_staged_next(struct nb_staged_numbers *numbers, uint64_t *number, struct nb_error *error);
 
 /* Sets `bytes` to a piece. Returns 0, NB_NOT_FOUND, NB_NO_MEMORY or a code of the store. */

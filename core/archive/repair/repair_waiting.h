@@ -9,8 +9,8 @@
 #include "core/archive/repair/differences.h"
 #include "core/ledger/entries/survey.h"
 
-/* Copies the changes that wait, and the verdicts that are kept, of models which there are. Those
- * that do not read back are lost, and told. Returns 0 or a code. */
+/* Copies the waiting changes and the stored verdicts of existing models. Unreadable ones are lost,
+ * and reported. Returns 0 or a code. */
 int nb_waiting_copy(const struct nb_view *from, struct nb_store *to, const struct nb_survey *survey,
                     struct nb_differences *d, struct nb_error *error);
 

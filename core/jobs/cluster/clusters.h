@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What can be asked of a clustering, and what is told of it.
+ * The options and the result of a clustering.
  */
 #ifndef NB_CORE_JOBS_CLUSTER_CLUSTERS_H
 #define NB_CORE_JOBS_CLUSTER_CLUSTERS_H
@@ -23,7 +23,7 @@ struct nb_clustering_run {
     struct nb_engine *engine;
     struct nb_live *live;
     const struct nb_cluster_options *options;
-    struct nb_published *published; /* the fields are its settings' */
+    struct nb_published *published; /* its settings give the fields */
     struct nb_gathered gathered;
     double *known; /* owned; by scale, variances that the caller knows, or 0 */
     struct nb_mixture best;
@@ -35,8 +35,8 @@ struct nb_clustering_run {
     struct nb_clustering *result;
 };
 
-/* Makes clustering->result of the best mixture, the largest cluster first. Returns 0, NB_NO_MEMORY,
- * NB_DAMAGED or NB_IO; the result is the caller's to deinit in any case. */
+/* Fills clustering->result from the best mixture, the largest cluster first. Returns 0,
+ * NB_NO_MEMORY, NB_DAMAGED or NB_IO; the caller deinits the result in any case. */
 int nb_clustering_tell(struct nb_clustering_run *clustering, struct nb_error *error);
 
 enum {
@@ -48,7 +48,7 @@ enum {
     NB_CLUSTER_CELLS_MOST = 16 * 1024 * 1024, /* clusters times words; documents times numbers */
 };
 
-/* A deviation of a field of numbers that is known, in all clusters. */
+/* A known deviation of a field of numbers, the same in all clusters. */
 struct nb_cluster_deviation {
     char field[NB_ATTRIBUTE_NAME_MOST + 1];
     double deviation; /* above 0 */
@@ -56,18 +56,18 @@ struct nb_cluster_deviation {
 
 struct nb_cluster_options {
     uint32_t clusters; /* 0: as many as give the least Bayesian information criterion */
-    uint32_t restarts; /* random starts, of which the likeliest end counts; at least 1 */
+    uint32_t restarts; /* random starts, at least 1; the likeliest result counts */
     uint64_t seed;
-    bool all;              /* documents with a label, too */
-    bool members;          /* all documents of a cluster are told */
-    bool apply;            /* and get a label of its own; not with `all` */
+    bool all;              /* also uses documents with a label */
+    bool members;          /* the result lists all documents of each cluster */
+    bool apply;            /* each cluster's documents get a label of its own; not with `all` */
     bool has_equal_shares; /* all clusters are as probable before a document is seen */
     const struct nb_cluster_deviation *deviations; /* borrowed */
     size_t deviation_count;
-    struct nb_string source;  /* with `apply`: who asks for it; kept with the changes */
-    bool (*stop)(void *user); /* asked all the time; NULL: never */
-    /* Told how many bytes it takes while it reads documents, and before it takes more for a fit;
-     * anything but 0 ends it with that code and `error`. NULL: it takes what it needs. */
+    struct nb_string source;  /* with `apply`: the source that is kept with the changes */
+    bool (*stop)(void *user); /* asked frequently; NULL: never */
+    /* Receives the bytes in use while documents are read, and before a fit takes more. Returns 0,
+     * or a code that ends the clustering with `error`. NULL: no limit. */
     int (*hold)(void *user, uint64_t bytes, struct nb_error *error);
     void *user;
 };
@@ -78,7 +78,7 @@ struct nb_cluster_word {
     double lift;  /* ln of that share divided by the word's share in all documents */
 };
 
-/* The numbers that a cluster has of a field. */
+/* The distribution of a field's numbers in a cluster. */
 struct nb_cluster_number {
     double mean, deviation;
 };
@@ -86,7 +86,7 @@ struct nb_cluster_number {
 struct nb_cluster {
     uint64_t documents;
     double share; /* of all documents, each counted with its probability */
-    char *label;  /* that its documents got; owned; NULL: none (no `apply`, or no documents) */
+    char *label;  /* owned; given to its documents; NULL: none (no `apply`, or no documents) */
     struct nb_cluster_word words[NB_CLUSTER_WORDS]; /* the most telling: greatest share * lift */
     size_t word_count;
     struct nb_cluster_word values[NB_CLUSTER_WORDS]; /* of categories, alike */
@@ -101,11 +101,11 @@ struct nb_cluster {
 struct nb_clustering {
     struct nb_cluster *clusters; /* owned; the largest first */
     size_t count;
-    uint64_t documents, words; /* that were looked at */
+    uint64_t documents, words; /* of the clustering */
     bool has_values;           /* of categories */
     char **fields;             /* names of the fields of numbers; owned */
     size_t field_count;
-    uint64_t labelled; /* with `apply`: documents that got a label; others have changed meanwhile */
+    uint64_t labelled; /* with `apply`: documents that got a label; the others changed meanwhile */
     double log_likelihood, bic;
     unsigned iterations; /* of the fit that counts */
 };

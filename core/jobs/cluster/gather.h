@@ -17,7 +17,7 @@ struct nb_gathered_number {
     uint32_t attribute; /* number of the field */
 };
 
-/* A field of numbers that tells kinds apart. */
+/* A field of numbers that distinguishes clusters. */
 struct nb_gathered_scale {
     uint32_t attribute;
     struct nb_moments moments; /* of all its numbers */
@@ -49,21 +49,21 @@ struct nb_gathered {
                        deviation; NAN: it has none */
 };
 void nb_gathered_deinit(struct nb_gathered *gathered);
-/* Bytes that it takes. */
+/* Returns the bytes that `gathered` takes. */
 uint64_t nb_gathered_memory(const struct nb_gathered *gathered);
 
 /* Reads the current documents without a label, or `all`; more than `most` are NB_TOO_LARGE. `stop`
- * (NULL: never) ends it with NB_STOPPING. `attributes` are those of the model; they stay with the
- * result. `hold` (NULL: none) is told what it takes, as in struct nb_cluster_options. Returns 0 or
- * a code; the caller deinits in both cases. */
+ * (NULL: never) ends it with NB_STOPPING. `attributes` are those of the model; the result borrows
+ * them. `hold` (NULL: none) receives the bytes in use, as in struct nb_cluster_options. Returns 0
+ * or a code; the caller deinits in both cases. */
 int nb_gather(struct nb_engine *engine, struct nb_live *live, struct nb_attributes attributes,
               bool all, size_t most, bool (*stop)(void *user),
               int (*hold)(void *user, uint64_t bytes, struct nb_error *error), void *user,
               struct nb_gathered *gathered, struct nb_error *error);
-/* Makes columns of the words that tell kinds apart: in at least `least` documents and at most
- * `most`; of the values of categories that at least two documents have; and scales of the numbers
- * that differ. Documents that have none of these go. Returns 0, NB_NO_MEMORY, or NB_TOO_LARGE: more
- * than `cells_most` documents times scales. */
+/* Chooses what distinguishes clusters. Makes columns for words that at least `least` and at most
+ * `most` documents have, and for values of categories that at least two documents have; makes
+ * scales for numbers that differ. Drops documents that have none of these. Returns 0, NB_NO_MEMORY,
+ * or NB_TOO_LARGE: more than `cells_most` documents times scales. */
 int nb_gathered_choose(struct nb_gathered *gathered, const struct nb_live *live, uint32_t least,
                        uint32_t most, size_t cells_most, struct nb_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Beta distribution: what is known of a probability of which `a` cases were for and `b` against
+ * The Beta distribution: the knowledge about a probability after `a` cases for it and `b` against
  * it. Pure functions; any thread.
  */
 #ifndef NB_CORE_JOBS_GENERATE_BETA_H
@@ -30,9 +30,9 @@ struct nb_interval {
 };
 struct nb_interval nb_beta_interval(double a, double b, double mass);
 
-/* The same for a share of which `of` of `all` cases were seen: Jeffreys' interval, Beta(of + 1/2,
- * all - of + 1/2), which at 0 and at `all` reaches to the end (Brown, Cai and DasGupta 2001,
- * section 4.1.2). `all` is above 0. */
+/* The interval for a share, after `of` of `all` cases: Jeffreys' interval, Beta(of + 1/2, all - of
+ * + 1/2), which at 0 and at `all` reaches to the end (Brown, Cai and DasGupta 2001, section 4.1.2).
+ * `all` is above 0. */
 struct nb_interval nb_share_interval(double of, double all, double mass);
 
 #endif

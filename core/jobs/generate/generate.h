@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The other direction: a model says not what label a document has, but what documents of a label
- * are like. Documents drawn from P(X | Y), and the estimates P(w | v) and P(v) with intervals, by
- * the book's multinomial model of the counts as they are (core/bayes/book/explain.h: nb_word_law).
- * Any thread; the callers wait for the disk.
+ * Generation, the reverse of classification: what documents of a label are like. Documents drawn
+ * from P(X | Y), and the estimates P(w | v) and P(v) with intervals, by the book's multinomial
+ * model of the counts as they are (core/bayes/book/explain.h: nb_word_law). Any thread; the callers
+ * wait for the disk.
  *
  * A walk over all rows takes the read lock for a step of rows at a time, so that the writer never
  * waits long. Each step is consistent in itself; training may go on between steps.
@@ -24,9 +24,8 @@
  * temperature), normalized. Above 1 it flattens, below 1 it sharpens. */
 struct nb_sampling {
     struct nb_string label;
-    size_t length; /* words */
-    size_t
-        words_most; /* that texts of fields have together: the rest of the last one is left out */
+    size_t length;     /* words */
+    size_t words_most; /* limit for the texts of all fields together; the last one is cut off */
     uint64_t seed;
     double temperature; /* from NB_TEMPERATURE_LEAST to NB_TEMPERATURE_MOST */
 };
@@ -42,30 +41,31 @@ int nb_generate_sample(struct nb_engine *engine, struct nb_string model,
                        int (*word)(void *user, struct nb_string word), void *user,
                        struct nb_error *error);
 
-/* Receives the values of a document; everything is borrowed for the call. Returns 0 to go on. A
- * string is a category, or a text: its words with spaces between them. */
+/* Receives the values of a document; everything is borrowed for the call. Each function returns 0
+ * to go on. A string is a category's value, or a text: its words with spaces between them. */
 struct nb_values_sink {
     int (*number)(void *user, struct nb_string field, double number);
     int (*string)(void *user, struct nb_string field, struct nb_string value);
-    int (*set)(void *user, struct nb_string field); /* whose members follow */
+    int (*set)(void *user, struct nb_string field); /* its members follow */
     int (*member)(void *user, struct nb_string value);
     void *user;
 };
 
-/* Draws a value of each field of the settings, in their order, that the document has, which is as
- * frequent as in the label's documents: by core/bayes/attribute/attribute_law.h, each probability
- * or density to the power 1 / temperature, normalized; with structure tan along the tree; the
- * length of a text is Poisson, with the mean of the label's texts of the field, whatever the
- * temperature is. The values are a function of the counts, the order of the rows and the seed.
- * Values that were forgotten meanwhile are left out. It takes one walk over the rows, two with
- * texts; a model without fields none. Returns as nb_generate_sample does; NB_CONFLICT: the label
- * has no documents, or the texts of its values were not kept. */
+/* Draws a value for each field that the document has, in the order of the settings. The document
+ * has a field as often as the label's documents do. Values follow
+ * core/bayes/attribute/attribute_law.h, each probability or density to the power 1 / temperature,
+ * normalized; with structure tan along the tree; the length of a text is Poisson, with the mean of
+ * the label's texts of the field, whatever the temperature is. The values are a function of the
+ * counts, the order of the rows and the seed. Values that were forgotten meanwhile are left out. It
+ * takes one walk over the rows, two with texts, none for a model without fields. Returns as
+ * nb_generate_sample does; NB_CONFLICT: the label has no documents, or the texts of its values were
+ * not kept. */
 int nb_generate_values(struct nb_engine *engine, struct nb_string model,
                        const struct nb_sampling *sampling, const struct nb_values_sink *sink,
                        struct nb_error *error);
 
-/* What is known of a probability: the estimate, as the settings say, and the equal-tailed interval
- * of the posterior. */
+/* A probability: its estimate, as the settings define it, and the equal-tailed interval of its
+ * posterior. */
 struct nb_posterior {
     double probability;
     struct nb_interval interval;
@@ -77,8 +77,8 @@ struct nb_label_posterior {
     struct nb_posterior prior;
     uint64_t words; /* n_v, or d_v with the binary model */
     uint64_t vocabulary;
-    double dirichlet; /* the sum of the prior's parameters: so many words is it worth */
-    bool has_unseen;  /* all words that the label does not have have the same estimate: */
+    double dirichlet; /* sum of the prior's parameters: the prior weighs as many words */
+    bool has_unseen;  /* words that the label does not have share one estimate, `unseen` */
     struct nb_posterior unseen;
 };
 
@@ -92,9 +92,9 @@ struct nb_word_posterior {
 struct nb_field_posterior {
     struct nb_string name;
     int kind;                    /* enum nb_field_kind */
-    uint64_t documents, missing; /* that have a value, and that have none */
-    uint64_t values; /* of a category or a set: those that documents of any label have */
-    bool has_number; /* of a number, of which some document has one: */
+    uint64_t documents, missing; /* those with a value, and those without */
+    uint64_t values; /* of a category or a set: number of values in documents of any label */
+    bool has_number; /* of a number that some document has: */
     double mean, deviation;
 };
 
@@ -108,20 +108,21 @@ struct nb_value_posterior {
 struct nb_distribution_sink {
     int (*header)(void *user, const struct nb_label_posterior *label);
     int (*word)(void *user, const struct nb_word_posterior *word);
-    /* After the words; NULL, both of them: they are not wanted. */
+    /* Called after the words; both are NULL if fields are not wanted. */
     int (*field)(void *user, const struct nb_field_posterior *field);
-    int (*value)(void *user, const struct nb_value_posterior *value); /* of the field before it */
+    int (*value)(void *user, const struct nb_value_posterior *value); /* of the last field */
     void *user;
 };
 
 /* Hands the `limit` words that are most probable in documents of the label to `sink`, most probable
- * first, with intervals that have `mass` (above 0, below 1) of the posterior: the one of P(w | v)
- * is Beta(count + a, the counts of all other words + a for each), the marginal of the Dirichlet
- * posterior, with a = addend + offset of nb_word_law. That of P(v) is nb_share_interval. Then
- * come the fields of the settings, in their order, each with those of its values that are among the
- * `limit` most probable ones of all fields together (core/bayes/attribute/attribute_law.h), most
- * probable first; models without fields have no such walk. Takes 32 bytes for each word and 64 for
- * each value. Returns as nb_generate_sample does; NB_CONFLICT: the label has no documents. */
+ * first, with intervals that hold `mass` (above 0, below 1) of the posterior. The posterior of P(w
+ * | v) is Beta(count + a, the counts of all other words + a for each), the marginal of the
+ * Dirichlet posterior, with a = addend + offset of nb_word_law. The interval of P(v) is
+ * nb_share_interval. Then come the fields of the settings, in their order, each with those of its
+ * values that are among the `limit` most probable ones of all fields together
+ * (core/bayes/attribute/attribute_law.h), most probable first; a model without fields needs no walk
+ * for them. Takes 32 bytes for each word and 64 for each value. Returns as nb_generate_sample does;
+ * NB_CONFLICT: the label has no documents. */
 int nb_generate_distribution(struct nb_engine *engine, struct nb_string model,
                              struct nb_string label, size_t limit, double mass,
                              const struct nb_distribution_sink *sink, struct nb_error *error);

@@ -48,14 +48,14 @@ static inline size_t nb_label_walk_attributes(const struct nb_label_walk *walk)
     return walk->published->settings.attribute_count;
 }
 
-/* What is known of an attribute in the label's documents, and of how many in all it is. Returns as
- * nb_label_walk_law. */
+/* Sets *law to the law of an attribute in the label's documents, and *documents to their number.
+ * Returns as nb_label_walk_law. */
 int nb_label_walk_attribute(const struct nb_label_walk *walk, size_t attribute,
                             struct nb_attribute_law *law, uint64_t *documents,
                             struct nb_error *error);
 
-/* Calls `visit` for every row, in their order, under the model's read lock, with what the counts
- * say of the attributes, and the label's place there. Returns as nb_label_walk_law. */
+/* Calls `visit` for every row, in order, under the model's read lock, with the scores of the
+ * attributes, and the label's place in them. Returns as nb_label_walk_law. */
 typedef void nb_label_walk_visit_row(void *user, const struct nb_attribute_scores *scores,
                                      uint32_t row, uint32_t place);
 int nb_label_walk_rows(const struct nb_label_walk *walk, nb_label_walk_visit_row *visit, void *user,
@@ -72,8 +72,8 @@ typedef void nb_label_walk_visit_value(void *user, const struct nb_walked_value 
 int nb_label_walk_values(const struct nb_label_walk *walk, nb_label_walk_visit_value *visit,
                          void *user, struct nb_error *error);
 
-/* Calls `look` once under the model's read lock, with what the counts say of the attributes, and
- * the label's place there. Returns as nb_label_walk_law. */
+/* Calls `look` once under the model's read lock, with the scores of the attributes, and the label's
+ * place in them. Returns as nb_label_walk_law. */
 typedef void nb_label_walk_looker(void *user, const struct nb_attribute_scores *scores,
                                   uint32_t place);
 int nb_label_walk_look(const struct nb_label_walk *walk, nb_label_walk_looker *look, void *user,

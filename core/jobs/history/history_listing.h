@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The history of a model as it is read: the verdicts that are kept, newest first, and why a verdict
- * was given. Any thread; a call may wait for the disk and belongs to one thread.
+ * Reads the history of a model: the stored verdicts, newest first, and why a verdict was given. Any
+ * thread; a call may wait for the disk and belongs to one thread.
  */
 #ifndef NB_CORE_JOBS_HISTORY_HISTORY_LISTING_H
 #define NB_CORE_JOBS_HISTORY_HISTORY_LISTING_H
@@ -10,9 +10,9 @@
 #include "core/ledger/entries/ledger.h"
 #include "core/writer/remember/note.h"
 
-/* Writing what was noted for histories at once, for those who look at it. Any thread. */
+/* Writes pending verdicts at once, before a history is read. Any thread. */
 
-/* Writes what waits to be written for histories, and waits for the disk. Returns 0 or a code. */
+/* Writes the verdicts that wait for the histories, and waits for the disk. Returns 0 or a code. */
 int nb_engine_history_write(struct nb_engine *engine, struct nb_error *error);
 
 /* What the functions of core/jobs/history share: a model whose history is read. One thread; for
@@ -26,24 +26,25 @@ struct nb_reading {
     struct nb_entry entry;
 };
 
-/* Writes what was noted before, and finds the model. On a disk that takes no more, that is not
- * read. Returns 0, or a code and nothing is to be ended. */
+/* Writes the pending verdicts, and finds the model. If the disk is full, they are missing from what
+ * is read. Returns 0, or a code; then there is nothing to end. */
 int nb_reading_begin(struct nb_reading *reading, struct nb_engine *engine, struct nb_string model,
                      struct nb_error *error);
 void nb_reading_end(struct nb_reading *reading);
 
-/* Sets *is_stored to whether the document is learned or stored, and *label to the label that it has
- * (length 0: none), whose name stays as long as the model. Returns 0 or a code; damage of the
- * ledger is told as nb_live_note tells it. */
+/* Sets *is_stored to whether the document is learned or stored, and *label to its label (length 0:
+ * none), whose name lives as long as the model. Returns 0 or a code; damage of the ledger is
+ * reported as nb_live_note does. */
 int nb_reading_label(struct nb_reading *reading, struct nb_string id, bool *is_stored,
                      struct nb_string *label, struct nb_error *error);
 
-/* What the caller is told of `rc`: damage of a history is no damage of its model. The history goes
- * when the next verdict is written. Returns the code and fills `error`. */
+/* Translates `rc` for the caller: a damaged history does not make its model damaged. The history is
+ * deleted when the next verdict is written. Returns the code and fills `error`. */
 int nb_reading_tell(struct nb_reading *reading, int rc, const struct nb_error *why,
                     struct nb_error *error);
 
-/* Which verdicts are wanted. A string of length 0 and `is_labelled` NB_HISTORY_ANY choose none. */
+/* Conditions for verdicts. A string of length 0, and `is_labelled` NB_HISTORY_ANY, are no
+ * condition. */
 struct nb_history_options {
     struct nb_string verdict;  /* the label that won */
     struct nb_string source;   /* who asked */
@@ -55,7 +56,7 @@ struct nb_history_options {
     size_t limit;    /* rows, at least 1 */
 };
 
-/* A verdict that is kept; everything is borrowed for the call. */
+/* A stored verdict; everything is borrowed for the call. */
 struct nb_history_row {
     uint64_t number; /* ascends with time */
     struct nb_string id, message_id, subject, source;
@@ -64,28 +65,28 @@ struct nb_history_row {
     double probability;
     uint64_t tokens;
     bool is_stored;         /* the document is learned, or stored without a label */
-    struct nb_string label; /* that it has now; length 0: none */
+    struct nb_string label; /* the document's label now; length 0: none */
 };
 
-/* Calls `visit` for the verdicts that are wanted, newest first, until it returns non-zero, and
- * returns that. Sets *next to the number behind which the next page begins; 0: there is none. A
- * page may have fewer rows than `limit`, also none, and a next one: a call looks at 20,000 verdicts
- * at most. Else returns 0, NB_NOT_FOUND (model), NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
+/* Calls `visit` for the verdicts that match, newest first, until it returns non-zero, and returns
+ * that. Sets *next to the number behind which the next page begins; 0: there is none. A call
+ * examines at most 20,000 verdicts, so a page with a next one may have fewer rows than `limit`, or
+ * none. Else returns 0, NB_NOT_FOUND (model), NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
 int nb_engine_history(struct nb_engine *engine, struct nb_string model,
                       const struct nb_history_options *options,
                       int (*visit)(void *user, const struct nb_history_row *row), void *user,
                       uint64_t *next, struct nb_error *error);
 
-/* A verdict of the history, and what the model says of the document now. */
+/* A verdict of the history, with the document as it was stored. */
 struct nb_history_found {
     struct nb_history_row row; /* borrows from `stored` and `label` */
     struct nb_buffer stored;   /* owned */
     struct nb_bag bag;         /* owned: what the model saw then */
     char *label;               /* owned */
 };
-/* Finds the verdict about a document, and classifies the document as it is kept, explained by
- * `explain` tokens, into `verdict`. The caller deinits `found` in any case. Returns 0, NB_NOT_FOUND
- * (model, or no verdict about the document is kept), or as nb_engine_classify. */
+/* Finds the verdict about a document, and classifies the stored document into `verdict`, explained
+ * by `explain` tokens. The caller deinits `found` in any case. Returns 0, NB_NOT_FOUND (model, or
+ * no verdict about the document is kept), or as nb_engine_classify. */
 int nb_engine_history_find(struct nb_engine *engine, struct nb_string model, struct nb_string id,
                            size_t explain, struct nb_history_found *found,
                            struct nb_verdict *verdict, struct nb_error *error);

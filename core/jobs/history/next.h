@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Label next: the documents without a label that would teach most, from the history and of those
- * that are stored without one. Any thread; a call takes long and belongs to one thread.
+ * Suggests which documents to label next: those without a label that would teach the model most,
+ * from the history and the store. Any thread; a call takes long and belongs to one thread.
  *
- * A document teaches the more the less sure the model is of it: uncertainty sampling (Lewis and
- * Gale 1994, for two labels: the probability nearest to 1/2). With more labels that is the margin
- * of the winner over the runner-up (Scheffer, Decomain and Wrobel 2001), which for two labels gives
- * the same order. The least sure ones are often near-duplicates of each other, and one of them
- * teaches what all do. So they are chosen one after the other, each time the one with the greatest
+ * A document teaches more the less sure the model is of its label: uncertainty sampling (Lewis and
+ * Gale 1994, for two labels: the probability nearest to 1/2). With more labels the measure is the
+ * margin of the winner over the runner-up (Scheffer, Decomain and Wrobel 2001), which gives the
+ * same order for two labels. The least sure documents are often near-duplicates, and one of them
+ * teaches as much as all. So documents are chosen one by one, each time the one with the greatest
  *
  *     (1 - margin) * (1 - greatest similarity to one that is chosen)
  *
@@ -37,24 +37,25 @@ struct nb_next_document {
     bool is_remembered;         /* the history has it; else it is stored */
 };
 
-/* The documents among which core/jobs/history/next.h chooses: read from the store and judged by the
- * model as it is now. One thread; for core/jobs/history alone. */
+/* The candidates: documents that are read from the store and classified by the present model. One
+ * thread; for core/jobs/history alone. */
 enum {
-    NB_NEXT_SLICE = 50, /* documents that are read in one snapshot, and judged behind it */
+    NB_NEXT_SLICE = 50, /* documents that are read in one snapshot, and classified after it */
     NB_NEXT_ROWS = 40,
 };
 
 struct nb_next_candidate {
     struct nb_next_document document; /* owned until it is chosen */
     struct nb_signature signature;
-    uint32_t rows[NB_NEXT_ROWS]; /* of a stored document: its words that came last into the model */
+    uint32_t
+        rows[NB_NEXT_ROWS]; /* of a stored document: those of its words that the model got last */
     size_t row_count;
     double worth; /* 1 - margin, times 1 - the greatest similarity to a chosen one */
 };
 
-/* A document that was read and is not judged yet. */
+/* A document that was read but not classified yet. */
 struct nb_next_read {
-    struct nb_buffer stored; /* owned: of a verdict, its record; else of an entry, its bag */
+    struct nb_buffer stored; /* owned: the record of a verdict, or the bag of an entry */
     struct nb_buffer id;     /* owned: of an entry */
     int64_t time;
     uint64_t tokens;
@@ -69,7 +70,7 @@ struct nb_next_unsure {
 struct nb_next_pool {
     struct nb_reading reading;
     struct nb_string model;         /* borrowed */
-    struct nb_next_candidate *kept; /* owned: the least sure ones, in any order */
+    struct nb_next_candidate *kept; /* owned: the least sure candidates, in any order */
     size_t kept_count, kept_room;
     uint64_t looked_at; /* documents that were judged */
     struct nb_bag bag;  /* of the last one that was read */
@@ -99,11 +100,10 @@ struct nb_next {
     uint64_t looked_at; /* documents that were judged */
 };
 
-/* Finds up to `count` documents among those that are judged anew: up to `most` (at least 1) of the
- * verdicts whose document has no label, those that were least sure when they were given, of the
- * 20,000 newest; and the `most` first stored documents without a label. The caller deinits `next`
- * in any case. `stop` (NULL: never) is asked between some. Returns 0, NB_STOPPING, or as
- * nb_engine_classify. */
+/* Finds up to `count` documents. It classifies two groups of documents without a label anew: of the
+ * 20,000 newest verdicts, the `most` (at least 1) that were least sure when they were given; and
+ * the first `most` stored documents. The caller deinits `next` in any case. `stop` (NULL: never) is
+ * asked now and then. Returns 0, NB_STOPPING, or as nb_engine_classify. */
 int nb_engine_next(struct nb_engine *engine, struct nb_string model, size_t count, size_t most,
                    bool (*stop)(void *user), void *user, struct nb_next *next,
                    struct nb_error *error);

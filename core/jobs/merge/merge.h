@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Merging labels: all documents of a label get another one that there is, each by its id, as if
- * somebody had relabelled it so. Any thread, while others go on to train; a call takes long.
+ * Merges labels: all documents of a label get another existing label, each by its id, as if a user
+ * had relabelled it. Any thread, while others train; a call takes long.
  */
 #ifndef NB_CORE_JOBS_MERGE_MERGE_H
 #define NB_CORE_JOBS_MERGE_MERGE_H
@@ -14,17 +14,19 @@ struct nb_merge_options {
     void *user;
 };
 
-/* Relabels the documents of `from`, some hundred in one commit, until there is none left, and sets
- * *merged to how many, also when it fails: then a further call goes on. The label `from` stays,
- * without documents. Returns 0, NB_NOT_FOUND (model, a label), NB_UNUSABLE (source, or the labels
- * are one), NB_STOPPING, NB_DAMAGED, or why a change was not made (NB_DISK_FULL ...). */
+/* Relabels the documents of `from`, some hundred in one commit, until none is left, and sets
+ * *merged to their number, also after a failure; another call then continues. The label `from`
+ * stays, without documents. Returns 0, NB_NOT_FOUND (model, a label), NB_UNUSABLE (source, or both
+ * labels are the same), NB_STOPPING, NB_DAMAGED, or the code of a change that failed (NB_DISK_FULL
+ * ...).
+ */
 int nb_label_merge(struct nb_engine *engine, const struct nb_merge_options *options,
                    uint64_t *merged, struct nb_error *error);
 
 /* Renaming a label. Any thread; waits for the disk. */
 
 /* Gives the label `from` the name `to`. NB_UNUSABLE (`to`), NB_NOT_FOUND (model, label),
- * NB_CONFLICT (there is a label `to`; the settings have other numbers for it; or the model has a
+ * NB_CONFLICT (the label `to` exists; the settings have other numbers for it; or the model has a
  * parent or children), NB_DAMAGED. */
 int nb_engine_rename_label(struct nb_engine *engine, struct nb_string model, struct nb_string from,
                            struct nb_string to, struct nb_string source, struct nb_error *error);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Mixtures of naive Bayes over documents: which documents are of one kind, without any label. Words
- * are multinomial, categories categorical, numbers Gaussian:
+ * Mixtures of naive Bayes over documents: group similar documents without any labels. Words are
+ * multinomial, categories categorical, numbers Gaussian:
  *
  *     P(d) = sum over k of pi_k * product over the words of d of theta_kw ^ n_dw
  *                               * product over its categories c of theta_kc,d
  *                               * product over its numbers g of N(x_dg; mu_kg, sigma_kg ^ 2)
  *
- * What a document has no value of is passed over. Fitted by EM (Dempster, Laird and Rubin 1977; for
- * text Nigam, McCallum, Thrun and Mitchell 2000; for Gaussians Mitchell 1997, section 6.12.1,
- * Bishop 2006, section 9.2.2):
+ * Missing values are left out. Fitted by EM (Dempster, Laird and Rubin 1977; for text Nigam,
+ * McCallum, Thrun and Mitchell 2000; for Gaussians Mitchell 1997, section 6.12.1, Bishop 2006,
+ * section 9.2.2):
  *
  *     E   r_dk = pi_k * product ..., divided by its sum over k
  *     M   pi_k = (1 + sum_d r_dk) / (clusters + documents)
@@ -18,21 +18,21 @@
  *         mu_kg = sum_d r_dk x_dg / n_kg, n_kg = sum_d r_dk, both over documents that have g
  *         sigma_kg ^ 2 = (s_g ^ 2 + sum_d r_dk (x_dg - mu_kg) ^ 2) / (1 + n_kg)
  *
- * so each M step finds the greatest posterior under Dirichlet priors and one of variances, which is
- * a document more, at the distance s_g from the mean: no variance becomes 0, where the likelihood
- * would have no bound. s_g ^ 2 is the variance of all numbers divided by clusters ^ (2 / numbers),
- * as large as the parts are into which so many clusters cut the space (Fraley and Raftery 2007).
- * ln P(documents, parameters) never falls.
+ * so each M step maximizes the posterior under Dirichlet priors and a prior of variances. The
+ * latter acts as one more document at the distance s_g from the mean: it keeps variances above 0,
+ * where the likelihood would have no bound. s_g ^ 2 is the variance of all numbers divided by
+ * clusters ^ (2 / numbers), the size of the parts into which so many clusters divide the space
+ * (Fraley and Raftery 2007). ln P(documents, parameters) never falls.
  *
- * From a random start EM ends in the next local maximum. So with words it begins hot: r is made of
- * the likelihood to the power beta, which grows from HEAT to 1 (deterministic annealing EM, Ueda
- * and Nakano 1998). Measured on the training part of 20 Newsgroups, 20 clusters, presence of words
- * that 5 documents to a tenth of all have: normalized mutual information with the newsgroups .54 to
- * .58 annealed, .36 to .38 not; k-means on tf-idf is beside it in tests/bench/clusters.py. Without
- * words it begins cold: of four starts on five Gaussians in the plane, three samples of 150 points,
- * the likeliest end was at -294.8, -291.4, -317.6 cold and at -301.2, -291.4, -317.7 hot. Means
- * of numbers begin as those of documents that are far from each other (Arthur and Vassilvitskii
- * 2007).
+ * From a random start EM ends in the next local maximum. So with words it begins hot: r uses the
+ * likelihood to the power beta, which grows from HEAT to 1 (deterministic annealing EM, Ueda and
+ * Nakano 1998). Measured on the training part of 20 Newsgroups, 20 clusters, presence of words that
+ * at least 5 documents and at most a tenth of all have: normalized mutual information with the
+ * newsgroups .54 to .58 annealed, .36 to .38 not; tests/bench/clusters.py compares with k-means on
+ * tf-idf. Without words it begins cold: of four starts on five Gaussians in the plane, three
+ * samples of 150 points, the likeliest end was at -294.8, -291.4, -317.6 cold and at -301.2,
+ * -291.4, -317.7 hot. Means of numbers begin at documents that are far from each other (Arthur and
+ * Vassilvitskii 2007).
  *
  * Pure functions of their arguments: the same seed gives the same result. Any thread.
  */

@@ -21,7 +21,7 @@ struct nb_mixture_run {
     double *counts;  /* expected, as mixture->log_word lies */
     double *members; /* expected documents of each cluster */
     double *sums;    /* of the counts of each cluster, in one group of columns */
-    double *scores;  /* of the document that is looked at */
+    double *scores;  /* of the present document */
     struct nb_mixture_gaussians gaussians;
     double parameters;
     double moved; /* by the last M step: of each word and value its expected count times the change
@@ -55,8 +55,8 @@ void nb_mixture_gaussians_score(const struct nb_mixture_run *run, size_t documen
 void nb_mixture_gaussians_clear(struct nb_mixture_run *run);
 /* run->scores are the probabilities of the clusters: the E step of a document. */
 void nb_mixture_gaussians_expect(struct nb_mixture_run *run, size_t document);
-/* The M step. Returns ln of the priors' density, but for what does not depend on the parameters,
- * and adds to run->parameters. */
+/* The M step. Returns ln of the priors' density without the terms that do not depend on the
+ * parameters, and adds to run->parameters. */
 double nb_mixture_gaussians_maximize(struct nb_mixture_run *run);
 
 #endif

@@ -13,7 +13,7 @@
  * are columns[begin[d]] ... */
 struct nb_mixture_documents {
     size_t count;
-    uint32_t words;          /* columns that there are, those of categories behind the others */
+    uint32_t words;          /* number of all columns; those of categories come last */
     const size_t *begin;     /* count + 1 */
     const uint32_t *columns; /* below `words`, each once in a document */
     const float *counts;     /* above 0; of a category's value 1 */
@@ -22,7 +22,7 @@ struct nb_mixture_documents {
     uint32_t numbers;
     const double *values;    /* number g of document d at d * numbers + g; NAN: it has none. Each g
                                 with the mean 0 and the variance 1 over the documents that have it */
-    const double *variances; /* numbers: those that are known, 0 of others; NULL: none is known */
+    const double *variances; /* of each number the known variance, or 0; NULL: none is known */
     bool has_equal_shares;   /* pi_k = 1 / clusters */
 };
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The quarantine of a model: changes of documents by sources without trust, which are on disk and
- * not in the model. An administrator looks at them, sees how they agree with the model, and applies
- * or drops them. Any thread; a call may take long, and belongs to one thread.
+ * The quarantine of a model: changes of documents by sources without trust, which are stored but
+ * not applied to the model. An administrator lists them, sees how they agree with the model, and
+ * applies or drops them. Any thread; a call may take long, and belongs to one thread.
  *
- * One change waits for each id: a later one takes the place of an earlier one, and so does a change
- * that is trusted. Applying is training: what comes out is what had come out if the source had been
- * trusted and the document had come now. A kill in the middle leaves every change either waiting or
- * made.
+ * At most one change waits for each id: a later change, trusted or not, replaces it. Applying is
+ * training: the result is as if the source had been trusted and the document had come now. A kill
+ * in the middle leaves every change either waiting or applied.
  */
 #ifndef NB_CORE_JOBS_QUARANTINE_QUARANTINE_H
 #define NB_CORE_JOBS_QUARANTINE_QUARANTINE_H
@@ -27,11 +26,11 @@ struct nb_live;
 
 /* Which changes of a quarantine are to be applied or dropped. A plain value; any thread. */
 
-/* Which changes; everything is borrowed. One matches if all that is given holds. */
+/* Conditions for changes; everything is borrowed. A change matches if it meets all of them. */
 struct nb_quarantine_options {
     bool has_source;
     struct nb_string source;
-    int64_t until; /* not those that came later; INT64_MAX: all. What nobody has seen stays */
+    int64_t until; /* skips changes that came later, which nobody has seen; INT64_MAX: skips none */
     const struct nb_string *ids;
     size_t id_count; /* 0: of any id */
 };
@@ -44,16 +43,16 @@ struct nb_quarantine_found {
 
 struct nb_quarantine_search {
     const struct nb_quarantine_options *options; /* borrowed */
-    struct nb_buffer after;                      /* owned: the id that was looked at last */
+    struct nb_buffer after;                      /* owned: the id that was examined last */
     size_t next_id;                              /* with ids: the next one */
-    bool is_done;                                /* everything was looked at */
+    bool is_done;                                /* everything was examined */
     struct nb_quarantine_found *found;           /* owned: of the last look */
     size_t count, room, bytes;
     size_t most;
     const struct nb_view *view;
 };
 
-/* Begins after the id `after`. Returns 0 or NB_NO_MEMORY; deinit in any case. */
+/* Begins a search after the id `after`. Returns 0 or NB_NO_MEMORY; deinit in any case. */
 int nb_quarantine_search_begin(struct nb_quarantine_search *search,
                                const struct nb_quarantine_options *options, struct nb_string after);
 void nb_quarantine_search_deinit(struct nb_quarantine_search *search);
@@ -62,26 +61,26 @@ void nb_quarantine_search_deinit(struct nb_quarantine_search *search);
 int nb_quarantine_search_some(struct nb_quarantine_search *search, struct nb_engine *engine,
                               const struct nb_live *live, size_t most, struct nb_error *error);
 
-/* What the caller is told of `rc`: damage of a quarantine is no damage of its model. Returns the
+/* Translates `rc` for the caller: a damaged quarantine does not make its model damaged. Returns the
  * code and fills `error`. */
 int nb_quarantine_tell(int rc, const struct nb_error *why, struct nb_error *error);
 
-/* Dropping a bounded number of changes that wait, in one transaction, so that nodes which share
- * their changes can do it alike: each looks itself which of them still wait. Any thread but the
- * writer's; waits for the disk. */
+/* Drops a bounded number of waiting changes in one transaction, so that nodes which share their
+ * changes do the same: each checks by itself which of them still wait. Any thread but the writer's;
+ * waits for the disk. */
 
 /* Appends a change to a list: its id and a hash of its bytes. Returns 0 or NB_NO_MEMORY. */
 int nb_quarantine_drop_list(struct nb_buffer *list, struct nb_string id, struct nb_string stored);
 
-/* Drops the changes of the list that wait unchanged; sets *dropped to how many. Returns 0,
+/* Drops the changes of the list that wait unchanged; sets *dropped to their number. Returns 0,
  * NB_NOT_FOUND (model), NB_UNUSABLE (the list), or a code of the store. */
 int nb_quarantine_drop_listed(struct nb_engine *engine, struct nb_string model,
                               struct nb_string list, uint64_t *dropped, struct nb_error *error);
 
 enum { NB_QUARANTINE_CLEARED = 500 /* changes at once */ };
 
-/* Drops the first changes, also damaged ones; fewer than NB_QUARANTINE_CLEARED: nothing waits any
- * more. Returns 0, NB_NOT_FOUND (model) or a code of the store. */
+/* Drops the first changes, also damaged ones, and sets *dropped to their number; if it is less than
+ * NB_QUARANTINE_CLEARED, none is left. Returns 0, NB_NOT_FOUND (model) or a code of the store. */
 int nb_quarantine_clear_some(struct nb_engine *engine, struct nb_string model, uint64_t *dropped,
                              struct nb_error *error);
 
@@ -90,11 +89,11 @@ int nb_quarantine_clear_some(struct nb_engine *engine, struct nb_string model, u
 /* A change that waits; everything is borrowed for the call. */
 struct nb_quarantine_row {
     struct nb_string id, source, label;
-    bool untrain; /* it wants the document forgotten; it has no label and no verdict */
+    bool untrain; /* the change forgets the document, and has no label and no verdict */
     int64_t time; /* milliseconds since 1970 */
     uint64_t tokens;
     struct nb_string verdict; /* the label that the model gives the document now; length 0: none */
-    double probability;       /* that it gives to `label` */
+    double probability;       /* that the model gives to `label` */
 };
 /* Calls `visit` for at most `limit` changes whose ids come after `after` (length 0: from the
  * first), by id, until it returns non-zero, and returns that. Sets *more if there are more. Else
@@ -104,7 +103,7 @@ int nb_engine_quarantine(struct nb_engine *engine, struct nb_string model, struc
                          int (*visit)(void *user, const struct nb_quarantine_row *row), void *user,
                          bool *more, struct nb_error *error);
 
-/* What a source has in the quarantine, against the verdicts that the model gives now. */
+/* A source's changes in the quarantine, compared with the model's present verdicts. */
 struct nb_quarantine_source {
     char *source; /* owned */
     uint64_t documents;
@@ -116,8 +115,8 @@ struct nb_quarantine_effect {
     uint64_t documents, bytes;
     struct nb_quarantine_source *sources; /* owned; by name */
     size_t source_count;
-    /* The evaluation in force, and what it would be if the documents had been judged as they are
-     * now, and had the labels that are waiting; empty (window_count 0) where nothing has a score.
+    /* The present evaluation, and the one that would result if the waiting documents had been
+     * scored now and had their labels; empty (window_count 0) where no document has a score.
      */
     struct nb_evaluation_report now, with;
 };
@@ -129,20 +128,20 @@ void nb_quarantine_effect_deinit(struct nb_quarantine_effect *effect);
 /* ---- applying and dropping ------------------------------------------------------------------- */
 
 struct nb_quarantine_report {
-    uint64_t statuses[NB_STATUSES]; /* how many were applied, by what that did */
+    uint64_t statuses[NB_STATUSES]; /* number of applied changes by their outcome */
     uint64_t dropped;
     uint64_t changed_since; /* were applied, dropped or replaced by others meanwhile */
     uint64_t refused;       /* could not be made, and still wait ... */
     struct nb_error why;    /* ... the first of them because of this */
 };
-/* Applies what matches, in steps. `stop` (may be NULL) is asked between them: true ends with
- * NB_STOPPING. Returns as nb_engine_quarantine, or NB_DISK_FULL, with what was done until then in
- * `report`. */
+/* Applies the matching changes, in steps. `stop` (may be NULL) is asked between them: true ends
+ * with NB_STOPPING. Returns as nb_engine_quarantine, or NB_DISK_FULL; `report` tells what was done
+ * until then. */
 int nb_engine_quarantine_apply(struct nb_engine *engine, struct nb_string model,
                                const struct nb_quarantine_options *options,
                                bool (*stop)(void *user), void *user,
                                struct nb_quarantine_report *report, struct nb_error *error);
-/* Drops what matches. If all of it is to go, damaged changes go, too. */
+/* Drops the matching changes. Without any condition it drops damaged ones, too. */
 int nb_engine_quarantine_drop(struct nb_engine *engine, struct nb_string model,
                               const struct nb_quarantine_options *options, bool (*stop)(void *user),
                               void *user, struct nb_quarantine_report *report,

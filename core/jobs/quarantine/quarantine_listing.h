@@ -7,7 +7,7 @@
 #include "core/model/learn/stored_score.h"
 #include "core/model/parents/parent_chain.h"
 
-/* What a model would say now of a document in its quarantine. A judge belongs to one thread; for
+/* Classifies documents of a quarantine with the present model. A judge belongs to one thread; for
  * core/jobs/quarantine alone. */
 struct nb_judge {
     struct nb_engine *engine; /* borrowed */

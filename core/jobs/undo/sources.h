@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who taught a model what it knows: the sources of its documents' current entries, counted from the
- * ledger. Any thread; a call takes long (0.6 us a short text, 2 us a mail), and belongs to one
+ * The sources that a model has learned from: those of its documents' current entries, counted from
+ * the ledger. Any thread; a call takes long (0.6 us a short text, 2 us a mail), and belongs to one
  * thread.
  */
 #ifndef NB_CORE_JOBS_UNDO_SOURCES_H
@@ -16,7 +16,8 @@
 
 struct nb_engine;
 
-/* A source, and the documents whose state it has made: what an undo of it would take back. */
+/* A source, and the documents whose current entries it has made: an undo of the source takes these
+ * back. */
 struct nb_source {
     char *name;          /* owned; may be empty */
     uint64_t documents;  /* with a label or without one */
@@ -34,10 +35,10 @@ void nb_sources_deinit(struct nb_sources *sources);
 
 enum { NB_SOURCES_MOST = 1000 /* rows of one call */ };
 
-/* Counts the documents whose entries have numbers from `from` on, until `most` of them are counted
- * or the next one has a source beyond NB_SOURCES_MOST; then `next` is set. A source may come in the
- * rows of several calls. `sources` is the caller's to deinit in any case. `stop` (NULL: never) is
- * asked between some. Returns 0, NB_NOT_FOUND, NB_DAMAGED, NB_STOPPING, NB_IO or NB_NO_MEMORY. */
+/* Counts the documents whose entries have numbers from `from` on, until `most` are counted or a
+ * further source would exceed NB_SOURCES_MOST rows; then sets `next`. A source may be in the rows
+ * of several calls. The caller deinits `sources` in any case. `stop` (NULL: never) is asked now and
+ * then. Returns 0, NB_NOT_FOUND, NB_DAMAGED, NB_STOPPING, NB_IO or NB_NO_MEMORY. */
 int nb_engine_sources(struct nb_engine *engine, struct nb_string model, uint64_t from,
                       uint64_t most, bool (*stop)(void *user), void *user,
                       struct nb_sources *sources, struct nb_error *error);

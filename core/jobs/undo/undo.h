@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Undo: takes back the changes of documents that match what is asked for: those of a source, of a
- * span of time, of some ids. Any thread; a call may take long, and belongs to one thread.
+ * Undo: takes back the changes of documents that match the options: a source, a span of time, some
+ * ids. Any thread; a call may take long, and belongs to one thread.
  *
- * A document is concerned when its current entry matches. It is taken back to what it was before
- * the first of its matching changes: to the newest earlier entry that does not match, or, if it was
- * learned by a matching one, to never having been learned. What an earlier undo asked for is not
- * restored, also if another change was in force then: its note tells, unless it was of ids, or
- * found nothing and left none. An earlier entry that the ledger does not hold any more cannot be
- * restored: superseded entries are dropped when no start needs them. Then the document is
- * forgotten, and counted as `unknown_before`. What was forgotten by a matching change stays
- * forgotten. A document that a later change, which does not match, has relabelled or replaced stays
- * as that change left it.
+ * An undo affects a document whose current entry matches. It restores the document's state before
+ * its first matching change: the newest earlier entry that does not match, or, if a matching change
+ * learned the document, forgets it. It does not restore entries that match an earlier undo, even if
+ * another change was current then: the note of that undo tells, unless the undo was by ids, or
+ * found nothing and left no note. Superseded entries are dropped when no start needs them. If the
+ * ledger no longer has the earlier entry, the document is forgotten, and counted as
+ * `unknown_before`. A document that a matching change has forgotten stays forgotten. A document
+ * that a later change, which does not match, has relabelled or replaced stays as that change left
+ * it.
  *
- * With a label in the options it is the deletion of that label: its documents are forgotten,
+ * With a label in the options the undo deletes that label: it forgets the label's documents,
  * whatever they were before. The label itself stays, without documents, and its name can be used
  * again.
  *
- * An undo goes in steps, each in one batch of the writer's: a note of what was asked for, by whom,
- * then the changes. Each change checks that the document is still as it was found. So whatever
- * stops an undo, what is done is done whole, and another call does the rest.
+ * An undo proceeds in steps, each one batch of the writer: a note with the options and the source
+ * of the undo, then the changes. Each change checks that the document is still as it was found. So
+ * an interrupted undo leaves no step half done, and another call does the rest.
  */
 #ifndef NB_CORE_JOBS_UNDO_UNDO_H
 #define NB_CORE_JOBS_UNDO_UNDO_H
@@ -32,14 +32,14 @@ struct nb_undo_label {
     uint64_t documents;
 };
 
-/* What an undo did, or, if it was tried out, would do. */
+/* The effect of an undo, or the one that it would have. */
 struct nb_undo_report {
     uint64_t documents;           /* all of them: restored + forgotten */
-    uint64_t restored;            /* are as an earlier change had left them */
-    uint64_t forgotten;           /* are not learned any more ... */
-    uint64_t unknown_before;      /* ... of these, what was before is not in the ledger any more */
+    uint64_t restored;            /* now as an earlier change had left them */
+    uint64_t forgotten;           /* forgotten ... */
+    uint64_t unknown_before;      /* ... of these, the ledger no longer has the earlier entry */
     uint64_t changed_since;       /* were changed while the undo ran, and stay */
-    struct nb_undo_label *labels; /* owned: how many had which label */
+    struct nb_undo_label *labels; /* owned: their numbers by label */
     size_t label_count;
     uint64_t next; /* entry to go on with, when there is more to do than was allowed; else 0 */
 };
@@ -55,9 +55,9 @@ int nb_engine_undo(struct nb_engine *engine, struct nb_string model,
                    struct nb_string source, bool (*stop)(void *user), void *user,
                    struct nb_undo_report *report, struct nb_error *error);
 
-/* Says what nb_engine_undo would do now, and changes nothing. Of the two evaluations `now` is the
- * one in force, and `without` that of the documents and labels that would be left; each is empty
- * (window_count 0) if no document of it has a score. The caller deinits all three in any case. */
+/* Reports what nb_engine_undo would do now, and changes nothing. `now` is the present evaluation,
+ * `without` the one of the documents and labels that would be left; each is empty (window_count 0)
+ * if no document of it has a score. The caller deinits all three in any case. */
 int nb_engine_undo_try(struct nb_engine *engine, struct nb_string model,
                        const struct nb_undo_options *options, struct nb_undo_report *report,
                        struct nb_evaluation_report *now, struct nb_evaluation_report *without,

@@ -17,22 +17,22 @@
 
 struct nb_engine;
 
-/* What an undo, or the deletion of a label, is asked for. A plain value; any thread. */
+/* The options of an undo or of the deletion of a label. A plain value; any thread. */
 
-/* What is asked for; everything is borrowed. A document matches if all that is given holds. */
+/* Conditions for documents; everything is borrowed. A document matches if it meets all of them. */
 struct nb_undo_options {
     bool has_source;
     struct nb_string source; /* of the change; empty: of changes without one */
     int64_t from, to;        /* milliseconds since 1970: from <= time < to */
     const struct nb_string *ids;
     size_t id_count; /* 0: of any id */
-    /* Not empty: documents that have this label now. Then they are forgotten, and nothing that was
-     * before is restored. */
+    /* Not empty: documents that have this label now. They are forgotten, and no earlier entry is
+     * restored. */
     struct nb_string label;
 };
 
-/* Notes of undoings, which stand in the ledger before the changes of each step. Any thread; a list
- * belongs to one. */
+/* Notes of undos, which stand in the ledger before the changes of each step. Any thread; a list
+ * belongs to one thread. */
 
 /* A note of a step of an undo; everything is borrowed. */
 struct nb_undo_note {
@@ -44,7 +44,7 @@ struct nb_undo_note {
     uint64_t documents;             /* that the step took back */
 };
 
-/* Appends what was asked for as a note has it. Returns 0 or NB_NO_MEMORY. */
+/* Appends the options in the form of a note. Returns 0 or NB_NO_MEMORY. */
 int nb_undo_options_write(const struct nb_undo_options *options, struct nb_buffer *out);
 /* Reads the entry of a note, from which the note borrows. Returns 0 or NB_CORRUPT. */
 int nb_undo_note_read(const struct nb_entry *entry, struct nb_undo_note *note,
@@ -61,10 +61,10 @@ struct nb_undo_found {
     size_t id_length;
     uint64_t number;         /* of its current entry */
     uint64_t first;          /* of the entry that learned it first */
-    uint64_t restored;       /* the entry that is to be in force again; 0: none */
-    uint32_t label;          /* that it has */
-    uint32_t restored_label; /* that it gets; with 0: NB_EVALUATION_LEFT_OUT */
-    bool unknown_before;     /* what was before is not in the ledger any more */
+    uint64_t restored;       /* the entry to restore; 0: none */
+    uint32_t label;          /* the document's present label */
+    uint32_t restored_label; /* the label that it gets; NB_EVALUATION_LEFT_OUT if `restored` is 0 */
+    bool unknown_before;     /* the ledger no longer has the earlier entry */
 };
 
 struct nb_undo_search {
@@ -72,7 +72,7 @@ struct nb_undo_search {
     uint32_t label;                        /* the number of its label; NB_NO_LABEL: any */
     uint64_t from;               /* entry, or with ids the index of the id, to go on with */
     uint64_t end;                /* entries from here on came after the search began */
-    bool is_done;                /* everything was looked at */
+    bool is_done;                /* everything was examined */
     struct nb_undo_found *found; /* owned: of the last look */
     size_t count, room;
     /* Memory that is used again and again. */
@@ -80,7 +80,7 @@ struct nb_undo_search {
     uint32_t model;
     size_t most, seen;
     struct nb_entry entry, earlier, twin;
-    struct nb_undo_notes notes; /* read when they are first asked for */
+    struct nb_undo_notes notes; /* read at their first use */
     bool has_notes;
 };
 
@@ -89,7 +89,7 @@ struct nb_undo_search {
 int nb_undo_search_begin(struct nb_undo_search *search, struct nb_engine *engine,
                          const struct nb_live *live, const struct nb_undo_options *options,
                          uint64_t from, struct nb_error *error);
-/* Looks on in a new snapshot until `most` documents are found, or all was looked at, or the store
+/* Continues in a new snapshot until `most` documents are found, or all are examined, or the store
  * needs the snapshot to end. Sets `found` and `count`. Returns 0 or a code. */
 int nb_undo_search_some(struct nb_undo_search *search, struct nb_engine *engine,
                         const struct nb_live *live, size_t most, struct nb_error *error);
