@@ -22,13 +22,13 @@ struct session {
     struct nb_milter_settings *settings; /* of the mail */
     struct nb_milter_mail mail;
     bool can_skip;   /* the mail server allows to skip the rest of a body */
-    bool is_skipped; /* this mail is not to be checked */
+    bool is_skipped; /* this mail is not checked */
 };
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-/* Returns the session of a connection, which is made by the first call; NULL without memory, or
- * when too many are open. */
+/* Returns the session of a connection; the first call makes it. NULL if memory is short or too many
+ * connections are open. */
 static struct session *session_of(SMFICTX *ctx)
 {
     struct session *session = smfi_getpriv(ctx);

@@ -288,7 +288,7 @@ static int take(struct nb_milter_options *options, int option, struct nb_error *
 static int read_words(struct nb_milter_options *options, int argc, char **argv,
                       struct nb_error *error)
 {
-    optind = 0; /* makes glibc begin anew */
+    optind = 0; /* makes getopt_long begin anew in glibc */
     opterr = 0; /* errors are reported by the caller */
     int option;
     while ((option = getopt_long(argc, argv, ":", LONG, NULL)) != -1) {

@@ -16,7 +16,7 @@
 
 enum nb_milter_command { NB_MILTER_SERVE, NB_MILTER_VERSION, NB_MILTER_HELP };
 
-/* What is done with a mail that bayesd would reject. Indexes of the names in command_line.c. */
+/* What to do with a mail that bayesd would reject. Indexes of the names in command_line.c. */
 enum nb_milter_on_reject {
     NB_MILTER_REJECT,
     NB_MILTER_QUARANTINE,
@@ -24,7 +24,7 @@ enum nb_milter_on_reject {
     NB_MILTER_TAG
 };
 
-/* What is done with a mail for which there is no verdict. */
+/* What to do with a mail that has no verdict. */
 enum nb_milter_on_failure { NB_MILTER_ACCEPT, NB_MILTER_TEMPFAIL };
 
 struct nb_milter_options {
@@ -38,7 +38,7 @@ struct nb_milter_options {
     const char *pid_file;     /* or NULL */
     enum nb_milter_on_reject on_reject;
     enum nb_milter_on_failure on_failure;
-    uint64_t pause;         /* seconds for which bayesd is not asked when it hangs */
+    uint64_t pause;         /* seconds without requests after bayesd has hung */
     size_t max_bytes;       /* bytes of a mail that are sent */
     size_t max_connections; /* of mail servers at the same time */
     bool skip_authenticated;

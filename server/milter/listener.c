@@ -17,10 +17,10 @@ enum {
 /* libmilter has one socket for the process and no handle for it. */
 static struct {
     struct nb_listener_settings settings;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t change;
     bool is_closed; /* libmilter takes no more connections */
-    bool is_full;   /* the log has said so */
+    bool is_full;   /* the log has reported too many connections */
     size_t sessions;
     size_t checks;      /* mails that bayesd is being asked about */
     uint64_t last_done; /* when the last of them was done, or the stop began */
@@ -64,8 +64,8 @@ void nb_listener_count_checks(int change)
 /* Makes a connection now and then while answers of bayesd are slow. A libmilter with a pool of
  * threads (worker.c, as in Debian) counts a thread as idle until it has run again. So of two mails
  * that come at the same moment one may be given to a thread that then waits for bayesd's answer
- * about the other one. Such a mail is found by the next thread that has served something: a
- * connection is enough. */
+ * about the other one. The next thread that has served something finds such a mail: a connection is
+ * enough for that. */
 static void *call_workers(void *unused)
 {
     (void)unused;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What libmilter does not do by itself: it counts connections, lets no mail wait for another one,
- * and stops without breaking off a check. Any thread may call the counters, only the main thread
- * the other functions.
+ * Adds to libmilter what it lacks: counts connections, keeps mails from waiting for each other, and
+ * stops without interrupting a check. Any thread may call the counters, only the main thread the
+ * other functions.
  */
 #ifndef NB_MILTER_LISTENER_H
 #define NB_MILTER_LISTENER_H
@@ -15,7 +15,7 @@
 
 struct nb_listener_settings {
     const char *socket; /* where libmilter listens (milter_socket.h); borrowed until the end */
-    size_t connections; /* that are served at the same time */
+    size_t connections; /* most connections served at the same time */
 };
 
 /* Serves in the calling thread until the process gets SIGTERM, which must be blocked in all
@@ -23,8 +23,8 @@ struct nb_listener_settings {
  * Returns 0 or NB_IO. */
 int nb_listener_run(const struct nb_listener_settings *settings, struct nb_error *error);
 
-/* Afterwards: waits for the mails that are being checked, at most for so many seconds. Returns
- * whether all connections have ended; if not, threads of libmilter still run. */
+/* To be called afterwards: waits at most `patience` seconds for the mails that are being checked.
+ * Returns whether all connections have ended; if not, threads of libmilter still run. */
 bool nb_listener_finish(uint64_t patience);
 
 /* Counts a connection that begins. Returns false when there are too many: then it must not be

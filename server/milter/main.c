@@ -3,10 +3,10 @@
  * bayesd-milter: connects a mail server, which speaks the milter protocol, with bayesd, which
  * speaks HTTP.
  *
- * It is two processes, since libmilter stops at SIGHUP and cannot be told otherwise. The first
- * process takes the signals that people send and tells systemd how the service does. The second one
- * has libmilter. It is sent SIGUSR1 when options are to be read again, and SIGTERM, for which
- * libmilter itself waits, when it is to stop; it sends SIGUSR1 when it is ready.
+ * It has two processes, since libmilter stops at SIGHUP, which cannot be changed. The first process
+ * receives the signals of users and reports the state of the service to systemd. The second one
+ * runs libmilter. The first one sends it SIGUSR1 to read the options again, and SIGTERM, for which
+ * libmilter itself waits, to stop. The second one sends SIGUSR1 when it is ready.
  */
 #include <errno.h>
 #include <libmilter/mfapi.h>
@@ -67,8 +67,8 @@ static void tell_ready(void)
         (void)kill(first_process, SIGUSR1);
 }
 
-/* Says that libmilter serves as soon as it does, then reads the options again at each SIGUSR1.
- * `user`: the options of the start. */
+/* Reports when libmilter begins to serve, then reads the options again at each SIGUSR1. `user`: the
+ * options of the start. */
 static void *be_ready(void *user)
 {
     const struct nb_milter_options *first = user;
@@ -92,7 +92,7 @@ static int open_socket(const struct nb_milter_options *options, struct nb_error 
     /* libmilter reports failures to syslog(3) only. */
     openlog("bayesd-milter", LOG_PID | (getenv("JOURNAL_STREAM") == NULL ? LOG_PERROR : 0),
             LOG_MAIL);
-    (void)smfi_setmaxdatasize(PACKET_MOST); /* returns what it was */
+    (void)smfi_setmaxdatasize(PACKET_MOST); /* returns the old size */
     if (nb_milter_register() != 0)
         return nb_error_no_memory(error);
     return nb_milter_socket_open(options->socket, options->socket_mode, options->socket_group,
@@ -128,7 +128,8 @@ static int serve(struct nb_milter_options *options, struct nb_error *error)
     if (rc != 0)
         nb_log(NB_LOG_ERROR, "%s", error->text);
     if (!finish(options) || rc != 0)
-        _exit(rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE); /* threads use what a return would free */
+        _exit(rc == 0 ? EXIT_SUCCESS
+                      : EXIT_FAILURE); /* threads still use what a return would free */
     is_ending = true;
     /* The helper waits for this signal, which is blocked: it ends no thread.
      * NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread) */
@@ -146,7 +147,8 @@ static int serve_with_settings(struct nb_milter_options *options, struct nb_erro
     rc = nb_milter_settings_new(options, &settings, error);
     if (rc == 0) {
         nb_milter_settings_publish(settings);
-        settings = nb_milter_settings_take(); /* those of the start, also when others hold */
+        settings =
+            nb_milter_settings_take(); /* those of the start, even when others are in force */
         rc = serve(&settings->options, error);
         nb_milter_settings_release(&settings);
         nb_milter_settings_publish(NULL);
@@ -174,8 +176,8 @@ static int be_server(struct nb_milter_options *options)
 
 /* ---- the first process ----------------------------------------------------------------------- */
 
-/* libmilter looks up from waiting for connections every five seconds only: a restart must not take
- * so long. */
+/* While waiting for connections, libmilter notices a signal only every five seconds: too long for a
+ * restart. */
 static void stop(pid_t server, const char *socket)
 {
     const struct timespec pause = {.tv_nsec = KNOCK_MILLISECONDS * 1000000L};
@@ -241,7 +243,7 @@ static void set_up_process(const struct nb_milter_options *options, sigset_t *si
     sigaddset(signals, SIGUSR1);
     sigaddset(signals, SIGCHLD);
     (void)pthread_sigmask(SIG_BLOCK, signals, NULL); /* fails for an invalid set only */
-    (void)signal(SIGPIPE, SIG_IGN); /* writing to a daemon that has gone is to fail */
+    (void)signal(SIGPIPE, SIG_IGN); /* writing to a daemon that has ended must fail instead */
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;

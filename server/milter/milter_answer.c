@@ -47,8 +47,8 @@ static int remove_fields(SMFICTX *ctx, const struct nb_milter_mail *mail, json_t
     return rc;
 }
 
-/* A field that is added is the only one of its name, unless the reply itself says which of them are
- * removed: another one would be a sender's forgery. */
+/* An added field becomes the only one of its name, since another one would be a sender's forgery;
+ * but if the reply says which fields of the name to remove, only these are removed. */
 static int add_fields(SMFICTX *ctx, const struct nb_milter_mail *mail,
                       const struct nb_milter_reply *reply)
 {
@@ -147,7 +147,7 @@ sfsistat nb_milter_answer_unchecked(SMFICTX *ctx, const struct nb_milter_options
     return defer(ctx, TRY_LATER);
 }
 
-/* Takes out what some readers would take for a field of ours. */
+/* Removes texts that some readers would take for a field of this filter. */
 static int clean_fields(SMFICTX *ctx, const struct nb_milter_mail *mail)
 {
     int rc = MI_SUCCESS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the mail server is told about a mail: changes of its header and the SMTP reply. Called by
- * callbacks at the end of a mail, on their thread.
+ * Answers the mail server about a mail: changes of its header and the SMTP reply. Callbacks call
+ * this at the end of a mail, on their thread.
  */
 #ifndef NB_SERVER_MILTER_MILTER_ANSWER_H
 #define NB_SERVER_MILTER_MILTER_ANSWER_H
@@ -12,8 +12,8 @@
 #include "server/milter/milter_mail.h"
 #include "server/milter/milter_reply.h"
 
-/* Removes the fields NB_MILTER_STATUS that the mail brings, also where only some readers see them.
- * Returns SMFIS_CONTINUE; SMFIS_REJECT for a foul mail; or SMFIS_TEMPFAIL when it fails: a forged
+/* Removes the fields NB_MILTER_STATUS that the mail brings, also those that only some readers see.
+ * Returns SMFIS_CONTINUE; SMFIS_REJECT for a foul mail; or SMFIS_TEMPFAIL after a failure: a forged
  * field must not get through. */
 sfsistat nb_milter_answer_forged(SMFICTX *ctx, const struct nb_milter_mail *mail);
 
@@ -21,7 +21,7 @@ sfsistat nb_milter_answer_forged(SMFICTX *ctx, const struct nb_milter_mail *mail
 sfsistat nb_milter_answer(SMFICTX *ctx, const struct nb_milter_options *options,
                           const struct nb_milter_mail *mail, const struct nb_milter_reply *reply);
 
-/* Answers for a mail about which there is no verdict, for the reason in `error`, and logs it. */
+/* Answers for a mail that has no verdict, because of `error`, and logs the error. */
 sfsistat nb_milter_answer_unchecked(SMFICTX *ctx, const struct nb_milter_options *options,
                                     const struct nb_milter_mail *mail,
                                     const struct nb_error *error);

@@ -14,7 +14,7 @@
 #include "server/milter/milter_mail.h"
 #include "server/milter/milter_reply.h"
 
-enum { NB_ASK_IDLE = 16 /* connections that are kept open while there is nothing to ask */ };
+enum { NB_ASK_IDLE = 16 /* idle connections that are kept open */ };
 
 struct nb_ask {
     const struct nb_call_target *target; /* borrowed */
@@ -25,8 +25,8 @@ struct nb_ask {
 };
 
 /* Opens a first call, which checks the URL, and keeps it. Call nb_call_setup before. `target` is
- * borrowed until nb_ask_deinit. When bayesd hangs it is not asked for `pause` seconds, 0: always
- * asked. Returns 0, NB_NO_MEMORY or NB_CALL_BAD_URL. */
+ * borrowed until nb_ask_deinit. After bayesd has hung it gets no request for `pause` seconds; 0: no
+ * pause. Returns 0, NB_NO_MEMORY or NB_CALL_BAD_URL. */
 int nb_ask_init(struct nb_ask *ask, const struct nb_call_target *target, uint64_t pause,
                 struct nb_error *error);
 

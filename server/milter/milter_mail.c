@@ -19,7 +19,7 @@ void nb_milter_mail_reset(struct nb_milter_mail *mail)
 void nb_milter_mail_set(char field[NB_MILTER_FIELD], const char *text)
 {
     size_t length = text != NULL ? strlen(text) : 0;
-    /* A name that is cut could be another name. */
+    /* A truncated name could be another name. */
     if (length >= NB_MILTER_FIELD)
         length = 0;
     for (size_t i = 0; i < length; i++)
@@ -66,7 +66,7 @@ int nb_milter_mail_lines(const struct nb_milter_mail *mail, struct nb_buffer *ou
         /* The model of one user must not decide for several: bayesd takes the mildest of all. */
         {"Deliver-To", mail->recipient_count == 1 ? mail->recipient : ""},
     };
-    /* Some would decide for the others, too. */
+    /* A part of the recipients would decide for the others. */
     size_t length = mail->has_more ? 0 : mail->recipients.length;
     int rc = nb_buffer_append(out, mail->recipients.bytes, length);
     for (size_t i = 0; i < sizeof LINES / sizeof LINES[0] && rc == 0; i++)
@@ -100,7 +100,8 @@ static bool is_name(const char *field, size_t length, const char *name)
     return nb_string_equals_nocase(given, name);
 }
 
-/* Fields of this name in the first `length` bytes of the message, which are header. */
+/* Counts the fields with this name in the first `length` bytes of the message, which belong to the
+ * header. */
 static size_t count_in(const struct nb_milter_mail *mail, size_t length, const char *name)
 {
     size_t count = 0;
@@ -137,7 +138,7 @@ static bool hides_status(const char *value)
     return false;
 }
 
-/* Notes what the field has to become; called before it is added to the message. */
+/* Notes the cleaned form of the field; called before the field is added to the message. */
 static void note_hidden(struct nb_milter_mail *mail, const char *name, const char *value)
 {
     struct nb_buffer *out = &mail->hidden;

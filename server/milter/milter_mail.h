@@ -12,14 +12,15 @@
 
 #include "core/base/buffer.h"
 
-/* The header field that this filter adds. One that a mail brings is removed: it is forged. */
+/* The header field that this filter adds. If a mail brings this field, it is forged and gets
+ * removed. */
 #define NB_MILTER_STATUS "X-Bayes-Status"
 
 enum {
     /* An SMTP command line has 512 bytes (RFC 5321, 4.5.3.1.4), extensions add to it. */
     NB_MILTER_FIELD = 1024,
-    /* Bytes of recipients that are sent; of a mail that has more of them none is. A mail may have
-     * thousands, and servers limit the header of a request. */
+    /* Most bytes of recipients that are sent; if a mail has more, none is sent. A mail may have
+     * thousands of recipients, and servers limit the header of a request. */
     NB_MILTER_RECIPIENTS = 8192,
     NB_MILTER_HIDDEN = 16 /* fields that hide others; a mail with more is foul */
 };
@@ -32,31 +33,31 @@ struct nb_milter_mail {
     char server[NB_MILTER_FIELD]; /* the mail server's own name */
     /* Of the mail. */
     char sender[NB_MILTER_FIELD];
-    char user[NB_MILTER_FIELD]; /* who logged in */
+    char user[NB_MILTER_FIELD]; /* the user who logged in */
     char queue_id[NB_MILTER_FIELD];
     char recipient[NB_MILTER_FIELD]; /* the first */
     size_t recipient_count;
     struct nb_buffer recipients; /* header lines "Rcpt: ...", in the form of nb_call_request ... */
-    bool has_more;               /* ... without those that there was no room for */
+    bool has_more;               /* ... without those that did not fit */
     struct nb_buffer message;
     size_t most;        /* bytes that `message` may have */
-    size_t header_size; /* bytes of it that are the header; 0 until the header is complete */
-    size_t forged;      /* number of fields NB_MILTER_STATUS that it brings */
-    /* Fields with such a field in their value, behind a bare CR, which some readers take for the
-     * end of a line: name, place among the fields of that name in decimal, and the value without
-     * bare CRs, each with a NUL. */
+    size_t header_size; /* bytes of the header in it; 0 until the header is complete */
+    size_t forged;      /* number of fields NB_MILTER_STATUS that the mail brings */
+    /* Fields that hide such a field in their value, behind a bare CR, which some readers take for
+     * the end of a line. Each has a name, the place among the fields of that name in decimal, and
+     * the value without bare CRs, each with a NUL. */
     struct nb_buffer hidden;
     size_t hidden_count;
-    bool is_foul;   /* more are hidden than there is room for */
+    bool is_foul;   /* it has more than NB_MILTER_HIDDEN hidden fields */
     bool is_cut;    /* `message` has only its first bytes */
-    bool is_broken; /* memory ran out: it cannot be checked */
+    bool is_broken; /* memory ran out: the mail cannot be checked */
 };
 
 /* Forgets the mail, and keeps what belongs to the connection. */
 void nb_milter_mail_reset(struct nb_milter_mail *mail);
 
-/* Sets one of the fields; control characters become '?'. NULL, and a text that does not fit whole,
- * is stored as "". */
+/* Sets one of the fields; control characters become '?'. NULL and texts that do not fit are stored
+ * as "". */
 void nb_milter_mail_set(char field[NB_MILTER_FIELD], const char *text);
 
 /* Adds a recipient. */
@@ -71,7 +72,7 @@ void nb_milter_mail_header_end(struct nb_milter_mail *mail);
 /* Adds a piece of the body. Returns whether there is room for more of it. */
 bool nb_milter_mail_body(struct nb_milter_mail *mail, const void *bytes, size_t length);
 
-/* The number of header fields of this name in `message`, in any case of its letters. */
+/* Returns the number of header fields with this name in `message`, in upper or lower case. */
 size_t nb_milter_mail_count(const struct nb_milter_mail *mail, const char *name);
 
 /* Appends the header lines of the request about the mail (rspamd's protocol), in the form of

@@ -23,7 +23,8 @@ static int bad(const char *what, struct nb_error *error)
     return nb_error_set(error, NB_CALL_PROTOCOL, "bayesd's reply has no usable %s", what);
 }
 
-/* Whether it is the name of a header field: printable ASCII without the colon (RFC 5322, 3.6.8). */
+/* Whether `name` can be the name of a header field: printable ASCII without the colon (RFC 5322,
+ * 3.6.8). */
 static bool is_name(const char *name)
 {
     size_t length = strlen(name);
@@ -33,8 +34,8 @@ static bool is_name(const char *name)
     return length > 0 && length <= NB_MILTER_REPLY_NAME_BYTES;
 }
 
-/* Whether it is text that cannot end its header field: each line end is followed by a blank, and
- * there are no other control characters but tabs. */
+/* Whether `value` is a text that cannot end its header field: each line end is followed by a blank,
+ * and there are no other control characters but tabs. */
 static bool is_value(const json_t *value)
 {
     const char *text = json_string_value(value);

@@ -31,8 +31,8 @@ struct nb_milter_reply {
     const char *subject; /* the new one, or NULL */
     const char *text;    /* for the SMTP reply, or NULL */
     json_t *add;         /* header fields to add: {name: text}, or NULL */
-    json_t *remove;      /* and to remove: {name: which of that name, from 1; 0: all}, or NULL */
-    json_t *json;        /* owned */
+    json_t *remove; /* fields to remove: {name: index among that name, from 1; 0: all}, or NULL */
+    json_t *json;   /* owned */
 };
 
 /* Reads a reply. `json` belongs to `reply` afterwards, also after a failure. Returns 0 or

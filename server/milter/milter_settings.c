@@ -9,7 +9,7 @@
 #include "server/call/access_token.h"
 
 static struct {
-    pthread_mutex_t lock; /* of `current` and of all counts of users */
+    pthread_mutex_t lock; /* guards `current` and all counts of users */
     struct nb_milter_settings *current;
 } held = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -88,7 +88,7 @@ static bool same_token(const struct nb_buffer *a, const struct nb_buffer *b)
 
 static void name_if(bool has_changed, const char *name, struct nb_buffer *list)
 {
-    /* Without memory the log names fewer of them. */
+    /* If memory is short, the log names fewer of them. */
     if (has_changed)
         (void)nb_buffer_printf(list, "%s%s", list->length > 0 ? "," : "", name);
 }

@@ -49,7 +49,8 @@ static bool read_port(struct nb_string text, in_port_t *port)
     return true;
 }
 
-/* Copies it as text without the brackets of IPv6; localhost has no other address (RFC 6761, 6.3).
+/* Copies the host without the brackets of IPv6; localhost becomes the loopback address (RFC 6761,
+ * 6.3).
  */
 static bool copy_host(struct nb_string s, bool is_v6, char host[INET6_ADDRSTRLEN])
 {
@@ -64,7 +65,7 @@ static bool copy_host(struct nb_string s, bool is_v6, char host[INET6_ADDRSTRLEN
     return true;
 }
 
-/* Reads the address and the port of an inet socket. Returns false when they are none. */
+/* Reads the address and the port of an inet socket. Returns false if they are invalid. */
 static bool read_inet(const char *where, union address *address, socklen_t *size)
 {
     bool is_v6 = strncmp(where, "inet6:", 6) == 0;
@@ -121,7 +122,7 @@ int nb_milter_socket_check(const char *where, struct nb_error *error)
 
 /* ---- listening ------------------------------------------------------------------------------- */
 
-/* As libmilter writes it: in brackets it looks up no name. */
+/* Writes the address as libmilter does: in brackets, so that it looks up no name. */
 static void write_inet(const union address *address, char out[WHERE_BYTES])
 {
     char host[INET6_ADDRSTRLEN] = "";
@@ -148,7 +149,7 @@ static int find_group(const char *name, gid_t *group, struct nb_error *error)
     return 0;
 }
 
-/* Gives the file, which only its owner may use so far, its group and then its mode. */
+/* Sets the group and then the mode of the file, which only its owner can use until then. */
 static int open_up(const char *path, mode_t mode, bool has_group, gid_t group,
                    struct nb_error *error)
 {

@@ -18,22 +18,22 @@
  * text says what would be right. */
 int nb_milter_socket_check(const char *where, struct nb_error *error);
 
-/* Makes libmilter listen there; nb_milter_register comes before. `where` is one that
- * nb_milter_socket_check takes. A Unix socket gets the mode, and the group (a name or a number)
- * unless it is NULL; what a program that was killed has left behind is replaced. The caller removes
- * the socket in the end. Returns 0, NB_INVALID (no such group) or NB_IO. */
+/* Makes libmilter listen on `where`, which nb_milter_socket_check has accepted; nb_milter_register
+ * comes before. A Unix socket gets the mode, and the group (a name or a number) unless it is NULL;
+ * it replaces a file that a killed program has left. The caller removes the socket in the end.
+ * Returns 0, NB_INVALID (no such group) or NB_IO. */
 int nb_milter_socket_open(const char *where, mode_t mode, const char *group,
                           struct nb_error *error);
 
 /* Removes the file of a Unix socket. libmilter does so too, but not for root. */
 void nb_milter_socket_remove(const char *where);
 
-/* Connects and waits until libmilter has taken the connection and closed it again: from then on it
- * serves, and a signal stops it. Returns false when it stops first. */
+/* Connects and waits until libmilter has accepted and closed the connection: from then on libmilter
+ * serves, and a signal stops it. Returns false if it stops before. */
 bool nb_milter_socket_await(const char *where);
 
-/* Connects and closes the connection at once: that wakes libmilter up, which waits for connections
- * and looks at nothing else meanwhile. Returns whether somebody listens. */
+/* Connects and closes the connection at once, to wake libmilter, which notices nothing else while
+ * it waits for connections. Returns whether a process listens. */
 bool nb_milter_socket_knock(const char *where);
 
 #endif

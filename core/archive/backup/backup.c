@@ -17,8 +17,8 @@ enum {
 
 struct nb_backup {
     struct nb_lease *lease;
-    unsigned table;        /* that is read; NB_TABLES: all are */
-    struct nb_buffer last; /* the key of it that was read last; empty: none */
+    unsigned table;        /* being read; NB_TABLES: all were read */
+    struct nb_buffer last; /* the last key that was read from it; empty: none */
     uint64_t blocks, values;
     /* While a piece is made. */
     struct nb_buffer *out;
@@ -39,7 +39,8 @@ int nb_backup_begin(struct nb_engine *engine, uint64_t seconds, struct nb_backup
     return rc;
 }
 
-/* A new store has the number of its format already. What a node has queued it publishes itself. */
+/* Leaves out the number of the format, which a new store has already, and a node's queue, which the
+ * node itself publishes. */
 static bool is_left_out(const struct nb_backup *backup, struct nb_string key)
 {
     static const char QUEUE[] = "queue";

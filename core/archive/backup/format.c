@@ -142,7 +142,7 @@ static int read_begin(struct nb_backup_reader *reader, struct nb_unpacker *u,
                       struct nb_error *error)
 {
     uint64_t format = nb_unpack_varint(u);
-    (void)nb_unpack_u64(u); /* the time, for people who look into the file */
+    (void)nb_unpack_u64(u); /* the time, for people who read the file */
     if (!nb_unpacker_done(u))
         return damaged(reader, "does not read back", error);
     return reader->sink != NULL ? reader->sink->begin(reader->sink->user, format, error) : 0;

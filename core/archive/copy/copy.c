@@ -13,11 +13,11 @@
 #include "core/model/live/relay.h"
 #include "core/model/live/relayed.h"
 
-/* How often it begins again because the store had to grow. Each time the map has doubled. */
+/* How often a copy begins again because the store had to grow. Each time the map has doubled. */
 enum { TIMES_MOST = 8 };
 
-/* Features of an entry of the copy. Those of the entries of the old one come in other runs on each
- * node, and the entries of a copy must have the same numbers on all of them. */
+/* Features in an entry of the copy. The old model's entries group features differently on each
+ * node, but the entries of a copy must have the same numbers on all nodes. */
 enum { WORDS_AT_ONCE = 4096 };
 
 struct words {
@@ -33,7 +33,7 @@ struct words {
 struct copying {
     struct nb_import *import;
     struct nb_dump_totals totals;
-    struct nb_error why; /* of the import, which the export does not know */
+    struct nb_error why; /* error of the import, which the export does not know */
     struct words words;
 };
 
@@ -104,7 +104,7 @@ static int copy_records(struct nb_export *export, struct copying *c, const struc
     return rc != 0 && c->why.code != 0 ? c->why.code : rc;
 }
 
-/* `relayed_change`: all nodes make the copy, this is one of them; NULL: this one makes it alone. */
+/* `relayed_change`: all nodes make the copy, as this one does; NULL: only this node makes it. */
 static int begin(struct nb_engine *engine, const struct nb_copy *copy,
                  const struct nb_relayed_change *relayed_change, struct nb_import **import,
                  struct nb_error *error)
@@ -182,8 +182,8 @@ int nb_copy_shared(struct nb_engine *engine, const struct nb_relayed_change *rel
                                 copy_here(engine, &copy, relayed_change, error));
 }
 
-/* Takes the parent for the copy, and says how many pieces have numbers for its entries, also if the
- * model learns until then. */
+/* Sets the copy's parent, and *pieces to the pieces whose numbers suffice for its entries, even if
+ * the model learns meanwhile. */
 static int prepare(struct nb_engine *engine, struct nb_string model, struct nb_sending *sending,
                    uint64_t *pieces, struct nb_error *error)
 {
@@ -199,7 +199,7 @@ static int prepare(struct nb_engine *engine, struct nb_string model, struct nb_s
     return rc;
 }
 
-/* All nodes make the copy, each of what it has at that place in the stream. */
+/* Lets all nodes make the copy, each from its state at that place in the stream. */
 static int ask_for_copy(struct nb_engine *engine, const struct nb_copy *copy,
                         struct nb_error *error)
 {
@@ -275,7 +275,7 @@ static int settings_below(struct nb_engine *engine, struct nb_string model, cons
     return rc;
 }
 
-/* The child of a copy that is there. */
+/* Makes the child of the existing copy. */
 static int put_below(struct nb_engine *engine, const struct nb_copy *copy, const char *prior,
                      uint64_t strength, struct nb_error *error)
 {
@@ -289,7 +289,7 @@ static int put_below(struct nb_engine *engine, const struct nb_copy *copy, const
     return rc;
 }
 
-/* What would be refused in the end is refused before anything is copied, as far as it is known. */
+/* Refuses before the copy what would be refused after it, as far as that is known. */
 static int check_below(struct nb_engine *engine, const struct nb_copy *copy, const char *prior,
                        uint64_t strength, struct nb_error *error)
 {
@@ -300,8 +300,8 @@ static int check_below(struct nb_engine *engine, const struct nb_copy *copy, con
     return rc;
 }
 
-/* The caller asked for no parent, and for no model of the name `prior`: a refusal of either says
- * where it comes from. */
+/* The caller did not ask for a parent or a model named `prior`: an error about them says where they
+ * come from. */
 static void name_prior(const struct nb_copy *copy, const char *prior, struct nb_error *error)
 {
     if (error == NULL || (error->code != NB_UNUSABLE && strstr(error->text, prior) == NULL))

@@ -233,7 +233,7 @@ int nb_dump_read(struct nb_dump_reading *reading, struct nb_string bytes,
     const unsigned char *done = u.at;
     while (rc == 0 && u.at < u.end) {
         struct nb_string record = nb_unpack_string(&u);
-        if (u.failed) /* its rest is to come */
+        if (u.failed) /* the rest of the record is still to come */
             break;
         rc = read_record(record, sink, error);
         done = u.at;

@@ -39,7 +39,7 @@ static int write_begin(struct nb_engine *engine, struct nb_view *view, void *arg
     return rc != 0 ? rc : nb_put_orphan(view, import->listed.number, error);
 }
 
-/* What a try before has left has the same numbers: it goes first. What is damaged of it stays. */
+/* Deletes first what an earlier try has left, since it has the same numbers; damaged parts stay. */
 static int purge_all(struct nb_engine *engine, struct nb_error *error)
 {
     int rc = 0;
@@ -121,7 +121,7 @@ int nb_import_start(struct nb_engine *engine, struct nb_string model, struct nb_
     return rc;
 }
 
-/* The others make it, too, when all of it was sent. */
+/* Begins an import that all nodes make when all of it was sent. */
 static int begin_sending(struct nb_engine *engine, struct nb_string model, struct nb_string source,
                          struct nb_import **out, struct nb_error *error)
 {
@@ -214,7 +214,7 @@ void nb_import_only_new(struct nb_import *import)
     import->only_new = true;
 }
 
-/* The end of what all nodes make. */
+/* Commits an import that all nodes make. */
 static int commit_sent(struct nb_import **out, const struct nb_dump_totals *totals, bool *created,
                        uint64_t *dropped, struct nb_error *error)
 {

@@ -35,11 +35,11 @@ static int send_piece(struct nb_sending *s, struct nb_string bytes, struct nb_er
     struct nb_relayed_change relayed_change = relayed_change_of(s, NB_ERRAND_STAGE);
     relayed_change.settings = bytes;
     int rc = nb_relay_ask(s->engine, &relayed_change, NULL, error);
-    s->pieces++; /* also one that may still come */
+    s->pieces++; /* also counts a piece that may still arrive */
     return rc;
 }
 
-/* Sends whole pieces; with `all` what is left, too. */
+/* Sends whole pieces; with `all` the rest, too. */
 static int send(struct nb_sending *s, bool all, struct nb_error *error)
 {
     size_t at = 0, length = s->record.length;

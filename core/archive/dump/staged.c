@@ -157,8 +157,8 @@ static int look(void *user, struct nb_string key, struct nb_string value, struct
     return rc != 0 ? rc : FOUND;
 }
 
-/* Those of the stream that says so: nodes may have come further in another one or not. Goes from
- * head to head, without reading what is between. */
+/* Gives up only imports of this stream: nodes may stand at different places in the others. Goes
+ * from head to head, without reading the pieces between. */
 static int give_up_old(const struct nb_view *view, unsigned stream, int64_t now,
                        struct nb_error *error)
 {

@@ -67,12 +67,11 @@ int nb_staged_next(struct nb_staged_numbers *numbers, uint64_t *number, struct n
 int nb_staged_read(struct nb_engine *engine, struct nb_string id, size_t piece,
                    struct nb_buffer *bytes, struct nb_error *error);
 
-/* Calls `visit` with all keys and values of imports that come by this stream. Returns as
- * nb_store_scan. */
+/* Calls `visit` with all keys and values of imports in this stream. Returns as nb_store_scan. */
 int nb_staged_scan(const struct nb_view *view, unsigned stream, nb_store_visit *visit, void *user,
                    struct nb_error *error);
 
-/* Deletes what there is of it; in the writer's transaction. Returns 0 or a code. */
+/* Deletes the import's head and pieces, in the writer's transaction. Returns 0 or a code. */
 int nb_staged_delete(const struct nb_view *view, struct nb_string id, struct nb_error *error);
 
 #endif

@@ -16,13 +16,13 @@ struct nb_comparing {
     struct nb_survey *survey;
     struct nb_differences *d;
     struct nb_entry entry;
-    /* Of the table that is read. */
+    /* Of the table that is being read. */
     uint64_t *rows; /* owned; per surveyed model */
     uint64_t strangers;
 };
 
 /* Reads every table but the ledger: checksums, rows of models that do not exist, numbers of rows.
- * Differences are told. Returns 0, NB_NO_MEMORY or NB_IO. */
+ * Reports differences. Returns 0, NB_NO_MEMORY or NB_IO. */
 int nb_compare_tables(struct nb_comparing *comparing, struct nb_error *error);
 
 /* Looks for the index rows of every entry. Returns as nb_compare_tables. */

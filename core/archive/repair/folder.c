@@ -107,7 +107,7 @@ int nb_engine_replace(const char *directory, const char *fresh, bool *replaced,
         rc = nb_folder_swap(directory, fresh, error);
     if (rc == 0) {
         *replaced = true;
-        (void)nb_folder_clear(rest, NULL); /* a later one tries again */
+        (void)nb_folder_clear(rest, NULL); /* a later call tries again */
         (void)nb_folder_clear(fresh, NULL);
     }
     if (lock >= 0)

@@ -13,15 +13,15 @@ enum { NB_FOLDER_PATH = 4096, NB_FOLDER_NAME = 32 };
 /* NB_UNUSABLE: the path of the data directory leaves no room for names of NB_FOLDER_NAME bytes. */
 int nb_folder_check_path(const char *directory, struct nb_error *error);
 
-/* Sets `path` to "folder/name". They fit: nb_folder_check_path has looked. */
+/* Sets `path` to "folder/name", which fits: nb_folder_check_path comes before. */
 void nb_folder_join(char path[NB_FOLDER_PATH], const char *folder, const char *name);
 
-/* Removes the folder, if it is there, with the files of a store: what work that was cut off has
- * left. NB_IO: there is something else in it. */
+/* Removes the folder, if it exists, with the files of a store that interrupted work has left.
+ * NB_IO: it contains something else. */
 int nb_folder_clear(const char *folder, struct nb_error *error);
 
-/* Gives the data.mdb of the folder `fresh` its place in the directory; the old one, if there is
- * one, is data.mdb.old then, beside journal.old. There is one of both after a crash at any moment.
+/* Moves the data.mdb of the folder `fresh` into the directory; an old one becomes data.mdb.old,
+ * beside journal.old. After a crash at any moment the directory has one of both as data.mdb.
  */
 int nb_folder_swap(const char *directory, const char *fresh, struct nb_error *error);
 

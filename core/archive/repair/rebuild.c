@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Rebuilding: the entries of the ledger go into a new store, with their index rows; every model is
- * replayed from them and written beside; then the new file takes the place of the old one, which is
- * kept as data.mdb.old.
+ * replayed from them and written there, too; then the new file replaces the old one, which is kept
+ * as data.mdb.old.
  */
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@
 
 /* ---- what holds for the whole store ---------------------------------------------------------- */
 
-/* The next numbers follow those of the old store, so that none is given twice. */
+/* New numbers follow those of the old store, so that no number is used twice. */
 static int write_identity(struct nb_engine *to, struct nb_view *view, void *argument,
                           struct nb_error *error)
 {
@@ -34,8 +34,8 @@ static int write_identity(struct nb_engine *to, struct nb_view *view, void *argu
     return rc == 0 && model != 0 ? nb_serials_model(&to->serials, view, &model, error) : rc;
 }
 
-/* A node goes on from its place in the stream if its store still has all that came before. What is
- * lost of a store without a place is told already. */
+/* A node continues at its place in the stream if its store has lost nothing before it. Losses of a
+ * store without a place were reported already. */
 static int write_place(struct nb_engine *to, struct nb_view *view, void *argument,
                        struct nb_error *error)
 {
@@ -57,7 +57,7 @@ static void lost_entry(void *user, const char *line)
     nb_lose(d, "%s", line);
 }
 
-/* Compares what can be compared, and surveys the ledger. */
+/* Compares the store with its ledger as far as possible, and surveys the ledger. */
 static int open_old(const struct nb_engine_settings *settings, struct nb_rebuilding *r,
                     struct nb_view *view, struct nb_error *error)
 {
@@ -111,7 +111,7 @@ static int open_new(const struct nb_engine_settings *settings, const char *folde
 {
     struct nb_engine_settings fresh = *settings;
     fresh.directory = folder;
-    fresh.journal = 0; /* of its files, data.mdb alone gets its place */
+    fresh.journal = 0; /* only data.mdb is moved from the folder */
     if (!r->survey.has_key)
         return nb_error_set(error, NB_CORRUPT,
                             "the ledger has lost the store's key: restore a backup");

@@ -45,7 +45,8 @@ static int know(struct nb_rebuilt_model *m, const struct nb_rows *rows)
     return 0;
 }
 
-/* Notes the rows that an entry brings, and collects those in its bag that none has brought. */
+/* Notes the rows that an entry brings, and collects the rows in its bag that no entry has brought.
+ */
 static int find_missing(struct nb_rebuilding *r, struct nb_rebuilt_model *m,
                         const struct nb_change *c, struct nb_error *error)
 {
@@ -95,8 +96,8 @@ static int note_filled(struct nb_rebuilding *r, struct nb_rebuilt_model *m)
     return 0;
 }
 
-/* An entry may need rows and a label that a lost entry brought. An entry in its place gives these
- * rows ids that no text has, and the label a name that says so. */
+/* An entry may need rows and a label that a lost entry brought. A substitute entry gives these rows
+ * ids that no text has, and the label a name that says so. */
 static int fill_gap(struct nb_rebuilding *r, struct nb_view *view, struct nb_rebuilt_model *m,
                     const struct nb_change *c, struct nb_error *error)
 {

@@ -27,7 +27,7 @@ static int read_record(void *user, struct nb_string key, struct nb_string value,
     return nb_stack_weights_read_record(reading->weights, (uint32_t)nb_store_key_tail(key), value);
 }
 
-/* Reads the weights of the old store, which must be whole, into those of the model that is made. */
+/* Reads the weights of the old store, which must be undamaged, into the new model's weights. */
 static int read_weights(struct nb_rebuilding *r, const struct nb_state_record *old)
 {
     struct nb_live *made = r->replayed.live;
@@ -63,8 +63,8 @@ static int read_state(const struct nb_rebuilding *r, struct nb_state_record *sta
     return rc != 0 ? rc : nb_state_read(state, value, NULL);
 }
 
-/* Weights that the ledger cannot teach again, because documents that taught them are in it no more,
- * are those of the old store, if they read back. */
+/* Keeps the old store's weights, if they are readable, where the ledger cannot teach them again
+ * because it no longer has the documents that taught them. */
 static int keep_weights(struct nb_rebuilding *r, struct nb_error *error)
 {
     struct nb_live *made = r->replayed.live;

@@ -9,7 +9,7 @@
 #include "core/ledger/entries/survey.h"
 #include "core/model/learn/replay.h"
 
-/* What is known of a model while its entries are copied. */
+/* The state of a model while its entries are copied. */
 struct nb_rebuilt_model {
     struct nb_ledger_totals totals;
     uint32_t labels;
@@ -37,19 +37,19 @@ struct nb_rebuilding {
     size_t filled_count, filled_room;
     size_t at, end;    /* entries of the survey that a transaction copies */
     uint64_t previous; /* number of the entry that was copied last */
-    uint64_t gap;      /* a number that is free: of an entry that is lost */
-    /* The model that is written. */
+    uint64_t gap;      /* a free number: that of a lost entry */
+    /* The model that is being written. */
     struct nb_replay replayed;
     const struct nb_surveyed_model *model;
     uint32_t range;
 };
 
-/* Copies the entries of the survey into the new store, with their index rows. Tells what is lost.
+/* Copies the entries of the survey into the new store, with their index rows. Reports losses.
  * Returns 0 or a code. */
 int nb_rebuild_entries(struct nb_rebuilding *rebuilding, struct nb_error *error);
 
 /* Replays every model from the entries of the new store, and writes its counts, labels and weights
- * there. Weights that the ledger cannot teach again are those of the old store. Returns 0 or a
+ * there. Keeps the old store's weights where the ledger cannot teach them again. Returns 0 or a
  * code. */
 int nb_rebuild_models(struct nb_rebuilding *rebuilding, struct nb_error *error);
 

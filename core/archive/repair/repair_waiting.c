@@ -11,7 +11,7 @@ struct copying {
     const struct nb_survey *survey;
     struct nb_differences *d;
     struct nb_view view; /* the open transaction, or ended */
-    uint64_t bytes;      /* that it has */
+    uint64_t bytes;      /* of the values in it */
 };
 
 /* Makes room in the open transaction. */

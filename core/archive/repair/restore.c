@@ -34,8 +34,8 @@ struct restore {
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* A transaction is told beforehand how much it will write: the map has room for it, and the whole
- * need not be repeated. */
+/* A transaction reserves room for all that it will write, so that the map need not grow and the
+ * transaction is not repeated. */
 static int make_room(struct restore *r, uint64_t bytes, struct nb_error *error)
 {
     int rc = 0;
