@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sum of hashes, so that it does not depend on the order of rows: 128 bits each, of bytes that
- * say what the hash is of.
+ * The digest is a sum of hashes, so that it does not depend on the order of rows. Each has 128
+ * bits, and hashes bytes that begin with a kind.
  */
 #include "core/nodes/digest.h"
 
@@ -25,7 +25,7 @@
 
 enum { NAMES_AT_ONCE = 64, ITEMS_UNTIMED = 1024 };
 
-/* What a hash is of. */
+/* The kinds of things that are hashed. */
 enum kind {
     KIND_STORE = 1,
     KIND_MODEL,
@@ -42,10 +42,10 @@ struct summing {
     struct nb_digest *digest;
     unsigned stream;
     uint64_t want;
-    uint64_t most, until; /* nanoseconds that it may take; when they are over */
+    uint64_t most, until; /* nanoseconds that it may take; the time at which they end */
     uint64_t items;
     nb_uint128 sum;
-    struct nb_live *live; /* of what follows */
+    struct nb_live *live; /* the present model */
     uint64_t first_entry; /* its first entry */
     struct nb_buffer bytes;
     struct nb_rows rows;
@@ -70,7 +70,7 @@ static bool is_late(const struct summing *s)
     return nb_clock_monotonic() > s->until;
 }
 
-/* Fails when it is late, too, which digest_task tells from memory that is short. */
+/* Also fails when the time is over; digest_task distinguishes this from a lack of memory. */
 static int add(struct summing *s, const struct nb_packer *w)
 {
     if (++s->items % ITEMS_UNTIMED == 0 && is_late(s))
@@ -137,7 +137,7 @@ static int add_rows(struct summing *s)
     return rc;
 }
 
-/* The hash of a bag, by ids: a sum as well. */
+/* Returns the hash of a bag, by ids; it is a sum, too. */
 static uint64_t hash_of_bag(const struct summing *s)
 {
     uint64_t sum = 0;
@@ -175,7 +175,7 @@ static int add_documents(struct summing *s, const struct nb_view *view, struct n
     return rc == 0 ? 0 : nb_live_note(s->live, rc, &why, error);
 }
 
-/* A row that is the same on all nodes, `key` included. */
+/* Adds a row that is the same on all nodes, `key` included. */
 static int add_stored(struct summing *s, enum kind kind, struct nb_string key,
                       struct nb_string value, struct nb_error *error)
 {
@@ -267,7 +267,7 @@ static int add_staged(void *user, struct nb_string key, struct nb_string value,
     return add_stored(user, KIND_STAGED, key, value, error);
 }
 
-/* What stands beside the models. */
+/* Adds what the store has besides models. */
 static int add_others(struct summing *s, const struct nb_view *view, struct nb_error *error)
 {
     int rc = nb_named_scan(view, add_named, s, error);

@@ -70,7 +70,7 @@ static int hand_lost(void *user, const struct nb_traced *one, struct nb_error *e
     return nb_queue_adopt(h->to, h->stream, one->id, one->message, error);
 }
 
-/* Where the traces have nothing in common this node was away for long, and has lost nothing. */
+/* If the traces have nothing in common, this node was away for long, and has lost nothing. */
 static int hand_stream(struct nb_engine *from, struct handing *h, struct nb_error *error)
 {
     h->known_count = 0;
@@ -84,7 +84,7 @@ static int hand_stream(struct nb_engine *from, struct handing *h, struct nb_erro
     for (size_t i = 0; i < h->known_count; i++)
         h->ids[i] = h->known[i].id;
     qsort(h->ids, h->known_count, sizeof *h->ids, by_value);
-    if (h->known[0].position == 1) /* then all that is there is known */
+    if (h->known[0].position == 1) /* then the whole stream is known */
         h->agreed = 0;
     rc = nb_message_scan(from, NB_KEPT_TRACE, h->stream, 0, find_agreed, h, error);
     if (rc == 0 && h->agreed != UINT64_MAX)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the stream delivers is applied. A change becomes a job of the writer, which groups it with
- * its neighbours; the follower goes on. A change of a model waits until all before it is done.
- * What fails for a reason that may pass (a full disk) is refused by the writer together with all
- * that follows (nb_stream_states_stage): the stream has all of it, and delivers it again.
+ * Applies the operations that the stream delivers. A change of a document becomes a job of the
+ * writer, which groups it with its neighbours, while the follower continues. A change of a model
+ * waits until all operations before it are applied. If an operation fails for a reason that may
+ * pass (a full disk), the writer refuses it and all later ones (nb_stream_states_stage); the stream
+ * still has them, and delivers them again.
  */
 #include "core/nodes/incoming.h"
 
@@ -29,7 +30,7 @@
 #include "core/nodes/replica_state.h"
 
 enum {
-    CARRIED_MOST = 4096,           /* operations that the writer has */
+    CARRIED_MOST = 4096,           /* operations that the writer may have */
     CARRIED_BYTES = 64 << 20,      /* and their bytes */
     RETRY_NANOSECONDS = 200000000, /* before what failed is read from the stream again */
 };
@@ -77,7 +78,7 @@ static void on_carried(struct nb_batch *batch, void *user)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Waits until the writer has no more than so much. */
+/* Waits until the writer has at most `count` operations with `bytes` bytes. */
 static void wait_for_room(struct nb_replica *r, size_t count, size_t bytes)
 {
     pthread_mutex_lock(&r->lock);
@@ -117,7 +118,7 @@ static int carry(struct nb_replica *r, struct nb_operation *o, const struct nb_r
     return 0;
 }
 
-/* What the writer has staged is made, or refused by all nodes. */
+/* All nodes make or refuse the import whose pieces the writer has staged. */
 static int read_staged(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct nb_replica *r = argument;
@@ -133,7 +134,7 @@ int nb_incoming_settle(struct nb_replica *r, struct nb_error *error)
 {
     const struct timespec pause = {.tv_nsec = RETRY_NANOSECONDS};
     wait_for_room(r, 0, 0);
-    struct nb_error failure = r->failure; /* the writer has nothing that could set it now */
+    struct nb_error failure = r->failure; /* the writer has no operation that could set it now */
     if (failure.code == 0)
         return 0;
     if (nb_writer_run(r->engine, read_staged, r, NULL) == 0)
@@ -225,7 +226,7 @@ int nb_incoming_store(struct nb_engine *engine, void *argument, struct nb_error 
     return nb_transaction(engine, 0, write_nothing, argument, error);
 }
 
-/* Runs a change of a model, or only passes what is there (NULL), because of `why`. */
+/* Runs a change of a model; NULL: only skips the operation, because of `why`. */
 static int run_here(struct nb_replica *r, const struct nb_relayed_change *relayed_change,
                     const struct nb_relayed *here, const struct nb_error *why,
                     struct nb_error *error)

@@ -16,7 +16,7 @@
 #include "core/writer/submit/submit_features.h"
 
 enum {
-    NOTE_MOST = 1024, /* bytes of what an undo was asked for */
+    NOTE_MOST = 1024, /* bytes of the options of an undo */
     FLAGS = 9,
     FEATURE_BYTES = 9 /* at least */
 };
@@ -45,9 +45,9 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Ids are hashes below a field, so by their first halves nearly all are in order: the others, of
- * which numbers of attributes can be many, are sorted among themselves. `order` has room for twice
- * as many. */
+/* Sorts by the first halves of ids first: below a field ids are hashes, so this orders nearly all.
+ * The others, which can be many for numbers of attributes, are sorted among themselves. `order` has
+ * room for twice as many. */
 static void sort_features(const struct feature *from, struct feature *to, size_t size,
                           struct nb_row_count *order)
 {
@@ -64,7 +64,8 @@ static void sort_features(const struct feature *from, struct feature *to, size_t
     }
 }
 
-/* A feature that no document has here may be new to the others, too, so it carries its text. */
+/* A feature that no document has on this node may be new to the others, too, so it carries its
+ * text. */
 static void write_features(struct nb_packer *w, const struct nb_submitted *c)
 {
     size_t size = 0, most = nb_submitted_size(c) + 1;
@@ -98,7 +99,7 @@ static void write_change(struct nb_packer *w, struct nb_submitted c)
 {
     bool *bits[FLAGS];
     uint64_t flags = 0;
-    c.is_label = c.is_label && !c.is_recalled; /* which says by when */
+    c.is_label = c.is_label && !c.is_recalled; /* which gives the time */
     list_flags(&c, bits);
     for (unsigned i = 0; i < FLAGS; i++)
         flags |= (uint64_t)*bits[i] << i;
@@ -167,8 +168,8 @@ static int check_version(struct nb_unpacker *u, const char *what, unsigned here,
                         there, what, here);
 }
 
-/* The features are the rest of the message. Their rows are each node's own: the writer looks all of
- * them up. */
+/* The features are the rest of the message. Rows differ between nodes: the writer looks all of them
+ * up. */
 static int read_features(struct nb_unpacker *u, struct nb_submitted *c, struct nb_error *error)
 {
     uint64_t count = nb_unpack_bounded(u, (uint64_t)(u->end - u->at) / FEATURE_BYTES), before = 0;
@@ -309,7 +310,7 @@ enum nb_operation_kind nb_operation_kind_of(struct nb_string written)
 
 /* ---- changes of batches ---------------------------------------------------------------------- */
 
-/* Only a change with a document makes a model. */
+/* Only a change that learns a document creates a model. */
 static uint8_t creates(const struct nb_batch *batch, const struct nb_submitted *c)
 {
     bool may = !c->untrain && !c->quarantined && !c->is_label && !c->is_note && !c->is_refit &&

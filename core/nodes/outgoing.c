@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A client has its answer when its message is in the stream, which has it on its
- * disk then, and is applied and on this node's disk, too.
+ * A client gets its answer when its message is in the stream, on the database's disk, and applied
+ * and on this node's disk, too.
  */
 #include "core/nodes/outgoing.h"
 
@@ -34,7 +34,7 @@ struct sent {
 struct asked {
     bool is_done;
     struct nb_relayed_change_done done;
-    struct nb_error why; /* code not 0: it was not made */
+    struct nb_error why; /* code not 0: it failed */
 };
 
 /* A message that a client waits for. */
@@ -54,7 +54,7 @@ static struct nb_awaited **bucket_of(struct nb_replica *r, struct nb_string id)
     return &r->awaited[XXH3_64bits(id.bytes, id.length) % NB_AWAITED_BUCKETS];
 }
 
-/* NULL: out of memory. With the lock held. */
+/* Adds an awaited message and makes its id; NULL: out of memory. With the lock held. */
 static struct nb_awaited *await(struct nb_replica *r, char id[NB_MESSAGE_ID_MOST])
 {
     struct nb_awaited *a = calloc(1, sizeof *a);
@@ -69,7 +69,7 @@ static struct nb_awaited *await(struct nb_replica *r, char id[NB_MESSAGE_ID_MOST
     return a;
 }
 
-/* The link to the one of this id, or to NULL. With the lock held. */
+/* Returns the link to the awaited message with this id, or to NULL. With the lock held. */
 static struct nb_awaited **find(struct nb_replica *r, struct nb_string id)
 {
     struct nb_awaited **at = bucket_of(r, id);
@@ -100,8 +100,8 @@ static void refuse(struct nb_receipt *receipt, const struct nb_error *why)
     receipt->error = *why;
 }
 
-/* The client's change becomes the one that was applied, whose receipt tells what it did. What that
- * borrows from the model lives as long as the client's batch. */
+/* Replaces the client's change by the applied one, whose receipt tells what it did. The data that
+ * it borrows from the model live as long as the client's batch. */
 static void hand_over(struct nb_batch **from, struct nb_batch *to, size_t index)
 {
     struct nb_submitted applied = (*from)->changes[0];
@@ -114,7 +114,8 @@ static void hand_over(struct nb_batch **from, struct nb_batch *to, size_t index)
     *from = NULL;
 }
 
-/* Takes one off the list and gives it its answer. Returns as count_down. With the lock held. */
+/* Removes an awaited message from the list and answers it. Returns as count_down. With the lock
+ * held. */
 static struct sent *answer(struct nb_replica *r, struct nb_awaited **at,
                            const struct nb_answer *given)
 {
@@ -243,7 +244,7 @@ static int submit(void *user, struct nb_batch *batch, void (*done)(struct nb_bat
     int64_t now = nb_clock_now();
     if (sent == NULL)
         return nb_error_no_memory(error);
-    /* One more than there are: the batch stays here until all of them are published. */
+    /* One more than the changes: the batch stays here until all of them are published. */
     *sent = (struct sent){batch, done, done_user, batch->size + 1};
     for (size_t i = 0; i < batch->size; i++)
         submit_one(r, sent, i, now);
@@ -270,7 +271,7 @@ static int ask(void *user, const struct nb_relayed_change *relayed_change,
     struct asked asked = {.is_done = false};
     struct nb_buffer message = {0};
     char id[NB_MESSAGE_ID_MOST];
-    if (nb_queue_takes(r->settings.queue, r->settings.stream)) /* it would overtake them */
+    if (nb_queue_takes(r->settings.queue, r->settings.stream)) /* the request would overtake them */
         return nb_error_set(error, NB_STOPPING,
                             "the database is away, or changes are queued that were asked "
                             "for before: send this one again later");
@@ -287,7 +288,7 @@ static int ask(void *user, const struct nb_relayed_change *relayed_change,
     if (awaited == NULL)
         return nb_error_no_memory(error);
     pthread_mutex_lock(&r->lock);
-    while (!asked.is_done) /* the follower ends it, if nothing else does (nb_replica_tick) */
+    while (!asked.is_done) /* the follower ends the wait at the latest (nb_replica_tick) */
         pthread_cond_wait(&r->changed, &r->lock);
     pthread_mutex_unlock(&r->lock);
     if (asked.why.code != 0)
@@ -296,7 +297,7 @@ static int ask(void *user, const struct nb_relayed_change *relayed_change,
     return 0;
 }
 
-/* What any node has confirmed is in the stream. */
+/* Waits for all that is in the stream now: it has every change that a node has confirmed. */
 static int catch_up(void *user, struct nb_error *error)
 {
     struct nb_replica *r = user;
@@ -322,7 +323,7 @@ static bool lacks(void *user)
 
 /* ---- what the writer finds due --------------------------------------------------------------- */
 
-/* The id of what all nodes find: made from what it is, and when. */
+/* Publishes a change that all nodes find due, with an id made from what it is, and when. */
 static int propose_message(struct nb_replica *r, struct nb_string name, uint64_t what, uint64_t of,
                            const struct nb_buffer *message)
 {
@@ -341,7 +342,7 @@ static int propose_message(struct nb_replica *r, struct nb_string name, uint64_t
     return w.code;
 }
 
-/* What is not published now is found again. */
+/* Proposes a change; if it is not published now, the writer finds it again. */
 static void propose(void *user, const struct nb_batch *batch)
 {
     struct nb_replica *r = user;

@@ -17,8 +17,8 @@
 #include "core/model/live/state.h"
 
 enum {
-    FLYING_MOST = 512, /* entries of a line on their way, */
-    AT_ONCE = 4 << 20, /* and bytes of those that are read at once */
+    FLYING_MOST = 512, /* entries of a line on their way */
+    AT_ONCE = 4 << 20, /* bytes of entries that are read at once */
 };
 
 /* An entry on its way. */
@@ -28,12 +28,12 @@ struct flying {
     char id[NB_MESSAGE_ID_MOST];
 };
 
-/* What waits for one stream. */
+/* The entries that wait for one stream. */
 struct line {
     uint64_t entries, bytes;
     struct flying flying[FLYING_MOST]; /* sent and not dropped; in the order of the numbers */
     size_t count;
-    size_t delivered; /* the first so many of them are in the stream */
+    size_t delivered; /* this many, from the first on, are in the stream */
 };
 
 struct nb_queue {
@@ -43,7 +43,7 @@ struct nb_queue {
     struct nb_relay relay; /* until there is a replica */
     atomic_int streams[NB_STREAMS_MOST];
     uint64_t next;        /* number; the writer's */
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the members below */
     uint64_t refused;
     struct nb_error why;
     struct line *lines; /* of each stream */
@@ -53,7 +53,7 @@ struct nb_queue {
 
 static const struct nb_string HEAD = {"queue", 5};
 
-/* A new one if there is none. */
+/* Makes a new head if there is none. */
 static int read_head(struct nb_queue *q, const struct nb_view *view, struct nb_error *error)
 {
     struct nb_string value;
@@ -127,7 +127,8 @@ bool nb_queue_takes(struct nb_queue *q, unsigned which)
     return stream == NB_QUEUE_AWAY || (stream == NB_QUEUE_THERE && has_some);
 }
 
-/* What was looked for here is found again when all that is before it is made. */
+/* Changes that the writer finds due need not wait: it finds them again when all earlier changes are
+ * applied. */
 static bool may_wait(const struct nb_submitted *c)
 {
     return c->taken == 0 && c->labelled == 0 && c->released.length == 0 && !c->is_note &&
@@ -147,7 +148,7 @@ static void tell(struct nb_submitted *c)
 struct adding {
     struct nb_queue *queue;
     unsigned which;
-    struct nb_buffer *messages; /* those that fit into one */
+    struct nb_buffer *messages; /* of changes that fit into a message */
     size_t count;
     uint64_t next;
 };
@@ -203,7 +204,7 @@ static int add_task(struct nb_engine *engine, void *argument, struct nb_error *e
     return 0;
 }
 
-/* What is too large for a message has its answer. */
+/* Writes the messages; a change that is too large for one gets its answer at once. */
 static int write_messages(struct nb_batch *batch, size_t most, struct adding *a,
                           struct nb_error *error)
 {
@@ -277,12 +278,12 @@ void nb_queue_delivered(struct nb_queue *q, unsigned which, struct nb_string id)
     pthread_mutex_unlock(&q->lock);
 }
 
-/* A line whose first entries are dropped, or of which more are published. */
+/* A line while its first entries are dropped, or more are published. */
 struct going {
     struct nb_queue *queue;
     unsigned which;
-    size_t dropped; /* of those on their way */
-    size_t bytes;   /* that are read */
+    size_t dropped; /* entries on their way that are dropped */
+    size_t bytes;   /* read so far */
     nb_queue_publish *publish;
     struct nb_replica *replica;
 };
@@ -304,7 +305,7 @@ static int drop_task(struct nb_engine *engine, void *argument, struct nb_error *
     return nb_transaction(engine, 0, drop, argument, error);
 }
 
-/* What cannot be dropped now is dropped later. */
+/* Drops delivered entries; those that it cannot drop now are dropped later. */
 static void drop_delivered(struct going *g)
 {
     struct nb_queue *q = g->queue;
@@ -321,7 +322,7 @@ static void drop_delivered(struct going *g)
     pthread_mutex_unlock(&q->lock);
 }
 
-/* Returns 1 when it is enough for now. */
+/* Sends an entry. Returns 1 when enough are sent for now. */
 static int send_entry(void *user, const struct nb_traced *one, struct nb_error *error)
 {
     struct going *g = user;
@@ -356,7 +357,7 @@ void nb_queue_go_on(struct nb_queue *q, unsigned which, nb_queue_publish *publis
     if (q == NULL)
         return;
     struct going g = {.queue = q, .which = which, .publish = publish, .replica = replica};
-    struct line *line = &q->lines[which]; /* this thread alone makes more of its entries fly */
+    struct line *line = &q->lines[which]; /* only this thread sends entries of the line */
     pthread_mutex_lock(&q->lock);
     uint64_t waiting = line->entries - line->count;
     g.dropped = line->delivered;

@@ -23,21 +23,22 @@
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-/* Whether nodes have learned the same: the digest of their stores (digest.h) says so, at one
- * position for all: that of a message which changes nothing and asks for it. Now and then a node
- * publishes one, if no other has; each node that comes to it notes its digest, which members tell
- * each other. A store that takes too long to read has none: it makes no changes meanwhile. */
-enum { TURNS = 1024 }; /* in an eighth of the time between two digests */
-/* Nanoseconds for which a node makes no changes for it. */
+/* Nodes compare the digests of their stores (digest.h) to see whether they have learned the same.
+ * All take the digest at one position: that of a message which changes nothing and asks for it. Now
+ * and then a node publishes such a message, if no other has; each node that reaches it notes its
+ * digest, and the members exchange them. A store that takes too long to read gets no digest, since
+ * it applies no changes meanwhile. */
+enum { TURNS = 1024 }; /* turns in an eighth of the time between two digests */
+/* Most nanoseconds for which a digest may hold up changes. */
 static const uint64_t READ_MOST = UINT64_C(2000000000);
-/* What the asking is about; it needs a name. */
+/* The model's name in the request, since a message needs one. */
 static const char MODEL[] = "digest";
 
 static const struct nb_operation asking = {
     .kind = NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_COMPARE,
     .relayed_change = {.kind = NB_ERRAND_COMPARE, .model = {MODEL, sizeof MODEL - 1}}};
 
-/* Each node has a turn of its own, so that one of them asks. */
+/* Each node has a turn of its own, so that only one asks. */
 static void wait_for_turn(struct nb_replica *r, uint64_t now)
 {
     uint64_t every = r->settings.compare_every;
@@ -69,7 +70,7 @@ static void compare_note(struct nb_replica *r, const struct nb_operation *o, uin
         return;
     bool is_early = r->compared_last != 0 && now - r->compared_last < every / 2;
     wait_for_turn(r, now);
-    if (is_early) /* whoever may publish does not keep the nodes busy with it */
+    if (is_early) /* a publisher must not keep the nodes busy with digests */
         return;
     r->compared_last = now;
     take_digest(r, position);
@@ -82,14 +83,14 @@ static void compare_tick(struct nb_replica *r, uint64_t now)
     char id[NB_CONTENT_ID_LENGTH + 1];
     if (r->settings.compare_every == 0 || now < r->compare_at)
         return;
-    wait_for_turn(r, now); /* if it does not come */
+    wait_for_turn(r, now); /* in case the message does not come */
     o.change.relayed.time = nb_clock_now();
     const uint64_t all[] = {htole64(r->delivered.position), htole64(r->settings.seed),
                             htole64(now)};
     nb_key_content_id(&r->engine->key, 0xFC, (const char *)all, sizeof all, id);
     if (nb_operation_write(&o, &message) == 0)
         (void)nb_outgoing_publish(r, id, nb_buffer_string(&message), false,
-                                  NULL); /* later, if not now */
+                                  NULL); /* tried again later if it fails */
     nb_buffer_deinit(&message);
 }
 
@@ -125,7 +126,7 @@ int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct
         here.time = o.change.relayed.time;
         nb_queue_read_id(d->id, &here);
         rc = nb_incoming(r, &o, &here, NULL, &why);
-    } else if (code == NB_CORRUPT) { /* somebody else has published it: all nodes pass it over */
+    } else if (code == NB_CORRUPT) { /* no node has published it: all nodes skip it */
         rc = nb_incoming(r, NULL, &here, &other, error);
     }
     if (rc == 0 && code == 0)
@@ -183,7 +184,7 @@ void nb_replica_note_end(struct nb_replica *r)
 {
     if (atomic_load(&r->place->caught_up) || nb_incoming_settle(r, NULL) != 0)
         return;
-    (void)nb_writer_run(r->engine, catch_up_task, r, NULL); /* or the next time */
+    (void)nb_writer_run(r->engine, catch_up_task, r, NULL); /* if it fails, it is tried again */
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -193,13 +194,13 @@ struct joining {
     uint64_t made;
 };
 
-/* The writer has what is common to all streams. */
+/* On the writer's thread, since all streams share its state. */
 static int join_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     const struct joining *j = argument;
     const struct nb_stream_states *s = &engine->stream_states;
     const struct nb_stream_place *p = &s->places[j->stream];
-    if (!s->is_known && engine->serials.entry > 1) /* the one that made the store */
+    if (!s->is_known && engine->serials.entry > 1) /* entry 1 made the store */
         return nb_error_set(error, NB_CONFLICT,
                             "the store has changes that no other node has: a node joins with an "
                             "empty store, or with the backup of another node");
@@ -232,7 +233,7 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
     r->place = &engine->stream_states.places[settings->stream];
     r->instance = nb_key_random();
     r->relay = nb_outgoing_relay(r);
-    /* All that came from there is written: a replica before this one has waited for it. */
+    /* All that the stream delivered is written: an earlier replica has waited for it. */
     r->delivered = (struct nb_point){r->place->written, r->place->checksum};
     wait_for_turn(r, nb_clock_monotonic());
     pthread_mutex_init(&r->lock, NULL);
@@ -256,7 +257,8 @@ void nb_replica_free(struct nb_replica **replica)
         return;
     nb_replica_stop(r);
     (void)nb_error_set(&why, NB_STOPPING, "the daemon is stopping");
-    (void)nb_incoming_settle(r, NULL); /* the next start gets from the stream what has failed */
+    (void)nb_incoming_settle(
+        r, NULL); /* the stream delivers again after the next start what has failed */
     nb_outgoing_expire(r, UINT64_MAX, &why);
     r->engine->relays[r->settings.stream] = NULL;
     pthread_cond_destroy(&r->changed);

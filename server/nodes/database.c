@@ -43,8 +43,8 @@ void nb_sql_text(struct nb_sql *s, struct nb_string value)
     put(s, s->count++, value.bytes, value.length);
 }
 
-/* How many dimensions, whether there are NULLs, the type of elements, how many (nb_database_run
- * writes it), and the index of the first. */
+/* An array begins with the number of dimensions, whether it has NULLs, the type of elements, their
+ * number (which nb_database_run writes), and the index of the first. */
 void nb_sql_array(struct nb_sql *s, enum nb_sql_type type)
 {
     const uint32_t head[] = {1, 0, ELEMENTS[type], 0, 1};
@@ -87,9 +87,10 @@ uint64_t nb_sql_rows_number(const struct nb_sql_rows *rows, int row, int column)
 
 #include <libpq-fe.h>
 
-static const uint64_t ANSWER_NANOSECONDS = UINT64_C(12000000000); /* of a statement */
+static const uint64_t ANSWER_NANOSECONDS =
+    UINT64_C(12000000000); /* most time for the answer to a statement */
 enum {
-    LOOK_MILLISECONDS = 200, /* before a stop is seen */
+    LOOK_MILLISECONDS = 200, /* until a stop is noticed */
     OPTIONS_MOST = 16
 };
 
@@ -100,8 +101,8 @@ struct nb_database {
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-/* What holds unless the conninfo says something else. A server ends what a node does not: a lock of
- * one that was cut off is held for seconds. */
+/* Settings that the conninfo can override. The server ends transactions that a node does not end: a
+ * node that was cut off holds a lock only for seconds. */
 static const char *const defaults[][2] = {
     {"target_session_attrs", "read-write"},
     {"connect_timeout", "3"},
@@ -138,7 +139,7 @@ int nb_database_open(const char *conninfo, const atomic_bool *stops, struct nb_d
         names[count] = defaults[count][0];
         values[count] = defaults[count][1];
     }
-    names[count] = "dbname"; /* is expanded: what it says wins over what is before */
+    names[count] = "dbname"; /* is expanded: its settings win over those before it */
     values[count++] = conninfo;
     names[count] = values[count] = NULL;
     struct nb_database *d = calloc(1, sizeof *d);
@@ -181,8 +182,8 @@ struct nb_string nb_sql_rows_bytes(const struct nb_sql_rows *rows, int row, int 
                               (size_t)PQgetlength(rows->result, row, column)};
 }
 
-/* Sends what is to be sent, and waits for an answer: PQexec would wait for a server that does not
- * answer, and for a stop, without an end. */
+/* Sends pending data, and waits for an answer. PQexec would wait without end for a server that does
+ * not answer, and would not notice a stop. */
 static int await(struct nb_database *d, struct nb_error *error)
 {
     uint64_t until = nb_clock_monotonic() + ANSWER_NANOSECONDS;
@@ -203,7 +204,7 @@ static int await(struct nb_database *d, struct nb_error *error)
     return left < 0 ? fail(d, error) : 0;
 }
 
-/* By the class of the SQLSTATE: what was written at the same time, or what is refused. */
+/* Chooses the code by the class of the SQLSTATE: written at the same time by others, or refused. */
 static int code_of(struct nb_database *d, const PGresult *result, struct nb_error *error)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -220,8 +221,8 @@ static int code_of(struct nb_database *d, const PGresult *result, struct nb_erro
                         "the database refuses it: %s (%s)", said, state);
 }
 
-/* Reads the first result, and what is behind it: a statement is committed only then, and that may
- * fail. */
+/* Reads the first result, and those after it: only then the statement is committed, which may fail.
+ */
 static int read_results(struct nb_database *d, struct nb_sql_rows *rows, struct nb_error *error)
 {
     int rc;
@@ -288,7 +289,7 @@ int nb_database_wait(struct nb_database *d, int wake, int milliseconds, struct n
     if (take_notifications(d) || poll(waits, 2, milliseconds) <= 0) /* one came with an answer */
         return 0;
     if (waits[1].revents != 0 && read(wake, &count, sizeof count) < 0)
-        count = 0; /* it was read already */
+        count = 0; /* the eventfd was read already */
     if (waits[0].revents != 0 && !PQconsumeInput(d->connection))
         return fail(d, error);
     (void)take_notifications(d);

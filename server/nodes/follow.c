@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The thread of a worker. Whatever goes wrong with the database, it begins anew from what was
- * delivered. What the stream has is read and given to the replica, and what waits is put into it in
- * turns; so an entry whose commit was in doubt is looked for before it is sent again.
+ * The thread of a worker. After any failure of the database it begins anew behind the last
+ * delivered entry. It alternates between reading the stream for the replica and writing waiting
+ * messages into it. So it looks for an entry whose commit was in doubt before it sends the entry
+ * again.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,14 +19,14 @@
 #include "server/nodes/stream_worker.h"
 
 enum {
-    READ_MOST = 512,         /* changes that are read at once, */
-    READ_BYTES = 4 << 20,    /* and their bytes, but for the last */
-    LOOK_MILLISECONDS = 100, /* before the stream is looked at, whatever woke nobody */
+    READ_MOST = 512,         /* changes that are read at once */
+    READ_BYTES = 4 << 20,    /* and their bytes, without the last */
+    LOOK_MILLISECONDS = 100, /* until the stream is read even without a notification */
     REST_NANOSECONDS = 200000000,
-    REFUSED_RESTS = 10, /* as often as that it rests when it must not follow */
+    REFUSED_RESTS = 10, /* number of rests when the node must not follow */
 };
-/* Nanoseconds. Where the database has lost its end, nodes that are further on put that back before
- * others write something else there. */
+/* Nanoseconds. If the stream has lost its end, nodes that are ahead put it back before others write
+ * something else there. */
 static const uint64_t OTHERS_FIRST = UINT64_C(1500000000);
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -61,7 +62,7 @@ static int deliver(struct nb_stream_worker *l, const struct nb_sql_rows *rows, i
     return 0;
 }
 
-/* Each read begins with what this node was given last: the stream must still have that. */
+/* Each read begins with the last delivered entry, which the stream must still have. */
 static int take(struct nb_stream_worker *l, const struct nb_sql_rows *rows, bool *is_end,
                 struct nb_error *error)
 {
@@ -81,7 +82,7 @@ static int take(struct nb_stream_worker *l, const struct nb_sql_rows *rows, bool
     return rc;
 }
 
-/* It has looked, and has given to the replica all that there was. */
+/* Notes that the worker has read the stream and delivered all of it. */
 static void note_end(struct nb_stream_worker *l, uint64_t asked)
 {
     nb_replica_note_end(l->replica);
@@ -102,7 +103,8 @@ static void note_end(struct nb_stream_worker *l, uint64_t asked)
     "  WHERE stream = $1 AND position >= $2 ORDER BY position LIMIT $3) AS found"                  \
     " WHERE before <= $4 ORDER BY position"
 
-/* `notifies`: after something was published, so that it takes no message of its own. */
+/* `notifies`: also notifies other nodes that something was published, which saves a message of its
+ * own. */
 static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
                      struct nb_error *error)
 {
@@ -141,7 +143,7 @@ static void set_following(struct nb_stream_worker *l, bool follows, bool is_refu
     pthread_mutex_unlock(&l->lock);
 }
 
-/* A database without the statement wakes nobody; nodes look by themselves, too. */
+/* A database without LISTEN wakes no node; nodes also read by themselves. */
 static int listen_to(struct nb_stream_worker *l, bool *listens, struct nb_error *error)
 {
     char text[48];
@@ -156,8 +158,8 @@ static int follow(struct nb_stream_worker *l, struct nb_error *error)
 {
     bool is_end = false, listens;
     int rc = listen_to(l, &listens, error);
-    uint64_t half =
-        l->nodes->config->nodes_patience * UINT64_C(500000000); /* clients wait so long */
+    uint64_t half = l->nodes->config->nodes_patience *
+                    UINT64_C(500000000); /* half the time that clients wait */
     uint64_t publishes_after = nb_clock_monotonic() + (half < OTHERS_FIRST ? half : OTHERS_FIRST);
     while (rc == 0 && !atomic_load(&l->nodes->stops)) {
         bool has_published = false;
@@ -176,7 +178,7 @@ static int follow(struct nb_stream_worker *l, struct nb_error *error)
     return rc;
 }
 
-/* A database that does not answer is no reason to take back that this node must not follow it. */
+/* If this node must not follow, that stays so even when the database does not answer. */
 static bool say(struct nb_stream_worker *l, int rc, const struct nb_error *why)
 {
     bool is_refused = rc != 0 && rc != NB_STOPPING;
@@ -204,7 +206,7 @@ void *nb_follow_main(void *argument)
         if (rc == 0)
             rc = nb_stream_find(l, &why);
         if (rc == 0) {
-            (void)say(l, 0, &why); /* nothing is wrong */
+            (void)say(l, 0, &why); /* clears the last error */
             rc = follow(l, &why);
         }
         bool is_refused = rc != 0 && say(l, rc, &why);

@@ -20,9 +20,9 @@
 enum { HOST_MOST = 48, ALIVE_SECONDS = 60, CUT_MOST = 10000, VERSIONS_SIZE = 96 };
 static const uint64_t ROUND = UINT64_C(1000000000); /* nanoseconds */
 
-/* What nb_member_announce writes. Whoever else may write the table may have put anything there:
- * that is no member, nobody waits for it, and it costs no more than being passed over. The clock of
- * a database that takes over may be behind, by an hour. */
+/* Selects rows as nb_member_announce writes them. Others who may write the table may have put
+ * anything there: such rows are no members, nobody waits for them, and reading only skips them. The
+ * clock of a database that takes over may be behind, by an hour. */
 #define IS_MEMBER                                                                                  \
     " AND stream BETWEEN 0 AND 63 AND applied >= 0 AND compared >= 0"                              \
     " AND name ~ '^[A-Za-z0-9_-]{1,64}$' AND octet_length(versions) < 96"                          \
@@ -35,7 +35,7 @@ void nb_member_name(const struct nb_config *config, char name[NB_MEMBER_NAME_MOS
     static const char GOOD[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
     char host[HOST_MOST] = "";
     const char *port = strrchr(config->listen, ':');
-    (void)gethostname(host, sizeof host - 1); /* without it the port is the name */
+    (void)gethostname(host, sizeof host - 1); /* without a host the name is the port */
     if (config->nodes_name[0] != '\0')
         (void)snprintf(name, NB_MEMBER_NAME_MOST + 1, "%s", config->nodes_name);
     else
@@ -71,7 +71,8 @@ int nb_member_announce(struct nb_database *database, const struct nb_config *con
 
 /* ---- reading what the others say ------------------------------------------------------------- */
 
-/* What others have written is shown to people: printable ASCII that fits, or nothing. */
+/* Copies a text that others wrote and that people will see: printable ASCII that fits, or nothing.
+ */
 static void read_text(struct nb_string text, char *to, size_t most)
 {
     bool good = text.length > 0 && text.length <= most;
@@ -80,7 +81,7 @@ static void read_text(struct nb_string text, char *to, size_t most)
     (void)snprintf(to, most + 1, "%.*s", good ? (int)text.length : 0, text.bytes);
 }
 
-/* By name, in a list; NULL: it is not there. */
+/* Finds a member in a list by name; NULL: there is none. */
 static struct nb_member *find(struct nb_member *list, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
@@ -105,7 +106,7 @@ static void read_member(struct nb_stream_worker *l, const struct nb_sql_rows *ro
     read_text(nb_string_of(program), m->version, NB_MEMBER_VERSION_MOST);
     m->silence = (int64_t)nb_sql_rows_number(rows, row, 5) * 1000000;
     m->is_self = strcmp(m->name, l->nodes->name) == 0;
-    /* This thread alone sets the list. */
+    /* Only this thread sets the list. */
     const struct nb_member *before = find(l->members, l->member_count, m->name);
     int said = (int)nb_sql_rows_number(rows, row, 6);
     m->same = said <= 1 ? said : said == 2 && before != NULL ? before->same : -1;
@@ -116,9 +117,9 @@ static void read_member(struct nb_stream_worker *l, const struct nb_sql_rows *ro
                m->name);
 }
 
-/* All that the database knows, those of streams that this node does not follow as well. Digests
- * can be compared at one position only (3: one of two tells none); until both tell the same
- * position (2) what was found before holds. */
+/* Reads all members in the database, also those of streams that this node does not follow. Digests
+ * can be compared only at the same position (3: one of the two is missing); until both have the
+ * same position (2), the last comparison holds. */
 static int read_all(struct nb_stream_worker *l, struct nb_error *error)
 {
     struct nb_sql sql = {
@@ -164,9 +165,9 @@ static int read_all(struct nb_stream_worker *l, struct nb_error *error)
 
 /* ---- cutting --------------------------------------------------------------------------------- */
 
-/* Deletes what all known nodes have and what is old enough, from the beginning on. The row that a
- * node has made last stays: by that it sees whether the stream is still the same. Nothing goes
- * while nobody else is alive of whom a node that comes later could take the store. */
+/* Deletes from the beginning the changes that all known nodes have and that are old enough. Keeps
+ * each node's last applied row, by which the node checks that the stream is still the same. Deletes
+ * nothing while no other node is alive whose store a later node could take over. */
 static int cut(struct nb_stream_worker *l, struct nb_error *error)
 {
     const struct nb_config *config = l->nodes->config;
@@ -215,8 +216,8 @@ int nb_member_round(struct nb_stream_worker *l, struct nb_error *error)
 
 /* ---- what was read --------------------------------------------------------------------------- */
 
-/* What a node says in several databases becomes one: it is as silent as in the last of them, and
- * has learned the same if that is so of all of which it is known. */
+/* Merges a node's reports in several databases: its silence is that of the latest report, and it
+ * has learned the same if all known comparisons say so. */
 static void add(struct nb_member *list, size_t *count, const struct nb_member *one)
 {
     struct nb_member *to = find(list, *count, one->name);

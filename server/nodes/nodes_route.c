@@ -23,7 +23,7 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
     int rc = nb_request_query_count(request, "at", 0, UINT64_MAX, &at, error);
     if (rc == 0)
         rc = nb_request_query_count(request, "stream", 0, streams - 1, &which, error);
-    if (at > 0) /* it says which */
+    if (at > 0) /* the number gives the stream */
         which = at % streams;
     struct nb_stream_worker_state worker = {.follows = true};
     if (rc == 0 && server->nodes != NULL)
@@ -49,7 +49,7 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
     return nb_reply_written(request, nb_emit_end(&e), error);
 }
 
-/* Of several streams each. */
+/* Emits the state of each stream if there are several. */
 static void emit_workers(struct nb_emitter *e, struct nb_nodes *nodes, unsigned count)
 {
     struct nb_stream_worker_state one;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this node writes into a stream. The worker takes all that waits, and one transaction adds
- * it: it takes the next positions, whose row it locks, so that positions are in the order of
- * commits, and a reader never sees one before those below it.
+ * Writes this node's messages into a stream. The worker takes the waiting messages, and one
+ * transaction adds them. It locks the row with the next position, so that positions are in the
+ * order of commits, and a reader never sees a position before those below it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 #include "server/nodes/member.h"
 
 enum {
-    GROUP_MOST = 256,      /* entries of a transaction, */
-    GROUP_BYTES = 4 << 20, /* and their bytes, but for the last */
+    GROUP_MOST = 256,      /* entries of a transaction */
+    GROUP_BYTES = 4 << 20, /* and their bytes, without the last */
     WAITING_MOST = 65536,  /* that wait */
     WAITING_BYTES = 256 << 20,
 };
@@ -27,14 +27,14 @@ struct nb_published_row {
     char id[NB_MESSAGE_ID_MOST];
     struct nb_buffer message;
     uint64_t since, until; /* nb_clock_monotonic */
-    bool lasts;            /* it waits as long as it takes */
+    bool lasts;            /* it waits without a limit */
     bool is_doubted;       /* it may be in the stream */
     bool is_over;          /* it was delivered */
 };
 
 /* ---- what waits ------------------------------------------------------------------------------ */
 
-/* While nodes of an older program are there, kinds of changes that they do not know wait: they
+/* While there are nodes of an older program, refuses kinds of changes that they do not know: they
  * would have to stop following. With the lock held. */
 static int check(struct nb_stream_worker *l, struct nb_string message, struct nb_error *error)
 {
@@ -102,7 +102,7 @@ void nb_publish_delivered(struct nb_stream_worker *l, struct nb_string id)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Takes the first one away. With the lock held. */
+/* Removes the first waiting message. With the lock held. */
 static void remove_first(struct nb_stream_worker *l)
 {
     struct nb_published_row *e = l->first;
@@ -123,8 +123,8 @@ void nb_publish_deinit(struct nb_stream_worker *l)
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-/* One statement, and so one transaction, whose lock no message of this node has to end. Two nodes
- * that add an id at the same moment are told so by the index. */
+/* One statement, and so one transaction: its lock ends without a further message of this node. If
+ * two nodes add an id at the same moment, the index reports it. */
 static const char ADD[] =
     "WITH given AS (SELECT * FROM unnest($6::text[], $7::bigint[], $8::bytea[])"
     "  WITH ORDINALITY AS g(id, checksum, body, place)),"
@@ -165,8 +165,8 @@ void nb_publish_add(struct nb_sql *sql, struct nb_string id, uint64_t checksum,
 
 /* ---- publishing ------------------------------------------------------------------------------ */
 
-/* Takes the first rows, which stay the list's, into the statement. What is over goes; whose client
- * has given up, too: it sends it again, if at all. */
+/* Adds the first rows, which stay in the list, to the statement. Removes delivered rows, and those
+ * whose client has given up: the client sends them again, if at all. */
 static size_t take(struct nb_stream_worker *l, struct nb_sql *sql)
 {
     size_t bytes = 0, count = 0;
@@ -196,7 +196,7 @@ static void count_latency(struct nb_latency *latency, uint64_t nanoseconds)
     atomic_fetch_add(&latency->nanoseconds, nanoseconds);
 }
 
-/* All of it is in the stream; some was there and delivered before. */
+/* Notes that the rows of the statement are in the stream; some were there before, and delivered. */
 static void finish(struct nb_stream_worker *l, size_t count, const struct nb_sql_rows *rows,
                    uint64_t delivered)
 {
@@ -227,7 +227,7 @@ int nb_publish_some(struct nb_stream_worker *l, bool *has, struct nb_error *erro
         return 0;
     }
     int rc = nb_database_run(l->database, &sql, &rows, error);
-    if (rc != 0) /* another node adds one of them at the same moment: read it, then try again */
+    if (rc != 0) /* another node adds one of the ids at the same moment: read it, then try again */
         return rc == NB_EXISTS ? 0 : rc;
     *has = rows.count > 0;
     if (*has)

@@ -95,8 +95,8 @@ int nb_nodes_conninfo(const struct nb_config *config, unsigned stream, char **co
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
-/* Plain tables: other servers of the protocol have them, too. Bodies do not get smaller by being
- * compressed, most of them are hashes. */
+/* Plain tables, which other servers of the protocol support, too. Bodies are not compressed, since
+ * they are mostly hashes. */
 static const char *const statements[] = {
     "CREATE SCHEMA IF NOT EXISTS bayesd",
     "CREATE TABLE IF NOT EXISTS bayesd.stream (number bigint PRIMARY KEY, last bigint NOT NULL,"

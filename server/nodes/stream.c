@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the stream is the one of this node and goes on where it is, what a node does with one
- * that has lost its end, and how entries are added to it.
+ * Checks that the stream is this node's and continues at its position, and restores the end of a
+ * stream that has lost it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,12 +19,12 @@
 enum {
     MESSAGE_MOST = 8 << 20,
     SAME_MILLISECONDS = 30000,
-    GROUP_MOST = 256,      /* entries that are put back at once, */
-    GROUP_BYTES = 4 << 20, /* and their bytes, but for the last */
-    IN_VAIN_MOST = 3,      /* before an id that is there at another position is believed */
+    GROUP_MOST = 256,      /* entries that are put back at once */
+    GROUP_BYTES = 4 << 20, /* and their bytes, without the last */
+    IN_VAIN_MOST = 3,      /* attempts until an id at another position is taken as a fact */
 };
 
-/* All that decides what applying does. */
+/* The identity has all that determines the result of applying. */
 void nb_stream_identify(struct nb_nodes *n)
 {
     const struct nb_engine_settings *s = &n->engine->settings;
@@ -40,10 +40,11 @@ void nb_stream_identify(struct nb_nodes *n)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-/* What the tables say of a stream. */
+/* The state of a stream in the tables. */
 struct found {
     uint64_t last, cut, made;
-    struct nb_point there; /* what was made last here, or the stream's end before that; 0: cut */
+    struct nb_point there; /* the stream's entry at this node's position, or its end if that is
+                              earlier; 0: deleted */
 };
 
 static int check_identity(const struct nb_stream_worker *l, struct nb_string there,
@@ -58,7 +59,7 @@ static int check_identity(const struct nb_stream_worker *l, struct nb_string the
                         l->nodes->identity);
 }
 
-/* The first node says what the others must be like. */
+/* The first node sets the identity that the others must have. */
 static int look(struct nb_stream_worker *l, struct found *found, struct nb_error *error)
 {
     struct nb_sql identify = {.text = "UPDATE bayesd.stream SET identity = $2"
@@ -115,7 +116,7 @@ static int differ(const struct nb_stream_worker *l, uint64_t position, struct nb
 struct group {
     struct nb_sql sql;
     const struct found *found;
-    bool agrees; /* this node has the same at the end of the stream */
+    bool agrees; /* this node has the same entry at the end of the stream */
     size_t count, bytes;
 };
 
@@ -136,8 +137,8 @@ static int take_entry(void *user, const struct nb_traced *one, struct nb_error *
     return 0;
 }
 
-/* One transaction. Where another node was faster nothing is done: then the stream goes on further,
- * and is looked at again. */
+/* Puts back a group in one transaction. Does nothing if another node was faster: the stream is
+ * longer then, and is checked again. */
 static int put_group(struct nb_stream_worker *l, struct group *g, struct nb_error *error)
 {
     struct nb_sql_rows rows = {.result = NULL};
@@ -162,7 +163,7 @@ static int put_group(struct nb_stream_worker *l, struct group *g, struct nb_erro
     return 0;
 }
 
-/* This node is ahead of the stream. */
+/* Puts back entries when this node is ahead of the stream. */
 static int put_back(struct nb_stream_worker *l, const struct found *found, struct nb_error *error)
 {
     struct group g = {.found = found, .agrees = found->last == 0};
@@ -211,7 +212,7 @@ static int make_replica(struct nb_stream_worker *l, uint64_t made, struct nb_err
         .same_for = SAME_MILLISECONDS,
         .compare_every = config->nodes_digest_seconds * UINT64_C(1000000000)};
     struct nb_replica *replica = NULL;
-    l->made = made; /* it publishes from now on */
+    l->made = made; /* the worker publishes from now on */
     int rc = nb_replica_new(l->nodes->engine, &settings, made, &replica, error);
     pthread_mutex_lock(&l->lock);
     l->replica = replica;
@@ -233,7 +234,8 @@ static int outrun(struct nb_stream_worker *l, const struct found *found, uint64_
                               "call bayesd --join with an empty directory");
 }
 
-/* Whether the stream has what this node was given last. 1: something was put back, look again. */
+/* Checks that the stream has the last entry delivered to this node. Returns 1 if entries were put
+ * back: check again. */
 static int check_end(struct nb_stream_worker *l, const struct found *found, struct nb_error *error)
 {
     struct nb_point at = nb_replica_delivered(l->replica);
@@ -262,11 +264,11 @@ int nb_stream_find(struct nb_stream_worker *l, struct nb_error *error)
     int rc = 1;
     while (rc == 1 && !atomic_load(&l->nodes->stops)) {
         rc = look(l, &found, error);
-        if (rc == 0) /* from now on nothing is cut that this node does not have */
+        if (rc == 0) /* from now on no change is deleted that this node does not have */
             rc = nb_member_round(l, error);
         if (rc == 0 && l->replica == NULL) {
             rc = make_replica(l, found.made, error);
-            rc = rc == 0 ? 1 : rc; /* now it is known where this node is */
+            rc = rc == 0 ? 1 : rc; /* now this node's position is known */
         } else if (rc == 0) {
             rc = check_end(l, &found, error);
         }

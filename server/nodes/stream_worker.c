@@ -13,7 +13,8 @@
 #include "core/nodes/queue.h"
 #include "server/nodes/nodes.h"
 
-/* A message of a local network takes some, one between sites tens, a fail-over thousands. */
+/* A message takes some milliseconds in a local network, tens between sites, thousands in a
+ * fail-over. */
 const double nb_latency_bounds[NB_LATENCY_BUCKETS] = {0.5, 1,   2.5, 5,    10,   25,   50,
                                                       100, 250, 500, 1000, 2500, 5000, 15000};
 
@@ -66,7 +67,7 @@ bool nb_nodes_follow(struct nb_nodes *n, struct nb_string name)
     return (n->follow >> nb_relay_stream(name, n->worker_count) & 1) != 0;
 }
 
-/* What is wrong with one of them is wrong with all; a refusal goes before what may pass. */
+/* An error of one worker counts for all; a refusal has precedence over errors that may pass. */
 static void add_worker(struct nb_stream_worker *l, struct nb_nodes_state *state)
 {
     struct nb_stream_worker_state one;
