@@ -118,7 +118,8 @@ static int carry(struct nb_replica *r, struct nb_operation *o, const struct nb_r
     return 0;
 }
 
-/* All nodes make or refuse the import whose pieces the writer has staged. */
+/* Sets `delivered` to the last operation that the writer has staged, which is applied, or refused
+ * by all nodes. */
 static int read_staged(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct nb_replica *r = argument;

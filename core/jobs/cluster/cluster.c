@@ -17,7 +17,7 @@ enum { STEP_DOCUMENTS = 500 };
 struct step {
     const struct nb_cluster_labels *what;
     size_t from, end;
-    /* Owned; may have NUL bytes; empty: it was changed or forgotten meanwhile. */
+    /* Owned; may have NUL bytes; empty: the document was changed or forgotten meanwhile. */
     struct nb_buffer ids[STEP_DOCUMENTS];
 };
 
@@ -80,9 +80,9 @@ static int run_step(struct nb_engine *engine, struct step *s, uint64_t *labelled
     return rc;
 }
 
-/* Labels the documents that are still as they were found, some hundred in one commit, and adds to
- * *labelled how many it has labelled, also when it fails. Returns 0, NB_NOT_FOUND (model),
- * NB_UNUSABLE (source), NB_STOPPING, or why a change was not made (NB_TOO_LARGE, NB_DISK_FULL ...).
+/* Labels the documents that are still as they were found, some hundred in one commit, and adds
+ * their number to *labelled, also after a failure. Returns 0, NB_NOT_FOUND (model), NB_UNUSABLE
+ * (source), NB_STOPPING, or the code of a change that failed (NB_TOO_LARGE, NB_DISK_FULL ...).
  */
 static int cluster_apply(struct nb_engine *engine, const struct nb_cluster_labels *what,
                          uint64_t *labelled, struct nb_error *error)
@@ -102,12 +102,12 @@ static int cluster_apply(struct nb_engine *engine, const struct nb_cluster_label
     return rc;
 }
 
-/* Words that most documents have, or hardly any, tell no kinds apart. With k clusters a
- * word of one kind is in about 1/k of the documents. */
+/* Words that most documents or hardly any have do not distinguish clusters. With k clusters a word
+ * of one cluster is in about 1/k of the documents. */
 static const double most_share = 0.1;  /* of the documents, with many clusters ... */
-static const double per_cluster = 1.5; /* ... and so much divided by their number with few */
+static const double per_cluster = 1.5; /* ... and this divided by the number of clusters with few */
 enum { LEAST_DOCUMENTS = 5, FEW_DOCUMENTS = 1000, LEAST_OF_FEW = 2 };
-/* Of a known deviation, as a share of the variance of all: what is less is rounding. */
+/* Least variance of a known deviation, as a share of the variance of all: less is rounding. */
 #define VARIANCE_LEAST 1e-18
 enum { LABEL_SIZE = 32 };
 
@@ -136,7 +136,7 @@ void nb_clustering_deinit(struct nb_clustering *clustering)
 
 /* ---- fits ------------------------------------------------------------------------------------ */
 
-/* The likeliest of the restarts. */
+/* Keeps the likeliest of the restarts. */
 static int fit(struct nb_clustering_run *c, uint32_t clusters, struct nb_mixture *best)
 {
     const struct nb_gathered *g = &c->gathered;
@@ -167,8 +167,9 @@ static int fit(struct nb_clustering_run *c, uint32_t clusters, struct nb_mixture
     return rc;
 }
 
-/* What a fit takes: its own tables, expected counts and parameters, and those of the mixtures that
- * are kept: the likeliest of the restarts, and the best number until now. */
+/* Reports the bytes of a fit: its own tables, expected counts and parameters, and those of two
+ * mixtures that are kept: the likeliest of the restarts, and the one with the best number so far.
+ */
 static int hold(const struct nb_clustering_run *c, uint32_t clusters, struct nb_error *error)
 {
     const struct nb_gathered *g = &c->gathered;
@@ -205,7 +206,7 @@ static bool has_room(const struct nb_clustering_run *c, uint32_t clusters)
            (uint64_t)clusters * c->gathered.word_columns <= NB_CLUSTER_CELLS_MOST;
 }
 
-/* Numbers that grow by about a third, until there is no gain any more. */
+/* Tries numbers of clusters that grow by about a third, until there is no gain. */
 static int try_all(struct nb_clustering_run *c, struct nb_error *error)
 {
     unsigned worse = 0;
@@ -269,7 +270,8 @@ static int know_deviations(struct nb_clustering_run *c, struct nb_error *error)
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* "cluster-1", or the next number of which the model has no label, for each that has documents. */
+/* Names each cluster that has documents "cluster-1", or the next number for which the model has no
+ * label. */
 static int name_clusters(const struct nb_clustering_run *c)
 {
     char name[LABEL_SIZE];
@@ -334,7 +336,7 @@ static int find_clusters(struct nb_clustering_run *c, struct nb_string model,
     return rc == 0 && c->options->apply ? apply(c, model, error) : rc;
 }
 
-/* One call at a time makes labels in a model: two would choose the same names. */
+/* Only one call at a time makes labels in a model: two would choose the same names. */
 static int find_and_apply(struct nb_clustering_run *c, struct nb_string model,
                           struct nb_error *error)
 {

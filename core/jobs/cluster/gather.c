@@ -57,7 +57,7 @@ static int make_room(struct reading *r, size_t size)
     return 0;
 }
 
-/* A number is kept now: its row may be another feature's when all documents are read. */
+/* Copies a number at once: its row may belong to another feature when all documents are read. */
 static void take_number(struct nb_gathered *g, uint64_t id)
 {
     uint32_t attribute = nb_feature_part(id) / 2;
@@ -68,7 +68,7 @@ static void take_number(struct nb_gathered *g, uint64_t id)
         .number = id, .document = (uint32_t)g->count, .attribute = attribute};
 }
 
-/* The rows that are words or values, under the model's lock. */
+/* Takes the rows that are words or values, under the model's lock. */
 static void take_rows(struct reading *r)
 {
     struct nb_gathered *g = r->gathered;
@@ -166,8 +166,9 @@ static int count_documents(struct nb_gathered *g)
     return 0;
 }
 
-/* The attribute of a value of a category; NB_ATTRIBUTES_MOST of a word, and of values of fields
- * that came later. Values of a set are as words: a document may have any number of them. */
+/* Returns the attribute of a category's value; NB_ATTRIBUTES_MOST for words and for values of
+ * fields that came later. Values of a set count as words: a document may have any number of them.
+ */
 static uint32_t category_of(const struct nb_gathered *g, uint64_t id)
 {
     if (nb_feature_field(id) != NB_FIELD_VALUE)
@@ -241,7 +242,7 @@ static int add_columns(struct nb_gathered *g, const struct nb_live *live, uint32
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* A field whose numbers are all equal says nothing. */
+/* Leaves out fields whose numbers are all equal. */
 static int add_scales(struct nb_gathered *g)
 {
     struct nb_moments *moments = calloc(NB_ATTRIBUTES_MOST, sizeof *moments);
@@ -262,8 +263,8 @@ static int add_scales(struct nb_gathered *g)
     return 0;
 }
 
-/* Sets the values of document `to`, whose numbers are from *next on; *next is behind them then.
- * Returns whether it has any. */
+/* Sets the values of document `to`, whose numbers begin at *next; moves *next behind them. Returns
+ * whether it has any. */
 static bool take_values(struct nb_gathered *g, size_t document, size_t to, size_t *next)
 {
     double *values = g->values + to * g->scale_count;
@@ -299,7 +300,7 @@ static void keep_documents(struct nb_gathered *g)
         if (!take_values(g, d, count, &next) && size == before)
             continue;
         g->numbers[count++] = g->numbers[d];
-        g->begin[count] = size; /* at most d + 1: what is read later stays */
+        g->begin[count] = size; /* at most d + 1: entries read later are not overwritten */
     }
     assert(count <= g->count && size <= g->size);
     g->count = count;

@@ -23,7 +23,7 @@ static int compare(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* What each column has of all words, or of all values of its category. */
+/* Computes the share of each column in all words, or in all values of its category. */
 static void tell_shares(struct nb_clustering_run *c)
 {
     const struct nb_gathered *g = &c->gathered;
@@ -74,7 +74,7 @@ static void offer_words(const struct nb_clustering_run *c, uint32_t k, uint32_t 
     }
 }
 
-/* A word that no document has any more may have lost its text meanwhile: it is left out. */
+/* Leaves out a word that lost its text meanwhile, because no document has it any more. */
 static int add_word(const struct nb_clustering_run *c, struct nb_row_texts *texts, uint32_t k,
                     size_t w, struct nb_cluster_word *words, size_t *count, struct nb_error *error)
 {
@@ -92,7 +92,7 @@ static int add_word(const struct nb_clustering_run *c, struct nb_row_texts *text
     return word->text == NULL ? nb_error_no_memory(error) : 0;
 }
 
-/* The most telling columns from `begin` to `end`. */
+/* Finds the most typical columns from `begin` to `end`. */
 static int tell_words(const struct nb_clustering_run *c, struct nb_row_texts *texts, uint32_t k,
                       uint32_t begin, uint32_t end, struct nb_cluster_word *words, size_t *count,
                       struct nb_error *error)
@@ -126,7 +126,7 @@ static int tell_fields(const struct nb_clustering_run *c)
     return 0;
 }
 
-/* In the units of the documents. */
+/* Sets means and deviations in the units of the documents. */
 static int tell_numbers(const struct nb_clustering_run *c, uint32_t k, struct nb_cluster *cluster)
 {
     const struct nb_gathered *g = &c->gathered;
@@ -143,8 +143,8 @@ static int tell_numbers(const struct nb_clustering_run *c, uint32_t k, struct nb
     return 0;
 }
 
-/* ln of what the likelihood is divided by, when numbers are in the units of the documents instead
- * of deviations. */
+/* Returns ln of the divisor of the likelihood if numbers have the units of the documents instead of
+ * deviations. */
 static double log_units(const struct nb_gathered *g)
 {
     double sum = 0;
@@ -155,7 +155,8 @@ static double log_units(const struct nb_gathered *g)
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-/* Reads the id of a document; `id` is empty if it was forgotten meanwhile: it is left out. */
+/* Reads the id of a document; `id` is empty if the document was forgotten meanwhile, and is left
+ * out. */
 static int read_id(const struct nb_view *view, struct nb_entry *entry, uint64_t number,
                    struct nb_buffer *id, struct nb_error *error)
 {
@@ -196,7 +197,7 @@ static int add_member(const struct nb_view *view, struct nb_entry *entry, uint64
     return rc;
 }
 
-/* Some hundred documents in one snapshot, from *next on. */
+/* Adds some hundred documents in one snapshot, from *next on. */
 static int add_members(const struct nb_clustering_run *c, uint32_t k, size_t *next,
                        struct nb_cluster *cluster, struct nb_error *error)
 {
@@ -285,7 +286,7 @@ int nb_clustering_tell(struct nb_clustering_run *c, struct nb_error *error)
     while (rc == 0 && r->count < c->best.clusters) {
         struct nb_cluster *cluster = &r->clusters[r->count];
         uint32_t k =
-            c->order[r->count++]; /* what it has is freed with the others, whatever comes */
+            c->order[r->count++]; /* counted first, so that a failure frees its members, too */
         rc = tell_cluster(c, &texts, k, cluster, error);
     }
     nb_row_texts_end(&texts);

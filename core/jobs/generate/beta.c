@@ -62,8 +62,9 @@ static double away_from_zero(double value)
     return fabs(value) < DBL_MIN ? DBL_MIN : value;
 }
 
-/* 1 / (beta_1 + alpha_2 / (beta_2 + alpha_3 / (beta_3 + ...))), which times the power is
- * I_x(a, b); lambda = a - (a + b) x. About the square root of the lesser of `a` and `b` steps. */
+/* 1 / (beta_1 + alpha_2 / (beta_2 + alpha_3 / (beta_3 + ...))), which gives I_x(a, b) when
+ * multiplied by the power; lambda = a - (a + b) x. About the square root of the lesser of `a` and
+ * `b` steps. */
 static double fraction(double a, double b, double x, double lambda)
 {
     enum { STEPS_MOST = 10000000 };
@@ -82,7 +83,7 @@ static double fraction(double a, double b, double x, double lambda)
     return 1 / value;
 }
 
-/* With y = 1 - x given, which may be smaller than the spacing of numbers near 1. */
+/* Takes y = 1 - x, too, which may be smaller than the spacing of numbers near 1. */
 static struct nb_beta_tails tails(double a, double b, double x, double y)
 {
     if (x <= 0)

@@ -88,7 +88,7 @@ static int tell_value(struct value_listing *l, struct nb_string field,
     return l->sink->value(l->sink->user, &posterior);
 }
 
-/* Training between the steps may have left the label behind the field. */
+/* Because of training between the steps, the label may have fewer documents than the field. */
 static int tell_field(const struct value_listing *l, size_t attribute, struct nb_string name,
                       struct nb_error *error)
 {
@@ -122,7 +122,7 @@ static int tell_all(struct value_listing *l, struct nb_error *error)
     return rc;
 }
 
-/* The end of nb_generate_distribution, of a sink that wants fields. */
+/* The last part of nb_generate_distribution, for a sink that wants fields. */
 static int list_values(const struct nb_label_walk *walk, size_t limit, double mass,
                        const struct nb_distribution_sink *sink, struct nb_error *error)
 {
@@ -149,7 +149,7 @@ struct word_listing {
     struct nb_label_walk walk;
     struct nb_heap heap;
     double mass;
-    struct nb_word_law law; /* when the walk was over */
+    struct nb_word_law law; /* as at the end of the walk */
     uint64_t documents, documents_all;
     double last_weight; /* many words have the same */
     struct nb_posterior last;
@@ -174,8 +174,8 @@ static void offer_word(void *user, const struct nb_word_law *law, const struct n
 
 /* ---- posteriors ------------------------------------------------------------------------------ */
 
-/* Training between the steps of the walk may have left the sum behind a count. `weight` is the
- * count with its addend. */
+/* Because of training between the steps of the walk, the sum may be less than a count. `weight` is
+ * the count with its addend. */
 static struct nb_posterior posterior_of(const struct word_listing *l, uint64_t count, double weight)
 {
     const struct nb_word_law *law = &l->law;
@@ -184,7 +184,7 @@ static struct nb_posterior posterior_of(const struct word_listing *l, uint64_t c
     struct nb_posterior p = {.probability = whole > 0 ? weight / whole : 0, .interval = {1, 1}};
     double own = weight + law->offset;
     double others = whole - weight + law->offset * ((double)law->vocabulary - 1);
-    if (law->vocabulary > 1 && others > 0) /* else it is the only word that there is */
+    if (law->vocabulary > 1 && others > 0) /* else it is the only word */
         p.interval = nb_beta_interval(own, others, l->mass);
     return p;
 }

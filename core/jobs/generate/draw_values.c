@@ -79,7 +79,7 @@ void nb_positions_offer(struct nb_positions *positions, uint64_t feature, uint32
         p->feature = feature;
         p->row = row;
         p->next = positions->sum / fraction(&p->random);
-        if (p->next <= positions->sum) /* u was 1: the next word has it */
+        if (p->next <= positions->sum) /* u was 1: the next word takes the place */
             p->next = nextafter(positions->sum, INFINITY);
         sift(positions);
     }
@@ -107,7 +107,8 @@ static size_t draw_length(struct nb_random *series, double mean, size_t most)
     while (k < most && mean > 0 && below < u) {
         log_p += log(mean) - log((double)++k);
         double p = exp(log_p);
-        if ((double)k > mean && below + p <= below) /* what rounding has left is above u */
+        if ((double)k > mean &&
+            below + p <= below) /* u is above the sum only because of rounding */
             break;
         below += p;
     }
@@ -140,8 +141,8 @@ static void pass_row(void *user, const struct nb_attribute_scores *scores, uint3
                            (double)word.count + word.addend);
 }
 
-/* Draws the words of the texts, which are by attribute, in one walk over the rows; none where all
- * are empty. Returns as nb_label_walk_law. */
+/* Draws the words of the texts, indexed by attribute, in one walk over the rows; without a walk if
+ * all texts are empty. Returns as nb_label_walk_law. */
 static int draw_texts(struct nb_label_walk *walk, struct nb_positions *texts,
                       struct nb_error *error)
 {
@@ -171,13 +172,13 @@ struct drawing {
     bool has_tree;
     struct candidate *candidates; /* owned */
     size_t candidate_count, candidate_room;
-    size_t words_left; /* that the texts may have */
+    size_t words_left; /* that the texts may still have */
     bool is_short;     /* of memory */
 };
 
 /* ---- has it a value? ------------------------------------------------------------------------- */
 
-/* Of a field that the document has. */
+/* Begins the text of a field that the document has. */
 static int begin_text(struct drawing *d, size_t attribute, const struct nb_attribute_law *law)
 {
     double mean = (double)law->words / (double)law->documents;
@@ -281,7 +282,7 @@ static void draw_category(struct drawing *d, const struct nb_attribute_scores *s
     }
 }
 
-/* Each category when its parent was drawn: at most as many rounds as there are categories. */
+/* Draws each category after its parent: at most as many rounds as there are categories. */
 static void draw_tree(void *user, const struct nb_attribute_scores *scores, uint32_t place)
 {
     struct drawing *d = user;

@@ -35,7 +35,7 @@ struct nb_documents {
     size_t count;
     uint16_t field_of[NB_ATTRIBUTES_MOST]; /* or NO_FIELD */
     struct nb_string *values;              /* owned: of one document */
-    uint64_t next;                         /* entry that comes */
+    uint64_t next;                         /* the next entry */
     struct nb_rows rows;
     struct document documents[STEP];
     size_t document_count;
@@ -254,7 +254,7 @@ static int set_value(struct nb_documents *d, struct nb_row_texts *texts, const s
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-/* Of a document without a label its bytes are NULL. */
+/* Returns the name of a label; for a document without a label its bytes are NULL. */
 static struct nb_string label_of(const struct nb_documents *d, uint32_t label)
 {
     struct nb_string name = {NULL, 0};

@@ -41,7 +41,7 @@ void nb_label_walk_end(struct nb_label_walk *walk)
     nb_registry_release(walk->engine, &walk->live);
 }
 
-/* Of what core/stack/score returns. */
+/* Translates a code of core/stack/score. */
 static int told(const struct nb_label_walk *walk, int rc, struct nb_error *error)
 {
     if (rc == NB_CONFLICT)
@@ -67,7 +67,7 @@ int nb_label_walk_law(const struct nb_label_walk *walk, struct nb_word_law *law,
     return rc;
 }
 
-/* Copies the words of a step of rows from *row on, which moves behind them. */
+/* Copies the words of a step of rows from *row on; moves *row behind them. */
 static int copy_step(struct nb_label_walk *walk, uint32_t *row, bool *is_last,
                      struct nb_word_law *law, size_t *count, struct nb_error *error)
 {
@@ -141,7 +141,7 @@ int nb_label_walk_look(const struct nb_label_walk *walk, nb_label_walk_looker *l
     return rc;
 }
 
-/* Visits a step of rows from *row on, which moves behind them. */
+/* Visits a step of rows from *row on; moves *row behind them. */
 static int visit_step(const struct nb_label_walk *walk, uint32_t *row, bool *is_last,
                       nb_label_walk_visit_row *visit, void *user, struct nb_error *error)
 {

@@ -10,9 +10,9 @@
 #include "core/ledger/entries/ledger_features.h"
 #include "core/model/live/state.h"
 
-/* Values that were drawn (draw_values.h), told with their texts. A number is drawn here: a Gaussian
- * to the power 1 / T has T times its variance, and is drawn by the transform of Box and Muller
- * (1958). */
+/* Reports the drawn values (draw_values.h) with their texts. Numbers are drawn here: a Gaussian to
+ * the power 1 / T has T times the variance, and is drawn by the transform of Box and Muller (1958).
+ */
 struct telling {
     struct nb_label_walk walk;
     const struct nb_sampling *sampling;
@@ -28,7 +28,7 @@ static const struct nb_attribute *attribute_at(const struct telling *d, size_t a
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-/* Sets *value, whose bytes are NULL where it was forgotten meanwhile. */
+/* Sets *value; its bytes are NULL if it was forgotten meanwhile. */
 static int text_of(struct telling *d, uint32_t row, uint64_t feature, struct nb_string field,
                    struct nb_string *value, struct nb_error *error)
 {

@@ -144,10 +144,10 @@ struct listing {
     uint64_t before; /* rows with a smaller number come next */
     uint64_t newest; /* number of the newest; 0: not known yet */
     size_t rows, looked_at;
-    bool is_done; /* there is no other */
+    bool is_done; /* no further row */
 };
 
-/* Whether a row is told. Older ones than the limits allow end the list. */
+/* Examines a row, and reports it if it matches. A row older than the limits allow ends the list. */
 static int look(struct listing *l, uint64_t number, struct nb_string stored, struct nb_error *error)
 {
     struct nb_history_record record;

@@ -8,8 +8,8 @@
 #include "core/ledger/entries/ledger_features.h"
 
 enum {
-    LOOKED_MOST = 20000, /* verdicts of the history that are passed */
-    KEPT_MOST = 500,     /* least sure ones, among which is chosen */
+    LOOKED_MOST = 20000, /* verdicts of the history that are examined */
+    KEPT_MOST = 500,     /* least sure documents, the candidates */
     WORDS_BYTES = 240,
     ENDED = 1,
 };
@@ -23,7 +23,7 @@ static void next_document_deinit(struct nb_next_document *d)
     free(d->words);
 }
 
-/* Returns 0, or a code and nothing is to be ended. */
+/* Returns 0, or a code; then there is nothing to end. */
 static int next_pool_begin(struct nb_next_pool *pool, struct nb_engine *engine,
                            struct nb_string model, struct nb_error *error)
 {
@@ -61,7 +61,7 @@ static int by_probability(const void *a, const void *b)
     return left->number > right->number ? -1 : 1;
 }
 
-/* A document that is in the ledger has a label, or comes with those that are stored. */
+/* Skips documents in the ledger: they have a label, or belong to the stored documents. */
 static int note_verdict(struct nb_next_pool *s, struct nb_heap *heap, struct nb_string stored,
                         struct nb_error *error)
 {
@@ -84,7 +84,7 @@ static int note_verdict(struct nb_next_pool *s, struct nb_heap *heap, struct nb_
     return rc;
 }
 
-/* Notes on until the store needs the snapshot to end. */
+/* Continues to note verdicts until the store needs the snapshot to end. */
 static int note_verdicts(struct nb_next_pool *s, struct nb_heap *heap, struct nb_error *error)
 {
     const struct nb_view *view = &s->reading.view;
@@ -140,7 +140,7 @@ static int add(struct nb_next_pool *s, struct nb_string stored, struct nb_string
     return 0;
 }
 
-/* A verdict that was removed meanwhile is passed over. */
+/* Skips verdicts that were removed meanwhile. */
 static int read_verdicts(struct nb_next_pool *s, struct nb_error *error)
 {
     struct nb_string stored;
@@ -201,8 +201,8 @@ static double margin_of(const struct nb_verdict *verdict)
     return verdict->probabilities[verdict->best] - second;
 }
 
-/* The first words of a bag, with blanks between: of a verdict, the first of the text. The caller's
- * to free; NULL: out of memory. */
+/* Returns the first words of a bag, with blanks between; for a verdict these are the first of the
+ * text. The caller frees them; NULL: out of memory. */
 static char *next_words(const struct nb_bag *bag)
 {
     char text[WORDS_BYTES + 1];
@@ -220,7 +220,8 @@ static char *next_words(const struct nb_bag *bag)
     return nb_string_copy((struct nb_string){text, length});
 }
 
-/* The place of a new candidate; NULL: the others are all less sure. What was there is freed. */
+/* Returns the place for a new candidate, and frees the old one there; NULL: all others are less
+ * sure. */
 static struct nb_next_candidate *make_place(struct nb_next_pool *s, double worth, int *rc)
 {
     struct nb_next_candidate *least = s->kept;
@@ -286,7 +287,7 @@ static int judge_verdict(struct nb_next_pool *s, const struct nb_next_read *one,
     return rc != 0 ? rc : judge_bag(s, &record, true, error);
 }
 
-/* A row that was dropped meanwhile is passed over. Texts come later, of what is chosen. */
+/* Skips a row that was dropped meanwhile. Texts are read later, only for chosen documents. */
 static int add_row(struct nb_next_pool *s, const struct nb_row_count *row)
 {
     const struct nb_model *counts = s->reading.live->counts;
@@ -325,7 +326,7 @@ static int judge_stored(struct nb_next_pool *s, const struct nb_next_read *one,
 typedef int reader(struct nb_next_pool *s, struct nb_error *error);
 typedef int judge(struct nb_next_pool *s, const struct nb_next_read *one, struct nb_error *error);
 
-/* Judges without a snapshot: the writer may wait for its end. */
+/* Classifies without a snapshot, because the writer may wait for its end. */
 static int search_slice(struct nb_next_pool *s, reader *read, judge *judge_one,
                         struct nb_error *error)
 {
@@ -341,7 +342,7 @@ static int search_slice(struct nb_next_pool *s, reader *read, judge *judge_one,
     return nb_reading_tell(&s->reading, rc, &why, error);
 }
 
-/* Judges those of one kind, from the first on. */
+/* Classifies the documents of one kind, from the first on. */
 static int search(struct nb_next_pool *s, reader *read, judge *judge_one,
                   const struct nb_next_stop *stop, struct nb_error *error)
 {
@@ -356,10 +357,9 @@ static int search(struct nb_next_pool *s, reader *read, judge *judge_one,
     return rc;
 }
 
-/* Judges up to `most` (at least 1) verdicts of the history whose document has no label, those
- * that were least sure when they were given, and as many of the first stored documents without a
- * label. Of 20,000 newest verdicts; the others are not looked at. Returns 0, NB_STOPPING, or as
- * nb_engine_classify. */
+/* Classifies two groups of documents without a label anew: of the 20,000 newest verdicts, the
+ * `most` (at least 1) that were least sure when they were given; and the first `most` stored
+ * documents. Returns 0, NB_STOPPING, or as nb_engine_classify. */
 static int next_pool_fill(struct nb_next_pool *pool, size_t most, const struct nb_next_stop *stop,
                           struct nb_error *error)
 {
@@ -405,7 +405,7 @@ static int read_words(struct nb_next_pool *s, struct nb_next_candidate *c,
     return rc;
 }
 
-/* Takes the best out of the candidates, and lowers the worth of those that are like it. */
+/* Removes the best candidate and returns it, and lowers the worth of similar ones. */
 static struct nb_next_candidate choose(struct nb_next_pool *s)
 {
     struct nb_next_candidate *best = s->kept;

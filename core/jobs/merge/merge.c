@@ -21,8 +21,8 @@ struct merging {
     const struct nb_merge_options *options;
     struct nb_live *live;
     uint32_t from;  /* number of the label */
-    uint64_t next;  /* entry that is looked at next */
-    bool has_ended; /* all were */
+    uint64_t next;  /* next entry to examine */
+    bool has_ended; /* all entries were examined */
     struct nb_view view;
     /* Of the step: */
     size_t count;
@@ -178,7 +178,8 @@ static bool has_other(const struct nb_prior_weight *list, size_t count, const st
     return before < after || before > after;
 }
 
-/* With another number the label would have another probability. */
+/* Checks that both names have the same numbers in the settings: others would change probabilities.
+ */
 static int check_numbers(const struct renaming *r, const struct nb_live *live,
                          struct nb_error *error)
 {
@@ -198,7 +199,7 @@ static int check_numbers(const struct renaming *r, const struct nb_live *live,
                         r->from.bytes);
 }
 
-/* Labels of parent and child are the same when their names are. */
+/* Refuses models with relatives: labels of parent and child correspond by name. */
 static int check_relatives(struct nb_engine *engine, const struct nb_live *live,
                            struct nb_error *error)
 {
@@ -227,7 +228,7 @@ static int rename_task(struct nb_engine *engine, void *argument, struct nb_error
         rc = check_relatives(engine, live, error);
     if (rc == 0)
         rc = check_numbers(r, live, error);
-    /* What the renaming needs in memory is there before the store has it. */
+    /* Reserves the memory for the renaming before the store is changed. */
     if (rc == 0 && nb_model_reserve_rename(live->counts, r->to) != 0)
         rc = nb_error_no_memory(error);
     if (rc == 0) {
@@ -239,7 +240,7 @@ static int rename_task(struct nb_engine *engine, void *argument, struct nb_error
     }
     if (rc == 0) {
         rc = nb_apply(live, &task.change, NULL, &how, NULL, error);
-        /* The store has the new name and memory does not: only a new start, which loads the model,
+        /* The store has the new name, but memory does not: only a restart, which loads the model,
          * helps. */
         if (rc != 0)
             nb_live_set_damaged(live, error);

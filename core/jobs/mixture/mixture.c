@@ -12,10 +12,10 @@
 static const double alpha = 0.1;      /* added to each word of a cluster */
 static const double heat = 0.05;      /* beta of the first E step ... */
 static const double cooling = 1.35;   /* ... and what it is multiplied by */
-static const double tolerance = 1e-6; /* of the objective, relative, at which EM ends ... */
+static const double tolerance = 1e-6; /* relative gain of the objective at which EM ends ... */
 static const double exact = 1e-9;     /* ... and without words, where a step costs little */
-static const double rounding = 1e-9;  /* that the objective may seem to fall by, relative */
-static const double resting = 1e-10;  /* of all words, moved in a step: no more than rounding */
+static const double rounding = 1e-9;  /* relative fall of the objective that rounding explains */
+static const double resting = 1e-10; /* share of all words that moves in a step by rounding alone */
 enum { ITERATIONS_MOST = 200 };
 
 void nb_mixture_deinit(struct nb_mixture *mixture)
@@ -94,7 +94,7 @@ static void score(const struct nb_mixture_run *f, size_t document, double beta)
         f->scores[k] = beta * f->scores[k] + m->log_share[k];
 }
 
-/* f->scores become probabilities. Returns ln of what they are divided by. */
+/* Turns f->scores into probabilities. Returns ln of their divisor. */
 static double normalize(const struct nb_mixture_run *f)
 {
     uint32_t clusters = f->mixture->clusters;
@@ -178,7 +178,7 @@ static double maximize_group(struct nb_mixture_run *f, uint32_t group)
     return prior;
 }
 
-/* Returns ln of the priors' density, but for what does not depend on the parameters. */
+/* Returns ln of the priors' density without the terms that do not depend on the parameters. */
 static double maximize(struct nb_mixture_run *f)
 {
     f->parameters = f->moved = f->sum = 0;
@@ -219,8 +219,8 @@ static void settle(struct nb_mixture_run *f)
 }
 
 /* Whether the words' probabilities move by more than in the step before. Where clusters are alike
- * the objective has a saddle: heat brings them there, and EM leaves it by steps that grow from next
- * to nothing, each of which gains less than what EM ends at. */
+ * the objective has a saddle. Heat leads there, and EM leaves it by steps that grow from almost 0,
+ * and that each gain less than the tolerance. */
 static bool is_leaving(const struct nb_mixture_run *f, double moved)
 {
     return f->moved > moved && f->moved > resting * f->sum;
@@ -241,9 +241,9 @@ static int iterate(struct nb_mixture_run *f, bool (*stop)(void *user), void *use
             return NB_STOPPING;
         m->log_likelihood = expect(f, beta);
         double now = m->log_likelihood + prior;
-        /* EM's property; of the parameters that the last M step made at the same beta. */
+        /* EM guarantees this for the parameters of the last M step at the same beta. */
         assert(!is_cold || now >= before - rounding * (fabs(before) + scale));
-        /* The likelihood is that of the parameters: there is no M step behind it. */
+        /* EM ends before an M step, so that the likelihood belongs to the parameters. */
         bool has_ended = is_cold && now - before <= enough * fabs(now) && !is_leaving(f, moved);
         if (has_ended || m->iterations + 1 == ITERATIONS_MOST)
             return 0;

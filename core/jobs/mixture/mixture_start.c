@@ -18,7 +18,7 @@ uint32_t nb_mixture_number_count(const struct nb_mixture_documents *documents, s
     return count;
 }
 
-/* Sets what the density of a Gaussian needs, from mean and variance. */
+/* Computes the terms of the Gaussians' densities from means and variances. */
 static void mixture_gaussians_ready(struct nb_mixture_run *run)
 {
     const struct nb_mixture *m = run->mixture;
@@ -50,8 +50,8 @@ void nb_mixture_gaussians_clear(struct nb_mixture_run *run)
     memset(run->gaussians.squares, 0, size);
 }
 
-/* Distances from the old means, which are near to the new ones at the end: the squares then lose
- * nothing to the square of their mean. */
+/* Sums distances from the old means. At the end these are near the new ones, so that subtracting
+ * the square of the mean loses no precision. */
 void nb_mixture_gaussians_expect(struct nb_mixture_run *run, size_t document)
 {
     const struct nb_mixture *m = run->mixture;
@@ -89,7 +89,8 @@ double nb_mixture_gaussians_maximize(struct nb_mixture_run *run)
     return prior;
 }
 
-static const double start_share = 0.5; /* of a start that is not the words of all documents */
+static const double start_share =
+    0.5; /* share of drawn documents in a start; the rest is all documents */
 enum { START_DOCUMENTS = 10 };
 
 /* Words of a document, with repetitions; without values of categories. */
@@ -118,7 +119,8 @@ static double distance_of(const struct nb_mixture_run *run, size_t document, uin
     return sum;
 }
 
-/* A document, each as probable as its `nearest` says. With all at 0, any. */
+/* Draws a document with a probability in proportion to its `nearest`; if all are 0, any document.
+ */
 static size_t draw(struct nb_random *random, const double *nearest, size_t count)
 {
     double total = 0;
@@ -136,7 +138,7 @@ static size_t draw(struct nb_random *random, const double *nearest, size_t count
     return drawn;
 }
 
-/* The mean of a cluster becomes a document's numbers, and 0, that of all, where it has none. */
+/* Sets a cluster's means to a document's numbers, and to 0, the mean of all, where it has none. */
 static void take_mean(struct nb_mixture_run *run, uint32_t cluster, size_t document)
 {
     struct nb_mixture *m = run->mixture;
@@ -146,8 +148,8 @@ static void take_mean(struct nb_mixture_run *run, uint32_t cluster, size_t docum
     }
 }
 
-/* Each next mean is that of a document, drawn with its squared distance from the nearest one that
- * is there: equal documents are not drawn twice. */
+/* Takes each mean from a document that is drawn in proportion to its squared distance from the
+ * nearest earlier mean, so that equal documents are not drawn twice. */
 static int start_means(struct nb_mixture_run *run, struct nb_random *random)
 {
     size_t count = run->documents->count;
@@ -197,7 +199,8 @@ static void add_document(const struct nb_mixture_run *run, size_t document, uint
     }
 }
 
-/* Each group of columns sums to 1: half of it is the drawn documents, if they have any of it. */
+/* Makes each group of columns sum to 1: half comes from the drawn documents, if they have the
+ * group. */
 static void mix(struct nb_mixture_run *run, uint32_t group, const double *all)
 {
     struct nb_mixture *m = run->mixture;
@@ -219,8 +222,8 @@ static void mix(struct nb_mixture_run *run, uint32_t group, const double *all)
     }
 }
 
-/* Each cluster begins as some documents that are drawn, mixed with all of them: so that every word
- * has a probability before the first step. */
+/* Begins each cluster with some drawn documents, mixed with all documents, so that every word has a
+ * probability before the first step. */
 static int start_words(struct nb_mixture_run *run, uint64_t seed)
 {
     const struct nb_mixture_documents *d = run->documents;

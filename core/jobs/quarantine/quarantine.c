@@ -19,8 +19,8 @@
 #include "core/model/registry/registry.h"
 
 enum {
-    BYTES_MOST = 4 << 20, /* of one look */
-    ENDED = 1,            /* the look has to end */
+    BYTES_MOST = 4 << 20, /* of one search */
+    ENDED = 1,            /* the search has to end */
     MODEL_BYTES = 4,      /* of a key, before the id */
 };
 
@@ -176,7 +176,7 @@ static int drop_one(struct dropping *d, const struct nb_view *view, struct nb_st
     return rc;
 }
 
-/* In the writer's transaction. Another try begins with the counts of the first. */
+/* Runs in the writer's transaction. A repeated try begins with the same counts as the first. */
 static int write_drop(struct nb_engine *engine, struct nb_view *view, void *argument,
                       struct nb_error *error)
 {
@@ -254,7 +254,7 @@ struct settling {
 
 /* ---- applying -------------------------------------------------------------------------------- */
 
-/* A refusal concerns one change; what the store or the daemon refuses ends the pass. */
+/* A refused change concerns only itself; an error of the store or the daemon ends the pass. */
 static bool concerns_all(int code)
 {
     return code == NB_IO || code == NB_DISK_FULL || code == NB_STOPPING || code == NB_NO_MEMORY ||
@@ -298,7 +298,7 @@ static int apply_found(struct settling *s, struct nb_error *error)
 
 /* ---- dropping -------------------------------------------------------------------------------- */
 
-/* What is asked of all nodes, or done here: NB_ERRAND_DROP with a list, or NB_ERRAND_CLEAR. */
+/* Drops on all nodes, or only here: NB_ERRAND_DROP with a list, or NB_ERRAND_CLEAR. */
 static int drop(struct settling *s, enum nb_relayed_change_kind kind, struct nb_string list,
                 uint64_t *dropped, struct nb_error *error)
 {
@@ -334,7 +334,7 @@ static int drop_found(struct settling *s, struct nb_error *error)
     return 0;
 }
 
-/* All of it, without reading it. */
+/* Drops everything without reading it. */
 static int clear_some(struct settling *s, struct nb_error *error)
 {
     uint64_t dropped = 0;
@@ -349,7 +349,7 @@ static int clear_some(struct settling *s, struct nb_error *error)
 static int step(struct settling *s, int (*settle)(struct settling *s, struct nb_error *error),
                 struct nb_error *error)
 {
-    /* What is applied and dropped is found by the model's name. */
+    /* Applying and dropping find the model by its name. */
     if (atomic_load(&s->live->removed))
         return nb_error_set(error, NB_NOT_FOUND, "the model '%s' was deleted or replaced meanwhile",
                             s->live->name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking at the quarantine.
+ * Lists the quarantine.
  */
 #include "core/jobs/quarantine/quarantine_listing.h"
 
@@ -31,7 +31,7 @@ static void judge_deinit(struct nb_judge *judge)
     nb_stored_score_lists_deinit(&judge->lists);
 }
 
-/* Features that the model does not have, or has no more, are part of the document as they are when
+/* Features that the model does not have, or no longer has, belong to the document, as they do when
  * it is learned. */
 static int take_features(struct nb_judge *j, const struct nb_quarantined *q)
 {
@@ -92,7 +92,7 @@ static int judge_one(struct nb_judge *j, const struct nb_quarantined *q, struct 
     if (q->untrain)
         return 0;
     int rc = score(j, q);
-    /* With these settings nothing is scored before it is learned. */
+    /* With these settings no document is scored before it is learned. */
     if (rc == 0 && j->record.length == 0)
         return 0;
     if (rc == 0)
@@ -137,7 +137,7 @@ static void end(struct looking *l)
     nb_registry_release(l->engine, &l->live);
 }
 
-/* Judges what was found, and names it. */
+/* Classifies the document of a found change, and fills the row. */
 static int read_row(struct looking *l, const struct nb_quarantine_found *found,
                     struct nb_quarantine_row *row, struct nb_error *error)
 {
@@ -279,7 +279,7 @@ static int sum_up(struct looking *l, struct scores *scores, struct nb_quarantine
     return rc;
 }
 
-/* A model of which nothing has a score has no evaluation. */
+/* A model whose documents have no scores has no evaluation. */
 static int evaluate(struct nb_engine *engine, struct nb_string model, struct nb_string more,
                     struct nb_evaluation_report *report, struct nb_error *error)
 {

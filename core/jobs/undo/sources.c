@@ -12,7 +12,7 @@
 #include "core/model/registry/registry.h"
 
 enum {
-    ENTRIES_MOST = 50000, /* that one snapshot looks at: less than half a second */
+    ENTRIES_MOST = 50000, /* examined in one snapshot: less than half a second */
     SNAPSHOT_ENDS = 1,    /* what `visit` returns */
     CALL_ENDS = 2,
 };
@@ -20,7 +20,7 @@ enum {
 struct counting {
     struct nb_sources *sources;
     struct nb_view view;
-    uint64_t at;   /* entry that comes next */
+    uint64_t at;   /* the next entry */
     uint64_t most; /* documents */
     size_t seen;   /* in this snapshot */
     size_t last;   /* index of the row found last: many entries in a row have one source */
@@ -45,7 +45,7 @@ static struct nb_source *find(struct counting *c, struct nb_string name)
     return NULL;
 }
 
-/* The new row is the last one found. Returns 0 or NB_NO_MEMORY. */
+/* Adds a row, which becomes the last one found. Returns 0 or NB_NO_MEMORY. */
 static int add(struct counting *c, const struct nb_change *change)
 {
     struct nb_sources *s = c->sources;
@@ -91,7 +91,7 @@ static int visit(void *user, struct nb_entry *entry, struct nb_error *error)
     return 0;
 }
 
-/* Counts on in a new snapshot. Returns what `visit` did; 0: the end of the ledger. */
+/* Continues to count in a new snapshot. Returns the code of `visit`; 0: the end of the ledger. */
 static int count_some(struct counting *c, struct nb_engine *engine, const struct nb_live *live,
                       struct nb_error *error)
 {

@@ -10,14 +10,13 @@
 #include "core/model/live/label_there.h"
 #include "core/model/live/state.h"
 
-/* Stored form of what was asked for: a byte, 1 if a source was named, 2 more if a label was; a
- * string, the source; three varints, from, to, and how many ids were given; a string, the label, if
- * one was named. */
+/* Stored form of the options: a byte, 1 if a source was given, plus 2 if a label was; a string, the
+ * source; three varints, from, to, and the number of ids; a string, the label, if one was given. */
 enum { WITH_SOURCE = 1, WITH_LABEL = 2 };
 
 struct nb_undo_noted {
     uint64_t entry;
-    bool is_general; /* no ids were given, and no label, of which notes have not the number */
+    bool is_general; /* neither ids nor a label were given: notes have only a label's name */
     struct nb_undo_options options;
     char *source; /* owned: of the options */
 };
@@ -61,7 +60,7 @@ int nb_undo_note_read(const struct nb_entry *entry, struct nb_undo_note *note,
     return 0;
 }
 
-/* Whether a change is one that the options ask for, but for its id and its label. */
+/* Whether a change matches the options, apart from its id and its label. */
 static bool undo_options_match(const struct nb_undo_options *options,
                                const struct nb_change *change)
 {
@@ -98,7 +97,7 @@ static int take_note(void *user, struct nb_entry *entry, struct nb_error *error)
     return 0;
 }
 
-/* Reads them into an empty list. Returns 0 or a code. */
+/* Reads the notes into an empty list. Returns 0 or a code. */
 static int undo_notes_load(struct nb_undo_notes *notes, const struct nb_view *view, uint32_t model,
                            struct nb_error *error)
 {
@@ -126,7 +125,7 @@ static bool undo_notes_between(const struct nb_undo_notes *notes, uint64_t entry
     return first < notes->count && notes->list[first].entry < later;
 }
 
-/* Whether an undo that came after an entry asked for its change to be taken back. */
+/* Whether the change of an entry matches the options of a later undo. */
 static bool undo_notes_tell(const struct nb_undo_notes *notes, uint64_t entry,
                             const struct nb_change *change)
 {
@@ -137,9 +136,9 @@ static bool undo_notes_tell(const struct nb_undo_notes *notes, uint64_t entry,
 }
 
 enum {
-    ENTRIES_MOST = 50000, /* that one snapshot looks at: less than half a second */
+    ENTRIES_MOST = 50000, /* examined in one snapshot: less than half a second */
     ENDED = 1,            /* what visit returns when the snapshot has to end */
-    TWINS_MOST = 100,     /* entries that are looked through for the one that was restored */
+    TWINS_MOST = 100,     /* entries searched for the restored one */
 };
 
 static void clear(struct nb_undo_search *s)
@@ -165,7 +164,7 @@ static bool matches(const struct nb_undo_search *s, const struct nb_change *c)
     return (s->label == NB_NO_LABEL || c->label == s->label) && undo_options_match(s->options, c);
 }
 
-/* Reads an entry that another one has replaced. *there: the ledger has it still. */
+/* Reads an entry that another one has replaced. Sets *there to whether the ledger still has it. */
 static int read_replaced(const struct nb_undo_search *s, uint64_t number, struct nb_entry *entry,
                          bool *there, struct nb_error *error)
 {
@@ -189,10 +188,10 @@ static int need_notes(struct nb_undo_search *s, struct nb_error *error)
     return rc;
 }
 
-/* The entry before `c`, which has the number `own`. If an undo wrote `c`, that is the one before
- * the entry that it restored: the twin, with the same time and source. What lies between was taken
- * back. The undo's note stands between `c` and what `c` replaced; a document may also be learned
- * twice from one source in a millisecond. */
+/* Finds the entry before `c`, which has the number `own`. If an undo wrote `c`, this is the entry
+ * before the one that the undo restored: the twin, with the same time and source. The undo took
+ * back the entries between. Its note stands between `c` and the entry that `c` replaced; without a
+ * note a twin is a document learned twice from one source in a millisecond. */
 static int number_before(struct nb_undo_search *s, const struct nb_change *c, uint64_t own,
                          uint64_t *before, struct nb_error *error)
 {
@@ -215,8 +214,8 @@ static int number_before(struct nb_undo_search *s, const struct nb_change *c, ui
     return rc;
 }
 
-/* Goes back from a current entry that matches to the newest one that neither does nor was asked to
- * be taken back before. Numbers fall from entry to entry, so this ends. */
+/* Goes back from a current entry that matches to the newest one that neither matches nor was taken
+ * back by an earlier undo. Numbers fall from entry to entry, so this ends. */
 static int find_earlier(struct nb_undo_search *s, const struct nb_change *current,
                         struct nb_undo_found *f, struct nb_error *error)
 {
