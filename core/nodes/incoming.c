@@ -35,7 +35,7 @@ enum {
     RETRY_NANOSECONDS = 200000000, /* before what failed is read from the stream again */
 };
 
-/* ---- what the writer has --------------------------------------------------------------------- */
+/* ---- the writer's operations ----------------------------------------------------------------- */
 
 /* A change on its way through the writer. */
 struct carried {

@@ -47,7 +47,7 @@ struct nb_awaited {
     struct asked *asked; /* or of a change of a model */
 };
 
-/* ---- who waits ------------------------------------------------------------------------------- */
+/* ---- waiting clients ------------------------------------------------------------------------- */
 
 static struct nb_awaited **bucket_of(struct nb_replica *r, struct nb_string id)
 {
@@ -100,8 +100,8 @@ static void refuse(struct nb_receipt *receipt, const struct nb_error *why)
     receipt->error = *why;
 }
 
-/* Replaces the client's change by the applied one, whose receipt tells what it did. The data that
- * it borrows from the model live as long as the client's batch. */
+/* Replaces the client's change by the applied one, whose receipt has its outcome. The data that it
+ * borrows from the model live as long as the client's batch. */
 static void hand_over(struct nb_batch **from, struct nb_batch *to, size_t index)
 {
     struct nb_submitted applied = (*from)->changes[0];
@@ -188,7 +188,7 @@ bool nb_outgoing_is_single(struct nb_replica *r, struct nb_string id)
     return is_single;
 }
 
-/* ---- what is asked of this node -------------------------------------------------------------- */
+/* ---- requests to this node ------------------------------------------------------------------- */
 
 int nb_outgoing_publish(struct nb_replica *r, const char *id, struct nb_string message, bool lasts,
                         struct nb_error *error)
@@ -321,7 +321,7 @@ static bool lacks(void *user)
     return !r->settings.is_there(r->settings.user, &last) || atomic_load(&r->place->applied) < last;
 }
 
-/* ---- what the writer finds due --------------------------------------------------------------- */
+/* ---- changes that the writer finds due ------------------------------------------------------- */
 
 /* Publishes a change that all nodes find due, with an id made from what it is, and when. */
 static int propose_message(struct nb_replica *r, struct nb_string name, uint64_t what, uint64_t of,

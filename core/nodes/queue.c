@@ -114,7 +114,7 @@ static int read_all(struct nb_queue *q, struct nb_error *error)
     return rc;
 }
 
-/* ---- in -------------------------------------------------------------------------------------- */
+/* ---- adding entries -------------------------------------------------------------------------- */
 
 bool nb_queue_takes(struct nb_queue *q, unsigned which)
 {
@@ -248,7 +248,7 @@ int nb_queue_submit(struct nb_queue *q, unsigned which, struct nb_batch *batch, 
     return 0;
 }
 
-/* ---- out ------------------------------------------------------------------------------------- */
+/* ---- publishing entries ---------------------------------------------------------------------- */
 
 void nb_queue_read_id(struct nb_string id, struct nb_relayed *relayed)
 {
@@ -448,7 +448,7 @@ void nb_queue_free(struct nb_queue **queue)
     free(q);
 }
 
-/* ---- what another store has left ------------------------------------------------------------- */
+/* ---- entries of another store ---------------------------------------------------------------- */
 
 static int stop_at(void *user, const struct nb_traced *one, struct nb_error *error)
 {

@@ -59,7 +59,7 @@ struct nb_queue_state {
 };
 void nb_queue_state(struct nb_queue *queue, struct nb_queue_state *state);
 
-/* ---- for core/nodes; `queue` may be NULL --------------------------------------------------- */
+/* ---- for core/nodes; `queue` may be NULL ----------------------------------------------------- */
 
 /* Whether changes for a stream have to wait in the queue, or behind it. */
 bool nb_queue_takes(struct nb_queue *queue, unsigned which);

@@ -73,7 +73,7 @@ void nb_milter_settings_publish(struct nb_milter_settings *settings)
     nb_milter_settings_release(&old);
 }
 
-/* ---- again ----------------------------------------------------------------------------------- */
+/* ---- reading the options again --------------------------------------------------------------- */
 
 static bool same_text(const char *a, const char *b)
 {

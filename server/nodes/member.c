@@ -69,7 +69,7 @@ int nb_member_announce(struct nb_database *database, const struct nb_config *con
     return nb_database_run(database, &sql, NULL, error);
 }
 
-/* ---- reading what the others say ------------------------------------------------------------- */
+/* ---- reading the members' reports ------------------------------------------------------------ */
 
 /* Copies a text that others wrote and that people will see: printable ASCII that fits, or nothing.
  */
@@ -163,7 +163,7 @@ static int read_all(struct nb_stream_worker *l, struct nb_error *error)
     return 0;
 }
 
-/* ---- cutting --------------------------------------------------------------------------------- */
+/* ---- deleting old changes -------------------------------------------------------------------- */
 
 /* Deletes from the beginning the changes that all known nodes have and that are old enough. Keeps
  * each node's last applied row, by which the node checks that the stream is still the same. Deletes
@@ -214,7 +214,7 @@ int nb_member_round(struct nb_stream_worker *l, struct nb_error *error)
     return rc;
 }
 
-/* ---- what was read --------------------------------------------------------------------------- */
+/* ---- the members read last ------------------------------------------------------------------- */
 
 /* Merges a node's reports in several databases: its silence is that of the latest report, and it
  * has learned the same if all known comparisons say so. */

@@ -32,7 +32,7 @@ struct nb_published_row {
     bool is_over;          /* it was delivered */
 };
 
-/* ---- what waits ------------------------------------------------------------------------------ */
+/* ---- waiting messages ------------------------------------------------------------------------ */
 
 /* While there are nodes of an older program, refuses kinds of changes that they do not know: they
  * would have to stop following. With the lock held. */

@@ -15,7 +15,7 @@
 
 enum { KEY_FILE_MOST = 256 };
 
-/* ---- what the configuration says ------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 int nb_nodes_read_key(const char *path, unsigned char key[NB_KEY_BYTES], struct nb_error *error)
 {

@@ -38,7 +38,7 @@ void nb_stream_identify(struct nb_nodes *n)
                    (unsigned long long)s->quarantine_bytes, s->streams);
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- checking the stream --------------------------------------------------------------------- */
 
 /* The state of a stream in the tables. */
 struct found {
@@ -111,7 +111,7 @@ static int differ(const struct nb_stream_worker *l, uint64_t position, struct nb
                         l->which, position);
 }
 
-/* ---- what the stream has lost ---------------------------------------------------------------- */
+/* ---- putting back lost entries --------------------------------------------------------------- */
 
 struct group {
     struct nb_sql sql;

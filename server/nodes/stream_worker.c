@@ -18,7 +18,7 @@
 const double nb_latency_bounds[NB_LATENCY_BUCKETS] = {0.5, 1,   2.5, 5,    10,   25,   50,
                                                       100, 250, 500, 1000, 2500, 5000, 15000};
 
-/* ---- what others ask ------------------------------------------------------------------------- */
+/* ---- calls from other threads ---------------------------------------------------------------- */
 
 void nb_stream_worker_wake(struct nb_stream_worker *l)
 {
@@ -55,7 +55,7 @@ bool nb_stream_worker_is_there(void *user, uint64_t *last)
     return atomic_load(&l->is_following);
 }
 
-/* ---- how it stands --------------------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 bool nb_nodes_have_caught_up(struct nb_nodes *n)
 {

@@ -82,8 +82,7 @@ struct nb_nodes {
     struct nb_stream_worker workers[NB_STREAMS_MOST];
 };
 
-/* ---- worker.c ---------------------------------------------------------------------------------
- */
+/* ---- worker.c -------------------------------------------------------------------------------- */
 
 /* Wakes the worker: a message waits, or an answer is wanted. Any thread. */
 void nb_stream_worker_wake(struct nb_stream_worker *worker);

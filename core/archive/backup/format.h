@@ -6,10 +6,10 @@
  *     file   = head block*
  *     head   = "bayesd backup 1\n"
  *     block  = length of the body (4 bytes), checksum (8 bytes), body
- *     body   = "H" format of the store (varint), milliseconds since 1970 (8 bytes)      the first
- * block | "V" name of a table (string), then key (string) and value (string), again and again | "E"
- * number of values in all (varint)                                     the last block | "F" why the
- * daemon gave up                                               instead of "E"
+ *     body   = "H" format of the store (varint), milliseconds since 1970 (8 bytes): first block
+ *            | "V" name of a table (string), then keys (string), each with its value (string)
+ *            | "E" number of values in all (varint): last block
+ *            | "F" why the daemon gave up: instead of "E"
  *
  * Numbers and strings are those of core/base/pack.h. The checksum is XXH3 (64 bits) of the body;
  * its seed is the number of the block, from 0. So a reader detects a block that was changed, lost

@@ -29,7 +29,7 @@ static int pause_before(struct nb_export *e, uint64_t next)
     return PAUSE;
 }
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- survey ---------------------------------------------------------------------------------- */
 
 static int survey(void *user, struct nb_entry *entry, struct nb_error *error)
 {

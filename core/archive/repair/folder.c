@@ -72,8 +72,7 @@ int nb_folder_swap(const char *directory, const char *fresh, struct nb_error *er
     return nb_folder_sync(directory, error);
 }
 
-/* ---- the place of a store ----------------------------------------------------------------------
- */
+/* ---- the place of a store -------------------------------------------------------------------- */
 
 /* *lock stays -1 if no daemon has ever run there. */
 static int lock_store(const char *directory, int *lock, struct nb_error *error)

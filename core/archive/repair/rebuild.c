@@ -17,7 +17,7 @@
 #include "core/model/live/stream_states.h"
 #include "core/networks/named/named.h"
 
-/* ---- what holds for the whole store ---------------------------------------------------------- */
+/* ---- properties of the whole store ----------------------------------------------------------- */
 
 /* New numbers follow those of the old store, so that no number is used twice. */
 static int write_identity(struct nb_engine *to, struct nb_view *view, void *argument,
@@ -49,7 +49,7 @@ static int write_place(struct nb_engine *to, struct nb_view *view, void *argumen
     return rc == 0 || rc == NB_CORRUPT ? 0 : nb_error_set(error, rc, "%s", why.text);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole job --------------------------------------------------------------------------- */
 
 static void lost_entry(void *user, const char *line)
 {

@@ -12,7 +12,7 @@
 
 enum { BATCH_ENTRIES = 2000, ENTRY_BYTES = 8192 };
 
-/* ---- what lost entries brought --------------------------------------------------------------- */
+/* ---- contents of lost entries ---------------------------------------------------------------- */
 
 static bool is_about_label(const struct nb_change *c)
 {

@@ -28,7 +28,7 @@ struct restore {
     int directory; /* descriptor, locked */
     struct nb_store *store;
     struct nb_view view; /* the open transaction, or ended */
-    uint64_t room;       /* bytes that it may still take */
+    uint64_t room;       /* bytes that the transaction may still take */
     uint64_t bytes;      /* of the backup */
 };
 
@@ -130,7 +130,7 @@ static int fill_store(int file, const char *name, const char *folder, uint64_t m
     int rc = nb_store_open(folder, map_size, &r->store, error);
     if (rc != 0)
         return rc;
-    nb_store_limit_journal(r->store, 0); /* of the store's files, data.mdb alone gets its place */
+    nb_store_limit_journal(r->store, 0); /* only data.mdb is moved from the folder */
     rc = read_file(file, name, r, error);
     if (rc == 0 && r->view.transaction != NULL)
         rc = nb_store_commit(&r->view, error);
@@ -141,9 +141,9 @@ static int fill_store(int file, const char *name, const char *folder, uint64_t m
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
-/* What may be in an empty data directory: what a restore that was cut off has left, what file
- * systems put at their top, and the access tokens, which are in no backup and have to be there
- * before the daemon starts. */
+/* Names allowed in an empty data directory: leftovers of an interrupted restore, folders that file
+ * systems have at their top, and the access tokens, which are in no backup and must exist before
+ * the daemon starts. */
 static bool is_nothing(const char *name)
 {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, FOLDER) == 0 ||
@@ -163,7 +163,7 @@ static int check_empty(const char *directory, struct nb_error *error)
                               "%s is not empty, it has '%s': restore into an empty directory, then "
                               "put it in the place of the old one",
                               directory, entry->d_name);
-    (void)closedir(stream); /* it was only read */
+    (void)closedir(stream); /* the directory was only read */
     return rc;
 }
 
@@ -180,7 +180,7 @@ static int open_directory(const char *directory, struct restore *r, struct nb_er
     return check_empty(directory, error);
 }
 
-/* A link, not a rename: should a daemon have made a store in the meantime, it is not replaced. */
+/* Uses a link, not a rename, so that it does not replace a store that a daemon made meanwhile. */
 static int put_in_place(const char *directory, const char *folder, struct nb_error *error)
 {
     char made[NB_FOLDER_PATH];
@@ -192,7 +192,7 @@ static int put_in_place(const char *directory, const char *folder, struct nb_err
     return nb_folder_sync(directory, error);
 }
 
-/* ---- of a node ------------------------------------------------------------------------------- */
+/* ---- a node's store -------------------------------------------------------------------------- */
 
 static int check_stream_states(const struct nb_engine *engine, const struct nb_node_wanted *wanted,
                                struct nb_error *error)
@@ -214,7 +214,7 @@ static int check_stream_states(const struct nb_engine *engine, const struct nb_n
     return 0;
 }
 
-/* Before the verification, which takes longer. */
+/* Checks a node's store before the verification, which takes longer. */
 static int check_node(const struct nb_engine_settings *made, const struct nb_node_wanted *wanted,
                       struct nb_error *error)
 {
@@ -227,9 +227,9 @@ static int check_node(const struct nb_engine_settings *made, const struct nb_nod
     return rc;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole job --------------------------------------------------------------------------- */
 
-/* Fills the folder and looks at what is in it. Returns as nb_engine_verify. */
+/* Fills the folder and verifies its store. Returns as nb_engine_verify. */
 static int make(const struct nb_engine_settings *made, int file, const char *name,
                 const struct nb_node_wanted *wanted, struct restore *r, nb_report_line *report,
                 void *user, struct nb_error *error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Verification: tables and entries (verify_tables.c), then every model by the digest of what is
- * stored of it and of what its replay from nothing gives.
+ * Verification: tables and entries (verify_tables.c), then every model: the digest of its stored
+ * state is compared with that of a full replay.
  */
 #include "core/archive/repair/verify.h"
 
@@ -21,7 +21,7 @@
 
 /* ---- digests --------------------------------------------------------------------------------- */
 
-/* What a model consists of, each as a hash. */
+/* The parts of a model, each with a hash. */
 enum part { LABELS, COUNTS, SETTINGS, WEIGHTS, PARTS };
 static const char *const part_names[PARTS] = {"labels", "counts of features", "settings",
                                               "weights of the stack"};
@@ -34,7 +34,7 @@ static void add(uint64_t *hash, const void *bytes, size_t length)
     *hash = XXH3_64bits_withSeed(bytes, length, *hash);
 }
 
-/* Names, documents, and the sums of each field. */
+/* Hashes names, documents, and the sums of each field. */
 static uint64_t hash_labels(const struct nb_model *counts)
 {
     uint64_t hash = 0;
@@ -53,7 +53,7 @@ static uint64_t hash_labels(const struct nb_model *counts)
     return hash;
 }
 
-/* Ids and cells of rows. Dropped rows are passed over: the ledger may not have those at the end. */
+/* Hashes ids and cells of rows. Skips dropped rows: the ledger may lack those at the end. */
 static int hash_counts(const struct nb_model *counts, uint64_t *hash)
 {
     uint32_t room = nb_model_label_count(counts) + 1;
@@ -112,7 +112,7 @@ static int compare_totals(struct nb_comparing *c, const struct nb_live *live,
     return 0;
 }
 
-/* Weights are compared where no document that taught them was dropped since. */
+/* Compares weights only if no document that taught them was dropped since. */
 static int compare_loaded(struct nb_comparing *c, const struct nb_live *live,
                           const struct nb_replay *replayed, struct nb_error *error)
 {
@@ -168,8 +168,7 @@ static int compare_models(struct nb_comparing *c, struct nb_error *error)
     return rc;
 }
 
-/* ---- the whole store --------------------------------------------------------------------------
- */
+/* ---- the whole store ------------------------------------------------------------------------- */
 
 static void lost_entry(void *user, const char *line)
 {
@@ -200,7 +199,7 @@ int nb_compare(struct nb_engine *engine, struct nb_survey *survey, struct nb_dif
     return rc;
 }
 
-/* What a journal lacks at its end makes no difference: the ledger lacks it, too. */
+/* A journal that lacks its end is no difference: the ledger lacks the same. */
 static void tell_journal(struct nb_engine *engine, nb_report_line *report, void *user)
 {
     struct nb_error found;

@@ -10,7 +10,7 @@
 
 /* ---- whole tables: checksums, strangers, numbers of rows ------------------------------------- */
 
-/* Of a model that is gone, rows stay until the purge comes to them. */
+/* Rows of a deleted model stay until the purge reaches them. */
 static bool is_orphan(const struct nb_comparing *c, uint32_t model)
 {
     struct nb_store_key key = nb_store_key_model(model);
@@ -43,7 +43,7 @@ static int inspect_row(void *user, enum nb_table table, struct nb_string key,
     return 0;
 }
 
-/* How many rows the index should have for the model; UINT64_MAX: that is not known. */
+/* Returns the number of rows that the index should have for the model; UINT64_MAX: unknown. */
 static uint64_t expected_rows(enum nb_table table, const struct nb_surveyed_model *model)
 {
     switch (table) {
@@ -55,7 +55,7 @@ static uint64_t expected_rows(enum nb_table table, const struct nb_surveyed_mode
         return model->scores;
     case NB_TABLE_WORDS:
         return model->words;
-    case NB_TABLE_KEPT: /* and GARBAGE: what was superseded is in one of the two */
+    case NB_TABLE_KEPT: /* and GARBAGE: a superseded entry is in one of the two */
         return model->garbage;
     case NB_TABLE_STATE:
         return 1;
@@ -79,7 +79,8 @@ static uint64_t expected_rows(enum nb_table table, const struct nb_surveyed_mode
     return UINT64_MAX;
 }
 
-/* The ledger knows nothing of what waits: it is counted beside it. */
+/* Compares the count of waiting changes, which is stored separately: the ledger does not have them.
+ */
 static void compare_waiting(const struct nb_comparing *c, const struct nb_surveyed_model *model,
                             uint64_t rows)
 {
@@ -120,7 +121,7 @@ int nb_compare_tables(struct nb_comparing *comparing, struct nb_error *error)
     for (int table = 0; rc == 0 && table < NB_TABLES; table++) {
         if (table == NB_TABLE_LEDGER)
             continue;               /* the survey has read it */
-        if (table != NB_TABLE_KEPT) /* they are counted together with those of GARBAGE */
+        if (table != NB_TABLE_KEPT) /* its rows are counted together with those of GARBAGE */
             memset(c->rows, 0, c->survey->model_count * sizeof *c->rows);
         c->strangers = 0;
         rc = nb_store_inspect(c->view, (enum nb_table)table, inspect_row, c, error);

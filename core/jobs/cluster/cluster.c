@@ -316,7 +316,7 @@ static int apply(struct nb_clustering_run *c, struct nb_string model, struct nb_
     return rc;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole job --------------------------------------------------------------------------- */
 
 static int find_clusters(struct nb_clustering_run *c, struct nb_string model,
                          struct nb_error *error)

@@ -285,7 +285,7 @@ static bool take_values(struct nb_gathered *g, size_t document, size_t to, size_
     return has_values;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole job --------------------------------------------------------------------------- */
 
 static void keep_documents(struct nb_gathered *g)
 {

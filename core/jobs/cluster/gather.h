@@ -43,7 +43,7 @@ struct nb_gathered {
     struct nb_gathered_number *found; /* numbers, in the order of their documents */
     size_t found_count, found_room;
     struct nb_gathered_scale *scales;
-    uint64_t chosen_bytes; /* of what nb_gathered_choose has made */
+    uint64_t chosen_bytes; /* bytes of the arrays that nb_gathered_choose made */
     uint32_t scale_count;
     double *values; /* scale s of document d at d * scale_count + s, less the mean, divided by the
                        deviation; NAN: it has none */

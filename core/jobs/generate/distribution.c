@@ -54,7 +54,7 @@ static int find_values(struct value_listing *l, size_t limit, struct nb_error *e
     return rc;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- reporting ------------------------------------------------------------------------------- */
 
 struct nb_string nb_value_of_text(struct nb_string text, struct nb_string field)
 {

@@ -176,7 +176,7 @@ struct drawing {
     bool is_short;     /* of memory */
 };
 
-/* ---- has it a value? ------------------------------------------------------------------------- */
+/* ---- presence of values ---------------------------------------------------------------------- */
 
 /* Begins the text of a field that the document has. */
 static int begin_text(struct drawing *d, size_t attribute, const struct nb_attribute_law *law)
@@ -301,7 +301,7 @@ static void draw_tree(void *user, const struct nb_attribute_scores *scores, uint
     }
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole job --------------------------------------------------------------------------- */
 
 static int by_attribute(const void *a, const void *b)
 {

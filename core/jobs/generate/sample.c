@@ -26,7 +26,7 @@ static const struct nb_attribute *attribute_at(const struct telling *d, size_t a
     return &d->walk.published->settings.attributes[attribute];
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- reporting ------------------------------------------------------------------------------- */
 
 /* Sets *value; its bytes are NULL if it was forgotten meanwhile. */
 static int text_of(struct telling *d, uint32_t row, uint64_t feature, struct nb_string field,

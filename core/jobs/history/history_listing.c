@@ -226,7 +226,7 @@ int nb_engine_history(struct nb_engine *engine, struct nb_string model,
     return rc;
 }
 
-/* ---- one ------------------------------------------------------------------------------------- */
+/* ---- one verdict ----------------------------------------------------------------------------- */
 
 static int read_found(struct nb_reading *r, struct nb_history_found *found,
                       struct nb_history_record *record, struct nb_error *error)

@@ -47,7 +47,7 @@ int nb_reading_tell(struct nb_reading *reading, int rc, const struct nb_error *w
  * condition. */
 struct nb_history_options {
     struct nb_string verdict;  /* the label that won */
-    struct nb_string source;   /* who asked */
+    struct nb_string source;   /* source of the request */
     struct nb_string contains; /* part of the id, the Message-ID or the Subject, in any case */
     int64_t from, until;       /* milliseconds since 1970, both included */
     double least, most;        /* the probability, both included */

@@ -84,7 +84,7 @@ enum { NB_QUARANTINE_CLEARED = 500 /* changes at once */ };
 int nb_quarantine_clear_some(struct nb_engine *engine, struct nb_string model, uint64_t *dropped,
                              struct nb_error *error);
 
-/* ---- looking at it --------------------------------------------------------------------------- */
+/* ---- listing --------------------------------------------------------------------------------- */
 
 /* A change that waits; everything is borrowed for the call. */
 struct nb_quarantine_row {

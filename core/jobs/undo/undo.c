@@ -183,7 +183,7 @@ static bool has_done(const struct undoing *u, uint64_t most)
     return most != 0 && u->report->documents + u->report->changed_since >= most;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole job --------------------------------------------------------------------------- */
 
 static int begin(struct undoing *u, uint64_t from, struct nb_error *error)
 {

@@ -68,7 +68,7 @@ static bool undo_options_match(const struct nb_undo_options *options,
            (!options->has_source || nb_string_same(change->source, options->source));
 }
 
-/* ---- all of a model -------------------------------------------------------------------------- */
+/* ---- the notes of a model -------------------------------------------------------------------- */
 
 static void undo_notes_deinit(struct nb_undo_notes *notes)
 {
