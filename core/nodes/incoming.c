@@ -30,9 +30,10 @@
 #include "core/nodes/replica_state.h"
 
 enum {
-    CARRIED_MOST = 4096,           /* operations that the writer may have */
-    CARRIED_BYTES = 64 << 20,      /* and their bytes */
-    RETRY_NANOSECONDS = 200000000, /* before what failed is read from the stream again */
+    CARRIED_MOST = 4096,      /* operations that the writer may have */
+    CARRIED_BYTES = 64 << 20, /* and their bytes */
+    RETRY_NANOSECONDS =
+        200000000, /* pause before failed operations are read from the stream again */
 };
 
 /* ---- the writer's operations ----------------------------------------------------------------- */

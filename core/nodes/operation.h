@@ -80,10 +80,10 @@ struct nb_operation {
 /* Appends the operation. Returns 0 or NB_NO_MEMORY. */
 int nb_operation_write(const struct nb_operation *operation, struct nb_buffer *out);
 /* Reads an operation and checks the bounds of every member: names, labels, ids and sources are what
- * a client may send, features are different ones, all of them among the change's others. The caller
- * frees it in all cases. NB_VERSION: the version of the format, the tokenizer or of applying is
- * another one, or the kind is unknown; the text says which. NB_CORRUPT: the bytes are no operation.
- * Else 0 or NB_NO_MEMORY. */
+ * a client may send, features are distinct, and all are in the change's `others`. The caller frees
+ * it in all cases. NB_VERSION: the version of the format, the tokenizer or of applying is another
+ * one, or the kind is unknown; the text says which. NB_CORRUPT: the bytes are no operation. Else 0
+ * or NB_NO_MEMORY. */
 int nb_operation_read(struct nb_operation *operation, struct nb_string written,
                       struct nb_error *error);
 void nb_operation_deinit(struct nb_operation *operation);

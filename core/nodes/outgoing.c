@@ -78,8 +78,8 @@ static struct nb_awaited **find(struct nb_replica *r, struct nb_string id)
     return at;
 }
 
-/* One change of the batch has its answer. Returns the batch's record if it was the last: then the
- * caller ends it, without the lock. With the lock held. */
+/* Notes that one change of the batch has its answer. Returns the batch's record if it was the last
+ * change; the caller then ends the record, without the lock. With the lock held. */
 static struct sent *count_down(struct sent *sent)
 {
     assert(sent->left > 0);
@@ -199,7 +199,7 @@ int nb_outgoing_publish(struct nb_replica *r, const char *id, struct nb_string m
     return rc != 0 ? rc : r->settings.publish(r->settings.user, id, message, lasts, error);
 }
 
-/* Publishes what is awaited, or answers at once why it was not. */
+/* Publishes an awaited message; after a failure answers it at once with the error. */
 static void publish_awaited(struct nb_replica *r, const char *id, const struct nb_buffer *message)
 {
     struct nb_error why = {0};
@@ -323,7 +323,8 @@ static bool lacks(void *user)
 
 /* ---- changes that the writer finds due ------------------------------------------------------- */
 
-/* Publishes a change that all nodes find due, with an id made from what it is, and when. */
+/* Publishes a change that all nodes find due, with an id made from the change and the time.
+ */
 static int propose_message(struct nb_replica *r, struct nb_string name, uint64_t what, uint64_t of,
                            const struct nb_buffer *message)
 {

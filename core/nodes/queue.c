@@ -33,7 +33,7 @@ struct line {
     uint64_t entries, bytes;
     struct flying flying[FLYING_MOST]; /* sent and not dropped; in the order of the numbers */
     size_t count;
-    size_t delivered; /* this many, from the first on, are in the stream */
+    size_t delivered; /* number of leading entries that are in the stream */
 };
 
 struct nb_queue {

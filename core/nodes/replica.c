@@ -258,7 +258,7 @@ void nb_replica_free(struct nb_replica **replica)
     nb_replica_stop(r);
     (void)nb_error_set(&why, NB_STOPPING, "the daemon is stopping");
     (void)nb_incoming_settle(
-        r, NULL); /* the stream delivers again after the next start what has failed */
+        r, NULL); /* after the next start the stream delivers failed operations again */
     nb_outgoing_expire(r, UINT64_MAX, &why);
     r->engine->relays[r->settings.stream] = NULL;
     pthread_cond_destroy(&r->changed);

@@ -20,7 +20,7 @@ struct nb_replica_settings {
     /* Sets *last to the end of the stream, or to a later one. Returns 0 or NB_STOPPING. Any thread
      * but the follower's. */
     int (*look)(void *user, uint64_t *last, struct nb_error *error);
-    /* Whether the stream is there; *last: its end, as far as it is known. Waits for nothing. Any
+    /* Whether the stream can be reached; sets *last to its end, as far as known. Does not wait. Any
      * thread. */
     bool (*is_there)(void *user, uint64_t *last);
     /* Passes on something that the administrator should know. Follower's thread. */

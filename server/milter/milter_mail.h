@@ -26,12 +26,12 @@ enum {
 };
 
 struct nb_milter_mail {
-    /* Of the connection; "" where unknown. */
+    /* Members of the connection; "" where unknown. */
     char address[NB_MILTER_FIELD];
     char hostname[NB_MILTER_FIELD];
     char helo[NB_MILTER_FIELD];
     char server[NB_MILTER_FIELD]; /* the mail server's own name */
-    /* Of the mail. */
+    /* Members of the mail. */
     char sender[NB_MILTER_FIELD];
     char user[NB_MILTER_FIELD]; /* the user who logged in */
     char queue_id[NB_MILTER_FIELD];

@@ -36,7 +36,7 @@ struct nb_sql {
     int code;                                   /* 0 or NB_NO_MEMORY */
 };
 
-/* Each adds a parameter: a bigint, a text, or an array with one dimension, which is empty. */
+/* Each adds a parameter: a bigint, a text, or an empty array with one dimension. */
 void nb_sql_number(struct nb_sql *sql, uint64_t value);
 void nb_sql_text(struct nb_sql *sql, struct nb_string value);
 enum nb_sql_type { NB_SQL_TEXT, NB_SQL_BYTES, NB_SQL_NUMBER };

@@ -49,7 +49,7 @@ static double sameness_of(const struct nb_member *m)
     return m->same;
 }
 
-/* What this node has heard of each member. */
+/* Writes what this node knows of each member. */
 static int write_members(struct nb_nodes *nodes, struct nb_buffer *out)
 {
     static const struct {

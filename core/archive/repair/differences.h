@@ -14,7 +14,7 @@ struct nb_differences {
     nb_report_line *report;
     void *user;
     uint64_t count;
-    uint64_t lost; /* of these, losses: the ledger no longer has it, or never had it */
+    uint64_t lost; /* of these, losses: data gone from the ledger, or data that had no other copy */
 };
 /* Counts a difference, and reports it unless many were reported already. */
 void nb_differ(struct nb_differences *d, const char *format, ...)

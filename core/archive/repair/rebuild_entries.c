@@ -171,7 +171,7 @@ static int copy_batch(struct nb_engine *to, struct nb_view *view, void *argument
     return rc;
 }
 
-/* What was counted before a batch. A transaction that is repeated starts from it again. */
+/* The counts before a batch, from which a repeated transaction starts again. */
 struct copying {
     struct nb_rebuilding *rebuild;
     struct nb_rebuilt_model *saved;

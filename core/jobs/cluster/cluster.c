@@ -13,7 +13,7 @@
 
 enum { STEP_DOCUMENTS = 500 };
 
-/* Some documents on their way into a batch. */
+/* Some documents to be put into a batch. */
 struct step {
     const struct nb_cluster_labels *what;
     size_t from, end;

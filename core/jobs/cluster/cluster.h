@@ -19,7 +19,7 @@
  * given it. On the caller's thread, while others train. For core/jobs/cluster alone.
  */
 
-/* Which document gets which label; all of it is borrowed. */
+/* An assignment of labels to documents; all members are borrowed. */
 struct nb_cluster_labels {
     struct nb_string model, source;
     const uint64_t *numbers;        /* entries of the documents, as they were found */

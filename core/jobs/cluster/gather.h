@@ -26,7 +26,7 @@ struct nb_gathered_scale {
 
 /* All arrays but the attributes are owned. */
 struct nb_gathered {
-    struct nb_attributes attributes; /* borrowed; fields that came later are passed over */
+    struct nb_attributes attributes; /* borrowed; fields that came later are skipped */
     size_t count, room;              /* documents */
     uint64_t *numbers;               /* of their entries */
     size_t *begin;                   /* count + 1, into columns */

@@ -15,7 +15,7 @@
 /* Writes the verdicts that wait for the histories, and waits for the disk. Returns 0 or a code. */
 int nb_engine_history_write(struct nb_engine *engine, struct nb_error *error);
 
-/* What the functions of core/jobs/history share: a model whose history is read. One thread; for
+/* A model whose history is read; shared by the functions of core/jobs/history. One thread; for
  * core/jobs/history alone. */
 struct nb_reading {
     struct nb_engine *engine;

@@ -74,7 +74,7 @@ struct nb_next_pool {
     size_t kept_count, kept_room;
     uint64_t looked_at; /* documents that were judged */
     struct nb_bag bag;  /* of the last one that was read */
-    /* Of the search alone. */
+    /* Members for the search alone. */
     size_t most; /* documents of each kind that are judged */
     struct nb_next_read slice[NB_NEXT_SLICE];
     size_t count;

@@ -24,7 +24,7 @@ struct merging {
     uint64_t next;  /* next entry to examine */
     bool has_ended; /* all entries were examined */
     struct nb_view view;
-    /* Of the step: */
+    /* Members of the present step: */
     size_t count;
     uint64_t numbers[STEP_DOCUMENTS];
     struct nb_buffer ids[STEP_DOCUMENTS]; /* an id may have NUL bytes; reused */

@@ -18,7 +18,8 @@ struct nb_mixture_documents {
     const uint32_t *columns; /* below `words`, each once in a document */
     const float *counts;     /* above 0; of a category's value 1 */
     uint32_t categories;
-    const uint32_t *category; /* categories: its first column; the next one's is its end */
+    const uint32_t
+        *category; /* first column of each category, which ends the columns of the one before */
     uint32_t numbers;
     const double *values;    /* number g of document d at d * numbers + g; NAN: it has none. Each g
                                 with the mean 0 and the variance 1 over the documents that have it */

@@ -24,7 +24,7 @@
 struct nb_engine;
 struct nb_live;
 
-/* Which changes of a quarantine are to be applied or dropped. A plain value; any thread. */
+/* Selects the changes of a quarantine to apply or drop. A plain value; any thread. */
 
 /* Conditions for changes; everything is borrowed. A change matches if it meets all of them. */
 struct nb_quarantine_options {

@@ -47,9 +47,9 @@ void nb_undo_report_deinit(struct nb_undo_report *report);
 
 /* Takes back the matching changes whose entries have numbers from `from` on, until about `most`
  * documents are done (0: all of them), and fills `report`, which the caller deinits in any case.
- * `source` is who asks. `stop` (may be NULL) is asked between steps: true ends the undo with
- * NB_STOPPING. Returns 0 or a code, with what was done until then in the report: NB_NOT_FOUND
- * (model, label), NB_DAMAGED, NB_DISK_FULL, NB_IO, NB_NO_MEMORY. */
+ * `source` is the source of the undo. `stop` (may be NULL) is asked between steps: true ends the
+ * undo with NB_STOPPING. Returns 0 or a code, with what was done until then in the report:
+ * NB_NOT_FOUND (model, label), NB_DAMAGED, NB_DISK_FULL, NB_IO, NB_NO_MEMORY. */
 int nb_engine_undo(struct nb_engine *engine, struct nb_string model,
                    const struct nb_undo_options *options, uint64_t from, uint64_t most,
                    struct nb_string source, bool (*stop)(void *user), void *user,
