@@ -20,8 +20,7 @@ struct nb_engine;
 enum { NB_DIGEST_DIGITS = 32 };
 
 struct nb_digest {
-    uint64_t
-        number; /* nb_relay_number of the position at which it was taken; 0: at the beginning */
+    uint64_t number; /* nb_relay_number of the digest's position; 0: the beginning */
     char digits[NB_DIGEST_DIGITS + 1];
 };
 

@@ -68,12 +68,11 @@ enum nb_operation_kind {
 };
 
 /* A value. The members of a change are as in a batch (core/writer/stage/staged_batch.h); of its
- * `relayed` only time, born, creates and last are used. All texts of a change of a model are
- * borrowed. */
+ * `relayed` only time, born, creates and last are used. Changes of a model have `relayed.time`,
+ * too. All texts of a change of a model are borrowed. */
 struct nb_operation {
     enum nb_operation_kind kind;
-    struct nb_relayed_change
-        relayed_change; /* `model` and `source` hold for all kinds; both have `relayed.time` */
+    struct nb_relayed_change relayed_change; /* `model`, `source`: of all kinds */
     struct nb_submitted change;
 };
 

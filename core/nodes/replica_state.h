@@ -20,18 +20,15 @@ enum { NB_AWAITED_BUCKETS = 4096 };
 struct nb_replica {
     struct nb_engine *engine;
     struct nb_replica_settings settings;
-    struct nb_stream_place
-        *place; /* in the engine's standing; only its atomic members are read here */
+    struct nb_stream_place *place; /* in the engine; only atomic members are read here */
     struct nb_relay relay;
     atomic_bool is_stopping;
     /* The follower's members: */
-    uint64_t expire_at;     /* when clients that have waited too long are answered */
-    uint64_t compare_at;    /* when digests are requested */
-    uint64_t compared_last; /* when the last digest came; 0: never */
-    struct nb_error
-        stopped_by; /* code not 0: the operation here cannot be applied, following has ended */
-    pthread_mutex_t
-        lock; /* guards the members below; taken last, and not held while calling the engine */
+    uint64_t expire_at;         /* when clients that have waited too long are answered */
+    uint64_t compare_at;        /* when digests are requested */
+    uint64_t compared_last;     /* when the last digest came; 0: never */
+    struct nb_error stopped_by; /* code not 0: following has ended, because of this */
+    pthread_mutex_t lock;       /* of what follows; taken last, not while calling the engine */
     pthread_cond_t changed;
     struct nb_point delivered, digested;
     uint64_t instance, published; /* a random number and a counter, for the ids of its messages */

@@ -33,9 +33,8 @@ bool nb_nodes_follow(struct nb_nodes *nodes, struct nb_string name);
 struct nb_nodes_state {
     unsigned streams; /* number of all streams */
     bool connected;   /* to the database, and it has followed all streams so far */
-    bool
-        is_outrun; /* the stream begins after this node's position: it needs another node's store */
-    bool is_refused; /* it must not follow; `reason` says why */
+    bool is_outrun;   /* the stream begins after its position: it needs another store */
+    bool is_refused;  /* it must not follow; `reason` says why */
     char reason[NB_ERROR_TEXT];
     bool caught_up;           /* once */
     uint64_t applied, behind; /* the sums of all streams that it follows */

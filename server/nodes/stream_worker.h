@@ -26,9 +26,8 @@ enum { NB_MEMBER_NAME_MOST = 64, NB_LATENCY_BUCKETS = 14 };
 
 /* A histogram of the time that publishing takes. */
 struct nb_latency {
-    atomic_uint_fast64_t
-        counts[NB_LATENCY_BUCKETS + 1]; /* the last one counts times above all bounds */
-    atomic_uint_fast64_t nanoseconds;   /* in all */
+    atomic_uint_fast64_t counts[NB_LATENCY_BUCKETS + 1]; /* the last one: above all bounds */
+    atomic_uint_fast64_t nanoseconds;                    /* in all */
 };
 extern const double nb_latency_bounds[NB_LATENCY_BUCKETS]; /* the upper ones, in milliseconds */
 

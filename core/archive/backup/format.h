@@ -62,8 +62,7 @@ struct nb_backup_sink {
 
 struct nb_backup_reader {
     const struct nb_backup_sink *sink; /* NULL: the backup is checked only */
-    struct nb_buffer
-        pending; /* bytes that are not parsed yet; they begin at byte `at` of the file */
+    struct nb_buffer pending;          /* bytes not parsed yet, from byte `at` of the file on */
     uint64_t at;
     uint64_t block, values; /* read so far */
     bool has_head, has_end;

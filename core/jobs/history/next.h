@@ -47,8 +47,7 @@ enum {
 struct nb_next_candidate {
     struct nb_next_document document; /* owned until it is chosen */
     struct nb_signature signature;
-    uint32_t
-        rows[NB_NEXT_ROWS]; /* of a stored document: those of its words that the model got last */
+    uint32_t rows[NB_NEXT_ROWS]; /* of a stored document: its newest words in the model */
     size_t row_count;
     double worth; /* 1 - margin, times 1 - the greatest similarity to a chosen one */
 };

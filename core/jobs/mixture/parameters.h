@@ -18,11 +18,10 @@ struct nb_mixture_documents {
     const uint32_t *columns; /* below `words`, each once in a document */
     const float *counts;     /* above 0; of a category's value 1 */
     uint32_t categories;
-    const uint32_t
-        *category; /* first column of each category, which ends the columns of the one before */
+    const uint32_t *category; /* first column of each category: the end of the one before */
     uint32_t numbers;
     const double *values;    /* number g of document d at d * numbers + g; NAN: it has none. Each g
-                                with the mean 0 and the variance 1 over the documents that have it */
+                                with mean 0 and variance 1 over the documents that have it */
     const double *variances; /* of each number the known variance, or 0; NULL: none is known */
     bool has_equal_shares;   /* pi_k = 1 / clusters */
 };
