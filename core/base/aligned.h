@@ -9,9 +9,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* At least `size` bytes, not set, at a multiple of `alignment`, a power of two: free() frees them.
- * NULL: no memory. The size that aligned_alloc is given must be a multiple of the alignment (C11,
- * 7.22.3.1); glibc takes any other, the sanitizers end the program. */
+/* Allocates at least `size` uninitialized bytes at a multiple of `alignment`, a power of two. The
+ * caller frees them with free(). Returns NULL without memory. aligned_alloc needs a size that is a
+ * multiple of the alignment (C11, 7.22.3.1); glibc accepts any size, but the sanitizers end the
+ * program. */
 static inline void *nb_aligned_alloc(size_t alignment, size_t size)
 {
     assert(alignment > 0 && (alignment & (alignment - 1)) == 0);

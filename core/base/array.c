@@ -21,7 +21,7 @@ size_t nb_array_room(size_t room, size_t wanted, size_t size)
 
 int nb_array_resize(void *array, size_t room, size_t size)
 {
-    /* Through memcpy: `array` points to a pointer of a type that is not known here. */
+    /* memcpy is needed because `array` points to a pointer of a type that is unknown here. */
     void *items;
     size_t bytes;
     assert(size > 0);

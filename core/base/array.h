@@ -16,7 +16,7 @@
 
 #include <stddef.h>
 
-/* nb_array_reserve when there is too little room. */
+/* The slow path of nb_array_reserve: there is too little room. */
 int nb_array_grow(void *array, size_t *room, size_t wanted, size_t size);
 
 /* Makes room for `wanted` elements of `size` bytes, and for some more, so that growing by one costs
@@ -27,15 +27,15 @@ static inline int nb_array_reserve(void *array, size_t *room, size_t wanted, siz
     return wanted <= *room ? 0 : nb_array_grow(array, room, wanted, size);
 }
 
-/* As nb_array_reserve, but what was in the array is lost if it grows: nothing is copied. On failure
- * it is NULL and has no room. */
+/* As nb_array_reserve, but if the array grows, its elements are lost: nothing is copied. On failure
+ * the array is NULL and has no room. */
 int nb_array_renew(void *array, size_t *room, size_t wanted, size_t size);
 
-/* The room to which an array of `room` elements of `size` bytes grows for `wanted`; for arrays
- * that grow together. */
+/* Returns the room that an array of `room` elements of `size` bytes gets when it grows for `wanted`
+ * elements; for arrays that grow together. */
 size_t nb_array_room(size_t room, size_t wanted, size_t size);
 
-/* Makes the room `room` elements of `size` bytes (at least one element). Returns 0 or
+/* Sets the room to `room` elements of `size` bytes (at least one element). Returns 0 or
  * NB_NO_MEMORY, in which case nothing has changed. */
 int nb_array_resize(void *array, size_t room, size_t size);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attributes: the fields that a model's settings name, and the values that a document has of them.
- * Their numbers are their places in the settings, and lie in the ids of features
- * (core/base/feature.h): they never change. Pure functions; any thread.
+ * Attributes: the fields that a model's settings name, and the values that a document has for them.
+ * The number of an attribute is its place in the settings. It never changes, because the ids of
+ * features contain it (core/base/feature.h). Pure functions; any thread.
  */
 #ifndef NB_CORE_BASE_ATTRIBUTE_H
 #define NB_CORE_BASE_ATTRIBUTE_H
@@ -27,10 +27,11 @@ struct nb_attribute {
     int kind;   /* enum nb_field_kind */
 };
 
-/* What a value was before it was a text, where that matters. */
+/* The type that a value had before it became a text, where that matters. */
 enum nb_value_type { NB_VALUE_TEXT, NB_VALUE_WHOLE_NUMBER, NB_VALUE_FRACTION };
 
-/* A value of an attribute in a document; all of it is borrowed. What has no value is left out. */
+/* A value of an attribute in a document; all of it is borrowed. Attributes without a value are left
+ * out. */
 struct nb_value {
     struct nb_string name;         /* of the attribute */
     bool is_list;                  /* a set of values; else one */
@@ -49,32 +50,31 @@ struct nb_values {
 struct nb_attributes {
     const struct nb_attribute *list;
     size_t count;
-    bool is_open; /* documents may have values of others, which are passed over */
+    bool is_open; /* documents may have other attributes, which are ignored */
 };
 
-/* The number of the attribute of a name; `attributes.count` if there is none. */
+/* Returns the number of the attribute with this name, or `attributes.count` if there is none. */
 size_t nb_attribute_find(struct nb_attributes attributes, struct nb_string name);
 
-/* The kind of attribute that a value can be of which there is none: a number, a set or a category.
- */
+/* Returns the kind of a new attribute to which this value would belong: number, set or category. */
 enum nb_field_kind nb_attribute_kind_of(const struct nb_value *value);
 
-/* Whether a name can be that of an attribute: UTF-8 of 1 to NB_ATTRIBUTE_NAME_MOST bytes without
+/* Whether an attribute can have this name: UTF-8 of 1 to NB_ATTRIBUTE_NAME_MOST bytes without
  * control characters, '=' and ':', which follow it in the texts of features. */
 bool nb_attribute_name_is_good(struct nb_string name);
 
-/* Writes the text of the feature that a value of a category or a set is ("country=DE"); name and
- * value are not longer than they can be. Returns its length. */
+/* Writes the feature text of a value of a category or a set ("country=DE"). Name and value are
+ * within their limits. Returns its length. */
 size_t nb_category_text(struct nb_string name, struct nb_string value,
                         char text[NB_CATEGORY_TEXT_MOST]);
-/* The id of that feature under a key: of the attribute of this number, in a text of so many bytes.
- */
+/* Returns the id of that feature under a key. `number` is the attribute's; `text` has `length`
+ * bytes. */
 uint64_t nb_category_id(const struct nb_key *key, size_t number, const char *text, size_t length);
 
-/* Whether values can be those of a document in a model with these attributes. Returns 0, NB_INVALID
- * (a fraction where none is a value), or NB_UNUSABLE with what is wrong: no such attribute, one
- * value where it takes a set, or a set where it takes one, a category that is too long, or a text
- * that is no number where one is taken, or none in range. */
+/* Checks whether a document of a model with these attributes can have these values. Returns 0,
+ * NB_INVALID (a fraction where the attribute takes none), or NB_UNUSABLE with the fault: no such
+ * attribute, one value instead of a set or a set instead of one, a category that is too long, or a
+ * text that is no number in range where the attribute takes numbers. */
 int nb_values_check(struct nb_values values, struct nb_attributes attributes,
                     struct nb_error *error);
 

@@ -22,8 +22,7 @@ void nb_buffer_init(struct nb_buffer *buffer);
 /* Frees the bytes; the buffer is empty and usable again. */
 void nb_buffer_deinit(struct nb_buffer *buffer);
 
-/* Makes the capacity larger for `extra` more bytes that do not fit. Returns as nb_buffer_reserve.
- */
+/* Enlarges the capacity for `extra` more bytes that do not fit. Returns as nb_buffer_reserve. */
 int nb_buffer_grow(struct nb_buffer *buffer, size_t extra);
 
 /* Makes room for `extra` more bytes, and for more than that, so that appending costs constant time
@@ -38,16 +37,17 @@ static inline int nb_buffer_reserve(struct nb_buffer *buffer, size_t extra)
  * buffer is as before. */
 int nb_buffer_append(struct nb_buffer *buffer, const void *bytes, size_t length);
 
-/* Puts bytes, which do not lie in the buffer, before what it holds. Returns as nb_buffer_append. */
+/* Inserts bytes, which do not lie in the buffer, before its contents. Returns as nb_buffer_append.
+ */
 int nb_buffer_prepend(struct nb_buffer *buffer, const void *bytes, size_t length);
 
-/* What the buffer holds; borrowed until it changes. */
+/* Returns the contents of the buffer; borrowed until the buffer changes. */
 static inline struct nb_string nb_buffer_string(const struct nb_buffer *buffer)
 {
     return (struct nb_string){buffer->bytes, buffer->length};
 }
 
-/* Gives room that is not used back to the system, as far as the allocator does. */
+/* Returns unused room to the system, as far as the allocator does that. */
 void nb_buffer_trim(struct nb_buffer *buffer);
 
 /* Appends a C string, without its NUL. Returns as nb_buffer_append. */

@@ -78,7 +78,7 @@ static size_t count_digits(const char *text)
     return strspn(text, "0123456789");
 }
 
-/* A decimal as a whole; strtod would take more. */
+/* Whether the whole text is a decimal; strtod would accept more. */
 static bool is_decimal(const char *text)
 {
     text += *text == '-' || *text == '+';
@@ -191,7 +191,7 @@ double nb_moments_mean(const struct nb_moments *moments)
     return (double)(nb_int128)moments->sum / (double)moments->count * NB_FIXED_UNIT;
 }
 
-/* (n sum of squares - square of the sum) / n^2; what is subtracted are whole numbers. */
+/* (n sum of squares - square of the sum) / n^2; the subtraction is one of whole numbers. */
 double nb_moments_variance(const struct nb_moments *moments)
 {
     double n = (double)moments->count;

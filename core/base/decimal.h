@@ -5,8 +5,8 @@
  *
  * A number has a sign, 13 significant digits and at most 13 decimals, and is below 10^15. Its bits
  * are, from the lowest on: the digits as a whole number (44), 13 less the number of decimals (4),
- * the sign (1). Of the forms that a number could have it is the one with the fewest digits, and 0
- * has no sign: equal numbers have equal bits.
+ * the sign (1). A number is stored in its form with the fewest digits, and 0 has no sign: equal
+ * numbers have equal bits.
  */
 #ifndef NB_CORE_BASE_DECIMAL_H
 #define NB_CORE_BASE_DECIMAL_H
@@ -26,40 +26,41 @@ enum {
 
 #define NB_FIXED_UNIT 1e-13
 
-/* The number nearest to `value`. False: it is not finite, or not below 10^15. */
+/* Sets *number to the number nearest to `value`. False: `value` is not finite, or not below 10^15.
+ */
 bool nb_decimal_of_double(double value, uint64_t *number);
 
-/* Reads a decimal: a sign or none, digits with a point or none, an exponent or none. False: it is
- * something else, or out of range. */
+/* Reads a decimal: a sign or none, digits with a point or none, an exponent or none. False: the
+ * text is no decimal, or out of range. */
 bool nb_decimal_read(struct nb_string text, uint64_t *number);
 
 /* Reads the text of a feature, "name=12.5". */
 bool nb_decimal_of_feature(struct nb_string text, uint64_t *number);
 
-/* In units of 10^-13; below 2^94 whatever the bits are. Bits above those of a number, as an id has,
- * are passed over. */
+/* Returns the number in units of 10^-13; its size is below 2^94 for any bits. Higher bits, as an id
+ * has them, are ignored. */
 nb_int128 nb_decimal_fixed(uint64_t number);
 
-/* Writes it without an exponent, as "-12.5", and a NUL. `out` has room for NB_DECIMAL_TEXT bytes.
- * Returns the length. */
+/* Writes the number without an exponent, as "-12.5", and a NUL. `out` has room for NB_DECIMAL_TEXT
+ * bytes. Returns the length. */
 size_t nb_decimal_write(uint64_t number, char *out);
 
-/* Count, sum and sum of squares of numbers in units of 10^-13, and what follows from them. Exact
- * for up to 2^32 numbers; a dump that was made up may claim more, and they wrap. */
+/* Count, sum and sum of squares of numbers in units of 10^-13, from which mean and variance follow.
+ * Exact for up to 2^32 numbers; a forged dump may claim more, and then the sums wrap. */
 struct nb_moments {
     uint64_t count;
     nb_uint128 sum; /* two's complement */
     struct nb_wide squares;
 };
 
-/* Adds a number so many times, or takes it out where `sign` is -1. */
+/* Adds a number `times` times, or removes it where `sign` is -1. */
 void nb_moments_add(struct nb_moments *moments, nb_int128 fixed, uint64_t times, int sign);
-/* Adds others' numbers, or takes them out. */
+/* Adds the numbers of `others`, or removes them. */
 void nb_moments_merge(struct nb_moments *moments, const struct nb_moments *others, int sign);
-/* Of no numbers 0. The variance is the mean of the squared differences from the mean. */
+/* Both are 0 without numbers. The variance is the mean of the squared differences from the mean. */
 double nb_moments_mean(const struct nb_moments *moments);
 double nb_moments_variance(const struct nb_moments *moments);
-/* A number less the mean, of one number at least: without the cancellation of two doubles. */
+/* A number minus the mean of at least one number, without the cancellation of two doubles. */
 double nb_moments_deviation(const struct nb_moments *moments, nb_int128 fixed);
 
 #endif

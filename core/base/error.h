@@ -30,8 +30,8 @@ enum nb_code {
     NB_UNKNOWN = -15,    /* the caller has no token, or one that is not known */
     NB_FORBIDDEN = -16,  /* the caller is known, but not allowed to do it */
     NB_DAMAGED = -17,   /* the stored bytes of a model are damaged; other models are not affected */
-    NB_BUSY = -18,      /* the caller asks for too much in a time; later it may go on */
-    NB_ELSEWHERE = -19, /* this node does not have it, by its configuration; others may */
+    NB_BUSY = -18,      /* the caller sends too many requests; it may retry later */
+    NB_ELSEWHERE = -19, /* by configuration this node lacks it; other nodes may have it */
 };
 
 #define NB_ERROR_TEXT 320
@@ -56,8 +56,8 @@ int nb_error_no_memory(struct nb_error *error);
  * Returns the code. */
 int nb_error_errno(struct nb_error *error, int errno_value, const char *what);
 
-/* Whether a code says something of this machine at this moment, and nothing of what was asked: the
- * same may succeed later, or elsewhere. */
+/* Whether a code describes the present state of this machine and not a fault of the request: the
+ * same request may succeed later, or elsewhere. */
 static inline bool nb_error_is_passing(int code)
 {
     return code == NB_NO_MEMORY || code == NB_IO || code == NB_DISK_FULL || code == NB_STOPPING ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a feature is to the model: a 64-bit id whose top bits name the field it was seen in, and how
- * often it occurred; and the table of the fields. Constants and pure functions; any thread.
+ * Features as the model sees them: a 64-bit id, whose top bits name the field, and a number of
+ * occurrences; and the table of the fields. Constants and pure functions; any thread.
  */
 #ifndef NB_CORE_BASE_FEATURE_H
 #define NB_CORE_BASE_FEATURE_H
@@ -15,12 +15,12 @@
 /* Raised whenever the same bytes would give other features; stored with every model. */
 enum { NB_TOKENIZER_VERSION = 4 };
 
-/* Models of older versions go on: what they have learned is in the ledger as it was counted, so
- * forgetting stays exact; what they learn from now on has the features of now. */
+/* Models of older versions stay usable: the ledger has their documents as they were counted, so
+ * forgetting stays exact. New documents get the features of this version. */
 enum {
     NB_TOKENIZER_OLDEST = 3,    /* models of an older version are refused */
-    NB_TOKENIZER_IDENTITIES = 4 /* from this one on, mails have ids that are made of their identity
-                                   (tokenizer/mail/mail_identity.h) */
+    NB_TOKENIZER_IDENTITIES = 4 /* from this version on, the id of a mail is derived from its
+                                   identity (tokenizer/mail/mail_identity.h) */
 };
 
 /* The part of a document in which a feature was seen: scores are weighed per field. The numbers are
@@ -61,16 +61,16 @@ static inline enum nb_field nb_feature_field(uint64_t id)
     return (enum nb_field)(id >> NB_FIELD_SHIFT);
 }
 
-/* Of features that are values of attributes the id says more: the attribute's number, times two,
- * is a part; the part after it has the one feature that says that a document has a value there. */
+/* The id of a feature that is a value of an attribute also has a part. Attribute n has two parts: 2
+ * n for its values, and 2 n + 1 for one feature, the presence of any value in a document. */
 enum { NB_PART_BITS = 9, NB_PARTS_MOST = 1 << NB_PART_BITS };
 enum { NB_PART_SHIFT = NB_FIELD_SHIFT - NB_PART_BITS };
-/* Below the part a bit says whether the others are the number that the value is, or a hash. */
+/* The bit below the part tells whether the lower bits are the number itself or a hash. */
 #define NB_PART_IS_NUMBER ((uint64_t)1 << (NB_PART_SHIFT - 1))
 #define NB_PART_HASH (NB_PART_IS_NUMBER - 1)
 _Static_assert(NB_DECIMAL_BITS == NB_PART_SHIFT - 1, "a number fits where a hash does");
 
-/* The id of a feature of `part`, of whose hash it keeps 49 bits: among the 10^5 values of an
+/* The id of a feature of `part`. It keeps 49 bits of the hash: among the 10^5 values of an
  * attribute the probability of any collision is about 10^-5. */
 static inline uint64_t nb_feature_value_id(unsigned part, uint64_t hash)
 {
@@ -96,20 +96,20 @@ static inline unsigned nb_feature_part(uint64_t id)
     return (unsigned)(id >> NB_PART_SHIFT) & (NB_PARTS_MOST - 1);
 }
 
-/* Whether a part has not values of an attribute but whether documents have any. */
+/* Whether a part records the presence of any value, and not the values of an attribute. */
 static inline bool nb_part_is_presence(unsigned part)
 {
     return (part & 1) != 0;
 }
 
-/* Whether an id is that of a feature: it has a field. */
+/* Whether an id belongs to a feature: its field exists. */
 static inline bool nb_feature_has_field(uint64_t id)
 {
     unsigned field = nb_feature_field(id);
     return field < NB_FIELDS || field == NB_FIELD_VALUE;
 }
 
-/* The id that a feature of the field, and part, of `id` has whose text has the hash `hash`. A
+/* Returns the id of a feature with the field and part of `id` and the text hash `hash`. The id of a
  * number is the same under every key. */
 static inline uint64_t nb_feature_id_like(uint64_t id, uint64_t hash)
 {
@@ -145,18 +145,19 @@ static inline const char *nb_field_name(enum nb_field field)
     return (unsigned)field < NB_FIELDS ? nb_field_table[field].name : "unknown";
 }
 
-/* The field of a name; NB_FIELDS if there is none. */
+/* The field with this name; NB_FIELDS if there is none. */
 enum nb_field nb_field_find(struct nb_string name);
 
 /* Whether the features of a field are tokens. The by-the-book models count and score tokens only.
  * Case variants, pairs and n-grams are derived: they repeat what the tokens say, and only the stack
- * uses them. A comparison and no look-up, for the loops over features: token fields come first. */
+ * uses them. Token fields come first, so that loops over features need a comparison and no look-up.
+ */
 static inline bool nb_field_is_token(enum nb_field field)
 {
     return field < NB_FIELD_CASE;
 }
 
-/* Whether a feature is a token: of such a field, or a value of an attribute. */
+/* Whether a feature is a token: its field is one of tokens, or it is a value of an attribute. */
 static inline bool nb_feature_is_token(uint64_t id)
 {
     enum nb_field field = nb_feature_field(id);

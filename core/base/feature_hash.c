@@ -24,8 +24,8 @@ static uint64_t hash_of(const struct nb_key *key, const char *text, size_t lengt
     return nb_feature_hash_padded(key, padded, length);
 }
 
-/* Words have no blanks. A text that begins as a pair does and has one is a pair: a tokenizer makes
- * no other, because the name of a value has no colon (core/base/attribute.h). */
+/* Words have no blanks. A text that begins like a pair and has a blank is a pair: a tokenizer
+ * produces no other such text, because the name of a value has no colon (core/base/attribute.h). */
 uint64_t nb_feature_hash(const struct nb_key *key, const char *text, size_t length)
 {
     static const char pair[] = "pair:";

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The keyed hash of a feature's text, of which its id is made (core/base/feature.h). Pure
+ * The keyed hash of a feature's text, from which its id is derived (core/base/feature.h). Pure
  * functions; any thread.
  *
  * Most texts have at most 16 bytes, and their lengths cannot be foreseen: they are hashed without a
- * branch, as two numbers. The hash of a pair ("pair:free money") is made of those of its words,
- * which a tokenizer has just hashed. A product of 128 bits is folded, as in XXH3 and wyhash; both
+ * branch, as two numbers. The hash of a pair ("pair:free money") combines the hashes of its words,
+ * which a tokenizer has just computed. A product of 128 bits is folded, as in XXH3 and wyhash; both
  * factors hold words of the key, so that nobody without the key can write two texts with one hash.
  */
 #ifndef NB_CORE_BASE_FEATURE_HASH_H
@@ -60,8 +60,8 @@ static inline uint64_t nb_feature_hash_pair(const struct nb_key *key, uint64_t b
 /* The hash of a text of more than NB_FEATURE_BLOCK bytes that is no pair. */
 uint64_t nb_feature_hash_long(const struct nb_key *key, const char *text, size_t length);
 
-/* The hash of a text that is no pair; NB_FEATURE_BLOCK bytes can be read there, however few it has.
- */
+/* The hash of a text that is no pair. NB_FEATURE_BLOCK bytes must be readable at `text`, even if it
+ * is shorter. */
 static inline uint64_t nb_feature_hash_padded(const struct nb_key *key, const char *text,
                                               size_t length)
 {

@@ -3,7 +3,7 @@
  * The best few of many: a binary heap whose root is the last in order of those kept. Any thread;
  * one heap belongs to one thread at a time.
  *
- * Adding costs one comparison for what does not belong among the best, log2(most) for what does.
+ * Adding an element costs one comparison if it is not among the best, else log2(most).
  */
 #ifndef NB_CORE_BASE_HEAP_H
 #define NB_CORE_BASE_HEAP_H
@@ -15,8 +15,8 @@ struct nb_heap {
     size_t count;     /* of the elements kept; begins as 0 */
     size_t most;      /* elements kept at most */
     size_t item_size; /* bytes of an element */
-    /* As for qsort: negative when `a` comes before `b`, that is, is better. Never 0 for two
-     * elements of one heap, if what is kept must not depend on the order of adding. */
+    /* As for qsort: negative when `a` comes before `b`, that is, is better. It must not be 0 for
+     * two elements of one heap if the result must not depend on the order of adding. */
     int (*compare)(const void *a, const void *b);
 };
 
@@ -30,7 +30,7 @@ static inline const void *nb_heap_last(const struct nb_heap *heap)
     return heap->items;
 }
 
-/* Sorts what is kept, best first. The array is no heap afterwards: nothing can be added. */
+/* Sorts the kept elements, best first. The array is no heap afterwards: nothing can be added. */
 void nb_heap_sort(struct nb_heap *heap);
 
 #endif

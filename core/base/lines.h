@@ -19,7 +19,7 @@ static inline const char *nb_lines_next(const char *line, const char *end)
     return newline != NULL ? newline + 1 : end;
 }
 
-/* Whether there is a line at `line` that has nothing but its line end. */
+/* Whether there is an empty line at `line`: nothing but a line end. */
 static inline bool nb_lines_is_empty(const char *line, const char *end)
 {
     return line < end && (*line == '\n' || (*line == '\r' && end - line > 1 && line[1] == '\n'));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Read-write locks whose failure ends the process, with the reason on stderr: it is a mistake in
- * the program (the thread has the lock already), and nothing that follows could be right. Any
- * thread.
+ * Read-write locks. A failure ends the process with the reason on stderr: it is a mistake in the
+ * program (the thread has the lock already), and no later result would be reliable. Any thread.
  */
 #ifndef NB_CORE_BASE_LOCK_H
 #define NB_CORE_BASE_LOCK_H
@@ -11,7 +10,7 @@
 
 void nb_lock_read(pthread_rwlock_t *lock);
 void nb_lock_write(pthread_rwlock_t *lock);
-/* Either of them. */
+/* Releases a lock for reading or for writing. */
 void nb_lock_release(pthread_rwlock_t *lock);
 
 #endif

@@ -23,7 +23,7 @@ bool nb_number_read(struct nb_string text, double *value);
 /* The most digits of a whole number. */
 enum { NB_NUMBER_DIGITS = 20 };
 /* Writes a number in decimal digits, without a zero byte behind them. `to` has room for
- * NB_NUMBER_DIGITS. Returns how many they are. */
+ * NB_NUMBER_DIGITS. Returns the number of digits. */
 size_t nb_number_put(char *to, uint64_t value);
 
 /* Appends a finite number with the fewest digits from which the same number is read again. Returns

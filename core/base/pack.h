@@ -35,7 +35,7 @@ void nb_pack_bytes(struct nb_packer *w, const void *bytes, size_t length);
 void nb_pack_string(struct nb_packer *w, struct nb_string s);
 
 /* Writes a varint of at most NB_VARINT_MOST bytes at `at`, where there is room for it, and returns
- * its end. For long runs of them, whose room is reserved once. */
+ * its end. For long runs of varints, whose room is reserved once. */
 enum { NB_VARINT_MOST = 10, NB_VARINT_32_MOST = 5 /* of numbers below 2^35 */ };
 static inline char *nb_put_varint(char *at, uint64_t value)
 {
@@ -58,8 +58,8 @@ struct nb_unpacker nb_unpacker_of(const void *bytes, size_t length);
 uint8_t nb_unpack_u8(struct nb_unpacker *r);
 uint64_t nb_unpack_long_varint(struct nb_unpacker *r);
 
-/* Ids of rows, and varints, of which most in a bag of words have one byte or two: a start reads
- * millions of them. So they are inline. */
+/* The next two read ids of rows, and varints, which mostly have one or two bytes in a bag of words.
+ * They are inline because a start reads millions. */
 static inline uint64_t nb_unpack_u64(struct nb_unpacker *r)
 {
     uint64_t little;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a function is declared that only asks for memory. A macro.
+ * The declaration of functions that only prefetch memory, as a macro.
  */
 #ifndef NB_CORE_BASE_PREFETCH_H
 #define NB_CORE_BASE_PREFETCH_H
 
-/* gcc 12 takes a function in which nothing but __builtin_prefetch has an effect for one without
- * any, and drops its calls, inline or not, unless it has put the function into its caller before it
- * looks. */
+/* gcc 12 believes that a function whose only effect is __builtin_prefetch has none. It drops calls
+ * of it, inline or not, unless it has inlined the function before it checks. */
 #define NB_PREFETCHING __attribute__((always_inline)) static inline
 
-/* Asks for a line that is written next. What other threads have read belongs to this one then,
- * before it is written; without -mprfchw __builtin_prefetch only asks to read it. Processors of
- * x86-64 that do not have the instruction take it for one that does nothing. */
+/* Prefetches a cache line that is written next. This core then owns a line that other threads have
+ * read before it writes; without -mprfchw __builtin_prefetch only prefetches for reading. On x86-64
+ * processors that lack the instruction it does nothing. */
 NB_PREFETCHING void nb_prefetch_to_write(const void *at)
 {
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers that look random and are a function of a seed: the same in a replay. Not for secrets.
+ * Pseudorandom numbers from a seed: a replay gets the same numbers. Not for secrets.
  *
  * SplitMix64 (Steele, Lea and Flood 2014, Fast splittable pseudorandom number generators).
  */
@@ -38,7 +38,7 @@ static inline uint64_t nb_random_below(struct nb_random *random, uint64_t n)
     return (nb_random_next(random) >> 32) * n >> 32;
 }
 
-/* Between 0 and 1, and neither. */
+/* A number between 0 and 1, both excluded. */
 static inline double nb_random_fraction(struct nb_random *random)
 {
     return ((double)(nb_random_next(random) >> 12) + 0.5) * 0x1p-52;

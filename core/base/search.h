@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The first of the places 0 .. count - 1 whose element does not stand before the key, which is
- * where the key is, or would be inserted; `count`: all stand before it. `is_before` says whether
- * the element at a place of `list` does; those for which it is true precede all others. Inline, so
- * that `is_before` is, too. */
+/* Returns the first place from 0 to count - 1 whose element is not before the key: there the key
+ * is, or would be inserted. Returns `count` if all elements are before the key. `is_before` tells
+ * whether an element is before the key; it is true for a first part of the list alone. Inline, so
+ * that `is_before` is inlined, too. */
 static inline size_t nb_search(const void *list, size_t count, const void *key,
                                bool (*is_before)(const void *list, size_t at, const void *key))
 {

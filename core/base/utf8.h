@@ -20,7 +20,7 @@ static inline bool nb_utf8_is_continuation(unsigned char byte)
     return (byte & 0xC0) == 0x80;
 }
 
-/* The highest bits of eight bytes: those of ASCII are not set. */
+/* Returns the highest bits of eight bytes; they are 0 for ASCII. */
 static inline uint64_t nb_utf8_high_bits(const unsigned char *at)
 {
     uint64_t eight;
@@ -51,7 +51,7 @@ bool nb_utf8_is_valid(struct nb_string s);
 /* The bytes of the control character at `at`, which is before `end`: C0, DEL, or C1, which takes
  * two bytes. 0 when it is none. */
 size_t nb_utf8_control(const unsigned char *at, const unsigned char *end);
-/* Whether there is one anywhere in `s`. */
+/* Whether `s` has a control character anywhere. */
 bool nb_utf8_has_control(struct nb_string s);
 
 /* The longest beginning of `s` that has at most `most` bytes and does not end inside a sequence. */
