@@ -30,7 +30,7 @@ enum nb_code {
     NB_UNKNOWN = -15,    /* the caller has no token, or one that is not known */
     NB_FORBIDDEN = -16,  /* the caller is known, but not allowed to do it */
     NB_DAMAGED = -17,   /* the stored bytes of a model are damaged; other models are not affected */
-    NB_BUSY = -18,      /* the caller sends too many requests; it may retry later */
+    NB_BUSY = -18,      /* the caller asks for too much at once; it may retry later */
     NB_ELSEWHERE = -19, /* by configuration this node lacks it; other nodes may have it */
 };
 

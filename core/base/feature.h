@@ -61,8 +61,9 @@ static inline enum nb_field nb_feature_field(uint64_t id)
     return (enum nb_field)(id >> NB_FIELD_SHIFT);
 }
 
-/* The id of a feature that is a value of an attribute also has a part. Attribute n has two parts: 2
- * n for its values, and 2 n + 1 for one feature, the presence of any value in a document. */
+/* The id of a feature that is a value of an attribute also has a part. An attribute has two parts:
+ * twice its number, for its values, and the next part, for one feature: the presence of any value
+ * in a document. */
 enum { NB_PART_BITS = 9, NB_PARTS_MOST = 1 << NB_PART_BITS };
 enum { NB_PART_SHIFT = NB_FIELD_SHIFT - NB_PART_BITS };
 /* The bit below the part tells whether the lower bits are the number itself or a hash. */

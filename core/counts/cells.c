@@ -34,7 +34,7 @@ static void run_free(struct nb_cell_pool *pool, uint32_t run, uint32_t order)
     pool->free[order] = run;
 }
 
-/* What is left of a segment and too small for the next run becomes free runs. */
+/* Turns the rest of a segment, too small for the next run, into free runs. */
 static void fill_segment(struct nb_cell_pool *pool, uint32_t need)
 {
     uint32_t left = (1u << SEGMENT_BITS) - (pool->used & ((1u << SEGMENT_BITS) - 1));
@@ -162,7 +162,7 @@ static void put_spill(struct nb_spill *to, struct nb_cell cell)
     to->d = cell.documents;
 }
 
-/* The run's cells have changed, and with them the sum of their documents by `change`. */
+/* Adds `change` to the run's sum of documents, after its cells have changed. */
 static void add_to_sum(struct nb_spill *run, int64_t change)
 {
     uint64_t sum = (uint64_t)run[1].order + (uint64_t)change;
@@ -193,7 +193,7 @@ static int spill(struct nb_cell_pool *pool, struct nb_row *row, const struct nb_
     return 0;
 }
 
-/* The cells that a row shall have that is not spilled: packed, or in a run if they do not fit. */
+/* Stores the cells of a row that is not spilled: packed, or in a run if they do not fit. */
 static int put_cells(struct nb_cell_pool *pool, struct nb_row *row, const struct nb_cell *cells,
                      uint32_t size)
 {

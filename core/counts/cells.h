@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cells of a row: what each label has of the feature. For core/counts only; the model's lock
- * protects them.
+ * The cells of a row: the counts of the feature in each label. For core/counts only; the model's
+ * lock protects them.
  *
  * The cells of a row are ordered by label number. Nearly all rows have one or two: these are packed
  * into 64 bits, in one of three forms. Where none of them fits, all cells of the row are spilled:
- * they lie side by side in a run of the pool, so that a feature that a thousand labels have is read
- * in one go. Runs have room for a power of two; free ones are kept in a list by size.
+ * they lie side by side in a run of the pool, so that the cells of a thousand labels are read in
+ * one go. The room of a run is a power of two; free runs are listed by size.
  *
  * How the 64 bits are stored, in 16 of the row or beside it, is core/counts/wides.h.
  */
@@ -21,7 +21,7 @@
 
 /* Numbers of rows and labels, and the cell where both meet. Constants and a struct; any thread. */
 #define NB_NO_ROW UINT32_MAX
-/* The id of a dropped row; of no feature, because there are not so many fields. */
+/* The id of a dropped row. No feature has it, because there are fewer fields. */
 #define NB_DROPPED_ID UINT64_MAX
 static inline bool nb_model_is_dropped(uint64_t id)
 {
@@ -29,7 +29,7 @@ static inline bool nb_model_is_dropped(uint64_t id)
 }
 #define NB_LABELS_MOST 65535u
 
-/* One cell of a row: what label `label` has of the feature. */
+/* One cell of a row: the counts of the feature in label `label`. */
 struct nb_cell {
     uint32_t label;
     uint32_t occurrences; /* n_wv */
@@ -75,9 +75,9 @@ struct nb_spill {
     uint32_t n, d;
     uint16_t label;
     uint16_t used; /* in the first cell of a run: how many of its cells are filled */
-    /* In the first cell of a run: it has room for 2^order, two at least; of a free run: the next.
-     * In the second cell, whose other numbers are 0 if it is not used: the sum of d over the run,
-     * or NB_SUM_UNKNOWN, so that no one has to read a thousand cells for it. */
+    /* In the first cell of a run: the run has room for 2^order cells, at least two. In a free run:
+     * the next free run. In the second cell, whose other numbers are 0 if it is not used: the sum
+     * of d over the run, so that nobody has to read a thousand cells for it, or NB_SUM_UNKNOWN. */
     uint32_t order;
 };
 #define NB_SUM_UNKNOWN UINT32_MAX
@@ -111,7 +111,7 @@ static inline bool nb_row_is_pair(struct nb_row row)
     return row.cells < NB_FORM_SINGLE;
 }
 
-/* Of a pair: d of label 0 or 1. */
+/* Returns d of label 0 or 1 in a pair. */
 static inline uint32_t nb_pair_documents(uint64_t cells, uint32_t label)
 {
     return (uint32_t)(cells >> label * NB_PAIR_D) & NB_PAIR_D_MOST;
@@ -141,7 +141,7 @@ static inline struct nb_cell nb_two_cell(uint64_t cells, uint32_t i)
     return (struct nb_cell){label, d + (counts & NB_TWO_MORE_MOST), d};
 }
 
-/* The cells of a row that is not spilled. Returns how many there are. */
+/* Unpacks the cells of a row that is not spilled. Returns their number. */
 static inline uint32_t nb_row_unpack(struct nb_row row, struct nb_cell cells[2])
 {
     uint64_t packed = row.cells;
@@ -156,16 +156,17 @@ static inline uint32_t nb_row_unpack(struct nb_row row, struct nb_cell cells[2])
     return packed < NB_FORM_TWO ? 1 : 2;
 }
 
-/* Packs cells into a row. False: they do not fit, and the row is as it was. */
+/* Packs cells into a row. False: they do not fit, and the row is unchanged. */
 bool nb_row_pack(struct nb_row *row, const struct nb_cell *cells, size_t size);
 
-/* Of a row that is spilled: its run, which is never empty. */
+/* The run of a spilled row; it is never empty. */
 static inline struct nb_spill *nb_row_run(const struct nb_cell_pool *pool, struct nb_row row)
 {
     return nb_segments_at(&pool->cells, (uint32_t)(row.cells & ~NB_FORM_SPILLED));
 }
 
-/* The run of a row or, if it is not spilled, one without cells: two cells can be read of either. */
+/* The run of a row, or a run without cells if the row is not spilled. Two cells of either can be
+ * read. */
 static inline const struct nb_spill *nb_row_run_or_none(const struct nb_cell_pool *pool,
                                                         struct nb_row row)
 {
@@ -202,7 +203,7 @@ static inline uint64_t nb_run_documents(const struct nb_spill *run)
     return sum;
 }
 
-/* D_w of a row that is no pair. */
+/* D_w of a row that is not a pair. */
 static inline uint64_t nb_row_documents_else(const struct nb_cell_pool *pool, struct nb_row row)
 {
     struct nb_cell cells[2];
@@ -237,13 +238,13 @@ static inline uint64_t nb_row_occurrences(const struct nb_cell_pool *pool, struc
     return sum;
 }
 
-/* The place of a label among the cells of a row, or where it would have to be put in; *there says
- * which. */
+/* Returns the place of a label among the cells of a row, or the place where it would be inserted.
+ * Sets *there to whether the label has a cell. */
 uint32_t nb_row_find(const struct nb_cell_pool *pool, struct nb_row row, uint32_t label,
                      bool *there);
 
-/* Counts a document in one of the first two cells of a run. False: the label has none of them, or
- * its counts would pass 32 bits, and nothing was done. */
+/* Counts a document in one of the first two cells of a run. False: neither cell belongs to the
+ * label, or its counts would pass 32 bits; then nothing changes. */
 static inline bool nb_run_count(struct nb_spill *run, uint32_t label, uint32_t count)
 {
     struct nb_spill *cell = &run[run->label == label ? 0 : 1];
@@ -255,8 +256,8 @@ static inline bool nb_run_count(struct nb_spill *run, uint32_t label, uint32_t c
     return true;
 }
 
-/* Counts a document that has the feature `count` times, where its form stays, which is what nearly
- * all of learning is. False: nothing was done. */
+/* Counts a document that has the feature `count` times, if the form of the cells stays the same, as
+ * it does in nearly all of learning. False: it would not, and nothing changes. */
 static inline bool nb_cells_count(struct nb_cell_pool *pool, uint64_t *cells, uint32_t label,
                                   uint32_t count)
 {
@@ -283,14 +284,14 @@ static inline bool nb_cells_count(struct nb_cell_pool *pool, uint64_t *cells, ui
     return true;
 }
 
-/* Puts a cell in at a place that nb_row_find gave. Returns 0 or NB_NO_MEMORY, and then the row is
- * as it was. The pool may grow; that takes no lock: the caller has it. */
+/* Inserts a cell at a place that nb_row_find returned. Returns 0, or NB_NO_MEMORY with the row
+ * unchanged. The pool may grow under the lock that the caller holds. */
 int nb_row_insert(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place,
                   struct nb_cell cell);
-/* Overwrites the counts of the cell at a place. Returns 0 or NB_NO_MEMORY, and then the row is as
- * it was. Counts that are not above those that were there need no memory. */
+/* Overwrites the counts of the cell at a place. Returns 0, or NB_NO_MEMORY with the row unchanged.
+ * Counts that do not increase need no memory. */
 int nb_row_set(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place, struct nb_cell cell);
-/* Takes the cell at a place out. What is left is packed again if it fits. */
+/* Removes the cell at a place. Packs the remaining cells again if they fit. */
 void nb_row_remove(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts a document in four rows at once, where the form of their cells stays as it is: the bits of
- * all have the same places. For core/counts only; under the model's write lock.
+ * Counts a document in four rows at once, if the form of their cells stays the same: then all four
+ * have the same bit layout. For core/counts only; under the model's write lock.
  */
 #ifndef NB_CORE_COUNTS_COUNT_FOUR_H
 #define NB_CORE_COUNTS_COUNT_FOUR_H
@@ -14,7 +14,7 @@
 
 enum { NB_COUNT_FOUR = 4 };
 
-/* Where four rows lie that differ, and which of them nobody had. */
+/* The addresses of four different rows, and which of them no label had. */
 struct nb_four_places {
     struct nb_packed_row *rows[NB_COUNT_FOUR];
     uint32_t are_empty[NB_COUNT_FOUR]; /* 1, or 0 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one place through which formulas and explanations read what labels have of a feature. Counts
- * of another source beside the model's own would be added here. Any thread, under the model's read
- * lock; the functions are inline because scoring is made of them.
+ * Formulas and explanations read the counts of a feature by label through this header alone. Counts
+ * from a second source would be added here. Any thread, under the model's read lock. The functions
+ * are inline because scoring spends its time in them.
  */
 #ifndef NB_CORE_COUNTS_COUNTS_H
 #define NB_CORE_COUNTS_COUNTS_H
@@ -59,7 +59,7 @@ static inline struct nb_cell nb_counts_of(const struct nb_model *model, struct n
     return there ? nb_row_cell(&model->pool, row, place) : (struct nb_cell){.label = label};
 }
 
-/* D_w, and d_wv of a label, in a model of which mostly two labels have counts. */
+/* D_w, and d_wv of a label, for models in which mostly two labels have counts. */
 struct nb_two_documents {
     uint64_t all;
     uint32_t own;
@@ -74,8 +74,8 @@ static inline struct nb_two_documents nb_counts_of_two_else(const struct nb_mode
     return d;
 }
 
-/* Whether one of the labels, or both, have a feature cannot be foreseen, nor whether the row is
- * wide, so all is read, and masked. */
+/* Branches on which labels have the feature, or on whether the row is wide, are unpredictable. So
+ * everything is read, and masked. */
 static inline struct nb_two_documents nb_counts_of_two(const struct nb_model *model, uint32_t row,
                                                        uint32_t label)
 {
@@ -90,8 +90,8 @@ static inline struct nb_two_documents nb_counts_of_two(const struct nb_model *mo
                                             (other & -(uint32_t)(label == 1))};
 }
 
-/* Where rows and their wide cells lie: a copy for a loop over many rows, which no store to what is
- * noted of them can change. Under the same lock. */
+/* The addresses of rows and their wide cells: a copy for a loop over many rows, so that the
+ * compiler need not reload it after the loop's stores. Under the same lock. */
 struct nb_counts_rows {
     unsigned char *const *table;
     const struct nb_wide_segment *segments;
@@ -119,7 +119,7 @@ enum {
     NB_COUNTS_MOST = 128 * NB_COUNTS_IN_A_LINE /* cells that are asked for */
 };
 
-/* Asks for the first cells of a row that has more than two, whose row has been read. */
+/* Prefetches the first cells of a spilled row; the row itself has been read. */
 NB_PREFETCHING void nb_counts_prefetch(const struct nb_model *model, struct nb_row row)
 {
     if (!nb_row_is_spilled(row))
@@ -129,7 +129,7 @@ NB_PREFETCHING void nb_counts_prefetch(const struct nb_model *model, struct nb_r
         __builtin_prefetch(run + i);
 }
 
-/* Asks for the others, when the first have come. */
+/* Prefetches the other cells after the first have arrived. */
 NB_PREFETCHING void nb_counts_prefetch_rest(const struct nb_model *model, struct nb_row row)
 {
     if (!nb_row_is_spilled(row))

@@ -3,11 +3,11 @@
  * The index of a model: from a feature's id to the number of its row. For core/counts only.
  *
  * Buckets of one cache line hold fifteen places of 32 bits: the number of a row, and above it the
- * first bits of where in its bucket the id would lie, its tag. A look-up of a feature that is not
- * there mostly touches one line, and of one that is there two (the row has the id). The numbers
- * take as many bits as the index has room for, so the tags of 10^6 rows have 11 bits and those of
- * 10^7 rows 8. What does not fit goes to another bucket, and the bucket counts what passed it by.
- * Of a hundred places 93 are filled at most before the index grows: 4.6 bytes a row then.
+ * first bits of where in its bucket the id would lie, its tag. A look-up of an unknown feature
+ * mostly touches one line, of a known one two (the row has the id). The numbers take as many bits
+ * as the index has room for, so the tags of 10^6 rows have 11 bits and those of 10^7 rows 8. Rows
+ * that do not fit go to another bucket, and the full bucket counts them. The index grows when 93 %
+ * of its places are filled: it then takes 4.6 bytes a row.
  *
  * Threads: one writer; readers hold the model's read lock. Insertion needs no lock: a place is
  * written at once, after the row. Growth builds a new index beside the old one.
@@ -55,14 +55,14 @@ struct nb_index {
  * Returns 0 or NB_NO_MEMORY. */
 int nb_index_init(struct nb_index *index, uint64_t rows);
 void nb_index_deinit(struct nb_index *index);
-/* Bytes of an index that is made for so many rows. */
+/* Returns the bytes of an index for `rows` rows. */
 size_t nb_index_bytes(uint64_t rows);
 
 size_t nb_index_memory(const struct nb_index *index);
 
 /* Adds a row whose id is not in the index; there must be room, and its number is below it. */
 void nb_index_insert(struct nb_index *index, uint64_t id, uint32_t row);
-/* Takes out a row that is in the index. Under the write lock. */
+/* Removes a row that is in the index. Under the write lock. */
 void nb_index_remove(struct nb_index *index, uint64_t id, uint32_t row);
 
 /* Where an id lies: its bucket in the upper 32 bits, and below them where in the bucket.
@@ -84,7 +84,7 @@ static inline uint64_t nb_index_home(const struct nb_index *index, uint64_t id)
     return nb_index_where(index, id) >> 32;
 }
 
-/* The tag of what nb_index_where gave. */
+/* The tag in a result of nb_index_where. */
 static inline uint32_t nb_index_tag(const struct nb_index *index, uint64_t where)
 {
     uint32_t tag = (uint32_t)where >> index->row_bits;
@@ -123,7 +123,7 @@ static inline unsigned nb_bucket_places(const struct nb_bucket *b, unsigned row_
 #endif
 }
 
-/* The row of the first of these places, of which there is one, and which was not empty. */
+/* The row in the first of `places`, which are at least one and not empty. */
 static inline uint32_t nb_bucket_row(const struct nb_bucket *b, unsigned row_bits, unsigned places)
 {
     const _Atomic uint32_t *place = &b->places[(unsigned)__builtin_ctz(places)];

@@ -9,13 +9,13 @@
  * writer makes them grow. Only nb_model_rows and nb_model_memory need no lock. What a function
  * points to is good until nb_model_unlock; names of labels are good until the model is freed.
  *
- * Rows are numbered in the order of first sight and never renumbered. A row whose feature no
- * document has any more can be dropped: it has no id then, and the next new feature takes it. The
+ * Rows are numbered in the order of first sight and never renumbered. A row can be dropped when no
+ * document has its feature any more: it loses its id, and the next new feature takes the row. The
  * memory of a row is 10 bytes: id, and 16 bits for cells (label, occurrences n, documents d) with
  * small counts; others of up to two labels are 64 bits beside the row (core/counts/wides.h). Rows
  * of three labels and more, or of very large counts, have their cells elsewhere
- * (core/counts/cells.h), so that a thousand labels cost what is not zero. An index of cache-line
- * buckets finds rows by id.
+ * (core/counts/cells.h), so that of a thousand labels only counts above zero take memory. An index
+ * of cache-line buckets finds rows by id.
  */
 #ifndef NB_CORE_COUNTS_MODEL_H
 #define NB_CORE_COUNTS_MODEL_H
@@ -86,7 +86,7 @@ int nb_model_label(struct nb_model *model, struct nb_string name, uint32_t *labe
 int nb_model_rename_label(struct nb_model *model, uint32_t label, struct nb_string name);
 /* Takes the memory that renaming a label to `name` needs. Returns 0 or NB_NO_MEMORY. */
 int nb_model_reserve_rename(struct nb_model *model, struct nb_string name);
-/* Takes back the labels from number `labels` on, newest first; they must have no counts. */
+/* Removes the labels from number `labels` on, newest first; they must have no counts. */
 void nb_model_truncate_labels(struct nb_model *model, uint32_t labels);
 /* The label's number or UINT32_MAX. */
 uint32_t nb_model_find_label(const struct nb_model *model, struct nb_string name);
@@ -101,9 +101,9 @@ uint64_t nb_model_documents(const struct nb_model *model, uint32_t label);
 uint64_t nb_model_documents_all(const struct nb_model *model);
 /* How many labels have documents. */
 uint32_t nb_model_labels_with_documents(const struct nb_model *model);
-/* Adds to the number of documents of a label (negative: takes away). Readers should never see a
- * word in more documents than there are: call it before nb_model_add, and after it when taking out.
- */
+/* Adds `change`, which may be negative, to a label's number of documents. Readers should never see
+ * a word in more documents than there are: call it before nb_model_add, and after it when taking
+ * out. */
 void nb_model_add_documents(struct nb_model *model, uint32_t label, int64_t change);
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -119,19 +119,19 @@ int nb_model_append(struct nb_model *model, uint64_t id, uint32_t *row);
  * first, so that the rows that one document brings lie together; those of short runs wait for their
  * neighbours until they are a third of all rows. */
 int nb_model_add_row(struct nb_model *model, uint64_t id, uint32_t *row);
-/* Ask for the memory that a row for the id will be noted in: so many rows ahead, and once more when
- * that has come, because the row may have to go on from there. */
+/* Prefetch the index bucket of an id that will be added: NB_MODEL_EXPECTED rows ahead, and again
+ * when it has arrived, because the row may have to go to a further bucket. */
 enum { NB_MODEL_EXPECTED = 32, NB_MODEL_EXPECTED_AGAIN = NB_MODEL_EXPECTED / 2 };
 void nb_model_expect(const struct nb_model *model, uint64_t id);
 void nb_model_expect_again(const struct nb_model *model, uint64_t id);
-/* Drops a row without counts: its feature is found no more. Returns 0 or NB_NO_MEMORY. */
+/* Drops a row without counts: look-ups no longer find its feature. Returns 0 or NB_NO_MEMORY. */
 int nb_model_drop_row(struct nb_model *model, uint32_t row);
 /* Gives the row that was dropped last its id again, and sets *row. */
 void nb_model_undrop_row(struct nb_model *model, uint64_t id, uint32_t *row);
 /* Sorts the dropped rows by the runs that they make, after some were dropped. Not while rows may
  * have to be returned. */
 void nb_model_sort_dropped(struct nb_model *model);
-/* How many rows are dropped and not taken again. */
+/* The number of rows that are dropped and not reused. */
 uint32_t nb_model_dropped_rows(const struct nb_model *model);
 /* Drops the rows again that nb_model_add_row took since there were `dropped` ones; they must be
  * without counts, and no row was dropped meanwhile. Needs no memory. */
@@ -181,7 +181,7 @@ struct nb_found {
  * has room for `size`, too. */
 void nb_model_find_cells(const struct nb_model *model, const struct nb_feature *features,
                          size_t size, uint32_t *rows, uint64_t *cells);
-/* The same of rows that are known. */
+/* Reads the cells of known rows in the same form. */
 void nb_model_read_cells(const struct nb_model *model, const uint32_t *rows, size_t size,
                          uint64_t *cells);
 /* How many rows have lost their features so far, because they were dropped or taken back: where it
@@ -191,7 +191,7 @@ uint64_t nb_model_lost_rows(const struct nb_model *model);
  * as long as it is the same, and no rows are lost, no feature has got a row that the look-up did
  * not see, though rows are given while others look up. Needs no lock. */
 uint64_t nb_model_named_rows(const struct nb_model *model);
-/* Takes back the rows from `rows` on, newest first; they must have no counts. */
+/* Removes the rows from `rows` on, newest first; they must have no counts. */
 void nb_model_truncate(struct nb_model *model, uint32_t rows);
 
 /* Adds (sign +1) or takes out (-1) a document's bag: n += count, d += 1 for each row, for `label`.
@@ -202,8 +202,8 @@ void nb_model_truncate(struct nb_model *model, uint32_t rows);
 int nb_model_add(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
                  size_t size, int sign, size_t *fresh);
 
-/* What a training, relabelling or untraining does: a bag of one label comes in, a bag of one label
- * goes out. UINT32_MAX for a label: there is none. */
+/* A training, relabelling or untraining: adds a bag to one label and removes a bag from another. A
+ * label of UINT32_MAX means no bag. */
 struct nb_model_change {
     uint32_t add_label;
     const struct nb_row_count *add;
@@ -217,8 +217,8 @@ struct nb_model_change {
  */
 int nb_model_change(struct nb_model *model, const struct nb_model_change *change, size_t *fresh);
 
-/* Calls `call` while a document is taken out that the counts have, for its leave-one-out score, and
- * puts it back: under one lock, so that no reader sees the counts without it. For the writer. */
+/* Removes a counted document, calls `call` for its leave-one-out score, and puts the document back.
+ * One lock covers all, so that no reader sees the counts without it. For the writer. */
 void nb_model_without(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
                       size_t size, void (*call)(void *user), void *user);
 
@@ -245,7 +245,7 @@ uint64_t nb_model_occurrences(const struct nb_model *model, uint32_t label, unsi
 uint64_t nb_model_presences(const struct nb_model *model, uint32_t label, unsigned field);
 /* |V| of a field, or of what is said above: rows with a count above 0. */
 uint64_t nb_model_vocabulary(const struct nb_model *model, unsigned field);
-/* Of the values of an attribute that are numbers, in the label's documents: exact. */
+/* Returns the exact moments of an attribute's numbers in the label's documents. */
 struct nb_moments nb_model_moments(const struct nb_model *model, uint32_t label,
                                    unsigned attribute);
 /* Above the number of every part that a row has had; 0: the model has no values of attributes. */

@@ -212,7 +212,7 @@ NB_PREFETCHING void prefetch_row(const struct nb_model *model, const struct nb_r
         nb_packed_row_prefetch_to_write(nb_model_packed(model, counts[i].row));
 }
 
-/* All of a bag or, when it does not fit, nothing of it. Under the write lock. */
+/* Adds all of a bag or, when it does not fit, nothing. Under the write lock. */
 static int add_all(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
                    size_t size, size_t *fresh)
 {

@@ -39,7 +39,7 @@ uint32_t nb_model_find(const struct nb_model *model, uint64_t id)
  * but some rows passed that bucket by. */
 #define LOOK_FURTHER (NB_NO_ROW - 1)
 
-/* What a feature without a row has. */
+/* The row of a feature that has none. */
 static const struct nb_packed_row no_row = {.id = NB_DROPPED_ID};
 static const uint64_t no_cells = 0;
 

@@ -15,7 +15,7 @@ const struct nb_pairs *nb_model_pairs(const struct nb_model *model);
  * frees the one before. */
 void nb_model_put_pairs(struct nb_model *model, struct nb_pairs **pairs);
 
-/* The values of categories that the rows of a document are. */
+/* Collects the values of categories among the rows of a document. */
 void nb_model_pair_values(const struct nb_model *model, const struct nb_pairs *pairs,
                           const struct nb_row_count *counts, size_t size,
                           struct nb_pair_values *values);

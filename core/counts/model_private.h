@@ -15,7 +15,7 @@
 #include "core/counts/wides.h"
 
 struct nb_label {
-    struct nb_label *retired; /* the next of those that are labels no more */
+    struct nb_label *retired; /* the next retired label */
     char *name;               /* owned; NUL-terminated */
     size_t length;
     uint64_t documents;
@@ -122,7 +122,7 @@ static inline struct nb_found nb_model_step_cells(const struct nb_model *model,
     return (struct nb_found){known == NULL ? own->rows : known->rows + start, own->cells};
 }
 
-/* A row has got an id, and is in the index. */
+/* Notes that a row has got an id and is in the index. */
 static inline void nb_model_note_named(struct nb_model *model)
 {
     atomic_store_explicit(&model->named_rows, model->named_rows + 1, memory_order_release);
@@ -147,7 +147,7 @@ int nb_model_grow_parts(struct nb_model *model, unsigned count, uint32_t label_r
  * or NB_NO_MEMORY. */
 int nb_model_reserve_part(struct nb_model *model, uint64_t id);
 
-/* Keeps a label that is one no more until the model is freed: readers may still hold its name. */
+/* Keeps a retired label until the model is freed: readers may still hold its name. */
 void nb_model_retire(struct nb_model *model, struct nb_label *label);
 
 void nb_label_free(struct nb_label *label);

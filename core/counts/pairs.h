@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * In how many documents of a label two values of different categories come together, and how much
- * each two categories tell of each other when the label is known: what tree-augmented naive Bayes
- * is made of (core/bayes/attribute/tree.h). Integers only, in a table that few models have: the
- * others pay one pointer.
+ * any two categories tell about each other when the label is known. Tree-augmented naive Bayes uses
+ * both (core/bayes/attribute/tree.h). Integers only, in a table that few models have: the others
+ * pay one pointer.
  *
  * The table counts, for values x of A and y of B (documents that have both), n_xyv, n_xv, n_yv and
  * n_v, and keeps for each A and B
@@ -57,15 +57,15 @@ struct nb_pairs *nb_pairs_new(struct nb_attributes attributes, bool with_numbers
 void nb_pairs_free(struct nb_pairs **pairs);
 size_t nb_pairs_memory(const struct nb_pairs *pairs); /* NULL: 0 */
 
-/* How values are summed up. */
+/* The rules by which nb_pairs_fold sums up values. */
 struct nb_pair_fold {
     bool keeps[NB_PAIR_FIELDS_MOST];                 /* by column: those that stay */
     uint32_t (*attribute)(void *user, uint32_t row); /* that a row is a value of */
     uint32_t (*value)(void *user, uint32_t row);     /* the row, or the bin that it is in */
     void *user;
 };
-/* A table of some of the columns, in which bins stand for the rows in them. In time of all counts.
- * NULL: out of memory. */
+/* Returns a table of some of the columns, in which bins replace the rows in them. Takes time linear
+ * in the counts. NULL: out of memory. */
 struct nb_pairs *nb_pairs_fold(const struct nb_pairs *pairs, const struct nb_pair_fold *fold);
 
 /* The values of one document: of each category at most one, in the order of the attributes. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the rows of a document whose numbers are known, in their order: the id of each, and how
- * many documents of two labels have it. A row has its turn in three stages, so that nobody waits
- * for memory: it is asked for; half as many rows later its id and code are read, and its wide cells
- * are asked for; then its documents are read. Each stage is done for four rows at once: the bits of
- * all have the same places. Any thread, under the model's read lock; inline, because scoring is
- * made of it.
+ * Reads the rows of a document by their numbers, in order: the id of each, and how many documents
+ * of two labels have it. Each row passes three stages, so that nobody waits for memory: prefetch
+ * the row; half the distance later read its id and code and prefetch its wide cells; then read its
+ * documents. Each stage handles four rows at once, which have the same bit layout. Any thread,
+ * under the model's read lock; inline, because scoring spends its time here.
  */
 #ifndef NB_CORE_COUNTS_ROW_READER_H
 #define NB_CORE_COUNTS_ROW_READER_H

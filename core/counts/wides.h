@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How rows are stored: the id, and 16 bits for the cells of most features, which few documents
- * have. The cells of others are 64 bits beside the rows (wide). For core/counts only; the model's
- * lock protects them.
+ * have. The cells of other features are 64 bits beside the rows (wide). For core/counts only; the
+ * model's lock protects them.
  *
  * Rows are most of a model's memory. Of 1,345,185 rows of 6,047 mails of two labels, 6 % are wide,
  * though they are seven tenths of what a mail has. The wide cells of each segment of rows are an
@@ -92,7 +92,7 @@ static inline uint32_t nb_code_pair_d(uint32_t code)
     return (code & NB_CODE_PAIR_D_MOST) | (code << TO & (uint32_t)NB_CODE_PAIR_D_MOST << NB_PAIR_D);
 }
 
-/* Where cells have it: the form of a code that is not wide. */
+/* The form of a code that is not wide, at its place in cells. */
 static inline uint64_t nb_code_form(uint64_t code)
 {
     return (code & NB_CODE_SINGLE) << (NB_FORM_SHIFT - 14);
@@ -162,7 +162,7 @@ static inline bool nb_pair_count(const struct nb_pair_place *places, struct nb_p
     return true;
 }
 
-/* Where the wide cells of a row are; of one that is not wide, those of another one. */
+/* The address of a row's wide cells; for a row that is not wide, those of another row. */
 static inline uint64_t *nb_wides_at(const struct nb_wide_segment *segments, uint32_t row,
                                     uint16_t code)
 {
@@ -182,8 +182,8 @@ static inline uint64_t nb_wides_cells(const struct nb_wide_segment *segments, ui
     return (*nb_wides_at(segments, row, code) & is_wide) | (nb_code_pair(code) & ~is_wide);
 }
 
-/* Of a row whose code this is, and whose cells are these if it is wide: whether labels 0 and 1
- * alone have the feature. */
+/* Whether labels 0 and 1 alone have the feature of a row with this code and, if it is wide, these
+ * cells. */
 static inline bool nb_code_is_pair(uint16_t code, uint64_t wide)
 {
     uint32_t form = (uint32_t)(wide >> NB_FORM_SHIFT) & -(uint32_t)(code >> NB_ROW_SEGMENT_BITS);
@@ -197,7 +197,7 @@ static inline uint32_t nb_code_pair_documents(uint16_t code, uint64_t wide)
     return ((uint32_t)wide & is_wide) | (nb_code_pair_d(code) & ~is_wide);
 }
 
-/* nb_segments_at with sizes that the compiler knows: half of what a look-up does is this. */
+/* nb_segments_at with sizes that the compiler knows, because this is half of a look-up. */
 static inline struct nb_packed_row *nb_row_at(unsigned char *const *table, uint32_t row)
 {
     void *segment = table[row >> NB_ROW_SEGMENT_BITS];
