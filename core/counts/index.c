@@ -11,8 +11,8 @@
 #include "core/base/key.h"
 #include "core/counts/segments.h"
 
-/* So many of a hundred places: with fifteen in a bucket about one row in fourteen lies outside its
- * own. */
+/* The highest load, in percent of places: with fifteen places in a bucket about one row in fourteen
+ * lies outside its own bucket. */
 enum { LOAD_PERCENT = 93, BUCKET_ROWS = NB_BUCKET_PLACES - 1, LEAST_BUCKETS = 4 };
 
 /* A look-up touches the index anywhere, and with pages of 4 KB it misses the table of addresses

@@ -89,8 +89,8 @@ bool nb_index_rows(struct nb_model *model, uint32_t start, uint32_t end)
 
 /* ---- behind the rows ------------------------------------------------------------------------- */
 
-/* The thread is woken for so many rows: to wake it for each range of a store would cost more than
- * it saves. */
+/* The thread is woken once for this many rows: waking it for each range of a store would cost more
+ * than it saves. */
 enum { AT_ONCE = 1 << 16 };
 
 struct nb_indexing {
@@ -99,7 +99,7 @@ struct nb_indexing {
     pthread_mutex_t lock;
     pthread_cond_t more;
     uint32_t end;   /* `lock` protects it: the rows below may be put into the index */
-    uint32_t told;  /* of the thread that appends: what `end` is */
+    uint32_t told;  /* the appending thread's copy of `end` */
     bool ends;      /* `lock` protects it: no more will come */
     bool different; /* the thread's until it has ended: no id was there twice */
 };

@@ -8,7 +8,7 @@
 #include "core/base/lock.h"
 #include "core/counts/model_private.h"
 
-/* One block: the table, the vocabularies, the sums. Moments are apart. */
+/* One block: the table, the vocabularies, the sums. Moments have a block of their own. */
 static size_t bytes_of(unsigned count, uint32_t label_room)
 {
     return sizeof(struct nb_parts) + count * sizeof(uint64_t) +
@@ -245,7 +245,7 @@ int nb_model_grow_parts(struct nb_model *model, unsigned count, uint32_t label_r
     return 0;
 }
 
-/* What the sums are over that no field's are. */
+/* The parts of attributes that a sum covers in addition to fields. */
 struct parts_range {
     unsigned first, end, step;
 };
@@ -255,7 +255,7 @@ static struct parts_range parts_of(const struct nb_model *model, unsigned field)
     unsigned count = nb_model_parts(model), part = field - NB_FIRST_PART;
     if (field >= NB_FIRST_PART)
         return (struct parts_range){part, part < count ? part + 1 : part, 1};
-    return (struct parts_range){0, field == NB_ALL_TOKENS ? count : 0, 2}; /* those of values */
+    return (struct parts_range){0, field == NB_ALL_TOKENS ? count : 0, 2}; /* the parts of values */
 }
 
 static struct nb_part_sum part_sums(const struct nb_model *model, uint32_t label, unsigned field)

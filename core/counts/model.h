@@ -202,7 +202,7 @@ void nb_model_truncate(struct nb_model *model, uint32_t rows);
 int nb_model_add(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
                  size_t size, int sign, size_t *fresh);
 
-/* A training, relabelling or untraining: adds a bag to one label and removes a bag from another. A
+/* A training, relabelling or untraining: adds a bag to one label and removes a bag from one. A
  * label of UINT32_MAX means no bag. */
 struct nb_model_change {
     uint32_t add_label;

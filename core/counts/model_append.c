@@ -15,7 +15,7 @@ uint32_t nb_model_rows(const struct nb_model *model)
 }
 
 /* An index that is made for the rows of a store has room for 1 / SPARE_SHARE more: else the first
- * new feature after a start would have all rows put into another one. */
+ * new feature after a start would move all rows into another index. */
 enum { SPARE_SHARE = 64 };
 
 /* ---- the index ------------------------------------------------------------------------------- */
@@ -29,8 +29,8 @@ static uint64_t index_step(uint64_t count)
     return (count < SMALL ? count / 2 : count / 5) + (uint64_t)1;
 }
 
-/* A larger index of the first *rows rows: that which another thread has made, if there is one, or
- * an empty one. */
+/* Gets a larger index of the first *rows rows: the one that another thread has made, or else an
+ * empty one. */
 static int make_larger(struct nb_model *model, uint64_t room, struct nb_index *larger,
                        uint32_t *rows)
 {
@@ -74,7 +74,7 @@ static int index_grow(struct nb_model *model, uint64_t rows)
     return 0;
 }
 
-/* Has another thread make the next index, if it will soon be needed. */
+/* Starts a thread that makes the next index, if it will soon be needed. */
 static void expect_growth(struct nb_model *model)
 {
     uint32_t rows = nb_model_rows(model);
@@ -180,7 +180,8 @@ int nb_model_append_dropped(struct nb_model *model)
 
 /* ---- many at once ---------------------------------------------------------------------------- */
 
-/* Rows that another thread puts into the index: it has room for those that were announced. */
+/* Reserves room for rows that another thread puts into the index, which has room for the announced
+ * number. */
 static int reserve_many(struct nb_model *model, uint32_t count, size_t more)
 {
     if (model->indexing == NULL)

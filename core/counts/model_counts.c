@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts: documents that come in and go out, cell by cell.
+ * Adds documents to the counts and removes them, cell by cell.
  */
 #include "core/counts/model.h"
 
@@ -36,8 +36,8 @@ static inline void add_vocabulary(struct nb_model *model, uint64_t id, uint64_t 
                               : &model->vocabulary[field]) += change;
 }
 
-/* One document more in a cell of the row, which is made if it is not there. Apart from the loop
- * that seldom needs it, whose registers it would take. */
+/* Counts one more document in a cell of the row, and makes the cell if it is missing. Not inlined,
+ * because the loop seldom needs it and would lose registers to it. */
 static __attribute__((noinline)) int row_add(struct nb_model *model, uint32_t number,
                                              uint32_t label, uint32_t count)
 {
@@ -71,7 +71,7 @@ struct gains {
     size_t fresh_values; /* of attributes, which are in their sums already */
 };
 
-/* Adds them. Returns how many rows were outside the vocabulary. */
+/* Adds the gains to the sums. Returns how many rows were outside the vocabulary. */
 static size_t add_gains(struct nb_model *model, uint32_t label, const struct gains *gains)
 {
     struct nb_label *l = model->labels[label];
@@ -94,7 +94,7 @@ struct adding {
     uint32_t label;
 };
 
-/* What a document adds to sums by a value of an attribute. */
+/* Adds a value of an attribute to the sums. */
 static __attribute__((noinline)) void add_value(const struct adding *a, uint64_t id, uint32_t count,
                                                 bool empty, struct gains *gains)
 {
@@ -103,7 +103,7 @@ static __attribute__((noinline)) void add_value(const struct adding *a, uint64_t
     gains->fresh_values += empty && nb_feature_is_token(id);
 }
 
-/* What it adds by any row, which has been counted. */
+/* Adds any row that has been counted to the gains or the sums. */
 static inline void add_gain(const struct adding *a, uint64_t id, uint32_t count, bool empty,
                             struct gains *gains)
 {
@@ -130,7 +130,8 @@ static inline int cell_add(const struct adding *a, struct nb_row_count c, struct
     return 0;
 }
 
-/* Any rows from *done to `end`. Sets *done to how many were added before one that does not fit. */
+/* Adds rows of any form from *done to `end`. Sets *done to the number of rows added before one that
+ * does not fit. */
 static __attribute__((noinline)) int add_each(const struct adding *a,
                                               const struct nb_row_count *counts, size_t end,
                                               size_t *done, struct gains *gains)
@@ -146,8 +147,8 @@ static __attribute__((noinline)) int add_each(const struct adding *a,
 }
 
 #ifdef __SSE2__
-/* Most rows, four at once, of a label that pairs have; the last ones, up to three, are left. As
- * add_each. */
+/* Adds most rows, four at once, for a label that pairs can hold; leaves up to three last rows.
+ * Returns as add_each. */
 static int add_fours(const struct adding *a, const struct nb_row_count *counts, size_t size,
                      size_t *done, struct gains *gains)
 {
@@ -195,7 +196,7 @@ static void cell_take(struct nb_model *model, uint32_t label, struct nb_row_coun
     cell.occurrences -= c.count;
     cell.documents--;
     assert((cell.occurrences == 0) == (cell.documents == 0));
-    /* Fewer: neither needs memory. */
+    /* Counts only decrease here, so neither call needs memory. */
     if (cell.occurrences == 0)
         nb_row_remove(&model->pool, &row, place);
     else
@@ -364,7 +365,7 @@ static int put_cells(struct nb_cell_pool *pool, struct nb_row *row, const struct
     return rc;
 }
 
-/* Sets the cells of a row without cells, of which nearly all have room in it. */
+/* Sets the cells of a row that has none. Nearly all fit in the row itself. */
 static int put_row(struct nb_model *model, uint32_t number, const struct nb_cell *cells,
                    size_t size)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows found by the ids of features, many at once, and what they have. Formulas and explanations of
- * a document read the same rows, and how a row has its cells takes as many instructions as what is
- * made of them, so they are read where rows are found: where each lies is known there, and of four
- * rows together, because the bits of all have the same places.
+ * Finds rows by the ids of features, many at once, and reads their cells. Formulas and explanations
+ * of a document read the same rows, and unpacking cells takes as many instructions as using them.
+ * So cells are read where rows are found, where the addresses are known, and for four rows at once,
+ * which have the same bit layout.
  */
 #include <assert.h>
 
@@ -43,7 +43,7 @@ uint32_t nb_model_find(const struct nb_model *model, uint64_t id)
 static const struct nb_packed_row no_row = {.id = NB_DROPPED_ID};
 static const uint64_t no_cells = 0;
 
-/* A row that is not that of the feature, whatever its id is. */
+/* Returns a row that does not belong to the feature, whatever its id. */
 static inline const struct nb_packed_row *another_row(uint64_t id)
 {
     static const struct nb_packed_row zero = {.id = 0};
@@ -73,12 +73,12 @@ static inline uint32_t guess(const struct nb_index *index, uint64_t bucket, uint
 
 /* ---- many at once ---------------------------------------------------------------------------- */
 
-/* What is wanted of rows: where they are, or whether they are unused as well, or their cells. */
+/* What a look-up wants: the rows, or also whether they are unused, or also their cells. */
 enum wanted { ROWS, USE, CELLS };
 
-/* A feature has its turn in each of four stages: its bucket is asked for; NB_MODEL_AHEAD features
- * later a row is guessed; half as many later once more, if it lies further on; then it is
- * confirmed; then its cells are read, of four together. */
+/* A feature passes these stages: prefetch its bucket; NB_MODEL_AHEAD features later guess its row;
+ * half as many later guess again, if the row lies further on; then confirm the row; then read its
+ * cells, for four features at once. */
 enum {
     ROWS_AHEAD = NB_MODEL_AHEAD / 2,
     CONFIRMED = NB_MODEL_AHEAD + 2 * ROWS_AHEAD,
@@ -123,7 +123,7 @@ static inline void guess_again(const struct look_up *l, struct waiting *waiting,
                        id, &waiting->rows[j % WAITING]);
 }
 
-/* Where the row of the feature at `j` is that was not where it was guessed, or no_row. */
+/* Searches the row of the feature at `j` after a wrong guess. Returns its address, or no_row. */
 static inline const struct nb_packed_row *search(const struct look_up *l, size_t j)
 {
     if (l->rows[j] != NB_NO_ROW)
@@ -131,7 +131,7 @@ static inline const struct nb_packed_row *search(const struct look_up *l, size_t
     return l->rows[j] == NB_NO_ROW ? &no_row : nb_row_at(l->table, l->rows[j]);
 }
 
-/* Says what the row of the feature at `j` is, and notes what is wanted of it. `slot` is j modulo
+/* Sets the row of the feature at `j`, and notes what the look-up wants of it. `slot` is j modulo
  * WAITING. */
 static inline __attribute__((always_inline)) void
 confirm(const struct look_up *l, struct waiting *waiting, size_t j, size_t slot, enum wanted wanted)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labels: numbers by name, in both directions.
+ * Labels: from name to number, and from number to name.
  */
 #include "core/counts/model.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows: taken back, dropped, and taken again. They are found in core/counts/model_find.c.
+ * Removes, drops and reuses rows. core/counts/model_find.c finds them.
  */
 #include "core/counts/model.h"
 
@@ -12,8 +12,8 @@
 #include "core/base/prefetch.h"
 #include "core/counts/model_private.h"
 
-/* Runs of dropped rows below SHORT_RUN are short. They are taken when there are no others and all
- * that are dropped are 1 / SHORT_SHARE of the rows. */
+/* Runs of dropped rows below SHORT_RUN are short. They are reused when there are no long runs and 1
+ * / SHORT_SHARE of all rows are dropped. */
 enum { SHORT_RUN = 4, SHORT_SHARE = 3 };
 
 uint64_t nb_model_row_id(const struct nb_model *model, uint32_t row)

@@ -48,7 +48,7 @@ static void add_column(struct nb_pairs *pairs, size_t attribute)
     pairs->attributes[pairs->columns++] = (uint16_t)attribute;
 }
 
-/* Without columns. */
+/* Makes an empty table without columns. */
 static struct nb_pairs *make(void)
 {
     struct nb_pairs *pairs = calloc(1, sizeof *pairs);
@@ -57,7 +57,7 @@ static struct nb_pairs *make(void)
     return pairs;
 }
 
-/* Makes room for the columns, when there is a table; else, or without memory, NULL. */
+/* Makes room for the columns of a table. Returns NULL if `pairs` is NULL or memory is short. */
 static struct nb_pairs *with_room(struct nb_pairs *pairs)
 {
     if (pairs == NULL)
@@ -119,7 +119,7 @@ static size_t place_of(const struct slot *slots, size_t room, const struct slot 
     return at;
 }
 
-/* Slots without counts stay behind. */
+/* Grows the table for `more` slots. Slots without counts are not copied. */
 static int grow(struct nb_pairs *pairs, size_t more)
 {
     size_t room = FIRST_ROOM;
@@ -175,7 +175,7 @@ void nb_pair_values_add(struct nb_pair_values *values, const struct nb_pairs *pa
     values->count++;
 }
 
-/* Counts that a document may bring. */
+/* The most counts that a document may add. */
 static size_t most_counts(const struct nb_pair_values *values)
 {
     return values->count < 2 ? 0 : 2 * values->count * (values->count - 1);
@@ -225,7 +225,7 @@ static bool is_any(uint32_t side)
     return side > NB_PAIR_ANY(NB_ATTRIBUTES_MOST);
 }
 
-/* The attribute that a side of a pair is of. */
+/* The attribute to which a side of a pair belongs. */
 static uint32_t attribute_of(const struct nb_pair_fold *fold, uint32_t side)
 {
     if (is_any(side))
@@ -253,7 +253,7 @@ static int fold_slot(struct nb_pairs *to, const struct nb_pair_fold *fold, const
     return 0;
 }
 
-/* Of counts that are all there. */
+/* Computes the weights after all counts are in the table. */
 static void put_weights(struct nb_pairs *pairs, const struct nb_pair_fold *fold)
 {
     for (size_t i = 0; i < pairs->room; i++) {

@@ -70,7 +70,7 @@ static void unlock_if(pthread_rwlock_t *lock)
         nb_lock_release(lock);
 }
 
-/* A table twice as large takes the place of the full one. */
+/* Replaces the full table by one twice as large. */
 static int grow_table(struct nb_segments *s, pthread_rwlock_t *lock)
 {
     uint32_t room = s->table_room == 0 ? FIRST_TABLE : s->table_room * 2;
@@ -102,7 +102,7 @@ static size_t first_bytes(const struct nb_segments *s, uint32_t room)
     return ((size_t)room * s->record + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }
 
-/* The first segment, made or enlarged until it has `records` or its full size. */
+/* Makes or enlarges the first segment, up to `records` or its full size. */
 static int grow_first(struct nb_segments *s, uint64_t records, pthread_rwlock_t *lock)
 {
     uint32_t room = larger_room(s, records);
@@ -123,7 +123,7 @@ static int grow_first(struct nb_segments *s, uint64_t records, pthread_rwlock_t 
     return 0;
 }
 
-/* Addresses for whole huge pages, which are small ones at first. NULL: no memory. */
+/* Maps addresses for whole huge pages, which begin as small ones. NULL: no memory. */
 static unsigned char *map_pages(size_t size)
 {
     unsigned char *mapped =
@@ -139,7 +139,7 @@ static unsigned char *map_pages(size_t size)
     return pages;
 }
 
-/* The addresses of further segments. The table has room for them. */
+/* Maps the addresses of further segments. The table has room for them. */
 static int map_segments(struct nb_segments *s)
 {
     size_t each = segment_bytes(s);
