@@ -11,9 +11,9 @@
 
 #include "core/base/string.h"
 
-/* The higher, the more probably they are meant to be one. */
+/* A higher value means that the two labels are more probably meant to be one. */
 enum nb_label_difference {
-    NB_LABEL_OTHER,   /* they are the same, or nobody takes one for the other */
+    NB_LABEL_OTHER,   /* they are the same, or not similar */
     NB_LABEL_NEAR,    /* by a slip of the fingers (core/base/label/difference.h) */
     NB_LABEL_UNSEEN,  /* only by what does not show (core/base/label/label.h) */
     NB_LABEL_CAPITALS /* only by case */
@@ -27,7 +27,7 @@ enum { NB_LABEL_WARNING = 256 /* bytes of the sentence, with its NUL, of labels 
 void nb_label_difference_say(struct nb_string label, struct nb_string old,
                              enum nb_label_difference difference, char text[NB_LABEL_WARNING]);
 
-/* Whether a word is probably another one with a slip of the fingers. Pure functions; any thread. */
+/* Whether a word is probably a typing error for another word. Pure functions; any thread. */
 enum { NB_NEAR_MOST = 64 /* bytes of a word, as of a label */ };
 
 /* The Damerau-Levenshtein distance of two words in its restricted form (optimal string alignment:

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one form in which a label is kept, so that it is one label however it was written: without
- * white space around it, its characters composed (Unicode normalization form C). Pure functions;
- * any thread.
+ * The stored form of a label, which is the same for all spellings of one label: without white space
+ * around it, with composed characters (Unicode normalization form C). Pure functions; any thread.
  */
 #ifndef NB_CORE_BASE_LABEL_LABEL_H
 #define NB_CORE_BASE_LABEL_LABEL_H
@@ -11,9 +10,9 @@
 
 #include "core/base/buffer.h"
 
-/* Brings a label into its form. *label is set to a part of itself where that is enough, else to
- * bytes in `room`, which is emptied first and must outlive the label. What is not UTF-8 is left as
- * it is: the check of labels refuses it. Returns 0 or NB_NO_MEMORY. */
+/* Normalizes a label. Sets *label to a part of itself where that is enough, else to bytes in
+ * `room`, which is emptied first and must outlive the label. Leaves invalid UTF-8 unchanged: the
+ * check of labels refuses it. Returns 0 or NB_NO_MEMORY. */
 int nb_label_normalize(struct nb_string *label, struct nb_buffer *room);
 
 /* Whether two different labels look the same: they differ in case, in characters that are not seen

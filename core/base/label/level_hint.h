@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is said of a label that was named and is not there, where labels are hierarchical: that
- * "sci" is a level of "sci/space", or "sci/space" a label below "sci". Pure functions; any thread.
+ * A hint for an error about a missing label, where labels are hierarchical: "sci" is a level of
+ * "sci/space", or "sci/space" is a label below "sci". Pure functions; any thread.
  */
 #ifndef NB_CORE_BASE_LABEL_LEVEL_HINT_H
 #define NB_CORE_BASE_LABEL_LEVEL_HINT_H
@@ -18,8 +18,8 @@ struct nb_level_hint {
                                  that was given is above or below it */
 };
 
-/* Compares one label that is there with the wanted one. The hint is all zero before the first, and
- * names the first label below, or else the first above. */
+/* Compares one existing label with the wanted one. The hint is all zero before the first, and names
+ * the first label below, or else the first above. */
 void nb_level_hint_add(struct nb_level_hint *hint, struct nb_string wanted, struct nb_string label);
 
 #endif

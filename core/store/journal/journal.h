@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file of records, each of them changes of keys and values that were made durable together. It
- * stands before a store whose own commits write much more than the changes are: the store makes its
- * commits seldom, and is brought up to date from here after a crash.
+ * A file of records in front of a store. A record has the changes of keys and values that became
+ * durable together. The store's own commits write much more than the changes, so it commits seldom,
+ * and recovers the latest changes from the journal after a crash.
  *
  * Threads: one at a time.
  *
- * The store's commits have numbers. After each one the file is written from its beginning again,
- * and records say on which commit they stand: those of an older one are no more than room. So the
- * file keeps its length, a sync of it has nothing but bytes to write, and nothing has to be removed
+ * The store's commits have numbers. After each commit the file is written from its beginning again.
+ * A record has the number of the commit on which it is based; records of an older commit are free
+ * room. So the file keeps its length, a sync writes only bytes, and nothing has to be removed
  * durably. A store has an identity, a random number, so that no record of another one is taken.
  *
- * A record is there when its checksum is right and it follows the one before it. What comes after
- * the last one of these was never acknowledged, unless a later record of the same commit is there
- * too: each is durable before the next one is written. Then the file is damaged.
+ * A record is valid if its checksum is right and it follows the record before it. Bytes after the
+ * last valid record were never acknowledged. If they have a later record of the same commit, the
+ * file is damaged, because each record is durable before the next one is written.
  */
 #ifndef NB_CORE_STORE_JOURNAL_JOURNAL_H
 #define NB_CORE_STORE_JOURNAL_JOURNAL_H
@@ -51,15 +51,15 @@ struct nb_journal_found {
                         is not whole: one that was never acknowledged, or was lost */
 };
 
-/* Begins with the open file, of which nothing is known. */
+/* Initializes a journal on the open file, without reading it. */
 void nb_journal_init(struct nb_journal *journal, int file, const char *path, uint64_t store);
 void nb_journal_deinit(struct nb_journal *journal);
 
 /* Reads the records that stand on `commit` and calls `visit` for each change, in order, until it
- * returns non-zero. The next record follows the last of them. Identity 0: that of the first record
- * is taken. Keys and values are borrowed until `visit` returns. Returns 0, what `visit` returned,
- * NB_NO_MEMORY, or NB_IO; and NB_CORRUPT if a record is no list of changes though its checksum is
- * right. */
+ * returns non-zero. The next record follows the last of them. Identity 0 takes the identity of the
+ * first record. Keys and values are borrowed until `visit` returns. Returns 0, what `visit`
+ * returned, NB_NO_MEMORY, or NB_IO; and NB_CORRUPT if a record is no list of changes though its
+ * checksum is right. */
 int nb_journal_read(struct nb_journal *journal, uint64_t commit, nb_recent_visit *visit, void *user,
                     struct nb_journal_found *found, struct nb_error *error);
 
@@ -73,7 +73,7 @@ int nb_journal_add(void *journal, const struct nb_recent_change *change);
 int nb_journal_append(struct nb_journal *journal, struct nb_error *error);
 /* Forgets what was added since the last record. */
 void nb_journal_drop(struct nb_journal *journal);
-/* Makes sure that the record that was given up does not come back; nothing if there is none. */
+/* Makes sure that a record that was given up does not come back. Does nothing if there is none. */
 int nb_journal_settle(struct nb_journal *journal, struct nb_error *error);
 
 #endif

@@ -4,9 +4,9 @@
  * memory and in the order of their keys. Whoever reads the store looks here first.
  *
  * Threads. One writer; any number of readers beside it, without locks. Each change has a number,
- * which grows; a reader names the last one that it may see, so what it sees does not move. Who may
- * see a number was told it by something that orders memory (a lock). Nothing is freed before the
- * last reference ends.
+ * which grows; a reader names the last one that it may see, so its view does not change. It gets
+ * that number through something that orders memory (a lock). Nothing is freed before the last
+ * reference ends.
  */
 #ifndef NB_CORE_STORE_JOURNAL_RECENT_H
 #define NB_CORE_STORE_JOURNAL_RECENT_H
@@ -26,7 +26,7 @@ struct nb_recent_change {
     bool deleted;
 };
 
-/* Of no changes, with one reference; NULL: out of memory. */
+/* Makes an empty list of changes with one reference. NULL: out of memory. */
 struct nb_recent *nb_recent_new(void);
 struct nb_recent *nb_recent_ref(struct nb_recent *recent);
 /* Ends a reference and sets it to NULL, which it may be. */
@@ -38,13 +38,13 @@ void nb_recent_unref(struct nb_recent **recent);
 int nb_recent_add(struct nb_recent *recent, const struct nb_recent_change *change);
 /* The number of the last change; 0: there is none. */
 uint64_t nb_recent_last(const struct nb_recent *recent);
-/* Bytes of memory that it takes, what was taken back included. */
+/* Bytes of memory that the changes take, including those that were taken back. */
 uint64_t nb_recent_bytes(const struct nb_recent *recent);
-/* Begins a group: the changes that come from here on. */
+/* Begins a group of changes: all that are added from now on. */
 void nb_recent_mark(struct nb_recent *recent);
 /* Whether the group has changes. */
 bool nb_recent_is_marked(const struct nb_recent *recent);
-/* Takes the group back; no reader has been told of its numbers. */
+/* Removes the changes of the group; no reader knows their numbers yet. */
 void nb_recent_take_back(struct nb_recent *recent);
 /* Calls `visit` for each change of the group in the order in which they came, until it returns
  * non-zero, and returns that or 0. */
@@ -59,13 +59,13 @@ int nb_recent_each(const struct nb_recent *recent, nb_recent_visit *visit, void 
 /* The change of `key`. */
 const struct nb_recent_change *nb_recent_find(struct nb_recent *recent, uint64_t last,
                                               unsigned table, struct nb_string key);
-/* That of the first key >= `from`, in the table. */
+/* The change of the first key >= `from` in the table. */
 const struct nb_recent_change *nb_recent_from(struct nb_recent *recent, uint64_t last,
                                               unsigned table, struct nb_string from);
-/* That of the first key after the one of `change`, in its table. */
+/* The change of the first key after that of `change`, in the same table. */
 const struct nb_recent_change *nb_recent_after(uint64_t last,
                                                const struct nb_recent_change *change);
-/* That of the last key < `key`, in the table; of the last of all if `key` is empty. */
+/* The change of the last key < `key` in the table; of the last key of all if `key` is empty. */
 const struct nb_recent_change *nb_recent_before(struct nb_recent *recent, uint64_t last,
                                                 unsigned table, struct nb_string key);
 

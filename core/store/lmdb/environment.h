@@ -2,9 +2,9 @@
  *
  * The LMDB environment and the size of its map. One thread at a time.
  *
- * The map is the address space that LMDB reads the file through. It costs nothing until it is
- * read, but it can only be made larger while nobody reads. So as much as there may ever be use for
- * is reserved at once, and growing is the exception.
+ * The map is the address space that LMDB reads the file through. It costs nothing until it is read,
+ * but it can only be made larger while nobody reads. So all the space that may ever be needed is
+ * reserved at once, and growing is the exception.
  */
 #ifndef NB_CORE_STORE_LMDB_ENVIRONMENT_H
 #define NB_CORE_STORE_LMDB_ENVIRONMENT_H
@@ -23,8 +23,8 @@
 int nb_environment_error(struct nb_error *error, int rc, const char *what);
 
 /* Opens the environment of the open `file`. `map_size` in bytes; 0: up to 1 TiB, as much as the
- * process may have. `needed`: what it must be at least. `flags`: 0 or MDB_RDONLY. NB_IO,
- * NB_CORRUPT and others; on failure *environment is NULL. */
+ * process may have. `needed`: its minimum. `flags`: 0 or MDB_RDONLY. NB_IO, NB_CORRUPT and others;
+ * on failure *environment is NULL. */
 int nb_environment_open(const struct nb_store_file *file, uint64_t map_size, uint64_t needed,
                         unsigned flags, MDB_env **environment, struct nb_error *error);
 void nb_environment_close(MDB_env **environment);

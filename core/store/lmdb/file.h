@@ -51,12 +51,12 @@ int nb_store_file_same(const struct nb_store_file *file, int descriptor, struct 
  * if it is missing. Sets *descriptor; to -1 if there is none. */
 int nb_store_file_journal(const struct nb_store_file *file, bool make, int *descriptor,
                           struct nb_error *error);
-/* Closes it and sets *descriptor, which may be -1, to that. */
+/* Closes the journal and sets *descriptor, which may already be -1, to -1. */
 void nb_store_file_close_journal(int *descriptor);
 /* Whether `journal` in the directory is still the file that is open as `descriptor`. */
 bool nb_store_file_has_journal(const struct nb_store_file *file, int descriptor);
-/* Removes it, or keeps it as journal.old. Fails silently: what it says is superfluous, or that of
- * another store. */
+/* Removes the journal, or keeps it as journal.old. Fails silently: its contents are superfluous or
+ * belong to another store. */
 void nb_store_file_remove_journal(const struct nb_store_file *file, bool keep);
 
 /* The reason behind an error of LMDB: it says EIO, too, when the system has taken a part of a write

@@ -22,12 +22,12 @@ int nb_lease_take(struct nb_store *store, uint64_t seconds, struct nb_lease **le
  * `view` is borrowed until then. NB_IO: the snapshot was taken back; the text says why. */
 int nb_lease_enter(struct nb_lease *lease, const struct nb_view **view, struct nb_error *error);
 void nb_lease_leave(struct nb_lease *lease);
-/* Ends the snapshot, frees the lease and sets *lease to NULL, which it may be. */
+/* Ends the snapshot, frees the lease and sets *lease to NULL. *lease may be NULL. */
 void nb_lease_end(struct nb_lease **lease);
 
 /* ---- for the files of this folder; the writer ------------------------------------------------ */
 
-/* Takes back the snapshots whose time is over. */
+/* Takes back the snapshots whose time has run out. */
 void nb_leases_expire(struct nb_store *store);
 /* Takes all snapshots back, and gives none until nb_leases_open. */
 void nb_leases_close(struct nb_store *store);

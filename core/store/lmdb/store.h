@@ -17,16 +17,17 @@
  * waits until no snapshot is open; snapshots that are asked for meanwhile wait. Whoever holds a
  * snapshot for longer than some milliseconds polls nb_store_wanted and ends it when that is true.
  *
- * The journal. LMDB writes whole pages: a small transaction writes ten times what it changes. So it
- * goes to the end of the file `journal` instead, and with it into memory (core/store/journal),
- * where every reader looks first. LMDB gets all of it at once, with the next transaction that is
- * large, or when the journal is full, or at nb_store_close. A store that was not closed is as it
- * was: its changes are read from the journal again. None of this can be seen from outside but in
- * the files: data.mdb alone has everything only after nb_store_close, which removes the journal.
+ * The journal. LMDB writes whole pages: a small transaction writes ten times what it changes. So
+ * the store appends a small transaction to the file `journal` instead, and keeps it in memory
+ * (core/store/journal), where every reader looks first. LMDB gets all of it at once, with the next
+ * transaction that is large, or when the journal is full, or at nb_store_close. A store that was
+ * not closed loses nothing: its changes are read from the journal again. Callers see none of this
+ * except in the files: data.mdb alone has everything only after nb_store_close, which removes the
+ * journal.
  *
  * The failed state. When a commit fails for another reason than a full disk, or the map is lost
  * while it grows, the store has failed: nb_store_begin returns NB_IO with the reason, and snapshots
- * are given as long as LMDB can still read. What was refused is not in force and does not come
+ * are given as long as LMDB can still read. A refused transaction is not in force and does not come
  * back. The writer leaves the state with nb_store_reopen, which may be called again and again (with
  * a pause that grows) until it returns 0. After that the store is as the last successful commit
  * left it. The writer's obligations: it has no transaction open, and it takes back what it holds in
@@ -86,7 +87,7 @@ enum { NB_STORE_MAP_FULL = -100 };
  * pages of its own (4 KiB each). */
 enum { NB_STORE_INLINE_MOST = 2020 };
 
-/* The journal may have so many bytes before LMDB gets them, if the caller says nothing else. */
+/* The default limit of the journal in bytes, at which LMDB gets its changes. */
 enum { NB_STORE_JOURNAL_BYTES = 1 << 20 };
 
 struct nb_store;
@@ -120,8 +121,8 @@ int nb_store_open(const char *directory, uint64_t map_size, struct nb_store **st
 int nb_store_open_reading(const char *directory, struct nb_store **store, uint32_t *damaged,
                           struct nb_error *error);
 
-/* Whether there was a journal to read when the store was opened: it was not closed before. `what`
- * says how much of it could be read. *is_cut: changes at its end may be missing. */
+/* Whether the store found a journal when it was opened, because it had not been closed. `what`
+ * tells how much of the journal could be read. *is_cut: changes at its end may be missing. */
 bool nb_store_met_journal(const struct nb_store *store, struct nb_error *what, bool *is_cut);
 
 /* Sets how many bytes the journal may have; 0: every transaction is one of LMDB's. The writer, or
@@ -144,17 +145,17 @@ int nb_store_reopen(struct nb_store *store, struct nb_error *error);
 
 /* Whether damaged entries were found when the store was opened; fills `what` with a sentence that
  * says where the first was, how many there are, and how many of their keys were replaced. Values in
- * pages of their own were not looked at. Any thread. */
+ * pages of their own are not checked. Any thread. */
 bool nb_store_met_damage(struct nb_store *store, struct nb_error *what);
 
 /* Bytes of the data file in use, and of the map. Any thread, in any state. */
 void nb_store_sizes(struct nb_store *store, uint64_t *used, uint64_t *map);
 
-/* Gives pages of the file back to the kernel that the process has read, if 32 MiB of files or more
+/* Returns the pages of the file that the process has read to the kernel, if 32 MiB of files or more
  * are in its memory; else does nothing. They stay in the kernel's cache, where the process finds
  * them again (a microsecond for 16 neighbours). But as long as they are mapped they count as memory
  * of the process, and the kernel is slower to take them for something else. Borrowed values stay
- * valid. In vain without /proc. The writer, or before there is one. */
+ * valid. Has no effect without /proc. The writer, or before there is one. */
 void nb_store_unmap_pages(struct nb_store *store);
 
 /* The size of the file system of the data directory, and the bytes that may still be written there;
