@@ -148,9 +148,9 @@ static inline bool nb_bucket_is_passed(const struct nb_bucket *b, uint32_t tag)
 
 /* ---- rows that are put in soon ----------------------------------------------------------------
  *
- * A bucket that nobody has asked for is waited for as long as ten rows take. So a row has its turn
- * in three stages: its bucket is asked for; when that has come, the one where the row goes on if it
- * is full; then the row is put in.
+ * Waiting for a bucket that was not prefetched takes as long as ten rows. So a row passes three
+ * stages: prefetch its bucket; when that has arrived and is full, prefetch the bucket where the row
+ * goes on; then insert the row.
  */
 NB_PREFETCHING void nb_index_ask(const struct nb_index *index, uint64_t id)
 {

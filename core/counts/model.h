@@ -166,8 +166,8 @@ int nb_model_end_loading(struct nb_model *model);
  * large model. `rows` has room for `size`. */
 void nb_model_find_all(const struct nb_model *model, const struct nb_feature *features, size_t size,
                        uint32_t *rows);
-/* The same, and says of each feature whether no document has it: it has no row, or its row no
- * counts. `unused` has room for `size`, too. */
+/* As nb_model_find_all, and also tells of each feature whether no document has it: it has no row,
+ * or its row has no counts. `unused` has room for `size`, too. */
 void nb_model_find_use(const struct nb_model *model, const struct nb_feature *features, size_t size,
                        uint32_t *rows, bool *unused);
 /* Rows that were found for features, and what was read of them; all under one hold of the lock. */
@@ -184,8 +184,8 @@ void nb_model_find_cells(const struct nb_model *model, const struct nb_feature *
 /* Reads the cells of known rows in the same form. */
 void nb_model_read_cells(const struct nb_model *model, const uint32_t *rows, size_t size,
                          uint64_t *cells);
-/* How many rows have lost their features so far, because they were dropped or taken back: where it
- * is the same as when a row was found, the row is still that of its feature. */
+/* Returns how many rows have lost their features so far, because they were dropped or removed.
+ * While this number is unchanged, a row that was found still belongs to its feature. */
 uint64_t nb_model_lost_rows(const struct nb_model *model);
 /* Grows with every row that gets an id, after look-ups find it. It is to be read before a look-up:
  * as long as it is the same, and no rows are lost, no feature has got a row that the look-up did
@@ -236,14 +236,14 @@ int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cel
 
 /* ---- sums, kept up to date ------------------------------------------------------------------- */
 
-/* What a sum can be over, beside one field (its number): the fields that are tokens; these and the
- * values of attributes; and, with its number added to the last one, a part of an attribute. */
+/* The ranges of a sum, beside the number of one field: all token fields; these and the values of
+ * attributes; and NB_FIRST_PART plus the number of a part. */
 enum { NB_TOKEN_FIELDS = NB_FIELDS, NB_ALL_TOKENS, NB_FIRST_PART };
-/* n_v and d_v: token occurrences, and the sum of d_wv, of a label over the features of a field, or
- * of what is said above. */
+/* n_v and d_v: token occurrences, and the sum of d_wv, of a label over the features of a field or
+ * one of these ranges. */
 uint64_t nb_model_occurrences(const struct nb_model *model, uint32_t label, unsigned field);
 uint64_t nb_model_presences(const struct nb_model *model, uint32_t label, unsigned field);
-/* |V| of a field, or of what is said above: rows with a count above 0. */
+/* |V| of a field or one of these ranges: rows with a count above 0. */
 uint64_t nb_model_vocabulary(const struct nb_model *model, unsigned field);
 /* Returns the exact moments of an attribute's numbers in the label's documents. */
 struct nb_moments nb_model_moments(const struct nb_model *model, uint32_t label,

@@ -33,9 +33,10 @@ enum {
     NB_PAIRS_MOST = 1 << 22,  /* counts that are not 0: 128 MB at most */
     NB_PAIR_NO_COLUMN = 0xff
 };
-/* What stands for any value of an attribute, in the place of a row. */
+/* The number that replaces a row to mean any value of an attribute. */
 #define NB_PAIR_ANY(attribute) (UINT32_MAX - 1 - (uint32_t)(attribute))
-/* What stands for a bin of an attribute's numbers, below those. All rows are below all bins. */
+/* The number that means a bin of an attribute's numbers; below those of NB_PAIR_ANY. All rows are
+ * below all bins. */
 enum { NB_PAIR_BINS_MOST = 64 };
 #define NB_PAIR_BIN(attribute, bin)                                                                \
     (NB_PAIR_ANY(NB_ATTRIBUTES_MOST) - (uint32_t)(attribute)*NB_PAIR_BINS_MOST - (uint32_t)(bin))

@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The size of a huge page, for the large arrays of a model. Where the kernel has pages of another
- * size, or none, it refuses what is asked for by this one, which is no harm. */
+/* The size of a huge page, for the large arrays of a model. A kernel with huge pages of another
+ * size, or none, refuses requests for this size, which does no harm. */
 enum { NB_HUGE_PAGE = 2 << 20 }; /* bytes */
 
 enum { NB_SEGMENT_BITS_MOST = 16 };
@@ -46,7 +46,7 @@ static inline uint64_t nb_segments_room(const struct nb_segments *s)
 }
 
 /* Makes room for `records` in all, taking `lock` for writing where readers would notice. Returns 0
- * or NB_NO_MEMORY; what there was stays either way. */
+ * or NB_NO_MEMORY; existing records stay either way. */
 int nb_segments_reserve(struct nb_segments *s, uint64_t records, pthread_rwlock_t *lock);
 
 static inline void *nb_segments_at(const struct nb_segments *s, uint32_t number)

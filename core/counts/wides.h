@@ -144,9 +144,9 @@ struct nb_pair_place {
 /* The places of a label: in a code, and in wide cells. Two, forever. */
 const struct nb_pair_place *nb_pair_places(uint32_t label);
 
-/* Counts a document that has the feature `count` times, where the form of the cells stays. False:
- * nothing was done. Whether a row is wide cannot be foreseen, so a code and wide cells, which are
- * those of another row if this one is not wide, are both written. */
+/* Counts a document that has the feature `count` times, if the form of the cells stays the same.
+ * False: it would not, and nothing changes. A branch on whether a row is wide is unpredictable, so
+ * both the code and wide cells are written; these belong to another row if this one is not wide. */
 static inline bool nb_pair_count(const struct nb_pair_place *places, struct nb_packed_row *packed,
                                  uint64_t *wide, uint32_t count)
 {
@@ -171,8 +171,8 @@ static inline uint64_t *nb_wides_at(const struct nb_wide_segment *segments, uint
     return &segments[row >> NB_ROW_SEGMENT_BITS].cells[number];
 }
 
-/* The cells of a row. Whether a row of a mail is wide cannot be foreseen, so both are read, and one
- * is masked. */
+/* The cells of a row. A branch on whether a row is wide is unpredictable, so both forms are read,
+ * and one is masked. */
 static inline uint64_t nb_wides_cells(const struct nb_wide_segment *segments, uint32_t row,
                                       uint16_t code)
 {

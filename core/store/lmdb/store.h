@@ -174,11 +174,10 @@ int nb_store_free_bytes(const struct nb_view *view, uint64_t *bytes, struct nb_e
 int nb_store_begin(struct nb_store *store, uint64_t expected, struct nb_view *view,
                    struct nb_error *error);
 /* Writer. Makes everything since nb_store_begin durable (fsync), or nothing of it; whether in the
- * journal or in LMDB. The view is
- * ended. After an error, ask nb_store_failed. */
+ * journal or in LMDB. The view ends. After an error, ask nb_store_failed. */
 int nb_store_commit(struct nb_view *view, struct nb_error *error);
-/* Writer. How many transactions were made durable since the store was opened. A commit that had
- * nothing to write succeeds and leaves it as it was: it says nothing of the disk. */
+/* Writer. Returns how many transactions became durable since the store was opened. A commit without
+ * changes succeeds and is not counted: it proves nothing about the disk. */
 uint64_t nb_store_committed(const struct nb_store *store);
 /* Writer. Drops everything since nb_store_begin. The view is ended; an ended view is left alone. */
 void nb_store_abort(struct nb_view *view);
@@ -204,7 +203,7 @@ int nb_store_put(const struct nb_view *view, enum nb_table table, struct nb_stri
  * of half full. NB_EXISTS: it is not greater. */
 int nb_store_append(const struct nb_view *view, enum nb_table table, struct nb_string key,
                     struct nb_string value, struct nb_error *error);
-/* Deleting what is not there is no error. */
+/* Deletes a key. A missing key is no error. */
 int nb_store_delete(const struct nb_view *view, enum nb_table table, struct nb_string key,
                     struct nb_error *error);
 
@@ -225,7 +224,7 @@ int nb_store_clear(const struct nb_view *view, enum nb_table table, struct nb_st
 
 /* Calls `inspect` for every entry of the table, in order, the damaged ones too: `sound` says
  * whether the checksum is right, and only then `key` and `value` can be believed. Ends as
- * nb_store_scan does. For checking all there is: at the start, and by --verify. */
+ * nb_store_scan does. For checks of the whole store: at the start, and by --verify. */
 typedef int nb_store_inspector(void *user, enum nb_table table, struct nb_string key,
                                struct nb_string value, bool sound, struct nb_error *error);
 int nb_store_inspect(const struct nb_view *view, enum nb_table table, nb_store_inspector *inspect,

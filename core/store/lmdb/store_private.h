@@ -94,17 +94,17 @@ static inline struct nb_seen nb_store_seen(const struct nb_view *view)
 
 /* Gives the store an identity if it has none, in the transaction that opens the tables. */
 int nb_recording_identify(const struct nb_view *view, struct nb_error *error);
-/* Reads the journal after LMDB was opened: what it has is in force. */
+/* Reads the journal after LMDB was opened: its changes are in force. */
 int nb_recording_load(struct nb_store *store, struct nb_error *error);
-/* Ends it, when LMDB has everything and `whole` says so: the file is removed. */
+/* Ends the use of the journal. Removes the file if `whole` is true: LMDB has everything. */
 void nb_recording_unload(struct nb_store *store, bool whole);
 /* recording.c */
 
 /* Begins a transaction that goes to the journal. */
 int nb_recording_begin(struct nb_store *store, struct nb_error *error);
-/* Whether a transaction that changes about so many bytes is for the journal. */
+/* Whether a transaction that changes about `expected` bytes goes to the journal. */
 bool nb_recording_is_for(struct nb_store *store, uint64_t expected);
-/* Adds a change to the transaction, or makes it one of LMDB's: *recorded says which. */
+/* Adds a change to the transaction, or makes it one of LMDB's: *recorded tells which. */
 int nb_recording_change(struct nb_store *store, const struct nb_recent_change *change,
                         bool *recorded, struct nb_error *error);
 /* Makes the open transaction one of LMDB's, with all that the journal has. NB_STORE_MAP_FULL. */
@@ -112,23 +112,23 @@ int nb_recording_spill(struct nb_store *store, struct nb_error *error);
 /* Makes what the transaction has changed durable in the journal; *durable. If it is not, but may go
  * into LMDB instead, returns 0. NB_IO: it is refused, and the disk may have it. */
 int nb_recording_commit(struct nb_store *store, bool *durable, struct nb_error *error);
-/* Forgets what the transaction has changed. */
+/* Drops the changes of the transaction. */
 void nb_recording_take_back(struct nb_store *store);
-/* LMDB has everything, in its last transaction. */
+/* Notes that LMDB has everything in its last transaction. */
 void nb_recording_done(struct nb_store *store);
 
 /* snapshot.c */
 
 /* Waits until no snapshot is just beginning. The writer calls it before each commit of LMDB, which
  * has two meta pages, for even and for odd transactions. A reader takes the number of the last
- * transaction first, and then reads its page (mdb_txn_renew0 in LMDB 0.9.24). If it is held up
- * between the two, the second commit from then writes that page anew: the reader sees a later state
- * than its number says, and older changes of the journal would be laid over it. */
+ * transaction first, and then reads its page (mdb_txn_renew0 in LMDB 0.9.24). If it is delayed
+ * between the two, the second commit after that rewrites the page: the reader sees a later state
+ * than its number tells, and older changes of the journal would cover it. */
 void nb_snapshots_pass(struct nb_store *store);
 
 /* transaction.c */
 
-/* Gives LMDB all that the journal has. */
+/* Writes all changes of the journal to LMDB. */
 int nb_store_flush(struct nb_store *store, struct nb_error *error);
 
 /* checksum.c */

@@ -37,9 +37,9 @@ struct nb_meta {
     uint64_t transaction;
 };
 
-/* Reads both meta pages of the open file and finds out which one counts: that of the last
- * transaction. NB_NOT_FOUND (`error` is left alone): the file is empty. NB_CORRUPT: a meta page is
- * not one; NB_VERSION: of another LMDB format; NB_IO. `path` is named in errors. */
+/* Reads both meta pages of the open file and sets *newest to that of the last transaction.
+ * NB_NOT_FOUND (`error` is left alone): the file is empty. NB_CORRUPT: a meta page is not one;
+ * NB_VERSION: of another LMDB format; NB_IO. `path` is named in errors. */
 int nb_meta_read(int file, const char *path, struct nb_meta metas[2], int *newest,
                  struct nb_error *error);
 

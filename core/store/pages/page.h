@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One page of an LMDB data file (data version 1) as bytes: its head and its nodes, checked before
- * they are believed. Any thread; nothing is written.
+ * they are used. Any thread; nothing is written.
  *
  * A page of a tree begins with its number (8 bytes), 2 unused bytes, its kind (2), the ends of its
  * list of nodes (lower, 2) and of its free space (upper, 2). The list has an offset (2 bytes) for

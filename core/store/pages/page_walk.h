@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of the walk of core/store/pages/pages.h, for its files: what is known of the file and
- * of the tree under way, and the looks at pages, keys and values. A damage ends the walk of its
- * tree: the functions return NB_CORRUPT with page, tree and reason; or NB_IO, NB_NO_MEMORY.
+ * The inside of the walk of core/store/pages/pages.h, for its files: the state of the file and of
+ * the current tree, and the checks of pages, keys and values. Damage ends the walk of its tree: the
+ * functions return NB_CORRUPT with page, tree and reason; or NB_IO, NB_NO_MEMORY.
  */
 #ifndef NB_CORE_STORE_PAGES_PAGE_WALK_H
 #define NB_CORE_STORE_PAGES_PAGE_WALK_H
@@ -42,7 +42,7 @@ struct nb_walk {
     struct nb_reordering reordering;
 };
 
-/* Says that a page of the tree is damaged; returns NB_CORRUPT. */
+/* Reports that a page of the tree is damaged; returns NB_CORRUPT. */
 int nb_walk_damaged(const struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                     const char *what);
 
@@ -51,11 +51,11 @@ int nb_walk_read_at(const struct nb_walk *w, const struct nb_page_tree *tree, ui
                     size_t offset, void *bytes, size_t length);
 /* Notes that a page is in use or free; the number is at most `last_page`. */
 int nb_walk_mark(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page);
-/* Checks that these pages in a row are in the file, and notes that they are in use. */
+/* Checks that consecutive pages are in the file, and notes that they are in use. */
 int nb_walk_mark_used(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                       uint64_t count);
 
-/* The number that is a key of the list of free pages. */
+/* Returns the number in a key of the list of free pages. */
 uint64_t nb_walk_number(struct nb_string key);
 /* Checks that the keys of a page ascend, within the bounds. The keys of a leaf of a table may
  * be put in order. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Walks through all pages of an LMDB data file before LMDB maps it. LMDB believes what it reads: a
+ * Walks through all pages of an LMDB data file before LMDB maps it. LMDB trusts what it reads: a
  * damaged page number, offset or order of keys ends in an assertion, a signal or overwritten data.
- * This walk believes nothing. It finds every page that is not where it should be, used twice, of
- * the wrong kind, badly filled or out of order, in the trees and in the list of free pages, and
- * numbers that disagree with what was counted. Of tables it can find damaged entries by the
- * checksums of their values, and put keys in order (core/store/pages/reorder.h); otherwise values
- * are not looked at.
+ * This walk trusts nothing. It finds every page that is not where it should be, used twice, of the
+ * wrong kind, badly filled or out of order, in the trees and in the list of free pages, and numbers
+ * that disagree with what was counted. It can find damaged entries of tables by the checksums of
+ * their values, and put keys in order (core/store/pages/reorder.h); otherwise it does not check
+ * values.
  *
  * Reads with pread: a disk that refuses is an error, not a signal. One thread at a time; the file
  * must not change meanwhile.

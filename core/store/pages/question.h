@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the walk through the pages of a file is told, and what it tells (core/store/pages/pages.h).
+ * The question to the walk through the pages of a file, and its answer (core/store/pages/pages.h).
  */
 #ifndef NB_CORE_STORE_PAGES_QUESTION_H
 #define NB_CORE_STORE_PAGES_QUESTION_H
@@ -18,7 +18,7 @@ struct nb_pages_question {
     const char *path;    /* for messages */
     struct nb_meta meta; /* where to begin */
     /* Rows in the leaves of tables may be out of order: a search misses some, reading in a row
-     * finds them all. For saving what can be saved. */
+     * finds them all. For rescuing the readable data. */
     bool any_order;
     const char *const *tables; /* the names that the main tree may have */
     unsigned table_count;      /* at most NB_PAGES_TABLES_MOST */

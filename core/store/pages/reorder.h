@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Leaves of tables whose keys are out of order because one of them is damaged.
+ * Repairs leaves of tables whose keys are out of order because one of them is damaged.
  *
  * A value holds a checksum over its key and itself, so it is known which entries are damaged. They
  * stay damaged: whoever reads one meets the wrong checksum.
@@ -51,12 +51,12 @@ struct nb_reordering {
 void nb_reordering_deinit(struct nb_reordering *reordering);
 
 /* Whether key and value of all entries of the leaf `page`, which nb_page_check has accepted, belong
- * together. Values in pages of their own are passed over. */
+ * together. Skips values in pages of their own. */
 bool nb_leaf_is_sound(const struct nb_reordering *reordering, unsigned table,
                       const unsigned char *page);
 /* Counts the damaged entries of the leaf, and replaces those of their keys that are out of order or
- * out of the bounds. Whether all keys are in order then is for the caller to see. Returns 0,
- * NB_CORRUPT without a text (a value cannot be read), NB_IO or NB_NO_MEMORY. */
+ * out of the bounds. The caller checks whether all keys are in order then. Returns 0, NB_CORRUPT
+ * without a text (a value cannot be read), NB_IO or NB_NO_MEMORY. */
 int nb_reorder_leaf(struct nb_reordering *reordering, unsigned table, unsigned char *page,
                     struct nb_bounds bounds, struct nb_error *error);
 /* Keeps a copy of the page for nb_reordering_write. NB_CORRUPT without a text: there are too many.
