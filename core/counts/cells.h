@@ -42,7 +42,7 @@ struct nb_row {
     uint64_t cells; /* 0: no label has the feature */
 };
 
-/* The forms of `cells`, by its two top bits. Of n, which is never below d, the difference is kept.
+/* The forms of `cells`, by its two top bits. n is never below d, so the difference n - d is stored.
  *
  *     pair     00  labels 0 and 1, of which one may have nothing: from below, d of each 16 bits,
  *                  n - d of each 15 bits

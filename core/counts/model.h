@@ -140,25 +140,25 @@ void nb_model_return_rows(struct nb_model *model, uint32_t dropped);
  * is stored may be damaged: NB_CORRUPT, if an id has no field or is there twice; the model is of no
  * use then. Else 0, NB_TOO_LARGE or NB_NO_MEMORY. */
 int nb_model_append_all(struct nb_model *model, const uint64_t *ids, size_t size);
-/* For loading, where rows come in the order of their numbers: appends a row without an id; gives
- * one an id; and, at the end, collects those that have none. Each returns 0, NB_TOO_LARGE or
- * NB_NO_MEMORY. */
+/* For loading in the order of row numbers. The functions append a row without an id, give a row its
+ * id, and, at the end, collect the rows without ids. Each returns 0, NB_TOO_LARGE or NB_NO_MEMORY.
+ */
 int nb_model_append_dropped(struct nb_model *model);
 int nb_model_name_row(struct nb_model *model, uint32_t row, uint64_t id);
 int nb_model_collect_dropped(struct nb_model *model);
-/* Whether all of the rows have features: none is dropped. */
+/* Whether all these rows have features, that is, none is dropped. */
 bool nb_model_have_features(const struct nb_model *model, const struct nb_row_count *counts,
                             size_t size);
 /* Whether no document has the feature of the row. */
 bool nb_model_row_is_unused(const struct nb_model *model, uint32_t row);
 
-/* Makes the index and the rows large enough for so many rows, before a store is loaded. Returns 0
- * or NB_NO_MEMORY. */
+/* Makes room in the index and the rows for `rows` rows, before a store is loaded. Returns 0 or
+ * NB_NO_MEMORY. */
 int nb_model_reserve(struct nb_model *model, uint32_t rows);
-/* The same for a model without rows, which until nb_model_end_loading is filled by
- * nb_model_append_all and nb_model_set_cells alone, and not asked: another thread may put the rows
- * into the index meanwhile. More rows are NB_CORRUPT, and so may be the end, if an id is there
- * twice. To be ended in any case. */
+/* As nb_model_reserve, for a model without rows. Until nb_model_end_loading only
+ * nb_model_append_all and nb_model_set_cells may fill the model, and nobody may look rows up:
+ * another thread may put them into the index meanwhile. More than `rows` rows are NB_CORRUPT, and
+ * so is the end if an id occurs twice. The caller must call nb_model_end_loading in any case. */
 int nb_model_begin_loading(struct nb_model *model, uint32_t rows);
 int nb_model_end_loading(struct nb_model *model);
 /* The rows of many features at once, NB_NO_ROW for those that have none: the memory of many is

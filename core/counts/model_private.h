@@ -76,9 +76,9 @@ static inline struct nb_row nb_model_row_or_none(const struct nb_model *model, u
     return nb_model_row(model, row);
 }
 
-/* Changes when a row gets another id, or none, that had one before or may have had one: what was
- * noted of rows by their numbers is of no use then. Rows that are appended change nothing. Never
- * the same for two models of the process, one after the other or side by side. */
+/* Changes when a row that had or may have had an id gets another one, or none: notes about rows by
+ * their numbers are invalid then. Appended rows do not change it. Never the same for two models of
+ * the process, one after the other or side by side. */
 static inline uint64_t nb_model_renames(const struct nb_model *model)
 {
     return model->renames;
@@ -128,8 +128,8 @@ static inline void nb_model_note_named(struct nb_model *model)
     atomic_store_explicit(&model->named_rows, model->named_rows + 1, memory_order_release);
 }
 
-/* The id of a row, or of those from it on, is about to change: a thread that reads it to make a
- * larger index is given up. For the writer. */
+/* Call it before the id of a row, or of the rows from it on, changes: it gives up a thread that
+ * reads the id to make a larger index. For the writer. */
 void nb_model_spare_growth(struct nb_model *model, uint32_t row);
 
 /* Both for the writer; nb_model_unlock unlocks. A change of counts or labels ends with a new

@@ -25,7 +25,8 @@ _Static_assert(NB_READER_ROOM % NB_READER_FOUR == 0 && NB_READER_ROOM >= NB_READ
                    NB_READER_ROOM >= NB_READER_LOOKED + NB_READER_FOUR,
                "there is room");
 
-/* The model's pointers are copies, which no store to what is made of the rows can change. */
+/* The model's pointers are copies, so that the compiler need not reload them after stores of
+ * results. */
 struct nb_row_reader {
     unsigned char *const *table;
     const struct nb_wide_segment *segments;
@@ -113,9 +114,9 @@ static inline __m128 nb_reader_two(const uint64_t *const wides[2])
     return _mm_loadh_pi(low, (const __m64 *)(const void *)wides[1]);
 }
 
-/* Reads the documents of the four rows from `i` on, which were looked at. False: one of them is of
- * another form, or does not have the document that is left out, and `four` is of no use:
- * nb_counts_of_two reads any row. */
+/* Reads the documents of the four rows from `i` on, which were looked at. False: a row has another
+ * form, or lacks the document that is left out. `four` is invalid then, and the caller uses
+ * nb_counts_of_two, which reads any row. */
 static inline __attribute__((always_inline)) bool
 nb_reader_read(const struct nb_row_reader *r, size_t i, const struct nb_reader_labels *labels,
                struct nb_four_rows *four)

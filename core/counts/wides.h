@@ -26,7 +26,7 @@ struct __attribute__((packed, aligned(2))) nb_packed_row {
 };
 _Static_assert(sizeof(struct nb_packed_row) == 10, "what most of a model's memory is");
 
-/* What `code` says, by its two top bits. Of n, which is never below d, the difference is kept.
+/* The forms of `code`, by its two top bits. n is never below d, so the difference n - d is stored.
  *
  *     00  a pair: labels 0 and 1, of which one may have nothing; from below d of each in 4 bits,
  *         then n - d of each in 3 bits
@@ -116,8 +116,8 @@ static inline uint64_t nb_code_single(uint64_t code)
            ((code & NB_CODE_SINGLE_MOST) + 1);
 }
 
-/* Sets the code of cells, ordered by label, of which nearly all are those of a pair. False: they
- * are none, or do not fit in a code, and nothing was done. */
+/* Sets *code for cells that are ordered by label; nearly all are pairs. False: the cells are no
+ * pair, or do not fit in a code; then *code is unchanged. */
 static inline bool nb_code_of_pair(const struct nb_cell *cells, size_t size, uint16_t *code)
 {
     uint32_t packed = 0;
@@ -132,7 +132,7 @@ static inline bool nb_code_of_pair(const struct nb_cell *cells, size_t size, uin
     return true;
 }
 
-/* How a document is counted in a pair, in a code or in wide cells. */
+/* The bit positions for counting a document in a pair, in a code or in wide cells. */
 struct nb_pair_place {
     uint64_t one;   /* of d */
     uint64_t guard; /* the bits above d and above n - d: what is carried there has no room */
@@ -141,7 +141,7 @@ struct nb_pair_place {
     uint32_t shift; /* of n - d */
 };
 
-/* The places of a label: in a code, and in wide cells. Two, forever. */
+/* Returns the two places of a label: in a code, and in wide cells. They are valid forever. */
 const struct nb_pair_place *nb_pair_places(uint32_t label);
 
 /* Counts a document that has the feature `count` times, if the form of the cells stays the same.
