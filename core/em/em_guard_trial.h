@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A trial of whether expected counts help (em_guard.h): the candidates, the folds of the documents
- * with a label, and room for their scores. For core/em/guard_*.c alone.
+ * with a label, and room for their scores. For core/em/em_guard_*.c alone.
  */
 #ifndef NB_CORE_EM_EM_GUARD_TRIAL_H
 #define NB_CORE_EM_EM_GUARD_TRIAL_H

@@ -278,7 +278,7 @@ int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
         rc = nb_error_no_memory(error);
     if (rc == 0 && nb_relay_is_wanted(engine)) {
         struct nb_relayed_change relayed_change = {
-            .kind = NB_ERRAND_PUT, .model = model, .source = source, .only_new = only_new};
+            .kind = NB_RELAYED_CHANGE_PUT, .model = model, .source = source, .only_new = only_new};
         rc = nb_registry_check_room(engine, model, error);
         if (rc == 0)
             rc = ask_with(engine, &relayed_change, settings, created, error);
@@ -372,8 +372,9 @@ static int ask_for_fields(struct nb_engine *engine, const struct adding *adding,
                           struct nb_error *error)
 {
     struct nb_published *published = nb_live_settings(adding->live);
-    struct nb_relayed_change relayed_change = {
-        .kind = NB_ERRAND_FIELDS, .model = nb_live_name(adding->live), .source = adding->source};
+    struct nb_relayed_change relayed_change = {.kind = NB_RELAYED_CHANGE_FIELDS,
+                                               .model = nb_live_name(adding->live),
+                                               .source = adding->source};
     struct nb_settings settings;
     int rc = nb_settings_copy(&settings, &published->settings) == 0 ? 0 : nb_error_no_memory(error);
     nb_published_release(&published);
@@ -479,7 +480,7 @@ int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
     int rc = nb_check_source(source, error);
     if (rc == 0 && nb_relay_is_wanted(engine)) {
         struct nb_relayed_change relayed_change = {
-            .kind = NB_ERRAND_DELETE, .model = model, .source = source};
+            .kind = NB_RELAYED_CHANGE_DELETE, .model = model, .source = source};
         return nb_relay_ask(engine, &relayed_change, NULL, error);
     }
     return rc != 0 ? rc : nb_writer_run(engine, delete_task, &named, error);

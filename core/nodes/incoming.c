@@ -155,10 +155,10 @@ static int put(struct nb_engine *engine, const struct nb_relayed_change *e, bool
     int rc = nb_settings_read(&settings, e->settings, error);
     if (rc != 0)
         return rc == NB_CORRUPT ? NB_UNUSABLE : rc;
-    if (e->kind == NB_ERRAND_PUT)
+    if (e->kind == NB_RELAYED_CHANGE_PUT)
         rc = nb_engine_put_model(engine, e->model, &settings, e->only_new, e->source, created,
                                  error);
-    else if (e->kind == NB_ERRAND_FIELDS)
+    else if (e->kind == NB_RELAYED_CHANGE_FIELDS)
         rc = nb_engine_put_fields(engine, e->model, &settings, e->source, error);
     else
         rc = nb_engine_put_fitted(engine, e->model, e->last, &settings, error);
@@ -173,7 +173,7 @@ static int change_named(struct nb_engine *engine, const struct nb_relayed_change
     if (key.kind == NULL)
         return nb_error_set(error, NB_UNUSABLE, "nothing of the kind '%.*s' is kept under a name",
                             (int)e->from.length, e->from.bytes);
-    return e->kind == NB_ERRAND_PUT_NAMED
+    return e->kind == NB_RELAYED_CHANGE_PUT_NAMED
                ? nb_named_put(engine, &key, e->settings, e->only_new, e->source, created, error)
                : nb_named_delete(engine, &key, error);
 }
@@ -184,29 +184,29 @@ static int run(struct nb_engine *engine, const struct nb_relayed_change *e,
     done->created = false;
     done->dropped = 0;
     switch (e->kind) {
-    case NB_ERRAND_PUT:
-    case NB_ERRAND_FIELDS:
-    case NB_ERRAND_FITTED:
+    case NB_RELAYED_CHANGE_PUT:
+    case NB_RELAYED_CHANGE_FIELDS:
+    case NB_RELAYED_CHANGE_FITTED:
         return put(engine, e, &done->created, error);
-    case NB_ERRAND_DELETE:
+    case NB_RELAYED_CHANGE_DELETE:
         return nb_engine_delete_model(engine, e->model, e->source, error);
-    case NB_ERRAND_RENAME_LABEL:
+    case NB_RELAYED_CHANGE_RENAME_LABEL:
         return nb_engine_rename_label(engine, e->model, e->from, e->to, e->source, error);
-    case NB_ERRAND_PUT_NAMED:
-    case NB_ERRAND_DELETE_NAMED:
+    case NB_RELAYED_CHANGE_PUT_NAMED:
+    case NB_RELAYED_CHANGE_DELETE_NAMED:
         return change_named(engine, e, &done->created, error);
-    case NB_ERRAND_DROP:
+    case NB_RELAYED_CHANGE_DROP:
         return nb_quarantine_drop_listed(engine, e->model, e->settings, &done->dropped, error);
-    case NB_ERRAND_CLEAR:
+    case NB_RELAYED_CHANGE_CLEAR:
         return nb_quarantine_clear_some(engine, e->model, &done->dropped, error);
-    case NB_ERRAND_STAGE:
+    case NB_RELAYED_CHANGE_STAGE:
         return nb_staged_add(engine, e, error);
-    case NB_ERRAND_UNSTAGE:
+    case NB_RELAYED_CHANGE_UNSTAGE:
         return nb_staged_drop(engine, e->from, error);
-    case NB_ERRAND_IMPORT:
+    case NB_RELAYED_CHANGE_IMPORT:
         return e->to.length > 0 ? nb_copy_shared(engine, e, error)
                                 : nb_import_shared(engine, e, done, error);
-    case NB_ERRAND_COMPARE:
+    case NB_RELAYED_CHANGE_COMPARE:
     case NB_ERRANDS:
         break;
     }

@@ -245,11 +245,11 @@ static int read_relayed_change(struct nb_unpacker *u, struct nb_relayed_change *
     e->last = nb_unpack_varint(u);
     if (!nb_unpacker_done(u))
         return corrupt(error, "an errand");
-    bool is_rename = e->kind == NB_ERRAND_RENAME_LABEL;
+    bool is_rename = e->kind == NB_RELAYED_CHANGE_RENAME_LABEL;
     if (is_rename && (nb_check_label(e->from, NULL) != 0 || nb_check_label(e->to, NULL) != 0))
         return corrupt(error, "a label");
-    bool is_import =
-        e->kind == NB_ERRAND_STAGE || e->kind == NB_ERRAND_UNSTAGE || e->kind == NB_ERRAND_IMPORT;
+    bool is_import = e->kind == NB_RELAYED_CHANGE_STAGE || e->kind == NB_RELAYED_CHANGE_UNSTAGE ||
+                     e->kind == NB_RELAYED_CHANGE_IMPORT;
     if (is_import && (!nb_staged_is_id(e->from) || e->last >= UINT32_MAX))
         return corrupt(error, "an import");
     return 0;

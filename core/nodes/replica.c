@@ -35,8 +35,8 @@ static const uint64_t READ_MOST = UINT64_C(2000000000);
 static const char MODEL[] = "digest";
 
 static const struct nb_operation asking = {
-    .kind = NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_COMPARE,
-    .relayed_change = {.kind = NB_ERRAND_COMPARE, .model = {MODEL, sizeof MODEL - 1}}};
+    .kind = NB_OPERATION_ERRAND + (unsigned)NB_RELAYED_CHANGE_COMPARE,
+    .relayed_change = {.kind = NB_RELAYED_CHANGE_COMPARE, .model = {MODEL, sizeof MODEL - 1}}};
 
 /* Each node has a turn of its own, so that only one asks. */
 static void wait_for_turn(struct nb_replica *r, uint64_t now)

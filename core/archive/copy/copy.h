@@ -30,8 +30,9 @@ struct nb_copy {
  * import. An unfinished model is never visible. */
 int nb_model_copy(struct nb_engine *engine, const struct nb_copy *copy, struct nb_error *error);
 
-/* Makes the copy of NB_ERRAND_IMPORT, as all nodes do from the same state; on the thread that
- * applies changes. The model must be new. Returns as nb_import_shared (core/archive/dump/shared.h).
+/* Makes the copy of NB_RELAYED_CHANGE_IMPORT, as all nodes do from the same state; on the thread
+ * that applies changes. The model must be new. Returns as nb_import_shared
+ * (core/archive/dump/shared.h).
  */
 struct nb_relayed_change;
 int nb_copy_shared(struct nb_engine *engine, const struct nb_relayed_change *relayed_change,

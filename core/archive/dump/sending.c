@@ -32,7 +32,7 @@ static struct nb_relayed_change relayed_change_of(const struct nb_sending *s,
 
 static int send_piece(struct nb_sending *s, struct nb_string bytes, struct nb_error *error)
 {
-    struct nb_relayed_change relayed_change = relayed_change_of(s, NB_ERRAND_STAGE);
+    struct nb_relayed_change relayed_change = relayed_change_of(s, NB_RELAYED_CHANGE_STAGE);
     relayed_change.settings = bytes;
     int rc = nb_relay_ask(s->engine, &relayed_change, NULL, error);
     s->pieces++; /* also counts a piece that may still arrive */
@@ -98,7 +98,7 @@ int nb_sending_end(struct nb_sending *s, const struct nb_dump_totals *totals, st
     if (totals != NULL && nb_dump_write_end(totals, &s->record) != 0)
         return nb_error_no_memory(error);
     int rc = send(s, true, error);
-    struct nb_relayed_change relayed_change = relayed_change_of(s, NB_ERRAND_IMPORT);
+    struct nb_relayed_change relayed_change = relayed_change_of(s, NB_RELAYED_CHANGE_IMPORT);
     relayed_change.to = from;
     relayed_change.settings = nb_buffer_string(&s->parent);
     relayed_change.only_new = only_new;
@@ -107,7 +107,7 @@ int nb_sending_end(struct nb_sending *s, const struct nb_dump_totals *totals, st
 
 void nb_sending_give_up(struct nb_sending *s)
 {
-    struct nb_relayed_change relayed_change = relayed_change_of(s, NB_ERRAND_UNSTAGE);
+    struct nb_relayed_change relayed_change = relayed_change_of(s, NB_RELAYED_CHANGE_UNSTAGE);
     if (s->pieces > 0)
         (void)nb_relay_ask(s->engine, &relayed_change, NULL, NULL);
 }

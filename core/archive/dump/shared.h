@@ -12,10 +12,10 @@ struct nb_engine;
 struct nb_relayed_change;
 struct nb_relayed_change_done;
 
-/* Makes the import of NB_ERRAND_IMPORT. The transaction that makes the model visible deletes the
- * import's pieces; a refusal deletes them, too. Returns as nb_import_commit, or NB_CONFLICT: the
- * import was given up. After a code that passes (nb_error_is_passing) the pieces remain, and the
- * caller can try again. */
+/* Makes the import of NB_RELAYED_CHANGE_IMPORT. The transaction that makes the model visible
+ * deletes the import's pieces; a refusal deletes them, too. Returns as nb_import_commit, or
+ * NB_CONFLICT: the import was given up. After a code that passes (nb_error_is_passing) the pieces
+ * remain, and the caller can try again. */
 int nb_import_shared(struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
                      struct nb_relayed_change_done *done, struct nb_error *error);
 

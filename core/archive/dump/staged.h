@@ -42,11 +42,11 @@ bool nb_staged_is_id(struct nb_string id);
 
 /* ---- on the thread that applies -------------------------------------------------------------- */
 
-/* Stores a piece (NB_ERRAND_STAGE). NB_CONFLICT: the piece is not the next one of its import, which
- * was given up. Else returns as nb_transaction. */
+/* Stores a piece (NB_RELAYED_CHANGE_STAGE). NB_CONFLICT: the piece is not the next one of its
+ * import, which was given up. Else returns as nb_transaction. */
 int nb_staged_add(struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
                   struct nb_error *error);
-/* Gives up the import, if there is one (NB_ERRAND_UNSTAGE). Returns as nb_transaction. */
+/* Gives up the import, if there is one (NB_RELAYED_CHANGE_UNSTAGE). Returns as nb_transaction. */
 int nb_staged_drop(struct nb_engine *engine, struct nb_string id, struct nb_error *error);
 
 /* The numbers of the entries of an import, in order. */

@@ -257,7 +257,7 @@ int nb_engine_rename_label(struct nb_engine *engine, struct nb_string model, str
     if (rc == 0)
         rc = nb_check_source(source, error);
     if (rc == 0 && nb_relay_is_wanted(engine)) {
-        struct nb_relayed_change relayed_change = {.kind = NB_ERRAND_RENAME_LABEL,
+        struct nb_relayed_change relayed_change = {.kind = NB_RELAYED_CHANGE_RENAME_LABEL,
                                                    .model = model,
                                                    .source = source,
                                                    .from = from,

@@ -298,7 +298,8 @@ static int apply_found(struct settling *s, struct nb_error *error)
 
 /* ---- dropping -------------------------------------------------------------------------------- */
 
-/* Drops on all nodes, or only here: NB_ERRAND_DROP with a list, or NB_ERRAND_CLEAR. */
+/* Drops on all nodes, or only here: NB_RELAYED_CHANGE_DROP with a list, or NB_RELAYED_CHANGE_CLEAR.
+ */
 static int drop(struct settling *s, enum nb_relayed_change_kind kind, struct nb_string list,
                 uint64_t *dropped, struct nb_error *error)
 {
@@ -311,7 +312,7 @@ static int drop(struct settling *s, enum nb_relayed_change_kind kind, struct nb_
             *dropped = done.dropped;
         return rc;
     }
-    return kind == NB_ERRAND_CLEAR
+    return kind == NB_RELAYED_CHANGE_CLEAR
                ? nb_quarantine_clear_some(s->engine, s->model, dropped, error)
                : nb_quarantine_drop_listed(s->engine, s->model, list, dropped, error);
 }
@@ -325,7 +326,7 @@ static int drop_found(struct settling *s, struct nb_error *error)
         rc = nb_quarantine_drop_list(&list, nb_buffer_string(&s->search.found[i].id),
                                      nb_buffer_string(&s->search.found[i].stored));
     rc = rc != 0 ? nb_error_no_memory(error)
-                 : drop(s, NB_ERRAND_DROP, nb_buffer_string(&list), &dropped, error);
+                 : drop(s, NB_RELAYED_CHANGE_DROP, nb_buffer_string(&list), &dropped, error);
     nb_buffer_deinit(&list);
     if (rc != 0)
         return rc;
@@ -338,7 +339,7 @@ static int drop_found(struct settling *s, struct nb_error *error)
 static int clear_some(struct settling *s, struct nb_error *error)
 {
     uint64_t dropped = 0;
-    int rc = drop(s, NB_ERRAND_CLEAR, (struct nb_string){"", 0}, &dropped, error);
+    int rc = drop(s, NB_RELAYED_CHANGE_CLEAR, (struct nb_string){"", 0}, &dropped, error);
     s->report->dropped += dropped;
     s->search.is_done = rc == 0 && dropped < NB_QUARANTINE_CLEARED;
     return rc;

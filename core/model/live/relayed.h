@@ -18,21 +18,27 @@ struct nb_batch;
 
 /* A change that is not about documents. */
 enum nb_relayed_change_kind {
-    NB_ERRAND_PUT,          /* makes a model, or changes its settings */
-    NB_ERRAND_DELETE,       /* deletes a model */
-    NB_ERRAND_RENAME_LABEL, /* renames `from` to `to` */
-    NB_ERRAND_FIELDS,       /* adds the fields in `settings` that the model does not have */
-    NB_ERRAND_FITTED,       /* sets `settings`, whose map was fitted to the entries up to `last` */
-    NB_ERRAND_COMPARE,      /* changes nothing: nodes compare what they have learned up to here */
-    NB_ERRAND_PUT_NAMED, /* stores the value `settings` of the kind `from` under the name `model` */
-    NB_ERRAND_DELETE_NAMED, /* deletes the value of the kind `from` under the name `model` */
-    NB_ERRAND_DROP,  /* drops quarantined changes: those in `settings` (nb_quarantine_drop_list) */
-    NB_ERRAND_CLEAR, /* drops the first changes of the quarantine (nb_quarantine_clear_some) */
-    NB_ERRAND_STAGE, /* stages `settings`, piece `last` of the import `from`
+    NB_RELAYED_CHANGE_PUT,          /* makes a model, or changes its settings */
+    NB_RELAYED_CHANGE_DELETE,       /* deletes a model */
+    NB_RELAYED_CHANGE_RENAME_LABEL, /* renames `from` to `to` */
+    NB_RELAYED_CHANGE_FIELDS,       /* adds the fields in `settings` that the model does not have */
+    NB_RELAYED_CHANGE_FITTED,  /* sets `settings`, whose map was fitted to the entries up to `last`
+                                */
+    NB_RELAYED_CHANGE_COMPARE, /* changes nothing: nodes compare what they have learned up to here
+                                */
+    NB_RELAYED_CHANGE_PUT_NAMED,    /* stores the value `settings` of the kind `from` under the name
+                                       `model` */
+    NB_RELAYED_CHANGE_DELETE_NAMED, /* deletes the value of the kind `from` under the name `model`
+                                     */
+    NB_RELAYED_CHANGE_DROP,         /* drops quarantined changes: those in `settings`
+                                       (nb_quarantine_drop_list) */
+    NB_RELAYED_CHANGE_CLEAR, /* drops the first changes of the quarantine (nb_quarantine_clear_some)
+                              */
+    NB_RELAYED_CHANGE_STAGE, /* stages `settings`, piece `last` of the import `from`
                         (core/archive/dump/staged.h) */
-    NB_ERRAND_UNSTAGE, /* gives up the import `from` */
-    NB_ERRAND_IMPORT,  /* imports the `last` pieces of `from`, or copies the model `to`; `settings`
-                          name the new model's parent, if any */
+    NB_RELAYED_CHANGE_UNSTAGE, /* gives up the import `from` */
+    NB_RELAYED_CHANGE_IMPORT,  /* imports the `last` pieces of `from`, or copies the model `to`;
+                          `settings`  name the new model's parent, if any */
     NB_ERRANDS
 };
 

@@ -160,7 +160,7 @@ int nb_named_put(struct nb_engine *engine, const struct nb_named_key *name, stru
         .key = key_of(name), .value = value, .source = source, .only_new = only_new, .name = name};
     int rc = nb_check_source(source, error);
     if (rc == 0 && nb_relay_is_wanted(engine)) {
-        struct nb_relayed_change relayed_change = {.kind = NB_ERRAND_PUT_NAMED,
+        struct nb_relayed_change relayed_change = {.kind = NB_RELAYED_CHANGE_PUT_NAMED,
                                                    .model = name->name,
                                                    .source = source,
                                                    .from = nb_string_of(name->kind),
@@ -185,8 +185,9 @@ int nb_named_delete(struct nb_engine *engine, const struct nb_named_key *name,
 {
     struct change change = {.key = key_of(name), .is_delete = true, .name = name};
     if (nb_relay_is_wanted(engine)) {
-        struct nb_relayed_change relayed_change = {
-            .kind = NB_ERRAND_DELETE_NAMED, .model = name->name, .from = nb_string_of(name->kind)};
+        struct nb_relayed_change relayed_change = {.kind = NB_RELAYED_CHANGE_DELETE_NAMED,
+                                                   .model = name->name,
+                                                   .from = nb_string_of(name->kind)};
         return nb_relay_ask(engine, &relayed_change, NULL, error);
     }
     return nb_writer_run(engine, change_task, &change, error);

@@ -158,7 +158,7 @@ static void propose_map(struct nb_engine *engine, struct nb_live *live,
 {
     struct nb_buffer stored = {0};
     if (nb_settings_write(settings, &stored) == 0) {
-        struct nb_relayed_change relayed_change = {.kind = NB_ERRAND_FITTED,
+        struct nb_relayed_change relayed_change = {.kind = NB_RELAYED_CHANGE_FITTED,
                                                    .model = nb_live_name(live),
                                                    .settings = nb_buffer_string(&stored),
                                                    .last = live->checkpoint.last};

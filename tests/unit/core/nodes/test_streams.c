@@ -310,8 +310,8 @@ START_TEST(nodes_do_not_compare_all_the_time)
     static struct together a;
     a = (struct together){.root = ""};
     const struct nb_operation ask = {
-        .kind = NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_COMPARE,
-        .relayed_change = {.kind = NB_ERRAND_COMPARE, .model = nb_string_of("digest")},
+        .kind = NB_OPERATION_ERRAND + (unsigned)NB_RELAYED_CHANGE_COMPARE,
+        .relayed_change = {.kind = NB_RELAYED_CHANGE_COMPARE, .model = nb_string_of("digest")},
         .change.relayed.time = 1};
     struct nb_buffer message = {0};
     for (size_t i = 0; i < NODES; i++)
@@ -410,8 +410,8 @@ START_TEST(another_message_under_an_id_is_no_answer)
     static struct together a;
     a = (struct together){.root = ""};
     const struct nb_operation relayed_change = {
-        .kind = NB_OPERATION_ERRAND + (unsigned)NB_ERRAND_CLEAR,
-        .relayed_change = {.kind = NB_ERRAND_CLEAR, .model = nb_string_of("a")},
+        .kind = NB_OPERATION_ERRAND + (unsigned)NB_RELAYED_CHANGE_CLEAR,
+        .relayed_change = {.kind = NB_RELAYED_CHANGE_CLEAR, .model = nb_string_of("a")},
         .change.relayed.time = 1};
     struct nb_buffer message = {0};
     struct nb_error error = {0};

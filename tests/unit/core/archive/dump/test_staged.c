@@ -61,7 +61,7 @@ static void next(int64_t later)
 
 static int stage(const char *id, uint64_t piece, const char *bytes, int64_t later)
 {
-    const struct nb_relayed_change relayed_change = {.kind = NB_ERRAND_STAGE,
+    const struct nb_relayed_change relayed_change = {.kind = NB_RELAYED_CHANGE_STAGE,
                                                      .model = nb_string_of("m"),
                                                      .from = nb_string_of(id),
                                                      .settings = nb_string_of(bytes),
