@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening and closing. Changes are in batch.c (trainers' threads), writer.c, commit.c and
- * core/writer/stage (the writer's).
+ * Opens and closes an engine. Changes are made elsewhere: on the threads of trainers in
+ * core/writer/submit, on the writer's thread in writer.c, core/writer/stage and core/writer/commit.
  */
 #include "core/engine/opening.h"
 

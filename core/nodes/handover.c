@@ -64,7 +64,7 @@ static int hand_lost(void *user, const struct nb_traced *one, struct nb_error *e
     nb_operation_deinit(&o);
     if (rc == NB_NO_MEMORY)
         return rc;
-    if (rc != 0 || o.kind == NB_OPERATION_ERRAND + (unsigned)NB_RELAYED_CHANGE_COMPARE)
+    if (rc != 0 || o.kind == NB_OPERATION_RELAYED + (unsigned)NB_RELAYED_CHANGE_COMPARE)
         return 0;
     h->lost++;
     return nb_queue_adopt(h->to, h->stream, one->id, one->message, error);

@@ -207,7 +207,7 @@ static int run(struct nb_engine *engine, const struct nb_relayed_change *e,
         return e->to.length > 0 ? nb_copy_shared(engine, e, error)
                                 : nb_import_shared(engine, e, done, error);
     case NB_RELAYED_CHANGE_COMPARE:
-    case NB_ERRANDS:
+    case NB_RELAYED_CHANGES:
         break;
     }
     return 0;

@@ -244,7 +244,7 @@ static int read_relayed_change(struct nb_unpacker *u, struct nb_relayed_change *
     e->only_new = nb_unpack_u8(u) != 0;
     e->last = nb_unpack_varint(u);
     if (!nb_unpacker_done(u))
-        return corrupt(error, "an errand");
+        return corrupt(error, "a change of a model");
     bool is_rename = e->kind == NB_RELAYED_CHANGE_RENAME_LABEL;
     if (is_rename && (nb_check_label(e->from, NULL) != 0 || nb_check_label(e->to, NULL) != 0))
         return corrupt(error, "a label");
@@ -283,7 +283,7 @@ int nb_operation_read(struct nb_operation *o, struct nb_string written, struct n
         return corrupt(error, "its beginning");
     if (kind == NB_OPERATION_CHANGE)
         return read_change(&u, &o->change, error);
-    o->relayed_change.kind = (enum nb_relayed_change_kind)(kind - NB_OPERATION_ERRAND);
+    o->relayed_change.kind = (enum nb_relayed_change_kind)(kind - NB_OPERATION_RELAYED);
     return read_relayed_change(&u, &o->relayed_change, error);
 }
 

@@ -63,8 +63,8 @@ enum { NB_MESSAGE_ID_MOST = 40 }; /* bytes of the id of a message, with a NUL */
 
 enum nb_operation_kind {
     NB_OPERATION_CHANGE,
-    NB_OPERATION_ERRAND, /* plus enum nb_relayed_change_kind, which grows only at its end */
-    NB_OPERATION_KINDS = NB_OPERATION_ERRAND + NB_ERRANDS
+    NB_OPERATION_RELAYED, /* plus enum nb_relayed_change_kind, which grows only at its end */
+    NB_OPERATION_KINDS = NB_OPERATION_RELAYED + NB_RELAYED_CHANGES
 };
 
 /* A value. The members of a change are as in a batch (core/writer/stage/staged_batch.h); of its

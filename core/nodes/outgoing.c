@@ -258,7 +258,7 @@ static int submit(void *user, struct nb_batch *batch, void (*done)(struct nb_bat
 static int write_relayed_change(const struct nb_relayed_change *relayed_change,
                                 struct nb_buffer *out)
 {
-    struct nb_operation o = {.kind = NB_OPERATION_ERRAND + (unsigned)relayed_change->kind,
+    struct nb_operation o = {.kind = NB_OPERATION_RELAYED + (unsigned)relayed_change->kind,
                              .relayed_change = *relayed_change,
                              .change.relayed.time = nb_clock_now()};
     return nb_operation_write(&o, out);

@@ -35,7 +35,7 @@ static const uint64_t READ_MOST = UINT64_C(2000000000);
 static const char MODEL[] = "digest";
 
 static const struct nb_operation asking = {
-    .kind = NB_OPERATION_ERRAND + (unsigned)NB_RELAYED_CHANGE_COMPARE,
+    .kind = NB_OPERATION_RELAYED + (unsigned)NB_RELAYED_CHANGE_COMPARE,
     .relayed_change = {.kind = NB_RELAYED_CHANGE_COMPARE, .model = {MODEL, sizeof MODEL - 1}}};
 
 /* Each node has a turn of its own, so that only one asks. */

@@ -39,7 +39,7 @@ enum nb_relayed_change_kind {
     NB_RELAYED_CHANGE_UNSTAGE, /* gives up the import `from` */
     NB_RELAYED_CHANGE_IMPORT,  /* imports the `last` pieces of `from`, or copies the model `to`;
                           `settings`  name the new model's parent, if any */
-    NB_ERRANDS
+    NB_RELAYED_CHANGES
 };
 
 /* All texts are borrowed. A member that the kind does not use is empty. */

@@ -57,16 +57,16 @@ static struct nb_operation change_with(size_t count)
 
 static struct nb_operation relayed_change_of(enum nb_relayed_change_kind kind)
 {
-    return (struct nb_operation){.kind =
-                                     (enum nb_operation_kind)(NB_OPERATION_ERRAND + (unsigned)kind),
-                                 .change.relayed.time = 1,
-                                 .relayed_change = {.kind = kind,
-                                                    .model = nb_string_of("m"),
-                                                    .from = nb_string_of("000000000000000a"),
-                                                    .to = nb_string_of("b"),
-                                                    .settings = nb_string_of("settings"),
-                                                    .only_new = true,
-                                                    .last = 300}};
+    return (struct nb_operation){
+        .kind = (enum nb_operation_kind)(NB_OPERATION_RELAYED + (unsigned)kind),
+        .change.relayed.time = 1,
+        .relayed_change = {.kind = kind,
+                           .model = nb_string_of("m"),
+                           .from = nb_string_of("000000000000000a"),
+                           .to = nb_string_of("b"),
+                           .settings = nb_string_of("settings"),
+                           .only_new = true,
+                           .last = 300}};
 }
 
 static void expect_relayed_change(const struct nb_relayed_change *a,
@@ -137,7 +137,7 @@ START_TEST(what_is_written_reads_back)
         expect_round_trip(&o);
         nb_operation_deinit(&o);
     }
-    for (unsigned kind = 0; kind < NB_ERRANDS; kind++) {
+    for (unsigned kind = 0; kind < NB_RELAYED_CHANGES; kind++) {
         struct nb_operation o = relayed_change_of((enum nb_relayed_change_kind)kind);
         expect_round_trip(&o);
     }

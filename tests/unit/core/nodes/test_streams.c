@@ -310,7 +310,7 @@ START_TEST(nodes_do_not_compare_all_the_time)
     static struct together a;
     a = (struct together){.root = ""};
     const struct nb_operation ask = {
-        .kind = NB_OPERATION_ERRAND + (unsigned)NB_RELAYED_CHANGE_COMPARE,
+        .kind = NB_OPERATION_RELAYED + (unsigned)NB_RELAYED_CHANGE_COMPARE,
         .relayed_change = {.kind = NB_RELAYED_CHANGE_COMPARE, .model = nb_string_of("digest")},
         .change.relayed.time = 1};
     struct nb_buffer message = {0};
@@ -410,7 +410,7 @@ START_TEST(another_message_under_an_id_is_no_answer)
     static struct together a;
     a = (struct together){.root = ""};
     const struct nb_operation relayed_change = {
-        .kind = NB_OPERATION_ERRAND + (unsigned)NB_RELAYED_CHANGE_CLEAR,
+        .kind = NB_OPERATION_RELAYED + (unsigned)NB_RELAYED_CHANGE_CLEAR,
         .relayed_change = {.kind = NB_RELAYED_CHANGE_CLEAR, .model = nb_string_of("a")},
         .change.relayed.time = 1};
     struct nb_buffer message = {0};
