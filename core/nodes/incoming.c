@@ -248,10 +248,10 @@ static int run_here(struct nb_replica *r, const struct nb_relayed_change *relaye
         r->failure = *error;
         return nb_incoming_settle(r, error);
     }
-    nb_outgoing_answer(r, here->message_id,
-                       code == 0
-                           ? &(struct nb_answer){.done = &done}
-                           : &(struct nb_answer){.why = relayed_change != NULL ? &refused : why});
+    struct nb_answer answer = {.done = &done};
+    if (code != 0)
+        answer = (struct nb_answer){.why = relayed_change != NULL ? &refused : why};
+    nb_outgoing_answer(r, here->message_id, &answer);
     return 0;
 }
 

@@ -67,7 +67,7 @@ static int drop_traced(struct nb_stream_place *p, unsigned which, const struct n
                        struct nb_error *error)
 {
     for (int i = 0; p->tracing > NB_TRACE_BYTES && i < DROPPED_MOST; i++) {
-        struct oldest oldest;
+        struct oldest oldest = {0};
         int rc = nb_message_walk(view, NB_KEPT_TRACE, which, 0, take_oldest, &oldest, error);
         if (rc <= 0)
             return rc;

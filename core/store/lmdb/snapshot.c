@@ -116,7 +116,7 @@ static bool find_map(uintptr_t at, struct map *map)
  * bounds. */
 void nb_store_unmap_pages(struct nb_store *store)
 {
-    struct nb_view view;
+    struct nb_view view = {0};
     struct nb_string value;
     struct map map;
     if (mapped_bytes() < MAPPED_MOST || nb_store_snapshot(store, &view, NULL) != 0)
