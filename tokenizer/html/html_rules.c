@@ -31,16 +31,11 @@ struct nb_html_rule_entry {
     struct nb_html_matched declared;
 };
 
-void nb_html_rules_init(struct nb_html_rules *rules)
-{
-    memset(rules, 0, sizeof *rules);
-}
-
 void nb_html_rules_deinit(struct nb_html_rules *rules)
 {
     free(rules->items);
     free(rules->entries);
-    nb_html_rules_init(rules);
+    *rules = (struct nb_html_rules){0};
 }
 
 /* ---- selectors ------------------------------------------------------------------------------- */

@@ -47,7 +47,7 @@ struct nb_html_rules {
     bool has_pairs;                             /* there are selectors of two classes */
 };
 
-void nb_html_rules_init(struct nb_html_rules *rules);
+/* Frees the rules and leaves {0}, which has none. */
 void nb_html_rules_deinit(struct nb_html_rules *rules);
 
 /* Adds a rule. Ignores a selector that is empty or combines more than its kinds allow, and all

@@ -390,10 +390,9 @@ int nb_html_to_text(const char *html, size_t length, const struct nb_html_observ
                     struct nb_html_text *out)
 {
     struct nb_string document = {html, length};
-    struct nb_html_rules rules;
+    struct nb_html_rules rules = {0};
     size_t visible = out->visible.length, hidden = out->hidden.length;
     bool is_late = false;
-    nb_html_rules_init(&rules);
     /* Most text of most pages is visible, so one allocation is usually enough. */
     int rc = nb_buffer_reserve(&out->visible, length / 2);
     if (rc == 0)
