@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The daemon itself: opens the engine, serves until a signal comes, and closes all in the opposite
- * order. Main thread.
+ * The daemon itself: opens the engine, starts what serves, waits for a signal, and stops and closes
+ * all in the opposite order. Main thread.
  */
 #ifndef NB_SERVER_DAEMON_H
 #define NB_SERVER_DAEMON_H
 
 #include "core/base/error.h"
+#include "server/base/listen.h"
 
 struct nb_config;
 struct nb_options;
+struct nb_server;
+struct nb_serving;
+
+/* Begins to serve on listening sockets (see listen.h), which it takes over; -1 stands for none.
+ * `server` is borrowed until nb_serve_stop. Returns 0, NB_NO_MEMORY or NB_IO. */
+int nb_serve_start(struct nb_server *server, const int sockets[NB_LISTEN_SOCKETS],
+                   struct nb_serving **serving, struct nb_error *error);
+
+/* Accepts no more connections; refuses requests on those that are open; waits for running requests,
+ * as long as the configuration's stop_seconds; breaks off those that are left; ends the threads.
+ * The engine must be open until this has returned. */
+void nb_serve_stop(struct nb_serving **serving);
 
 enum { NB_DAEMON_ANEW = 1 }; /* the program is to begin anew, with the store of another node */
 

@@ -18,7 +18,7 @@
 #include "core/engine/opening.h"
 #include "core/nodes/handover.h"
 #include "server/base/log.h"
-#include "server/configured_engine.h"
+#include "server/configure.h"
 #include "server/nodes/nodes.h"
 #include "server/nodes/schema.h"
 #include "server/options.h"

@@ -17,7 +17,6 @@
 #include "server/nodes/schema.h"
 #include "server/offline.h"
 #include "server/options.h"
-#include "server/token_command.h"
 #include "tokenizer/document.h"
 
 enum { EXIT_COMMAND_LINE = 2 };

@@ -7,11 +7,15 @@
 
 #include "config/config.h"
 #include "core/archive/repair/repair.h"
+#include "core/base/clock.h"
 #include "core/engine/engine.h"
+#include "server/access/token_file.h"
+#include "server/access/tokens.h"
 #include "server/configure.h"
-#include "server/configured_engine.h"
 #include "server/join.h"
-#include "server/request/configuration.h"
+#include "server/json/time.h"
+#include "server/options.h"
+#include "server/request/server.h"
 
 enum { PATH_ROOM = 4096 };
 
@@ -111,4 +115,133 @@ int nb_offline_print_config(struct nb_config *config, struct nb_error *error)
         return rc;
     rc = nb_config_print(config, false, stdout);
     return rc == 0 ? 0 : nb_error_set(error, rc, "standard output cannot be written");
+}
+
+/* On standard error: what is on standard output may be taken up by a program. */
+static void say_when(void)
+{
+    (void)fputs(
+        "bayesd: a daemon that is running takes it up on SIGHUP (systemctl reload bayesd)\n",
+        stderr);
+}
+
+/* ---- new ---------------------------------------------------------------------------------------
+ */
+
+struct making {
+    const struct nb_config *config;
+    struct nb_token token;
+};
+
+static int read_options(const struct nb_options *options, struct nb_token *token,
+                        struct nb_error *error)
+{
+    const char *models = options->models != NULL ? options->models : "*";
+    *token = (struct nb_token){.role = nb_role_read(nb_string_of(options->role))};
+    if (!nb_token_is_name(nb_string_of(options->token)))
+        return nb_error_set(error, NB_INVALID,
+                            "--new-token: a name has 1 to 64 letters, digits and ._-@");
+    if (token->role == NB_ROLE_NONE)
+        return nb_error_set(error, NB_INVALID, "--role: it must be classify, train or admin");
+    if (strlen(models) >= sizeof token->models || !nb_models_are_patterns(nb_string_of(models)))
+        return nb_error_set(error, NB_INVALID,
+                            "--models: patterns are names of models with * and ?, separated by "
+                            "commas, of %zu bytes together, such as 'user-*,mail'",
+                            sizeof token->models - 1);
+    (void)snprintf(token->name, sizeof token->name, "%s", options->token);
+    (void)snprintf(token->models, sizeof token->models, "%s", models);
+    return 0;
+}
+
+static int add(void *user, struct nb_tokens *tokens, struct nb_error *error)
+{
+    const struct making *making = user;
+    struct nb_tokens configured;
+    int rc = nb_tokens_read(&configured, making->config, error);
+    if (rc != 0)
+        return rc;
+    struct nb_string name = nb_string_of(making->token.name);
+    bool is_taken =
+        nb_tokens_named(tokens, name) != NULL || nb_tokens_named(&configured, name) != NULL;
+    nb_tokens_deinit(&configured);
+    if (is_taken)
+        return nb_error_set(error, NB_EXISTS, "there is a token %s already: revoke it first",
+                            making->token.name);
+    if (tokens->count == NB_TOKEN_FILE_MOST)
+        return nb_error_set(error, NB_TOO_LARGE, "there are %d tokens, as many as there may be",
+                            NB_TOKEN_FILE_MOST);
+    return nb_tokens_add(tokens, &making->token, error);
+}
+
+int nb_token_command_new(const struct nb_options *options, const struct nb_config *config,
+                         struct nb_error *error)
+{
+    struct making making = {.config = config};
+    char path[NB_TOKEN_FILE_PATH], text[NB_TOKEN_TEXT], created[NB_JSON_TIME_BYTES];
+    int rc = read_options(options, &making.token, error);
+    if (rc != 0)
+        return rc;
+    nb_json_format_time(nb_clock_now() / 1000 * 1000, created);
+    (void)snprintf(making.token.created, sizeof making.token.created, "%.*s", NB_TOKEN_DATE - 1,
+                   created);
+    nb_token_make(&making.token, text);
+    nb_token_file_path(config, path);
+    rc = nb_token_file_update(path, add, &making, error);
+    if (rc != 0)
+        return rc;
+    if (puts(text) == EOF || fflush(stdout) != 0)
+        return nb_error_set(error, NB_IO,
+                            "the token could not be printed: revoke it, and make another one");
+    say_when();
+    return 0;
+}
+
+/* ---- the others --------------------------------------------------------------------------------
+ */
+
+int nb_token_command_list(const struct nb_config *config, struct nb_error *error)
+{
+    char path[NB_TOKEN_FILE_PATH];
+    struct nb_tokens tokens = {.all = NULL};
+    nb_token_file_path(config, path);
+    int rc = nb_token_file_read(path, &tokens, error);
+    for (size_t i = 0; i < tokens.count && rc == 0; i++) {
+        const struct nb_token *token = &tokens.all[i];
+        (void)printf("%-24s %-8s %-24s %s\n", token->name, nb_role_name(token->role),
+                     token->created, token->models); /* main looks at stdout in the end */
+    }
+    nb_tokens_deinit(&tokens);
+    return rc == NB_NOT_FOUND ? 0 : rc;
+}
+
+static int take_out(void *user, struct nb_tokens *tokens, struct nb_error *error)
+{
+    const char *name = user;
+    size_t kept = 0, count = tokens->count;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(tokens->all[i].name, name) != 0)
+            tokens->all[kept++] = tokens->all[i];
+    }
+    tokens->count = kept;
+    if (kept < count)
+        return 0;
+    return nb_error_set(error, NB_NOT_FOUND,
+                        "there is no token %s in the file; bayesd --list-tokens shows those that "
+                        "are, and tokens of the configuration are removed there",
+                        name);
+}
+
+int nb_token_command_revoke(const struct nb_options *options, const struct nb_config *config,
+                            struct nb_error *error)
+{
+    char path[NB_TOKEN_FILE_PATH], name[NB_TOKEN_NAME];
+    if (!nb_token_is_name(nb_string_of(options->token)))
+        return nb_error_set(error, NB_INVALID,
+                            "--revoke-token: a name has 1 to 64 letters, digits and ._-@");
+    (void)snprintf(name, sizeof name, "%s", options->token);
+    nb_token_file_path(config, path);
+    int rc = nb_token_file_update(path, take_out, name, error);
+    if (rc == 0)
+        say_when();
+    return rc;
 }

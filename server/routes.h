@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "server/request/route.h"
+#include "server/request/request.h"
 
 /* All of them; sets *count. */
 const struct nb_route *nb_route_table(size_t *count);

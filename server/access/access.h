@@ -18,9 +18,7 @@
 #include "core/base/error.h"
 #include "core/base/string.h"
 #include "server/access/address.h"
-#include "server/access/role.h"
 #include "server/access/tokens.h"
-#include "server/access/users.h"
 
 struct nb_config;
 
@@ -86,7 +84,7 @@ struct nb_sender {
     const char *fetch_site;         /* the same: Sec-Fetch-Site */
     bool has_origins;               /* there are several fields Origin */
     bool is_tls;                    /* the connection uses TLS */
-    bool is_page;                   /* [http] origins names `origin` (origins.h) */
+    bool is_page;                   /* [http] origins names `origin` (address.h) */
 };
 
 struct nb_peer {
@@ -115,7 +113,7 @@ struct nb_grant {
                            a page in a browser may have made such a request */
     const char *name;   /* of the token; "" when it has none, and without a token. Like
                            `models` it lives as long as the nb_access */
-    const char *models; /* patterns of the models it may use (allowed_models.h) */
+    const char *models; /* patterns of the models it may use (tokens.h) */
     const struct nb_token *token; /* that was shown and is known; NULL: none */
 };
 

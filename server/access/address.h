@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Addresses of clients, IPv4 and IPv6 in one form, and lists of networks for options. Pure
- * functions; a list is read once and read-only afterwards. Any thread.
+ * Addresses of clients, IPv4 and IPv6 in one form, and what options list of clients: networks,
+ * users of this machine, and origins of pages. Pure functions; a list is read once and read-only
+ * afterwards. Any thread.
  */
 #ifndef NB_SERVER_ACCESS_ADDRESS_H
 #define NB_SERVER_ACCESS_ADDRESS_H
@@ -9,10 +10,34 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include "core/base/error.h"
 #include "core/base/string.h"
+
+struct nb_address_range;
+
+/* Takes the next item off a list of the configuration, whose items are separated by commas or
+ * blanks. Returns false when there is none left. */
+static inline bool nb_list_next(const char **list, struct nb_string *item)
+{
+    *list += strspn(*list, ", \t");
+    *item = (struct nb_string){*list, strcspn(*list, ", \t")};
+    *list += item->length;
+    return item->length > 0;
+}
+
+/* Returns the number of items of a list. */
+static inline size_t nb_list_count(const char *list)
+{
+    struct nb_string item;
+    size_t count = 0;
+    while (nb_list_next(&list, &item))
+        count++;
+    return count;
+}
 
 enum nb_address_kind {
     NB_ADDRESS_UNKNOWN,
@@ -48,8 +73,6 @@ bool nb_address_is_local(const struct nb_address *address);
 /* ---- networks -----------------------------------------------------------------------------------
  */
 
-struct nb_address_range;
-
 struct nb_networks {
     struct nb_address_range *all; /* owned */
     size_t count;
@@ -64,5 +87,40 @@ void nb_networks_deinit(struct nb_networks *networks);
 /* Whether the address lies in one of the networks; an address that is no IP address lies in
  * none. */
 bool nb_networks_have(const struct nb_networks *networks, const struct nb_address *address);
+
+/* ---- users of this machine ----------------------------------------------------------------------
+ */
+
+struct nb_users {
+    uid_t *all; /* owned */
+    size_t count;
+    bool has_everybody;
+};
+
+/* Reads "postfix, 1001", or "*" for everybody. `option` names the list in messages. Returns 0,
+ * NB_NO_MEMORY, or NB_INVALID for a user who is unknown on this machine or is the overflow user
+ * (nb_users_have); on failure nothing is owned. */
+int nb_users_read(struct nb_users *users, const char *list, const char *option,
+                  struct nb_error *error);
+void nb_users_deinit(struct nb_users *users);
+
+/* Whether the list has the user. The kernel's overflow user (65534, "nobody") matches only "*": in
+ * a user name space (systemd's PrivateUsers=, containers) all users without a mapping appear as
+ * this user. */
+bool nb_users_have(const struct nb_users *users, uid_t user);
+
+/* ---- origins ------------------------------------------------------------------------------------
+ */
+
+/* The origins of other sites whose pages may use the daemon ([http] origins). */
+
+/* Checks that each item of a list is *, or an origin as browsers send it (RFC 6454, 6.2): http or
+ * https, "://", a host in ASCII, and a port unless it is the scheme's default; no path, no slash at
+ * the end. Returns 0, or NB_INVALID with the item, its fault and a correct form. */
+int nb_origins_check(const char *list, struct nb_error *error);
+
+/* Whether a checked list has an Origin (Fetch standard, 3.1). "null", which pages without an
+ * address send, is in no list, and * does not match it. */
+bool nb_origins_have(const char *list, const char *origin);
 
 #endif

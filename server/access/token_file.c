@@ -11,7 +11,7 @@
 
 #include "config/config.h"
 #include "core/base/lines.h"
-#include "server/access/allowed_models.h"
+#include "server/access/tokens.h"
 
 void nb_token_file_path(const struct nb_config *config, char path[NB_TOKEN_FILE_PATH])
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of access tokens. Filled by one thread, and read-only afterwards, for any thread.
+ * Access tokens: their roles, the models that they cover, and the table of them. The table is
+ * filled by one thread, and read-only afterwards, for any thread; the other functions are pure.
  */
 #ifndef NB_SERVER_ACCESS_TOKENS_H
 #define NB_SERVER_ACCESS_TOKENS_H
@@ -11,12 +12,31 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/string.h"
-#include "server/access/role.h"
 
 struct nb_config;
 
-/* An access token: its name, its rights and its hash; the token itself is stored nowhere. Pure
- * functions; any thread. */
+/* The role of a client, and the role that a route requires once access tokens are configured. Each
+ * role includes those before it. */
+enum nb_role { NB_ROLE_NONE, NB_ROLE_CLASSIFY, NB_ROLE_TRAIN, NB_ROLE_ADMIN };
+
+/* The patterns of the models that a token covers: "user-*,mail". In a pattern * stands for any
+ * bytes, also none, and ? for one byte; patterns are separated by commas, and one of them must
+ * match. */
+
+/* Whether a text is a list of patterns: of the bytes of model names (API: 1 to 128 letters, digits
+ * and "._@+-"), with * and ?. */
+bool nb_models_are_patterns(struct nb_string text);
+
+/* Whether the patterns cover every possible model: one of them is "*". */
+bool nb_models_are_all(const char *patterns);
+
+/* Whether one of the patterns matches the name. Takes time at most proportional to the product of
+ * the lengths. */
+bool nb_models_match(const char *patterns, struct nb_string name);
+
+/* Like nb_models_match, as an error code: 0 or NB_FORBIDDEN. */
+int nb_models_check(const char *patterns, struct nb_string name, struct nb_error *error);
+
 enum {
     NB_TOKEN_LEAST = 16,   /* characters of a token */
     NB_TOKEN_HASH = 32,    /* bytes of its SHA-256 */
@@ -27,10 +47,11 @@ enum {
     NB_TOKEN_TEXT = 64                              /* of a new one, with its NUL */
 };
 
+/* An access token: its name, its rights and its hash; the token itself is stored nowhere. */
 struct nb_token {
     unsigned char hash[NB_TOKEN_HASH];
     char name[NB_TOKEN_NAME];     /* "" when it has none */
-    char models[NB_TOKEN_MODELS]; /* patterns (allowed_models.h) */
+    char models[NB_TOKEN_MODELS]; /* patterns, see above */
     char created[NB_TOKEN_DATE];  /* "2026-01-31T12:00:00Z"; "" when it is not known */
     enum nb_role role;
     bool is_made; /* by nb_token_make: nobody can guess it */

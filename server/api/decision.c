@@ -11,7 +11,7 @@
 #include "core/model/verdict/verdict.h"
 #include "server/api/evaluation_route.h"
 #include "server/api/evaluations.h"
-#include "server/json/label_json.h"
+#include "server/json/json_values.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"

@@ -17,7 +17,6 @@
 #include "server/base/metrics.h"
 #include "server/filter/filter_labels.h"
 #include "server/request/admission.h"
-#include "server/request/keep.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/request_verdict.h"

@@ -3,7 +3,7 @@
 
 #include "core/engine/engine.h"
 #include "server/json/evaluation_json.h"
-#include "server/json/label_json.h"
+#include "server/json/json_values.h"
 #include "server/request/http_answer.h"
 #include "server/request/query.h"
 #include "server/request/request.h"

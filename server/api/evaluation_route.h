@@ -6,7 +6,7 @@
 #define NB_SERVER_API_EVALUATION_ROUTE_H
 
 #include "core/engine/engine.h"
-#include "server/request/route.h"
+#include "server/request/request.h"
 
 nb_handler nb_route_evaluation;
 

@@ -6,7 +6,7 @@
 #ifndef NB_SERVER_API_OPERATIONS_H
 #define NB_SERVER_API_OPERATIONS_H
 
-#include "server/request/route.h"
+#include "server/request/request.h"
 
 nb_handler nb_route_healthz;
 nb_handler nb_route_readyz;

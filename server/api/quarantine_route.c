@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "server/base/log.h"
-#include "server/json/quarantine_json.h"
+#include "server/json/undo_json.h"
 #include "server/request/http_answer.h"
 #include "server/request/query.h"
 #include "server/request/request.h"

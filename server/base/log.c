@@ -1,14 +1,155 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/base/log.h"
 
+#define SD_JOURNAL_SUPPRESS_LOCATION /* a line of this file is no useful location */
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-journal.h>
 #include <unistd.h>
 
+#include "core/base/ascii.h"
+#include "core/base/error.h"
 #include "core/base/utf8.h"
+
+struct nb_log_field nb_log_text(const char *name, struct nb_string text)
+{
+    return (struct nb_log_field){
+        .name = name, .kind = NB_LOG_TEXT, .text = nb_utf8_cut(text, NB_LOG_VALUE_MOST)};
+}
+
+struct nb_log_field nb_log_number(const char *name, double number)
+{
+    return (struct nb_log_field){.name = name, .kind = NB_LOG_NUMBER, .number = number};
+}
+
+struct nb_log_field nb_log_count(const char *name, uint64_t count)
+{
+    return (struct nb_log_field){.name = name, .kind = NB_LOG_COUNT, .count = count};
+}
+
+static bool is_visible(unsigned char c)
+{
+    return c > 0x20 && c < 0x7f;
+}
+
+static bool is_plain(struct nb_string text)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char c = (unsigned char)text.bytes[i];
+        if (!is_visible(c) || c == '=' || c == '"' || c == '\\')
+            return false;
+    }
+    return text.length > 0;
+}
+
+static int append_quoted(struct nb_buffer *out, struct nb_string text)
+{
+    int rc = nb_buffer_puts(out, "\"");
+    for (size_t i = 0; i < text.length && rc == 0; i++) {
+        unsigned char c = (unsigned char)text.bytes[i];
+        if (c == '"' || c == '\\')
+            rc = nb_buffer_printf(out, "\\%c", c);
+        else if (c == ' ' || is_visible(c))
+            rc = nb_buffer_append(out, &text.bytes[i], 1);
+        else
+            rc = nb_buffer_printf(out, "\\x%02x", c);
+    }
+    return rc == 0 ? nb_buffer_puts(out, "\"") : rc;
+}
+
+static int append_value(struct nb_buffer *out, const struct nb_log_field *field)
+{
+    switch (field->kind) {
+    case NB_LOG_NUMBER:
+        return nb_buffer_printf(out, "%.4f", field->number);
+    case NB_LOG_COUNT:
+        return nb_buffer_printf(out, "%llu", (unsigned long long)field->count);
+    case NB_LOG_TEXT:
+    default:
+        return is_plain(field->text) ? nb_buffer_append(out, field->text.bytes, field->text.length)
+                                     : append_quoted(out, field->text);
+    }
+}
+
+int nb_log_write_text(struct nb_buffer *out, const char *what, const struct nb_log_field *fields,
+                      size_t count)
+{
+    int rc = nb_buffer_puts(out, what);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        rc = nb_buffer_printf(out, " %s=", fields[i].name);
+        if (rc == 0)
+            rc = append_value(out, &fields[i]);
+    }
+    return rc;
+}
+
+/* ---- the journal --------------------------------------------------------------------------------
+ */
+
+/* libsystemd writes the journal's own protocol, in which a value may have any bytes. */
+enum { FIELDS_MOST = 16, OWN_FIELDS = 4 };
+
+/* The fields of the entry, one after the other, and the end of each. */
+struct entry {
+    struct nb_buffer bytes;
+    size_t ends[FIELDS_MOST + OWN_FIELDS];
+    size_t count;
+    int code; /* the first failure sticks */
+};
+
+static void end_field(struct entry *e, int rc)
+{
+    if (e->code == 0)
+        e->code = rc;
+    e->ends[e->count++] = e->bytes.length;
+}
+
+static void add_own(struct entry *e, const char *name, const char *value)
+{
+    end_field(e, nb_buffer_printf(&e->bytes, "%s=%s", name, value));
+}
+
+static void add_field(struct entry *e, const struct nb_log_field *field)
+{
+    int rc = nb_buffer_puts(&e->bytes, "BAYESD_");
+    for (const char *c = field->name; *c != '\0' && rc == 0; c++)
+        rc = nb_buffer_append(&e->bytes, &(char){nb_ascii_upper(*c)}, 1);
+    if (rc == 0 && field->kind == NB_LOG_TEXT) {
+        rc = nb_buffer_puts(&e->bytes, "=");
+        if (rc == 0)
+            rc = nb_buffer_append(&e->bytes, field->text.bytes, field->text.length);
+    } else if (rc == 0) {
+        rc = field->kind == NB_LOG_NUMBER
+                 ? nb_buffer_printf(&e->bytes, "=%.17g", field->number)
+                 : nb_buffer_printf(&e->bytes, "=%llu", (unsigned long long)field->count);
+    }
+    end_field(e, rc);
+}
+
+/* Sends an event: `message`, the priority of syslog(3), the program's name, and each field as
+ * BAYESD_NAME. Returns 0, or NB_IO when there is no journal or it refuses the event. */
+static int send_to_journal(int priority, const char *program, const char *message, const char *what,
+                           const struct nb_log_field *fields, size_t count)
+{
+    struct entry e = {.count = 0};
+    struct iovec parts[FIELDS_MOST + OWN_FIELDS];
+    add_own(&e, "MESSAGE", message);
+    end_field(&e, nb_buffer_printf(&e.bytes, "PRIORITY=%d", priority));
+    add_own(&e, "SYSLOG_IDENTIFIER", program);
+    add_own(&e, "BAYESD_EVENT", what);
+    for (size_t i = 0; i < count && i < FIELDS_MOST; i++)
+        add_field(&e, &fields[i]);
+    for (size_t i = 0, from = 0; i < e.count && e.code == 0; from = e.ends[i++])
+        parts[i] = (struct iovec){e.bytes.bytes + from, e.ends[i] - from};
+    int rc = e.code == 0 && sd_journal_sendv(parts, (int)e.count) == 0 ? 0 : NB_IO;
+    nb_buffer_deinit(&e.bytes);
+    return rc;
+}
 
 /* Set at any time. */
 static atomic_int log_level = NB_LOG_INFO; /* enum nb_log_level */
@@ -141,7 +282,7 @@ static void write_event(enum nb_log_level level, const char *text, const char *w
 {
     char line[4096]; /* PIPE_BUF: it goes out in one piece */
     if (log_to_journal &&
-        nb_log_send_to_journal(LEVELS[level].priority, log_name, text, what, fields, count) == 0)
+        send_to_journal(LEVELS[level].priority, log_name, text, what, fields, count) == 0)
         return;
     write_out(line, nb_log_format(line, sizeof line, level, log_to_journal, text));
 }
@@ -163,4 +304,9 @@ void nb_log_event(enum nb_log_level level, const char *what, const struct nb_log
     if (rc == 0) /* without memory there is no line */
         write_event(level, text.bytes, what, fields, count);
     nb_buffer_deinit(&text);
+}
+
+void nb_notify(const char *state)
+{
+    (void)sd_notify(0, state); /* see the header */
 }

@@ -2,16 +2,39 @@
  *
  * A daemon's log: each line is key=value text or JSON, written to standard error in one piece.
  * Under systemd, events go to the journal with their fields. Any thread. Tokens and texts of
- * documents are never logged.
+ * documents are never logged. And the state of the service, which systemd is told.
  */
 #ifndef NB_SERVER_BASE_LOG_H
 #define NB_SERVER_BASE_LOG_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/buffer.h"
-#include "server/base/log_field.h"
+
+/* Bytes of a value that are logged; the rest is cut off. */
+enum { NB_LOG_VALUE_MOST = 256 };
+
+enum nb_log_kind { NB_LOG_TEXT, NB_LOG_NUMBER, NB_LOG_COUNT };
+
+struct nb_log_field {
+    const char *name; /* [a-z_]+ */
+    enum nb_log_kind kind;
+    struct nb_string text; /* any bytes; borrowed */
+    double number;
+    uint64_t count;
+};
+
+struct nb_log_field nb_log_text(const char *name, struct nb_string text);
+struct nb_log_field nb_log_number(const char *name, double number);
+struct nb_log_field nb_log_count(const char *name, uint64_t count);
+
+/* Appends "what name=value name=\"value\"". A value is quoted if it has bytes other than visible
+ * ASCII, or one of = " \; in quotes, a \ precedes " and \, and bytes other than visible ASCII and
+ * the blank are written as \xNN. Returns 0 or NB_NO_MEMORY. */
+int nb_log_write_text(struct nb_buffer *out, const char *what, const struct nb_log_field *fields,
+                      size_t count);
 
 /* In the order of the configuration's option `level` of [log]. */
 enum nb_log_level { NB_LOG_ERROR, NB_LOG_WARNING, NB_LOG_INFO, NB_LOG_DEBUG };
@@ -51,5 +74,10 @@ void nb_log_event(enum nb_log_level level, const char *what, const struct nb_log
  * and its test. */
 size_t nb_log_format(char *line, size_t room, enum nb_log_level level, bool journal,
                      const char *text);
+
+/* Reports a state of the service such as "READY=1" to systemd, on the socket in NOTIFY_SOCKET
+ * (sd_notify(3)); without that variable it does nothing. Main thread. A service manager that does
+ * not listen is not an error. */
+void nb_notify(const char *state);
 
 #endif

@@ -3,13 +3,125 @@
 
 #include <curl/curl.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
 
-#include "server/call/refusal.h"
+static int code_of(long status)
+{
+    switch (status) {
+    case 401:
+    case 403:
+        return NB_CALL_FORBIDDEN;
+    case 404:
+        return NB_NOT_FOUND;
+    case 409:
+        return NB_CONFLICT;
+    case 413:
+        return NB_TOO_LARGE;
+    case 415:
+        return NB_UNSUPPORTED;
+    case 422:
+        return NB_UNUSABLE;
+    case 429:
+    case 503:
+        return NB_CALL_BUSY;
+    default:
+        return status >= 400 && status < 500 ? NB_INVALID : NB_CALL_PROTOCOL;
+    }
+}
+
+/* Returns whether the model is damaged. The status is 503, as for a busy daemon, but asking again
+ * does not help. Only the text of the problem tells the two apart: "the model 'NAME' is damaged
+ * (...". */
+static bool is_damaged(long status, const char *detail)
+{
+    return status == 503 && detail != NULL && strncmp(detail, "the model '", 11) == 0 &&
+           strstr(detail, "' is damaged (") != NULL;
+}
+
+int nb_refusal_read(long status, struct nb_string body, const char *url, struct nb_error *error)
+{
+    json_t *problem = json_loadb(body.bytes != NULL ? body.bytes : "", body.length, 0, NULL);
+    const char *detail = json_string_value(json_object_get(problem, "detail"));
+    if (detail == NULL) /* errors of rspamd's protocol */
+        detail = json_string_value(json_object_get(problem, "error"));
+    int code = is_damaged(status, detail) ? NB_DAMAGED : code_of(status);
+    if (detail != NULL) {
+        (void)nb_error_set(error, code, "%s", detail);
+    } else {
+        /* A server that is not bayesd and does not know the path says nothing about the model. */
+        if (code == NB_NOT_FOUND)
+            code = NB_CALL_PROTOCOL;
+        (void)nb_error_set(error, code, "%.80s answers %ld, and not as bayesd would", url, status);
+    }
+    json_decref(problem);
+    return code;
+}
+
+enum { TOKEN_MOST = 4096 };
+
+/* The length of the token at the beginning of a line; 0 when the line is not a token. A line that
+ * does not fit is cut by fgets and would be sent as a wrong token. */
+static size_t token_length(const char *line)
+{
+    size_t length = strcspn(line, " \t\r\n");
+    if (line[length] == '\0' && length == TOKEN_MOST - 1)
+        return 0;
+    for (size_t i = 0; i < length; i++)
+        if (line[i] < 33 || line[i] > 126)
+            return 0;
+    return length;
+}
+
+int nb_access_token_read(const char *file, struct nb_buffer *token, struct nb_error *error)
+{
+    char line[TOKEN_MOST];
+    if (file == NULL)
+        return 0;
+    FILE *in = fopen(file, "re");
+    if (in == NULL)
+        return nb_error_set(error, NB_NOT_FOUND, "the token file %.200s cannot be opened", file);
+    bool is_read = fgets(line, sizeof line, in) != NULL;
+    (void)fclose(in); /* was only read */
+    size_t length = is_read ? token_length(line) : 0;
+    if (length == 0)
+        return nb_error_set(error, NB_INVALID, "the first line of %.200s is not a token", file);
+    return nb_buffer_append(token, line, length) == 0 ? 0 : nb_error_no_memory(error);
+}
+
+bool nb_breaker_begin(struct nb_breaker *breaker, uint64_t now)
+{
+    if (!breaker->is_open)
+        return true;
+    if (now < breaker->until || breaker->is_probed)
+        return false;
+    breaker->is_probed = true;
+    return true;
+}
+
+/* Returns whether the end of a request means that the daemon hangs. */
+static bool is_hang(const struct nb_breaker *breaker, uint64_t start, uint64_t now, bool has_reply)
+{
+    return !has_reply && breaker->pause > 0 && now - start >= NB_BREAKER_SLOW &&
+           (breaker->last_reply == 0 || breaker->last_reply < start);
+}
+
+bool nb_breaker_end(struct nb_breaker *breaker, uint64_t start, uint64_t now, bool has_reply)
+{
+    bool was_open = breaker->is_open;
+    if (has_reply)
+        breaker->last_reply = now;
+    breaker->is_open = is_hang(breaker, start, now, has_reply);
+    breaker->is_probed = false;
+    if (breaker->is_open)
+        breaker->until = now + breaker->pause;
+    return breaker->is_open != was_open;
+}
 
 enum {
     REPLY_MOST = 1 << 30, /* bytes; no reply of bayesd that is kept in memory is longer */

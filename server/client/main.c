@@ -13,7 +13,7 @@
 
 #include "core/base/label/difference.h"
 #include "server/base/version.h"
-#include "server/call/access_token.h"
+#include "server/call/call.h"
 #include "server/client/base/client.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"

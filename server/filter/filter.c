@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "server/access/allowed_models.h"
+#include "server/access/tokens.h"
 #include "server/base/metrics.h"
 #include "server/filter/filter_labels.h"
 #include "server/filter/filter_report.h"
-#include "server/request/keep.h"
 #include "server/request/request_verdict.h"
 #include "server/request/server.h"
 

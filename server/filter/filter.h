@@ -23,7 +23,7 @@ struct nb_server;
 /* Scores `document`, a mail, with the user's own model, or with the one of all when that is not
  * ready or the user cannot name one. Of several users the mildest verdict counts, and the report
  * names no model but the pattern of [filter] user_model. Too little training, or an empty mail,
- * gives a report that says so and is not an error. `models` are patterns (allowed_models.h) of
+ * gives a report that says so and is not an error. `models` are patterns (tokens.h) of
  * those that the client may use: NB_FORBIDDEN when a user's model is none of them, and the one of
  * all is not asked when that is none. With several_users = each, `each` (the caller's; NULL: not
  * wanted) receives two texts for each user who has a model, both NUL-terminated: its name, and the

@@ -10,7 +10,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "server/request/route.h"
+#include "server/request/request.h"
 
 struct nb_receipt;
 

@@ -11,7 +11,6 @@
 #include "server/base/log.h"
 #include "server/filter/filter.h"
 #include "server/request/admission.h"
-#include "server/request/configuration.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"

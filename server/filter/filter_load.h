@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/string.h"
 #include "server/access/user_map.h"
-#include "server/request/route.h"
+#include "server/request/request.h"
 
 /* The users whose models judge a mail, each once: those whom [filter] user_map finds behind the
  * protocol's user field, which may come several times; where there is none, the recipients of its

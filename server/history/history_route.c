@@ -11,7 +11,7 @@
 #include "server/api/results.h"
 #include "server/json/emit.h"
 #include "server/json/json_load.h"
-#include "server/json/label_json.h"
+#include "server/json/json_values.h"
 #include "server/json/time.h"
 #include "server/request/http_answer.h"
 #include "server/request/query.h"

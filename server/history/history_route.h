@@ -8,7 +8,7 @@
 
 #include "core/jobs/history/history_listing.h"
 #include "core/jobs/history/next.h"
-#include "server/request/route.h"
+#include "server/request/request.h"
 
 nb_handler nb_route_history;         /* the verdicts that are kept, newest first, in pages */
 nb_handler nb_route_history_verdict; /* one of them, and why */

@@ -9,9 +9,10 @@
 
 #include <microhttpd.h>
 
-#include "server/http/connection.h"
-#include "server/http/handshakes.h"
+#include "server/http/http.h"
 #include "server/request/request.h"
+
+struct nb_handshakes;
 
 /* A body that is not needed is still read to its end if it is no longer than this. */
 enum { NB_HTTP_DROP_BYTES = 1024 * 1024 };
@@ -45,7 +46,7 @@ struct nb_http_call {
     unsigned refused;      /* status of the library's own refusal (library.h); 0: none */
     char method[8];        /* for the log */
     const char *page; /* the Origin of a page of another site that may read the reply; or NULL */
-    bool varies;      /* the reply depends on the Origin (cors.h) */
+    bool varies;      /* the reply depends on the Origin (router.h) */
     char methods[NB_ALLOW_BYTES]; /* allowed methods, for a page that asked; empty: it has not asked
                                    */
 };
@@ -84,29 +85,5 @@ int nb_coding_read(const char *content_encoding, enum nb_coding *coding, struct 
 
 /* Returns the owner's record of the library's connection. */
 struct nb_connection *nb_http_connection(struct MHD_Connection *connection);
-
-/* ---- http_tls.c ---------------------------------------------------------------------------------
- */
-
-/* Returns the option that starts the library with TLS. */
-struct MHD_OptionItem nb_http_tls_option(void);
-
-/* The connection is the library's: makes its session ready for the handshake; and the session has
- * ended. */
-void nb_http_tls_begin(struct nb_connection *held, struct MHD_Connection *connection);
-void nb_http_tls_end(struct nb_connection *held);
-
-/* Returns the connection's GnuTLS session; NULL without TLS. */
-void *nb_http_session(struct MHD_Connection *connection);
-
-/* Returns the name in the client's certificate, with TLS; NULL if none was shown or none
- * verified. */
-const char *nb_http_certificate(struct nb_connection *held, struct MHD_Connection *connection);
-
-/* ---- http_stream.c ------------------------------------------------------------------------------
- */
-
-/* Returns a response that is made while it is sent (reply.next); NULL without memory. */
-struct MHD_Response *nb_http_stream(struct nb_http_call *call);
 
 #endif

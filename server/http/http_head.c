@@ -7,9 +7,9 @@
 
 #include "config/config.h"
 #include "core/base/string.h"
-#include "server/http/connection.h"
-#include "server/http/cors.h"
+#include "server/http/http.h"
 #include "server/http/http_call.h"
+#include "server/http/http_tls.h"
 #include "server/http/router.h"
 #include "server/request/admission.h"
 #include "server/request/body_transfer.h"

@@ -2,17 +2,184 @@
  *
  * TLS of a connection. The library makes the session; before the handshake the session gets the
  * certificate, the authorities and the priorities of the configuration in force, which the
- * connection holds as long as it lives. So a reload affects only later connections. The library
- * also does the handshake; handshakes.h handles its waits.
+ * connection holds as long as it lives. So a reload affects only later connections.
  */
+#include "server/http/http_tls.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "server/access/tls.h"
 #include "server/http/http_call.h"
-#include "server/request/configuration.h"
 #include "server/request/server.h"
-#include "server/tls/tls.h"
+
+enum { EVENTS_AT_ONCE = 64 };
+
+struct nb_handshakes {
+    pthread_t thread;
+    int epoll;
+    int wake;             /* an eventfd: is_ending */
+    pthread_mutex_t lock; /* of the members below and the links of waiting connections; the library
+                             is called while it is held, and calls nothing here then */
+    bool is_ending;
+    struct nb_connection *waiting;
+};
+
+/* ---- waiting connections --------------------------------------------------------------------- */
+
+static void link_in(struct nb_handshakes *h, struct nb_connection *held)
+{
+    held->shaking.before = NULL;
+    held->shaking.after = h->waiting;
+    if (h->waiting != NULL)
+        h->waiting->shaking.before = held;
+    h->waiting = held;
+}
+
+static void take_out(struct nb_handshakes *h, struct nb_connection *held)
+{
+    if (held->shaking.before != NULL)
+        held->shaking.before->shaking.after = held->shaking.after;
+    else
+        h->waiting = held->shaking.after;
+    if (held->shaking.after != NULL)
+        held->shaking.after->shaking.before = held->shaking.before;
+}
+
+/* Resumes a connection. It must not be touched afterwards, because it may end at once. */
+static void resume(struct nb_handshakes *h, struct nb_connection *held)
+{
+    struct MHD_Connection *connection = held->shaking.connection;
+    take_out(h, held);
+    MHD_resume_connection(connection);
+}
+
+static bool watch(const struct nb_handshakes *h, struct nb_connection *held, bool writes)
+{
+    struct epoll_event event = {.events = (writes ? EPOLLOUT : EPOLLIN) | EPOLLONESHOT,
+                                .data.ptr = held};
+    int action = held->shaking.is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    held->shaking.is_watched = epoll_ctl(h->epoll, action, held->file, &event) == 0;
+    return held->shaking.is_watched;
+}
+
+/* Suspends a connection whose handshake cannot continue, until its socket can be read, or written
+ * if it `writes`. On the connection's thread. Without memory the connection is not suspended, and
+ * the library polls. */
+static void wait_for_socket(struct nb_handshakes *h, struct nb_connection *held, bool writes)
+{
+    pthread_mutex_lock(&h->lock);
+    if (!h->is_ending) {
+        MHD_suspend_connection(held->shaking.connection);
+        link_in(h, held);
+        if (!watch(h, held, writes))
+            resume(h, held);
+    }
+    pthread_mutex_unlock(&h->lock);
+}
+
+/* On the thread of the connection, which ends. */
+static void forget(const struct nb_handshakes *h, struct nb_connection *held)
+{
+    /* A duplicate of the file may outlive it (net/connections.h), and then its entry in the epoll
+     * would, too. */
+    if (held->shaking.is_watched)
+        (void)epoll_ctl(h->epoll, EPOLL_CTL_DEL, held->file, NULL);
+    held->shaking.is_watched = false;
+}
+
+/* ---- the thread --------------------------------------------------------------------------------
+ */
+
+/* Only this thread resumes waiting connections, once for each event of a socket that is watched for
+ * one event (EPOLLONESHOT), and a waiting connection cannot end: so no event refers to a connection
+ * that is gone. */
+static void *handshakes_thread(void *user)
+{
+    struct nb_handshakes *h = user;
+    struct epoll_event events[EVENTS_AT_ONCE];
+    pthread_mutex_lock(&h->lock);
+    while (!h->is_ending) {
+        pthread_mutex_unlock(&h->lock);
+        int count = epoll_wait(h->epoll, events, EVENTS_AT_ONCE, -1);
+        pthread_mutex_lock(&h->lock);
+        for (int i = 0; i < count; i++) { /* after an error the loop tries again */
+            if (events[i].data.ptr != NULL)
+                resume(h, events[i].data.ptr);
+        }
+    }
+    while (h->waiting != NULL)
+        resume(h, h->waiting);
+    pthread_mutex_unlock(&h->lock);
+    return NULL;
+}
+
+/* ---- start and stop ----------------------------------------------------------------------------
+ */
+
+static void close_files(const struct nb_handshakes *h)
+{
+    if (h->epoll >= 0)
+        (void)close(h->epoll);
+    if (h->wake >= 0)
+        (void)close(h->wake);
+}
+
+int nb_handshakes_start(struct nb_handshakes **handshakes, struct nb_error *error)
+{
+    struct nb_handshakes *h = calloc(1, sizeof *h);
+    if (h == NULL)
+        return nb_error_no_memory(error);
+    h->epoll = epoll_create1(EPOLL_CLOEXEC);
+    h->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct epoll_event woken = {.events = EPOLLIN, .data.ptr = NULL};
+    if (h->epoll < 0 || h->wake < 0 || epoll_ctl(h->epoll, EPOLL_CTL_ADD, h->wake, &woken) != 0 ||
+        pthread_mutex_init(&h->lock, NULL) != 0)
+        goto failed;
+    if (pthread_create(&h->thread, NULL, handshakes_thread, h) == 0) {
+        *handshakes = h;
+        return 0;
+    }
+    pthread_mutex_destroy(&h->lock);
+failed:
+    close_files(h);
+    free(h);
+    return nb_error_set(error, NB_IO, "the thread that waits for TLS handshakes does not start");
+}
+
+void nb_handshakes_end(struct nb_handshakes *handshakes)
+{
+    struct nb_handshakes *h = handshakes;
+    uint64_t one = 1;
+    if (h == NULL)
+        return;
+    pthread_mutex_lock(&h->lock);
+    h->is_ending = true;
+    pthread_mutex_unlock(&h->lock);
+    ssize_t written = write(h->wake, &one, sizeof one);
+    (void)written; /* a full eventfd has woken it already */
+    pthread_join(h->thread, NULL);
+}
+
+void nb_handshakes_free(struct nb_handshakes **handshakes)
+{
+    struct nb_handshakes *h = *handshakes;
+    if (h == NULL)
+        return;
+    assert(h->is_ending && h->waiting == NULL);
+    pthread_mutex_destroy(&h->lock);
+    close_files(h);
+    free(h);
+    *handshakes = NULL;
+}
 
 /* The library does not start without a certificate or a function that finds one. As each session
  * gets its own certificate, this function is never called, and its type does not matter. */
@@ -37,7 +204,7 @@ void *nb_http_session(struct MHD_Connection *connection)
 static void wait_for_client(void *user, bool writes)
 {
     struct nb_connection *held = user;
-    nb_handshakes_wait(held->http->handshakes, held, writes);
+    wait_for_socket(held->http->handshakes, held, writes);
 }
 
 void nb_http_tls_begin(struct nb_connection *held, struct MHD_Connection *connection)
@@ -56,7 +223,7 @@ void nb_http_tls_begin(struct nb_connection *held, struct MHD_Connection *connec
 void nb_http_tls_end(struct nb_connection *held)
 {
     if (held->is_tls)
-        nb_handshakes_forget(held->http->handshakes, held);
+        forget(held->http->handshakes, held);
     free(held->certificate);
     held->certificate = NULL;
     nb_configuration_release(&held->configuration);

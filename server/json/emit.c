@@ -12,7 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "server/json/number_text.h"
-#include "server/json/plain.h"
+#include "server/json/scan.h"
 
 struct nb_emitter nb_emit_begin(struct nb_buffer *out)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/engine/engine.h"
-#include "server/base/json_fault.h"
+#include "server/base/ndjson.h"
 #include "server/json/number_text.h"
 
 /* How deep jansson follows brackets (its JSON_PARSER_MAX_DEPTH); it stops reading there. */

@@ -1,15 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Documents out of CSV (server/base/csv.h): a header line names the columns, and each row becomes
- * the JSON object that it stands for, so that rows are read by the same code as JSON. The columns
- * text, label and id are the members of these names; every other one is a value of the field of its
- * name, and one that is called "tags[]" a list of the field "tags", whose items stand between ';'.
- * An empty cell is no value. Any thread; a table belongs to one.
+ * CSV (RFC 4180), and documents out of it: a header line names the columns, and each row
+ * becomes the JSON object that it stands for, so that rows are read by the same code as JSON. The
+ * columns text, label and id are the members of these names; every other one is a value of the
+ * field of its name, and one that is called "tags[]" a list of the field "tags", whose items stand
+ * between ';'. An empty cell is no value. Any thread; a reader and a table belong to one.
  */
 #ifndef NB_SERVER_JSON_JSON_TABLE_H
 #define NB_SERVER_JSON_JSON_TABLE_H
 
-#include "server/base/csv.h"
+#include <stdbool.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+
+/* A reader of fields, one after the other. */
+struct nb_csv {
+    const char *at, *end;
+    size_t line; /* of the field that was read last, from 1 */
+    size_t next; /* of the next field */
+    struct nb_buffer unquoted;
+    char separator;
+    bool has_returns; /* there is no line feed: a CR alone ends lines */
+};
+
+/* Begins to read. Skips a byte order mark at the beginning. A first line "sep=;" sets the separator
+ * and is skipped. Otherwise the separator is a comma, or if the first line has none outside of
+ * quotes, a semicolon or a tab. */
+void nb_csv_init(struct nb_csv *csv, struct nb_string text);
+void nb_csv_deinit(struct nb_csv *csv);
+
+/* Whether nothing is left. Ask between rows only. */
+bool nb_csv_is_end(const struct nb_csv *csv);
+
+struct nb_csv_field {
+    struct nb_string text; /* valid until the next call */
+    bool is_quoted;
+    bool is_last; /* of its row */
+};
+/* Reads a field. Returns 0, NB_INVALID (text after a closing quote, or a quote that is not closed;
+ * the error names the line) or NB_NO_MEMORY. */
+int nb_csv_next(struct nb_csv *csv, struct nb_csv_field *field, struct nb_error *error);
 
 enum { NB_TABLE_COLUMNS = 512 /* at most: 256 fields, and what else tables have */ };
 

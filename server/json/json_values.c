@@ -4,7 +4,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/base/label/label.h"
+#include "core/engine/engine.h"
 #include "server/json/json_load.h"
+
+int nb_label_take(struct nb_string *label, struct nb_buffer *room, struct nb_error *error)
+{
+    if (nb_label_normalize(label, room) != 0)
+        return nb_error_no_memory(error);
+    if (nb_label_is_lossy(*label))
+        return nb_error_set(error, NB_UNUSABLE,
+                            "`label` has U+FFFD, which stands for bytes that were lost in a wrong "
+                            "charset; send it as UTF-8");
+    return nb_check_label(*label, error);
+}
 
 enum { NUMBER_BYTES = 32 }; /* -9223372036854775808, or 17 digits with an exponent, and a NUL */
 

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The member "values" of a document: an object of values by the names of fields. Any thread; values
- * belong to one.
+ * The member "values" of a document, an object of values by the names of fields, and a document's
+ * label. Any thread; values belong to one.
  */
 #ifndef NB_SERVER_JSON_JSON_VALUES_H
 #define NB_SERVER_JSON_JSON_VALUES_H
 
 #include "core/base/attribute.h"
+#include "core/base/buffer.h"
+#include "core/base/error.h"
 
 struct json_t;
+
+/* Trims and composes a label that a client gives in a member, a query or a path
+ * (core/base/label/label.h), and checks it (nb_check_label). Every protocol calls this one
+ * function. *label is set to a part of itself, or to bytes in `room`, which must outlive it.
+ * Returns 0, NB_UNUSABLE (also for a label with U+FFFD, the mark of bytes that were lost in a wrong
+ * charset) or NB_NO_MEMORY. */
+int nb_label_take(struct nb_string *label, struct nb_buffer *room, struct nb_error *error);
 
 /* The values borrow from the JSON value that they were read from. */
 struct nb_json_values {

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Moments as JSON has them: RFC 3339 (section 5.6), stored as milliseconds since 1970. Pure
- * functions; any thread.
+ * Moments in JSON, RFC 3339 (section 5.6), stored as milliseconds since 1970; and lines of the log
+ * as JSON. Pure functions; any thread.
  */
 #ifndef NB_SERVER_JSON_TIME_H
 #define NB_SERVER_JSON_TIME_H
 
 #include <stdint.h>
 
+#include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/string.h"
+#include "server/base/log.h"
+
+struct nb_emitter;
 
 enum { NB_JSON_TIME_BYTES = 96 }; /* seven ints at their longest */
 
-/* In UTC, with milliseconds. A moment whose year does not fit an int is the empty text. */
+/* Writes a moment in UTC, with milliseconds. A moment whose year does not fit an int is the empty
+ * text. */
 void nb_json_format_time(int64_t milliseconds, char text[NB_JSON_TIME_BYTES]);
 
-struct nb_emitter;
 /* Writes the moment as a member of an object (emit.h). */
 void nb_emit_member_time(struct nb_emitter *e, const char *key, int64_t milliseconds);
 
@@ -25,5 +29,10 @@ void nb_emit_member_time(struct nb_emitter *e, const char *key, int64_t millisec
  * NB_INVALID. */
 int nb_json_read_time(struct nb_string text, const char *member, int64_t *milliseconds,
                       struct nb_error *error);
+
+/* Writes a line of the log, as an nb_log_form (log.h): {"time": RFC 3339, "level": "info",
+ * "message": what, "model": ...}. All bytes are visible ASCII; what is not UTF-8 becomes U+FFFD. */
+int nb_json_log_line(struct nb_buffer *out, const char *level, const char *what,
+                     const struct nb_log_field *fields, size_t count);
 
 #endif

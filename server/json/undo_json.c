@@ -10,16 +10,194 @@
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
 
-enum { SOURCE, FROM, TO, IDS, DRY_RUN, LIMIT, NEXT, MEMBERS };
+enum { QUARANTINE_SOURCE, QUARANTINE_UNTIL, QUARANTINE_IDS, QUARANTINE_WHOLE, QUARANTINE_MEMBERS };
 
-static const struct nb_json_member members[MEMBERS] = {
-    [SOURCE] = {"source", NB_TYPE_STRING, false},
-    [FROM] = {"from", NB_TYPE_STRING, false},
-    [TO] = {"to", NB_TYPE_STRING, false},
-    [IDS] = {"ids", NB_TYPE_ARRAY, false},
-    [DRY_RUN] = {"dry_run", NB_TYPE_BOOLEAN, false},
-    [LIMIT] = {"limit", NB_TYPE_COUNT, false},
-    [NEXT] = {"next", NB_TYPE_COUNT, false},
+static const struct nb_json_member quarantine_members[QUARANTINE_MEMBERS] = {
+    [QUARANTINE_SOURCE] = {"source", NB_TYPE_STRING, false},
+    [QUARANTINE_UNTIL] = {"until", NB_TYPE_STRING, false},
+    [QUARANTINE_IDS] = {"ids", NB_TYPE_ARRAY, false},
+    [QUARANTINE_WHOLE] = {"all", NB_TYPE_BOOLEAN, false},
+};
+
+static int read_quarantine(const json_t *const *values, struct nb_json_quarantine *q,
+                           struct nb_error *error)
+{
+    struct nb_quarantine_options *options = &q->options;
+    bool is_part = values[QUARANTINE_SOURCE] != NULL || values[QUARANTINE_UNTIL] != NULL ||
+                   values[QUARANTINE_IDS] != NULL;
+    int rc = 0;
+    if (is_part == json_is_true(values[QUARANTINE_WHOLE]))
+        return nb_error_set(error, NB_INVALID,
+                            "give at least one of \"source\", \"until\" and \"ids\", or \"all\": "
+                            "true");
+    if (values[QUARANTINE_SOURCE] != NULL) {
+        options->has_source = true;
+        options->source = nb_json_text(values[QUARANTINE_SOURCE]);
+        rc = nb_check_source(options->source, error);
+    }
+    if (rc == 0 && values[QUARANTINE_UNTIL] != NULL)
+        rc = nb_json_read_time(nb_json_text(values[QUARANTINE_UNTIL]), "until", &options->until,
+                               error);
+    if (rc == 0 && values[QUARANTINE_IDS] != NULL)
+        rc = nb_json_read_ids(values[QUARANTINE_IDS], NB_JSON_IDS, &q->ids, &options->id_count,
+                              error);
+    options->ids = q->ids;
+    return rc;
+}
+
+int nb_json_quarantine_read(struct nb_string text, struct nb_json_quarantine *quarantine,
+                            struct nb_error *error)
+{
+    const json_t *values[QUARANTINE_MEMBERS];
+    json_t *object;
+    *quarantine = (struct nb_json_quarantine){.options = {.until = INT64_MAX}};
+    int rc = nb_json_load(text, NB_JSON_IDS + 100, &object, error);
+    if (rc != 0)
+        return rc;
+    quarantine->object = object;
+    rc = nb_json_take(object, "a choice of changes", quarantine_members, QUARANTINE_MEMBERS, values,
+                      error);
+    if (rc == 0)
+        rc = read_quarantine(values, quarantine, error);
+    if (rc != 0)
+        nb_json_quarantine_deinit(quarantine);
+    return rc;
+}
+
+void nb_json_quarantine_deinit(struct nb_json_quarantine *quarantine)
+{
+    json_decref(quarantine->object);
+    free(quarantine->ids);
+    *quarantine = (struct nb_json_quarantine){.object = NULL};
+}
+
+/* ---- what waits ------------------------------------------------------------------------------ */
+
+int nb_json_quarantine_begin(struct nb_buffer *out)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_open(&e, '{');
+    nb_emit_key(&e, "quarantine");
+    nb_emit_raw(&e, "[");
+    return nb_emit_end(&e);
+}
+
+int nb_json_quarantine_row(struct nb_buffer *out, size_t count, const struct nb_quarantine_row *row)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    if (count > 0)
+        nb_emit_raw(&e, ",");
+    nb_emit_raw(&e, "{");
+    nb_emit_member_string(&e, "id", row->id);
+    nb_emit_member_string(&e, "source", row->source);
+    nb_emit_member_time(&e, "time", row->time);
+    nb_emit_flag(&e, "untrain", row->untrain);
+    if (!row->untrain) {
+        nb_emit_key(&e, "label");
+        if (row->label.length > 0)
+            nb_emit_string(&e, row->label);
+        else
+            nb_emit_raw(&e, "null");
+        nb_emit_member_u64(&e, "tokens", row->tokens);
+    }
+    if (row->verdict.length > 0) {
+        nb_emit_member_string(&e, "verdict", row->verdict);
+        nb_emit_member_short_double(&e, "probability", row->probability);
+    }
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
+}
+
+int nb_json_quarantine_end(struct nb_buffer *out, int64_t now, struct nb_string next)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_raw(&e, "]");
+    nb_emit_member_time(&e, "time", now);
+    if (next.length > 0)
+        nb_emit_member_string(&e, "next", next);
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
+}
+
+static void emit_documents_of(struct nb_emitter *e, const struct nb_quarantine_source *source)
+{
+    nb_emit_name(e, nb_string_of(source->source));
+    nb_emit_open(e, '{');
+    nb_emit_member_u64(e, "documents", source->documents);
+    nb_emit_member_u64(e, "judged", source->judged);
+    nb_emit_member_u64(e, "agreeing", source->agreeing);
+    nb_emit_member_short_double(e, "log_loss", source->log_loss);
+    nb_emit_close(e, '}');
+}
+
+int nb_json_quarantine_effect(struct nb_buffer *out, struct nb_string model,
+                              const struct nb_quarantine_effect *effect)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_open(&e, '{');
+    nb_emit_member_string(&e, "model", model);
+    nb_emit_member_u64(&e, "documents", effect->documents);
+    nb_emit_member_u64(&e, "bytes", effect->bytes);
+    nb_emit_key(&e, "sources");
+    nb_emit_open(&e, '{');
+    for (size_t i = 0; i < effect->source_count; i++)
+        emit_documents_of(&e, &effect->sources[i]);
+    nb_emit_close(&e, '}');
+    nb_emit_key(&e, "evaluation");
+    nb_emit_open(&e, '{');
+    nb_emit_figures(&e, "now", &effect->now);
+    nb_emit_figures(&e, "with", &effect->with);
+    nb_emit_close(&e, '}');
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
+}
+
+/* ---- what was done --------------------------------------------------------------------------- */
+
+int nb_json_quarantine_report(struct nb_buffer *out, struct nb_string model, bool is_drop,
+                              const struct nb_quarantine_report *report)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_open(&e, '{');
+    nb_emit_member_string(&e, "model", model);
+    if (is_drop) {
+        nb_emit_member_u64(&e, "dropped", report->dropped);
+    } else {
+        nb_emit_key(&e, "applied");
+        nb_emit_open(&e, '{');
+        for (int s = 0; s < NB_QUARANTINED; s++)
+            nb_emit_member_u64(&e, nb_status_name((enum nb_status)s), report->statuses[s]);
+        nb_emit_close(&e, '}');
+        nb_emit_member_u64(&e, "refused", report->refused);
+        if (report->refused > 0)
+            nb_emit_member_text(&e, "why", report->why.text);
+    }
+    nb_emit_member_u64(&e, "changed_since", report->changed_since);
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
+}
+
+/* ---- what is asked for ----------------------------------------------------------------------- */
+
+enum {
+    UNDO_SOURCE,
+    UNDO_FROM,
+    UNDO_TO,
+    UNDO_IDS,
+    UNDO_DRY_RUN,
+    UNDO_LIMIT,
+    UNDO_NEXT,
+    UNDO_MEMBERS
+};
+
+static const struct nb_json_member undo_members[UNDO_MEMBERS] = {
+    [UNDO_SOURCE] = {"source", NB_TYPE_STRING, false},
+    [UNDO_FROM] = {"from", NB_TYPE_STRING, false},
+    [UNDO_TO] = {"to", NB_TYPE_STRING, false},
+    [UNDO_IDS] = {"ids", NB_TYPE_ARRAY, false},
+    [UNDO_DRY_RUN] = {"dry_run", NB_TYPE_BOOLEAN, false},
+    [UNDO_LIMIT] = {"limit", NB_TYPE_COUNT, false},
+    [UNDO_NEXT] = {"next", NB_TYPE_COUNT, false},
 };
 
 static int read_count(const json_t *value, const char *name, uint64_t *count,
@@ -33,34 +211,34 @@ static int read_count(const json_t *value, const char *name, uint64_t *count,
     return 0;
 }
 
-static int read_members(const json_t *const *values, struct nb_json_undo *undo,
-                        struct nb_error *error)
+static int read_undo(const json_t *const *values, struct nb_json_undo *undo, struct nb_error *error)
 {
     struct nb_undo_options *options = &undo->options;
     int rc = 0;
-    if (values[SOURCE] == NULL && values[FROM] == NULL && values[TO] == NULL && values[IDS] == NULL)
+    if (values[UNDO_SOURCE] == NULL && values[UNDO_FROM] == NULL && values[UNDO_TO] == NULL &&
+        values[UNDO_IDS] == NULL)
         return nb_error_set(error, NB_INVALID,
                             "an undo needs at least one of \"source\", \"from\", \"to\" and "
                             "\"ids\"");
-    if (values[SOURCE] != NULL) {
+    if (values[UNDO_SOURCE] != NULL) {
         options->has_source = true;
-        options->source = nb_json_text(values[SOURCE]);
+        options->source = nb_json_text(values[UNDO_SOURCE]);
         rc = nb_check_source(options->source, error);
     }
-    if (rc == 0 && values[FROM] != NULL)
-        rc = nb_json_read_time(nb_json_text(values[FROM]), "from", &options->from, error);
-    if (rc == 0 && values[TO] != NULL)
-        rc = nb_json_read_time(nb_json_text(values[TO]), "to", &options->to, error);
+    if (rc == 0 && values[UNDO_FROM] != NULL)
+        rc = nb_json_read_time(nb_json_text(values[UNDO_FROM]), "from", &options->from, error);
+    if (rc == 0 && values[UNDO_TO] != NULL)
+        rc = nb_json_read_time(nb_json_text(values[UNDO_TO]), "to", &options->to, error);
     if (rc == 0 && options->from >= options->to)
         rc = nb_error_set(error, NB_UNUSABLE, "\"from\" must be before \"to\"");
-    if (rc == 0 && values[IDS] != NULL)
-        rc = nb_json_read_ids(values[IDS], NB_JSON_UNDO_IDS, &undo->ids, &options->id_count, error);
+    if (rc == 0 && values[UNDO_IDS] != NULL)
+        rc = nb_json_read_ids(values[UNDO_IDS], NB_JSON_IDS, &undo->ids, &options->id_count, error);
     if (rc == 0)
-        rc = read_count(values[LIMIT], "limit", &undo->limit, error);
+        rc = read_count(values[UNDO_LIMIT], "limit", &undo->limit, error);
     if (rc == 0)
-        rc = read_count(values[NEXT], "next", &undo->after, error);
+        rc = read_count(values[UNDO_NEXT], "next", &undo->after, error);
     options->ids = undo->ids;
-    undo->dry_run = json_is_true(values[DRY_RUN]);
+    undo->dry_run = json_is_true(values[UNDO_DRY_RUN]);
     if (rc == 0 && undo->dry_run && (undo->limit != 0 || undo->after != 0))
         rc = nb_error_set(error, NB_INVALID, "a \"dry_run\" has no \"limit\" and no \"next\"");
     return rc;
@@ -68,16 +246,16 @@ static int read_members(const json_t *const *values, struct nb_json_undo *undo,
 
 int nb_json_undo_read(struct nb_string text, struct nb_json_undo *undo, struct nb_error *error)
 {
-    const json_t *values[MEMBERS];
+    const json_t *values[UNDO_MEMBERS];
     json_t *object;
     *undo = (struct nb_json_undo){.options = {.from = 0, .to = INT64_MAX}};
-    int rc = nb_json_load(text, NB_JSON_UNDO_IDS + 100, &object, error);
+    int rc = nb_json_load(text, NB_JSON_IDS + 100, &object, error);
     if (rc != 0)
         return rc;
     undo->object = object;
-    rc = nb_json_take(object, "an undo", members, MEMBERS, values, error);
+    rc = nb_json_take(object, "an undo", undo_members, UNDO_MEMBERS, values, error);
     if (rc == 0)
-        rc = read_members(values, undo, error);
+        rc = read_undo(values, undo, error);
     if (rc != 0)
         nb_json_undo_deinit(undo);
     return rc;

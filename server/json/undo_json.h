@@ -1,16 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The JSON of an undo: what is asked for, and what was done. Any thread.
+ * The JSON of a quarantine and of an undo: the request and the report. Any thread.
  * Writing appends to a buffer and returns 0 or NB_NO_MEMORY, in which case the buffer is as it was
  * before the call (emit.h).
  */
 #ifndef NB_SERVER_JSON_UNDO_JSON_H
 #define NB_SERVER_JSON_UNDO_JSON_H
 
+#include "core/jobs/quarantine/quarantine.h"
 #include "core/jobs/undo/sources.h"
 #include "core/jobs/undo/undo.h"
 
-enum { NB_JSON_UNDO_IDS = 10000 }; /* the most ids of one request */
+enum { NB_JSON_IDS = 10000 }; /* the most ids of one request */
+
+/* ---- quarantine ---------------------------------------------------------------------------------
+ */
+
+struct nb_json_quarantine {
+    struct nb_quarantine_options options; /* borrows from the two below */
+    void *object;                         /* owned */
+    struct nb_string *ids;                /* owned */
+};
+
+/* Reads {"source", "until", "ids"}, of which one must be there, or {"all": true}. The caller
+ * deinits *quarantine after success. Returns 0, NB_INVALID, NB_UNUSABLE, NB_TOO_LARGE or
+ * NB_NO_MEMORY. */
+int nb_json_quarantine_read(struct nb_string text, struct nb_json_quarantine *quarantine,
+                            struct nb_error *error);
+void nb_json_quarantine_deinit(struct nb_json_quarantine *quarantine);
+
+/* {"quarantine": [{"id", "source", "time", ...}, ...], "time", "next"}: written piece by piece;
+ * `next` (length 0: none) is where the next page begins. */
+int nb_json_quarantine_begin(struct nb_buffer *out);
+int nb_json_quarantine_row(struct nb_buffer *out, size_t count,
+                           const struct nb_quarantine_row *row);
+int nb_json_quarantine_end(struct nb_buffer *out, int64_t now, struct nb_string next);
+
+/* {"model", "documents", "bytes", "sources": {...}, "evaluation": {"now", "with"}}. */
+int nb_json_quarantine_effect(struct nb_buffer *out, struct nb_string model,
+                              const struct nb_quarantine_effect *effect);
+
+/* {"model", "applied": {"learned": n, ...} or "dropped": n, "changed_since", "refused", "why"}. */
+int nb_json_quarantine_report(struct nb_buffer *out, struct nb_string model, bool is_drop,
+                              const struct nb_quarantine_report *report);
+
+/* ---- undo ---------------------------------------------------------------------------------------
+ */
 
 struct nb_json_undo {
     struct nb_undo_options options; /* borrows from the two below */

@@ -15,7 +15,7 @@
 #include "server/mail/line_head.h"
 #include "server/request/budget.h"
 #include "server/request/request.h"
-#include "server/request/work_pool.h"
+#include "server/request/wait.h"
 
 struct nb_lines;
 

@@ -6,7 +6,7 @@
 #ifndef NB_SERVER_MAIL_LINE_ROUTE_H
 #define NB_SERVER_MAIL_LINE_ROUTE_H
 
-#include "server/request/route.h"
+#include "server/request/request.h"
 
 struct nb_line_protocol {
     struct nb_protocol protocol; /* of its routes */

@@ -6,7 +6,7 @@
 #ifndef NB_SERVER_MAIL_RSPAMD_H
 #define NB_SERVER_MAIL_RSPAMD_H
 
-#include "server/request/route.h"
+#include "server/request/request.h"
 
 /* What a route's handler does (nb_route's `verb`). */
 enum nb_rspamd_verb {

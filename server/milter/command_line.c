@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/call/breaker.h"
+#include "server/call/call.h"
 #include "server/milter/milter_socket.h"
 #include "server/milter/option_lines.h"
 

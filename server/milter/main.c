@@ -24,7 +24,6 @@
 #include <unistd.h>
 
 #include "server/base/log.h"
-#include "server/base/notify.h"
 #include "server/base/version.h"
 #include "server/milter/callbacks.h"
 #include "server/milter/listener.h"

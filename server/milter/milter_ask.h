@@ -2,14 +2,13 @@
  *
  * Asks bayesd about mails, over HTTP connections that are kept open and shared: a mail server opens
  * a milter connection for each of its clients, which rarely brings more than one mail. While bayesd
- * hangs, mails do not wait for it (breaker.h). Any thread.
+ * hangs, mails do not wait for it (call.h). Any thread.
  */
 #ifndef NB_SERVER_MILTER_MILTER_ASK_H
 #define NB_SERVER_MILTER_MILTER_ASK_H
 
 #include <pthread.h>
 
-#include "server/call/breaker.h"
 #include "server/call/call.h"
 #include "server/milter/milter_mail.h"
 #include "server/milter/milter_reply.h"

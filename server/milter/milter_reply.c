@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "server/call/code.h"
+#include "server/call/call.h"
 
 static const struct {
     const char *name;

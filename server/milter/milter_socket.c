@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/number.h"
-#include "server/base/listen_unix.h"
+#include "server/base/listen.h"
 #include "server/milter/libmilter_text.h"
 
 enum { BACKLOG = 1024, WHERE_BYTES = 128 };

@@ -6,7 +6,7 @@
 
 #include "core/engine/engine.h"
 #include "server/json/json_load.h"
-#include "server/json/label_json.h"
+#include "server/json/json_values.h"
 
 /* The index of a JSON string among the first `count` names, or -1. */
 static int index_of(const char *const *names, size_t count, const json_t *value)

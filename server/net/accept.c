@@ -20,8 +20,6 @@
 #include "server/mail/line_head.h"
 #include "server/net/connection_guard.h"
 #include "server/net/connections.h"
-#include "server/net/linger.h"
-#include "server/request/configuration.h"
 #include "server/request/server.h"
 
 enum { EVENTS_AT_ONCE = 64, ACCEPTS_AT_ONCE = 64 };
@@ -183,7 +181,7 @@ static void go_on(struct nb_acceptor *a, struct client *c)
         drop(a, c, false);
 }
 
-/* All places are taken; only a probe (linger.h) is still served. */
+/* All places are taken; only a probe (connections.h) is still served. */
 static void sniff_probe(struct nb_acceptor *a, struct client *c, struct nb_string first,
                         bool is_last)
 {

@@ -9,7 +9,7 @@
 #define NB_SERVER_NET_ACCEPT_H
 
 #include "core/base/error.h"
-#include "server/net/listen.h"
+#include "server/base/listen.h"
 
 struct nb_acceptor;
 struct nb_connections;

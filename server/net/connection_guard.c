@@ -18,7 +18,6 @@
 #include "server/base/metrics.h"
 #include "server/http/library.h"
 #include "server/net/connections.h"
-#include "server/request/configuration.h"
 #include "server/request/server.h"
 
 enum {
@@ -31,7 +30,7 @@ enum {
 };
 
 /* A refused connection that the server still holds, as after too many query parameters, is shut
- * down after the time that lingering takes (linger.c). */
+ * down after the time that lingering takes (connections.h). */
 static const uint64_t OVER_NANOSECONDS = 5000000000u;
 
 static const uint64_t SECOND = 1000000000u;
@@ -110,8 +109,8 @@ void nb_guard_remove(struct nb_connection_guard *guard, struct nb_connection *he
     struct guarded *one = (struct guarded *)(void *)held;
     pthread_mutex_lock(&guard->lock);
     take_out(guard, one);
-    /* A duplicate may outlive the file (linger.h), and its events would arrive here. The call fails
-     * if the file was closed. */
+    /* A duplicate may outlive the file (connections.h), and its events would arrive here. The call
+     * fails if the file was closed. */
     (void)epoll_ctl(guard->epoll, EPOLL_CTL_DEL, held->file, NULL);
     if (!one->is_lost)
         nb_connections_close(guard->connections, &held->address.any);

@@ -14,7 +14,7 @@
 #define NB_SERVER_NET_CONNECTION_GUARD_H
 
 #include "core/base/error.h"
-#include "server/http/connection.h"
+#include "server/http/http.h"
 
 struct nb_connections;
 struct nb_connection_guard;

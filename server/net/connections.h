@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts the open connections of all protocols, in all and for each address: the limits of [server]
- * and the gauge of the metrics. Any thread.
+ * Counts the open connections of all protocols, in all and for each address (the limits of [server]
+ * and the gauge of the metrics), answers those for which there is no place, and closes connections
+ * that were answered before the whole request had arrived. Any thread.
  */
 #ifndef NB_SERVER_NET_CONNECTIONS_H
 #define NB_SERVER_NET_CONNECTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/socket.h>
 
 struct nb_connections;
+struct nb_linger;
 struct nb_server;
 
 /* Makes the counters. `server` is borrowed. Returns NULL when there is no memory. */
@@ -36,5 +39,37 @@ enum nb_connection_place nb_connections_open(struct nb_connections *connections,
 
 /* Counts a closed connection out. */
 void nb_connections_close(struct nb_connections *connections, const struct sockaddr *address);
+
+/* ---- no place -----------------------------------------------------------------------------------
+ */
+
+/* Answers with a problem in HTTP, which a client of a line protocol takes for a failure, and passes
+ * the file to `linger`. `place` is the reason why there is no place. */
+void nb_turn_away(struct nb_server *server, struct nb_linger *linger, int file,
+                  enum nb_connection_place place);
+
+enum nb_probe { NB_PROBE_NO, NB_PROBE_MORE, NB_PROBE_YES };
+
+/* Whether the first bytes of a connection request /healthz or /readyz. NB_PROBE_MORE: too few bytes
+ * to tell. */
+enum nb_probe nb_probe_sniff(const char *bytes, size_t length);
+
+/* ---- lingering ----------------------------------------------------------------------------------
+ */
+
+/* Connections that were answered before the whole request had arrived. Closing such a socket makes
+ * the kernel send a reset, which may destroy the reply before the client has read it; so further
+ * input is read and dropped for a while (RFC 9112, 9.6), by one thread. */
+
+/* Starts the thread. Returns 0, NB_NO_MEMORY or NB_IO. */
+int nb_linger_start(struct nb_linger **linger);
+
+/* Closes the remaining connections and ends the thread; NULL is allowed. */
+void nb_linger_stop(struct nb_linger **linger);
+
+/* Takes over a descriptor (a duplicate of the socket's): ends the sending direction, and closes the
+ * descriptor when the client has closed, or after 5 seconds or 64 MiB. When too many linger already
+ * it is closed at once. */
+void nb_linger_add(struct nb_linger *linger, int file);
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef NB_SERVER_NETWORK_FROM_MODEL_H
 #define NB_SERVER_NETWORK_FROM_MODEL_H
 
-#include "server/request/route.h"
+#include "server/request/request.h"
 
 nb_handler nb_route_post_network;
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "core/base/lines.h"
-#include "server/base/csv.h"
 #include "server/json/json_load.h"
+#include "server/json/json_table.h"
 
 /* Values of one JSON text: jansson takes a hundred bytes for each. More come as NDJSON or CSV. */
 enum { JSON_VALUES = 1000000, LINE_VALUES = 4 * NB_NETWORK_NODES };

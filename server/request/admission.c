@@ -8,8 +8,8 @@
 
 #include "config/config.h"
 #include "core/engine/engine.h"
-#include "server/access/allowed_models.h"
 #include "server/access/limits.h"
+#include "server/access/tokens.h"
 #include "server/base/metrics.h"
 #include "server/request/query.h"
 #include "server/request/request.h"

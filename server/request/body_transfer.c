@@ -6,11 +6,10 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "server/base/spare.h"
+#include "server/base/ndjson.h"
 #include "server/request/budget.h"
 #include "server/request/decoder.h"
 #include "server/request/http_answer.h"
-#include "server/request/ndjson.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 #include "server/request/wait.h"

@@ -12,7 +12,6 @@
 #include "server/base/log.h"
 #include "server/base/metrics.h"
 #include "server/json/problem.h"
-#include "server/request/configuration.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
 #include "server/request/wait.h"

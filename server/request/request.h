@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One request, over HTTP or over a line protocol of mail software. Types alone. One thread at a
- * time works on a request; after a wait it may be another thread.
+ * One request, over HTTP or over a line protocol of mail software, and the routes that requests
+ * take. Types alone. One thread at a time works on a request; after a wait it may be another
+ * thread. Routes are read-only, for any thread.
  */
 #ifndef NB_SERVER_REQUEST_REQUEST_H
 #define NB_SERVER_REQUEST_REQUEST_H
@@ -12,14 +13,79 @@
 
 #include "core/base/buffer.h"
 #include "server/access/access.h"
+#include "server/access/tokens.h"
 #include "server/request/budget.h"
 #include "server/request/decoder.h"
-#include "server/request/route.h"
-#include "server/request/spool.h"
 
 struct nb_config;
 struct nb_configuration;
+struct nb_error;
+struct nb_ndjson_line;
+struct nb_request;
+struct nb_route;
 struct nb_server;
+
+/* Answers a request whose body is complete: fills request->reply and returns 0, or returns an error
+ * code, which becomes a problem reply, or NB_WAIT. */
+typedef int nb_handler(struct nb_request *request, struct nb_error *error);
+
+/* Takes one line of an NDJSON body while the rest is still arriving. Returns 0, NB_WAIT (the line
+ * was taken; no more until the request continues), or an error code: then the whole request
+ * fails. */
+typedef int nb_line_handler(struct nb_request *request, const struct nb_ndjson_line *line,
+                            struct nb_error *error);
+
+/* The body that a route takes. */
+enum nb_body_kind {
+    NB_BODY_NONE,      /* nothing; a body is read and dropped */
+    NB_BODY_SETTINGS,  /* application/json */
+    NB_BODY_DOCUMENTS, /* any of the document media types */
+    NB_BODY_DOCUMENT,  /* application/json: one document */
+    NB_BODY_ROWS,      /* application/json, application/x-ndjson or text/csv, as a whole */
+    NB_BODY_DUMP       /* application/x-ndjson, line by line, of unlimited total size */
+};
+
+/* The protocol of a route's clients: how requests are read and how failures are written. */
+struct nb_protocol {
+    /* The source of changes over this protocol, for a request that names none and has no token. */
+    const char *door;
+    /* For mail software: paths match in any case, the body has any type or is missing, header
+     * fields count as query parameters and unknown ones are ignored, the token may be in Password,
+     * and trusted clients need none (access.h). */
+    bool is_for_mail;
+    const char *user_field;      /* for mail software: the header field with the mail's user ... */
+    const char *recipient_field; /* ... else the one with a recipient; NULL: there is none */
+    /* Without this header field a request to learn only forgets; NULL: it always learns. */
+    const char *set_field;
+    /* Writes a failure to the empty request->reply.body. Returns its content type (static); the
+     * body stays empty when there is no memory. */
+    const char *(*problem)(struct nb_request *request, unsigned status, const char *detail);
+    /* The HTTP status of an error code; NULL: nb_json_status. */
+    unsigned (*status_of)(const struct nb_route *route, int code);
+};
+
+/* A method and a path, or a verb of a line protocol, and the function that answers it. The tables
+ * are in server/routes.c and server/mail/line_routes.c. */
+struct nb_route {
+    const char *method;
+    const char *pattern; /* "/v1/models/{model}/train"; a segment in braces takes any text */
+    enum nb_role role;   /* that a client needs once there are access tokens */
+    enum nb_body_kind body;
+    const char *const *query; /* names of the parameters it knows, NULL-terminated */
+    nb_handler *handler;
+    nb_line_handler *line; /* NULL: the route takes no NDJSON */
+    /* Called once before the handler or the first line. It may wait but makes no reply. NULL:
+     * nothing to prepare. */
+    nb_handler *prepare;
+    bool is_of_all; /* its reply concerns all models, so a token for some models is refused */
+    /* Lines, and the handler of a large body, run on the pool of streams, so that the serving
+     * threads stay free while a hundred such bodies arrive; they never return NB_WAIT. */
+    bool is_stream;
+    bool is_long; /* handler and lines run on the work pool; they never return NB_WAIT */
+    const struct nb_protocol *protocol;
+    int verb; /* which task of the handler, by the handler's own enum; 0 if there is only one
+               */
+};
 
 /* A handler returns NB_WAIT after nb_request_suspend: the reply is not ready; `again` is called
  * when the request continues. */
@@ -107,8 +173,8 @@ struct nb_request {
     bool is_prepared;     /* route->prepare was called */
     bool has_changed;     /* a change by this request is in force (http_answer.h) */
     uint64_t number;      /* the place of its last change in the stream; 0: none */
-    struct nb_work *work; /* on a pool, or NULL; for work.c */
-    struct nb_transfer *transfer; /* the body's progress; for the carrier and transfer.c */
+    struct nb_work *work; /* on a pool, or NULL; for wait.c */
+    struct nb_transfer *transfer; /* the body's progress; for the carrier and body_transfer.c */
     uint64_t started;             /* nb_clock_monotonic */
 };
 

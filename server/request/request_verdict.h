@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Parts of a verdict outside the engine that every protocol needs: the working memory of a
- * classification, and a log event when [log] verdicts is set.
+ * classification, a log event when [log] verdicts is set, and keeping it in the model's history.
  */
 #ifndef NB_SERVER_REQUEST_REQUEST_VERDICT_H
 #define NB_SERVER_REQUEST_REQUEST_VERDICT_H
@@ -9,10 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/buffer.h"
+#include "core/base/error.h"
 #include "core/base/string.h"
 #include "core/engine/engine.h"
 
+struct nb_document;
 struct nb_request;
+struct nb_scratch_pool;
+struct nb_verdict;
 
 /* ---- memory -------------------------------------------------------------------------------------
  */
@@ -26,7 +31,6 @@ struct nb_scratch {
 };
 
 /* Keeps every scratch ever made: at most one for each thread that works on requests. */
-struct nb_scratch_pool;
 
 /* Makes a pool. Returns NULL when there is no memory. */
 struct nb_scratch_pool *nb_scratch_pool_new(void);
@@ -56,5 +60,22 @@ bool nb_verdict_log_wants(const struct nb_request *request);
 
 /* Logs a verdict. For the thread that works on the request. */
 void nb_verdict_log(const struct nb_request *request, const struct nb_verdict_note *note);
+
+/* ---- the history --------------------------------------------------------------------------------
+ */
+
+/* The document and the client of a verdict; borrowed. */
+struct nb_kept_verdict {
+    struct nb_string id;     /* of the document; length 0: made from the content */
+    struct nb_string source; /* the client that asks; length 0: the request's source */
+};
+
+/* Keeps the last verdict about `document`: for a mail with its Message-ID, and with its Subject if
+ * the model has the setting `history_subject`. Appends the document's id to `id`, and sets *is_kept
+ * to whether there was room. Returns as nb_engine_remember. For the thread that works on the
+ * request. */
+int nb_verdict_keep(const struct nb_request *request, const struct nb_verdict *verdict,
+                    const struct nb_document *document, const struct nb_kept_verdict *about,
+                    struct nb_buffer *id, bool *is_kept, struct nb_error *error);
 
 #endif

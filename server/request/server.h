@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The data that all requests of the daemon share. Made before the serving threads start and freed
- * after they have ended. The counters and flags are for any thread; nothing else changes in
- * between.
+ * The data that all requests of the daemon share, and the configuration in force. Any thread.
  */
 #ifndef NB_SERVER_REQUEST_SERVER_H
 #define NB_SERVER_REQUEST_SERVER_H
@@ -12,11 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "config/config.h"
 #include "core/base/buffer.h"
+#include "core/base/error.h"
 #include "core/base/string.h"
-#include "server/base/spare.h"
 #include "server/request/budget.h"
 
+struct nb_access;
 struct nb_config;
 struct nb_configurations;
 struct nb_engine;
@@ -24,11 +24,50 @@ struct nb_evaluations;
 struct nb_limits;
 struct nb_metrics;
 struct nb_nodes;
-struct nb_work_pool;
 struct nb_route;
 struct nb_scratch_pool;
+struct nb_tls;
+struct nb_user_map;
+struct nb_work_pool;
 
-/* All pointers are borrowed; their targets are thread-safe or read-only. */
+/* The options and the objects made from them, as one immutable value. A
+ * reload replaces the value; a request keeps the one that it began with to its end. So every
+ * request sees one configuration, and nobody waits for a reload.
+ *
+ * Everything else that is made from options and reloaded with them (certificates, lists) is a
+ * member here: nb_configuration_new makes it, and if that fails the old value stays in force. */
+struct nb_configuration {
+    struct nb_config config;   /* owned */
+    struct nb_access *access;  /* owned */
+    struct nb_tls *tls;        /* owned; NULL: there is no certificate */
+    struct nb_user_map *users; /* owned; NULL: every name is a user */
+    atomic_uint holders;       /* for server.c */
+};
+
+/* Takes over the strings of `config`, also on failure, and makes the other members. The caller
+ * holds the result. Returns 0, NB_NO_MEMORY, or NB_INVALID for contradictory options. */
+int nb_configuration_new(struct nb_config *config, const struct nb_configuration **made,
+                         struct nb_error *error);
+
+/* Releases a hold; the last holder frees the value. NULL is allowed inside. */
+void nb_configuration_release(const struct nb_configuration **configuration);
+
+/* The configuration in force. */
+
+/* Begins with `first`, which it holds itself. Returns NULL when there is no memory. */
+struct nb_configurations *nb_configurations_new(const struct nb_configuration *first);
+void nb_configurations_free(struct nb_configurations **configurations);
+
+/* Returns the configuration in force, held for the caller, who must release it. */
+const struct nb_configuration *nb_configurations_take(struct nb_configurations *configurations);
+
+/* Puts `next` in force and takes over its hold. Holders of the old value keep it. */
+void nb_configurations_put(struct nb_configurations *configurations,
+                           const struct nb_configuration *next);
+
+/* Made before the serving threads start and freed after they have ended. The counters and flags are
+ * for any thread; nothing else changes in between. All pointers are borrowed; their targets are
+ * thread-safe or read-only. */
 struct nb_server {
     struct nb_configurations *configurations; /* the one in force; a request has its own hold */
     const struct nb_config *startup;          /* as at the start; for options that need a restart */
@@ -52,7 +91,7 @@ struct nb_server {
     struct nb_work_pool
         *loads; /* ... models that have to be loaded, which do not wait for long work */
     struct nb_work_pool *streams; /* classifying lines, apart from whole documents */
-    const char *spool_directory;  /* where long replies wait (spool.h) */
+    const char *spool_directory;  /* where long replies wait (budget.h) */
     uint64_t started;             /* nb_clock_monotonic */
 
     atomic_bool is_stopping;       /* requests that come now are answered with 503 */

@@ -18,16 +18,15 @@
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "server/api/evaluations.h"
-#include "server/base/listen_unix.h"
+#include "server/base/listen.h"
 #include "server/base/log.h"
 #include "server/base/metrics.h"
 #include "server/configure.h"
+#include "server/daemon.h"
 #include "server/filter/filter.h"
-#include "server/request/configuration.h"
 #include "server/request/request_verdict.h"
 #include "server/request/server.h"
 #include "server/routes.h"
-#include "server/serve.h"
 #include "tokenizer/document.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -5,7 +5,7 @@
  */
 #include <stdint.h>
 
-#include "server/request/ndjson.h"
+#include "server/base/ndjson.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require(error.text[0] != '\0');
         return 0;
     }
-    require(undo.options.from < undo.options.to && undo.options.id_count <= NB_JSON_UNDO_IDS);
+    require(undo.options.from < undo.options.to && undo.options.id_count <= NB_JSON_IDS);
     nb_json_undo_deinit(&undo);
     return 0;
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
-#include "server/call/breaker.h"
+#include "server/call/call.h"
 #include "server/call/path.h"
 #include "server/client/commands/commands.h"
 #include "server/client/files/item.h"

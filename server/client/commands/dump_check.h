@@ -8,8 +8,8 @@
 #define NB_CLIENT_DUMP_CHECK_H
 
 #include "core/base/error.h"
+#include "server/base/ndjson.h"
 #include "server/model/dump_read.h"
-#include "server/request/ndjson.h"
 
 /* Private to the functions below. */
 struct nb_dump_check {

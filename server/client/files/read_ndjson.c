@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/base/json_fault.h"
+#include "server/base/ndjson.h"
 #include "server/client/files/file_rows.h"
 #include "server/client/files/formats.h"
 #include "server/client/files/mapping.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/key.h"
-#include "server/call/breaker.h"
+#include "server/call/call.h"
 
 enum { PATH_BYTES = 512 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/net/listen.h"
+#include "server/base/listen.h"
 #include "server/options.h"
 
 enum { ARGUMENTS_MOST = 8 };

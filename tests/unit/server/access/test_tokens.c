@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/access/allowed_models.h"
 #include "server/access/token_file.h"
+#include "server/access/tokens.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 /* FIPS 180-4's example "abc". */

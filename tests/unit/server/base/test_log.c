@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "server/base/log.h"
-#include "server/json/log_line.h"
+#include "server/json/time.h"
 
 static struct nb_string str(const char *text)
 {

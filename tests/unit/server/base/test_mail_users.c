@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/base/mail_users.h"
+#include "server/base/metrics.h"
 
 static struct nb_mail_users users;
 

@@ -4,7 +4,7 @@
  */
 #include <check.h>
 
-#include "server/call/breaker.h"
+#include "server/call/call.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -8,10 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/call/access_token.h"
 #include "server/call/call.h"
 #include "server/call/path.h"
-#include "server/call/refusal.h"
 
 /* ---- paths -------------------------------------------------------------------------------------
  */

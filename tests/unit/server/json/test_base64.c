@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/json/base64.h"
+#include "server/json/scan.h"
 
 enum { TEXT_MOST = 240, BYTES_MOST = TEXT_MOST };
 

@@ -8,8 +8,6 @@
 
 #include "server/base/metrics.h"
 #include "server/net/connections.h"
-#include "server/net/linger.h"
-#include "server/request/configuration.h"
 #include "server/request/server.h"
 
 static const struct nb_configuration *configuration;

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/request/spool.h"
+#include "server/request/budget.h"
 
 enum { SEED = 1763 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Splits a body that arrives in pieces into lines. A splitter belongs to one thread at a time; it
- * holds at most one unfinished line, and nothing of a line over its limit.
+ * NDJSON: splits a body that arrives in pieces into lines. A splitter belongs to one thread at a
+ * time; it holds at most one unfinished line, and nothing of a line over its limit.
  */
-#ifndef NB_SERVER_REQUEST_NDJSON_H
-#define NB_SERVER_REQUEST_NDJSON_H
+#ifndef NB_SERVER_BASE_NDJSON_H
+#define NB_SERVER_BASE_NDJSON_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +37,11 @@ int nb_splitter_next(struct nb_splitter *splitter, struct nb_string *input,
 
 /* Call it after the last input. Returns 1 with a last line that had no line feed, or 0. */
 int nb_splitter_last(struct nb_splitter *splitter, struct nb_ndjson_line *line);
+
+/* Returns the hint that the daemon and bayesc add to a message of jansson that does not say what
+ * would be right. `fault` is the text of a json_error_t. The hint is a constant, "" in most cases.
+ * For half a surrogate pair (RFC 8259, section 7) it says that the character was cut. Any thread.
+ */
+const char *nb_json_fault_hint(const char *fault);
 
 #endif

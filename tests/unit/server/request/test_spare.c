@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "server/base/spare.h"
+#include "server/request/budget.h"
 
 static nb_spare_place place;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/request/ndjson.h"
+#include "server/base/ndjson.h"
 
 #include <assert.h>
 #include <string.h>
@@ -98,4 +98,12 @@ int nb_splitter_last(struct nb_splitter *splitter, struct nb_ndjson_line *line)
     if (splitter->rest.length == 0 && !splitter->is_skipping)
         return 0;
     return complete(splitter, (struct nb_string){NULL, 0}, line);
+}
+
+const char *nb_json_fault_hint(const char *fault)
+{
+    return strstr(fault, "invalid Unicode") != NULL
+               ? "; it is half of a character, as of a text that was cut within an emoji: write "
+                 "both halves, as in \\ud83d\\ude00, or neither"
+               : "";
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/tls/tls.h"
+#include "server/access/tls.h"
 
 #include <assert.h>
 #include <errno.h>

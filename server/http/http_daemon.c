@@ -11,8 +11,8 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "server/base/log.h"
-#include "server/http/connection.h"
 #include "server/http/http_call.h"
+#include "server/http/http_tls.h"
 #include "server/http/library.h"
 #include "server/request/server.h"
 

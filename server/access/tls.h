@@ -4,8 +4,8 @@
  * settings of [tls], read from their files once and immutable then. A `session` is a
  * gnutls_session_t, used by the connection's thread alone. A struct nb_tls is for any thread.
  */
-#ifndef NB_SERVER_TLS_TLS_H
-#define NB_SERVER_TLS_TLS_H
+#ifndef NB_SERVER_ACCESS_TLS_H
+#define NB_SERVER_ACCESS_TLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

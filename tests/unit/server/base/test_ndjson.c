@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/request/ndjson.h"
+#include "server/base/ndjson.h"
 
 enum { SEED = 1763 };
 

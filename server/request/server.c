@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/request/configuration.h"
+#include "server/request/server.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "server/access/access.h"
+#include "server/access/tls.h"
 #include "server/access/user_map.h"
-#include "server/tls/tls.h"
 
 static void free_one(struct nb_configuration *c)
 {
