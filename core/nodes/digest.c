@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/archive/dump/staged.h"
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/pack.h"
@@ -18,6 +17,7 @@
 #include "core/ledger/coding/bag_coding.h"
 #include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/ledger.h"
+#include "core/model/live/messages.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/stream_states.h"
 #include "core/model/registry/registry.h"
@@ -34,7 +34,7 @@ enum kind {
     KIND_DOCUMENT,
     KIND_WAITING,
     KIND_NAMED,
-    KIND_STAGED
+    KIND_PART
 };
 
 struct summing {
@@ -261,17 +261,16 @@ static int add_named(void *user, struct nb_string key, struct nb_string value,
     return is_in_stream(user, name) ? add_stored(user, KIND_NAMED, key, value, error) : 0;
 }
 
-static int add_staged(void *user, struct nb_string key, struct nb_string value,
-                      struct nb_error *error)
+static int add_part(void *user, const struct nb_traced *one, struct nb_error *error)
 {
-    return add_stored(user, KIND_STAGED, key, value, error);
+    return add_stored(user, KIND_PART, one->id, one->message, error);
 }
 
 /* Adds what the store has besides models. */
 static int add_others(struct summing *s, const struct nb_view *view, struct nb_error *error)
 {
     int rc = nb_named_scan(view, add_named, s, error);
-    return rc != 0 ? rc : nb_staged_scan(view, s->stream, add_staged, s, error);
+    return rc != 0 ? rc : nb_message_walk(view, NB_KEPT_PART, s->stream, 0, add_part, s, error);
 }
 
 static int digest_task(struct nb_engine *engine, void *argument, struct nb_error *error)

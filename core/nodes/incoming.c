@@ -13,8 +13,7 @@
 #include <time.h>
 
 #include "core/archive/copy/copy.h"
-#include "core/archive/dump/shared.h"
-#include "core/archive/dump/staged.h"
+#include "core/archive/dump/parts.h"
 #include "core/engine/engine.h"
 #include "core/engine/relayed_changes.h"
 #include "core/engine/writer.h"
@@ -199,13 +198,10 @@ static int run(struct nb_engine *engine, const struct nb_relayed_change *e,
         return nb_quarantine_drop_listed(engine, e->model, e->settings, &done->dropped, error);
     case NB_RELAYED_CHANGE_CLEAR:
         return nb_quarantine_clear_some(engine, e->model, &done->dropped, error);
-    case NB_RELAYED_CHANGE_STAGE:
-        return nb_staged_add(engine, e, error);
-    case NB_RELAYED_CHANGE_UNSTAGE:
-        return nb_staged_drop(engine, e->from, error);
+    case NB_RELAYED_CHANGE_PART:
+        return nb_import_parts_add(engine, e, error);
     case NB_RELAYED_CHANGE_IMPORT:
-        return e->to.length > 0 ? nb_copy_shared(engine, e, error)
-                                : nb_import_shared(engine, e, done, error);
+        return nb_import_shared(engine, e, done, error);
     case NB_RELAYED_CHANGE_COMPARE:
     case NB_RELAYED_CHANGES:
         break;

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/archive/dump/staged.h"
+#include "core/archive/dump/parts.h"
 #include "core/base/feature.h"
 #include "core/base/pack.h"
 #include "core/bayes/settings/settings.h"
@@ -248,9 +248,8 @@ static int read_relayed_change(struct nb_unpacker *u, struct nb_relayed_change *
     bool is_rename = e->kind == NB_RELAYED_CHANGE_RENAME_LABEL;
     if (is_rename && (nb_check_label(e->from, NULL) != 0 || nb_check_label(e->to, NULL) != 0))
         return corrupt(error, "a label");
-    bool is_import = e->kind == NB_RELAYED_CHANGE_STAGE || e->kind == NB_RELAYED_CHANGE_UNSTAGE ||
-                     e->kind == NB_RELAYED_CHANGE_IMPORT;
-    if (is_import && (!nb_staged_is_id(e->from) || e->last >= UINT32_MAX))
+    bool is_import = e->kind == NB_RELAYED_CHANGE_PART || e->kind == NB_RELAYED_CHANGE_IMPORT;
+    if (is_import && (!nb_import_is_id(e->from) || e->last >= UINT32_MAX))
         return corrupt(error, "an import");
     return 0;
 }

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/archive/dump/dump_records.h"
 #include "core/archive/dump/entries.h"
 #include "core/archive/dump/export.h"
 #include "core/archive/dump/import.h"
-#include "core/archive/dump/shared.h"
+#include "core/archive/dump/parts.h"
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/model/live/relay.h"
@@ -33,7 +34,8 @@ struct words {
 struct copying {
     struct nb_import *import;
     struct nb_dump_totals totals;
-    struct nb_error why; /* error of the import, which the export does not know */
+    bool has_totals;
+    struct nb_error why; /* error of the import, which the source of the records does not know */
     struct words words;
 };
 
@@ -85,7 +87,13 @@ static int put_end(void *user, const struct nb_dump_totals *totals)
 {
     struct copying *c = user;
     c->totals = *totals;
+    c->has_totals = true;
     return c->words.count > 0 ? flush_words(c) : 0;
+}
+
+static int say_why(const struct copying *c, int rc, struct nb_error *error)
+{
+    return rc == 0 || c->why.code == 0 ? rc : nb_error_set(error, c->why.code, "%s", c->why.text);
 }
 
 static int copy_records(struct nb_export *export, struct copying *c, const struct nb_copy *copy,
@@ -99,24 +107,12 @@ static int copy_records(struct nb_export *export, struct copying *c, const struc
             return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
         rc = nb_export_next(export, &sink, &is_end, error);
     }
-    if (rc != 0 && c->why.code != 0 && error != NULL)
-        *error = c->why;
-    return rc != 0 && c->why.code != 0 ? c->why.code : rc;
+    return say_why(c, rc, error);
 }
 
-/* `relayed_change`: all nodes make the copy, as this one does; NULL: only this node makes it. */
-static int begin(struct nb_engine *engine, const struct nb_copy *copy,
-                 const struct nb_relayed_change *relayed_change, struct nb_import **import,
-                 struct nb_error *error)
-{
-    return relayed_change != NULL
-               ? nb_import_start(engine, copy->to, copy->source, relayed_change->from,
-                                 relayed_change->last, import, error)
-               : nb_import_begin(engine, copy->to, copy->source, import, error);
-}
-
+/* `asked`: all nodes make the copy, as this one does; NULL: only this node makes it. */
 static int import_all(struct nb_engine *engine, const struct nb_copy *copy,
-                      const struct nb_relayed_change *relayed_change, struct nb_export *export,
+                      const struct nb_relayed_change *asked, struct nb_export *export,
                       struct nb_error *error)
 {
     struct copying *c = calloc(1, sizeof *c);
@@ -124,7 +120,9 @@ static int import_all(struct nb_engine *engine, const struct nb_copy *copy,
     uint64_t dropped;
     if (c == NULL)
         return nb_error_no_memory(error);
-    int rc = begin(engine, copy, relayed_change, &c->import, error);
+    int rc = asked != NULL
+                 ? nb_import_start(engine, copy->to, copy->source, asked, &c->import, error)
+                 : nb_import_begin(engine, copy->to, copy->source, &c->import, error);
     if (rc == 0)
         rc = copy_records(export, c, copy, error);
     if (rc == 0) {
@@ -140,27 +138,26 @@ static int import_all(struct nb_engine *engine, const struct nb_copy *copy,
 
 /* Sets *again where another try may succeed. */
 static int try_copy(struct nb_engine *engine, const struct nb_copy *copy,
-                    const struct nb_relayed_change *relayed_change, bool *again,
-                    struct nb_error *error)
+                    const struct nb_relayed_change *asked, bool *again, struct nb_error *error)
 {
     struct nb_export *export;
     *again = false;
     int rc = nb_export_begin(engine, copy->from, copy->seconds, &export, error);
     if (rc != 0)
         return rc;
-    rc = import_all(engine, copy, relayed_change, export, error);
+    rc = import_all(engine, copy, asked, export, error);
     *again = rc != 0 && nb_export_is_lost(export);
     nb_export_end(&export);
     return rc;
 }
 
 static int copy_here(struct nb_engine *engine, const struct nb_copy *copy,
-                     const struct nb_relayed_change *relayed_change, struct nb_error *error)
+                     const struct nb_relayed_change *asked, struct nb_error *error)
 {
     bool again = true;
     int rc = 0;
     for (int times = 0; (times == 0 || rc != 0) && again && times < TIMES_MOST; times++)
-        rc = try_copy(engine, copy, relayed_change, &again, error);
+        rc = try_copy(engine, copy, asked, &again, error);
     return rc;
 }
 
@@ -171,21 +168,67 @@ enum {
     OTHER_ENTRIES = 20000, /* labels, and features that no document has */
 };
 
-int nb_copy_shared(struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
-                   struct nb_error *error)
+/* The words of a dump keep their grouping and their row numbers. */
+static int put_run(void *user, const struct nb_dump_words *words)
 {
-    const struct nb_copy copy = {.from = relayed_change->to,
-                                 .to = relayed_change->model,
-                                 .source = relayed_change->source,
-                                 .seconds = SECONDS_MOST};
-    return nb_import_shared_end(engine, relayed_change,
-                                copy_here(engine, &copy, relayed_change, error));
+    struct copying *c = user;
+    return nb_import_words(c->import, words, &c->why);
 }
 
-/* Sets the copy's parent, and *pieces to the pieces whose numbers suffice for its entries, even if
- * the model learns meanwhile. */
-static int prepare(struct nb_engine *engine, struct nb_string model, struct nb_sending *sending,
-                   uint64_t *pieces, struct nb_error *error)
+static int read_parts(struct nb_engine *engine, struct copying *c, struct nb_error *error)
+{
+    const struct nb_dump_sink sink = {put_header, put_run, put_document, put_end, c};
+    struct nb_dump_reading reading = {.rest = {NULL, 0, 0}};
+    struct nb_buffer bytes = {0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < c->import->parts.count; i++) {
+        rc = nb_import_parts_read(engine, &c->import->parts, i, &bytes, error);
+        if (rc == 0)
+            rc = nb_dump_read(&reading, nb_buffer_string(&bytes), &sink, error);
+    }
+    if (rc == 0 && reading.rest.length > 0)
+        rc = nb_error_set(error, NB_INVALID, "the last part of the import ends within a record");
+    nb_dump_reading_deinit(&reading);
+    nb_buffer_deinit(&bytes);
+    return say_why(c, rc, error);
+}
+
+static int import_parts(struct nb_engine *engine, const struct nb_relayed_change *asked,
+                        struct nb_relayed_change_done *done, struct nb_error *error)
+{
+    struct copying *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return nb_error_no_memory(error);
+    int rc = nb_import_start(engine, asked->model, asked->source, asked, &c->import, error);
+    if (rc == 0)
+        rc = read_parts(engine, c, error);
+    if (rc == 0 && asked->only_new)
+        nb_import_only_new(c->import);
+    if (rc == 0)
+        rc = nb_import_commit(&c->import, c->has_totals ? &c->totals : NULL, &done->created,
+                              &done->dropped, error);
+    else
+        nb_import_abort(&c->import);
+    free(c);
+    return rc;
+}
+
+int nb_import_shared(struct nb_engine *engine, const struct nb_relayed_change *asked,
+                     struct nb_relayed_change_done *done, struct nb_error *error)
+{
+    const struct nb_copy copy = {
+        .from = asked->to, .to = asked->model, .source = asked->source, .seconds = SECONDS_MOST};
+    int rc = copy.from.length > 0 ? copy_here(engine, &copy, asked, error)
+                                  : import_parts(engine, asked, done, error);
+    int dropped =
+        rc == 0 || nb_error_is_passing(rc) ? 0 : nb_import_parts_drop(engine, asked->from, NULL);
+    return dropped != 0 ? dropped : rc;
+}
+
+/* Sets *parts to the number of parts whose numbers suffice for the copy's entries, even if the
+ * model learns meanwhile. */
+static int count_parts(struct nb_engine *engine, struct nb_string model, uint64_t *parts,
+                       struct nb_error *error)
 {
     struct nb_model_info info;
     int rc = nb_engine_model(engine, model, &info, error);
@@ -193,10 +236,9 @@ static int prepare(struct nb_engine *engine, struct nb_string model, struct nb_s
         return rc;
     uint64_t entries = (info.documents + info.unlabelled) * 2 +
                        info.vocabulary / WORDS_AT_ONCE * 2 + OTHER_ENTRIES;
-    rc = nb_sending_parent(sending, info.settings.parent, error);
     nb_model_info_deinit(&info);
-    *pieces = entries / NB_STAGED_ENTRIES + 1;
-    return rc;
+    *parts = entries / NB_PART_ENTRIES + 1;
+    return 0;
 }
 
 /* Lets all nodes make the copy, each from its state at that place in the stream. */
@@ -205,7 +247,7 @@ static int ask_for_copy(struct nb_engine *engine, const struct nb_copy *copy,
 {
     struct nb_sending sending;
     struct nb_relayed_change_done done;
-    uint64_t pieces = 0;
+    uint64_t parts = 0;
     unsigned from = nb_relay_stream(copy->from, engine->settings.streams);
     unsigned to = nb_relay_stream(copy->to, engine->settings.streams);
     if (from != to)
@@ -216,8 +258,8 @@ static int ask_for_copy(struct nb_engine *engine, const struct nb_copy *copy,
                             (int)copy->from.length, copy->from.bytes, from, (int)copy->to.length,
                             copy->to.bytes, to);
     nb_sending_init(&sending, engine, copy->to, copy->source);
-    int rc = prepare(engine, copy->from, &sending, &pieces, error);
-    for (uint64_t i = 0; rc == 0 && i < pieces; i++)
+    int rc = count_parts(engine, copy->from, &parts, error);
+    for (uint64_t i = 0; rc == 0 && i < parts; i++)
         rc = nb_sending_empty(&sending, error);
     if (rc == 0)
         rc = nb_sending_end(&sending, NULL, copy->from, true, &done, error);

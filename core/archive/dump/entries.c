@@ -12,8 +12,8 @@ int nb_import_run(struct nb_import *import,
                   int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
                   struct nb_error *error)
 {
-    return import->id[0] == '\0' ? nb_writer_run(import->engine, task, import, error)
-                                 : nb_writer_run_ahead(import->engine, task, import, error);
+    return import->parts.count == 0 ? nb_writer_run(import->engine, task, import, error)
+                                    : nb_writer_run_ahead(import->engine, task, import, error);
 }
 
 int64_t nb_import_time(const struct nb_import *import)
@@ -25,11 +25,11 @@ int nb_import_append(struct nb_import *import, const struct nb_view *view,
                      const struct nb_change *change, struct nb_ledger_totals *totals,
                      uint64_t *number, struct nb_error *error)
 {
-    if (import->id[0] == '\0') {
+    if (import->parts.count == 0) {
         *number = nb_serials_entry(&import->engine->serials);
         return nb_ledger_append(view, *number, change, totals, &import->bytes, error);
     }
-    int rc = nb_staged_next(&import->numbers, number, error);
+    int rc = nb_import_parts_number(&import->parts, number, error);
     return rc != 0 ? rc : nb_ledger_insert(view, *number, change, totals, &import->bytes, error);
 }
 
@@ -67,9 +67,9 @@ static int check_fresh_id(const struct nb_view *view, const struct nb_change *ch
 
 struct flushing {
     struct nb_import *import;
-    struct nb_ledger_totals totals;   /* as before this flush ... */
-    struct nb_staged_numbers numbers; /* ... and these */
-    uint64_t last;                    /* number of the newest entry */
+    struct nb_ledger_totals totals; /* as before this flush, ... */
+    uint64_t used;                  /* ... and parts.used */
+    uint64_t last;                  /* number of the newest entry */
 };
 
 static int write_entries(struct nb_engine *engine, struct nb_view *view, void *argument,
@@ -83,7 +83,7 @@ static int write_entries(struct nb_engine *engine, struct nb_view *view, void *a
     struct nb_change change;
     int rc = 0;
     *totals = f->totals; /* this may be a second try */
-    import->numbers = f->numbers;
+    import->parts.used = f->used;
     while (rc == 0 && r.at < r.end) {
         rc = nb_change_read(&change, nb_unpack_string(&r), error);
         if (rc == 0)
@@ -99,7 +99,7 @@ static int flush_task(struct nb_engine *engine, void *argument, struct nb_error 
     struct nb_import *import = argument;
     struct nb_checkpoint *c = &import->live->checkpoint;
     struct flushing f = {
-        .import = import, .totals = c->totals, .numbers = import->numbers, .last = c->last};
+        .import = import, .totals = c->totals, .used = import->parts.used, .last = c->last};
     int rc = nb_transaction(engine, import->entries.length, write_entries, &f, error);
     if (rc == 0)
         c->last = f.last;

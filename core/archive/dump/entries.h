@@ -7,8 +7,7 @@
 #define NB_CORE_ARCHIVE_DUMP_ENTRIES_H
 
 #include "core/archive/dump/dump.h"
-#include "core/archive/dump/sending.h"
-#include "core/archive/dump/staged.h"
+#include "core/archive/dump/parts.h"
 #include "core/base/array.h"
 #include "core/base/buffer.h"
 #include "core/base/key.h"
@@ -44,18 +43,17 @@ struct nb_import {
     bool created;
     bool is_sent; /* all nodes make the import: this node only sends records, with `sending` */
     struct nb_sending sending;
-    /* For an import that all nodes make together: its id (else empty), the numbers of its entries,
-     * and its time. */
-    char id[NB_STAGED_ID + 1];
-    struct nb_staged_numbers numbers;
-    int64_t time;
-    uint64_t dropped; /* changes in the old model's quarantine that could not be kept */
+    struct nb_import_parts parts; /* of an import that all nodes make together; else none */
+    int64_t time;                 /* of such an import */
+    uint64_t dropped;             /* changes in the old model's quarantine that could not be kept */
 };
 
-/* Begins an import that this node makes, either alone (`id` of length 0), or as all nodes do from
- * the `pieces` pieces with this id. Returns as nb_import_begin. */
+/* Begins an import that this node makes, either alone (`asked` is NULL), or as all nodes do when
+ * they are asked for it (NB_RELAYED_CHANGE_IMPORT). Returns as nb_import_begin, or NB_CONFLICT: the
+ * import was given up. */
+struct nb_relayed_change;
 int nb_import_start(struct nb_engine *engine, struct nb_string model, struct nb_string source,
-                    struct nb_string id, uint64_t pieces, struct nb_import **import,
+                    const struct nb_relayed_change *asked, struct nb_import **import,
                     struct nb_error *error);
 
 /* Runs a task of the import on the writer's thread. The import's place in the stream is stored

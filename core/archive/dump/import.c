@@ -17,6 +17,7 @@
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/records.h"
 #include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
 #include "core/model/registry/registry.h"
 #include "core/writer/upkeep/upkeep.h"
 
@@ -27,7 +28,7 @@ static int write_begin(struct nb_engine *engine, struct nb_view *view, void *arg
     struct nb_ledger_totals *totals = &import->begun;
     uint64_t number;
     *totals = (struct nb_ledger_totals){0}; /* this may be a second try */
-    import->numbers.piece = import->numbers.used = 0;
+    import->parts.used = 0;
     int rc = nb_serials_model(&engine->serials, view, &import->listed.number, error);
     struct nb_change change = {.kind = NB_CHANGE_IMPORT,
                                .model = import->listed.number,
@@ -54,7 +55,7 @@ static int purge_all(struct nb_engine *engine, struct nb_error *error)
 static int begin_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct nb_import *import = argument;
-    int rc = import->id[0] != '\0' ? purge_all(engine, error) : 0;
+    int rc = import->parts.count > 0 ? purge_all(engine, error) : 0;
     if (rc == 0)
         rc = nb_transaction(engine, 0, write_begin, import, error);
     if (rc == 0) {
@@ -80,7 +81,7 @@ static void import_free(struct nb_import *import)
     nb_features_coder_free(&import->coder);
     nb_rows_deinit(&import->rows);
     nb_slots_deinit(&import->slots);
-    free(import->numbers.places);
+    free(import->parts.positions);
     free(import->ids);
     free(import);
 }
@@ -101,22 +102,22 @@ static struct nb_import *import_new(struct nb_engine *engine, struct nb_string m
 }
 
 int nb_import_start(struct nb_engine *engine, struct nb_string model, struct nb_string source,
-                    struct nb_string id, uint64_t pieces, struct nb_import **out,
+                    const struct nb_relayed_change *asked, struct nb_import **out,
                     struct nb_error *error)
 {
     struct nb_import *import = import_new(engine, model, source);
-    int rc = import == NULL ? nb_error_no_memory(error) : 0;
-    if (rc == 0 && id.length > 0) {
-        assert(id.length == NB_STAGED_ID && nb_relay_applied() != NULL);
-        memcpy(import->id, id.bytes, id.length);
+    int rc = 0;
+    if (import == NULL)
+        return nb_error_no_memory(error);
+    if (asked != NULL) {
         import->time = nb_relay_applied()->time;
-        rc = nb_staged_numbers(engine, id, pieces, &import->numbers, error);
+        rc = nb_import_parts_find(engine, asked->from, asked->last, &import->parts, error);
     }
     if (rc == 0)
         rc = nb_import_run(import, begin_task, error);
     if (rc == 0)
         *out = import;
-    else if (import != NULL)
+    else
         import_free(import);
     return rc;
 }
@@ -143,9 +144,8 @@ int nb_import_begin(struct nb_engine *engine, struct nb_string model, struct nb_
         rc = nb_check_source(source, error);
     if (rc != 0)
         return rc;
-    return nb_relay_is_wanted(engine)
-               ? begin_sending(engine, model, source, out, error)
-               : nb_import_start(engine, model, source, (struct nb_string){"", 0}, 0, out, error);
+    return nb_relay_is_wanted(engine) ? begin_sending(engine, model, source, out, error)
+                                      : nb_import_start(engine, model, source, NULL, out, error);
 }
 
 static void forget_import(struct nb_engine *engine, const struct nb_import *import)

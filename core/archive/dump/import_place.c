@@ -100,8 +100,8 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
         rc = nb_put_state(engine, view, live, &state, error);
     if (rc == 0)
         rc = keep_waiting(view, naming, error);
-    if (rc == 0 && import->id[0] != '\0')
-        rc = nb_staged_delete(view, nb_string_of(import->id), error);
+    if (rc == 0)
+        rc = nb_import_parts_delete(view, &import->parts, error);
     return rc == 0 && old != 0 ? nb_put_orphan(view, old, error) : rc;
 }
 

@@ -16,8 +16,10 @@ enum {
 static struct nb_string key_of(enum nb_kept where, unsigned stream, uint64_t number,
                                char key[KEY_BYTES])
 {
+    static const char *const names[] = {
+        [NB_KEPT_TRACE] = "trace", [NB_KEPT_QUEUE] = "queue", [NB_KEPT_PART] = "parts"};
     uint64_t big = htobe64(number);
-    memcpy(key, where == NB_KEPT_TRACE ? "trace" : "queue", NAME_BYTES);
+    memcpy(key, names[where], NAME_BYTES);
     key[NAME_BYTES] = (char)stream;
     memcpy(key + PREFIX_BYTES, &big, sizeof big);
     return (struct nb_string){key, KEY_BYTES};

@@ -2,11 +2,12 @@
  *
  * Messages of the streams that a store keeps unchanged, ordered by number. The trace has the last
  * messages that were applied, numbered by position, so that nodes can restore messages that the
- * database loses (server/nodes/stream.c). The queue has the waiting ones (core/nodes/queue.h). On
- * the writer's thread; any thread may read.
+ * database loses (server/nodes/stream.c). The queue has the waiting ones (core/nodes/queue.h).
+ * Parts of imports wait for the last one (core/archive/dump/parts.h). On the writer's thread; any
+ * thread may read.
  *
- * Stored form, in META under "trace" or "queue", a byte of the stream and the number (8 bytes,
- * big-endian): the checksum, 8 bytes; the id, a string; the message.
+ * Stored form, in META under "trace", "queue" or "parts", a byte of the stream and the number (8
+ * bytes, big-endian): the checksum, 8 bytes; the id, a string; the message.
  */
 #ifndef NB_CORE_MODEL_LIVE_MESSAGES_H
 #define NB_CORE_MODEL_LIVE_MESSAGES_H
@@ -19,7 +20,7 @@
 struct nb_engine;
 struct nb_view;
 
-enum nb_kept { NB_KEPT_TRACE, NB_KEPT_QUEUE };
+enum nb_kept { NB_KEPT_TRACE, NB_KEPT_QUEUE, NB_KEPT_PART };
 
 /* The checksum of a message and its id. */
 uint64_t nb_message_checksum(struct nb_string id, struct nb_string message);

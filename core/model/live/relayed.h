@@ -34,11 +34,9 @@ enum nb_relayed_change_kind {
                                        (nb_quarantine_drop_list) */
     NB_RELAYED_CHANGE_CLEAR, /* drops the first changes of the quarantine (nb_quarantine_clear_some)
                               */
-    NB_RELAYED_CHANGE_STAGE, /* stages `settings`, piece `last` of the import `from`
-                        (core/archive/dump/staged.h) */
-    NB_RELAYED_CHANGE_UNSTAGE, /* gives up the import `from` */
-    NB_RELAYED_CHANGE_IMPORT,  /* imports the `last` pieces of `from`, or copies the model `to`;
-                          `settings`  name the new model's parent, if any */
+    NB_RELAYED_CHANGE_PART,  /* keeps `settings`, part `last` of the import `from`
+                                (core/archive/dump/parts.h) */
+    NB_RELAYED_CHANGE_IMPORT, /* imports the `last` parts of `from`, or copies the model `to` */
     NB_RELAYED_CHANGES
 };
 

@@ -178,7 +178,7 @@ static int copy_row(void *user, struct nb_string key, struct nb_string value,
 
 int nb_stream_states_copy(const struct nb_view *from, struct nb_view *to, struct nb_error *error)
 {
-    static const char *const prefixes[] = {"nodes", "outbox", "queue", "trace"};
+    static const char *const prefixes[] = {"nodes", "outbox", "parts", "queue", "trace"};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof prefixes / sizeof *prefixes; i++) {
         struct nb_string prefix = nb_string_of(prefixes[i]);

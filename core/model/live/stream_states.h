@@ -27,8 +27,8 @@ int nb_stream_states_read(struct nb_engine *engine, const struct nb_view *view,
  * a code. */
 int nb_stream_states_write(struct nb_engine *engine, const struct nb_view *view,
                            struct nb_error *error);
-/* For a rebuild: copies the stored states, the trace, the queue, and the notes of queued changes
- * that were made. Returns 0 or a code; NB_CORRUPT: they are damaged. Any thread. */
+/* For a rebuild: copies the stored states, the trace, the queue, parts of imports, and the notes of
+ * queued changes that were made. Returns 0 or a code; NB_CORRUPT: they are damaged. Any thread. */
 int nb_stream_states_copy(const struct nb_view *from, struct nb_view *to, struct nb_error *error);
 /* Frees the staged messages. */
 void nb_stream_states_deinit(struct nb_engine *engine);

@@ -230,7 +230,7 @@ START_TEST(what_no_node_sends_is_refused)
     bad = relayed_change_of(NB_RELAYED_CHANGE_RENAME_LABEL),
     bad.relayed_change.to = nb_string_of("");
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
-    bad = relayed_change_of(NB_RELAYED_CHANGE_STAGE), bad.relayed_change.from = nb_string_of("a");
+    bad = relayed_change_of(NB_RELAYED_CHANGE_PART), bad.relayed_change.from = nb_string_of("a");
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
     bad = relayed_change_of(NB_RELAYED_CHANGE_IMPORT), bad.relayed_change.last = UINT32_MAX;
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);

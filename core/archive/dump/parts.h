@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts of an import that all nodes make. The node that got the request sends the dump part by
+ * part through the stream (core/model/live/relayed.h), between changes of others. All nodes keep
+ * the parts in their stores, so that a node that restarts continues with the next one and a backup
+ * contains them, and make the import when the request for it comes. The position of a part gives
+ * the numbers of the import's entries (core/ledger/entries/serials.h). So the entries have the same
+ * numbers on all nodes, however often a node had to begin again.
+ *
+ * A sender that fails gives its import up. If it cannot, all nodes drop the parts where another
+ * import begins in the stream a day later, by the times of the nodes that got the requests.
+ *
+ * Stored form: messages (core/model/live/messages.h) with the id of the import, and the time
+ * instead of the checksum.
+ */
+#ifndef NB_CORE_ARCHIVE_DUMP_PARTS_H
+#define NB_CORE_ARCHIVE_DUMP_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/archive/dump/dump.h"
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "core/base/string.h"
+#include "core/store/lmdb/store.h"
+
+struct nb_engine;
+struct nb_relayed_change;
+struct nb_relayed_change_done;
+
+enum {
+    NB_IMPORT_ID = 16,         /* hexadecimal digits of an import's id */
+    NB_PART_BYTES = 128 << 10, /* of a part */
+    NB_PART_ENTRIES = 65535,   /* numbers of a part */
+};
+
+bool nb_import_is_id(struct nb_string id);
+
+/* ---- on the thread that applies the stream's changes ----------------------------------------- */
+
+/* Stores a part (NB_RELAYED_CHANGE_PART). Returns as nb_transaction. */
+int nb_import_parts_add(struct nb_engine *engine, const struct nb_relayed_change *part,
+                        struct nb_error *error);
+/* Drops all parts of an import that was refused. Returns as nb_transaction. */
+int nb_import_parts_drop(struct nb_engine *engine, struct nb_string id, struct nb_error *error);
+
+/* The parts of an import, in order. */
+struct nb_import_parts {
+    unsigned stream;
+    uint64_t *positions; /* owned; in the stream */
+    size_t count, room;
+    uint64_t used; /* numbers of entries */
+};
+/* Finds the parts of the import with this id. NB_CONFLICT: it does not have `count` parts. On
+ * success the caller frees `positions`. */
+int nb_import_parts_find(struct nb_engine *engine, struct nb_string id, uint64_t count,
+                         struct nb_import_parts *parts, struct nb_error *error);
+/* Sets *number to the next number of an entry. NB_TOO_LARGE: none is left. */
+int nb_import_parts_number(struct nb_import_parts *parts, uint64_t *number, struct nb_error *error);
+/* Sets `bytes` to a part. Returns 0, NB_CORRUPT, NB_NO_MEMORY or a code of the store. */
+int nb_import_parts_read(struct nb_engine *engine, const struct nb_import_parts *parts,
+                         size_t which, struct nb_buffer *bytes, struct nb_error *error);
+/* Deletes the parts, in the writer's transaction. Returns 0 or a code of the store. */
+int nb_import_parts_delete(const struct nb_view *view, const struct nb_import_parts *parts,
+                           struct nb_error *error);
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/* An import that this node sends. One thread at a time; each call may wait for the stream. Errors
+ * in the records are found at the end. */
+struct nb_sending {
+    struct nb_engine *engine;
+    struct nb_string model, source; /* borrowed */
+    char id[NB_IMPORT_ID + 1];
+    uint64_t parts;        /* sent so far */
+    struct nb_buffer rest; /* owned: bytes that are not sent yet */
+};
+
+void nb_sending_init(struct nb_sending *sending, struct nb_engine *engine, struct nb_string model,
+                     struct nb_string source);
+void nb_sending_deinit(struct nb_sending *sending);
+
+/* Send the records, in their order, or a part without records, only for its numbers. Each returns
+ * 0, NB_NO_MEMORY, or a code of nb_relay_ask. */
+int nb_sending_header(struct nb_sending *sending, const struct nb_dump_header *header,
+                      struct nb_error *error);
+int nb_sending_words(struct nb_sending *sending, const struct nb_dump_words *words,
+                     struct nb_error *error);
+int nb_sending_document(struct nb_sending *sending, const struct nb_dump_document *document,
+                        struct nb_error *error);
+int nb_sending_empty(struct nb_sending *sending, struct nb_error *error);
+
+/* Sends the rest, and lets all nodes make the import: from the records, which must have these
+ * totals (NULL: unknown), or, if `from` is not empty, from that model as it is then. Returns as
+ * nb_import_commit. After a failure the caller calls nb_sending_give_up. */
+int nb_sending_end(struct nb_sending *sending, const struct nb_dump_totals *totals,
+                   struct nb_string from, bool only_new, struct nb_relayed_change_done *done,
+                   struct nb_error *error);
+/* Lets all nodes drop the parts. */
+void nb_sending_give_up(struct nb_sending *sending);
+
+#endif
