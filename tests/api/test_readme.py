@@ -18,16 +18,6 @@ from test_client import COMMANDS, Bayesc
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 ADDRESS = "127.0.0.1:8763"
-MAIL = ("From: Anna <anna@example.org>\r\nTo: ben@example.org\r\nSubject: %s\r\n"
-        "Message-ID: <%d@example.org>\r\n\r\n%s\r\n")
-MESSAGE = MAIL % ("Lunch", 1, "Shall we meet for lunch on Monday? The project is nearly done.")
-SPAM = [MAIL % ("Prize", 2, "You have won a prize! Claim your money now."),
-        MAIL % ("Pills", 3, "Cheap pills, order now, free delivery!")]
-FORWARD = ("From: Ben <ben@example.org>\r\nTo: spam@example.org\r\nSubject: Fwd: Casino\r\nMIME-Version: 1.0\r\n"
-           "Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nFYI\r\n--b\r\nContent-Type: message/rfc822\r\n\r\n"
-           + MAIL % ("Casino", 4, "Play in our casino and win a prize today.") + "\r\n--b--\r\n")
-
-
 CLIENTS = os.path.join("clients", "README.md")
 NETWORKS = os.path.join("server", "network", "README.md")
 TUTORIAL = os.path.join("server", "TUTORIAL.md")
@@ -74,20 +64,13 @@ def session(lines):
     yield command, "\n".join(expected)
 
 
+# Where the pages' commands are typed: said once, in the README.
+PREPARATION = ("export PATH=$PWD/build:$PATH", "cd scripts/sample")
+
+
 def prepare(folder):
-    """The files that the README takes for granted: mail and tickets of the walks, and some of its own."""
-    subprocess.run([os.path.join(TOP, "tests", "walks", "files.py"), folder], check=True)
-    with open(os.path.join(folder, "bayesd.conf"), "w", encoding="ascii") as file:
-        file.write("[server]\ntimeout = 20\n")
-    os.symlink(os.path.join(os.path.abspath(TOP), "scripts"), os.path.join(folder, "scripts"))
-    with open(os.path.join(folder, "forwarded.eml"), "w", encoding="ascii", newline="") as file:
-        file.write(FORWARD)
-    with open(os.path.join(folder, "message.eml"), "w", encoding="ascii", newline="") as file:
-        file.write(MESSAGE)
-    with open(os.path.join(folder, "spam.mbox"), "w", encoding="ascii", newline="") as file:
-        for mail in SPAM:
-            file.write("From anna@example.org Mon Mar  4 10:00:00 2024\n"
-                       + mail.replace("\r\n", "\n") + "\n")
+    """A copy of the folder that the pages' commands are typed in."""
+    shutil.copytree(os.path.join(TOP, "scripts", "sample"), folder, dirs_exist_ok=True)
 
 
 def alike(got, want):
@@ -124,6 +107,8 @@ def run_all(api, text):
     holds(shutil.which("curl") and shutil.which("zstd"), "curl and zstd are needed")
     count = 0
     for command, expected in sessions(text):
+        if command in PREPARATION:
+            continue
         holds(ADDRESS in command or command.startswith(("bayesc ", "bayesd ", "echo ")), f"does not speak to the daemon: {command}")
         command = command.replace(ADDRESS, f"{daemon.host}:{daemon.port}")
         done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder,
@@ -146,6 +131,26 @@ def test_every_line_of_the_readme_runs(api):
 def test_every_line_of_the_readme_runs_alone(api):
     count = run_all(api, readme())
     holds(count >= 20, f"only {count} commands were found")
+
+
+def test_the_readme_can_be_pasted_whole(api):
+    """All its commands into one shell, on a fresh store, in a tree with nothing but the programs and the sample."""
+    folder, daemon = api.new_folder(), api.another().start()
+    prepare(os.path.join(folder, "scripts", "sample"))
+    os.symlink(os.path.dirname(os.path.abspath(api.binary)), os.path.join(folder, "build"))
+    commands = [command for command, _ in sessions(readme())]
+    for command in PREPARATION:
+        equal(commands.count(command), 1, command)
+    pasted = "\n".join(commands).replace(ADDRESS, f"{daemon.host}:{daemon.port}")
+    done = subprocess.run(["bash", "-e", "-o", "pipefail"], input=pasted, cwd=folder, capture_output=True, text=True,
+                          env=Bayesc(api, f"http://{daemon.host}:{daemon.port}").environment(),
+                          timeout=patience(120), check=False)
+    equal((done.returncode, done.stderr), (0, ""), done.stdout)
+    holds("./bayesd-" in done.stdout, f"the last command ran: {done.stdout}")
+
+
+def test_the_readme_is_short(api):
+    holds(len(readme().split()) <= 1200, f"{len(readme().split())} words")
 
 
 def test_every_line_about_networks_runs(api):
