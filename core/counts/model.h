@@ -31,6 +31,8 @@
 #include "core/counts/cells.h"
 
 struct nb_model;
+struct nb_pair_values;
+struct nb_pairs;
 
 /* The sums of a model over the parts of its attributes (core/base/feature.h), which few models
  * have: a table apart, so that the others pay one pointer. For core/counts alone.
@@ -233,6 +235,27 @@ uint32_t nb_model_count(const struct nb_model *model, uint32_t row, uint32_t lab
  * (cells that no training gives) or NB_NO_MEMORY. */
 int nb_model_set_cells(struct nb_model *model, uint32_t row, const struct nb_cell *cells,
                        size_t size);
+
+/* ---- pairs of values ---------------------------------------------------------------------------
+ *
+ * The pairs of values that a model counts beside its features, if its settings have a structure
+ * (core/counts/pairs.h).
+ */
+
+/* The model's table, kept up to date with its counts; NULL: it has none. */
+const struct nb_pairs *nb_model_pairs(const struct nb_model *model);
+/* Gives the model another table, which has all of its documents (NULL: none), takes it over and
+ * frees the one before. */
+void nb_model_put_pairs(struct nb_model *model, struct nb_pairs **pairs);
+
+/* Collects the values of categories among the rows of a document. */
+void nb_model_pair_values(const struct nb_model *model, const struct nb_pairs *pairs,
+                          const struct nb_row_count *counts, size_t size,
+                          struct nb_pair_values *values);
+
+/* Whether a document of these rows fits into the model's table: nb_pairs_fit. */
+bool nb_model_pairs_fit(const struct nb_model *model, const struct nb_row_count *counts,
+                        size_t size);
 
 /* ---- sums, kept up to date ------------------------------------------------------------------- */
 

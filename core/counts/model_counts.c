@@ -9,8 +9,78 @@
 #include "core/base/prefetch.h"
 #include "core/counts/count_four.h"
 #include "core/counts/counts.h"
-#include "core/counts/model_pairs.h"
 #include "core/counts/model_private.h"
+#include "core/counts/pairs.h"
+
+/* ---- pairs of values ------------------------------------------------------------------------- */
+
+const struct nb_pairs *nb_model_pairs(const struct nb_model *model)
+{
+    return model->pairs;
+}
+
+void nb_model_put_pairs(struct nb_model *model, struct nb_pairs **pairs)
+{
+    struct nb_pairs *old = model->pairs;
+    if (old == NULL && *pairs == NULL)
+        return;
+    size_t bytes = nb_pairs_memory(*pairs);
+    nb_model_write_lock(model);
+    model->pairs = *pairs;
+    nb_model_next_generation(model);
+    nb_model_unlock(model);
+    atomic_fetch_add(&model->other_bytes, bytes - nb_pairs_memory(old));
+    *pairs = NULL;
+    nb_pairs_free(&old);
+}
+
+void nb_model_pair_values(const struct nb_model *model, const struct nb_pairs *pairs,
+                          const struct nb_row_count *counts, size_t size,
+                          struct nb_pair_values *values)
+{
+    values->count = 0;
+    for (size_t i = 0; i < size; i++) {
+        uint64_t id = nb_model_packed(model, counts[i].row)->id;
+        if (nb_feature_field(id) == NB_FIELD_VALUE && !nb_part_is_presence(nb_feature_part(id)))
+            nb_pair_values_add(values, pairs, counts[i].row, nb_feature_part(id) / 2);
+    }
+}
+
+bool nb_model_pairs_fit(const struct nb_model *model, const struct nb_row_count *counts,
+                        size_t size)
+{
+    struct nb_pair_values values;
+    if (model->pairs == NULL)
+        return true;
+    nb_model_pair_values(model, model->pairs, counts, size, &values);
+    return nb_pairs_fit(model->pairs, &values);
+}
+
+/* Makes room for a document. Returns as nb_pairs_reserve. */
+static int reserve_pairs(struct nb_model *model, const struct nb_row_count *counts, size_t size)
+{
+    struct nb_pair_values values;
+    if (model->pairs == NULL)
+        return 0;
+    size_t before = nb_pairs_memory(model->pairs);
+    nb_model_pair_values(model, model->pairs, counts, size, &values);
+    int rc = nb_pairs_reserve(model->pairs, &values);
+    atomic_fetch_add(&model->other_bytes, nb_pairs_memory(model->pairs) - before);
+    return rc;
+}
+
+/* Adds a document to the pairs, or removes it, after reserve_pairs. */
+static void add_pairs(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
+                      size_t size, int sign)
+{
+    struct nb_pair_values values;
+    if (model->pairs == NULL)
+        return;
+    nb_model_pair_values(model, model->pairs, counts, size, &values);
+    nb_pairs_add(model->pairs, label, &values, sign);
+}
+
+/* ---- documents ------------------------------------------------------------------------------- */
 
 /* Adds to the sums what a cell of a feature has gained (or lost). */
 static inline void add_sums(struct nb_model *model, uint64_t id, uint32_t label,
@@ -239,7 +309,7 @@ int nb_model_add(struct nb_model *model, uint32_t label, const struct nb_row_cou
         prefetch_row(model, counts, size, i);
     nb_model_write_lock(model);
     if (sign > 0) {
-        rc = nb_model_reserve_pairs(model, counts, size);
+        rc = reserve_pairs(model, counts, size);
         if (rc == 0)
             rc = add_all(model, label, counts, size, &new_tokens);
     } else {
@@ -249,7 +319,7 @@ int nb_model_add(struct nb_model *model, uint32_t label, const struct nb_row_cou
         }
     }
     if (rc == 0) {
-        nb_model_add_pairs(model, label, counts, size, sign);
+        add_pairs(model, label, counts, size, sign);
         nb_model_next_generation(model);
     }
     nb_model_unlock(model);
@@ -271,12 +341,12 @@ int nb_model_change(struct nb_model *model, const struct nb_model_change *change
     *fresh = 0;
     nb_model_write_lock(model);
     if (change->add_label != UINT32_MAX) {
-        rc = nb_model_reserve_pairs(model, change->add, change->add_size);
+        rc = reserve_pairs(model, change->add, change->add_size);
         if (rc == 0)
             rc = add_all(model, change->add_label, change->add, change->add_size, fresh);
         if (rc == 0) {
             add_documents(model, change->add_label, 1);
-            nb_model_add_pairs(model, change->add_label, change->add, change->add_size, 1);
+            add_pairs(model, change->add_label, change->add, change->add_size, 1);
         }
     }
     if (rc == 0 && change->take_label != UINT32_MAX) {
@@ -285,7 +355,7 @@ int nb_model_change(struct nb_model *model, const struct nb_model_change *change
             cell_take(model, change->take_label, change->take[i]);
         }
         add_documents(model, change->take_label, -1);
-        nb_model_add_pairs(model, change->take_label, change->take, change->take_size, -1);
+        add_pairs(model, change->take_label, change->take, change->take_size, -1);
     }
     if (rc == 0)
         nb_model_next_generation(model);
@@ -302,17 +372,17 @@ void nb_model_without(struct nb_model *model, uint32_t label, const struct nb_ro
     for (size_t i = 0; i < size; i++)
         cell_take(model, label, counts[i]);
     add_documents(model, label, -1);
-    nb_model_add_pairs(model, label, counts, size, -1);
+    add_pairs(model, label, counts, size, -1);
     nb_model_next_generation(model);
     call(user);
-    int rc = nb_model_reserve_pairs(model, counts, size);
+    int rc = reserve_pairs(model, counts, size);
     if (rc == 0)
         rc = add_all(model, label, counts, size, &fresh);
     /* The memory of what was taken out is there. If the last cell of a run goes back into a shorter
      * one, and there is no memory for it, a start replays the ledger. */
     assert(rc == 0);
     add_documents(model, label, 1);
-    nb_model_add_pairs(model, label, counts, size, 1);
+    add_pairs(model, label, counts, size, 1);
     nb_model_next_generation(model);
     nb_model_unlock(model);
     (void)rc;

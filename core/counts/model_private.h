@@ -8,7 +8,6 @@
 
 #include <pthread.h>
 
-#include "core/counts/growth.h"
 #include "core/counts/index.h"
 #include "core/counts/model.h"
 #include "core/counts/pairs.h"
@@ -151,5 +150,8 @@ int nb_model_reserve_part(struct nb_model *model, uint64_t id);
 void nb_model_retire(struct nb_model *model, struct nb_label *label);
 
 void nb_label_free(struct nb_label *label);
+
+/* Loading fewer rows is not worth a thread that puts them into the index: model_append.c. */
+enum { NB_INDEXING_LEAST = 1 << 18 };
 
 #endif

@@ -28,6 +28,8 @@
 
 #include "core/base/attribute.h"
 
+struct nb_pairs;
+
 enum {
     NB_PAIR_FIELDS_MOST = 64, /* categories of a model with pairs */
     NB_PAIRS_MOST = 1 << 22,  /* counts that are not 0: 128 MB at most */
@@ -49,8 +51,6 @@ static inline uint32_t nb_pair_bin_attribute(uint32_t bin)
 {
     return (NB_PAIR_BIN(0, 0) - bin) / NB_PAIR_BINS_MOST;
 }
-
-struct nb_pairs;
 
 /* An empty table for the categories of these attributes, and with `with_numbers` their numbers, at
  * most NB_PAIR_FIELDS_MOST. NULL: out of memory. */

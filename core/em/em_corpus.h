@@ -2,7 +2,7 @@
  *
  * The input of EM: a model's documents without a label, a sample of its documents with one, and its
  * counts, as matrices over the same columns. If the model has parents, the counts of its words and
- * the labels are those of the model and its parents together (core/stack/blend/blend.h). For
+ * the labels are those of the model and its parents together (core/stack/blend.h). For
  * core/em alone.
  *
  * If a model has fields, EM treats the values of categories and sets, like the words of texts, as
@@ -20,8 +20,8 @@
 #include "core/base/error.h"
 #include "core/bayes/expected/expected.h"
 #include "core/bayes/settings/settings.h"
+#include "core/counts/counts.h"
 #include "core/counts/model.h"
-#include "core/counts/word_rank.h"
 #include "core/em/viewed.h"
 
 struct nb_corpus;

@@ -3,9 +3,9 @@
  * Chooses the weight of documents without a label by cross-validation, so that they do no harm. A
  * sample of the documents with a label is cut into folds. For each fold, EM runs without its
  * documents, and they are scored by the counts without them plus the counts that EM expects
- * (core/stack/blend). Up to 50 documents are each a fold of their own (leave-one-out), more are cut
- * into ten folds. If EM over all folds would take longer than some seconds, there are fewer folds,
- * but at least three. For core/em alone.
+ * (core/stack/blend.h). Up to 50 documents are each a fold of their own (leave-one-out), more are
+ * cut into ten folds. If EM over all folds would take longer than some seconds, there are fewer
+ * folds, but at least three. For core/em alone.
  *
  * By the book, log scores are far too large, and grow with the number of documents, so that -ln P
  * would measure their size and not whether they are right. Therefore each loss is that of P from t

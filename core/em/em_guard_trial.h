@@ -6,9 +6,9 @@
 #ifndef NB_CORE_EM_EM_GUARD_TRIAL_H
 #define NB_CORE_EM_EM_GUARD_TRIAL_H
 
-#include "core/bayes/book/score.h"
+#include "core/bayes/book/scorer.h"
 #include "core/em/em_guard.h"
-#include "core/stack/blend/blend.h"
+#include "core/stack/blend.h"
 
 enum { NB_GUARD_CANDIDATES_MOST = 10 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/stack/blend/blend_fields.h"
+#include "core/stack/blend_fields.h"
 
 void nb_document_numbers_deinit(struct nb_document_numbers *n)
 {

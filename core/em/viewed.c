@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/stack/blend/blend_private.h"
+#include "core/stack/blend_private.h"
 
 enum { SLICE_WORDS = 4096 };
 

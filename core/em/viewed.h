@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Labels, priors and counts of a model and its parents together (their view,
- * core/stack/blend/blend.h), as input of EM. For core/em alone.
+ * core/stack/blend.h), as input of EM. For core/em alone.
  */
 #ifndef NB_CORE_EM_VIEWED_H
 #define NB_CORE_EM_VIEWED_H

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/bayes/estimate/log_table.h"
+#include "core/bayes/book/estimate.h"
 #include "core/engine/engine.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/model/learn/model_load.h"

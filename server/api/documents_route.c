@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
-#include "core/stack/score/levels.h"
+#include "core/stack/levels.h"
 #include "server/api/decision.h"
 #include "server/api/document_source.h"
 #include "server/api/results.h"

@@ -2,7 +2,6 @@
 #include "server/request/decoder.h"
 
 #define ZLIB_CONST /* makes zlib take its input as const */
-#include "server/request/decoder.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -271,7 +271,7 @@ def test_as_computed_slowly(api):
 
 # ---- with a parent ------------------------------------------------------------------------------
 class View:
-    """What a model and its parent have together, beside them documents that have labels by shares: core/stack/blend/blend.h."""
+    """What a model and its parent have together, beside them documents that have labels by shares: core/stack/blend.h."""
 
     def __init__(self, own, parent, strength, shared=()):
         self.scale = min(1, strength / len(parent))

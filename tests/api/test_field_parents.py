@@ -175,7 +175,7 @@ def test_scores_of_arrival(api):
 
 
 class View:
-    """Counts of a child's documents, and its parent's with the weight s, as core/stack/blend/blend.h has them."""
+    """Counts of a child's documents, and its parent's with the weight s, as core/stack/blend.h has them."""
 
     def __init__(self, child, parent, strength):
         own, above = list(child.documents.values()), list(parent.documents.values())

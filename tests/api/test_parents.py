@@ -147,7 +147,7 @@ def test_a_parent_that_knows_nothing(api):
 # ---- formulas -----------------------------------------------------------------------------------
 def by_the_book(own, parent, strength, document, smoothing=1.0):
     """ln P(v) + sum of ln P(w|v) of documents {label: [words]}: Mitchell's m-estimate (1997, equation 6.22), whose
-    prior is the parent's estimate, with the smoothing K of core/stack/blend/blend.h."""
+    prior is the parent's estimate, with the smoothing K of core/stack/blend.h."""
     count = {of: sum(map(len, rows.values())) for of, rows in (("own", own), ("parent", parent))}
     s = min(1, strength / count["parent"])
     share = count["own"] / (count["own"] + strength)

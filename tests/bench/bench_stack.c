@@ -13,8 +13,8 @@
 #include <time.h>
 
 #include "core/base/clock.h"
-#include "core/bayes/book/score.h"
-#include "core/stack/score/stack.h"
+#include "core/bayes/book/scorer.h"
+#include "core/stack/stack.h"
 
 enum { DOCUMENTS = 600, ROUNDS = 10, BAG_MOST = 2000, ROWS = 1700000 };
 

@@ -27,10 +27,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bayes/book/score.h"
-#include "core/counts/model_pairs.h"
-#include "core/stack/blend/blend.h"
-#include "core/stack/score/stack.h"
+#include "core/bayes/book/scorer.h"
+#include "core/counts/pairs.h"
+#include "core/stack/blend.h"
+#include "core/stack/stack.h"
 #include "tests/golden/lines.h"
 
 enum { WEIGHTS_MOST = 64, LABELS_MOST = 64, ATTRIBUTES_MOST = 64 };

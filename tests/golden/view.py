@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Holds stacked scores of documents with words and fields to 1e-9 against a slow computation: of one model, and of a model
-with its parents (core/stack/blend/blend.h, core/stack/blend/blend_attributes.h).
+with its parents (core/stack/blend.h, core/stack/blend_attributes.h).
 
     view.py DRIVER [SEED]
 

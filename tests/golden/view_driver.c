@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/stack/blend/blend.h"
+#include "core/stack/blend.h"
 #include "tests/golden/lines.h"
 
 enum { SIDES = NB_BLEND_MOST, ATTRIBUTES_MOST = 16 };

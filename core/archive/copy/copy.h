@@ -6,7 +6,7 @@
  * models are independent.
  *
  * At less than full strength the new model begins empty, and a frozen copy of the old one, a model
- * of its own, is its parent (core/stack/blend/blend.h): the prior weighs as much as `strength`
+ * of its own, is its parent (core/stack/blend.h): the prior weighs as much as `strength`
  * documents at most, and ever less as the new model learns. A prior and a parent share one code
  * path, so explanations, dumps and refusals are the same.
  */

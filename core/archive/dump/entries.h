@@ -17,7 +17,7 @@
 #include "core/ledger/entries/ledger.h"
 #include "core/model/learn/replay.h"
 #include "core/model/live/live.h"
-#include "core/stack/weights/slots.h"
+#include "core/stack/weights.h"
 #include "core/writer/upkeep/upkeep.h"
 
 struct nb_import {

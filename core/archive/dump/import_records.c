@@ -9,7 +9,7 @@
 #include "core/archive/dump/entries.h"
 #include "core/archive/dump/import.h"
 #include "core/base/feature_hash.h"
-#include "core/counts/model_pairs.h"
+#include "core/counts/pairs.h"
 #include "core/model/learn/order.h"
 #include "core/model/learn/stored_score.h"
 #include "core/model/live/dirty.h"

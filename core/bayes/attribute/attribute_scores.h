@@ -2,7 +2,7 @@
  *
  * Values of attributes by the book: CLASSIFY-NEW-INSTANCE (Mitchell 1997, section 6.9) adds ln
  * P(a|v) for each attribute of which the document has a value. Each has a vocabulary of its own,
- * that of the values seen; b is what the estimate adds to counts (core/bayes/estimate/estimate.h),
+ * that of the values seen; b is what the estimate adds to counts (core/bayes/book/estimate.h),
  * here one number:
  *
  * - a category is drawn once: P(m|v) = (n_mv + b) / (n_v + b values), where n_v is the number of
@@ -18,7 +18,7 @@
  * has and lacks, and alpha elsewhere; the m-estimate adds m p, and m below, where p is 1 / values
  * (of a set 1 / 2), or the value's share of the attribute's counts of all labels. With a number of
  * each value b is b_m above, and below the sum over all values seen (of a set 2 b_m): the Dirichlet
- * prior in full. Of the m-estimate with p from a parent (core/stack/blend/blend.h) p is Laplace's
+ * prior in full. Of the m-estimate with p from a parent (core/stack/blend.h) p is Laplace's
  * estimate from the parent's counts of the attribute, of all labels together: (n'_m + 1) / (n' +
  * values' + 1), of a set (d'_m + 1) / (D' + 2), and where the parent has none 1 / values; of bins 1
  * / bins.
@@ -38,7 +38,7 @@
 
 #include "core/bayes/attribute/numbers.h"
 #include "core/bayes/attribute/tree.h"
-#include "core/bayes/estimate/estimate.h"
+#include "core/bayes/book/estimate.h"
 #include "core/counts/counts.h"
 
 /* Addends of the estimate for values that have a smoothing of their own: a Dirichlet

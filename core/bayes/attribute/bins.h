@@ -17,7 +17,7 @@
 #define NB_CORE_BAYES_ATTRIBUTE_BINS_H
 
 #include "core/base/decimal.h"
-#include "core/bayes/estimate/estimate.h"
+#include "core/bayes/book/estimate.h"
 #include "core/counts/counts.h"
 
 /* A Gaussian of the numbers that the documents of a label have of an attribute: the naive Bayes

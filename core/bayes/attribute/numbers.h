@@ -26,6 +26,28 @@
 #include "core/bayes/attribute/bins.h"
 #include "core/counts/counts.h"
 
+/* Decides whether bins or Gaussians predict better, by the leave-one-out log-loss of both, as
+ * core/bayes/attribute/numbers.h defines it. Pure functions, under the model's read lock. */
+enum { NB_NUMBERS_COMPARED = 512 }; /* different numbers that are left out, at most */
+
+/* An attribute whose numbers vary; all of it is borrowed. */
+struct nb_number_field {
+    const struct nb_settings *settings;
+    const uint32_t *names; /* label numbers */
+    uint32_t size;         /* of labels */
+    size_t attribute;
+    const struct nb_bins *bins;
+    const struct nb_moments *all;        /* of the numbers of all labels */
+    const struct nb_gaussian *gaussians; /* by place */
+    double added;                        /* to variances */
+};
+
+/* Sets *bins_are_better if bins have the smaller loss over the attribute's numbers, or over the
+ * sample that stands for them. Time: sampled numbers times labels, for each label that has them,
+ * plus bins times labels squared, plus one look at every number. Returns 0 or NB_NO_MEMORY. */
+int nb_number_compare(const struct nb_number_field *field, const struct nb_model *model,
+                      const struct nb_number_span *numbers, bool *bins_are_better);
+
 /* The numbers of an attribute. */
 struct nb_number_counts {
     bool is_number;
@@ -77,5 +99,48 @@ struct nb_factor nb_numbers_factor(const struct nb_numbers *numbers, const struc
  * bin, less that for the numbers of all other labels together. 0 if the value is no evidence. */
 double nb_numbers_evidence(const struct nb_numbers *numbers, const struct nb_model *model,
                            uint64_t id, uint32_t place);
+
+/* The evidence of a number for a label against all others together, as the stack reads counts
+ * (core/stack/stack.h): with or without leave-one-out, and smoothed by its experts.
+ *
+ * - By Gaussians each label has one, and so have the numbers of all others. To the variance of n
+ *   numbers a / n of that of all numbers is added, as if `a` numbers of all labels had been seen
+ *   too: few numbers that are alike say little. A reading stays within NB_NUMBER_READING_MOST,
+ * since the tails of a Gaussian overstate the evidence.
+ * - Of numbers that are cut (numbers.h) the bin is a value of a category, with the formula of the
+ *   stack, in which V is the number of bins. A bin that only the document that is left out has is
+ *   one that nobody has seen. The borders of bins, and the choice between bins and Gaussians, stay
+ *   those of all documents: to cut anew without each of them would be a walk over all numbers.
+ *
+ * Threads: under the model's read lock. */
+#define NB_NUMBER_READING_MOST 8.0
+
+struct nb_number_reading {
+    const struct nb_model *model; /* borrowed */
+    const uint32_t *labels;       /* borrowed */
+    unsigned attribute;
+    nb_int128 fixed;
+    uint32_t without; /* label of a document that is left out, or NB_NUMBER_OF_ALL */
+    const struct nb_numbers *numbers; /* borrowed; NULL: by Gaussians */
+    size_t bin;                       /* that the number lies in, if it is cut */
+    struct nb_moments all;            /* by Gaussians: of all labels */
+    double variance;                  /* of all labels; 0: the number says nothing */
+};
+#define NB_NUMBER_OF_ALL UINT32_MAX
+
+/* Prepares the reading of the number with this id, for labels that have documents. `numbers`: the
+ * model's, for the same labels in any order, if the settings let them be cut; or NULL. `without`:
+ * the label of a left-out document that has the same number; NB_NUMBER_OF_ALL: none is left out. */
+struct nb_number_reading nb_number_reading(const struct nb_model *model,
+                                           const struct nb_numbers *numbers, uint64_t id,
+                                           const uint32_t *labels, uint32_t size, uint32_t without);
+
+/* Whether the number is evidence: numbers differ, or a document has a number in its bin. */
+bool nb_number_reading_says(const struct nb_number_reading *reading);
+
+/* Returns ln of the probability, or density, of the number for the label at this place of `labels`,
+ * less that for all other labels. Call it only if nb_number_reading_says; smoothing above 0. */
+double nb_number_reading_of(const struct nb_number_reading *reading, uint32_t place,
+                            double smoothing);
 
 #endif

@@ -21,7 +21,7 @@
 
 #include "core/bayes/attribute/numbers.h"
 #include "core/counts/counts.h"
-#include "core/counts/model_pairs.h"
+#include "core/counts/pairs.h"
 
 /* By column of the model's pairs. */
 struct nb_tree {

@@ -36,7 +36,7 @@ void nb_evidence_sum(const struct nb_feature *features, struct nb_evidence *rows
  * `found`: rows of the features from nb_model_find_all under the same lock; NULL: the rows are
  * looked up. `rows` has room for size + 1; sets *count. All rows sum to log_scores[best] -
  * log_scores[second] where both are finite; where an estimate of P(w|v) is 0, rows are infinite
- * (core/bayes/estimate). */
+ * (core/bayes/book/estimate.h). */
 int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
                const struct nb_feature *features, size_t size, const uint32_t *found,
                const struct nb_scores *scores, struct nb_evidence *rows, size_t *count);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/bayes/book/score.h"
+#include "core/bayes/book/scorer.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/bayes/book/score_view.h"
-#include "core/bayes/estimate/two_labels.h"
+#include "core/bayes/book/two_labels.h"
 
 /* The sums of one document while its features are read. */
 struct pass {

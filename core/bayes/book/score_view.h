@@ -11,11 +11,9 @@
 #include <stdatomic.h>
 
 #include "core/bayes/attribute/attribute_scores.h"
-#include "core/bayes/estimate/estimate.h"
-#include "core/bayes/estimate/log_table.h"
+#include "core/bayes/book/estimate.h"
 #include "core/bayes/expected/expected.h"
 #include "core/counts/counts.h"
-#include "core/counts/word_rank.h"
 
 /* A label that has documents, under the settings and the counts of one generation. */
 struct nb_score_label {
@@ -53,7 +51,7 @@ struct nb_score_view {
 struct nb_scorer {
     struct nb_settings settings; /* owned */
     bool filters;                /* min_count or skip_top leave words out */
-    double addend;               /* to counts: core/bayes/estimate/estimate.h */
+    double addend;               /* to counts: core/bayes/book/estimate.h */
     bool has_factors; /* the settings are not plain, or counts stand beside the model's: a score is
                          made of factors */
     struct nb_besides besides; /* referenced */
@@ -83,7 +81,7 @@ static inline bool nb_score_view_uses(const struct nb_scorer *s, const struct nb
     return !view->skips || nb_word_rank_is_behind(occurrences, id, &view->skipped);
 }
 
-/* Whether core/bayes/estimate/two_labels.h applies to a model under these settings. */
+/* Whether core/bayes/book/two_labels.h applies to a model under these settings. */
 static inline bool nb_scorer_has_two_labels(const struct nb_scorer *s, const struct nb_model *model)
 {
     return s->view.size == 2 && nb_model_label_count(model) == 2 && !s->has_factors &&
@@ -127,7 +125,7 @@ static inline uint32_t nb_weight_of(const struct nb_scorer *s, uint32_t count)
     return presence ? 1 : count;
 }
 
-/* ---- a scorer with factors: core/bayes/estimate/estimate.h
+/* ---- a scorer with factors: core/bayes/book/estimate.h
  * ----------------------------------------- */
 
 /* A word of a document. */

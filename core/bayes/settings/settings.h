@@ -14,7 +14,7 @@
 #include "core/base/attribute.h"
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/bayes/calibrate/calibration.h"
+#include "core/bayes/book/calibration.h"
 #include "core/bayes/settings/smoothing.h"
 
 enum nb_event_model {
@@ -38,8 +38,8 @@ enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL, NB_PRESET_BOOK };
 struct nb_settings {
     int preset;                       /* enum nb_preset: what the others' defaults are */
     int event_model;                  /* enum nb_event_model */
-    int estimate;                     /* enum nb_estimate: core/bayes/estimate/estimate.h */
-    int predict;                      /* enum nb_predict: core/bayes/estimate/estimate.h */
+    int estimate;                     /* enum nb_estimate: core/bayes/book/estimate.h */
+    int predict;                      /* enum nb_predict: core/bayes/book/estimate.h */
     double smoothing;                 /* or alpha or m of: */
     struct nb_smoothing smoothing_by; /* owned */
     int prior;                        /* enum nb_prior_kind */
@@ -51,18 +51,18 @@ struct nb_settings {
     int decision;                        /* enum nb_decision */
     double unsure_band;                  /* half width, on the scale of the probability */
     uint64_t ready_documents;            /* per label, below which a verdict is not `ready` */
-    double sharp_smoothing, sharp_power; /* the experts of the stack: core/stack/score/stack.h */
+    double sharp_smoothing, sharp_power; /* the experts of the stack: core/stack/stack.h */
     double robust_smoothing, robust_power;
     double many_smoothing, many_power;
     double length_power, evidence_scale, learning_rate, expert_mixing, expert_memory;
-    bool twin;                                  /* of the stack: core/stack/score/stack.h */
+    bool twin;                                  /* of the stack: core/stack/stack.h */
     uint64_t evaluation_short, evaluation_long; /* documents in the windows of the evaluation */
     uint64_t max_age, max_documents;            /* ageing: seconds; documents. 0: no limit */
     /* Near duplicates of a label that are learned (0: all), within a window of so many documents.
      */
     uint64_t near_duplicates, near_duplicate_window;
     double near_duplicate_similarity;
-    char *parent; /* owned; the model whose counts come in, too (core/stack/blend/blend.h); NULL:
+    char *parent; /* owned; the model whose counts come in, too (core/stack/blend.h); NULL:
                      none */
     uint64_t parent_strength; /* documents that outweigh it */
     /* What a document without a label weighs (core/em/unlabelled.h); or NB_WEIGHT_AUTO. */
@@ -143,8 +143,8 @@ int nb_settings_check(const struct nb_settings *settings, struct nb_error *error
  * occurred once at least, so that a min_count of 1 leaves out nothing. */
 bool nb_settings_leave_words_out(const struct nb_settings *settings);
 /* Describes, in a static string, which setting keeps documents without a label out of the counts
- * (core/stack/blend/blend.h); NULL: none does. With fields, scores come from a view of the model's
- * counts, by the same formulas as for a model with a parent (core/stack/blend/blend_fields.h). */
+ * (core/stack/blend.h); NULL: none does. With fields, scores come from a view of the model's
+ * counts, by the same formulas as for a model with a parent (core/stack/blend_fields.h). */
 const char *nb_settings_bar_unlabelled(const struct nb_settings *settings);
 static inline bool nb_weight_is_auto(double weight)
 {

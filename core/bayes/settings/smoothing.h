@@ -53,7 +53,7 @@ enum nb_smoothing_kind {
     NB_SMOOTHING_VALUES
 };
 /* p of the m-estimate: the same for all words; their share of the counts of all labels; or their
- * estimate by the parent (core/stack/blend/blend.h). */
+ * estimate by the parent (core/stack/blend.h). */
 enum nb_smoothing_p { NB_SMOOTHING_UNIFORM, NB_SMOOTHING_VOCABULARY, NB_SMOOTHING_PARENT };
 extern const char *const nb_smoothing_p_names[]; /* as in JSON and in the store; NULL at the end */
 

@@ -41,7 +41,7 @@ void nb_label_walk_end(struct nb_label_walk *walk)
     nb_registry_release(walk->engine, &walk->live);
 }
 
-/* Translates a code of core/stack/score. */
+/* Translates a code of core/stack. */
 static int told(const struct nb_label_walk *walk, int rc, struct nb_error *error)
 {
     if (rc == NB_CONFLICT)

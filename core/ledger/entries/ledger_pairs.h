@@ -7,7 +7,8 @@
 #define NB_CORE_LEDGER_ENTRIES_LEDGER_PAIRS_H
 
 #include "core/bayes/settings/settings.h"
-#include "core/counts/model_pairs.h"
+#include "core/counts/model.h"
+#include "core/counts/pairs.h"
 #include "core/store/lmdb/store.h"
 
 /* Makes a table of the labelled documents of model `number`, whose counts are `model`, in some

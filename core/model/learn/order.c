@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "core/base/error.h"
-#include "core/stack/score/stack.h"
+#include "core/stack/stack.h"
 
 /* Measured on SpamAssassin's corpus, 20 Newsgroups, Enron 1 and 2 and SMS: see core/EXPERIMENTS.md.
  */

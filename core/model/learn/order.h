@@ -44,7 +44,7 @@
 #include <stdint.h>
 
 #include "core/base/random.h"
-#include "core/stack/weights/weights.h"
+#include "core/stack/weights.h"
 
 /* Returns the weight of a document, above 0 and at most 1. Among `documents` other documents,
  * `of_label` have its label. */

@@ -7,7 +7,7 @@
 #include "core/ledger/entries/current_entries.h"
 #include "core/model/learn/order.h"
 #include "core/model/learn/refit_reader.h"
-#include "core/stack/score/stack_fit.h"
+#include "core/stack/stack_fit.h"
 
 enum {
     DOCUMENTS_MOST = 5000,

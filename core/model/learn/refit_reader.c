@@ -6,7 +6,7 @@
 
 #include "core/base/threads/helpers.h"
 #include "core/ledger/entries/current_entries.h"
-#include "core/stack/score/stack_fit.h"
+#include "core/stack/stack_fit.h"
 
 enum {
     /* Units of work, of about two nanoseconds: */

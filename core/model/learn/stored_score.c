@@ -7,7 +7,7 @@
 
 #include "core/base/array.h"
 #include "core/base/pack.h"
-#include "core/bayes/estimate/estimate.h"
+#include "core/bayes/book/estimate.h"
 
 /* Of many labels only the most probable and the true one are kept; the others share the rest
  * (core/model/evaluate/evaluator.h). The true one is needed for the log-loss: it must not seem

@@ -11,7 +11,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/bayes/book/score.h"
+#include "core/bayes/book/scorer.h"
 #include "core/model/evaluate/evaluate.h"
 
 /* Appends the score of a document of this label. Of many labels only the 16 most probable are kept;

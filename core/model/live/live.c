@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/pack.h"
-#include "core/counts/model_pairs.h"
+#include "core/counts/pairs.h"
 #include "core/ledger/entries/current_entries.h"
 #include "core/ledger/entries/near_duplicate_list.h"
 #include "core/ledger/entries/range.h"

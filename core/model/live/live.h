@@ -4,7 +4,7 @@
  * core/model/live and core/engine alone.
  *
  * Threads: a model exists as long as somebody holds a reference. The counts and weights have locks
- * of their own (core/counts/model.h, core/stack/score/stack.h). `loading` is held while the model
+ * of their own (core/counts/model.h, core/stack/stack.h). `loading` is held while the model
  * is loaded, or to prevent that. `lock` protects `published`, `refined` and `damage`; it is held
  * only briefly, also within a transaction. The checkpoint and everything marked "the writer's"
  * belong to the writer's thread.
@@ -16,11 +16,11 @@
 #include <stdatomic.h>
 
 #include "core/base/key.h"
-#include "core/bayes/book/score.h"
+#include "core/bayes/book/scorer.h"
 #include "core/bayes/settings/settings.h"
 #include "core/counts/model.h"
 #include "core/ledger/entries/record.h"
-#include "core/stack/score/stack_fit.h"
+#include "core/stack/stack_fit.h"
 #include "tokenizer/bag/tokenizing.h"
 
 struct nb_drift;

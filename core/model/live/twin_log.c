@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "core/stack/weights/slots.h"
+#include "core/stack/weights.h"
 
 /* Keys of the table: ranges have their numbers; records of the log have theirs plus FIRST_OF_LOG.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A chain: a model with its parent and its parent's parent, if it has them, and their joint scores
- * (core/stack/blend/blend.h). A model without a parent is a chain of one, at no extra cost. The
+ * (core/stack/blend.h). A model without a parent is a chain of one, at no extra cost. The
  * model's documents without a label may also contribute (core/model/refined/refined.h).
  *
  * Threads: a chain belongs to one thread. Its members are loaded, and stay so until
@@ -14,7 +14,7 @@
 #include "core/ledger/coding/rows_coding.h"
 #include "core/model/live/live.h"
 #include "core/model/refined/refined.h"
-#include "core/stack/blend/blend.h"
+#include "core/stack/blend.h"
 #include "tokenizer/bag/bag.h"
 
 struct nb_engine;

@@ -9,7 +9,7 @@
 #include "core/model/live/names.h"
 #include "core/model/live/relay.h"
 #include "core/model/registry/registry.h"
-#include "core/stack/blend/blend.h"
+#include "core/stack/blend.h"
 
 /* ---- children -------------------------------------------------------------------------------- */
 

@@ -18,7 +18,7 @@
 #include "core/bayes/book/explain.h"
 #include "core/bayes/book/scores.h"
 #include "core/model/parents/parent_chain.h"
-#include "core/stack/score/stack.h"
+#include "core/stack/stack.h"
 
 /* Zero-initialize it, and use it for one document after another. */
 struct nb_pooled {

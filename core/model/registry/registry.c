@@ -8,7 +8,7 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/search.h"
-#include "core/bayes/estimate/log_table.h"
+#include "core/bayes/book/estimate.h"
 #include "core/model/learn/model_load.h"
 #include "core/model/live/names.h"
 #include "core/model/live/relay.h"

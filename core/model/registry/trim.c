@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
-#include "core/bayes/estimate/log_table.h"
+#include "core/bayes/book/estimate.h"
 #include "core/ledger/entries/current_entries.h"
 #include "core/ledger/entries/near_duplicate_list.h"
 #include "core/model/live/model_transaction.h"

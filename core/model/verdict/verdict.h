@@ -100,7 +100,7 @@ void nb_verdict_reset(struct nb_verdict *verdict);
 void nb_verdict_need(struct nb_verdict *verdict, const char *const labels[], size_t count);
 
 /* Changes a verdict without explanation into one on the labels of a level (1 to NB_LEVEL_MOST,
- * core/stack/score/levels.h). The probability of such a label is the sum of those of the labels
+ * core/stack/levels.h). The probability of such a label is the sum of those of the labels
  * below it, its log score is the log-sum-exp of theirs, and `ready` and `missing` are set for its
  * documents. Call it at most once for a classification. Returns 0 or NB_NO_MEMORY. */
 int nb_verdict_at_level(struct nb_verdict *verdict, unsigned level);

@@ -8,7 +8,7 @@
 
 #include "core/model/parents/pooled.h"
 #include "core/model/verdict/verdict.h"
-#include "core/stack/score/levels.h"
+#include "core/stack/levels.h"
 
 struct nb_verdict_private {
     struct nb_engine *engine;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/bayes/book/score.h"
+#include "core/bayes/book/scorer.h"
 #include "core/ledger/entries/current_entries.h"
 
 enum {

@@ -8,8 +8,8 @@
 #ifndef NB_CORE_WRITER_RECALIBRATE_BOOK_SCORES_H
 #define NB_CORE_WRITER_RECALIBRATE_BOOK_SCORES_H
 
+#include "core/bayes/book/calibration.h"
 #include "core/bayes/book/scorer.h"
-#include "core/bayes/calibrate/calibration.h"
 #include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/model/live/state.h"

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/counts/model_pairs.h"
+#include "core/counts/pairs.h"
 #include "core/ledger/entries/near_duplicate_list.h"
 #include "core/model/learn/learner.h"
 #include "core/model/learn/stored_score.h"

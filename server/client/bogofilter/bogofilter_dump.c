@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/stack/score/stack.h"
+#include "core/stack/stack.h"
 #include "server/model/dump_write.h"
 #include "tokenizer/document.h"
 

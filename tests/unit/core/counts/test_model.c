@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/counts/counts.h"
-#include "core/counts/indexing.h"
 
 /* xorshift64* (Vigna 2016): the same numbers everywhere. */
 static uint64_t random_state;

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/counts/model_pairs.h"
+#include "core/counts/model.h"
+#include "core/counts/pairs.h"
 
 enum { FIELDS = 4, CATEGORIES = 3, VALUES = 3, LABELS = 2, DOCUMENTS = 200 };
 

@@ -5,7 +5,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "core/counts/segments.h"
+#include "core/counts/cells.h"
 
 enum { RECORD = 12, BITS = 15, PAGE = 2 << 20 };
 

@@ -23,7 +23,7 @@
 #include "core/base/array.h"
 #include "core/base/pack.h"
 #include "core/engine/engine.h"
-#include "core/stack/score/stack_private.h"
+#include "core/stack/stack_private.h"
 
 enum { PICTURE_MODELS_MOST = 64, PICTURE_PROBES = 3, PICTURE_DIFFERENCE = 1200 };
 

@@ -20,7 +20,7 @@
 #include "core/engine/engine.h"
 #include "core/model/learn/refit.h"
 #include "core/model/live/state.h"
-#include "core/stack/score/stack_private.h"
+#include "core/stack/stack_private.h"
 #include "core/writer/submit/submit_batch.h"
 #include "tests/unit/crash.h"
 #include "tests/unit/folder.h"

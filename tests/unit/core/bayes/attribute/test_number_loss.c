@@ -3,14 +3,13 @@
  * Whether bins or Gaussians predict better, compared with leave-one-out in doubles for every
  * number; and the sample that stands for many numbers.
  */
-#include "core/bayes/attribute/number_loss.h"
+#include "core/bayes/attribute/numbers.h"
 
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "core/base/random.h"
-#include "core/bayes/attribute/numbers.h"
 
 enum { LABELS = 2, NUMBERS_MOST = 1500 };
 static const uint32_t NAMES[LABELS] = {0, 1};

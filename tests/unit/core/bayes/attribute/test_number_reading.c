@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/bayes/attribute/number_reading.h"
+#include "core/bayes/attribute/numbers.h"
 
 #include <check.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/bayes/book/explain.h"
-#include "core/bayes/book/score.h"
+#include "core/bayes/book/scorer.h"
 
 static uint64_t random_state;
 static uint32_t random_below(uint32_t n)

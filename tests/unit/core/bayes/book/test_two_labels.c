@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bayes/book/score.h"
 #include "core/bayes/book/score_view.h"
+#include "core/bayes/book/scorer.h"
 
 /* A third label without documents changes no score, but a model with it does not use the special
  * code for two labels. So both codes can be compared, bit by bit. */

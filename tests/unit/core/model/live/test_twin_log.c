@@ -17,8 +17,8 @@
 #include "core/engine/engine.h"
 #include "core/model/live/live.h"
 #include "core/model/live/state.h"
-#include "core/stack/score/stack_private.h"
-#include "core/stack/weights/slots.h"
+#include "core/stack/stack_private.h"
+#include "core/stack/weights.h"
 #include "tests/unit/crash.h"
 #include "tests/unit/folder.h"
 

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The stacked decision: evidence per field of a document, weighed by a small soft-max regression
+ * that learns online and whose output is a calibrated probability.
+ *
+ * By-the-book naive Bayes takes every word for independent evidence, so long documents give
+ * probabilities of 0 and 1, and header lines outvote the text. Here each field sums its own
+ * evidence, from the same integer counts; the sum is divided by a power of the field's number of
+ * features; and the trust in each field is learned from the documents themselves: each is scored
+ * before it is learned, and the error of that score moves the weights. Measured in
+ * core/EXPERIMENTS.md.
+ *
+ * A feature w counts once per document. With d_wv documents of label v that have it, D_w over all
+ * labels, T_v and T the sums of these over w's field, and V the field's vocabulary:
+ *
+ *     r_v = ln(d_wv + a) - ln(D_w - d_wv + a) - ln(T_v + a (V + 1)) + ln(T - T_v + a (V + 1))
+ *     e_v = sign(r_v) |r_v|^p
+ *     x_vg = scale * sum of e_v over the field / (features of the field, unseen ones too)^length
+ *     s_ve = b_ve + h * sum of weight_ge * x_vge
+ *     s_v = sum of trust_e * s_ve                   P(v) = exp(s_v) / sum of exp(s_u)
+ *
+ * r_v is the multinomial's evidence for v against all other labels together (Rennie et al. 2003,
+ * the complement). One more input sums all fields but the n-grams, which repeat them. Several pairs
+ * (a, p), the experts e, read the same counts, and each learns its own weights. The trust in
+ * each follows from how well it has predicted labels so far: with L_e the sum of its
+ * -ln P_e(label), in which older documents fade, trust_e is exp(-mixing L_e), normalized to 1 (the
+ * exponentially weighted average forecaster; Cesa-Bianchi and Lugosi 2006, Prediction, Learning,
+ * and Games, chapter 2). h is 1/2 with two labels, where e of one is minus e of
+ * the other: then this is the logistic regression s = b + sum of weight_g * x_g; else h is 1.
+ *
+ * The twin (stack_twin.c) is one more weight u for each feature, shared by all labels, which scales
+ * the feature's evidence and is learned from what the stack gets wrong: the stack's score is its
+ * offset. With x_w = 1 / sqrt(features of w's field * fields that the document has), unseen
+ * features too,
+ *
+ *     t_v = d_v + sum of u_w * x_w * r_wv
+ *     score_v = (1 - trust) * s_v + trust * c * (s_v + t_v)
+ *     trust = 1 / (1 + exp(mixing * (L1 - L0)))
+ *
+ * L0 and L1 are the fading losses of s and of c (s + t), where a probability P costs
+ * -ln(.9 P + .1 / labels). r is the reading of the last expert of the bank. With two labels t is
+ * that of the difference of their scores: one column.
+ *
+ * Attributes that the settings of the model name (core/base/attribute.h) are further groups,
+ * outside of the sum of all fields, each with a weight of its own:
+ * core/stack/stack_attributes.h.
+ *
+ * Threads: any thread may compute inputs, scores and explanations, holding the model's read lock
+ * for those functions that take a model, and the weights' for those that take weights. One thread,
+ * the writer, learns; it needs no lock. Locks are taken in this order: model, weights.
+ */
+#ifndef NB_CORE_STACK_STACK_H
+#define NB_CORE_STACK_STACK_H
+
+#include "core/base/pack.h"
+#include "core/bayes/book/explain.h"
+#include "core/counts/model.h"
+#include "core/stack/weights.h"
+
+enum {
+    NB_STACK_EXPERTS = 2,            /* at most */
+    NB_STACK_GROUPS = NB_FIELDS + 1, /* the fields, and all of them together but n-grams */
+    NB_STACK_TOTAL = NB_FIELDS,      /* the group of all together */
+    NB_STACK_INPUTS = NB_STACK_EXPERTS * NB_STACK_GROUPS
+};
+
+/* One reading of the counts, and what its weights start from. */
+struct nb_stack_expert {
+    double smoothing; /* a */
+    double power;     /* p */
+    double start_field, start_ngram, start_total;
+};
+
+struct nb_stack_bank {
+    unsigned size; /* experts, 1 to NB_STACK_EXPERTS */
+    struct nb_stack_expert experts[NB_STACK_EXPERTS];
+};
+
+/* The constants. Those below were measured on SpamAssassin's corpus, CSDMC2010, Enron 1 and 3, SMS
+ * and, for many labels, 20 Newsgroups, Reuters and others; neighbouring values are within a tenth.
+ */
+struct nb_stack_settings {
+    struct nb_stack_bank two;  /* for two labels */
+    struct nb_stack_bank many; /* for more */
+    double length; /* 0.8: evidence in a text grows faster than the root of its length */
+    double scale;  /* 0.4: brings the inputs to about 1 */
+    double rate;   /* 0.12: step of AdaGrad (Duchi, Hazan and Singer 2011) */
+    double mixing; /* 0.5: how fast trust goes to the better expert */
+    double memory; /* 2000: documents after which a loss has faded to 1/e */
+    bool twin;     /* true: the twin is in use */
+};
+
+/* Two labels: a sharp expert (0.02, 1.5), best on clean labels, and a robust one (0.5, 1.5), which
+ * wrong labels mislead less. More labels: (0.1, 2). */
+void nb_stack_settings_init(struct nb_stack_settings *settings);
+
+/* ---- inputs ---------------------------------------------------------------------------------- */
+
+/* Data derived from settings and counts: logarithms, and the field sums of one generation. */
+struct nb_stack;
+/* Serves one model. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_new(const struct nb_stack_settings *settings, struct nb_stack **stack);
+void nb_stack_free(struct nb_stack **stack);
+/* Makes the stack read numbers by the setting `number`: in bins (core/bayes/attribute/numbers.h) or
+ * by Gaussians, the default of a new stack. `settings` must stay. Call it before any other use of
+ * the stack. */
+void nb_stack_cut_numbers(struct nb_stack *stack, const struct nb_settings *settings);
+/* Bytes of memory, without the logarithms, which all models share: nb_log_tables_memory. */
+size_t nb_stack_memory(const struct nb_stack *stack);
+
+struct nb_stack_scratch;
+struct nb_stack_evidence;
+struct nb_stack_noted;
+struct nb_stack_said;
+struct nb_stack_weights;
+
+/* The inputs of one document. Reused from document to document. */
+struct nb_stack_inputs {
+    uint32_t size;    /* labels that have documents, in the order of their names */
+    uint32_t *labels; /* label numbers; owned */
+    uint32_t count;   /* inputs per label: experts of the bank in use times NB_STACK_GROUPS */
+    double *x;        /* x[i * size + v]: input i = expert * NB_STACK_GROUPS + group; owned */
+    uint32_t features[NB_STACK_GROUPS]; /* of the document, by field, and of all but n-grams */
+    double *t;     /* of the twin: t[v] - d_v; two labels: the second has the column; owned */
+    bool has_twin; /* `t` is that of the document */
+    bool is_kept;  /* and so is `evidence` */
+    bool is_brief; /* set by the caller: nb_stack_explain is not called for them */
+    const struct nb_stack_weights *twin;    /* private: nb_stack_inputs_twin; borrowed */
+    bool keeps;                             /* private */
+    struct nb_stack_evidence *evidence;     /* private; owned */
+    size_t room;                            /* private: of `labels` */
+    struct nb_stack_scratch *scratch;       /* private; owned */
+    struct nb_stack_attributes *attributes; /* private; owned; NULL: there was no value yet */
+    bool failed;                            /* private: there was no memory for a value */
+    struct nb_stack_noted *noted;           /* private; owned */
+    size_t noted_count, noted_room;         /* private */
+    struct nb_stack_said *said;             /* private; owned; two labels: of each known feature */
+    size_t said_count, said_room;           /* private */
+};
+void nb_stack_inputs_init(struct nb_stack_inputs *inputs);
+void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs);
+
+/* From now on the inputs include those of the twin of `weights` (borrowed; NULL, or settings
+ * without a twin: none). The weights are read under the same locks as in nb_stack_score. `keeps`:
+ * also keep the evidence that nb_stack_twin_learn needs. */
+void nb_stack_inputs_twin(struct nb_stack_inputs *inputs, const struct nb_stack_weights *weights,
+                          bool keeps);
+
+/* Computes the inputs of a bag, in the order of the bag, so that the same document under the same
+ * counts gives the same bits. Returns 0, NB_CONFLICT (no label has a document) or NB_NO_MEMORY. */
+int nb_stack_inputs(struct nb_stack *stack, const struct nb_model *model,
+                    const struct nb_feature *features, size_t size, struct nb_stack_inputs *inputs,
+                    struct nb_error *error);
+/* As nb_stack_inputs, with rows that nb_model_find_all found under the same lock. `found` NULL: the
+ * rows are looked up. */
+int nb_stack_inputs_found(struct nb_stack *stack, const struct nb_model *model,
+                          const struct nb_feature *features, size_t size,
+                          const struct nb_found *found, struct nb_stack_inputs *inputs,
+                          struct nb_error *error);
+
+#define NB_STACK_NO_LABEL UINT32_MAX
+/* As nb_stack_inputs, for a document whose rows are all in the model, in the order of `rows`. If
+ * `without` is the label of a document that the counts have, computes its leave-one-out inputs: the
+ * inputs that it would have if the model had learned all documents but this one:
+ * with D_w - 1, d_wy - 1, T_y - n_f, T - n_f and V - u_f in the formulas above, for its label y,
+ * its n_f features in a field and the u_f of them that no other document has, which are unknown
+ * then. These inputs do not depend on the order in which documents were learned. Returns 0,
+ * NB_CONFLICT (no label has a document; or no other document has the label, which is then none of
+ * the labels: the document teaches nothing), NB_CORRUPT (a row was dropped) or NB_NO_MEMORY. */
+int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model,
+                            const struct nb_row_count *rows, size_t size, uint32_t without,
+                            struct nb_stack_inputs *inputs);
+
+/* Computes the twin's part of inputs again from its current weights; the other parts do not depend
+ * on weights. For two labels and kept inputs (`is_kept`), on the thread that changes the weights.
+ * The result is the same, to the bit, as if the inputs had been computed now. */
+void nb_stack_inputs_twin_again(struct nb_stack_inputs *inputs);
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+/* The weights: one set for two labels, one for more, and a bias per label and expert; each with the
+ * sum of its squared gradients. And the losses of the experts, and the twin. */
+/* Returns the start values, or NULL: out of memory. */
+struct nb_stack_weights *nb_stack_weights_new(const struct nb_stack_settings *settings);
+void nb_stack_weights_free(struct nb_stack_weights **weights);
+size_t nb_stack_weights_memory(const struct nb_stack_weights *weights);
+
+/* Multiplies the two-label weights of the fields in the mask `fields` (1u << enum nb_field) by
+ * `field_factor`, and that of all fields together by `total_factor`. For counts that are imported
+ * without documents, which teach nothing about the fields. No other thread may see
+ * the weights yet. */
+void nb_stack_weights_raise(struct nb_stack_weights *weights, uint32_t fields, double field_factor,
+                            double total_factor);
+
+void nb_stack_weights_read_lock(const struct nb_stack_weights *weights);
+void nb_stack_weights_unlock(const struct nb_stack_weights *weights);
+
+/* Fills `scores` (log_scores are the s_v; total and known are 0). Returns 0, NB_CORRUPT
+ * (as nb_stack_learn) or NB_NO_MEMORY. */
+int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                   struct nb_scores *scores);
+
+/* Sets *log_odds to ln P / (1 - P) of `label` against all other labels together, with the weights
+ * of two labels as they were learned last and the biases of `label` and `other`, and the twin. This
+ * equals the result of nb_stack_score if there are only these two labels, and is close to it if the
+ * others have few documents. Under the same locks as nb_stack_inputs and nb_stack_score. Returns 0
+ * or NB_NO_MEMORY. */
+int nb_stack_against(struct nb_stack *stack, const struct nb_model *model,
+                     const struct nb_stack_weights *weights, const struct nb_feature *features,
+                     size_t size, uint32_t label, uint32_t other, double *log_odds);
+
+/* For each expert one step of stochastic gradient descent on its -ln P(label), from the inputs that
+ * the document had before it was counted, or from its leave-one-out inputs. The gradient and the
+ * loss are multiplied by `weight`, which is above 0 and at most 1; the older losses fade
+ * accordingly less. Does nothing when `label` has no document yet or is the only one that has.
+ * Returns 0, NB_CORRUPT (inputs that were read and are of other settings) or NB_NO_MEMORY, and then
+ * nothing was changed. */
+int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                   uint32_t label, double weight);
+
+/* One step of the twin, by AdaGrad on its -ln(.9 P(label) + .1 / labels); `weight` as in
+ * nb_stack_learn. It corrects the stack's present scores, so call it before nb_stack_learn. Does
+ * nothing when `label` has no document yet or is the only one that has, and for inputs that were
+ * not kept for a twin. Returns 0, NB_CORRUPT (as nb_stack_learn) or NB_NO_MEMORY, and then nothing
+ * was changed. */
+int nb_stack_twin_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                        uint32_t label, double weight);
+/* The same step in two parts, for inputs whose evidence may not have been kept: with a thousand
+ * labels the evidence is most of a megabyte, and most documents teach the twin's features nothing.
+ * The first part needs only the inputs. Sets *teaches to whether the second part has work to do.
+ * Returns as nb_stack_twin_learn does. */
+int nb_stack_twin_weigh(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                        uint32_t label, double weight, bool *teaches);
+/* The second part, with kept inputs: those of the first part, or the same computed again. Call it
+ * before the weights learn anything else. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_twin_learn_features(struct nb_stack_weights *weights,
+                                 const struct nb_stack_inputs *inputs, uint32_t label,
+                                 double weight);
+/* Whether to keep the evidence of a document to learn, in a model of so many labels and documents:
+ * if there is little evidence, or if most documents still teach the twin's features. Evidence that
+ * is computed again may differ in the last digit, so the choice depends only on the weights and the
+ * counts, which a replay repeats. */
+bool nb_stack_twin_keeps(const struct nb_stack_weights *weights, uint32_t labels,
+                         uint64_t documents);
+/* Copies what the stack has learned, with the twin's start values and an order of zeros. Under
+ * the read lock of `weights`. NULL: out of memory. */
+struct nb_stack_weights *nb_stack_weights_with_new_twin(const struct nb_stack_weights *weights);
+/* The slots of the twin, which are stored apart (core/model/live/twin_log.h). */
+struct nb_slots *nb_stack_twin_slots(struct nb_stack_weights *weights);
+
+/* The state of the training order (core/model/learn/order.h): numbers that are stored, rolled back,
+ * written and read with the weights, none of them below 0. At most
+ * NB_STACK_ORDER_MOST places; all are 0 at first. Only the writer reads and changes them. */
+enum { NB_STACK_ORDER_MOST = 16 + 4 * NB_LABELS_MOST };
+struct nb_weights *nb_stack_weights_order(struct nb_stack_weights *weights);
+
+/* ---- weights: taking changes back ------------------------------------------------------------ */
+
+/* The state of the weights at a moment. All zeros: that of the last commit, or the start. */
+struct nb_stack_mark {
+    size_t shared, biases[NB_STACK_EXPERTS], order, twin, twin_biases, attributes, slots;
+};
+/* Good until the next commit, or a rollback to an older mark. For the writer. */
+struct nb_stack_mark nb_stack_weights_mark(struct nb_stack_weights *weights);
+/* Restores the weights, to the bit, in time of what was learned since. Cannot fail. Takes the lock.
+ */
+void nb_stack_weights_rollback(struct nb_stack_weights *weights, struct nb_stack_mark mark);
+/* Marks the records that nb_stack_weights_changed listed as stored: nothing differs any more. */
+void nb_stack_weights_commit(struct nb_stack_weights *weights);
+
+/* ---- weights: stored form -------------------------------------------------------------------- */
+
+/* Weights are stored as records, each with a number: 0 is the head, which names the fields and
+ * experts in the order of the stored places; the others are ranges of places. A record that is not
+ * stored has start values. So a commit stores only changed records, and the store stays readable
+ * when a field is added or removed. */
+#define NB_STACK_NO_RECORD UINT32_MAX
+
+/* The first record from number `from` on that differs from what was stored at the last commit, or
+ * read; NB_STACK_NO_RECORD: no more. In time of the number of labels, not of what changed. */
+uint32_t nb_stack_weights_changed(const struct nb_stack_weights *weights, uint32_t from);
+/* Appends the record. It may be empty; it is stored all the same. */
+void nb_stack_weights_write_record(const struct nb_stack_weights *weights, uint32_t record,
+                                   struct nb_packer *to);
+/* Takes a stored record over into new weights that nobody else sees yet: the head first, the others
+ * in any order. What is read counts as stored, unless the head is of another program version: then
+ * all of it has changed. Returns 0, NB_CORRUPT or NB_NO_MEMORY; after an error the weights are good
+ * for nothing but nb_stack_weights_free. */
+int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t record,
+                                 struct nb_string stored);
+
+/* All records in a row, the slots of the twin too, for dumps and copies: equal weights have equal
+ * bytes, whatever their history. Reading replaces the weights, and all of them count as changed; it
+ * cannot be rolled back. Returns 0, or NB_CORRUPT or NB_NO_MEMORY with the weights as they were. */
+void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_packer *to);
+int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *r);
+
+/* ---- explanations ---------------------------------------------------------------------------- */
+
+/* What each feature adds to ln(P(best)/P(second)), as nb_explain of core/bayes/book/explain.h does;
+ * the last row is the difference of the biases. Under the same locks as nb_stack_inputs and
+ * nb_stack_score, all rows sum to log_scores[best] - log_scores[second]. `found` as there; `rows`
+ * has room for size + 1. With `sums` (may be NULL) as nb_evidence_sum would multiply and add them
+ * up, in the same pass. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
+                     const struct nb_stack_weights *weights, const struct nb_feature *features,
+                     size_t size, const uint32_t *found, const struct nb_stack_inputs *inputs,
+                     const struct nb_scores *scores, struct nb_evidence_sums *sums,
+                     struct nb_evidence *rows, size_t *count);
+
+#endif
