@@ -14,43 +14,11 @@
 #include "server/base/version.h"
 #include "server/configure.h"
 #include "server/daemon.h"
-#include "server/nodes/schema.h"
 #include "server/offline.h"
 #include "server/options.h"
 #include "tokenizer/document.h"
 
 enum { EXIT_COMMAND_LINE = 2 };
-
-static int act(const struct nb_options *options, struct nb_config *config, struct nb_error *error)
-{
-    switch (options->action) {
-    case NB_ACTION_CHECK_CONFIG:
-        return nb_offline_check_config(config, error);
-    case NB_ACTION_PRINT_CONFIG:
-        return nb_offline_print_config(config, error);
-    case NB_ACTION_VERIFY:
-        return nb_offline_verify(config, error);
-    case NB_ACTION_REBUILD:
-        return nb_offline_rebuild(config, error);
-    case NB_ACTION_RESTORE:
-        return nb_offline_restore(config, options->backup, error);
-    case NB_ACTION_JOIN:
-        return nb_offline_join(config, options->peer, error);
-    case NB_ACTION_NODES_INIT:
-        return nb_nodes_init(config, error);
-    case NB_ACTION_NEW_TOKEN:
-        return nb_token_command_new(options, config, error);
-    case NB_ACTION_LIST_TOKENS:
-        return nb_token_command_list(config, error);
-    case NB_ACTION_REVOKE_TOKEN:
-        return nb_token_command_revoke(options, config, error);
-    case NB_ACTION_SERVE:
-    case NB_ACTION_VERSION:
-    case NB_ACTION_HELP:
-    default:
-        return nb_daemon_run(options, config, error);
-    }
-}
 
 static int run(const struct nb_options *options)
 {
@@ -63,7 +31,8 @@ static int run(const struct nb_options *options)
         rc = nb_tokenizer_setup(&error);
     }
     if (rc == 0) {
-        rc = act(options, &config, &error);
+        rc = options->action == NB_ACTION_SERVE ? nb_daemon_run(options, &config, &error)
+                                                : nb_offline_act(options, &config, &error);
         nb_tokenizer_teardown();
     }
     if (rc < 0)

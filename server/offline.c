@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/offline.h"
 
+#include <assert.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 #include "server/configure.h"
 #include "server/join.h"
 #include "server/json/time.h"
+#include "server/nodes/schema.h"
 #include "server/options.h"
 #include "server/request/server.h"
 
@@ -24,7 +27,8 @@ static void print_difference(void *user, const char *line)
     (void)fprintf(user, "%s\n", line);
 }
 
-int nb_offline_verify(const struct nb_config *config, struct nb_error *error)
+/* Compares every count with what the documents say. */
+static int verify(const struct nb_config *config, struct nb_error *error)
 {
     struct nb_engine_settings settings;
     nb_engine_settings_of(config, &settings);
@@ -34,7 +38,8 @@ int nb_offline_verify(const struct nb_config *config, struct nb_error *error)
     return rc;
 }
 
-int nb_offline_rebuild(const struct nb_config *config, struct nb_error *error)
+/* Makes the store anew from its documents. */
+static int rebuild(const struct nb_config *config, struct nb_error *error)
 {
     struct nb_engine_settings settings;
     nb_engine_settings_of(config, &settings);
@@ -47,7 +52,8 @@ int nb_offline_rebuild(const struct nb_config *config, struct nb_error *error)
     return rc;
 }
 
-int nb_offline_restore(const struct nb_config *config, const char *backup, struct nb_error *error)
+/* Puts the backup in the file `backup` into the data directory, which has no store. */
+static int restore(const struct nb_config *config, const char *backup, struct nb_error *error)
 {
     struct nb_engine_settings settings;
     nb_engine_settings_of(config, &settings);
@@ -75,7 +81,8 @@ static int place_of(const struct nb_config *config, char *folder, size_t size,
                : nb_error_set(error, NB_UNUSABLE, "the data directory's path is too long");
 }
 
-int nb_offline_join(const struct nb_config *config, const char *peer, struct nb_error *error)
+/* Fetches the store of the node at the URL `peer` (see join.h). */
+static int join(const struct nb_config *config, const char *peer, struct nb_error *error)
 {
     struct nb_engine_settings settings;
     unsigned char key[NB_KEY_BYTES];
@@ -98,7 +105,7 @@ int nb_offline_join(const struct nb_config *config, const char *peer, struct nb_
     return rc;
 }
 
-int nb_offline_check_config(struct nb_config *config, struct nb_error *error)
+static int check_config(struct nb_config *config, struct nb_error *error)
 {
     const struct nb_configuration *made;
     int rc = nb_configure_make(config, &made, error);
@@ -108,7 +115,7 @@ int nb_offline_check_config(struct nb_config *config, struct nb_error *error)
     return rc;
 }
 
-int nb_offline_print_config(struct nb_config *config, struct nb_error *error)
+static int print_config(struct nb_config *config, struct nb_error *error)
 {
     int rc = nb_configure_hide(config, error);
     if (rc != 0)
@@ -117,6 +124,9 @@ int nb_offline_print_config(struct nb_config *config, struct nb_error *error)
     return rc == 0 ? 0 : nb_error_set(error, rc, "standard output cannot be written");
 }
 
+/* ---- tokens ------------------------------------------------------------------------------------
+ */
+
 /* On standard error: what is on standard output may be taken up by a program. */
 static void say_when(void)
 {
@@ -124,9 +134,6 @@ static void say_when(void)
         "bayesd: a daemon that is running takes it up on SIGHUP (systemctl reload bayesd)\n",
         stderr);
 }
-
-/* ---- new ---------------------------------------------------------------------------------------
- */
 
 struct making {
     const struct nb_config *config;
@@ -173,8 +180,9 @@ static int add(void *user, struct nb_tokens *tokens, struct nb_error *error)
     return nb_tokens_add(tokens, &making->token, error);
 }
 
-int nb_token_command_new(const struct nb_options *options, const struct nb_config *config,
-                         struct nb_error *error)
+/* Makes a token, writes its hash to the file, and prints it: it is kept nowhere else. */
+static int make_token(const struct nb_options *options, const struct nb_config *config,
+                      struct nb_error *error)
 {
     struct making making = {.config = config};
     char path[NB_TOKEN_FILE_PATH], text[NB_TOKEN_TEXT], created[NB_JSON_TIME_BYTES];
@@ -196,10 +204,8 @@ int nb_token_command_new(const struct nb_options *options, const struct nb_confi
     return 0;
 }
 
-/* ---- the others --------------------------------------------------------------------------------
- */
-
-int nb_token_command_list(const struct nb_config *config, struct nb_error *error)
+/* A file that is not there has no tokens. */
+static int list_tokens(const struct nb_config *config, struct nb_error *error)
 {
     char path[NB_TOKEN_FILE_PATH];
     struct nb_tokens tokens = {.all = NULL};
@@ -231,8 +237,8 @@ static int take_out(void *user, struct nb_tokens *tokens, struct nb_error *error
                         name);
 }
 
-int nb_token_command_revoke(const struct nb_options *options, const struct nb_config *config,
-                            struct nb_error *error)
+static int revoke_token(const struct nb_options *options, const struct nb_config *config,
+                        struct nb_error *error)
 {
     char path[NB_TOKEN_FILE_PATH], name[NB_TOKEN_NAME];
     if (!nb_token_is_name(nb_string_of(options->token)))
@@ -244,4 +250,38 @@ int nb_token_command_revoke(const struct nb_options *options, const struct nb_co
     if (rc == 0)
         say_when();
     return rc;
+}
+
+int nb_offline_act(const struct nb_options *options, struct nb_config *config,
+                   struct nb_error *error)
+{
+    switch (options->action) {
+    case NB_ACTION_CHECK_CONFIG:
+        return check_config(config, error);
+    case NB_ACTION_PRINT_CONFIG:
+        return print_config(config, error);
+    case NB_ACTION_VERIFY:
+        return verify(config, error);
+    case NB_ACTION_REBUILD:
+        return rebuild(config, error);
+    case NB_ACTION_RESTORE:
+        return restore(config, options->backup, error);
+    case NB_ACTION_JOIN:
+        return join(config, options->peer, error);
+    case NB_ACTION_NODES_INIT:
+        return nb_nodes_init(config, error);
+    case NB_ACTION_NEW_TOKEN:
+        return make_token(options, config, error);
+    case NB_ACTION_LIST_TOKENS:
+        return list_tokens(config, error);
+    case NB_ACTION_REVOKE_TOKEN:
+        return revoke_token(options, config, error);
+    case NB_ACTION_SERVE:
+    case NB_ACTION_VERSION:
+    case NB_ACTION_HELP:
+    default:
+        break;
+    }
+    assert(false);
+    return NB_INVALID;
 }

@@ -3,28 +3,35 @@
 
 #include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
-static const struct option LONG[] = {
-    {"config", required_argument, NULL, 'c'},
-    {"data", required_argument, NULL, 'd'},
-    {"listen", required_argument, NULL, 'l'},
-    {"check-config", no_argument, NULL, 'C'},
-    {"print-config", no_argument, NULL, 'P'},
-    {"verify", no_argument, NULL, 'V'},
-    {"rebuild", no_argument, NULL, 'R'},
-    {"restore", required_argument, NULL, 'b'},
-    {"join", required_argument, NULL, 'j'},
-    {"nodes-init", no_argument, NULL, 'N'},
-    {"version", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},
-    {"new-token", required_argument, NULL, 'n'},
-    {"role", required_argument, NULL, 'r'},
-    {"models", required_argument, NULL, 'm'},
-    {"list-tokens", no_argument, NULL, 't'},
-    {"revoke-token", required_argument, NULL, 'x'},
-    {NULL, 0, NULL, 0},
+static const struct {
+    const char *name;
+    enum nb_action action; /* that the option chooses; NB_ACTION_SERVE: none */
+    size_t offset;         /* of the member of struct nb_options for its value; 0: it takes none */
+} OPTIONS[] = {
+#define VALUE(member) offsetof(struct nb_options, member)
+    {"config", NB_ACTION_SERVE, VALUE(config)},
+    {"data", NB_ACTION_SERVE, VALUE(data)},
+    {"listen", NB_ACTION_SERVE, VALUE(listen)},
+    {"role", NB_ACTION_SERVE, VALUE(role)},
+    {"models", NB_ACTION_SERVE, VALUE(models)},
+    {"check-config", NB_ACTION_CHECK_CONFIG, 0},
+    {"print-config", NB_ACTION_PRINT_CONFIG, 0},
+    {"verify", NB_ACTION_VERIFY, 0},
+    {"rebuild", NB_ACTION_REBUILD, 0},
+    {"restore", NB_ACTION_RESTORE, VALUE(backup)},
+    {"join", NB_ACTION_JOIN, VALUE(peer)},
+    {"nodes-init", NB_ACTION_NODES_INIT, 0},
+    {"new-token", NB_ACTION_NEW_TOKEN, VALUE(token)},
+    {"list-tokens", NB_ACTION_LIST_TOKENS, 0},
+    {"revoke-token", NB_ACTION_REVOKE_TOKEN, VALUE(token)},
+    {"version", NB_ACTION_VERSION, 0},
+    {"help", NB_ACTION_HELP, 0},
+#undef VALUE
 };
+enum { OPTION_COUNT = sizeof OPTIONS / sizeof OPTIONS[0] };
 
 void nb_options_help(FILE *out)
 {
@@ -69,88 +76,33 @@ void nb_options_help(FILE *out)
         out); /* what cannot be printed is seen by the reader */
 }
 
-static void set_action(struct nb_options *options, enum nb_action action)
+/* --help and --version, the last of the actions, win over the other options on the line. */
+static void take(struct nb_options *options, int which)
 {
-    /* --help and --version win over whatever stands beside them. */
-    if (action > options->action)
-        options->action = action;
-}
-
-static int take(struct nb_options *options, int option)
-{
-    switch (option) {
-    case 'c':
-        options->config = optarg;
-        return 0;
-    case 'd':
-        options->data = optarg;
-        return 0;
-    case 'l':
-        options->listen = optarg;
-        return 0;
-    case 'C':
-        set_action(options, NB_ACTION_CHECK_CONFIG);
-        return 0;
-    case 'P':
-        set_action(options, NB_ACTION_PRINT_CONFIG);
-        return 0;
-    case 'V':
-        set_action(options, NB_ACTION_VERIFY);
-        return 0;
-    case 'R':
-        set_action(options, NB_ACTION_REBUILD);
-        return 0;
-    case 'b':
-        options->backup = optarg;
-        set_action(options, NB_ACTION_RESTORE);
-        return 0;
-    case 'j':
-        options->peer = optarg;
-        set_action(options, NB_ACTION_JOIN);
-        return 0;
-    case 'N':
-        set_action(options, NB_ACTION_NODES_INIT);
-        return 0;
-    case 'n':
-        options->token = optarg;
-        set_action(options, NB_ACTION_NEW_TOKEN);
-        return 0;
-    case 'x':
-        options->token = optarg;
-        set_action(options, NB_ACTION_REVOKE_TOKEN);
-        return 0;
-    case 't':
-        set_action(options, NB_ACTION_LIST_TOKENS);
-        return 0;
-    case 'r':
-        options->role = optarg;
-        return 0;
-    case 'm':
-        options->models = optarg;
-        return 0;
-    case 'v':
-        set_action(options, NB_ACTION_VERSION);
-        return 0;
-    case 'h':
-        set_action(options, NB_ACTION_HELP);
-        return 0;
-    default:
-        return NB_INVALID;
-    }
+    size_t offset = OPTIONS[which].offset;
+    if (offset > 0)
+        memcpy((char *)options + offset, &optarg, sizeof optarg);
+    if (OPTIONS[which].action > options->action)
+        options->action = OPTIONS[which].action;
 }
 
 int nb_options_read(int argc, char **argv, struct nb_options *options, struct nb_error *error)
 {
+    struct option all[OPTION_COUNT + 1] = {{NULL, 0, NULL, 0}};
+    for (int i = 0; i < OPTION_COUNT; i++)
+        all[i] = (struct option){OPTIONS[i].name,
+                                 OPTIONS[i].offset > 0 ? required_argument : no_argument, NULL, i};
     *options = (struct nb_options){.action = NB_ACTION_SERVE, .arguments = argv};
     optind = 0; /* of glibc: begins anew, for tests that read several command lines */
     opterr = 0; /* the message is ours */
     int option;
-    while ((option = getopt_long(argc, argv, ":", LONG, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, ":", all, NULL)) != -1) {
         const char *at = argv[optind - 1];
         if (option == ':')
             return nb_error_set(error, NB_INVALID, "%s needs a value", at);
-        if (take(options, option) != 0)
+        if (option == '?')
             return nb_error_set(error, NB_INVALID, "%s is no option", at);
+        take(options, option);
     }
     if (optind < argc)
         return nb_error_set(error, NB_INVALID, "%s is no option; bayesd takes no other arguments",

@@ -320,6 +320,24 @@ int nb_json_string(struct nb_buffer *out, struct nb_string s)
 
 /* ---- members --------------------------------------------------------------------------------- */
 
+void nb_emit_member_bool(struct nb_emitter *e, const char *key, bool value)
+{
+    nb_emit_key(e, key);
+    nb_emit_bool(e, value);
+}
+
+void nb_emit_member_null(struct nb_emitter *e, const char *key)
+{
+    nb_emit_key(e, key);
+    nb_emit_raw(e, "null");
+}
+
+void nb_emit_member_double(struct nb_emitter *e, const char *key, double value)
+{
+    nb_emit_key(e, key);
+    nb_emit_double(e, value);
+}
+
 void nb_emit_member_string(struct nb_emitter *e, const char *key, struct nb_string value)
 {
     nb_emit_key(e, key);
@@ -354,18 +372,15 @@ void nb_emit_label_documents(struct nb_emitter *e, const char *name, uint64_t do
 
 void nb_emit_flag(struct nb_emitter *e, const char *key, bool value)
 {
-    if (!value)
-        return;
-    nb_emit_key(e, key);
-    nb_emit_bool(e, true);
+    if (value)
+        nb_emit_member_bool(e, key, true);
 }
 
 void nb_emit_warning(struct nb_emitter *e, const char *warning)
 {
     if (warning == NULL)
         return;
-    nb_emit_key(e, "warnings");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "warnings", '[');
     nb_emit_text(e, warning);
     nb_emit_close(e, ']');
 }

@@ -48,7 +48,16 @@ void nb_emit_double(struct nb_emitter *e, double value);
 /* The fewest digits that read back the same: slower, for what people look at. */
 void nb_emit_short_double(struct nb_emitter *e, double value);
 
-/* Members: a key and its value. */
+/* Members: a key and its value. nb_emit_member_open begins one that is an array or an object. */
+static inline __attribute__((always_inline)) void nb_emit_member_open(struct nb_emitter *e,
+                                                                      const char *key, char bracket)
+{
+    nb_emit_key(e, key);
+    nb_emit_open(e, bracket);
+}
+void nb_emit_member_bool(struct nb_emitter *e, const char *key, bool value);
+void nb_emit_member_null(struct nb_emitter *e, const char *key);
+void nb_emit_member_double(struct nb_emitter *e, const char *key, double value);
 void nb_emit_member_string(struct nb_emitter *e, const char *key, struct nb_string value);
 void nb_emit_member_text(struct nb_emitter *e, const char *key, const char *value);
 void nb_emit_member_u64(struct nb_emitter *e, const char *key, uint64_t value);

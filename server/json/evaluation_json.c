@@ -8,8 +8,7 @@
 
 static void emit_labels(struct nb_emitter *e, const struct nb_evaluation *evaluation, char **names)
 {
-    nb_emit_key(e, "labels");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "labels", '{');
     for (size_t i = 0; i < evaluation->label_count; i++) {
         const struct nb_evaluation_label *label = &evaluation->labels[i];
         nb_emit_name(e, nb_string_of(names[i]));
@@ -24,28 +23,22 @@ static void emit_labels(struct nb_emitter *e, const struct nb_evaluation *evalua
     nb_emit_close(e, '}');
 }
 
-/* One true label's row; `*cell` is the next cell that is not zero, and moved on. */
+/* Writes the row of one true label. `*cell` is the next cell that is not zero, and is moved on. */
 static void emit_confusion_row(struct nb_emitter *e, const struct nb_evaluation *evaluation,
                                size_t truth, size_t *cell, char **names)
 {
-    const struct nb_evaluation_cell *cells = evaluation->confusion;
-    size_t predicted = 0;
-    for (; *cell < evaluation->confusion_count && cells[*cell].truth == truth; ++*cell) {
-        for (; evaluation->label_count <= NB_EVALUATION_WHOLE_TABLE &&
-               predicted < cells[*cell].predicted;
-             predicted++) {
-            nb_emit_name(e, nb_string_of(names[predicted]));
-            nb_emit_u64(e, 0);
-        }
-        predicted = cells[*cell].predicted;
-        nb_emit_name(e, nb_string_of(names[predicted++]));
-        nb_emit_u64(e, cells[*cell].documents);
-    }
-    for (; evaluation->label_count <= NB_EVALUATION_WHOLE_TABLE &&
-           predicted < evaluation->label_count;
-         predicted++) {
+    bool is_whole = evaluation->label_count <= NB_EVALUATION_WHOLE_TABLE;
+    for (size_t predicted = 0; predicted < evaluation->label_count; predicted++) {
+        const struct nb_evaluation_cell *next = &evaluation->confusion[*cell];
+        bool is_there = *cell < evaluation->confusion_count && next->truth == truth;
+        if (!is_there && !is_whole)
+            break;
+        if (is_there && !is_whole)
+            predicted = next->predicted;
+        bool is_next = is_there && next->predicted == predicted;
         nb_emit_name(e, nb_string_of(names[predicted]));
-        nb_emit_u64(e, 0);
+        nb_emit_u64(e, is_next ? next->documents : 0);
+        *cell += is_next;
     }
 }
 
@@ -53,8 +46,7 @@ static void emit_confusion(struct nb_emitter *e, const struct nb_evaluation *eva
                            char **names)
 {
     size_t cell = 0;
-    nb_emit_key(e, "confusion");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "confusion", '{');
     for (size_t i = 0; i < evaluation->label_count; i++) {
         nb_emit_name(e, nb_string_of(names[i]));
         nb_emit_open(e, '{');
@@ -68,8 +60,7 @@ static void emit_confusion(struct nb_emitter *e, const struct nb_evaluation *eva
 
 static void emit_pairs(struct nb_emitter *e, const struct nb_evaluation *evaluation, char **names)
 {
-    nb_emit_key(e, "worst_pairs");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "worst_pairs", '[');
     for (size_t i = 0; i < evaluation->pair_count; i++) {
         const struct nb_evaluation_cell *pair = &evaluation->pairs[i];
         nb_emit_open(e, '{');
@@ -83,8 +74,7 @@ static void emit_pairs(struct nb_emitter *e, const struct nb_evaluation *evaluat
 
 static void emit_reliability(struct nb_emitter *e, const struct nb_evaluation *evaluation)
 {
-    nb_emit_key(e, "reliability");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "reliability", '[');
     for (size_t i = 0; i < NB_EVALUATION_BINS; i++) {
         nb_emit_open(e, '{');
         nb_emit_member_short_double(e, "from", (double)i / NB_EVALUATION_BINS);
@@ -99,8 +89,7 @@ static void emit_reliability(struct nb_emitter *e, const struct nb_evaluation *e
 
 static void emit_roc(struct nb_emitter *e, const struct nb_evaluation *evaluation)
 {
-    nb_emit_key(e, "roc");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "roc", '[');
     for (size_t i = 0; i < evaluation->point_count; i++) {
         nb_emit_open(e, '{');
         nb_emit_member_short_double(e, "threshold", evaluation->points[i].threshold);
@@ -118,8 +107,7 @@ static void emit_calibration(struct nb_emitter *e, const struct nb_evaluation_re
     const struct nb_report_calibration *c = &report->calibration;
     if (!report->is_calibrated)
         return;
-    nb_emit_key(e, "calibration");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "calibration", '{');
     nb_emit_member_text(e, "method", c->method);
     nb_emit_member_u64(e, "scores", c->scores);
     nb_emit_member_short_double(e, "ece_before", c->before);
@@ -129,8 +117,7 @@ static void emit_calibration(struct nb_emitter *e, const struct nb_evaluation_re
 
 static void emit_loss(struct nb_emitter *e, const char *key, const struct nb_unlabelled_loss *loss)
 {
-    nb_emit_key(e, key);
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, key, '{');
     nb_emit_member_short_double(e, "log_loss", loss->log_loss);
     nb_emit_member_short_double(e, "accuracy", loss->accuracy);
     nb_emit_close(e, '}');
@@ -169,8 +156,7 @@ void nb_emit_unlabelled(struct nb_emitter *e, const struct nb_unlabelled_report 
 {
     nb_emit_member_text(e, "state", nb_unlabelled_state_name(r->state));
     if (r->state == NB_UNLABELLED_RUNNING) {
-        nb_emit_key(e, "progress");
-        nb_emit_open(e, '{');
+        nb_emit_member_open(e, "progress", '{');
         nb_emit_member_u64(e, "fits", r->fits);
         nb_emit_member_u64(e, "of", r->fits_all);
         nb_emit_close(e, '}');
@@ -181,22 +167,15 @@ void nb_emit_unlabelled(struct nb_emitter *e, const struct nb_unlabelled_report 
         nb_emit_member_text(e, "reason", r->reason);
 }
 
-static void emit_window(struct nb_emitter *e, const struct nb_evaluation_report *report, size_t i)
+static void emit_hits(struct nb_emitter *e, const struct nb_evaluation *evaluation)
 {
-    const struct nb_evaluation *evaluation = &report->evaluations[i];
-    nb_emit_open(e, '{');
-    if (report->windows[i] > 0) {
-        nb_emit_member_u64(e, "window", report->windows[i]);
-    } else {
-        nb_emit_key(e, "window");
-        nb_emit_raw(e, "null");
-    }
     nb_emit_member_u64(e, "documents", evaluation->documents);
     nb_emit_member_short_double(e, "accuracy", evaluation->accuracy);
     nb_emit_member_short_double(e, "macro_f1", evaluation->macro_f1);
-    emit_labels(e, evaluation, report->labels);
-    emit_confusion(e, evaluation, report->labels);
-    emit_pairs(e, evaluation, report->labels);
+}
+
+static void emit_losses(struct nb_emitter *e, const struct nb_evaluation *evaluation)
+{
     nb_emit_member_short_double(e, "one_minus_roca_percent", evaluation->one_minus_roca);
     nb_emit_member_short_double(e, "lam_percent", evaluation->lam);
     nb_emit_member_short_double(e, "false_positive_rate", evaluation->false_positive_rate);
@@ -204,6 +183,21 @@ static void emit_window(struct nb_emitter *e, const struct nb_evaluation_report 
     nb_emit_member_short_double(e, "log_loss", evaluation->log_loss);
     nb_emit_member_short_double(e, "brier", evaluation->brier);
     nb_emit_member_short_double(e, "ece", evaluation->ece);
+}
+
+static void emit_window(struct nb_emitter *e, const struct nb_evaluation_report *report, size_t i)
+{
+    const struct nb_evaluation *evaluation = &report->evaluations[i];
+    nb_emit_open(e, '{');
+    if (report->windows[i] > 0)
+        nb_emit_member_u64(e, "window", report->windows[i]);
+    else
+        nb_emit_member_null(e, "window");
+    emit_hits(e, evaluation);
+    emit_labels(e, evaluation, report->labels);
+    emit_confusion(e, evaluation, report->labels);
+    emit_pairs(e, evaluation, report->labels);
+    emit_losses(e, evaluation);
     emit_reliability(e, evaluation);
     emit_roc(e, evaluation);
     nb_emit_close(e, '}');
@@ -211,8 +205,7 @@ static void emit_window(struct nb_emitter *e, const struct nb_evaluation_report 
 
 static void emit_threshold(struct nb_emitter *e, const struct nb_evaluation_report *report)
 {
-    nb_emit_key(e, "threshold");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "threshold", '{');
     nb_emit_member_short_double(e, "target_fpr", report->target_rate);
     nb_emit_member_short_double(e, "threshold", report->threshold);
     nb_emit_member_short_double(e, "achieved_fpr", report->achieved);
@@ -221,8 +214,7 @@ static void emit_threshold(struct nb_emitter *e, const struct nb_evaluation_repo
 
 static void emit_progress(struct nb_emitter *e, const struct nb_evaluation_report *report)
 {
-    nb_emit_key(e, "progress");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "progress", '[');
     for (size_t i = 0; i < report->progress_count; i++) {
         nb_emit_open(e, '{');
         nb_emit_member_u64(e, "documents", report->progress[i].documents);
@@ -237,21 +229,16 @@ int nb_json_evaluation(struct nb_buffer *out, struct nb_string model,
 {
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_open(&e, '{');
-    nb_emit_key(&e, "model");
-    nb_emit_string(&e, model);
-    nb_emit_key(&e, "positive");
-    nb_emit_text(&e, report->labels[report->positive]);
-    nb_emit_key(&e, "scores");
-    nb_emit_text(&e, nb_score_kind_name(report->scores));
+    nb_emit_member_string(&e, "model", model);
+    nb_emit_member_text(&e, "positive", report->labels[report->positive]);
+    nb_emit_member_text(&e, "scores", nb_score_kind_name(report->scores));
     emit_calibration(&e, report);
     if (report->unlabelled.state != NB_UNLABELLED_OFF) {
-        nb_emit_key(&e, "unlabelled");
-        nb_emit_open(&e, '{');
+        nb_emit_member_open(&e, "unlabelled", '{');
         nb_emit_unlabelled(&e, &report->unlabelled);
         nb_emit_close(&e, '}');
     }
-    nb_emit_key(&e, "windows");
-    nb_emit_open(&e, '[');
+    nb_emit_member_open(&e, "windows", '[');
     for (size_t i = 0; i < report->window_count; i++)
         emit_window(&e, report, i);
     nb_emit_close(&e, ']');
@@ -274,15 +261,7 @@ void nb_emit_figures(struct nb_emitter *e, const char *name,
     const struct nb_evaluation *all = &report->evaluations[report->window_count - 1];
     nb_emit_open(e, '{');
     nb_emit_member_text(e, "positive", report->labels[report->positive]);
-    nb_emit_member_u64(e, "documents", all->documents);
-    nb_emit_member_short_double(e, "accuracy", all->accuracy);
-    nb_emit_member_short_double(e, "macro_f1", all->macro_f1);
-    nb_emit_member_short_double(e, "one_minus_roca_percent", all->one_minus_roca);
-    nb_emit_member_short_double(e, "lam_percent", all->lam);
-    nb_emit_member_short_double(e, "false_positive_rate", all->false_positive_rate);
-    nb_emit_member_short_double(e, "false_negative_rate", all->false_negative_rate);
-    nb_emit_member_short_double(e, "log_loss", all->log_loss);
-    nb_emit_member_short_double(e, "brier", all->brier);
-    nb_emit_member_short_double(e, "ece", all->ece);
+    emit_hits(e, all);
+    emit_losses(e, all);
     nb_emit_close(e, '}');
 }

@@ -259,8 +259,7 @@ static int emit_row(struct nb_json_table *t, struct nb_error *error)
         if (t->cells[i].length == 0 || member_of(name_of(t, i)) < MEMBER_COUNT)
             continue;
         if (!has_values) {
-            nb_emit_key(&e, "values");
-            nb_emit_open(&e, '{');
+            nb_emit_member_open(&e, "values", '{');
         }
         has_values = true;
         emit_value(&e, name_of(t, i), bytes_of(&t->row, t->cells[i]));

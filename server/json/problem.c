@@ -59,14 +59,11 @@ const char *nb_json_title(int status)
 void nb_emit_problem_members(struct nb_emitter *e, int status, const char *detail)
 {
     const char *title = nb_json_title(status);
-    nb_emit_key(e, "type");
-    nb_emit_text(e, "about:blank");
-    nb_emit_key(e, "title");
-    nb_emit_text(e, title);
+    nb_emit_member_text(e, "type", "about:blank");
+    nb_emit_member_text(e, "title", title);
     nb_emit_key(e, "status");
     nb_emit_i64(e, status);
-    nb_emit_key(e, "detail");
-    nb_emit_text(e, detail == NULL || *detail == '\0' ? title : detail);
+    nb_emit_member_text(e, "detail", detail == NULL || *detail == '\0' ? title : detail);
 }
 
 static void emit_problem(struct nb_emitter *e, int status, const char *detail)

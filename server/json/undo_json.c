@@ -138,13 +138,11 @@ int nb_json_quarantine_effect(struct nb_buffer *out, struct nb_string model,
     nb_emit_member_string(&e, "model", model);
     nb_emit_member_u64(&e, "documents", effect->documents);
     nb_emit_member_u64(&e, "bytes", effect->bytes);
-    nb_emit_key(&e, "sources");
-    nb_emit_open(&e, '{');
+    nb_emit_member_open(&e, "sources", '{');
     for (size_t i = 0; i < effect->source_count; i++)
         emit_documents_of(&e, &effect->sources[i]);
     nb_emit_close(&e, '}');
-    nb_emit_key(&e, "evaluation");
-    nb_emit_open(&e, '{');
+    nb_emit_member_open(&e, "evaluation", '{');
     nb_emit_figures(&e, "now", &effect->now);
     nb_emit_figures(&e, "with", &effect->with);
     nb_emit_close(&e, '}');
@@ -163,8 +161,7 @@ int nb_json_quarantine_report(struct nb_buffer *out, struct nb_string model, boo
     if (is_drop) {
         nb_emit_member_u64(&e, "dropped", report->dropped);
     } else {
-        nb_emit_key(&e, "applied");
-        nb_emit_open(&e, '{');
+        nb_emit_member_open(&e, "applied", '{');
         for (int s = 0; s < NB_QUARANTINED; s++)
             nb_emit_member_u64(&e, nb_status_name((enum nb_status)s), report->statuses[s]);
         nb_emit_close(&e, '}');
@@ -272,8 +269,7 @@ void nb_json_undo_deinit(struct nb_json_undo *undo)
 
 static void emit_labels(struct nb_emitter *e, const struct nb_undo_report *report)
 {
-    nb_emit_key(e, "labels");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "labels", '{');
     for (size_t i = 0; i < report->label_count; i++)
         nb_emit_label_documents(e, report->labels[i].label, report->labels[i].documents);
     nb_emit_close(e, '}');
@@ -297,8 +293,7 @@ int nb_json_undo_report(struct nb_buffer *out, struct nb_string model,
     if (report->next != 0)
         nb_emit_member_u64(&e, "next", report->next);
     if (now != NULL && without != NULL) {
-        nb_emit_key(&e, "evaluation");
-        nb_emit_open(&e, '{');
+        nb_emit_member_open(&e, "evaluation", '{');
         nb_emit_figures(&e, "now", now);
         nb_emit_figures(&e, "without", without);
         nb_emit_close(&e, '}');
@@ -368,8 +363,7 @@ int nb_json_sources(struct nb_buffer *out, const struct nb_sources *sources)
 {
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_open(&e, '{');
-    nb_emit_key(&e, "sources");
-    nb_emit_open(&e, '[');
+    nb_emit_member_open(&e, "sources", '[');
     for (size_t i = 0; i < sources->count; i++)
         emit_source(&e, &sources->rows[i]);
     nb_emit_close(&e, ']');

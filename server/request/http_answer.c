@@ -157,8 +157,7 @@ void nb_reply_problem(struct nb_request *request, unsigned status, const char *d
 
 static void emit_urls(struct nb_emitter *e, struct nb_string urls)
 {
-    nb_emit_key(e, "urls");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "urls", '[');
     while (urls.length > 0) {
         nb_emit_text(e, urls.bytes);
         urls = nb_string_from(urls, strlen(urls.bytes) + 1);
