@@ -80,7 +80,7 @@ static void on_linger(void *user, int file)
     nb_linger_add(s->linger, file);
 }
 
-/* Ends and frees what there is, in the opposite order of nb_serve_start. */
+/* Ends and frees everything that was started, in the opposite order of nb_serve_start. */
 static void dismantle(struct nb_serving **serving)
 {
     struct nb_serving *s = *serving;
@@ -149,7 +149,7 @@ int nb_serve_start(struct nb_server *server, const int sockets[NB_LISTEN_SOCKETS
     return rc;
 }
 
-/* Waits until the counter is 0. Returns whether that happened in time. */
+/* Waits until the counter is 0. Returns false after `seconds`. */
 static bool wait_for_none(const atomic_size_t *counter, uint64_t seconds)
 {
     uint64_t end = nb_clock_monotonic() + seconds * 1000000000u;
@@ -182,8 +182,8 @@ void nb_serve_stop(struct nb_serving **serving)
 
 enum { ROUTES_MOST = 128 };
 
-/* A store of one of several nodes that is changed without them is never the same as the others
- * again. */
+/* Joins the other nodes. A node's store must not be changed without them: it would never be the
+ * same as theirs again. */
 static int join(struct nb_server *server, struct nb_error *error)
 {
     server->list_followers = nb_nodes_list_followers;
@@ -218,7 +218,7 @@ static struct nb_metrics *make_metrics(const struct nb_server *server)
     return metrics;
 }
 
-/* What the main thread waits for: a stop, or to read the configuration again. */
+/* The signals that the main thread waits for: to stop, or to read the configuration again. */
 static void awaited_signals(sigset_t *set)
 {
     sigemptyset(set);
@@ -229,7 +229,7 @@ static void awaited_signals(sigset_t *set)
 
 static void notify_end(bool is_last)
 {
-    char state[64]; /* sd_notify(3) wants the time with it */
+    char state[64]; /* sd_notify(3) requires the time */
     (void)snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%llu",
                    (unsigned long long)(nb_clock_monotonic() / 1000));
     nb_notify(is_last ? "STOPPING=1" : state);
@@ -242,8 +242,7 @@ static void reload(struct nb_server *server, const struct nb_options *options)
     nb_notify("READY=1");
 }
 
-/* Returns the signal that ends the daemon; 0: it is to begin anew with the store of another node.
- */
+/* Returns the signal that ends the daemon; 0: start again with the store of another node. */
 static int wait_for_stop(struct nb_server *server, const struct nb_options *options,
                          struct nb_rejoin *rejoin)
 {
@@ -286,8 +285,8 @@ static int serve(struct nb_server *server, const struct nb_options *options,
     return signal > 0 ? 0 : NB_DAEMON_ANEW;
 }
 
-/* Long replies wait in a folder of their own. On a full disk the daemon starts all the same: it can
- * still classify. The path is the caller's to free. */
+/* Prepares the folder of long replies. If the disk is full, the daemon starts nevertheless, because
+ * it can still classify. The path is the caller's to free. */
 static int prepare_spools(const struct nb_config *config, char **path, struct nb_error *error)
 {
     bool is_given = config->spool_directory[0] != '\0';
@@ -350,12 +349,13 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
     return rc;
 }
 
-/* With the configuration of the start, which is held until the end. */
+/* Serves with the configuration of the start, which the caller holds until the end. */
 static int serve_with(const struct nb_configuration *first, const struct nb_options *options,
                       struct nb_error *error)
 {
     struct nb_server server = {.startup = &first->config, .started = nb_clock_monotonic()};
-    /* Blocked before any thread starts, so that all inherit it: the main thread waits for them. */
+    /* Blocked before any thread starts, so that all threads inherit the mask: only the main thread
+     * takes these signals. */
     sigset_t signals;
     awaited_signals(&signals);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
@@ -380,7 +380,7 @@ static int serve_with(const struct nb_configuration *first, const struct nb_opti
     return rc;
 }
 
-/* What an administrator should know of how the daemon was started. */
+/* Logs faults of the way in which the daemon was started. */
 static void warn(const struct nb_options *options, const struct nb_configuration *first)
 {
     struct stat status;

@@ -19,15 +19,15 @@ struct nb_serving;
 int nb_serve_start(struct nb_server *server, const int sockets[NB_LISTEN_SOCKETS],
                    struct nb_serving **serving, struct nb_error *error);
 
-/* Accepts no more connections; refuses requests on those that are open; waits for running requests,
- * as long as the configuration's stop_seconds; breaks off those that are left; ends the threads.
- * The engine must be open until this has returned. */
+/* Stops accepting connections, refuses requests on open ones, waits stop_seconds for running
+ * requests, breaks off the others, and ends the threads. The engine must be open until this has
+ * returned. */
 void nb_serve_stop(struct nb_serving **serving);
 
-enum { NB_DAEMON_ANEW = 1 }; /* the program is to begin anew, with the store of another node */
+enum { NB_DAEMON_ANEW = 1 }; /* the program must start again, with the store of another node */
 
-/* Serves with `config`, whose strings it takes over, and with `options`, which SIGHUP has read
- * again. Returns 0 after SIGTERM or SIGINT, NB_DAEMON_ANEW, or the code of what failed. */
+/* Serves with `config`, whose strings it takes over. On SIGHUP the sources that `options` names are
+ * read again. Returns 0 after SIGTERM or SIGINT, NB_DAEMON_ANEW, or the code of what failed. */
 int nb_daemon_run(const struct nb_options *options, struct nb_config *config,
                   struct nb_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesd: reads the command line and the configuration, and does what they say.
+ * bayesd: reads the command line and the configuration, and serves or does another action.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -46,10 +46,10 @@ static int run(const struct nb_options *options)
     return rc == 0 && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* Has large memory given back to the kernel when it is freed. By itself the GNU library raises its
- * bound to 32 MiB with what is freed, and keeps such memory for each of many arenas. Smaller memory
- * at the end of an arena is kept up to the same bound: otherwise 128 KiB of it are, and each mail
- * has pages taken and given back. */
+/* Makes the GNU library give large memory back to the kernel when it is freed. By default its
+ * threshold grows to 32 MiB as memory is freed, and it keeps such memory for each of many arenas.
+ * Up to the same size, free memory at the end of an arena is kept: with the default of 128 KiB each
+ * mail would take pages from the kernel and give them back. */
 static void give_memory_back(void)
 {
     enum { BYTES_OF_OWN_PAGES = 1 << 20 };

@@ -27,7 +27,7 @@ static void print_difference(void *user, const char *line)
     (void)fprintf(user, "%s\n", line);
 }
 
-/* Compares every count with what the documents say. */
+/* Compares every count with the documents of the ledger. */
 static int verify(const struct nb_config *config, struct nb_error *error)
 {
     struct nb_engine_settings settings;
@@ -38,7 +38,7 @@ static int verify(const struct nb_config *config, struct nb_error *error)
     return rc;
 }
 
-/* Makes the store anew from its documents. */
+/* Makes the store again from its ledger. */
 static int rebuild(const struct nb_config *config, struct nb_error *error)
 {
     struct nb_engine_settings settings;
@@ -68,7 +68,8 @@ static int restore(const struct nb_config *config, const char *backup, struct nb
     return rc;
 }
 
-/* A node that has a store fetches the other one beside it, and hands over what it alone has. */
+/* Returns the folder for the store of the other node. If this node has a store, the folder lies
+ * beside it, and this node publishes the changes that only its own store has. */
 static int place_of(const struct nb_config *config, char *folder, size_t size,
                     struct nb_error *error)
 {
@@ -127,7 +128,7 @@ static int print_config(struct nb_config *config, struct nb_error *error)
 /* ---- tokens ------------------------------------------------------------------------------------
  */
 
-/* On standard error: what is on standard output may be taken up by a program. */
+/* On standard error, because a program may read the token from standard output. */
 static void say_when(void)
 {
     (void)fputs(
@@ -214,7 +215,7 @@ static int list_tokens(const struct nb_config *config, struct nb_error *error)
     for (size_t i = 0; i < tokens.count && rc == 0; i++) {
         const struct nb_token *token = &tokens.all[i];
         (void)printf("%-24s %-8s %-24s %s\n", token->name, nb_role_name(token->role),
-                     token->created, token->models); /* main looks at stdout in the end */
+                     token->created, token->models); /* main checks stdout at the end */
     }
     nb_tokens_deinit(&tokens);
     return rc == NB_NOT_FOUND ? 0 : rc;

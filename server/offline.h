@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What bayesd does instead of serving: with a store that no daemon has open, with the
- * configuration, and with the file of tokens. Each prints what it found on standard output. Main
+ * The actions of bayesd other than serving: with a store that no daemon has open, with the
+ * configuration, and with the file of tokens. Each prints its result on standard output. Main
  * thread.
  */
 #ifndef NB_SERVER_OFFLINE_H

@@ -38,10 +38,10 @@ struct nb_options {
     const char *models; /* of NB_ACTION_NEW_TOKEN, or NULL: all */
 };
 
-/* Reads the arguments. NB_INVALID names the one that is not understood. */
+/* Reads the arguments. Returns 0, or NB_INVALID, whose message names the wrong argument. */
 int nb_options_read(int argc, char **argv, struct nb_options *options, struct nb_error *error);
 
-/* What --help prints. */
+/* Prints the text of --help. */
 void nb_options_help(FILE *out);
 
 #endif

@@ -43,7 +43,7 @@ static const char *const HISTORY_QUERY[] = {"verdict", "from",   "to",       "le
 static const char *const EXPLAIN_QUERY[] = {"explain", "top", NULL};
 static const char *const AT_QUERY[] = {"at", "stream", NULL};
 static const char *const NEXT_QUERY[] = {"count", NULL};
-/* What would have held a rate of false positives is another threshold for each model. */
+/* Each model has another threshold for a rate of false positives, so several models take none. */
 static const char *const MANY_QUERY[] = {"explain",  "level",     "threshold", "cost_fp", "cost_fn",
                                          "positive", "documents", "remember",  "top",     NULL};
 static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", "scores", NULL};
@@ -61,7 +61,7 @@ static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NU
         .method = (verb_), .pattern = (path), .role = NB_ROLE_##needed, .body = NB_BODY_##takes,   \
         .query = (parameters), .handler = (function), .protocol = &nb_protocol_api                 \
     }
-/* The same for what takes long. */
+/* The same for routes whose work takes long. */
 #define LONG(verb_, path, needed, takes, parameters, function)                                     \
     {                                                                                              \
         .method = (verb_), .pattern = (path), .role = NB_ROLE_##needed, .body = NB_BODY_##takes,   \
@@ -117,11 +117,11 @@ static const struct nb_route ROUTES[] = {
          nb_route_delete_label),
     LONG("POST", "/v1/models/{model}/refit", ADMIN, NONE, SOURCE_QUERY, nb_route_refit),
     LONG("POST", "/v1/models/{model}/from/{old}", ADMIN, NONE, COPY_QUERY, nb_route_copy_model),
-    /* As refit: minutes of work at the options of one request. */
+    /* As refit: one request may cause minutes of work. */
     LONG("POST", "/v1/models/{model}/cluster", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_cluster),
     LONG("GET", "/v1/models/{model}/em", CLASSIFY, NONE, NO_QUERY, nb_route_em),
     LONG("POST", "/v1/models/{model}/em", ADMIN, NONE, NO_QUERY, nb_route_start_em),
-    /* Not `train`: it takes back what others have taught, without naming a document. */
+    /* Not `train`: it takes back documents of others without naming them. */
     LONG("POST", "/v1/models/{model}/undo", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_undo),
     LONG("GET", "/v1/models/{model}/undo", ADMIN, NONE, UNDONE_QUERY, nb_route_undone),
     LONG("GET", "/v1/models/{model}/sources", ADMIN, NONE, UNDONE_QUERY, nb_route_sources),
@@ -142,7 +142,7 @@ static const struct nb_route ROUTES[] = {
          nb_route_forget_document),
     LONG("POST", "/v1/models/{model}/documents/{id}/label", TRAIN, SETTINGS, SOURCE_QUERY,
          nb_route_label_document),
-    /* It tells what came in the mail of others: not for everybody who may classify. */
+    /* It shows the mail of others, so the role `classify` is not enough. */
     LONG("GET", "/v1/models/{model}/history", TRAIN, NONE, HISTORY_QUERY, nb_route_history),
     LONG("GET", "/v1/models/{model}/history/{id}", TRAIN, NONE, EXPLAIN_QUERY,
          nb_route_history_verdict),
@@ -159,7 +159,7 @@ static const struct nb_route ROUTES[] = {
      .is_long = true},
     LONG("GET", "/v1/networks", CLASSIFY, NONE, PAGE_QUERY, nb_route_networks),
     LONG("GET", "/v1/networks/{network}", CLASSIFY, NONE, FORMAT_QUERY, nb_route_network),
-    /* A network is put whole, and nothing is added to what was there. */
+    /* PUT replaces the whole network. */
     LONG("PUT", "/v1/networks/{network}", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_put_network),
     LONG("POST", "/v1/networks/{network}", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_post_network),
     LONG("DELETE", "/v1/networks/{network}", ADMIN, NONE, NO_QUERY, nb_route_delete_network),

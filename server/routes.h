@@ -10,7 +10,7 @@
 
 #include "server/request/request.h"
 
-/* All of them; sets *count. */
+/* Returns the table and sets *count. */
 const struct nb_route *nb_route_table(size_t *count);
 
 #endif

@@ -2,6 +2,7 @@
 #include "server/base/metrics.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,75 +12,21 @@
 #include "core/base/aligned.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/key.h"
 #include "core/engine/engine.h"
 
-/* A slot is a hash with what was seen in its lowest bits; 0: free. The number of slots is a power
- * of two above the most users, so that a search ends. */
+/* The users whose mail was learned or judged since the start. A slot is a hash with what was seen
+ * in its lowest bits; 0: free. The number of slots is a power of two above the most users, so that
+ * a search ends. */
 enum { SLOTS = 65536 };
 static const uint64_t SEEN = NB_USER_SEEN - 1;
 
-void nb_mail_users_init(struct nb_mail_users *users)
-{
-    *users = (struct nb_mail_users){.count = 0};
-    (void)pthread_mutex_init(&users->lock, NULL); /* cannot fail with the GNU library */
-}
-
-void nb_mail_users_deinit(struct nb_mail_users *users)
-{
-    free(users->slots);
-    (void)pthread_mutex_destroy(&users->lock); /* fails only when locked: a bug */
-}
-
-/* Allocates the slots with the first user, because many daemons have none. */
-static bool has_slots(struct nb_mail_users *users)
-{
-    if (users->slots != NULL)
-        return true;
-    users->slots = calloc(SLOTS, sizeof *users->slots);
-    if (users->slots != NULL)
-        nb_key_generate(&users->key);
-    return users->slots != NULL;
-}
-
-static uint64_t *find(struct nb_mail_users *users, uint64_t hash)
-{
-    size_t at = (size_t)(hash >> 32) % SLOTS;
-    while (users->slots[at] != 0 && (users->slots[at] & ~SEEN) != (hash & ~SEEN))
-        at = (at + 1) % SLOTS;
-    return &users->slots[at];
-}
-
-static void note(struct nb_mail_users *users, struct nb_string model, unsigned seen)
-{
-    uint64_t hash = nb_key_hash(&users->key, model.bytes, model.length);
-    uint64_t *slot = find(users, hash);
-    if (*slot == 0 && users->count == NB_MAIL_USERS_MOST)
-        return;
-    if (*slot == 0)
-        users->count++;
-    else
-        users->by_seen[*slot & SEEN]--;
-    *slot = (hash & ~SEEN) | (*slot & SEEN) | seen;
-    users->by_seen[*slot & SEEN]++;
-}
-
-void nb_mail_users_note(struct nb_mail_users *users, struct nb_string model, unsigned seen)
-{
-    assert(seen == NB_USER_TAUGHT || seen == NB_USER_ASKED);
-    pthread_mutex_lock(&users->lock);
-    if (has_slots(users))
-        note(users, model, seen);
-    pthread_mutex_unlock(&users->lock);
-}
-
-size_t nb_mail_users_count(struct nb_mail_users *users, unsigned seen)
-{
-    assert(seen < NB_USER_SEEN);
-    pthread_mutex_lock(&users->lock);
-    size_t count = users->by_seen[seen];
-    pthread_mutex_unlock(&users->lock);
-    return count;
-}
+struct mail_users {
+    pthread_mutex_t lock; /* of all below; nothing else is taken while it is held */
+    struct nb_key key;
+    uint64_t *slots;                     /* owned, 512 KB; NULL before the first user */
+    size_t count, by_seen[NB_USER_SEEN]; /* of users; by what was seen of them */
+};
 
 /* The statuses of the daemon's replies; the first stands for clients that left, the last for all
  * others. */
@@ -113,7 +60,7 @@ struct nb_metrics {
     size_t action_count;
     atomic_ullong actions[NB_METRICS_ACTIONS];
     atomic_ullong refused[NB_REFUSED_REASONS];
-    struct nb_mail_users users;
+    struct mail_users users;
 };
 
 struct nb_metrics *nb_metrics_new(const char *const *methods, const char *const *patterns,
@@ -135,7 +82,7 @@ struct nb_metrics *nb_metrics_new(const char *const *methods, const char *const 
     metrics->patterns = patterns;
     metrics->version = version;
     metrics->started = nb_clock_now();
-    nb_mail_users_init(&metrics->users);
+    (void)pthread_mutex_init(&metrics->users.lock, NULL); /* cannot fail with the GNU library */
     return metrics;
 }
 
@@ -143,7 +90,8 @@ void nb_metrics_free(struct nb_metrics **metrics)
 {
     if (*metrics == NULL)
         return;
-    nb_mail_users_deinit(&(*metrics)->users);
+    free((*metrics)->users.slots);
+    (void)pthread_mutex_destroy(&(*metrics)->users.lock); /* fails only when locked: a bug */
     free((*metrics)->routes);
     free(*metrics);
     *metrics = NULL;
@@ -207,9 +155,40 @@ void nb_metrics_verdict(struct nb_metrics *metrics)
     add(&metrics->verdicts, 1);
 }
 
+static uint64_t *find_user(const struct mail_users *users, uint64_t hash)
+{
+    size_t at = (size_t)(hash >> 32) % SLOTS;
+    while (users->slots[at] != 0 && (users->slots[at] & ~SEEN) != (hash & ~SEEN))
+        at = (at + 1) % SLOTS;
+    return &users->slots[at];
+}
+
+static void note_user(struct mail_users *users, struct nb_string model, unsigned seen)
+{
+    if (users->slots == NULL) { /* made with the first user: many daemons have none */
+        users->slots = calloc(SLOTS, sizeof *users->slots);
+        if (users->slots == NULL)
+            return;
+        nb_key_generate(&users->key);
+    }
+    uint64_t hash = nb_key_hash(&users->key, model.bytes, model.length);
+    uint64_t *slot = find_user(users, hash);
+    if (*slot == 0 && users->count == NB_MAIL_USERS_MOST)
+        return;
+    if (*slot == 0)
+        users->count++;
+    else
+        users->by_seen[*slot & SEEN]--;
+    *slot = (hash & ~SEEN) | (*slot & SEEN) | seen;
+    users->by_seen[*slot & SEEN]++;
+}
+
 void nb_metrics_user(struct nb_metrics *metrics, struct nb_string model, unsigned seen)
 {
-    nb_mail_users_note(&metrics->users, model, seen);
+    assert(seen == NB_USER_TAUGHT || seen == NB_USER_ASKED);
+    pthread_mutex_lock(&metrics->users.lock);
+    note_user(&metrics->users, model, seen);
+    pthread_mutex_unlock(&metrics->users.lock);
 }
 
 void nb_metrics_refused(struct nb_metrics *metrics, enum nb_refused reason)
@@ -420,9 +399,11 @@ static void print_users(struct page *page, struct nb_metrics *metrics)
     print_head(page, "filter_users", "gauge",
                "Users with models of their own, since the start, by what happened: mail of theirs "
                "was only learned (taught), only judged (asked), or both.");
+    pthread_mutex_lock(&metrics->users.lock);
     for (unsigned seen = NB_USER_TAUGHT; seen < NB_USER_SEEN; seen++)
         PRINT(page, "bayesd_filter_users{seen=\"%s\"} %zu\n", names[seen],
-              nb_mail_users_count(&metrics->users, seen));
+              metrics->users.by_seen[seen]);
+    pthread_mutex_unlock(&metrics->users.lock);
 }
 
 static void print_refused(struct page *page, const struct nb_metrics *metrics)

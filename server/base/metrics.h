@@ -6,48 +6,14 @@
 #ifndef NB_SERVER_BASE_METRICS_H
 #define NB_SERVER_BASE_METRICS_H
 
-#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/buffer.h"
-#include "core/base/key.h"
 #include "core/base/string.h"
 
 struct nb_engine_statistics;
 struct nb_metrics;
-
-/* ---- users of mail ------------------------------------------------------------------------------
- */
-
-/* The users whose mail was learned, and those whose mail was judged, since the start. A user who is
- * in only one of the two sets may have two names (server/access/user_map.h). */
-
-/* Bits: how a user's mail was seen. */
-enum { NB_USER_TAUGHT = 1, NB_USER_ASKED = 2, NB_USER_SEEN = 4 };
-
-/* Further users are not counted: recipients that do not exist must not fill the memory. */
-enum { NB_MAIL_USERS_MOST = 49152 };
-
-struct nb_mail_users {
-    pthread_mutex_t lock; /* of all below; nothing else is taken while it is held */
-    struct nb_key key;
-    uint64_t *slots;                     /* owned, 512 KB; NULL before the first user */
-    size_t count, by_seen[NB_USER_SEEN]; /* of users; by what was seen of them */
-};
-
-void nb_mail_users_init(struct nb_mail_users *users);
-void nb_mail_users_deinit(struct nb_mail_users *users);
-
-/* Notes NB_USER_TAUGHT or NB_USER_ASKED for a user, by the name of the user's model. Without memory
- * nothing is noted. */
-void nb_mail_users_note(struct nb_mail_users *users, struct nb_string model, unsigned seen);
-
-/* Returns the number of users with exactly these bits. */
-size_t nb_mail_users_count(struct nb_mail_users *users, unsigned seen);
-
-/* ---- counters -----------------------------------------------------------------------------------
- */
 
 /* Makes the counters. `patterns` and `methods` name the routes (borrowed, static); requests that
  * match none are counted under "other". `version` is the program's. Returns NULL when there is no
@@ -79,8 +45,15 @@ uint64_t nb_metrics_mails(const struct nb_metrics *metrics, size_t action);
  * counts; for mail software only the verdict in the reply does. */
 void nb_metrics_verdict(struct nb_metrics *metrics);
 
+/* Bits: how a user's mail was seen. */
+enum { NB_USER_TAUGHT = 1, NB_USER_ASKED = 2, NB_USER_SEEN = 4 };
+
+/* Further users are not counted: recipients that do not exist must not fill the memory. */
+enum { NB_MAIL_USERS_MOST = 49152 };
+
 /* Notes that mail of a user was learned (NB_USER_TAUGHT) or judged (NB_USER_ASKED), by the name of
- * the user's model. */
+ * the user's model. A user who is in only one of the two sets may have two names
+ * (server/access/user_map.h). Without memory nothing is noted. */
 void nb_metrics_user(struct nb_metrics *metrics, struct nb_string model, unsigned seen);
 
 /* Counts a request, or a document of a batch, that was refused because it has no valid token or

@@ -16,11 +16,11 @@
 #include "server/json/scan.h"
 #include "tokenizer/mail/mail_file.h"
 
-/* Values that a text may have beside those of its documents, and per document. The first is
- * above the depth that jansson follows, so that a text nested too deep gets that error. */
+/* The values that a text may have for each document, and beside them. The latter number is above
+ * the depth that jansson follows, so that a text that is nested too deep gets that error. */
 enum { VALUES_BESIDE = 4096, VALUES_PER_DOCUMENT = 40 };
 
-/* A document's members, from wherever they came. */
+/* The members of a document, read by scan.c or by jansson. */
 struct members {
     struct nb_string value[NB_MEMBERS];
     bool given[NB_MEMBERS];
@@ -31,7 +31,7 @@ static bool has_content(const struct members *m)
     return m->given[NB_MEMBER_TEXT] || m->given[NB_MEMBER_MAIL] || m->given[NB_MEMBER_MAIL_BASE64];
 }
 
-/* Which members must be there, and which exclude each other. */
+/* Checks that the required members are there, and that none exclude each other. */
 static int check_members(const struct members *m, bool has_values, enum nb_verb verb,
                          struct nb_error *error)
 {
@@ -78,8 +78,8 @@ static int check_values(struct members *m, struct nb_buffer *label_room, struct 
     return rc;
 }
 
-/* RFC 4648, section 4, with its padding; line breaks inside are the rule in mail and allowed. The
- * bytes are appended to `out`, which has the room: what points into it stays. */
+/* Decodes base64 (RFC 4648, section 4) with its padding; line breaks, which mail has, are allowed.
+ * Appends the bytes to `out`, which has room for them, so that pointers into it stay valid. */
 static int decode_base64(struct nb_string text, struct nb_buffer *out, struct nb_error *error)
 {
     assert(out->capacity - out->length >= text.length / 4 * 3); /* the caller has reserved it */
@@ -95,8 +95,8 @@ static int decode_base64(struct nb_string text, struct nb_buffer *out, struct nb
     return 0;
 }
 
-/* Everything but `decoded` and `json` of a document, which hold the members' strings already.
- * `decoded` has room for the decoded base64. */
+/* Sets all members of a document except `decoded` and `json`, which hold the strings of `m`
+ * already. `decoded` has room for the decoded base64. */
 static int fill(struct members *m, enum nb_verb verb, struct nb_json_document *document,
                 struct nb_error *error)
 {
@@ -129,7 +129,7 @@ static int fill(struct members *m, enum nb_verb verb, struct nb_json_document *d
     return 0;
 }
 
-/* A mail begins where its header does. */
+/* Skips the bytes of a mail file before its header. */
 static int find_mail(struct nb_json_document *document, struct nb_error *error)
 {
     struct nb_document *mail = &document->document;
@@ -144,7 +144,7 @@ static int find_mail(struct nb_json_document *document, struct nb_error *error)
     return 0;
 }
 
-/* On success moves the document to the caller; otherwise frees what it holds. */
+/* On success (`rc` is 0) moves the document to the caller, otherwise frees its contents. */
 static int deliver(int rc, struct nb_json_document *made, struct nb_json_document *document,
                    struct nb_error *error)
 {
@@ -184,8 +184,8 @@ static int from_flat(const struct nb_flat_document *flat, enum nb_verb verb,
     return deliver(fill(&m, verb, &made, error), &made, document, error);
 }
 
-/* The strings of an object's members. `decoded` gets the numbers, and room for the decoded base64.
- * Returns 0 or NB_NO_MEMORY. */
+/* Reads the strings of an object's members. The texts of numbers go to `decoded`, which also gets
+ * room for the decoded base64. Returns 0 or NB_NO_MEMORY. */
 static int read_members(const json_t *const *values, struct members *m, struct nb_buffer *decoded)
 {
     const json_t *base64 = values[NB_MEMBER_MAIL_BASE64];
@@ -201,7 +201,8 @@ static int read_members(const json_t *const *values, struct members *m, struct n
     return rc;
 }
 
-/* `models` is NULL, or receives the member of that name, which the object then must have. */
+/* Reads a document from a parsed object. If `models` is not NULL, the object must have a member of
+ * that name, and *models is set to it. */
 static int from_json(json_t *object, enum nb_verb verb, const json_t **models,
                      struct nb_json_document *document, struct nb_error *error)
 {
@@ -333,7 +334,7 @@ static int over_limit(size_t most, struct nb_error *error)
     return nb_error_set(error, NB_TOO_LARGE, "a batch has at most %zu documents", most);
 }
 
-/* One more place at the end of body->flat. */
+/* Returns a new place at the end of body->flat, or NULL. */
 static struct nb_flat_document *grow(struct nb_json_body *body, size_t *capacity)
 {
     if (nb_array_reserve(&body->flat, capacity, body->size + 1, sizeof *body->flat) != 0)
@@ -341,7 +342,7 @@ static struct nb_flat_document *grow(struct nb_json_body *body, size_t *capacity
     return &body->flat[body->size];
 }
 
-/* Returns 1 when the whole text was understood, 0 when it was not, or a code. */
+/* Returns 1 if the scanner has read the whole text, 0 if it could not, or an error code. */
 static int scan_body(struct nb_json_body *body, struct nb_string text, size_t most,
                      struct nb_error *error)
 {

@@ -3,8 +3,8 @@
  * Documents out of JSON: one object, a line of NDJSON, or a batch. Any thread; a document or body
  * belongs to one.
  *
- * "label" and "id" may be whole numbers, which stand for their texts; one with a point or an
- * exponent is refused, since 1.0 is no other number than 1, but another name.
+ * "label" and "id" may be whole numbers, which stand for their texts. Numbers with a point or an
+ * exponent are refused: 1.0 is the same number as 1, but would be another name.
  *
  * Reading is strict: duplicate keys, invalid UTF-8, unknown members and anything after the value
  * are refused, with the line and column or the member's name. NB_INVALID means 400 (syntax, type,
@@ -22,7 +22,7 @@
 #include "server/json/json_values.h"
 #include "tokenizer/document.h"
 
-/* What is asked of a document, which says which members it must have. `label`, `id` and
+/* The request for a document, which decides the members that it must have. `label`, `id` and
  * `source` are allowed with every verb. */
 enum nb_verb {
     NB_VERB_TRAIN = 1, /* content and label, or id and label alone */
@@ -36,28 +36,29 @@ struct json_t;
 /* One document object. Its strings lie in `json`, in `decoded` or in the body that it was read
  * from: the body's bytes must outlive it. */
 struct nb_json_document {
-    bool has_content; /* false: untrain, or a new label, by id alone; `document` is then empty */
+    bool has_content; /* false: `document` is empty; untrain or a new label, by id alone */
     struct nb_document document;
     struct nb_string label;       /* no bytes: none given, or null; else by nb_label_take */
     struct nb_string id;          /* length 0: none given; else checked by nb_check_id */
     struct nb_string source;      /* length 0: none given; else checked by nb_check_source */
-    const char *warning;          /* of how its bytes were read; NULL: there is none */
-    struct nb_json_values values; /* private: owned; those of `document` */
+    const char *warning;          /* about the reading of its bytes; NULL: there is none */
+    struct nb_json_values values; /* private: owned; the values of `document` */
     struct nb_buffer decoded;     /* private: owned bytes of decoded strings */
     struct nb_buffer lines;       /* private: owned; of a mail (tokenizer/mail/mail_file.h) */
-    struct nb_buffer label_room;  /* private: owned; the label, where its form needs bytes */
+    struct nb_buffer label_room;  /* private: owned; the label, if it had to be changed */
     struct json_t *json;          /* private: reference on the parsed value, or NULL */
 };
 
-/* Reads one document object: the line of an NDJSON body. `line` is borrowed. On failure nothing
- * needs freeing. */
+/* Reads one document object, a line of an NDJSON body. `line` is borrowed. On failure nothing needs
+ * freeing. */
 int nb_json_document_read(struct nb_string line, enum nb_verb verb,
                           struct nb_json_document *document, struct nb_error *error);
 void nb_json_document_deinit(struct nb_json_document *document);
 
-/* Reads one document object to be classified that has a member beside: "models", the names of 1 to
- * `most` models, each once. They borrow from the document; *models is the caller's to free. `text`
- * must outlive the document. More models are NB_TOO_LARGE. On failure nothing needs freeing. */
+/* Reads one document object to be classified with a further member, "models": the names of 1 to
+ * `most` different models. The names borrow from the document; *models is the caller's to free.
+ * `text` must outlive the document. More models are NB_TOO_LARGE. On failure nothing needs
+ * freeing. */
 int nb_json_document_read_models(struct nb_string text, size_t most,
                                  struct nb_json_document *document, struct nb_string **models,
                                  size_t *count, struct nb_error *error);
@@ -71,15 +72,16 @@ int nb_json_body_new(struct nb_string text, size_t most_documents, struct nb_jso
                      struct nb_error *error);
 void nb_json_body_free(struct nb_json_body **body);
 
-/* Whether it is a batch: the reply is then {"results": [...]} even for one document. */
+/* Whether the body is a batch. The reply to a batch is {"results": [...]}, even for one document.
+ */
 bool nb_json_body_is_batch(const struct nb_json_body *body);
 
-/* How many documents there are: 1 unless it is a batch, which may be empty. */
+/* Returns the number of documents: 1, or that of the batch, which may be empty. */
 size_t nb_json_body_size(const struct nb_json_body *body);
 
-/* Reads document `index` (below nb_json_body_size). A failure concerns this document only: in a
- * batch it is an error in its place. Free each with nb_json_document_deinit, before or after the
- * body. */
+/* Reads document `index` (below nb_json_body_size). A failure concerns this document only; in a
+ * batch its result is the error. Free each document with nb_json_document_deinit, before or after
+ * the body. */
 int nb_json_body_document(const struct nb_json_body *body, size_t index, enum nb_verb verb,
                           struct nb_json_document *document, struct nb_error *error);
 

@@ -34,7 +34,7 @@ static __attribute__((noinline)) char *grow(struct nb_emitter *e, size_t length)
     return e->code == 0 ? e->out->bytes + e->out->length : NULL;
 }
 
-/* Room for `length` bytes at the end of the buffer; NULL after a failure. */
+/* Returns room for `length` bytes at the end of the buffer; NULL after a failure. */
 static inline char *room(struct nb_emitter *e, size_t length)
 {
     const struct nb_buffer *out = e->out;
@@ -43,7 +43,7 @@ static inline char *room(struct nb_emitter *e, size_t length)
     return out->bytes + out->length;
 }
 
-/* The bytes up to `end` are written. */
+/* Call it after bytes up to `end` were written. */
 static inline void wrote(struct nb_emitter *e, const char *end)
 {
     assert(end >= e->out->bytes && (size_t)(end - e->out->bytes) <= e->out->capacity);
@@ -60,8 +60,9 @@ static inline void put(struct nb_emitter *e, const char *bytes, size_t length)
     wrote(e, to + length);
 }
 
-/* Room for a value or a key of less than SIZE_MAX bytes, behind the comma if one is due. The text
- * itself tells: a string or number never ends in these. */
+/* Writes the comma if one is due, and returns room for a value or a key of less than SIZE_MAX bytes
+ * behind it. The last byte of the text tells whether it is due: no string or number ends in one of
+ * these. */
 static inline char *begin(struct nb_emitter *e, size_t length)
 {
     char *to = room(e, length + 1);
@@ -154,8 +155,8 @@ static char *escape_unit(char *to, uint32_t unit)
     return to;
 }
 
-/* A character of `length` bytes, or one that is not UTF-8 when `length` is 0, as one or two units
- * of UTF-16 (RFC 8259, section 7). */
+/* Writes a character of `length` bytes as one or two units of UTF-16 (RFC 8259, section 7).
+ * `length` 0 stands for a byte that is not UTF-8. */
 static char *escape_character(char *to, const unsigned char *at, size_t length)
 {
     assert(length <= 4);
@@ -185,8 +186,8 @@ static char *copy_ascii(char *to, const unsigned char *at, const unsigned char *
 }
 
 #ifdef __SSE2__
-/* Copies `half` to twice as many bytes if all of them stand for themselves: the first and the last
- * `half`, which may overlap. `half` is 2, 4 or 8, a constant where this is called. */
+/* Copies a text of `half` to 2 * `half` bytes if all of them stand for themselves: its first and
+ * its last `half` bytes, which may overlap. `half` is 2, 4 or 8, a constant in every call. */
 static inline bool copy_halves(char *to, const unsigned char *at, size_t length, size_t half)
 {
     uint64_t first = UINT64_C(0x2020202020202020), last = first;
@@ -199,8 +200,8 @@ static inline bool copy_halves(char *to, const unsigned char *at, size_t length,
     return true;
 }
 
-/* Copies what is left of a text, at least 2 bytes, if all of them stand for themselves: `left` of
- * them, less than 16, are not copied yet. False: nothing is copied. */
+/* Copies the last `left` bytes (less than 16) of a text of `length` bytes (at least 2) if all of
+ * them stand for themselves; it may copy bytes before them again. False: nothing was copied. */
 static bool copy_left(char *to, const unsigned char *at, size_t length, size_t left)
 {
     assert(length >= 2 && left < 16 && left <= length);
@@ -243,7 +244,7 @@ static char *copy_escaped(char *to, const unsigned char *at, const unsigned char
     return to;
 }
 
-/* A string, and what follows it at once: ':' or nothing. */
+/* Writes a string and the text that follows it at once: ":" or "". */
 static void emit_quoted(struct nb_emitter *e, struct nb_string s, const char *after)
 {
     enum { LONGEST_ESCAPE = 6, MARKS = 3 };

@@ -13,8 +13,8 @@
 
 #include "core/base/buffer.h"
 
-/* Writes JSON to a buffer. The first failure sticks, later calls do nothing, and the end puts the
- * buffer back as it was. */
+/* After the first failure the other calls do nothing, and nb_emit_end restores the buffer as it was
+ * at the beginning. */
 struct nb_emitter {
     struct nb_buffer *out;
     size_t start;  /* length of the buffer at the beginning */
@@ -25,27 +25,27 @@ struct nb_emitter {
 struct nb_emitter nb_emit_begin(struct nb_buffer *out);
 int nb_emit_end(struct nb_emitter *e);
 
-/* `text` as it is: punctuation and literals. */
+/* Writes `text` as it is: punctuation and literals. */
 void nb_emit_raw(struct nb_emitter *e, const char *text);
-/* Keys and values write the comma before them, except after '{', '[' and ':'. `key` is one
- * of ours: it is not escaped. */
+/* Keys and values write a comma before them, except after '{', '[' and ':'. A `key` is a constant
+ * of the program and is not escaped. */
 void nb_emit_open(struct nb_emitter *e, char bracket);
 void nb_emit_close(struct nb_emitter *e, char bracket);
 void nb_emit_known(struct nb_emitter *e, struct nb_string key);
 static inline __attribute__((always_inline)) void nb_emit_key(struct nb_emitter *e, const char *key)
 {
-    nb_emit_known(e, nb_string_of(key)); /* of a literal, without a call for its length */
+    nb_emit_known(e, nb_string_of(key)); /* the length of a literal costs no call */
 }
-void nb_emit_name(struct nb_emitter *e, struct nb_string name); /* a key that is not ours */
+void nb_emit_name(struct nb_emitter *e, struct nb_string name); /* a key of any bytes, escaped */
 void nb_emit_string(struct nb_emitter *e, struct nb_string s);
 void nb_emit_text(struct nb_emitter *e, const char *text); /* a C string, as a JSON string */
 void nb_emit_bool(struct nb_emitter *e, bool value);
 void nb_emit_u64(struct nb_emitter *e, uint64_t value);
 void nb_emit_i64(struct nb_emitter *e, int64_t value);
-/* With 17 significant digits, so that it reads back to the last bit, and always with a point or an
- * exponent. What JSON has no number for (infinite, not a number) is null. */
+/* Writes 17 significant digits, so that the number reads back to the last bit, and always a point
+ * or an exponent. Infinity and NaN, for which JSON has no number, are written as null. */
 void nb_emit_double(struct nb_emitter *e, double value);
-/* The fewest digits that read back the same: slower, for what people look at. */
+/* Writes the fewest digits that read back the same. Slower; for numbers that people look at. */
 void nb_emit_short_double(struct nb_emitter *e, double value);
 
 /* Members: a key and its value. nb_emit_member_open begins one that is an array or an object. */
@@ -62,14 +62,14 @@ void nb_emit_member_string(struct nb_emitter *e, const char *key, struct nb_stri
 void nb_emit_member_text(struct nb_emitter *e, const char *key, const char *value);
 void nb_emit_member_u64(struct nb_emitter *e, const char *key, uint64_t value);
 void nb_emit_member_short_double(struct nb_emitter *e, const char *key, double value);
-/* The member `name`, an object that says how many documents a label has. */
+/* Writes the member `name`, an object with the number of documents of a label. */
 void nb_emit_label_documents(struct nb_emitter *e, const char *name, uint64_t documents);
-/* Written only if true. */
+/* Writes the member only if the value is true. */
 void nb_emit_flag(struct nb_emitter *e, const char *key, bool value);
-/* The member "warnings" with one sentence; nothing where it is NULL. */
+/* Writes the member "warnings" with one sentence; nothing if the sentence is NULL. */
 void nb_emit_warning(struct nb_emitter *e, const char *warning);
 
-/* Appends a JSON string, quotes included. 0 or NB_NO_MEMORY. */
+/* Appends a JSON string with its quotes. Returns 0 or NB_NO_MEMORY. */
 int nb_json_string(struct nb_buffer *out, struct nb_string s);
 
 #endif

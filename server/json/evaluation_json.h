@@ -10,17 +10,17 @@
 #include "core/base/buffer.h"
 #include "core/engine/engine.h"
 
-/* {"model", "positive", "windows": [{"window", ...}, ...], "threshold"}: the last only when one was
- * asked for. A figure that is undefined is null. */
+/* Appends {"model", "positive", "windows": [{"window", ...}, ...], "threshold"}; "threshold" only
+ * if one was requested. A figure that is undefined is null. */
 int nb_json_evaluation(struct nb_buffer *out, struct nb_string model,
                        const struct nb_evaluation_report *report);
 
 struct nb_emitter;
-/* What documents without a label give, as members of an object that is open: "state", "progress"
- * while it is being found, and what was found. */
+/* Writes the effect of documents without a label as members of an open object: "state", "progress"
+ * while the effect is being measured, and the figures. */
 void nb_emit_unlabelled(struct nb_emitter *e, const struct nb_unlabelled_report *report);
-/* A member of this name: the figures over all documents that have a score, to be compared with
- * those of another evaluation; null when none has one. */
+/* Writes a member of this name: the figures over all documents that have a score, for a comparison
+ * with another evaluation; null if no document has a score. */
 void nb_emit_figures(struct nb_emitter *e, const char *name,
                      const struct nb_evaluation_report *report);
 

@@ -41,7 +41,7 @@ static bool has_more_values(struct nb_string text, size_t most)
     return values > most;
 }
 
-/* A line of NDJSON is one line: there the line's number would only mislead. */
+/* The message for a text of one line has no line number: for a line of NDJSON it would mislead. */
 static int not_json(struct nb_string text, const json_error_t *fault, struct nb_error *error)
 {
     if (text.length == 0)
@@ -62,7 +62,7 @@ int nb_json_load(struct nb_string text, size_t most_values, json_t **value, stru
     json_error_t fault;
     json_t *parsed = json_loadb(text.length == 0 ? "" : text.bytes, text.length,
                                 JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &fault);
-    /* jansson says what is wrong with a text, but nothing when it gets no memory. */
+    /* jansson names the fault of a text, but may have no message when it gets no memory. */
     if (parsed == NULL &&
         (json_error_code(&fault) == json_error_out_of_memory || fault.text[0] == '\0'))
         return nb_error_no_memory(error);
@@ -82,7 +82,7 @@ const char *nb_json_type_name(const json_t *value)
     return names[json_typeof(value)];
 }
 
-/* What would have been right: the first of the types is told. */
+/* Returns the allowed types for a message. */
 static const char *wanted(unsigned types)
 {
     if (types & NB_TYPE_STRING)
@@ -100,7 +100,7 @@ static const char *wanted(unsigned types)
     return "an object";
 }
 
-/* "a, b, c" into a message; a list too long for it is cut. */
+/* Writes "a, b, c"; a list that does not fit is cut. */
 static void list_names(const struct nb_json_member *members, size_t count, char *text, size_t size)
 {
     size_t length = 0;
@@ -148,8 +148,8 @@ int nb_json_take(const json_t *object, const char *what, const struct nb_json_me
         values[i] = json_object_get(object, members[i].name);
         known += values[i] != NULL;
     }
-    /* Only then is there something to look for. jansson's iterators want a json_t that may change,
-     * but only read it. */
+    /* Unknown members are looked for only if there are some. jansson's iterators take a json_t that
+     * is not const, but only read it. */
     json_t *all = (json_t *)(uintptr_t)object;
     for (void *at = known == json_object_size(object) ? NULL : json_object_iter(all); at != NULL;
          at = json_object_iter_next(all, at)) {

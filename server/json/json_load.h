@@ -10,12 +10,12 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 
-/* A text with more values than `most_values` is NB_TOO_LARGE before it is parsed: three bytes of
- * text make a value of a hundred bytes of memory. Refuses duplicate keys, invalid UTF-8 and
- * anything after the value. */
+/* Parses a text. More than `most_values` values give NB_TOO_LARGE before the text is parsed,
+ * because three bytes of text make a value of a hundred bytes of memory. Refuses duplicate keys,
+ * invalid UTF-8 and anything after the value. */
 int nb_json_load(struct nb_string text, size_t most_values, json_t **value, struct nb_error *error);
 
-/* "a string", "a number" ... for messages. */
+/* Returns "a string", "a number" ... for messages. */
 const char *nb_json_type_name(const json_t *value);
 
 enum {
@@ -31,26 +31,26 @@ enum {
 
 struct nb_json_member {
     const char *name;
-    unsigned types; /* which are right: NB_TYPE_... or'ed */
+    unsigned types; /* allowed ones: NB_TYPE_... or'ed */
     bool required;
 };
 
-/* Takes an object apart: `values[i]` becomes the value of `members[i]` (borrowed) or NULL. Anything
- * but an object, an unknown member, a wrong type or a missing required member is NB_INVALID and
- * says so; `what` begins with an article: "a document". */
+/* Takes an object apart: sets `values[i]` to the value of `members[i]` (borrowed) or to NULL.
+ * Returns 0, or NB_INVALID for a value that is no object, an unknown member, a wrong type or a
+ * missing required member. `what` names the object in messages, with its article: "a document". */
 int nb_json_take(const json_t *object, const char *what, const struct nb_json_member *members,
                  size_t count, const json_t **values, struct nb_error *error);
 
-/* A JSON string's bytes, borrowed. */
+/* Returns the bytes of a JSON string, borrowed. */
 struct nb_string nb_json_text(const json_t *string);
 
-/* The text of an id or a label (NB_TYPE_NAME): a string's bytes, or a whole number as it is written
- * in decimal, which is appended to `room`: where there are NB_NUMBER_TEXT bytes left for each, what
- * points into it stays. Returns 0 or NB_NO_MEMORY. */
+/* Sets *name to the text of an id or a label (NB_TYPE_NAME): the bytes of a string, or the decimal
+ * digits of a whole number, which are appended to `room`. Earlier names that point into `room` stay
+ * valid if it has NB_NUMBER_TEXT bytes left for each number. Returns 0 or NB_NO_MEMORY. */
 int nb_json_name(const json_t *value, struct nb_buffer *room, struct nb_string *name);
 
-/* Reads the member "ids": 1 to `most` ids, of which each is told once, in order. They borrow from
- * `list`; *ids is the caller's to free, also on failure. Returns 0, NB_INVALID, NB_UNUSABLE,
+/* Reads the member "ids", 1 to `most` ids, and sorts them; duplicates are dropped. The ids borrow
+ * from `list`; *ids is the caller's to free, also on failure. Returns 0, NB_INVALID, NB_UNUSABLE,
  * NB_TOO_LARGE or NB_NO_MEMORY. */
 int nb_json_read_ids(const json_t *list, size_t most, struct nb_string **ids, size_t *count,
                      struct nb_error *error);

@@ -135,7 +135,7 @@ static struct nb_string bytes_of(const struct nb_buffer *buffer, struct nb_table
 }
 
 /* Reads a row: its first `most` cells into `cells`, and their bytes into the emptied buffer. Sets
- * *count to how many there are in all. */
+ * *count to the number of all cells. */
 static int read_row(struct nb_csv *csv, struct nb_table_cell *cells, size_t most,
                     struct nb_buffer *bytes, size_t *count, struct nb_error *error)
 {
@@ -196,7 +196,7 @@ int nb_table_open(struct nb_json_table *table, struct nb_string text, struct nb_
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The index in MEMBERS, or MEMBER_COUNT: it names a field. */
+/* Returns the index in MEMBERS; MEMBER_COUNT if the name is that of a field. */
 static size_t member_of(struct nb_string name)
 {
     size_t i = 0;
@@ -211,7 +211,7 @@ static bool is_list(struct nb_string name)
            name.bytes[name.length - 1] == ']';
 }
 
-/* What stands between ';', without white space around it; what is empty is none. */
+/* Writes the items between ';', without white space around them; empty items are dropped. */
 static void emit_items(struct nb_emitter *e, struct nb_string cell)
 {
     nb_emit_open(e, '[');
@@ -238,7 +238,8 @@ static void emit_value(struct nb_emitter *e, struct nb_string name, struct nb_st
     emit_items(e, cell);
 }
 
-/* The members first, then the values; a row without a value has no member `values`. */
+/* Writes the members first, then the values. A row without values has no member "values". Returns 1
+ * or NB_NO_MEMORY. */
 static int emit_row(struct nb_json_table *t, struct nb_error *error)
 {
     struct nb_emitter e = nb_emit_begin(&t->json);

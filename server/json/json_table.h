@@ -2,9 +2,9 @@
  *
  * CSV (RFC 4180), and documents out of it: a header line names the columns, and each row
  * becomes the JSON object that it stands for, so that rows are read by the same code as JSON. The
- * columns text, label and id are the members of these names; every other one is a value of the
- * field of its name, and one that is called "tags[]" a list of the field "tags", whose items stand
- * between ';'. An empty cell is no value. Any thread; a reader and a table belong to one.
+ * columns text, label and id are the members of these names. Every other column has values of the
+ * field of its name; a column "tags[]" has lists for the field "tags", whose items are separated by
+ * ';'. An empty cell is no value. Any thread; a reader and a table belong to one.
  */
 #ifndef NB_SERVER_JSON_JSON_TABLE_H
 #define NB_SERVER_JSON_JSON_TABLE_H
@@ -42,7 +42,7 @@ struct nb_csv_field {
  * the error names the line) or NB_NO_MEMORY. */
 int nb_csv_next(struct nb_csv *csv, struct nb_csv_field *field, struct nb_error *error);
 
-enum { NB_TABLE_COLUMNS = 512 /* at most: 256 fields, and what else tables have */ };
+enum { NB_TABLE_COLUMNS = 512 /* at most: 256 fields, and other columns of the table */ };
 
 struct nb_table_cell {
     size_t at, length; /* in the bytes of the names, or of the row */
@@ -59,13 +59,13 @@ struct nb_json_table {
 };
 
 /* Reads the header. `text` must outlive the table. NB_INVALID: it is not UTF-8, there is no header,
- * or a name is empty or comes twice; NB_TOO_LARGE: too many columns; NB_NO_MEMORY. To be closed in
- * any case. */
+ * or a name is empty or comes twice; NB_TOO_LARGE: too many columns; NB_NO_MEMORY. The caller
+ * closes the table in any case. */
 int nb_table_open(struct nb_json_table *table, struct nb_string text, struct nb_error *error);
 
-/* The next row that is not empty: 1 with table->json, or with a code in *why where it has not as
- * many cells as the header; 0 when there is no other. NB_INVALID (a quoted cell that is not closed,
- * or what follows one) and NB_NO_MEMORY end the table. */
+/* Reads the next row that is not empty. Returns 1 and sets table->json, or sets the code of *why if
+ * the row has not as many cells as the header; 0 after the last row. NB_INVALID (a quoted cell that
+ * is not closed, or text after one) and NB_NO_MEMORY end the table. */
 int nb_table_next(struct nb_json_table *table, struct nb_error *why, struct nb_error *error);
 
 void nb_table_close(struct nb_json_table *table);

@@ -21,7 +21,7 @@ int nb_label_take(struct nb_string *label, struct nb_buffer *room, struct nb_err
 
 enum { NUMBER_BYTES = 32 }; /* -9223372036854775808, or 17 digits with an exponent, and a NUL */
 
-/* Where the next item goes. */
+/* The places for the next item and for the text of the next number. */
 struct reading {
     struct nb_string *item;
     char *number;
@@ -40,7 +40,7 @@ static size_t count_items(json_t *object)
     return items;
 }
 
-/* The shortest text that is read as the same number again. */
+/* Writes the shortest text that reads back as the same number. */
 static void write_fraction(double value, char *text)
 {
     int digits = 15;
@@ -86,7 +86,7 @@ static int by_name(const void *a, const void *b)
     return nb_string_compare(x->name, y->name);
 }
 
-/* A set has each value once. */
+/* Sorts a set and drops duplicates. Returns the number of values that are left. */
 static size_t sort_set(struct nb_string *items, size_t count)
 {
     size_t kept = 0;

@@ -21,14 +21,14 @@ int nb_label_take(struct nb_string *label, struct nb_buffer *room, struct nb_err
 
 /* The values borrow from the JSON value that they were read from. */
 struct nb_json_values {
-    struct nb_value *values; /* owned; by name; not NULL after reading, also of none */
+    struct nb_value *values; /* owned; sorted by name; not NULL after reading, even if empty */
     size_t count;
-    struct nb_string *items; /* private: owned; those of all values */
-    char *numbers;           /* private: owned; their texts */
+    struct nb_string *items; /* private: owned; the items of all values */
+    char *numbers;           /* private: owned; the texts of numbers */
 };
 
-/* Reads an object: a string, or a number or a boolean, which stand for their texts, is one value, a
- * list of strings, whole numbers and booleans a set; null is none. On failure nothing needs
+/* Reads an object. A string is one value, as is a number or a boolean, which stands for its text. A
+ * list of strings, whole numbers and booleans is a set; null is no value. On failure nothing needs
  * freeing. Returns 0, NB_INVALID (other types) or NB_NO_MEMORY. */
 int nb_json_values_read(const struct json_t *object, struct nb_json_values *values,
                         struct nb_error *error);

@@ -10,7 +10,7 @@
 
 enum { U64_DIGITS = 20 };
 
-/* Writes the digits of `value` so that they end before `end`; returns where they begin. */
+/* Writes the digits of `value` so that they end before `end`. Returns their beginning. */
 static char *digits_before(char *end, uint64_t value)
 {
     static const char two[] = "00010203040506070809101112131415161718192021222324252627282930313233"
@@ -24,14 +24,14 @@ static char *digits_before(char *end, uint64_t value)
     return end;
 }
 
-/* Writes eight digits of a value below 10^8: two of four, four of two and eight of one, side by
- * side in 64 bits. */
+/* Writes eight digits of a value below 10^8. It is split into two parts of four digits, four of two
+ * and eight of one, side by side in 64 bits. */
 static void put_eight(char to[8], uint64_t value)
 {
     uint64_t fours = value / 10000 | (value % 10000) << 32;
-    uint64_t hundreds = fours * 10486 >> 20 & 0x0000007F0000007F; /* over 100, of up to 9999 */
+    uint64_t hundreds = fours * 10486 >> 20 & 0x0000007F0000007F; /* by 100, of up to 9999 */
     uint64_t twos = hundreds | (fours - 100 * hundreds) << 16;
-    uint64_t tens = twos * 103 >> 10 & 0x000F000F000F000F; /* over 10, of up to 99 */
+    uint64_t tens = twos * 103 >> 10 & 0x000F000F000F000F; /* by 10, of up to 99 */
     uint64_t ones = tens | (twos - 10 * tens) << 8 | 0x3030303030303030;
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     ones = __builtin_bswap64(ones);
@@ -91,8 +91,9 @@ static const uint64_t powers_of_5[] = {1,
                                        1490116119384765625,
                                        7450580596923828125};
 
-/* mantissa * 2^exponent * 10^power, rounded to a whole number. 10^power is 5^power * 2^power, and
- * mantissa * 5^32 < 2^53 * 2^75 still fits, so nothing is lost before the one rounding. */
+/* Returns mantissa * 2^exponent * 10^power, rounded to a whole number. 10^power is 5^power *
+ * 2^power, and mantissa * 5^32 < 2^53 * 2^75 still fits, so nothing is lost before the one
+ * rounding. */
 static uint64_t scaled(uint64_t mantissa, int exponent, int power)
 {
     const int largest = (int)(sizeof powers_of_5 / sizeof *powers_of_5) - 1;
@@ -105,8 +106,8 @@ static uint64_t scaled(uint64_t mantissa, int exponent, int power)
     return (uint64_t)((product + ((nb_u128)1 << (shift - 1))) >> shift);
 }
 
-/* The 17 significant digits of a value in [1e-15, 1e17) as a whole number, and the decimal exponent
- * of the first. printf does the same for any value in six times the time. */
+/* Returns the 17 significant digits of a value in [1e-15, 1e17) as a whole number, and the decimal
+ * exponent of the first digit. printf takes six times as long. */
 static uint64_t significant(double value, int *exponent10)
 {
     const uint64_t limit = 100000000000000000; /* 10^17 */
@@ -114,7 +115,7 @@ static uint64_t significant(double value, int *exponent10)
     memcpy(&bits, &value, sizeof bits);
     uint64_t mantissa = (bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
     int exponent = (int)(bits >> 52) - 1075;
-    /* log10(2) times the exponent of the first bit: the decimal exponent or one less. */
+    /* log10(2) times the exponent of the first bit is the decimal exponent or one less. */
     int guess = (int)floor((exponent + 52) * 0.30102999566398120);
     uint64_t digits = scaled(mantissa, exponent, DIGITS - 1 - guess);
     if (digits >= limit)
@@ -123,9 +124,9 @@ static uint64_t significant(double value, int *exponent10)
     return digits;
 }
 
-/* The same of a value in [1e-290, 1e-15), of which no product fits: 128 bits of each are kept. What
- * is lost is less than LOST of the last of them. False: so little decides how to round, once in
- * 2^60 times. */
+/* Like significant, for a value in [1e-290, 1e-15), whose products do not fit into 128 bits: the
+ * first 128 bits of each are kept. The error is below LOST units of the last bit. Returns false if
+ * the rounding depends on that error, about once in 2^60 values. */
 static bool significant_of_small(double value, uint64_t *digits, const int *exponent10)
 {
     enum { STEP = 27, LOST = 64 };
@@ -134,7 +135,7 @@ static bool significant_of_small(double value, uint64_t *digits, const int *expo
     nb_u128 product = (nb_u128)((bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52) << 75;
     int exponent = (int)(bits >> 52) - 1075;
     int power = DIGITS - 1 - *exponent10;
-    exponent += power - 75; /* of the powers of 2 in those of 10 */
+    exponent += power - 75; /* the powers of 2 in those of 10 */
     for (int left = power; left > 0; left -= STEP) {
         uint64_t factor = powers_of_5[left < STEP ? left : STEP];
         int leading = __builtin_clzll(factor);
@@ -151,7 +152,7 @@ static bool significant_of_small(double value, uint64_t *digits, const int *expo
     return rest >= half || rest + LOST < half;
 }
 
-/* False also of one digit alone, behind which printf writes no point. */
+/* Also returns false if the value has a single digit, after which printf writes no point. */
 static bool small_digits(double value, uint64_t *digits, int *exponent10)
 {
     const uint64_t limit = 100000000000000000; /* 10^17 */
@@ -166,8 +167,8 @@ static bool small_digits(double value, uint64_t *digits, int *exponent10)
     return is_known && *digits % (limit / 10) != 0;
 }
 
-/* Lays the first digits out as printf's %g does, with a point in any case. The others, of DIGITS
- * and one more, are 0. Returns the end. */
+/* Lays out the first `count` digits as printf's %g does, but always with a point. The other digits,
+ * of DIGITS + 1, are 0. Returns the end. */
 static char *lay_out(char *to, const char *digits, int count, int exponent)
 {
     if (exponent < -5) {
@@ -195,7 +196,7 @@ static char *lay_out(char *to, const char *digits, int count, int exponent)
     return to + rest;
 }
 
-/* As printf does, but with a point whatever the locale says. */
+/* Writes the value as printf does, but with a point in every locale. */
 static char *print_double(char *to, double value, int precision)
 {
     int length = snprintf(to, NB_NUMBER_TEXT - 2, "%.*g", precision, value);
@@ -209,7 +210,7 @@ static char *print_double(char *to, double value, int precision)
     return to + length;
 }
 
-/* Whether it is a whole number of at most 15 digits, which is then in *number. */
+/* Whether the magnitude is a whole number of at most 15 digits; then sets *number. */
 static bool is_whole(double magnitude, uint64_t *number)
 {
     if (!(magnitude < 1e15))
@@ -254,16 +255,16 @@ char *nb_number_text_double(char *to, double value)
 /* ---- decimals of few places -------------------------------------------------------------------
  */
 
-/* Numbers are tried as decimals of so many places before digits are searched for. */
+/* Short decimals are tried with these numbers of places before the digits are computed. */
 static const struct {
     unsigned places;
     double unit;  /* 10^places */
-    double least; /* smaller ones but 0 have an exponent */
+    double least; /* smaller values, except 0, have an exponent */
     double most;
 } FORMS[] = {{4, 1e4, 1e-4, 1e9}, {9, 1e9, 1e-4, 1e5}};
 
-/* Sets *units if the value is the double nearest to *units / unit, which then has less than 15
- * digits: no other decimal of that many reads as the same double. */
+/* Sets *units if the value is the double nearest to *units / unit. The decimal has less than 15
+ * digits then, so that no other decimal of so many digits reads as the same double. */
 static bool in_units(double value, size_t form, int64_t *units)
 {
     if (!(fabs(value) < FORMS[form].most) || (value != 0 && fabs(value) < FORMS[form].least))
@@ -273,7 +274,7 @@ static bool in_units(double value, size_t form, int64_t *units)
     return memcmp(&nearest, &value, sizeof value) == 0; /* -0 is not */
 }
 
-/* The digits of units of 10^-places: a whole number, and at least `least` decimals. */
+/* Writes a number given in units of 10^-places: its whole part and at least `least` decimals. */
 static char *write_units(char *to, uint64_t units, unsigned places, unsigned least)
 {
     uint64_t unit = 1;
@@ -289,8 +290,8 @@ static char *write_units(char *to, uint64_t units, unsigned places, unsigned lea
     return to;
 }
 
-/* |value| * 10^decimals, rounded to a whole number, and to the even one of two that are as near.
- * Below 10^9 all bits of the product fit. */
+/* Returns |value| * 10^decimals, rounded to a whole number, halves to even. For values below 10^9
+ * all bits of the product fit. */
 static uint64_t rounded(double value, unsigned decimals)
 {
     int exponent;

@@ -16,19 +16,18 @@ enum { NB_NUMBER_TEXT = 32 }; /* the longest: sign, 17 digits, point, "e-308"; o
 char *nb_number_text_u64(char *to, uint64_t value);
 char *nb_number_text_i64(char *to, int64_t value);
 
-/* With up to 17 significant digits, from which the same double is read again, and with a point or
- * an exponent in any case. `value` is finite. */
+/* Writes up to 17 significant digits, so that the text reads back as the same double, and always a
+ * point or an exponent. `value` is finite. */
 char *nb_number_text_double(char *to, double value);
 
-/* The same with as few digits as give the same double again (0.1, not 0.10000000000000001), which
- * takes longer but for values with up to four decimals, or nine and from 0.0001 on. `value` is
- * finite. */
+/* Writes the fewest digits that read back as the same double (0.1, not 0.10000000000000001). This
+ * takes longer than nb_number_text_double, except for values with up to four decimals, or with up
+ * to nine from 0.0001 on. `value` is finite. */
 char *nb_number_text_short_double(char *to, double value);
 
-/* With so many decimals (at most 4), as printf's %.4f writes it: rounded from what the double is,
- * to the even one of two that are as near. With a plus before what is not negative if `has_plus`,
- * as
- * %+.4f does. What is not below 10^9 is written as "inf", "nan" or by %.4g. */
+/* Writes this many decimals (at most 4) as printf's %.4f does: the exact value of the double is
+ * rounded, halves to even. With `has_plus`, as %+.4f does. A value that is not below 10^9 is
+ * written as "inf", "nan" or by %.4g. */
 char *nb_number_text_fixed(char *to, double value, unsigned decimals, bool has_plus);
 
 #endif

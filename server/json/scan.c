@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Documents read where they lie: see scan.h. A string without escapes is not even copied.
- * What is accepted here, jansson accepts too and reads the same from it; the tests compare the two.
+ * Documents are read in place: a string without escapes is not copied. Every text that is accepted
+ * here jansson accepts too, with the same result; the tests compare the two.
  */
 #include "server/json/scan.h"
 
@@ -24,7 +24,7 @@ static void skip_space(const char **at, const char *end)
         (*at)++;
 }
 
-/* Skips white space and then, if it comes next, `c`. */
+/* Skips white space, and then `c` if it comes next. Returns whether it did. */
 static bool take(const char **at, const char *end, char c)
 {
     skip_space(at, end);
@@ -40,8 +40,7 @@ bool nb_scan_end(const char *at, const char *end)
     return at == end;
 }
 
-/* The first byte of a string that needs attention: a quote, a backslash, a control character or
- * anything that is not ASCII. */
+/* Returns the place of the next quote, backslash, control character or byte that is not ASCII. */
 static const char *skip_plain(const char *at, const char *end)
 {
     at += nb_json_plain(at, (size_t)(end - at));
@@ -51,7 +50,7 @@ static const char *skip_plain(const char *at, const char *end)
     return at;
 }
 
-/* The four hexadecimal digits at `at`, or -1. */
+/* Returns the value of the four hexadecimal digits at `at`, or -1. */
 static int hex4(const char *at, const char *end)
 {
     if (end - at < 4)
@@ -76,7 +75,7 @@ static bool is_low(int unit)
     return unit >= 0xDC00 && unit < 0xE000;
 }
 
-/* The bytes of the escape at `at` (its backslash), or 0 when it is not one. */
+/* Returns the length of the escape whose backslash is at `at`, or 0 if it is no valid escape. */
 static size_t escape_length(const char *at, const char *end)
 {
     if (end - at < 2)
@@ -93,7 +92,7 @@ static size_t escape_length(const char *at, const char *end)
     return paired ? 12 : 0;
 }
 
-/* A string, from its opening quote on. */
+/* Scans a string from its opening quote on. */
 static bool scan_string(const char **at, const char *end, struct nb_string *raw, bool *escaped)
 {
     if (!take(at, end, '"'))
@@ -120,7 +119,8 @@ static bool scan_string(const char **at, const char *end, struct nb_string *raw,
     return true;
 }
 
-/* A whole number as it is written back: of 18 digits at most, which fit 64 bits, and not -0. */
+/* Scans a whole number in the form in which it is written: at most 18 digits, which fit 64 bits, no
+ * leading zeros, and not -0. */
 static bool scan_count(const char **at, const char *end, struct nb_string *raw)
 {
     enum { DIGITS_MOST = 18 };
@@ -194,7 +194,7 @@ int nb_scan_batch_next(const char **at, const char *end, bool first)
     return first || take(at, end, ',') ? 1 : -1;
 }
 
-/* What the escape at `at` means; its length was found by escape_length. */
+/* Writes the character that the escape at `at`, which is valid, stands for. */
 static char *put_meaning(char *to, const char *at, const char *end)
 {
     static const char from[] = "bfnrt\"\\/";
@@ -231,7 +231,7 @@ size_t nb_scan_unescape(struct nb_string raw, char *to)
 /* ---- base64 -----------------------------------------------------------------------------------
  */
 
-/* A digit's value and DIGIT; 0: no digit. */
+/* The value of each digit, with the bit DIGIT; 0: no digit. */
 enum { DIGIT = 0x40, VALUE = DIGIT - 1 };
 #define V(n) (DIGIT | (n))
 static const unsigned char digits[256] = {
@@ -247,7 +247,7 @@ static const unsigned char digits[256] = {
     ['2'] = V(54), ['3'] = V(55), ['4'] = V(56), ['5'] = V(57), ['6'] = V(58), ['7'] = V(59),
     ['8'] = V(60), ['9'] = V(61), ['+'] = V(62), ['/'] = V(63)};
 
-/* Four digits make three bytes. False if one of them is no digit. */
+/* Decodes four digits to three bytes. Returns false if one of them is no digit. */
 static inline bool decode_four(const unsigned char *four, unsigned char *out)
 {
     unsigned a = digits[four[0]], b = digits[four[1]], c = digits[four[2]], d = digits[four[3]];
@@ -260,8 +260,8 @@ static inline bool decode_four(const unsigned char *four, unsigned char *out)
     return true;
 }
 
-/* Digits, and white space between fours of them, are decoded here. From the first other thing on,
- * padding if nothing is wrong, the library decodes, as if the text began there. */
+/* Decodes groups of four digits, and skips white space between the groups. At the first other byte,
+ * in valid text the padding, the library takes over, as if the text began there. */
 const char *nb_base64_decode(struct nb_string text, unsigned char *out, size_t room, size_t *length)
 {
     static const char WHITE_SPACE[] = " \t\r\n";

@@ -58,7 +58,7 @@ static int number(struct reader *r, size_t digits, int least, int most)
     return value;
 }
 
-/* Milliseconds of a fraction of a second; further digits are passed over. */
+/* Reads a fraction of a second. Returns milliseconds; further digits are ignored. */
 static int fraction(struct reader *r)
 {
     int value = 0;
@@ -76,7 +76,7 @@ static int fraction(struct reader *r)
     return value;
 }
 
-/* Minutes that the time is ahead of UTC. */
+/* Reads the offset. Returns the minutes that the time is ahead of UTC. */
 static int offset(struct reader *r)
 {
     if (skip(r, "Zz"))
@@ -88,7 +88,7 @@ static int offset(struct reader *r)
     return sign * (hours * 60 + number(r, 2, 0, 59));
 }
 
-/* Days from 1970 to a day of the Gregorian calendar (Hinnant, days_from_civil). */
+/* Returns the days from 1970 to a day of the Gregorian calendar (Hinnant, days_from_civil). */
 static int64_t days_of(int year, int month, int day)
 {
     int64_t y = month <= 2 ? year - 1 : year;

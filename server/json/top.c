@@ -11,7 +11,7 @@
 struct candidate {
     double probability;
     size_t label;
-    bool wins; /* by name where several are equally probable: it is told in any case */
+    bool wins; /* the label of the verdict, which is always listed */
 };
 
 static int by_probability(const void *a, const void *b)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The most probable labels of a verdict (?top=N): of a model with thousands of labels a reply that
- * lists them all is longer than what it is about. Pure functions; any thread.
+ * The most probable labels of a verdict (?top=N). For a model with thousands of labels, a reply
+ * that lists all of them would be longer than the document. Pure functions; any thread.
  */
 #ifndef NB_SERVER_JSON_TOP_H
 #define NB_SERVER_JSON_TOP_H
@@ -13,15 +13,15 @@ struct nb_verdict;
 
 enum { NB_TOP_MOST = 10000 /* labels that ?top= may ask for */ };
 
-/* Which labels of a verdict are told. */
+/* The labels of a verdict that the reply lists. */
 struct nb_top {
     bool *is_told; /* owned: by index of the verdict's labels, then the unseen one; NULL: all */
 };
 
-/* Chooses the `most` most probable labels of a verdict, among them the one that wins; of equally
- * probable ones those that sort first. 0, or no fewer than there are: all. Labels without documents
- * count as one, their `unseen_label`. Returns 0 or NB_NO_MEMORY; nb_top_deinit is needed after 0.
- */
+/* Chooses the `most` most probable labels of a verdict, always with the label that wins; of equally
+ * probable labels, those that sort first. If `most` is 0 or at least the number of labels, all are
+ * listed. All labels without documents count as one, `unseen_label`. Returns 0 or NB_NO_MEMORY;
+ * after 0 the caller deinits *top. */
 int nb_top_choose(struct nb_top *top, const struct nb_verdict *verdict, size_t most);
 void nb_top_deinit(struct nb_top *top);
 

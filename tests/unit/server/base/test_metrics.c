@@ -217,6 +217,58 @@ START_TEST(cuts_a_long_line)
 }
 END_TEST
 
+/* ---- users whose mail was learned, judged, or both --------------------------------------------
+ */
+
+static void expect_users(struct nb_metrics *metrics, int taught, int asked, int both)
+{
+    char *page = page_of(metrics, NULL), wanted[128];
+    (void)snprintf(wanted, sizeof wanted,
+                   "bayesd_filter_users{seen=\"taught\"} %d\n"
+                   "bayesd_filter_users{seen=\"asked\"} %d\n"
+                   "bayesd_filter_users{seen=\"both\"} %d",
+                   taught, asked, both);
+    CHECK_LINE(page, wanted);
+    free(page);
+}
+
+START_TEST(users_are_counted_by_what_was_seen)
+{
+    const struct nb_string bob = nb_string_of("mail-bob"), ann = nb_string_of("mail-ann");
+    struct nb_metrics *metrics = nb_metrics_new(methods, patterns, ROUTES, "1.2.3");
+    expect_users(metrics, 0, 0, 0);
+    for (int i = 0; i < 2; i++)
+        nb_metrics_user(metrics, bob, NB_USER_TAUGHT);
+    expect_users(metrics, 1, 0, 0);
+    nb_metrics_user(metrics, ann, NB_USER_ASKED);
+    expect_users(metrics, 1, 1, 0);
+    for (int i = 0; i < 2; i++)
+        nb_metrics_user(metrics, bob, NB_USER_ASKED);
+    expect_users(metrics, 0, 1, 1);
+    nb_metrics_user(metrics, ann, NB_USER_TAUGHT);
+    expect_users(metrics, 0, 0, 2);
+    nb_metrics_free(&metrics);
+}
+END_TEST
+
+/* The table stays as large as it is; those who are in it are still counted. */
+START_TEST(further_users_are_not_counted)
+{
+    enum { MORE = 100 };
+    char name[32];
+    struct nb_metrics *metrics = nb_metrics_new(methods, patterns, ROUTES, "1.2.3");
+    for (int i = 0; i < NB_MAIL_USERS_MOST + MORE; i++) {
+        (void)snprintf(name, sizeof name, "mail-%d", i);
+        nb_metrics_user(metrics, nb_string_of(name), NB_USER_ASKED);
+    }
+    expect_users(metrics, 0, NB_MAIL_USERS_MOST, 0);
+    nb_metrics_user(metrics, nb_string_of("mail-new"), NB_USER_TAUGHT);
+    nb_metrics_user(metrics, nb_string_of("mail-7"), NB_USER_TAUGHT);
+    expect_users(metrics, 0, NB_MAIL_USERS_MOST - 1, 1);
+    nb_metrics_free(&metrics);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("metrics");
@@ -228,6 +280,8 @@ int main(void)
     tcase_add_test(tcase, loses_nothing_among_threads);
     tcase_add_loop_test(tcase, formats_each_line, 0, (int)(sizeof lines / sizeof lines[0]));
     tcase_add_test(tcase, cuts_a_long_line);
+    tcase_add_test(tcase, users_are_counted_by_what_was_seen);
+    tcase_add_test(tcase, further_users_are_not_counted);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
