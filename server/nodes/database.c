@@ -2,6 +2,7 @@
 #include "server/nodes/database.h"
 
 #include <endian.h>
+#include <libpq-fe.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +10,82 @@
 
 #include "core/base/clock.h"
 
-/* ---- parameters ------------------------------------------------------------------------------ */
+enum {
+    COUNT_AT = 12,           /* bytes from the beginning of an array to the number of elements */
+    LOOK_MILLISECONDS = 200, /* until a stop is noticed */
+};
+static const uint64_t ANSWER_NANOSECONDS =
+    UINT64_C(12000000000); /* most time for the answer to a statement */
 
-/* The numbers of types that all servers of the protocol have. */
-static const unsigned BIGINT = 20, TEXT = 25;
-static const unsigned ELEMENTS[] = {[NB_SQL_TEXT] = 25, [NB_SQL_BYTES] = 17, [NB_SQL_NUMBER] = 20};
-static const unsigned ARRAYS[] = {
-    [NB_SQL_TEXT] = 1009, [NB_SQL_BYTES] = 1001, [NB_SQL_NUMBER] = 1016};
-enum { COUNT_AT = 12 /* bytes from the beginning of an array */ };
+struct nb_database {
+    PGconn *connection;
+    const atomic_bool *stops;
+};
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+static int fail(struct nb_database *d, struct nb_error *error)
+{
+    struct nb_string said = nb_string_trim(nb_string_of(PQerrorMessage(d->connection)));
+    const char *end = memchr(said.bytes, '\n', said.length);
+    return nb_error_set(error, NB_STOPPING, "the database is away: %.*s",
+                        (int)(end == NULL ? said.length : (size_t)(end - said.bytes)), said.bytes);
+}
+
+/* The conninfo can override the settings before it. The server ends transactions that a node does
+ * not end: a node that was cut off holds a lock only for seconds. */
+int nb_database_open(const char *conninfo, const atomic_bool *stops, struct nb_database **database,
+                     struct nb_error *error)
+{
+    static const char *const names[] = {"target_session_attrs",
+                                        "connect_timeout",
+                                        "application_name",
+                                        "keepalives_idle",
+                                        "keepalives_interval",
+                                        "keepalives_count",
+                                        "tcp_user_timeout",
+                                        "options",
+                                        "dbname", /* is expanded */
+                                        NULL};
+    const char *const values[] = {
+        "read-write",
+        "3",
+        "bayesd",
+        "5",
+        "2",
+        "3",
+        "10000",
+        "-c statement_timeout=10000 -c idle_in_transaction_session_timeout=10000 "
+        "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 "
+        "-c client_min_messages=error",
+        conninfo,
+        NULL};
+    struct nb_database *d = calloc(1, sizeof *d);
+    if (d != NULL)
+        *d = (struct nb_database){PQconnectdbParams(names, values, 1), stops};
+    if (d == NULL || d->connection == NULL) {
+        free(d);
+        return nb_error_no_memory(error);
+    }
+    if (PQstatus(d->connection) == CONNECTION_OK && PQsetnonblocking(d->connection, 1) == 0) {
+        *database = d;
+        return 0;
+    }
+    int rc = fail(d, error);
+    nb_database_close(&d);
+    return rc;
+}
+
+void nb_database_close(struct nb_database **database)
+{
+    if (*database == NULL)
+        return;
+    PQfinish((*database)->connection);
+    free(*database);
+    *database = NULL;
+}
+
+/* ---- parameters and rows --------------------------------------------------------------------- */
 
 static void put(struct nb_sql *s, int parameter, const void *bytes, size_t length)
 {
@@ -24,39 +93,36 @@ static void put(struct nb_sql *s, int parameter, const void *bytes, size_t lengt
         s->code = NB_NO_MEMORY;
 }
 
-static void put32(struct nb_sql *s, int parameter, uint32_t value)
+void nb_sql_text(struct nb_sql *s, struct nb_string value)
 {
-    uint32_t big = htobe32(value);
-    put(s, parameter, &big, sizeof big);
+    s->types[s->count] = 25; /* the numbers of types, which all servers of the protocol have */
+    put(s, s->count++, value.bytes, value.length);
 }
 
 void nb_sql_number(struct nb_sql *s, uint64_t value)
 {
     uint64_t big = htobe64(value);
-    s->types[s->count] = BIGINT;
+    s->types[s->count] = 20;
     put(s, s->count++, &big, sizeof big);
-}
-
-void nb_sql_text(struct nb_sql *s, struct nb_string value)
-{
-    s->types[s->count] = TEXT;
-    put(s, s->count++, value.bytes, value.length);
 }
 
 /* An array begins with the number of dimensions, whether it has NULLs, the type of elements, their
  * number (which nb_database_run writes), and the index of the first. */
 void nb_sql_array(struct nb_sql *s, enum nb_sql_type type)
 {
-    const uint32_t head[] = {1, 0, ELEMENTS[type], 0, 1};
-    s->types[s->count] = ARRAYS[type];
-    for (size_t i = 0; i < sizeof head / sizeof *head; i++)
-        put32(s, s->count, head[i]);
-    s->count++;
+    static const uint32_t elements[] = {
+        [NB_SQL_TEXT] = 25, [NB_SQL_BYTES] = 17, [NB_SQL_NUMBER] = 20};
+    static const unsigned arrays[] = {
+        [NB_SQL_TEXT] = 1009, [NB_SQL_BYTES] = 1001, [NB_SQL_NUMBER] = 1016};
+    const uint32_t head[] = {htobe32(1), 0, htobe32(elements[type]), 0, htobe32(1)};
+    s->types[s->count] = arrays[type];
+    put(s, s->count++, head, sizeof head);
 }
 
 void nb_sql_add(struct nb_sql *s, int which, struct nb_string value)
 {
-    put32(s, which - 1, (uint32_t)value.length);
+    uint32_t length = htobe32((uint32_t)value.length);
+    put(s, which - 1, &length, sizeof length);
     put(s, which - 1, value.bytes, value.length);
     s->elements[which - 1]++;
 }
@@ -83,93 +149,6 @@ uint64_t nb_sql_rows_number(const struct nb_sql_rows *rows, int row, int column)
     return be64toh(big);
 }
 
-#ifdef NB_HAS_LIBPQ
-
-#include <libpq-fe.h>
-
-static const uint64_t ANSWER_NANOSECONDS =
-    UINT64_C(12000000000); /* most time for the answer to a statement */
-enum {
-    LOOK_MILLISECONDS = 200, /* until a stop is noticed */
-    OPTIONS_MOST = 16
-};
-
-struct nb_database {
-    PGconn *connection;
-    const atomic_bool *stops;
-};
-
-/* ---- connecting ------------------------------------------------------------------------------ */
-
-/* Settings that the conninfo can override. The server ends transactions that a node does not end: a
- * node that was cut off holds a lock only for seconds. */
-static const char *const defaults[][2] = {
-    {"target_session_attrs", "read-write"},
-    {"connect_timeout", "3"},
-    {"application_name", "bayesd"},
-    {"keepalives_idle", "5"},
-    {"keepalives_interval", "2"},
-    {"keepalives_count", "3"},
-    {"tcp_user_timeout", "10000"},
-    {"options", "-c statement_timeout=10000 -c idle_in_transaction_session_timeout=10000 "
-                "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 "
-                "-c client_min_messages=error"},
-};
-
-static int fail(struct nb_database *d, struct nb_error *error)
-{
-    struct nb_string said = nb_string_trim(nb_string_of(PQerrorMessage(d->connection)));
-    const char *end = memchr(said.bytes, '\n', said.length);
-    return nb_error_set(error, NB_STOPPING, "the database is away: %.*s",
-                        (int)(end == NULL ? said.length : (size_t)(end - said.bytes)), said.bytes);
-}
-
-static void be_silent(void *user, const PGresult *notice)
-{
-    (void)user;
-    (void)notice;
-}
-
-int nb_database_open(const char *conninfo, const atomic_bool *stops, struct nb_database **database,
-                     struct nb_error *error)
-{
-    const char *names[OPTIONS_MOST], *values[OPTIONS_MOST];
-    size_t count = 0;
-    for (; count < sizeof defaults / sizeof *defaults; count++) {
-        names[count] = defaults[count][0];
-        values[count] = defaults[count][1];
-    }
-    names[count] = "dbname"; /* is expanded: its settings win over those before it */
-    values[count++] = conninfo;
-    names[count] = values[count] = NULL;
-    struct nb_database *d = calloc(1, sizeof *d);
-    if (d != NULL)
-        *d = (struct nb_database){PQconnectdbParams(names, values, 1), stops};
-    if (d == NULL || d->connection == NULL) {
-        free(d);
-        return nb_error_no_memory(error);
-    }
-    (void)PQsetNoticeReceiver(d->connection, be_silent, NULL);
-    if (PQstatus(d->connection) == CONNECTION_OK && PQsetnonblocking(d->connection, 1) == 0) {
-        *database = d;
-        return 0;
-    }
-    int rc = fail(d, error);
-    nb_database_close(&d);
-    return rc;
-}
-
-void nb_database_close(struct nb_database **database)
-{
-    if (*database == NULL)
-        return;
-    PQfinish((*database)->connection);
-    free(*database);
-    *database = NULL;
-}
-
-/* ---- statements ------------------------------------------------------------------------------ */
-
 void nb_sql_rows_deinit(struct nb_sql_rows *rows)
 {
     PQclear(rows->result);
@@ -181,6 +160,8 @@ struct nb_string nb_sql_rows_bytes(const struct nb_sql_rows *rows, int row, int 
     return (struct nb_string){PQgetvalue(rows->result, row, column),
                               (size_t)PQgetlength(rows->result, row, column)};
 }
+
+/* ---- statements ------------------------------------------------------------------------------ */
 
 /* Sends pending data, and waits for an answer. PQexec would wait without end for a server that does
  * not answer, and would not notice a stop. */
@@ -295,51 +276,3 @@ int nb_database_wait(struct nb_database *d, int wake, int milliseconds, struct n
     (void)take_notifications(d);
     return 0;
 }
-
-#else
-
-static int have_none(struct nb_error *error)
-{
-    return nb_error_set(error, NB_UNSUPPORTED,
-                        "[nodes]: this bayesd was built without libpq (libpq-dev)");
-}
-
-int nb_database_open(const char *conninfo, const atomic_bool *stops, struct nb_database **database,
-                     struct nb_error *error)
-{
-    (void)conninfo, (void)stops, (void)database;
-    return have_none(error);
-}
-
-void nb_database_close(struct nb_database **database)
-{
-    *database = NULL;
-}
-
-void nb_sql_rows_deinit(struct nb_sql_rows *rows)
-{
-    (void)rows;
-}
-
-struct nb_string nb_sql_rows_bytes(const struct nb_sql_rows *rows, int row, int column)
-{
-    (void)rows, (void)row, (void)column;
-    return (struct nb_string){"", 0};
-}
-
-int nb_database_run(struct nb_database *database, struct nb_sql *sql, struct nb_sql_rows *rows,
-                    struct nb_error *error)
-{
-    (void)database, (void)rows;
-    nb_sql_deinit(sql);
-    return have_none(error);
-}
-
-int nb_database_wait(struct nb_database *database, int wake, int milliseconds,
-                     struct nb_error *error)
-{
-    (void)database, (void)wake, (void)milliseconds;
-    return have_none(error);
-}
-
-#endif
