@@ -14,8 +14,6 @@
 enum { VERSION = 1, TRANSACTION_BYTES = 16 << 20, PAGE_BYTES = 8192 };
 
 static const char PREFIX[] = "named/";
-/* Pieces of imports (core/archive/dump/staged.h); a rebuild copies them, too. */
-static const char STAGED[] = "staged/";
 static const char *const KINDS[] = {"network"};
 
 const char *nb_named_kind(struct nb_string kind)
@@ -297,7 +295,7 @@ static int copy(void *user, enum nb_table table, struct nb_string key, struct nb
         tell_lost(c, key);
         return 0;
     }
-    if (!begins(key, PREFIX, sizeof PREFIX - 1) && !begins(key, STAGED, sizeof STAGED - 1))
+    if (!begins(key, PREFIX, sizeof PREFIX - 1))
         return 0;
     if (c->view.transaction != NULL && c->bytes + value.length > TRANSACTION_BYTES)
         rc = nb_store_commit(&c->view, error);
