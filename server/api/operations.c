@@ -10,7 +10,6 @@
 #include "server/json/emit.h"
 #include "server/model/model_json.h"
 #include "server/nodes/nodes.h"
-#include "server/nodes/nodes_metrics.h"
 #include "server/nodes/nodes_route.h"
 #include "server/request/admission.h"
 #include "server/request/http_answer.h"

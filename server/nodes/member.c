@@ -11,24 +11,23 @@
 #include "core/base/clock.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/state.h"
-#include "core/nodes/operation.h"
 #include "core/nodes/replica.h"
 #include "server/base/log.h"
 #include "server/base/version.h"
-#include "server/nodes/nodes.h"
 
-enum { HOST_MOST = 48, ALIVE_SECONDS = 60, CUT_MOST = 10000, VERSIONS_SIZE = 96 };
-static const uint64_t ROUND = UINT64_C(1000000000); /* nanoseconds */
+enum { HOST_MOST = 48, ALIVE_SECONDS = 60, CUT_MOST = 10000 };
+static const uint64_t SECOND = UINT64_C(1000000000);
 
 /* Selects rows as nb_member_announce writes them. Others who may write the table may have put
  * anything there: such rows are no members, nobody waits for them, and reading only skips them. The
  * clock of a database that takes over may be behind, by an hour. */
 #define IS_MEMBER                                                                                  \
     " AND stream BETWEEN 0 AND 63 AND applied >= 0 AND compared >= 0"                              \
-    " AND name ~ '^[A-Za-z0-9_-]{1,64}$' AND octet_length(versions) < 96"                          \
-    " AND versions ~ '^[0-9]{1,9} [0-9]{1,9} [1-9][0-9]{0,8}( |$)'"                                \
+    " AND name ~ '^[A-Za-z0-9_-]{1,64}$' AND version ~ '^[A-Za-z0-9.+~_-]{1,31}$'"                 \
     " AND seen < now() + interval '1 hour'"
-static_assert(NB_STREAMS_MOST == 64 && NB_MEMBER_NAME_MOST == 64, "as IS_MEMBER has them");
+static_assert(NB_STREAMS_MOST == 64 && NB_MEMBER_NAME_MOST == 64 && NB_MEMBER_VERSION_MOST == 31 &&
+                  NB_MEMBER_URL_MOST == 255,
+              "as the statements have them");
 
 void nb_member_name(const struct nb_config *config, char name[NB_MEMBER_NAME_MOST + 1])
 {
@@ -51,34 +50,28 @@ int nb_member_announce(struct nb_database *database, const struct nb_config *con
 {
     struct nb_sql sql = {
         .text = "INSERT INTO bayesd.member"
-                " (stream, name, url, applied, compared, digest, versions, seen)"
+                " (stream, name, url, applied, compared, digest, version, seen)"
                 " VALUES ($1, $2, $3, $4, $5, $6, $7, now()) ON CONFLICT (stream, name) DO UPDATE"
-                " SET url = $3, applied = $4, compared = $5, digest = $6, versions = $7,"
+                " SET url = $3, applied = $4, compared = $5, digest = $6, version = $7,"
                 " seen = now()"};
-    char name[NB_MEMBER_NAME_MOST + 1], versions[VERSIONS_SIZE];
+    char name[NB_MEMBER_NAME_MOST + 1];
     nb_member_name(config, name);
-    (void)snprintf(versions, sizeof versions, "%d %d %d %s", NB_TOKENIZER_VERSION, NB_APPLY_VERSION,
-                   (int)NB_OPERATION_KINDS, NB_PROGRAM_VERSION);
     nb_sql_number(&sql, stream);
     nb_sql_text(&sql, nb_string_of(name));
     nb_sql_text(&sql, nb_string_of(config->nodes_url));
     nb_sql_number(&sql, applied);
     nb_sql_number(&sql, digested.position);
     nb_sql_number(&sql, digested.sum);
-    nb_sql_text(&sql, nb_string_of(versions));
+    nb_sql_text(&sql, nb_string_of(NB_PROGRAM_VERSION));
     return nb_database_run(database, &sql, NULL, error);
 }
 
 /* ---- reading the members' reports ------------------------------------------------------------ */
 
-/* Copies a text that others wrote and that people will see: printable ASCII that fits, or nothing.
- */
-static void read_text(struct nb_string text, char *to, size_t most)
+static void copy(char *to, size_t size, const struct nb_sql_rows *rows, int row, int column)
 {
-    bool good = text.length > 0 && text.length <= most;
-    for (size_t i = 0; good && i < text.length; i++)
-        good = text.bytes[i] > ' ' && text.bytes[i] <= '~';
-    (void)snprintf(to, most + 1, "%.*s", good ? (int)text.length : 0, text.bytes);
+    struct nb_string text = nb_sql_rows_bytes(rows, row, column);
+    (void)snprintf(to, size, "%.*s", (int)text.length, text.bytes);
 }
 
 /* Finds a member in a list by name; NULL: there is none. */
@@ -93,17 +86,11 @@ static struct nb_member *find(struct nb_member *list, size_t count, const char *
 static void read_member(struct nb_stream_worker *l, const struct nb_sql_rows *rows, int row,
                         struct nb_member *m)
 {
-    char versions[VERSIONS_SIZE], program[NB_MEMBER_VERSION_MOST + 1] = "";
     *m = (struct nb_member){.streams = nb_sql_rows_number(rows, row, 2),
                             .applied = nb_sql_rows_number(rows, row, 3)};
-    read_text(nb_sql_rows_bytes(rows, row, 0), m->name, NB_MEMBER_NAME_MOST);
-    read_text(nb_sql_rows_bytes(rows, row, 1), m->url, NB_MEMBER_URL_MOST);
-    if (strncmp(m->url, "http://", 7) != 0 && strncmp(m->url, "https://", 8) != 0)
-        m->url[0] = '\0';
-    struct nb_string text = nb_sql_rows_bytes(rows, row, 4);
-    (void)snprintf(versions, sizeof versions, "%.*s", (int)text.length, text.bytes);
-    (void)sscanf(versions, "%u %u %u %31s", &m->tokenizer, &m->apply, &m->kinds, program);
-    read_text(nb_string_of(program), m->version, NB_MEMBER_VERSION_MOST);
+    copy(m->name, sizeof m->name, rows, row, 0);
+    copy(m->url, sizeof m->url, rows, row, 1);
+    copy(m->version, sizeof m->version, rows, row, 4);
     m->silence = (int64_t)nb_sql_rows_number(rows, row, 5) * 1000000;
     m->is_self = strcmp(m->name, l->nodes->name) == 0;
     /* Only this thread sets the list. */
@@ -123,10 +110,11 @@ static void read_member(struct nb_stream_worker *l, const struct nb_sql_rows *ro
 static int read_all(struct nb_stream_worker *l, struct nb_error *error)
 {
     struct nb_sql sql = {
-        .text = "SELECT m.name, max(CASE WHEN octet_length(m.url) <= $5 THEN m.url ELSE '' END),"
+        .text = "SELECT m.name, max(CASE WHEN octet_length(m.url) <= 255"
+                "  AND m.url ~ '^https?://[!-~]+$' THEN m.url ELSE '' END),"
                 " sum(1::bigint << m.stream::integer)::bigint, least(9223372036854775807, sum("
                 "  CASE WHEN ($2 >> m.stream::integer) & 1 = 1 THEN m.applied ELSE 0 END))::bigint,"
-                " max(m.versions),"
+                " max(m.version),"
                 " greatest(0, min(extract(epoch FROM now() - m.seen)) * 1000)::bigint,"
                 " min(CASE WHEN m.name = $1 THEN 1"
                 "  WHEN o.compared IS NULL OR o.compared = 0 OR m.compared = 0 THEN 3"
@@ -141,16 +129,13 @@ static int read_all(struct nb_stream_worker *l, struct nb_error *error)
     nb_sql_number(&sql, l->nodes->follow);
     nb_sql_number(&sql, l->nodes->config->nodes_member_seconds);
     nb_sql_number(&sql, NB_MEMBERS_MOST);
-    nb_sql_number(&sql, NB_MEMBER_URL_MOST);
     int rc = nb_database_run(l->database, &sql, &rows, error);
     if (rc != 0)
         return rc;
     struct nb_member *list = calloc((size_t)rows.count + 1, sizeof *list), *old = l->members;
-    size_t count = 0;
-    for (int i = 0; list != NULL && i < rows.count; i++) {
-        read_member(l, &rows, i, &list[count]);
-        count += list[count].name[0] != '\0';
-    }
+    size_t count = (size_t)rows.count;
+    for (int i = 0; list != NULL && i < rows.count; i++)
+        read_member(l, &rows, i, &list[i]);
     nb_sql_rows_deinit(&rows);
     if (list == NULL)
         return nb_error_no_memory(error);
@@ -200,7 +185,7 @@ int nb_member_round(struct nb_stream_worker *l, struct nb_error *error)
     struct nb_nodes *n = l->nodes;
     uint64_t now = nb_clock_monotonic();
     struct nb_point digested = {0, 0};
-    if (l->announced != 0 && now - l->announced < ROUND)
+    if (l->announced != 0 && now - l->announced < SECOND)
         return 0;
     if (l->replica != NULL)
         digested = nb_replica_digested(l->replica);
@@ -234,10 +219,8 @@ static void add(struct nb_member *list, size_t *count, const struct nb_member *o
 int nb_nodes_members(struct nb_nodes *n, struct nb_member **members, size_t *count,
                      struct nb_error *error)
 {
-    struct nb_nodes_state own;
     size_t most = 1;
     *count = 0;
-    nb_nodes_state(n, &own);
     pthread_mutex_lock(&n->members_lock);
     for (unsigned i = 0; i < n->worker_count; i++)
         most += n->workers[i].member_count;
@@ -249,49 +232,22 @@ int nb_nodes_members(struct nb_nodes *n, struct nb_member **members, size_t *cou
             add(*members, count, &one);
         }
     pthread_mutex_unlock(&n->members_lock);
-    for (size_t i = 0; i < *count; i++)
-        if ((*members)[i].is_self) {
-            (*members)[i].silence = 0;
-            (*members)[i].applied = own.applied;
-        }
     return *members == NULL ? nb_error_no_memory(error) : 0;
-}
-
-bool nb_member_all_know(struct nb_nodes *n, unsigned kind, char name[NB_MEMBER_NAME_MOST + 1])
-{
-    bool all = true;
-    pthread_mutex_lock(&n->members_lock);
-    for (unsigned i = 0; i < n->worker_count; i++)
-        for (size_t k = 0; k < n->workers[i].member_count; k++)
-            if (n->workers[i].members[k].kinds <= kind) {
-                (void)memcpy(name, n->workers[i].members[k].name, NB_MEMBER_NAME_MOST + 1);
-                all = false;
-            }
-    pthread_mutex_unlock(&n->members_lock);
-    return all;
-}
-
-static int by_silence(const void *a, const void *b)
-{
-    int64_t x = ((const struct nb_member *)a)->silence;
-    int64_t y = ((const struct nb_member *)b)->silence;
-    return (x > y) - (x < y);
 }
 
 int nb_nodes_list_followers(struct nb_nodes *n, struct nb_string model, size_t most,
                             struct nb_buffer *urls)
 {
     struct nb_member *members = NULL;
-    size_t count = 0;
+    size_t count;
     unsigned stream = nb_relay_stream(model, n->worker_count);
     int rc = nb_nodes_members(n, &members, &count, NULL);
-    if (rc != 0)
-        return rc;
-    qsort(members, count, sizeof *members, by_silence);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         const struct nb_member *m = &members[i];
         size_t size = strlen(m->url) + 1;
-        if (!m->is_self && size > 1 && urls->length + size <= most && (m->streams >> stream & 1))
+        bool is_alive = m->silence < (int64_t)(ALIVE_SECONDS * SECOND);
+        if (is_alive && !m->is_self && size > 1 && urls->length + size <= most &&
+            (m->streams >> stream & 1) != 0)
             rc = nb_buffer_append(urls, m->url, size);
     }
     free(members);

@@ -29,10 +29,8 @@ struct nb_member {
     char name[NB_MEMBER_NAME_MOST + 1];
     char url[NB_MEMBER_URL_MOST + 1];         /* "": none given */
     char version[NB_MEMBER_VERSION_MOST + 1]; /* of the program */
-    unsigned tokenizer, apply,
-        kinds;        /* versions of these; number of kinds of operations that the node knows */
-    uint64_t applied; /* sum of its positions in the streams that this node follows, too */
-    uint64_t streams; /* a bit for each */
+    uint64_t applied;                         /* sum of its positions in this node's streams */
+    uint64_t streams;                         /* a bit for each */
     bool is_self;
     int same;        /* 1: it has learned the same as this node, 0: it has not, -1: unknown */
     int64_t silence; /* nanoseconds since its last report */
@@ -54,10 +52,8 @@ int nb_member_round(struct nb_stream_worker *worker, struct nb_error *error);
  */
 int nb_nodes_members(struct nb_nodes *nodes, struct nb_member **members, size_t *count,
                      struct nb_error *error);
-/* Whether all members know a kind of operations; if not, sets `name` to a member that does not. */
-bool nb_member_all_know(struct nb_nodes *nodes, unsigned kind, char name[NB_MEMBER_NAME_MOST + 1]);
-/* For struct nb_server: lists URLs of nodes that have the model, the most recently heard first;
- * each ends with a NUL, all together have at most `most` bytes. */
+/* For struct nb_server: lists URLs of nodes that have the model and were heard of lately; each ends
+ * with a NUL, all together have at most `most` bytes. */
 int nb_nodes_list_followers(struct nb_nodes *nodes, struct nb_string model, size_t most,
                             struct nb_buffer *urls);
 

@@ -32,25 +32,21 @@ bool nb_nodes_follow(struct nb_nodes *nodes, struct nb_string name);
 
 struct nb_nodes_state {
     unsigned streams; /* number of all streams */
-    bool connected;   /* to the database, and it has followed all streams so far */
-    bool is_outrun;   /* the stream begins after its position: it needs another store */
-    bool is_refused;  /* it must not follow; `reason` says why */
+    bool follows;
+    bool connected;  /* to the database, and it has followed the streams so far */
+    bool is_outrun;  /* the stream begins after its position: it needs another store */
+    bool is_refused; /* it must not follow; `reason` says why */
     char reason[NB_ERROR_TEXT];
-    bool caught_up;           /* once */
-    uint64_t applied, behind; /* the sums of all streams that it follows */
+    uint64_t applied, behind;
     uint64_t lag_nanoseconds; /* since it had all of a stream */
     uint64_t put_back;        /* changes that the database had lost and this node restored */
-    bool queues;              /* whether changes are queued while the database is away */
+    /* Only of all streams: */
+    bool caught_up; /* once */
+    bool queues;    /* whether changes are queued while the database is away */
     struct nb_queue_state queue;
 };
+/* The state of all streams that the node follows: sums, and the worst of each; and that of one. */
 void nb_nodes_state(struct nb_nodes *nodes, struct nb_nodes_state *state);
-
-/* The state of one stream; [nodes] streams gives their number. */
-struct nb_stream_worker_state {
-    bool follows;
-    bool connected;
-    uint64_t applied, behind;
-};
-void nb_nodes_worker(struct nb_nodes *nodes, unsigned which, struct nb_stream_worker_state *state);
+void nb_nodes_stream_state(struct nb_nodes *nodes, unsigned which, struct nb_nodes_state *state);
 
 #endif

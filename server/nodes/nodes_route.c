@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/nodes/nodes_route.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "config/config.h"
 #include "core/nodes/digest.h"
+#include "server/base/metrics.h"
 #include "server/json/emit.h"
 #include "server/nodes/member.h"
 #include "server/nodes/nodes.h"
@@ -25,10 +27,10 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
         rc = nb_request_query_count(request, "stream", 0, streams - 1, &which, error);
     if (at > 0) /* the number gives the stream */
         which = at % streams;
-    struct nb_stream_worker_state worker = {.follows = true};
+    struct nb_nodes_state stream = {.follows = true};
     if (rc == 0 && server->nodes != NULL)
-        nb_nodes_worker(server->nodes, (unsigned)which, &worker);
-    if (!worker.follows)
+        nb_nodes_stream_state(server->nodes, (unsigned)which, &stream);
+    if (!stream.follows)
         rc = nb_error_set(error, NB_NOT_FOUND, "this node does not follow stream %llu",
                           (unsigned long long)which);
     if (rc == 0 && at > 0)
@@ -49,23 +51,28 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
     return nb_reply_written(request, nb_emit_end(&e), error);
 }
 
-/* Emits the state of each stream if there are several. */
-static void emit_workers(struct nb_emitter *e, struct nb_nodes *nodes, unsigned count)
+static void emit_progress(struct nb_emitter *e, const struct nb_nodes_state *state)
 {
-    struct nb_stream_worker_state one;
+    nb_emit_key(e, "connected");
+    nb_emit_bool(e, state->connected);
+    nb_emit_member_u64(e, "applied", state->applied);
+    nb_emit_member_u64(e, "behind", state->behind);
+}
+
+/* Emits the state of each stream if there are several. */
+static void emit_streams(struct nb_emitter *e, struct nb_nodes *nodes, unsigned count)
+{
+    struct nb_nodes_state one;
     if (count == 1)
         return;
     nb_emit_key(e, "streams");
     nb_emit_open(e, '[');
     for (unsigned i = 0; i < count; i++) {
-        nb_nodes_worker(nodes, i, &one);
+        nb_nodes_stream_state(nodes, i, &one);
         nb_emit_open(e, '{');
         nb_emit_member_u64(e, "stream", i);
         nb_emit_flag(e, "follows", one.follows);
-        nb_emit_key(e, "connected");
-        nb_emit_bool(e, one.connected);
-        nb_emit_member_u64(e, "applied", one.applied);
-        nb_emit_member_u64(e, "behind", one.behind);
+        emit_progress(e, &one);
         nb_emit_close(e, '}');
     }
     nb_emit_close(e, ']');
@@ -77,11 +84,8 @@ void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes)
     nb_nodes_state(nodes, &state);
     nb_emit_key(e, "nodes");
     nb_emit_open(e, '{');
-    nb_emit_key(e, "connected");
-    nb_emit_bool(e, state.connected);
-    nb_emit_member_u64(e, "applied", state.applied);
-    nb_emit_member_u64(e, "behind", state.behind);
-    emit_workers(e, nodes, state.streams);
+    emit_progress(e, &state);
+    emit_streams(e, nodes, state.streams);
     if (state.put_back > 0)
         nb_emit_member_u64(e, "put_back", state.put_back);
     if (state.queues)
@@ -91,16 +95,6 @@ void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes)
     nb_emit_close(e, '}');
 }
 
-static void emit_streams(struct nb_emitter *e, uint64_t streams)
-{
-    nb_emit_key(e, "streams");
-    nb_emit_open(e, '[');
-    for (unsigned i = 0; i < 64; i++)
-        if (streams >> i & 1)
-            nb_emit_u64(e, i);
-    nb_emit_close(e, ']');
-}
-
 static void emit_member(struct nb_emitter *e, const struct nb_member *m, uint64_t last)
 {
     nb_emit_open(e, '{');
@@ -108,7 +102,12 @@ static void emit_member(struct nb_emitter *e, const struct nb_member *m, uint64_
     nb_emit_flag(e, "self", m->is_self);
     if (m->url[0] != '\0')
         nb_emit_member_text(e, "url", m->url);
-    emit_streams(e, m->streams);
+    nb_emit_key(e, "streams");
+    nb_emit_open(e, '[');
+    for (unsigned i = 0; i < NB_STREAMS_MOST; i++)
+        if ((m->streams >> i & 1) != 0)
+            nb_emit_u64(e, i);
+    nb_emit_close(e, ']');
     nb_emit_member_u64(e, "applied", m->applied);
     nb_emit_member_u64(e, "behind", last > m->applied ? last - m->applied : 0);
     nb_emit_member_u64(e, "seconds", (uint64_t)(m->silence / 1000000000));
@@ -116,11 +115,7 @@ static void emit_member(struct nb_emitter *e, const struct nb_member *m, uint64_
         nb_emit_key(e, "same");
         nb_emit_bool(e, m->same != 0);
     }
-    if (m->version[0] != '\0')
-        nb_emit_member_text(e, "version", m->version);
-    nb_emit_member_u64(e, "tokenizer", m->tokenizer);
-    nb_emit_member_u64(e, "apply", m->apply);
-    nb_emit_member_u64(e, "operations", m->kinds);
+    nb_emit_member_text(e, "version", m->version);
     nb_emit_close(e, '}');
 }
 
@@ -153,4 +148,72 @@ int nb_route_nodes(struct nb_request *request, struct nb_error *error)
     nb_emit_close(&e, '}');
     int written = nb_emit_end(&e);
     return rc != 0 ? rc : nb_reply_written(request, written, error);
+}
+
+/* ---- GET /metrics ---------------------------------------------------------------------------- */
+
+/* Writes what this node knows of each member. */
+static int write_members(struct nb_nodes *nodes, struct nb_buffer *out)
+{
+    static const char silent[] = "bayesd_nodes_member_silent_seconds";
+    static const char same[] = "bayesd_nodes_member_same";
+    struct nb_member *members = NULL;
+    size_t count;
+    int rc = nb_nodes_members(nodes, &members, &count, NULL);
+    if (rc == 0)
+        rc = nb_buffer_printf(out, "# HELP %s Time since the node's last word.\n# TYPE %s gauge\n",
+                              silent, silent);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = nb_buffer_printf(out, "%s{member=\"%s\"} %.3f\n", silent, members[i].name,
+                              (double)members[i].silence / 1e9);
+    if (rc == 0)
+        rc = nb_buffer_printf(out,
+                              "# HELP %s Whether the node has learned the same as this one: their "
+                              "digests were compared.\n# TYPE %s gauge\n",
+                              same, same);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        if (members[i].same >= 0)
+            rc = nb_buffer_printf(out, "%s{member=\"%s\"} %d\n", same, members[i].name,
+                                  members[i].same);
+    free(members);
+    return rc;
+}
+
+int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out)
+{
+    struct nb_nodes_state state;
+    nb_nodes_state(nodes, &state);
+    const struct {
+        const char *name, *help;
+        double value;
+        bool is_left_out;
+    } gauges[] = {
+        {"nodes_connected", "Whether this node follows the database that the nodes share.",
+         state.connected, false},
+        {"nodes_applied", "Place in the stream of the last change on this node's disk.",
+         (double)state.applied, false},
+        {"nodes_behind", "Changes that the stream has and this node does not.",
+         (double)state.behind, false},
+        {"nodes_lag_seconds", "Time since this node had all that the database has; 0 while it has.",
+         (double)state.lag_nanoseconds / 1e9, false},
+        {"nodes_caught_up", "Whether this node had all that the others have, once.",
+         state.caught_up, false},
+        {"nodes_put_back", "Changes that this node has put back since the database had lost them.",
+         (double)state.put_back, false},
+        {"nodes_queued", "Changes that wait in the queue for the database.",
+         (double)state.queue.entries, !state.queues},
+        {"nodes_queued_bytes", "Their bytes.", (double)state.queue.bytes, !state.queues},
+    };
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof gauges / sizeof *gauges; i++)
+        if (!gauges[i].is_left_out)
+            rc = nb_metrics_gauge(out, gauges[i].name, gauges[i].help, gauges[i].value);
+    if (rc == 0 && state.queues)
+        rc = nb_buffer_printf(out,
+                              "# HELP bayesd_nodes_queue_refused_total Changes from the queue that "
+                              "were not made when they were published.\n"
+                              "# TYPE bayesd_nodes_queue_refused_total counter\n"
+                              "bayesd_nodes_queue_refused_total %" PRIu64 "\n",
+                              state.queue.refused);
+    return rc == 0 ? write_members(nodes, out) : rc;
 }

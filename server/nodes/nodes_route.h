@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Routes about this node among others: GET /v1/state/digest gives the digest of what it knows,
- * which is the same on all nodes; GET /v1/nodes and /readyz give its state.
+ * which is the same on all nodes; GET /v1/nodes, /readyz and /metrics give its state. Any thread.
  */
 #ifndef NB_SERVER_NODES_NODES_ROUTE_H
 #define NB_SERVER_NODES_NODES_ROUTE_H
 
 #include "server/request/request.h"
 
+struct nb_buffer;
 struct nb_emitter;
 struct nb_nodes;
 
@@ -18,5 +19,7 @@ nb_handler nb_route_nodes;
 
 /* Emits the member "nodes" of an object. */
 void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes);
+/* Appends metrics. Returns 0 or NB_NO_MEMORY. */
+int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out);
 
 #endif

@@ -7,38 +7,65 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "core/model/live/messages.h"
 #include "core/nodes/operation.h"
 #include "core/nodes/replica.h"
-#include "server/nodes/member.h"
+#include "server/nodes/stream_worker.h"
 
-enum {
-    GROUP_MOST = 256,      /* entries of a transaction */
-    GROUP_BYTES = 4 << 20, /* and their bytes, without the last */
-    WAITING_MOST = 65536,  /* that wait */
-    WAITING_BYTES = 256 << 20,
-};
+enum { WAITING_MOST = 65536, WAITING_BYTES = 256 << 20 };
 
 struct nb_published_row {
     struct nb_published_row *next;
     char id[NB_MESSAGE_ID_MOST];
     struct nb_buffer message;
-    uint64_t since, until; /* nb_clock_monotonic */
-    bool lasts;            /* it waits without a limit */
-    bool is_doubted;       /* it may be in the stream */
-    bool is_over;          /* it was delivered */
+    uint64_t until; /* nb_clock_monotonic; UINT64_MAX: without a limit */
 };
 
-/* ---- waiting messages ------------------------------------------------------------------------ */
+/* ---- calls from other threads ---------------------------------------------------------------- */
 
-/* While there are nodes of an older program, refuses kinds of changes that they do not know: they
- * would have to stop following. With the lock held. */
-static int check(struct nb_stream_worker *l, struct nb_string message, struct nb_error *error)
+void nb_publish_wake(struct nb_stream_worker *l)
 {
-    char oldest[NB_MEMBER_NAME_MOST + 1];
+    const uint64_t one = 1;
+    if (write(l->wake, &one, sizeof one) < 0)
+        return; /* it is awake already */
+}
+
+int nb_publish_look(void *user, uint64_t *last, struct nb_error *error)
+{
+    struct nb_stream_worker *l = user;
+    struct timespec until;
+    int rc = 0;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* it cannot fail */
+    until.tv_sec += (time_t)l->nodes->config->nodes_patience;
+    pthread_mutex_lock(&l->lock);
+    uint64_t ticket = ++l->asked;
+    nb_publish_wake(l);
+    while (l->answered < ticket && rc == 0 && atomic_load(&l->is_following))
+        rc = pthread_cond_clockwait(&l->changed, &l->lock, CLOCK_MONOTONIC, &until);
+    bool is_answered = l->answered >= ticket;
+    pthread_mutex_unlock(&l->lock);
+    *last = atomic_load(&l->last);
+    return is_answered ? 0
+                       : nb_error_set(error, NB_STOPPING,
+                                      "the database is away, which has the changes of the other "
+                                      "nodes: send this one again later");
+}
+
+bool nb_publish_is_there(void *user, uint64_t *last)
+{
+    struct nb_stream_worker *l = user;
+    *last = atomic_load(&l->last);
+    return atomic_load(&l->is_following);
+}
+
+/* With the lock held. */
+static int check(struct nb_stream_worker *l, struct nb_error *error)
+{
     if (l->is_refused)
         return nb_error_set(error, NB_STOPPING,
                             "this node does not follow the others any more: see /readyz, and ask "
@@ -47,11 +74,6 @@ static int check(struct nb_stream_worker *l, struct nb_string message, struct nb
         return nb_error_set(error, NB_STOPPING,
                             "the database is away: nothing is learned until it is back; send the "
                             "change again later");
-    if (!nb_member_all_know(l->nodes, (unsigned)nb_operation_kind_of(message), oldest))
-        return nb_error_set(error, NB_STOPPING,
-                            "the node '%s' has an older bayesd, which cannot make this change: "
-                            "install the same on all nodes, then send it again",
-                            oldest);
     return l->entries < WAITING_MOST && l->bytes < WAITING_BYTES
                ? 0
                : nb_error_set(error, NB_BUSY,
@@ -68,17 +90,16 @@ int nb_publish(void *user, const char *id, struct nb_string message, bool lasts,
                struct nb_error *error)
 {
     struct nb_stream_worker *l = user;
+    uint64_t patience = l->nodes->config->nodes_patience * UINT64_C(1000000000);
     struct nb_published_row *e = calloc(1, sizeof *e);
     if (e == NULL || nb_buffer_append(&e->message, message.bytes, message.length) != 0) {
         free(e);
         return nb_error_no_memory(error);
     }
     (void)snprintf(e->id, sizeof e->id, "%s", id);
-    e->since = nb_clock_monotonic();
-    e->until = e->since + l->nodes->config->nodes_patience * UINT64_C(1000000000);
-    e->lasts = lasts;
+    e->until = lasts ? UINT64_MAX : nb_clock_monotonic() + patience;
     pthread_mutex_lock(&l->lock);
-    int rc = check(l, message, error);
+    int rc = check(l, error);
     if (rc == 0) {
         *l->end = e;
         l->end = &e->next;
@@ -87,19 +108,10 @@ int nb_publish(void *user, const char *id, struct nb_string message, bool lasts,
     }
     pthread_mutex_unlock(&l->lock);
     if (rc == 0)
-        nb_stream_worker_wake(l);
+        nb_publish_wake(l);
     else
         row_free(e);
     return rc;
-}
-
-void nb_publish_delivered(struct nb_stream_worker *l, struct nb_string id)
-{
-    pthread_mutex_lock(&l->lock);
-    for (struct nb_published_row *e = l->first; l->doubts > 0 && e != NULL; e = e->next)
-        if (e->is_doubted && nb_string_equals(id, e->id))
-            e->is_over = true;
-    pthread_mutex_unlock(&l->lock);
 }
 
 /* Removes the first waiting message. With the lock held. */
@@ -111,8 +123,22 @@ static void remove_first(struct nb_stream_worker *l)
         l->end = &l->first;
     l->entries--;
     l->bytes -= e->message.length;
-    l->doubts -= e->is_doubted ? 1 : 0;
+    l->doubts -= l->doubts > 0;
     row_free(e);
+}
+
+/* Messages are added in their order: those before it are in the stream, too. */
+void nb_publish_delivered(struct nb_stream_worker *l, struct nb_string id)
+{
+    size_t found = 0;
+    pthread_mutex_lock(&l->lock);
+    const struct nb_published_row *e = l->first;
+    for (size_t i = 1; i <= l->doubts; i++, e = e->next)
+        if (nb_string_equals(id, e->id))
+            found = i;
+    for (; found > 0; found--)
+        remove_first(l);
+    pthread_mutex_unlock(&l->lock);
 }
 
 void nb_publish_deinit(struct nb_stream_worker *l)
@@ -165,47 +191,35 @@ void nb_publish_add(struct nb_sql *sql, struct nb_string id, uint64_t checksum,
 
 /* ---- publishing ------------------------------------------------------------------------------ */
 
-/* Adds the first rows, which stay in the list, to the statement. Removes delivered rows, and those
- * whose client has given up: the client sends them again, if at all. */
+/* Adds the first messages, which stay in the list, to the statement. Removes those whose client has
+ * given up: the client sends them again, if at all. */
 static size_t take(struct nb_stream_worker *l, struct nb_sql *sql)
 {
     size_t bytes = 0, count = 0;
     uint64_t now = nb_clock_monotonic();
     pthread_mutex_lock(&l->lock);
-    while (l->first != NULL && (l->first->is_over || (!l->first->lasts && l->first->until < now)))
+    while (l->first != NULL && l->first->until < now)
         remove_first(l);
     for (struct nb_published_row *e = l->first;
-         e != NULL && count < GROUP_MOST && bytes < GROUP_BYTES; e = e->next) {
+         e != NULL && count < NB_GROUP_ENTRIES && bytes < NB_GROUP_BYTES; e = e->next) {
         struct nb_string id = nb_string_of(e->id), message = nb_buffer_string(&e->message);
         nb_publish_add(sql, id, nb_message_checksum(id, message), message);
         count++;
         bytes += e->message.length;
-        l->doubts += e->is_doubted ? 0 : 1;
-        e->is_doubted = true;
     }
+    l->doubts = count;
     pthread_mutex_unlock(&l->lock);
     return count;
 }
 
-static void count_latency(struct nb_latency *latency, uint64_t nanoseconds)
-{
-    unsigned b = 0;
-    while (b < NB_LATENCY_BUCKETS && (double)nanoseconds > nb_latency_bounds[b] * 1e6)
-        b++;
-    atomic_fetch_add(&latency->counts[b], 1);
-    atomic_fetch_add(&latency->nanoseconds, nanoseconds);
-}
-
-/* Notes that the rows of the statement are in the stream; some were there before, and delivered. */
+/* Removes the messages of the statement, which are in the stream. Some were there before, and were
+ * delivered. */
 static void finish(struct nb_stream_worker *l, size_t count, const struct nb_sql_rows *rows,
                    uint64_t delivered)
 {
-    uint64_t now = nb_clock_monotonic();
     pthread_mutex_lock(&l->lock);
-    for (size_t i = 0; i < count; i++) {
-        count_latency(&l->nodes->publishing, now - l->first->since);
+    for (size_t i = 0; i < count; i++)
         remove_first(l);
-    }
     pthread_mutex_unlock(&l->lock);
     for (int i = 0; i < rows->count; i++) {
         uint64_t position = nb_sql_rows_number(rows, i, 1);

@@ -106,7 +106,7 @@ static const char *const statements[] = {
     " body bytea NOT NULL, PRIMARY KEY (stream, position), UNIQUE (stream, id))",
     "CREATE TABLE IF NOT EXISTS bayesd.member (stream bigint NOT NULL, name text NOT NULL,"
     " url text NOT NULL, applied bigint NOT NULL, compared bigint NOT NULL,"
-    " digest bigint NOT NULL, versions text NOT NULL, seen timestamptz NOT NULL,"
+    " digest bigint NOT NULL, version text NOT NULL, seen timestamptz NOT NULL,"
     " PRIMARY KEY (stream, name))",
 };
 static const char RAW[] = "ALTER TABLE bayesd.change ALTER COLUMN body SET STORAGE EXTERNAL";

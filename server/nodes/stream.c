@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks that the stream is this node's and continues at its position, and restores the end of a
- * stream that has lost it.
+ * The thread of a worker. After any failure of the database it begins anew: it checks that the
+ * stream is this node's and continues at its position, and restores the end of a stream that has
+ * lost it. Then it alternates between reading the stream for the replica and writing waiting
+ * messages into it. So it looks for an entry whose commit was in doubt before it sends the entry
+ * again.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "config/config.h"
+#include "core/base/clock.h"
 #include "core/base/key.h"
 #include "core/model/live/messages.h"
 #include "core/model/live/state.h"
 #include "core/nodes/operation.h"
+#include "core/nodes/queue.h"
 #include "core/nodes/replica.h"
 #include "server/base/log.h"
 #include "server/nodes/member.h"
@@ -19,10 +25,15 @@
 enum {
     MESSAGE_MOST = 8 << 20,
     SAME_MILLISECONDS = 30000,
-    GROUP_MOST = 256,      /* entries that are put back at once */
-    GROUP_BYTES = 4 << 20, /* and their bytes, without the last */
-    IN_VAIN_MOST = 3,      /* attempts until an id at another position is taken as a fact */
+    IN_VAIN_MOST = 3,        /* attempts until an id at another position is taken as a fact */
+    READ_MOST = 512,         /* changes that are read at once */
+    LOOK_MILLISECONDS = 100, /* until the stream is read even without a notification */
+    REST_NANOSECONDS = 200000000,
+    REFUSED_RESTS = 10, /* number of rests when the node must not follow */
 };
+/* Nanoseconds. If the stream has lost its end, nodes that are ahead put it back before others write
+ * something else there. */
+static const uint64_t OTHERS_FIRST = UINT64_C(1500000000);
 
 /* The identity has all that determines the result of applying. */
 void nb_stream_identify(struct nb_nodes *n)
@@ -128,7 +139,7 @@ static int take_entry(void *user, const struct nb_traced *one, struct nb_error *
         g->agrees = g->found->there.position != 0 && one->checksum == g->found->there.sum;
     if (one->position <= g->found->last)
         return 0;
-    if (g->count == GROUP_MOST || g->bytes >= GROUP_BYTES ||
+    if (g->count == NB_GROUP_ENTRIES || g->bytes >= NB_GROUP_BYTES ||
         one->position != g->found->last + g->count + 1)
         return 1;
     nb_publish_add(&g->sql, one->id, one->checksum, one->message);
@@ -137,35 +148,13 @@ static int take_entry(void *user, const struct nb_traced *one, struct nb_error *
     return 0;
 }
 
-/* Puts back a group in one transaction. Does nothing if another node was faster: the stream is
- * longer then, and is checked again. */
-static int put_group(struct nb_stream_worker *l, struct group *g, struct nb_error *error)
+/* Puts back entries in one transaction when this node is ahead of the stream. Does nothing if
+ * another node was faster: the stream is longer then. `vain` is the number of attempts behind this
+ * end that did nothing. */
+static int put_back(struct nb_stream_worker *l, const struct found *found, unsigned *vain,
+                    struct nb_error *error)
 {
     struct nb_sql_rows rows = {.result = NULL};
-    uint64_t last = g->found->last;
-    int rc = nb_database_run(l->database, &g->sql, &rows, error);
-    if (rc != 0 && rc != NB_EXISTS)
-        return rc;
-    bool is_put = rc == 0 && rows.count > 0;
-    if (rc == 0)
-        nb_sql_rows_deinit(&rows);
-    l->put_in_vain = is_put ? 0 : l->put_behind == last ? l->put_in_vain + 1 : 1;
-    l->put_behind = last;
-    if (l->put_in_vain > IN_VAIN_MOST)
-        return differ(l, last + 1, error);
-    if (!is_put)
-        return 0;
-    atomic_fetch_add(&l->put_back, g->count);
-    nb_log(NB_LOG_WARNING,
-           "nodes: stream %u ended at %" PRIu64 ": this node has put %zu changes back that the "
-           "database had lost",
-           l->which, last, g->count);
-    return 0;
-}
-
-/* Puts back entries when this node is ahead of the stream. */
-static int put_back(struct nb_stream_worker *l, const struct found *found, struct nb_error *error)
-{
     struct group g = {.found = found, .agrees = found->last == 0};
     struct nb_point end = {found->last, found->there.sum};
     int rc = nb_replica_settle(l->replica);
@@ -182,9 +171,20 @@ static int put_back(struct nb_stream_worker *l, const struct found *found, struc
                           "%" PRIu64 ", and does not keep what is between: see the page of nodes",
                           l->which, found->last);
     if (rc >= 0)
-        rc = put_group(l, &g, error);
+        rc = nb_database_run(l->database, &g.sql, &rows, error);
     nb_sql_deinit(&g.sql);
-    return rc;
+    if (rc != 0 && rc != NB_EXISTS)
+        return rc;
+    bool is_put = rc == 0 && rows.count > 0;
+    nb_sql_rows_deinit(&rows);
+    if (!is_put)
+        return ++*vain > IN_VAIN_MOST ? differ(l, found->last + 1, error) : 0;
+    atomic_fetch_add(&l->put_back, g.count);
+    nb_log(NB_LOG_WARNING,
+           "nodes: stream %u ended at %" PRIu64 ": this node has put %zu changes back that the "
+           "database had lost",
+           l->which, found->last, g.count);
+    return 0;
 }
 
 /* ---- this node ------------------------------------------------------------------------------- */
@@ -200,8 +200,8 @@ static int make_replica(struct nb_stream_worker *l, uint64_t made, struct nb_err
     const struct nb_config *config = l->nodes->config;
     const struct nb_replica_settings settings = {
         .publish = nb_publish,
-        .look = nb_stream_worker_look,
-        .is_there = nb_stream_worker_is_there,
+        .look = nb_publish_look,
+        .is_there = nb_publish_is_there,
         .warn = warn,
         .user = l,
         .stream = l->which,
@@ -234,9 +234,10 @@ static int outrun(struct nb_stream_worker *l, const struct found *found, uint64_
                               "call bayesd --join with an empty directory");
 }
 
-/* Checks that the stream has the last entry delivered to this node. Returns 1 if entries were put
- * back: check again. */
-static int check_end(struct nb_stream_worker *l, const struct found *found, struct nb_error *error)
+/* Checks that the stream has the last entry delivered to this node. Returns 1 after an attempt to
+ * put entries back: check again. */
+static int check_end(struct nb_stream_worker *l, const struct found *found, unsigned *vain,
+                     struct nb_error *error)
 {
     struct nb_point at = nb_replica_delivered(l->replica);
     atomic_store(&l->is_outrun, false);
@@ -248,7 +249,7 @@ static int check_end(struct nb_stream_worker *l, const struct found *found, stru
     if (at.position == 0)
         return found->cut > 0 ? outrun(l, found, 1, error) : 0;
     if (at.position > found->last) {
-        int rc = put_back(l, found, error);
+        int rc = put_back(l, found, vain, error);
         return rc == 0 ? 1 : rc;
     }
     if (found->there.position == 0 && at.position <= found->cut)
@@ -258,20 +259,220 @@ static int check_end(struct nb_stream_worker *l, const struct found *found, stru
                : differ(l, at.position, error);
 }
 
-int nb_stream_find(struct nb_stream_worker *l, struct nb_error *error)
+/* Checks that the stream is this node's and continues at its position, and makes the replica. If
+ * the stream has lost its end, because a standby server that was behind took over, or a backup was
+ * restored, puts back the lost entries that this node has, at the same positions, with the same
+ * ids. Returns 0, NB_STOPPING (a later try may succeed) or a code: this node must not follow. */
+static int find(struct nb_stream_worker *l, struct nb_error *error)
 {
     struct found found = {0};
+    unsigned vain = 0;
     int rc = 1;
     while (rc == 1 && !atomic_load(&l->nodes->stops)) {
+        uint64_t before = found.last;
         rc = look(l, &found, error);
+        vain = found.last == before ? vain : 0;
         if (rc == 0) /* from now on no change is deleted that this node does not have */
             rc = nb_member_round(l, error);
         if (rc == 0 && l->replica == NULL) {
             rc = make_replica(l, found.made, error);
             rc = rc == 0 ? 1 : rc; /* now this node's position is known */
         } else if (rc == 0) {
-            rc = check_end(l, &found, error);
+            rc = check_end(l, &found, &vain, error);
         }
     }
     return rc == 1 ? nb_error_set(error, NB_STOPPING, "the daemon is stopping") : rc;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static int deliver(struct nb_stream_worker *l, const struct nb_sql_rows *rows, int row,
+                   struct nb_error *error)
+{
+    const struct nb_delivery d = {.position = nb_sql_rows_number(rows, row, 0),
+                                  .id = nb_sql_rows_bytes(rows, row, 1),
+                                  .checksum = nb_sql_rows_number(rows, row, 2),
+                                  .message = nb_sql_rows_bytes(rows, row, 3)};
+    if (d.position != nb_replica_delivered(l->replica).position + 1)
+        return nb_error_set(error, NB_STOPPING, "stream %u has no change between %llu and %llu",
+                            l->which, (unsigned long long)nb_replica_delivered(l->replica).position,
+                            (unsigned long long)d.position);
+    if (nb_message_checksum(d.id, d.message) != d.checksum)
+        return nb_error_set(error, NB_STOPPING,
+                            "change %llu of stream %u is damaged in the database: its checksum is "
+                            "another one",
+                            (unsigned long long)d.position, l->which);
+    int rc = nb_replica_deliver(l->replica, &d, error);
+    if (rc == NB_CORRUPT)
+        nb_log(NB_LOG_WARNING, "nodes: change %llu of stream %u is passed over: %s",
+               (unsigned long long)d.position, l->which, error->text);
+    if (rc == NB_VERSION) {
+        const struct nb_error why = *error;
+        return nb_error_set(error, rc, "change %llu of stream %u: %s",
+                            (unsigned long long)d.position, l->which, why.text);
+    }
+    if (rc != 0 && rc != NB_CORRUPT)
+        return rc;
+    nb_publish_delivered(l, d.id);
+    return 0;
+}
+
+/* Each read begins with the last delivered entry, which the stream must still have. */
+static int take(struct nb_stream_worker *l, const struct nb_sql_rows *rows, bool *is_end,
+                struct nb_error *error)
+{
+    struct nb_point at = nb_replica_delivered(l->replica);
+    int first = at.position == 0 ? 0 : 1, rc = 0;
+    if (first == 1 && (rows->count == 0 || nb_sql_rows_number(rows, 0, 0) != at.position ||
+                       nb_sql_rows_number(rows, 0, 2) != at.sum))
+        return nb_error_set(error, NB_STOPPING, "stream %u has lost its end", l->which);
+    if (rows->count > 0)
+        atomic_store(&l->last, nb_sql_rows_number(rows, 0, 4));
+    size_t bytes = 0;
+    for (int i = first; rc == 0 && i < rows->count; i++) {
+        bytes += nb_sql_rows_bytes(rows, i, 3).length;
+        rc = deliver(l, rows, i, error);
+    }
+    *is_end = rows->count < READ_MOST / 2 && bytes < NB_GROUP_BYTES / 2;
+    return rc;
+}
+
+/* Notes that the worker has read the stream and delivered all of it. */
+static void note_end(struct nb_stream_worker *l, uint64_t asked)
+{
+    nb_replica_note_end(l->replica);
+    pthread_mutex_lock(&l->lock);
+    if (nb_replica_applied(l->replica) >= atomic_load(&l->last))
+        l->whole = nb_clock_monotonic();
+    l->answered = asked;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* `more` are further columns. */
+#define READ(more)                                                                                 \
+    "SELECT position, id, checksum, CASE WHEN position = $2 THEN ''::bytea ELSE body END,"         \
+    " (SELECT last FROM bayesd.stream WHERE number = $1)" more                                     \
+    " FROM (SELECT position, id, checksum, body, sum(octet_length(body))"                          \
+    "  OVER (ORDER BY position) - octet_length(body) AS before FROM bayesd.change"                 \
+    "  WHERE stream = $1 AND position >= $2 ORDER BY position LIMIT $3) AS found"                  \
+    " WHERE before <= $4 ORDER BY position"
+
+/* `notifies`: also notifies other nodes that something was published, which saves a message of its
+ * own. */
+static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
+                     struct nb_error *error)
+{
+    struct nb_sql sql = {
+        .text =
+            notifies ? READ(", (SELECT pg_notify('bayesd_' || $1::text, '')) IS NULL") : READ("")};
+    struct nb_sql_rows rows;
+    pthread_mutex_lock(&l->lock);
+    uint64_t asked = l->asked;
+    pthread_mutex_unlock(&l->lock);
+    nb_sql_number(&sql, l->which);
+    nb_sql_number(&sql, nb_replica_delivered(l->replica).position);
+    nb_sql_number(&sql, READ_MOST);
+    nb_sql_number(&sql, NB_GROUP_BYTES);
+    int rc = nb_database_run(l->database, &sql, &rows, error);
+    if (rc != 0)
+        return rc;
+    rc = take(l, &rows, is_end, error);
+    nb_sql_rows_deinit(&rows);
+    if (rc == 0 && *is_end)
+        note_end(l, asked);
+    return rc;
+}
+
+/* ---- following ------------------------------------------------------------------------------- */
+
+static void set_following(struct nb_stream_worker *l, bool follows, bool is_refused)
+{
+    atomic_store(&l->is_following, follows);
+    nb_queue_set(l->nodes->queue, l->which,
+                 follows      ? NB_QUEUE_THERE
+                 : is_refused ? NB_QUEUE_FORBIDDEN
+                              : NB_QUEUE_AWAY);
+    pthread_mutex_lock(&l->lock);
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* A database without LISTEN wakes no node; nodes also read by themselves. */
+static int listen_to(struct nb_stream_worker *l, bool *listens, struct nb_error *error)
+{
+    char text[48];
+    struct nb_sql sql = {.text = text};
+    (void)snprintf(text, sizeof text, "LISTEN bayesd_%u", l->which);
+    int rc = nb_database_run(l->database, &sql, NULL, error);
+    *listens = rc == 0;
+    return rc == NB_STOPPING ? rc : 0;
+}
+
+static int follow(struct nb_stream_worker *l, struct nb_error *error)
+{
+    bool is_end = false, listens;
+    int rc = listen_to(l, &listens, error);
+    uint64_t half = l->nodes->config->nodes_patience *
+                    UINT64_C(500000000); /* half the time that clients wait */
+    uint64_t publishes_after = nb_clock_monotonic() + (half < OTHERS_FIRST ? half : OTHERS_FIRST);
+    while (rc == 0 && !atomic_load(&l->nodes->stops)) {
+        bool has_published = false;
+        if (atomic_load(&l->is_following) && nb_clock_monotonic() >= publishes_after)
+            rc = nb_publish_some(l, &has_published, error);
+        if (rc == 0)
+            rc = read_some(l, has_published && listens, &is_end, error);
+        nb_replica_tick(l->replica);
+        if (rc == 0)
+            rc = nb_member_round(l, error);
+        if (rc == 0 && is_end && !atomic_load(&l->is_following))
+            set_following(l, true, false);
+        if (rc == 0 && is_end && !has_published)
+            rc = nb_database_wait(l->database, l->wake, LOOK_MILLISECONDS, error);
+    }
+    return rc;
+}
+
+/* If this node must not follow, that stays so even when the database does not answer. */
+static bool say(struct nb_stream_worker *l, int rc, const struct nb_error *why)
+{
+    bool is_refused = rc != 0 && rc != NB_STOPPING;
+    pthread_mutex_lock(&l->lock);
+    if (l->is_refused && rc == NB_STOPPING) {
+        pthread_mutex_unlock(&l->lock);
+        return true;
+    }
+    bool is_new = strcmp(l->reason, why->text) != 0;
+    (void)snprintf(l->reason, sizeof l->reason, "%s", why->text);
+    l->is_refused = is_refused;
+    pthread_mutex_unlock(&l->lock);
+    if (is_new && rc != 0)
+        nb_log(is_refused ? NB_LOG_ERROR : NB_LOG_WARNING, "nodes: %s", why->text);
+    return is_refused;
+}
+
+void *nb_follow_main(void *argument)
+{
+    struct nb_stream_worker *l = argument;
+    const struct timespec pause = {.tv_nsec = REST_NANOSECONDS};
+    while (!atomic_load(&l->nodes->stops)) {
+        struct nb_error why = {0};
+        int rc = nb_database_open(l->conninfo, &l->nodes->stops, &l->database, &why);
+        if (rc == 0)
+            rc = find(l, &why);
+        if (rc == 0) {
+            (void)say(l, 0, &why); /* clears the last error */
+            rc = follow(l, &why);
+        }
+        bool is_refused = rc != 0 && say(l, rc, &why);
+        set_following(l, false, is_refused);
+        nb_database_close(&l->database);
+        for (int i = 0; i < (is_refused ? REFUSED_RESTS : 1); i++) {
+            if (l->replica != NULL)
+                nb_replica_tick(l->replica);
+            if (!atomic_load(&l->nodes->stops))
+                (void)nanosleep(&pause, NULL); /* it may wake early */
+        }
+    }
+    return NULL;
 }

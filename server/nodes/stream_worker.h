@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The state of this node among others, for the files of this folder. Each stream that the node
- * follows has a worker: one thread with one connection. It writes waiting messages into the stream
- * (publish.c), reads the stream (follow.c), and checks that the stream is still the same one
- * (stream.c). All functions are for the worker's thread, unless noted otherwise.
+ * follows has a worker: one thread with one connection. It checks that the stream is still the same
+ * one and reads it (stream.c), and writes waiting messages into it (publish.c). All functions are
+ * for the worker's thread, unless noted otherwise.
  */
 #ifndef NB_SERVER_NODES_STREAM_WORKER_H
 #define NB_SERVER_NODES_STREAM_WORKER_H
@@ -22,14 +22,10 @@ struct nb_published_row;
 struct nb_queue;
 struct nb_replica;
 
-enum { NB_MEMBER_NAME_MOST = 64, NB_LATENCY_BUCKETS = 14 };
+enum { NB_MEMBER_NAME_MOST = 64 };
 
-/* A histogram of the time that publishing takes. */
-struct nb_latency {
-    atomic_uint_fast64_t counts[NB_LATENCY_BUCKETS + 1]; /* the last one: above all bounds */
-    atomic_uint_fast64_t nanoseconds;                    /* in all */
-};
-extern const double nb_latency_bounds[NB_LATENCY_BUCKETS]; /* the upper ones, in milliseconds */
+/* Most entries of a transaction, and most bytes of them without the last. */
+enum { NB_GROUP_ENTRIES = 256, NB_GROUP_BYTES = 4 << 20 };
 
 struct nb_stream_worker {
     struct nb_nodes *nodes;
@@ -46,10 +42,8 @@ struct nb_stream_worker {
 
     /* The next members belong to the worker's thread. */
     struct nb_database *database;
-    uint64_t made;        /* when the stream was made */
-    uint64_t announced;   /* when the node last reported */
-    uint64_t put_behind;  /* last position behind which entries were to be put back */
-    unsigned put_in_vain; /* failed attempts there in a row */
+    uint64_t made;      /* when the stream was made */
+    uint64_t announced; /* when the node last reported */
 
     struct nb_member *members; /* owned; guarded by members_lock of the nodes, as the next two */
     size_t member_count;
@@ -61,17 +55,16 @@ struct nb_stream_worker {
     char reason[NB_ERROR_TEXT];
     bool is_refused;
     uint64_t whole;                        /* when this node last had the whole stream */
-    uint64_t asked, answered;              /* nb_stream_worker_look */
+    uint64_t asked, answered;              /* nb_publish_look */
     struct nb_published_row *first, **end; /* messages that wait to be published */
     size_t entries, bytes;
-    size_t doubts; /* those of them that may be in the stream already */
+    size_t doubts; /* number of the first of them that may be in the stream already */
 };
 
 struct nb_nodes {
     struct nb_engine *engine;
     const struct nb_config *config;
     atomic_bool stops;
-    struct nb_latency publishing;
     uint64_t follow; /* a bit for each stream */
     char name[NB_MEMBER_NAME_MOST + 1];
     char identity[256];     /* the same for all nodes of a stream */
@@ -81,37 +74,25 @@ struct nb_nodes {
     struct nb_stream_worker workers[NB_STREAMS_MOST];
 };
 
-/* ---- worker.c -------------------------------------------------------------------------------- */
-
-/* Wakes the worker: a message waits, or an answer is wanted. Any thread. */
-void nb_stream_worker_wake(struct nb_stream_worker *worker);
-/* As `look` of nb_replica_settings; `user` is the struct nb_stream_worker. Any thread but the
- * worker's. */
-int nb_stream_worker_look(void *user, uint64_t *last, struct nb_error *error);
-/* As `is_there` of nb_replica_settings. Any thread. */
-bool nb_stream_worker_is_there(void *user, uint64_t *last);
-
-/* ---- follow.c -------------------------------------------------------------------------------- */
-
-/* The main function of the worker's thread: connects, and follows the stream until the node stops.
- */
-void *nb_follow_main(void *worker);
 /* ---- stream.c -------------------------------------------------------------------------------- */
 
 /* Sets `identity`. To be called before the other functions. */
 void nb_stream_identify(struct nb_nodes *nodes);
-/* Checks that the stream is this node's and continues at its position, and makes the engine's
- * replica. The worker is connected. If the stream has lost its end, because a standby server that
- * was behind took over, or a backup was restored, puts back the lost entries that this node made,
- * at the same positions, with the same ids. Returns 0, NB_STOPPING (a later try may succeed) or a
- * code: this node must not follow. */
-int nb_stream_find(struct nb_stream_worker *worker, struct nb_error *error);
+/* The main function of the worker's thread: connects, and follows the stream until the node stops.
+ */
+void *nb_follow_main(void *worker);
 
 /* ---- publish.c ------------------------------------------------------------------------------- */
 
-/* As `publish` of nb_replica_settings; `user` is the struct nb_stream_worker. Any thread. */
+/* As `publish`, `look` and `is_there` of nb_replica_settings; `user` is the struct
+ * nb_stream_worker. */
 int nb_publish(void *user, const char *id, struct nb_string message, bool lasts,
                struct nb_error *error);
+int nb_publish_look(void *user, uint64_t *last, struct nb_error *error);
+bool nb_publish_is_there(void *user, uint64_t *last);
+/* Wakes the worker: a message waits, or an answer is wanted. Any thread. */
+void nb_publish_wake(struct nb_stream_worker *worker);
+
 /* Writes waiting messages into the stream, as many as one transaction takes; messages that come
  * meanwhile are left for the next one. Sets *has to whether there were any. Returns as
  * nb_database_run. */

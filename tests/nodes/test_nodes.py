@@ -464,7 +464,7 @@ def test_metrics_of_a_node(nodes):
     def shown():
         text = site.nodes[0].client.get("/metrics").ok().body.decode()
         found = dict(re.findall(r"(?m)^(bayesd_nodes_\w+)(?:\{[^}]*\})? ([\d.e+]+)$", text))
-        has_all = "bayesd_nodes_member_applied" in found and float(found["bayesd_nodes_connected"]) == 1
+        has_all = "bayesd_nodes_member_silent_seconds" in found and float(found["bayesd_nodes_connected"]) == 1
         return found if has_all else None
     metrics = wait_for(shown, "it follows, and has heard of the others", 30, 0.1)
     equal(sorted(named - set(metrics) - {"bayesd_nodes_member_same"}), [], f"of {sorted(metrics)}")
