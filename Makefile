@@ -141,7 +141,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
 
 # Compiled in with .incbin, which -MMD does not see.
-$(BUILD)/server/api/openapi.o: $(wildcard server/api/openapi.json)
+$(BUILD)/server/api/operations.o: $(wildcard server/api/openapi.json)
 $(BUILD)/server/console/assets.o: $(wildcard server/console/web/*)
 
 $(LIBRARY): $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)

@@ -13,7 +13,7 @@
 #include "server/access/tokens.h"
 #include "server/base/listen.h"
 #include "server/base/log.h"
-#include "server/filter/filter_model.h"
+#include "server/filter/filter_options.h"
 #include "server/json/time.h"
 #include "server/nodes/schema.h"
 #include "server/options.h"

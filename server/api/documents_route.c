@@ -15,7 +15,7 @@
 #include "server/api/results.h"
 #include "server/api/train_rounds.h"
 #include "server/base/metrics.h"
-#include "server/filter/filter_labels.h"
+#include "server/filter/filter_options.h"
 #include "server/request/admission.h"
 #include "server/request/query.h"
 #include "server/request/request.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The routes of export and import.
+ * The routes of export, import and backup.
  * For the thread that works on the request.
  */
 #ifndef NB_SERVER_API_DUMP_ROUTE_H
@@ -11,5 +11,9 @@
 nb_handler nb_route_export;
 nb_handler nb_route_import; /* the end of an import's lines */
 nb_line_handler nb_route_import_line;
+
+/* The route of the backup.
+ * For the thread that works on the request. */
+nb_handler nb_route_backup;
 
 #endif

@@ -10,7 +10,7 @@
 #include "server/api/documents_route.h"
 #include "server/api/results.h"
 #include "server/filter/filter.h"
-#include "server/filter/filter_labels.h"
+#include "server/filter/filter_options.h"
 #include "server/json/document_json.h"
 #include "server/request/admission.h"
 #include "server/request/request.h"

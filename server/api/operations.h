@@ -6,7 +6,13 @@
 #ifndef NB_SERVER_API_OPERATIONS_H
 #define NB_SERVER_API_OPERATIONS_H
 
+#include "core/base/buffer.h"
 #include "server/request/request.h"
+
+/* The description of the HTTP API that GET /openapi.json answers (OpenAPI 3.1). Read-only; any
+ * thread. */
+/* The JSON text of server/api/openapi.json, compiled in. */
+struct nb_string nb_openapi(void);
 
 nb_handler nb_route_healthz;
 nb_handler nb_route_readyz;

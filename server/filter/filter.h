@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The verdict on a mail: the one place that turns the model's calibrated
- * probability of spam into score, action and symbols, by the thresholds of [filter]. The doors
- * (rspamd's HTTP protocol, RSPAMC, SPAMC) only differ in how they write it. Any thread; a report
- * belongs to one.
+ * The verdict on a mail, whose models give it, and how these models are loaded: the one place that
+ * turns a model's calibrated probability of spam into score, action and symbols, by the thresholds
+ * of [filter]. rspamd's HTTP protocol, RSPAMC and SPAMC only write the report differently. Any
+ * thread works on one request and one report.
  */
 #ifndef NB_SERVER_FILTER_FILTER_H
 #define NB_SERVER_FILTER_FILTER_H
@@ -13,7 +13,9 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/string.h"
+#include "server/access/user_map.h"
 #include "server/filter/filter_report.h"
+#include "server/request/request.h"
 
 struct nb_config;
 struct nb_document;
@@ -34,5 +36,24 @@ int nb_filter_check(struct nb_server *server, const struct nb_config *config, co
                     const struct nb_document *document, const struct nb_string *users, size_t count,
                     const struct nb_request *request, struct nb_filter_report *report,
                     struct nb_buffer *each, struct nb_error *error);
+
+/* Whose models a mail will be shown to, and loading them. For the thread that works on the request.
+ */
+/* The users whose models judge a mail, each once: those whom [filter] user_map finds behind the
+ * protocol's user field, which may come several times; where there is none, the recipients of its
+ * recipient field. None where there are no models of users, or more users than classify_models:
+ * then the model of all judges. *users is the caller's to free, with the strings in it, with a
+ * failure too. Returns 0 or NB_NO_MEMORY. */
+int nb_filter_users(const struct nb_request *request, struct nb_string **users, size_t *count,
+                    struct nb_error *error);
+
+/* The user who learns the mail of a request: whom the protocol's user field means; "" for nobody.
+ */
+void nb_filter_learner(const struct nb_request *request, char user[NB_USER_NAME]);
+
+/* What the routes of mail software have as their `prepare`: returns 0 when the models of the users
+ * and the one of all are in memory (or do not exist), otherwise NB_WAIT while they are loaded on a
+ * pool. */
+nb_handler nb_filter_prepare;
 
 #endif

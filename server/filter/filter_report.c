@@ -7,9 +7,76 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "server/filter/filter_labels.h"
-#include "server/filter/filter_mail.h"
+#include "core/base/lines.h"
+#include "server/filter/filter_options.h"
 #include "server/json/number_text.h"
+#include "tokenizer/mail/mime.h"
+
+/* Takes a line that begins with `prefix`, in any case, off the beginning of the text. */
+static bool takes(struct nb_string *text, const char *prefix)
+{
+    if (!nb_string_starts_nocase(*text, prefix))
+        return false;
+    const char *next = nb_lines_next(text->bytes, text->bytes + text->length);
+    *text = nb_string_from(*text, (size_t)(next - text->bytes));
+    return true;
+}
+
+struct nb_string nb_filter_mail(struct nb_string body)
+{
+    struct nb_string mail = body;
+    if (!takes(&mail, "From "))
+        return body;
+    (void)takes(&mail, "X-Envelope-From:"); /* if they are there */
+    (void)takes(&mail, "X-Envelope-To:");
+    return mail;
+}
+
+/* Copies a text to one line of printable characters, what goes into replies that are lines: at most
+ * `room` bytes with the NUL (at least 1). */
+static void filter_copy_clean(struct nb_string from, char *to, size_t room)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < from.length && length + 1 < room; i++) {
+        unsigned char c = (unsigned char)from.bytes[i];
+        if (c == '\r' || c == '\n')
+            continue; /* folded: what follows begins with a blank (RFC 5322, 2.2.3) */
+        to[length++] = (char)(c < 0x20 || c == 0x7f ? ' ' : c);
+    }
+    to[length] = '\0';
+}
+
+/* The first field of a name; of length 0 when there is none. */
+static struct nb_string find_field(const struct nb_config *config, struct nb_string mail,
+                                   const char *wanted)
+{
+    return nb_mime_find_field(mail, (size_t)config->header_bytes, wanted);
+}
+
+void nb_filter_message_id(const struct nb_config *config, struct nb_string mail,
+                          char message_id[NB_FILTER_FIELD])
+{
+    filter_copy_clean(nb_filter_without_angles(find_field(config, mail, "Message-ID")), message_id,
+                      NB_FILTER_FIELD);
+}
+
+void nb_filter_rewrite_subject(const struct nb_config *config, struct nb_string mail,
+                               char subject[NB_FILTER_FIELD])
+{
+    const char *format = config->filter_subject;
+    struct nb_string own = find_field(config, mail, "Subject");
+    const char *place = strstr(format, "%s");
+    size_t before = place != NULL ? (size_t)(place - format) : strlen(format);
+    const struct nb_string parts[] = {
+        {format, before},
+        place != NULL ? nb_string_trim(own) : (struct nb_string){"", 0},
+        {place != NULL ? place + 2 : "", place != NULL ? strlen(place + 2) : 0}};
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        filter_copy_clean(parts[i], subject + length, NB_FILTER_FIELD - length);
+        length += strlen(subject + length);
+    }
+}
 
 /* Evidence below it is not worth a symbol: it changes the odds by less than 1.6 to 1. */
 static const double LOG_ODDS_STRONG = 0.5;
@@ -90,7 +157,7 @@ static void name_token(struct naming *n, struct nb_string token)
         memcpy(option + n->length, ", ", sizeof ", ");
         n->length += 2;
     }
-    nb_filter_copy_clean(token, option + n->length, NB_FILTER_TEXT - n->length);
+    filter_copy_clean(token, option + n->length, NB_FILTER_TEXT - n->length);
     n->length += strlen(option + n->length);
 }
 
@@ -183,7 +250,7 @@ void nb_filter_report_verdict(const struct nb_config *config, const struct nb_ve
     write_text(&w, "Probability of spam ");
     write_bytes(&w, number, (size_t)(nb_number_text_fixed(number, p, 4, false) - number));
     if (is_spam && spam->count > 1)
-        nb_filter_copy_clean(nb_string_of(spam->label), symbol->option, sizeof symbol->option);
+        filter_copy_clean(nb_string_of(spam->label), symbol->option, sizeof symbol->option);
     int sign = sign_of_evidence(config, verdict);
     if (sign != 0)
         add_evidence(verdict, sign, config->filter_evidence, report);

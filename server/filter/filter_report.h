@@ -7,16 +7,34 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/buffer.h"
 #include "core/base/string.h"
 #include "core/engine/engine.h"
-#include "server/filter/filter_action.h"
-#include "server/filter/filter_mail.h"
-#include "server/filter/filter_model.h"
+#include "server/filter/filter_options.h"
 
 struct nb_config;
 struct nb_filter_spam;
+
+/* The mail inside of what mail software sends, and its fields as they are shown. Pure functions;
+ * any thread. */
+enum {
+    NB_FILTER_FIELD = 998 + 1 /* of the mail's header; RFC 5322, 2.1.1: a line has 998 bytes */
+};
+
+/* The mail inside of what mail software sends: without an mbox "From " line in front, and without
+ * the pseudo header fields X-Envelope-From and X-Envelope-To that Exim puts before the mail's own
+ * (src/spam.c of Exim 4.96). */
+struct nb_string nb_filter_mail(struct nb_string body);
+
+/* The mail's Message-ID without angle brackets, on one line; "" when it has none. */
+void nb_filter_message_id(const struct nb_config *config, struct nb_string mail,
+                          char message_id[NB_FILTER_FIELD]);
+
+/* The mail's subject as [filter] subject has it; the mail's own words stay as they are encoded. */
+void nb_filter_rewrite_subject(const struct nb_config *config, struct nb_string mail,
+                               char subject[NB_FILTER_FIELD]);
 
 enum {
     NB_FILTER_SYMBOLS = 1 + NB_FIELDS, /* the verdict, and what each field of the mail adds */

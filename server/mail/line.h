@@ -8,13 +8,16 @@
 #ifndef NB_SERVER_MAIL_LINE_H
 #define NB_SERVER_MAIL_LINE_H
 
+#include <stddef.h>
+
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 
-struct nb_line_client; /* a connection */
-struct nb_lines;       /* what all of them share */
 struct nb_server;
 struct sockaddr;
+
+struct nb_line_client; /* a connection */
+struct nb_lines;       /* what all connections share */
 
 /* Starts `threads` threads. `wake` is an eventfd that is written to when nb_lines_finished has
  * something. `server` is borrowed until nb_lines_stop. Returns 0, NB_NO_MEMORY or NB_IO. */

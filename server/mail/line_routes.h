@@ -8,7 +8,30 @@
 
 #include <stddef.h>
 
-#include "server/mail/line_route.h"
+#include "server/request/request.h"
+
+/* What a verb of a line protocol is: RSPAMC (rspamd's before HTTP; Exim's `variant=rspamd`) or
+ * SPAMC (SpamAssassin's spamd/PROTOCOL; spamc, Exim, Haraka). Types alone. */
+struct nb_line_protocol {
+    struct nb_protocol protocol; /* of its routes */
+    const char *greeting;        /* what stands between verb and version: " SPAMC/" */
+    /* The first version whose requests have header fields, major * 100 + minor. */
+    unsigned first_with_fields;
+    bool takes_zlib; /* the header field Compress */
+};
+
+struct nb_line_route {
+    struct nb_route route; /* of NB_BODY_DOCUMENTS; or NB_BODY_NONE: its first line is all of it.
+                              `method` is the verb, `pattern` the protocol's name */
+    const struct nb_line_protocol *protocol;
+};
+
+extern const struct nb_line_protocol nb_spamc;
+
+nb_handler nb_spamc_check, nb_spamc_symbols;
+nb_handler nb_spamc_report;  /* REPORT and REPORT_IFSPAM */
+nb_handler nb_spamc_process; /* PROCESS and HEADERS */
+nb_handler nb_spamc_tell, nb_spamc_ping, nb_spamc_skip;
 
 /* All of them; sets *count. Metrics count them behind the routes of HTTP. */
 const struct nb_line_route *nb_line_route_table(size_t *count);

@@ -1,12 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * rspamd's HTTP protocol: what its clients ask of a scanner and of a controller. What they are told
- * is decided in filter.c. For the thread that works on the request.
+ * is decided in server/filter. For the thread that works on the request.
  */
 #ifndef NB_SERVER_MAIL_RSPAMD_H
 #define NB_SERVER_MAIL_RSPAMD_H
 
+#include <stdint.h>
+
+#include "core/base/buffer.h"
 #include "server/request/request.h"
+
+struct nb_config;
+struct nb_filter_report;
+
+/* The JSON of rspamd's protocol: the objects of rspamd 3.4, as its clients read them. Pure
+ * functions; any thread. Writing appends to a buffer and returns 0 or NB_NO_MEMORY, in which case
+ * the buffer is as it was before the call (emit.h). */
+/* The two shapes of a report: of /checkv2, and of /check, /symbols and /scan, whose symbols lie
+ * beside the score. */
+enum nb_json_rspamd_shape { NB_JSON_RSPAMD_V2, NB_JSON_RSPAMD_OLD };
+
+/* A report; `each` has the verdicts of single users, as nb_filter_check gives them; `seconds` is
+ * the time that it took. */
+int nb_json_rspamd_report(struct nb_buffer *out, const struct nb_config *config,
+                          const struct nb_filter_report *report, const struct nb_buffer *each,
+                          enum nb_json_rspamd_shape shape, double seconds);
+
+/* {"error": detail}; for 401, 403 and from status 500 on with the action "soft reject", which makes
+ * every client try again later, whatever it thinks of the status. */
+int nb_json_rspamd_error(struct nb_buffer *out, int status, const char *detail);
+
+/* The reply to a mail that was learned: {"success": true}; or was already: rspamd's very sentence,
+ * which clients search for; `message_id` without angle brackets, or "". */
+int nb_json_rspamd_learned(struct nb_buffer *out);
+int nb_json_rspamd_unchanged(struct nb_buffer *out, const char *message_id, const char *class_name);
+
+/* What /stat says. */
+struct nb_json_rspamd_stat {
+    const uint64_t *actions; /* by enum nb_filter_action */
+    uint64_t learned;        /* changes since the start */
+    uint64_t spam, ham;      /* documents of the model */
+    uint64_t spam_tokens, ham_tokens;
+    uint64_t uptime; /* seconds */
+    uint64_t memory; /* bytes */
+    const char *version;
+};
+int nb_json_rspamd_stat(struct nb_buffer *out, const struct nb_json_rspamd_stat *stat);
+int nb_json_rspamd_auth(struct nb_buffer *out, const char *version, uint64_t uptime);
 
 /* What a route's handler does (nb_route's `verb`). */
 enum nb_rspamd_verb {

@@ -3,12 +3,87 @@
 
 #include <ctype.h>
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/ascii.h"
 #include "server/call/call.h"
 #include "server/milter/milter_socket.h"
-#include "server/milter/option_lines.h"
+
+/* Takes an option; `value` is NULL in a line without '='. Both live as long as the text of the
+ * file. Returns 0 or NB_INVALID. */
+typedef int nb_option_taker(void *user, const char *name, char *value, struct nb_error *error);
+
+static int read_text(const char *path, struct nb_buffer *text, struct nb_error *error)
+{
+    FILE *in = fopen(path, "re");
+    if (in == NULL)
+        return nb_error_set(error, NB_NOT_FOUND, "the file of options %.200s cannot be opened",
+                            path);
+    int rc = nb_buffer_reserve(text, NB_OPTION_LINES_MOST + 1);
+    if (rc == 0)
+        text->length = fread(text->bytes, 1, NB_OPTION_LINES_MOST + 1, in);
+    bool is_broken = ferror(in) != 0;
+    (void)fclose(in); /* was only read */
+    if (rc != 0)
+        return nb_error_no_memory(error);
+    if (is_broken)
+        return nb_error_set(error, NB_IO, "the file of options %.200s cannot be read", path);
+    if (text->length > NB_OPTION_LINES_MOST)
+        return nb_error_set(error, NB_TOO_LARGE, "%.200s has over %d bytes", path,
+                            NB_OPTION_LINES_MOST);
+    if (memchr(text->bytes, '\0', text->length) != NULL)
+        return nb_error_set(error, NB_INVALID, "%.200s has NUL bytes: it is no text", path);
+    text->bytes[text->length] = '\0'; /* there is room for one byte more */
+    return 0;
+}
+
+/* Cuts white space off both ends, in place. */
+static char *trim(char *text)
+{
+    while (nb_ascii_is_space(*text))
+        text++;
+    size_t length = strlen(text);
+    while (length > 0 && nb_ascii_is_space(text[length - 1]))
+        length--;
+    text[length] = '\0';
+    return text;
+}
+
+static int take_line(char *line, nb_option_taker *take, void *user, struct nb_error *error)
+{
+    char *equals = strchr(line, '='), *value = NULL;
+    if (equals != NULL) {
+        *equals = '\0';
+        value = trim(equals + 1);
+    }
+    char *name = trim(line);
+    if (name[0] == '#' || (name[0] == '\0' && value == NULL))
+        return 0;
+    return take(user, name, value, error);
+}
+
+/* Reads the file into `text`, which is empty before and which the caller frees in any case, and
+ * passes its options to `take`, in their order. Returns 0; NB_INVALID with "FILE:LINE: " before the
+ * message of `take`; NB_NOT_FOUND, NB_TOO_LARGE, NB_IO or NB_NO_MEMORY. */
+static int option_lines_read(const char *path, struct nb_buffer *text, nb_option_taker *take,
+                             void *user, struct nb_error *error)
+{
+    int rc = read_text(path, text, error);
+    char *line = text->bytes;
+    for (unsigned number = 1; rc == 0 && *line != '\0'; number++) {
+        char *next = strchr(line, '\n');
+        if (next != NULL)
+            *next++ = '\0';
+        struct nb_error fault = {0};
+        rc = take_line(line, take, user, &fault);
+        if (rc != 0)
+            return nb_error_set(error, rc, "%.200s:%u: %s", path, number, fault.text);
+        line = next != NULL ? next : line + strlen(line);
+    }
+    return rc;
+}
 
 enum {
     TIMEOUT_SECONDS = 10,
@@ -350,7 +425,7 @@ int nb_milter_options_read(int argc, char **argv, struct nb_milter_options *opti
     if (rc != 0 || file == NULL || options->command != NB_MILTER_SERVE)
         return rc;
     *options = defaults();
-    rc = nb_option_lines_read(file, &options->texts, take_named, options, error);
+    rc = option_lines_read(file, &options->texts, take_named, options, error);
     if (rc == 0)
         rc = read_words(options, argc, argv, error);
     if (rc != 0)

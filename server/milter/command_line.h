@@ -3,16 +3,21 @@
  * The options of bayesd-milter, from the command line and the file that it names. Main thread; read
  * once, options do not change.
  */
-#ifndef NB_MILTER_COMMAND_LINE_H
-#define NB_MILTER_COMMAND_LINE_H
+#ifndef NB_SERVER_MILTER_COMMAND_LINE_H
+#define NB_SERVER_MILTER_COMMAND_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "server/call/call.h"
+
+/* A file of options: lines "name = value", "name" for a switch, comments that begin with '#'. Main
+ * thread. */
+enum { NB_OPTION_LINES_MOST = 64 * 1024 /* bytes of a file */ };
 
 enum nb_milter_command { NB_MILTER_SERVE, NB_MILTER_VERSION, NB_MILTER_HELP };
 

@@ -26,7 +26,6 @@
 #include "server/base/log.h"
 #include "server/base/version.h"
 #include "server/milter/callbacks.h"
-#include "server/milter/listener.h"
 #include "server/milter/milter_settings.h"
 #include "server/milter/milter_socket.h"
 

@@ -1,16 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The socket on which libmilter waits for mail servers. libmilter trusts whoever connects, so the
- * socket is one of this machine: a file with a mode, or a loopback address. The main thread opens
- * and removes it, any thread may connect to it.
+ * The socket on which libmilter waits for mail servers, and what libmilter lacks: a count of the
+ * connections, mails that do not wait for each other, and a stop that does not interrupt a check.
+ * libmilter trusts whoever connects, so the socket is one of this machine: a file with a mode, or a
+ * loopback address. Any thread may call the counters and connect to the socket, only the main
+ * thread the other functions.
  */
-#ifndef NB_MILTER_MILTER_SOCKET_H
-#define NB_MILTER_MILTER_SOCKET_H
+#ifndef NB_SERVER_MILTER_MILTER_SOCKET_H
+#define NB_SERVER_MILTER_MILTER_SOCKET_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "core/base/error.h"
+
+/* Texts for libmilter. Pure function; any thread. */
+/* For parameters that libmilter declares as char * and only reads. */
+static inline char *nb_milter_text(const char *text)
+{
+    union {
+        const char *given;
+        char *taken;
+    } both = {.given = text};
+    return both.taken;
+}
 
 /* Checks the option --socket: "inet:PORT@ADDRESS" (as libmilter writes it) or "inet:ADDRESS:PORT"
  * (as Postfix does), inet6 alike, with an address of IPv6 in brackets if wanted; "unix:/PATH" or
@@ -35,5 +50,32 @@ bool nb_milter_socket_await(const char *where);
 /* Connects and closes the connection at once, to wake libmilter, which notices nothing else while
  * it waits for connections. Returns whether a process listens. */
 bool nb_milter_socket_knock(const char *where);
+
+/* Adds to libmilter what it lacks: counts connections, keeps mails from waiting for each other, and
+ * stops without interrupting a check. Any thread may call the counters, only the main thread the
+ * other functions. */
+struct nb_listener_settings {
+    const char *socket; /* where libmilter listens (milter_socket.h); borrowed until the end */
+    size_t connections; /* most connections served at the same time */
+};
+
+/* Serves in the calling thread until the process gets SIGTERM, which must be blocked in all
+ * threads: libmilter waits for it. nb_milter_register and nb_milter_socket_open come before.
+ * Returns 0 or NB_IO. */
+int nb_listener_run(const struct nb_listener_settings *settings, struct nb_error *error);
+
+/* To be called afterwards: waits at most `patience` seconds for the mails that are being checked.
+ * Returns whether all connections have ended; if not, threads of libmilter still run. */
+bool nb_listener_finish(uint64_t patience);
+
+/* Counts a connection that begins. Returns false when there are too many: then it must not be
+ * served. */
+bool nb_listener_admit(void);
+
+/* Counts a connection that ends. */
+void nb_listener_leave(void);
+
+/* Counts the check of a mail: 1 when it begins, -1 when it ends. */
+void nb_listener_count_checks(int change);
 
 #endif

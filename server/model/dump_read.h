@@ -13,6 +13,9 @@
 #include "core/archive/dump/dump.h"
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "server/json/json_load.h"
+
+struct nb_json_dump_reader;
 
 enum nb_json_record_kind {
     NB_JSON_RECORD_BLANK, /* a line of white space: nothing to do */
@@ -35,7 +38,6 @@ struct nb_json_record {
 
 /* Reads a dump line by line and refuses one whose records are out of order, do not fit each other
  * or are incomplete. One thread at a time. */
-struct nb_json_dump_reader;
 int nb_json_dump_reader_new(struct nb_json_dump_reader **reader); /* 0 or NB_NO_MEMORY */
 void nb_json_dump_reader_free(struct nb_json_dump_reader **reader);
 

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "server/network/draw.h"
-#include "server/network/network_write.h"
-#include "server/network/read.h"
+#include "server/network/network_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

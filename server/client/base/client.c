@@ -2,8 +2,15 @@
 #include "server/client/base/client.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sysexits.h>
+
+#include "core/base/error.h"
+#include "core/base/utf8.h"
+#include "server/call/path.h"
 
 int nb_exit_status(int code)
 {
@@ -27,4 +34,134 @@ int nb_exit_status(int code)
         if (STATUSES[i].code == code)
             return STATUSES[i].status;
     return EX_DATAERR;
+}
+
+int nb_answer_get(const struct nb_client *client, const char *rest, json_t **value,
+                  struct nb_error *error)
+{
+    struct nb_buffer path = {0};
+    int rc = nb_path_model(&path, client->model, rest);
+    const struct nb_call_request request = {.method = "GET", .path = path.bytes};
+    *value = NULL;
+    rc =
+        rc == 0 ? nb_call_once(&client->daemon, &request, value, error) : nb_error_no_memory(error);
+    nb_buffer_deinit(&path);
+    return rc;
+}
+
+int nb_answer_print(const json_t *value, struct nb_error *error)
+{
+    int rc = json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_COMPACT);
+    if (rc != 0 || putchar('\n') == EOF)
+        return nb_error_set(error, NB_IO, "standard output cannot be written");
+    return 0;
+}
+
+uint64_t nb_answer_number(const json_t *object, const char *name)
+{
+    return (uint64_t)json_integer_value(json_object_get(object, name));
+}
+
+const char *nb_answer_text(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL ? text : "";
+}
+
+static int put(json_t *settings, const char *text, size_t length, struct nb_error *error)
+{
+    const char *equals = memchr(text, '=', length);
+    if (equals == NULL || equals == text)
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "'%.100s' is not a setting: write NAME=VALUE, as in smoothing=0.5",
+                            text);
+    size_t value_length = length - (size_t)(equals + 1 - text);
+    json_t *value = value_length == 0 ? json_null()
+                                      : json_loadb(equals + 1, value_length, JSON_DECODE_ANY, NULL);
+    if (value == NULL)
+        value = json_stringn(equals + 1, value_length);
+    if (json_object_setn_new(settings, text, (size_t)(equals - text), value) != 0)
+        return nb_error_set(error, NB_CLIENT_USAGE, "'%.100s' is not UTF-8", text);
+    return 0;
+}
+
+int nb_settings_put(json_t *settings, const char *text, struct nb_error *error)
+{
+    return put(settings, text, strlen(text), error);
+}
+
+int nb_settings_put_all(json_t *settings, const char *text, struct nb_error *error)
+{
+    int rc = 0;
+    while (rc == 0 && *(text += strspn(text, " ")) != '\0') {
+        size_t length = strcspn(text, " ");
+        rc = put(settings, text, length, error);
+        text += length;
+    }
+    return rc;
+}
+
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+/* Appends the character at `p`, which is not plain, and escapes it where JSON needs it. Returns the
+ * number of its bytes in the text, 0 without memory. */
+static size_t write_special(const unsigned char *p, size_t left, struct nb_buffer *out)
+{
+    size_t length = nb_utf8_sequence(p, p + left);
+    if (length > 1)
+        return nb_buffer_append(out, p, length) == 0 ? length : 0;
+    int rc;
+    if (length == 0)
+        rc = nb_buffer_puts(out, "\\ufffd");
+    else if (*p == '\n')
+        rc = nb_buffer_puts(out, "\\n");
+    else if (*p == '"' || *p == '\\')
+        rc = nb_buffer_printf(out, "\\%c", *p);
+    else
+        rc = nb_buffer_printf(out, "\\u%04x", *p);
+    return rc == 0 ? 1 : 0;
+}
+
+int nb_quote(struct nb_string text, struct nb_buffer *out)
+{
+    const unsigned char *p = (const unsigned char *)text.bytes;
+    int rc = nb_buffer_puts(out, "\"");
+    for (size_t i = 0; i < text.length && rc == 0;) {
+        size_t begin = i;
+        while (i < text.length && is_plain(p[i]))
+            i++;
+        rc = nb_buffer_append(out, p + begin, i - begin);
+        if (rc != 0 || i == text.length)
+            continue;
+        size_t taken = write_special(p + i, text.length - i, out);
+        i += taken;
+        if (taken == 0)
+            return NB_NO_MEMORY;
+    }
+    return rc == 0 ? nb_buffer_puts(out, "\"") : rc;
+}
+
+static volatile sig_atomic_t was_interrupted; /* set by the signal handler */
+
+static void note_signal(int number)
+{
+    (void)number;
+    was_interrupted = 1;
+}
+
+void nb_interrupt_catch(bool again_kills)
+{
+    struct sigaction action = {.sa_handler = note_signal,
+                               .sa_flags = again_kills ? (int)SA_RESETHAND : 0};
+    (void)sigaction(SIGINT, &action, NULL);
+    if (!again_kills)
+        (void)sigaction(SIGTERM, &action, NULL);
+}
+
+int nb_interrupt_check(struct nb_error *error)
+{
+    return was_interrupted == 0 ? 0 : nb_error_set(error, NB_STOPPING, "interrupted");
 }

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What all commands of bayesc share: the daemon and the model that they work on, the code for a
- * wrong command line, and the exit statuses of sysexits.h for error codes. The main thread fills
- * the client before other threads start; it is read-only afterwards. Functions: any thread.
+ * What all commands of bayesc share: the daemon and the model that they work on, JSON asked for and
+ * printed, settings as people type them, signals, and the exit statuses of sysexits.h. The main
+ * thread fills the client before other threads start; the client is read-only afterwards. Only the
+ * main thread handles signals and prints; any thread may call the other functions.
  */
-#ifndef NB_CLIENT_CLIENT_H
-#define NB_CLIENT_CLIENT_H
+#ifndef NB_SERVER_CLIENT_BASE_CLIENT_H
+#define NB_SERVER_CLIENT_BASE_CLIENT_H
 
+#include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
+#include "core/base/buffer.h"
+#include "core/base/error.h"
 #include "server/call/call.h"
 
 /* A code beside enum nb_code and enum nb_call_code. */
@@ -23,5 +28,41 @@ struct nb_client {
 
 /* The exit status for a code below 0, of enum nb_code, enum nb_call_code or NB_CLIENT_USAGE. */
 int nb_exit_status(int code);
+
+/* GETs /v1/models/MODEL and `rest`, which begins with a slash or is empty. *value is owned by the
+ * caller. Returns 0 or a code of nb_call_make. */
+int nb_answer_get(const struct nb_client *client, const char *rest, json_t **value,
+                  struct nb_error *error);
+
+/* Prints a JSON value in one line on standard output. Returns 0 or NB_IO. */
+int nb_answer_print(const json_t *value, struct nb_error *error);
+
+/* Returns a member of an object; 0 or "" if no member has this name and type. The text is
+ * borrowed. */
+uint64_t nb_answer_number(const json_t *object, const char *name);
+const char *nb_answer_text(const json_t *object, const char *name);
+
+/* Puts one setting, NAME=VALUE, into `settings`, an object. The value is parsed as JSON; if it is
+ * not JSON, it is taken as a string. It may hold spaces. An empty value is null. Returns 0, or
+ * NB_CLIENT_USAGE when `text` is not NAME=VALUE or is not UTF-8. */
+int nb_settings_put(json_t *settings, const char *text, struct nb_error *error);
+
+/* Puts settings that are separated by spaces: "smoothing=0.5 decision=bayes". Returns as
+ * nb_settings_put. */
+int nb_settings_put_all(json_t *settings, const char *text, struct nb_error *error);
+
+/* Appends a text in quotes, escaped where JSON needs it (RFC 8259, section 7); each byte that is
+ * not UTF-8 becomes U+FFFD. Returns 0 or NB_NO_MEMORY, which may leave a part of the text in
+ * `out`. */
+int nb_quote(struct nb_string text, struct nb_buffer *out);
+
+/* For commands that must finish something before they exit: from now on Ctrl-C (SIGINT) and SIGTERM
+ * are only noted. With `again_kills` only the first Ctrl-C is noted; a
+ * second one and SIGTERM end the program at once. Programs that end a command after a time, such as
+ * timeout(1) and mail software, must not have to wait for a daemon that hangs. */
+void nb_interrupt_catch(bool again_kills);
+
+/* Returns 0, or NB_STOPPING when a signal was noted. */
+int nb_interrupt_check(struct nb_error *error);
 
 #endif

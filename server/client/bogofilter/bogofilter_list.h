@@ -3,12 +3,13 @@
  * A word list of bogofilter on its way to a model: its features, the number of messages of each
  * label that had each feature, and the tokens left out, with the reasons. Main thread.
  */
-#ifndef NB_CLIENT_BOGOFILTER_LIST_H
-#define NB_CLIENT_BOGOFILTER_LIST_H
+#ifndef NB_SERVER_CLIENT_BOGOFILTER_BOGOFILTER_LIST_H
+#define NB_SERVER_CLIENT_BOGOFILTER_BOGOFILTER_LIST_H
 
 #include "core/base/buffer.h"
 #include "core/base/key.h"
 #include "core/counts/model.h"
+#include "tokenizer/bag/bag.h"
 
 enum nb_bogofilter_label { NB_BOGOFILTER_HAM, NB_BOGOFILTER_SPAM, NB_BOGOFILTER_LABELS };
 
@@ -27,6 +28,10 @@ enum nb_bogofilter_loss {
     NB_LOSS_NO_WORD,   /* marks, or nothing that the tokenizer takes */
     NB_LOSSES
 };
+
+/* bogofilter's tokens have at most 30 characters, three of them joined with prefixes when
+ * `multi_token_count` is set; numbers have 10 digits. */
+enum { NB_WORDLIST_LINE = 1024 };
 
 enum { NB_LOSS_LINES = 8 /* lines whose numbers are kept */ };
 
@@ -72,5 +77,31 @@ void nb_bogofilter_list_lose(struct nb_bogofilter_list *list, enum nb_bogofilter
  * are"). Static. */
 const char *nb_bogofilter_loss_name(enum nb_bogofilter_loss loss);
 const char *nb_bogofilter_loss_text(enum nb_bogofilter_loss loss);
+
+/* Converts bogofilter's tokens into the features that this program's tokenizer makes of the same
+ * words in a mail. Adds the features that every mail has and bogofilter does not count: marks,
+ * words of one and two characters (its tokens have at least three), "by" and "id" of Received. The
+ * tables of the tokenizer must be there (nb_text_setup). One thread.
+ *
+ * A model made from a word list alone would not know these added features. A few mails of one
+ * label, learned later, would make each of them speak for that label. So they begin equally
+ * frequent in both labels.
+ *
+ * Measured with a list of 3,000 messages: of 1,027 ham mails 5 score over 0.5 (none over 0.9).
+ * After 20 more spam and no ham were learned, 40 do (1 over 0.9); without the added features 405 do
+ * (158 over 0.9). */
+/* Fills `bag`, which is emptied first, with the features of a token, hashed with `key`; some tokens
+ * are several features. If none of its features is a word, the token is left out, and *loss is the
+ * reason. Returns 0 or NB_NO_MEMORY. */
+int nb_bogofilter_features(struct nb_string token, const struct nb_key *key, struct nb_bag *bag,
+                           enum nb_bogofilter_loss *loss);
+
+/* Returns whether a feature from nb_bogofilter_features is a word and not a mark: the tokenizer
+ * counts marks everywhere, bogofilter only inside words. */
+bool nb_bogofilter_is_word(uint64_t id, struct nb_string text);
+
+/* Adds the features that bogofilter does not count, unless the list has them already. Returns 0,
+ * NB_TOO_LARGE or NB_NO_MEMORY. */
+int nb_bogofilter_add_neutral(struct nb_bogofilter_list *list);
 
 #endif

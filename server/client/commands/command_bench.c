@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/client/base/client_answer.h"
+#include "server/client/base/client.h"
 #include "server/client/commands/commands.h"
 #include "server/client/evaluate/labelled_corpus.h"
 #include "server/client/files/files.h"

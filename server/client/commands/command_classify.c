@@ -2,15 +2,195 @@
  *
  * bayesc classify: prints the verdict on each document, one line each.
  */
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "server/client/base/client_answer.h"
+#include "core/base/error.h"
+#include "core/base/heap.h"
+#include "server/client/base/client.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
-#include "server/client/commands/verdict_columns.h"
-#include "server/client/files/write_csv.h"
+#include "server/client/files/write_file.h"
 #include "server/client/terminal/terminal.h"
+
+/* What bayesc classify prints of a verdict beside its label and probability: the decision by a
+ * threshold, the runner-up labels, and the tokens that weigh most. Main thread. */
+enum { NB_VERDICT_TOP_MOST = 1000, NB_VERDICT_EVIDENCE_MOST = 1000 };
+
+/* The columns that the user wants. */
+struct nb_verdict_columns {
+    double threshold;       /* below 0: no decision */
+    uint64_t top, evidence; /* labels, tokens; 0: none */
+};
+
+/* ---- the request ----------------------------------------------------------------------------- */
+
+/* Appends the path of the operation, with the query that asks the daemon for these columns, and a
+ * NUL. All functions here that return an int return 0 or NB_NO_MEMORY. */
+static int verdict_columns_path(const struct nb_verdict_columns *columns, struct nb_buffer *path)
+{
+    const char *join = "?";
+    int rc = nb_buffer_puts(path, "/classify");
+    if (rc == 0 && columns->threshold >= 0) {
+        rc = nb_buffer_printf(path, "%sthreshold=%.17g", join, columns->threshold);
+        join = "&";
+    }
+    if (rc == 0 && columns->top > 0) {
+        rc = nb_buffer_printf(path, "%stop=%" PRIu64, join, columns->top);
+        join = "&";
+    }
+    if (rc == 0 && columns->evidence > 0)
+        rc = nb_buffer_printf(path, "%sexplain=%" PRIu64, join, columns->evidence);
+    return rc == 0 ? nb_buffer_append(path, "", 1) : rc;
+}
+
+/* ---- the labels ------------------------------------------------------------------------------ */
+
+struct ranked {
+    const char *label; /* borrowed from the verdict */
+    double probability;
+    bool wins;
+};
+
+static int by_probability(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->wins != y->wins)
+        return x->wins ? -1 : 1;
+    if (x->probability != y->probability)
+        return x->probability > y->probability ? -1 : 1;
+    return strcmp(x->label, y->label);
+}
+
+/* Fills `rank` with the `top` most probable labels, the winner first. Returns how many there are.
+ */
+static size_t rank_labels(const json_t *verdict, uint64_t top,
+                          struct ranked rank[NB_VERDICT_TOP_MOST])
+{
+    const char *winner = nb_answer_text(verdict, "label");
+    json_t *labels = json_object_get(verdict, "probabilities");
+    const char *name;
+    json_t *value;
+    struct nb_heap heap = {
+        .items = rank, .most = (size_t)top, .item_size = sizeof *rank, .compare = by_probability};
+    json_object_foreach(labels, name, value)
+    {
+        struct ranked one = {name, json_number_value(value), strcmp(name, winner) == 0};
+        nb_heap_add(&heap, &one);
+    }
+    nb_heap_sort(&heap);
+    return heap.count;
+}
+
+/* Returns the label that a person reads first: the decision if there is a threshold ("unsure"),
+ * else the label. Borrowed from the verdict, or "?". */
+static const char *verdict_columns_first(const struct nb_verdict_columns *columns,
+                                         const json_t *verdict)
+{
+    const char *label =
+        json_string_value(json_object_get(verdict, columns->threshold >= 0 ? "decision" : "label"));
+    return label != NULL ? label : "?";
+}
+
+/* ---- the evidence ---------------------------------------------------------------------------- */
+
+/* "pills +3.120; lunch -0.400": evidence above 0 speaks for the label. Evidence of null makes the
+ * runner-up impossible and is shown as +inf; the row of the prior is left out because it is not a
+ * token. */
+static int put_evidence(const json_t *verdict, struct nb_buffer *out)
+{
+    size_t i;
+    const json_t *row;
+    const char *join = "";
+    int rc = 0;
+    json_array_foreach(json_object_get(verdict, "explanation"), i, row)
+    {
+        const char *token = json_string_value(json_object_get(row, "token"));
+        const json_t *evidence = json_object_get(row, "evidence");
+        if (token == NULL || rc != 0)
+            continue;
+        double value = json_is_number(evidence) ? json_number_value(evidence) : (double)INFINITY;
+        rc = nb_buffer_printf(out, "%s%s %+.3f", join, token, value);
+        join = "; ";
+    }
+    return rc;
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------- */
+
+static int put_cell(const char *text, char separator, struct nb_buffer *out)
+{
+    return nb_csv_cell(nb_string_of(text), separator, false, out);
+}
+
+/* Append the cells of a CSV row, each after the separator: decision; predicted_2, probability_2 and
+ * so on to `top`; evidence. The cells are empty if the verdict is NULL (the document was
+ * refused). */
+static int verdict_columns_head(const struct nb_verdict_columns *columns, char separator,
+                                struct nb_buffer *out)
+{
+    int rc = columns->threshold >= 0 ? put_cell("decision", separator, out) : 0;
+    for (uint64_t i = 2; i <= columns->top && rc == 0; i++)
+        rc = nb_buffer_printf(out, "%cpredicted_%" PRIu64 "%cprobability_%" PRIu64, separator, i,
+                              separator, i);
+    return rc == 0 && columns->evidence > 0 ? put_cell("evidence", separator, out) : rc;
+}
+
+static int put_ranks(const struct nb_verdict_columns *columns, const json_t *verdict,
+                     char separator, struct nb_buffer *out)
+{
+    struct ranked rank[NB_VERDICT_TOP_MOST];
+    size_t count = rank_labels(verdict, columns->top, rank);
+    int rc = 0;
+    for (size_t i = 1; i < columns->top && rc == 0; i++) {
+        char probability[32] = "";
+        if (i < count)
+            (void)snprintf(probability, sizeof probability, "%.6f", rank[i].probability);
+        rc = put_cell(i < count ? rank[i].label : "", separator, out);
+        if (rc == 0)
+            rc = put_cell(probability, separator, out);
+    }
+    return rc;
+}
+
+static int verdict_columns_csv(const struct nb_verdict_columns *columns, const json_t *verdict,
+                               char separator, struct nb_buffer *out)
+{
+    struct nb_buffer evidence = {0};
+    int rc = 0;
+    if (columns->threshold >= 0)
+        rc = put_cell(verdict != NULL ? nb_answer_text(verdict, "decision") : "", separator, out);
+    if (rc == 0 && columns->top > 0)
+        rc = put_ranks(columns, verdict, separator, out);
+    if (rc == 0 && columns->evidence > 0) {
+        rc = put_evidence(verdict, &evidence);
+        if (rc == 0)
+            rc = nb_csv_cell((struct nb_string){evidence.bytes, evidence.length}, separator, false,
+                             out);
+    }
+    nb_buffer_deinit(&evidence);
+    return rc;
+}
+
+/* ---- for people ------------------------------------------------------------------------------ */
+
+/* Appends the same columns for people, to be printed after the name of the document. The caller
+ * must pass the text through nb_terminal_safe before it prints it on a terminal. */
+static int verdict_columns_text(const struct nb_verdict_columns *columns, const json_t *verdict,
+                                struct nb_buffer *out)
+{
+    struct ranked rank[NB_VERDICT_TOP_MOST];
+    size_t count = columns->top > 0 ? rank_labels(verdict, columns->top, rank) : 0;
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = nb_buffer_printf(out, "%s%s %.6f", i == 0 ? "  | " : ", ", rank[i].label,
+                              rank[i].probability);
+    if (rc == 0 && columns->evidence > 0)
+        rc = nb_buffer_puts(out, "  | ");
+    return rc == 0 && columns->evidence > 0 ? put_evidence(verdict, out) : rc;
+}
 
 struct classify_options {
     struct nb_files_options files;
@@ -51,7 +231,7 @@ struct output {
 static int print_verdict(struct output *output, const struct nb_outcome *outcome,
                          struct nb_error *error)
 {
-    const char *label = nb_verdict_columns_first(output->columns, outcome->result);
+    const char *label = verdict_columns_first(output->columns, outcome->result);
     double probability = json_number_value(json_object_get(outcome->result, "probability"));
     const char *missing = json_string_value(json_object_get(outcome->result, "missing"));
     if (missing != NULL && !output->is_told)
@@ -64,7 +244,7 @@ static int print_verdict(struct output *output, const struct nb_outcome *outcome
     if (printed < 0 || fputs(output->name.bytes, stdout) < 0)
         return nb_error_set(error, NB_IO, "standard output cannot be written");
     output->more.length = 0;
-    int rc = nb_verdict_columns_text(output->columns, outcome->result, &output->more);
+    int rc = verdict_columns_text(output->columns, outcome->result, &output->more);
     if (rc != 0 || nb_buffer_append(&output->more, "", 1) != 0)
         return nb_error_no_memory(error);
     nb_terminal_safe(output->more.bytes, SIZE_MAX, &output->name);
@@ -114,7 +294,7 @@ static int take_head(void *user, struct nb_string row, struct nb_error *error)
         rc = nb_buffer_append(&head, "", 1);
     output->more.length = output->row.length = 0;
     if (rc == 0)
-        rc = nb_verdict_columns_head(output->columns, separator_of(output), &output->more);
+        rc = verdict_columns_head(output->columns, separator_of(output), &output->more);
     if (rc == 0)
         rc = join_columns(output, "predicted", "probability");
     rc = rc != 0             ? nb_error_no_memory(error)
@@ -137,8 +317,8 @@ static int print_csv(struct output *output, const struct nb_outcome *outcome,
         is_row ? 0
                : nb_csv_cell(nb_string_of(outcome->name), separator_of(output), true, &output->row);
     if (rc == 0)
-        rc = nb_verdict_columns_csv(output->columns, outcome->result, separator_of(output),
-                                    &output->more);
+        rc = verdict_columns_csv(output->columns, outcome->result, separator_of(output),
+                                 &output->more);
     if (json_is_number(number))
         (void)snprintf(probability, sizeof probability, "%.6f", json_number_value(number));
     if (rc == 0)
@@ -176,7 +356,7 @@ static int run_classify(struct nb_client *client, const void *user, char **argum
     if (options->is_csv && client->json)
         return nb_error_set(error, NB_CLIENT_USAGE,
                             "only one of --csv and --json may be given: the output is one of them");
-    if (nb_verdict_columns_path(&options->columns, &path) != 0)
+    if (verdict_columns_path(&options->columns, &path) != 0)
         return nb_error_no_memory(error);
     files.keeps_rows = options->is_csv;
     struct nb_run run = {

@@ -9,14 +9,12 @@
 
 #include "core/base/label/level_hint.h"
 #include "server/call/path.h"
-#include "server/client/base/client_answer.h"
-#include "server/client/base/client_settings.h"
-#include "server/client/base/interrupt.h"
+#include "server/client/base/client.h"
 #include "server/client/commands/commands.h"
+#include "server/client/evaluate/evaluation_report.h"
 #include "server/client/evaluate/labelled_corpus.h"
 #include "server/client/evaluate/plot.h"
 #include "server/client/evaluate/trial.h"
-#include "server/client/evaluate/winner.h"
 #include "server/client/terminal/terminal.h"
 
 struct evaluate_options {

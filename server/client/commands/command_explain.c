@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "server/client/base/client_answer.h"
+#include "server/client/base/client.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
 #include "server/client/terminal/terminal.h"

@@ -15,7 +15,7 @@
 #include "server/call/call.h"
 #include "server/call/path.h"
 #include "server/client/commands/commands.h"
-#include "server/client/files/item.h"
+#include "server/client/files/files.h"
 #include "server/client/filter/away.h"
 #include "server/client/filter/pass.h"
 #include "server/client/filter/status.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "server/call/path.h"
-#include "server/client/base/client_answer.h"
+#include "server/client/base/client.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
 #include "server/client/files/write_file.h"

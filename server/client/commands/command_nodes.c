@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "server/client/base/client_answer.h"
+#include "server/client/base/client.h"
 #include "server/client/commands/commands.h"
 #include "server/client/terminal/terminal.h"
 #include "server/client/terminal/text_table.h"

@@ -2,14 +2,16 @@
  *
  * bayesc create and set: makes a model with settings, or changes the settings of one.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/client/base/client_answer.h"
-#include "server/client/base/client_settings.h"
+#include "server/call/path.h"
+#include "server/client/base/client.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
 #include "server/client/terminal/terminal.h"
+#include "server/client/terminal/text_table.h"
 
 #define ONLY_IF_NEW "If-None-Match: *" /* RFC 9110, section 13.1.2 */
 
@@ -171,4 +173,225 @@ const struct nb_command NB_COMMAND_SET = {
     .most = SIZE_MAX,
     .patience = 60,
     .run = run_set,
+};
+
+/* bayesc show prints the settings of a model and their meanings, in the words of the daemon's own
+ * description of its interface; bayesc stats prints its counts and most telling tokens. */
+static const struct nb_table_column SETTINGS_COLUMNS[] = {
+    NB_COLUMN("setting", "@", NB_CELL_TEXT, 0),
+    NB_COLUMN("value", NULL, NB_CELL_JSON, 0),
+};
+
+/* ---- show ------------------------------------------------------------------------------------ */
+
+enum { WIDTH = 88 /* columns of a line of text */ };
+
+/* Gets the daemon's description of each setting, by name. *meanings is owned by the caller. */
+static int get_meanings(const struct nb_client *client, json_t **meanings, struct nb_error *error)
+{
+    json_t *interface = NULL;
+    const struct nb_call_request request = {.method = "GET", .path = "/openapi.json"};
+    int rc = nb_call_once(&client->daemon, &request, &interface, error);
+    json_t *schemas = json_object_get(json_object_get(interface, "components"), "schemas");
+    *meanings = json_incref(json_object_get(json_object_get(schemas, "Settings"), "properties"));
+    json_decref(interface);
+    return rc;
+}
+
+/* Prints words in lines of at most WIDTH columns, if none is longer. */
+static void print_wrapped(const char *text)
+{
+    size_t column = 0;
+    while (*(text += strspn(text, " \n")) != '\0') {
+        size_t length = strcspn(text, " \n");
+        bool is_full = column > 0 && column + 1 + length > WIDTH;
+        (void)printf("%s%.*s", is_full ? "\n" : column > 0 ? " " : "", (int)length, text);
+        column = (is_full || column == 0 ? 0 : column + 1) + length;
+        text += length;
+    }
+    (void)putchar('\n');
+}
+
+static int explain(const json_t *settings, const json_t *meanings, const char *name,
+                   struct nb_error *error)
+{
+    const json_t *value = json_object_get(settings, name), *row = json_object_get(meanings, name);
+    if (value == NULL)
+        return nb_error_set(error, NB_NOT_FOUND,
+                            "there is no setting '%s' (bayesc show MODEL lists them)", name);
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(10));
+    char *usual = json_dumps(json_object_get(row, "x-default"), JSON_ENCODE_ANY | JSON_COMPACT);
+    (void)printf("%s = %s\n", nb_shown(name).text, nb_shown(text != NULL ? text : "").text);
+    if (usual != NULL)
+        (void)printf("default of the preset text: %s\n", nb_shown(usual).text);
+    struct nb_buffer meaning = {0};
+    nb_terminal_safe(nb_answer_text(row, "description"), SIZE_MAX, &meaning);
+    print_wrapped(meaning.bytes != NULL ? meaning.bytes : "");
+    nb_buffer_deinit(&meaning);
+    free(text);
+    free(usual);
+    return 0;
+}
+
+static int run_show(struct nb_client *client, const void *user, char **arguments, size_t count,
+                    struct nb_error *error)
+{
+    json_t *row = NULL, *meanings = NULL;
+    (void)user;
+    int rc = nb_answer_get(client, "", &row, error);
+    json_t *settings = json_object_get(row, "settings");
+    if (rc == 0 && count > 0)
+        rc = get_meanings(client, &meanings, error);
+    for (size_t i = 0; i < count && rc == 0 && !client->json; i++)
+        rc = explain(settings, meanings, arguments[i], error);
+    if (rc == 0 && client->json)
+        rc = nb_answer_print(row, error);
+    else if (rc == 0 && count == 0)
+        nb_table_rows_print(NB_COLUMNS(SETTINGS_COLUMNS), settings);
+    json_decref(meanings);
+    json_decref(row);
+    return rc;
+}
+
+const struct nb_command NB_COMMAND_SHOW = {
+    .name = "show",
+    .arguments = "[MODEL [SETTING]...]",
+    .model_from = 1,
+    .summary = "Shows the settings of a model, or says what some of them mean",
+    .details = "`bayesc set` changes them.\n"
+               "\n"
+               "  bayesc show mail\n"
+               "  bayesc show mail near_duplicates max_age\n",
+    .most = SIZE_MAX,
+    .patience = 10,
+    .run = run_show,
+};
+
+/* ---- stats ----------------------------------------------------------------------------------- */
+
+struct stats_options {
+    uint64_t tokens;
+    bool has_settings;
+};
+
+static const struct stats_options COMMAND_SHOW_DEFAULTS = {.tokens = 10};
+
+static const struct nb_flag FLAGS[] = {
+    {"tokens", 'n', NB_FLAG_COUNT, "N", offsetof(struct stats_options, tokens), 0, 10000,
+     "number of the most telling tokens of each label (default: 10)"},
+    {"settings", 's', NB_FLAG_SWITCH, NULL, offsetof(struct stats_options, has_settings), 0, 0,
+     "the settings, too"},
+};
+
+static const struct nb_table_column LABEL_COLUMNS[] = {
+    NB_COLUMN("label", "@", NB_CELL_TEXT, 0),
+    NB_COLUMN(">documents", "documents", NB_CELL_COUNT, 0),
+    NB_COLUMN(">tokens", "tokens", NB_CELL_COUNT, 0),
+};
+
+/* Puts the vocabulary of each label into `vocabularies`, an object. */
+static int get_vocabularies(const struct nb_client *client, json_t *labels, uint64_t tokens,
+                            json_t *vocabularies, struct nb_error *error)
+{
+    const char *name;
+    const json_t *counts;
+    struct nb_buffer rest = {0};
+    int rc = 0;
+    json_object_foreach(labels, name, counts)
+    {
+        json_t *listing = NULL;
+        rest.length = 0;
+        if (nb_answer_number(counts, "documents") == 0 || rc != 0)
+            continue;
+        rc = nb_buffer_printf(&rest, "/vocabulary?limit=%ju", (uintmax_t)tokens);
+        if (rc == 0)
+            rc = nb_path_query(&rest, "label", name);
+        rc = rc == 0 ? nb_answer_get(client, rest.bytes, &listing, error)
+                     : nb_error_no_memory(error);
+        if (rc == 0)
+            (void)json_object_set_new(vocabularies, name, listing);
+    }
+    nb_buffer_deinit(&rest);
+    return rc;
+}
+
+static void print_tokens(const char *label, const json_t *listing)
+{
+    static const char *const HEAD[] = {"token", ">evidence", ">count", ">in others"};
+    struct nb_text_table table;
+    size_t i;
+    const json_t *row;
+    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    json_array_foreach(json_object_get(listing, "tokens"), i, row)
+    {
+        const char *token = json_string_value(json_object_get(row, "token")), *name;
+        const json_t *count;
+        uint64_t own = 0, others = 0;
+        json_object_foreach(json_object_get(row, "counts"), name, count)
+        {
+            *(strcmp(name, label) == 0 ? &own : &others) += (uint64_t)json_integer_value(count);
+        }
+
+        nb_table_cell(&table, "%s", token != NULL ? token : "(not kept)");
+        /* null: the relative frequency of the label or that of the others is 0 */
+        const json_t *evidence = json_object_get(row, "evidence");
+        double infinite = own > 0 ? (double)INFINITY : -(double)INFINITY;
+        nb_table_cell(&table, "%+.3f",
+                      json_is_null(evidence) ? infinite : json_number_value(evidence));
+        nb_table_cell(&table, "%s", nb_figure_of(own).text);
+        nb_table_cell(&table, "%s", nb_figure_of(others).text);
+    }
+    (void)printf("\nmost telling for %s\n", nb_shown(label).text);
+    nb_table_print(&table, stdout);
+    nb_table_deinit(&table);
+}
+
+static void print_stats(const struct nb_exchange_input *asked, json_t *row)
+{
+    const struct stats_options *options = asked->options;
+    const char *label;
+    const json_t *listing;
+    nb_exchange_text("{model}: {#documents} documents, {#vocabulary} words\n\n", asked, row);
+    nb_table_rows_print(NB_COLUMNS(LABEL_COLUMNS), json_object_get(row, "labels"));
+    json_object_foreach(json_object_get(row, "telling"), label, listing)
+    {
+        print_tokens(label, listing);
+    }
+
+    if (!options->has_settings)
+        return;
+    (void)putchar('\n');
+    nb_table_rows_print(NB_COLUMNS(SETTINGS_COLUMNS), json_object_get(row, "settings"));
+}
+
+static const struct nb_exchange STATS = {
+    .method = "GET", .path = "/v1/models/{model}", .print = print_stats};
+
+static int run_stats(struct nb_client *client, const void *user, char **arguments, size_t count,
+                     struct nb_error *error)
+{
+    const struct stats_options *options = user;
+    const struct nb_exchange_input asked = {NB_ASKED(client, options, arguments, count)};
+    json_t *row = NULL, *vocabularies = json_object();
+    int rc = nb_exchange_ask(&STATS, &asked, &row, error);
+    if (rc == 0 && options->tokens > 0)
+        rc = get_vocabularies(client, json_object_get(row, "labels"), options->tokens, vocabularies,
+                              error);
+    (void)json_object_set(row, "telling", vocabularies);
+    if (rc == 0)
+        rc = nb_exchange_show(&STATS, &asked, row, error);
+    json_decref(vocabularies);
+    json_decref(row);
+    return rc;
+}
+
+const struct nb_command NB_COMMAND_STATS = {
+    .name = "stats",
+    .arguments = "[MODEL]",
+    .model_from = 1,
+    .summary = "Shows a model's counts and most telling tokens",
+    NB_COMMAND_FLAGS(FLAGS, COMMAND_SHOW_DEFAULTS),
+    .most = 1,
+    .patience = 10,
+    .run = run_stats,
 };

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "server/call/path.h"
-#include "server/client/base/client_answer.h"
+#include "server/client/base/client.h"
 #include "server/client/terminal/terminal.h"
 
 enum { NUMBER_ROOM = 32 /* bytes of a number as text */ };

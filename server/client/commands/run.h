@@ -3,13 +3,21 @@
  * What train, untrain, classify and explain have in common: all documents of the paths go through a
  * pipeline. Main thread.
  */
-#ifndef NB_CLIENT_RUN_H
-#define NB_CLIENT_RUN_H
+#ifndef NB_SERVER_CLIENT_COMMANDS_RUN_H
+#define NB_SERVER_CLIENT_COMMANDS_RUN_H
 
-#include "server/client/commands/new_label.h"
+#include "server/client/base/client.h"
 #include "server/client/files/files.h"
 #include "server/client/send/pipeline.h"
-#include "server/client/terminal/progress.h"
+#include "server/client/terminal/terminal.h"
+
+/* Guards against mistyped labels, which the model would keep while the right label lacks their
+ * documents. All zero at the beginning. */
+struct nb_new_label {
+    json_t *known;      /* owned: the labels of the model, by name; NULL before the first check */
+    json_t *good;       /* owned: an object whose names are labels that were checked */
+    uint64_t documents; /* of the model */
+};
 
 struct nb_run {
     const struct nb_client *client;
@@ -20,7 +28,7 @@ struct nb_run {
     size_t connections;
     bool with_label;       /* each document must have a label, and it is sent */
     bool takes_unlabelled; /* with `with_label`: documents without a label are sent with null */
-    bool is_guarded;       /* labels are checked for mistyping (new_label.h) */
+    bool is_guarded;       /* labels are checked for mistyping (nb_new_label) */
     bool is_attached;      /* the daemon takes the mails that are attached to the documents */
     bool is_mixed;         /* everything is read first, then sent in a shuffled, repeatable order */
     bool is_quiet;         /* no progress bar */

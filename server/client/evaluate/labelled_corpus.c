@@ -12,6 +12,8 @@
 #include "server/client/files/file_walk.h"
 #include "server/client/terminal/terminal.h"
 
+enum { NB_CORPUS_LABELS = 10000 };
+
 /* ---- labels ---------------------------------------------------------------------------------- */
 
 /* Returns the index of a label, NB_CORPUS_LABELS when it is not there. The label of the last

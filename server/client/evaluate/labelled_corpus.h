@@ -10,8 +10,6 @@
 
 #include "server/client/files/files.h"
 
-enum { NB_CORPUS_LABELS = 10000 };
-
 struct nb_corpus_entry {
     uint64_t offset;
     uint32_t length; /* of the content; the values, the id and the name follow it */

@@ -10,12 +10,10 @@
 
 #include "core/model/evaluate/evaluate.h"
 #include "server/call/path.h"
-#include "server/client/base/client_answer.h"
-#include "server/client/base/interrupt.h"
+#include "server/client/base/client.h"
 #include "server/client/evaluate/evaluation_report.h"
-#include "server/client/send/item_json.h"
 #include "server/client/send/pipeline.h"
-#include "server/client/terminal/progress.h"
+#include "server/client/terminal/terminal.h"
 
 struct judge {
     const struct nb_trial *trial;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "server/client/files/item.h"
+#include "server/client/files/files.h"
 
 /* Spreadsheets write it before the header. */
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"

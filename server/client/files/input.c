@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/utf8.h"
-#include "server/client/files/item.h"
+#include "server/client/files/files.h"
 
 enum { STEP = 64 * 1024, LOOKED_AT = 64 * 1024 /* bytes of a pipe, at most */ };
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "server/client/base/client.h"
-#include "server/client/base/quote.h"
 
 /* ---- numbers ------------------------------------------------------------------------------------
  */

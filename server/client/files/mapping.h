@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
-#include "server/client/files/item.h"
+#include "server/client/files/files.h"
 
 enum { NB_MAPPING_MOST = 64 /* parts of a document */, NB_MAPPING_JOINED = 8 /* columns of one */ };
 

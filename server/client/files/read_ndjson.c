@@ -8,8 +8,8 @@
 
 #include "server/base/ndjson.h"
 #include "server/client/files/file_rows.h"
-#include "server/client/files/formats.h"
 #include "server/client/files/mapping.h"
+#include "server/client/files/reading.h"
 
 static struct nb_string string_of(const json_t *object, const char *name)
 {

@@ -1,14 +1,122 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "server/client/files/file_rows.h"
-#include "server/client/files/formats.h"
-#include "server/client/files/header.h"
 #include "server/client/files/mapping.h"
-#include "server/client/files/write_csv.h"
+#include "server/client/files/reading.h"
+#include "server/client/files/write_file.h"
+
+/* Decides whether the first line of a table names the columns, and what the columns are. Pure
+ * functions; any thread. */
+enum nb_file_column {
+    NB_COLUMN_NONE,
+    NB_COLUMN_TEXT,
+    NB_COLUMN_MAIL,
+    NB_COLUMN_LABEL,
+    NB_COLUMN_ID
+};
+
+/* The first names are bayesc's own. The others are from the headers of published corpora and of
+ * exports from help desks. */
+static const char *const OF_TEXT[] = {"text",        "message", "messages", "body",   "content",
+                                      "description", "sms",     "comment",  "review", "v2"};
+static const char *const OF_LABEL[] = {"label",  "labels", "category", "class",
+                                       "target", "tag",    "queue",    "v1"};
+
+#define COUNT(names) (sizeof(names) / sizeof *(names))
+
+static bool is_one_of(struct nb_string name, const char *const *names, size_t count)
+{
+    bool found = false;
+    for (size_t i = 0; i < count; i++)
+        found = found || nb_string_equals_nocase(name, names[i]);
+    return found;
+}
+
+/* Returns the column for one of bayesc's own names: text, mail, label, id, in upper or lower case.
+ * Returns NB_COLUMN_NONE for any other name. */
+static enum nb_file_column file_column_of(struct nb_string name)
+{
+    static const char *const NAMES[] = {"-", "text", "mail", "label", "id"};
+    for (size_t i = 0; i < COUNT(NAMES); i++)
+        if (nb_string_equals_nocase(name, NAMES[i]))
+            return (enum nb_file_column)i;
+    return NB_COLUMN_NONE;
+}
+
+static enum nb_file_column usual_column_of(struct nb_string name)
+{
+    if (is_one_of(name, OF_TEXT, COUNT(OF_TEXT)))
+        return NB_COLUMN_TEXT;
+    return is_one_of(name, OF_LABEL, COUNT(OF_LABEL)) ? NB_COLUMN_LABEL : file_column_of(name);
+}
+
+static size_t count_of(const enum nb_file_column *columns, size_t count, enum nb_file_column column)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += columns[i] == column;
+    return found;
+}
+
+/* For a table with a column text or mail: takes the column with a usual name of a label, if there
+ * is exactly one. */
+static void take_usual_label(const struct nb_string *cells, size_t count,
+                             enum nb_file_column *columns)
+{
+    size_t found = 0, at = 0;
+    for (size_t i = 0; i < count; i++)
+        if (columns[i] == NB_COLUMN_NONE &&
+            is_one_of(nb_string_trim(cells[i]), OF_LABEL, COUNT(OF_LABEL))) {
+            found++;
+            at = i;
+        }
+    if (found == 1)
+        columns[at] = NB_COLUMN_LABEL;
+}
+
+/* Returns whether the cells of a first line name columns, and then sets columns[i] for each. They
+ * do when a cell is "text" or "mail"; the label is then the column "label", or the only one with
+ * another usual name of a label. They also do when exactly one cell has another usual name of a
+ * text (message, body, description ...) and another cell has a name of a label (category, class
+ * ...) or an id. */
+static bool header_read(const struct nb_string *cells, size_t count, enum nb_file_column *columns)
+{
+    for (size_t i = 0; i < count; i++)
+        columns[i] = file_column_of(nb_string_trim(cells[i]));
+    if (count_of(columns, count, NB_COLUMN_TEXT) + count_of(columns, count, NB_COLUMN_MAIL) > 0) {
+        if (count_of(columns, count, NB_COLUMN_LABEL) == 0)
+            take_usual_label(cells, count, columns);
+        return true;
+    }
+    for (size_t i = 0; i < count; i++)
+        columns[i] = usual_column_of(nb_string_trim(cells[i]));
+    size_t labels = count_of(columns, count, NB_COLUMN_LABEL),
+           ids = count_of(columns, count, NB_COLUMN_ID);
+    return count_of(columns, count, NB_COLUMN_TEXT) == 1 && labels <= 1 && ids <= 1 &&
+           labels + ids > 0;
+}
+
+/* Returns whether the cells of a first line name the given columns: the column of the text or mail
+ * has a usual name of a text, and the column of the label, if any, a usual name of a label. */
+static bool header_fits(const struct nb_string *cells, size_t count,
+                        const enum nb_file_column *columns, size_t column_count)
+{
+    bool fits = true;
+    for (size_t i = 0; i < column_count; i++) {
+        struct nb_string name = i < count ? nb_string_trim(cells[i]) : nb_string_of("");
+        if (columns[i] == NB_COLUMN_TEXT || columns[i] == NB_COLUMN_MAIL)
+            fits = fits && (is_one_of(name, OF_TEXT, COUNT(OF_TEXT)) ||
+                            file_column_of(name) == NB_COLUMN_MAIL);
+        else if (columns[i] == NB_COLUMN_LABEL)
+            fits = fits && is_one_of(name, OF_LABEL, COUNT(OF_LABEL));
+    }
+    return fits;
+}
 
 /* A first line with a label and a word this short may name columns by unknown names. */
 enum { HEADER_WORD_MOST = 32 /* bytes */ };
@@ -48,10 +156,10 @@ static int columns_of_option(struct table *t, const char *names, struct nb_error
         size_t length = strcspn(names, ",");
         struct nb_string name = {names, length};
         if (t->column_count == NB_ROWS_CELLS ||
-            (nb_file_column_of(name) == NB_COLUMN_NONE && !(length == 1 && *names == '-')))
+            (file_column_of(name) == NB_COLUMN_NONE && !(length == 1 && *names == '-')))
             return nb_error_set(error, NB_CLIENT_USAGE,
                                 "--columns '%s': names are text, mail, label, id and -", names);
-        t->columns[t->column_count++] = nb_file_column_of(name);
+        t->columns[t->column_count++] = file_column_of(name);
         names += length + (names[length] == ',');
     }
     return has_content(t)
@@ -177,7 +285,7 @@ static int tell_unused(const struct table *t, struct nb_error *error)
 static int columns_of_row(struct table *t, bool *is_header, struct nb_error *error)
 {
     t->column_count = t->rows.cell_count;
-    *is_header = nb_header_read(t->rows.cells, t->rows.cell_count, t->columns);
+    *is_header = header_read(t->rows.cells, t->rows.cell_count, t->columns);
     if (*is_header)
         return tell_unused(t, error);
     if (t->rows.cell_count != 2)
@@ -191,7 +299,7 @@ static int columns_of_row(struct table *t, bool *is_header, struct nb_error *err
  * is not a document. */
 static bool is_named(const struct table *t)
 {
-    return nb_header_fits(t->rows.cells, t->rows.cell_count, t->columns, t->column_count);
+    return header_fits(t->rows.cells, t->rows.cell_count, t->columns, t->column_count);
 }
 
 /* ---- giving ---------------------------------------------------------------------------------- */

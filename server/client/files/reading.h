@@ -3,8 +3,8 @@
  * One file that is being read, and the functions that pass its documents on. Shared by the readers
  * of all formats. One thread.
  */
-#ifndef NB_CLIENT_READING_H
-#define NB_CLIENT_READING_H
+#ifndef NB_SERVER_CLIENT_FILES_READING_H
+#define NB_SERVER_CLIENT_FILES_READING_H
 
 #include "server/client/files/files.h"
 #include "server/client/files/input.h"
@@ -55,5 +55,18 @@ int nb_file_reading_refuse(const struct nb_file_reading *reading, int rc,
  * passed to files->skip, and 0 is returned; a code that ends the whole run is returned. */
 int nb_file_reading_result(const struct nb_file_reading *reading, int rc,
                            const struct nb_error *error);
+
+/* The readers of the formats that a file of documents may have, one file each. Each reads the whole
+ * input of the reading and passes its documents on. One thread.
+ *
+ * They return 0; what nb_file_reading_give returned; NB_IO or NB_NO_MEMORY; NB_INVALID when the
+ * file is not of the format; NB_TOO_LARGE when a document is too large; NB_CLIENT_USAGE for a wrong
+ * option. The documents before the fault have been passed on. */
+
+/* Reads rows of cells: CSV, or TSV, in which nothing is quoted (file_rows.h). */
+int nb_read_table(struct nb_file_reading *reading, bool is_csv, struct nb_error *error);
+
+/* Reads each line as a JSON object, in the form in which the daemon takes documents. */
+int nb_read_ndjson(struct nb_file_reading *reading, struct nb_error *error);
 
 #endif

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
-#include "server/client/files/item.h"
+#include "server/client/files/files.h"
 
 enum { STEP = 256 * 1024 /* bytes of one read */ };
 

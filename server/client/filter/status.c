@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
-#include "server/filter/filter_mail.h"
+#include "server/filter/filter_options.h"
 
 /* The thresholds if none are given and the model has few documents. */
 static const double SPAM_FROM = 0.9, HAM_TO = 0.5;
@@ -32,9 +32,9 @@ static const char *best_other(json_t *probabilities, const char *positive, doubl
     return best;
 }
 
-/* Moderates *of_positive by the numbers of documents in the verdict (server/filter/filter_mail.h).
- * Returns false, with nothing changed, if the model has no documents of the positive label, or none
- * of the others. */
+/* Moderates *of_positive by the numbers of documents in the verdict
+ * (server/filter/filter_options.h). Returns false, with nothing changed, if the model has no
+ * documents of the positive label, or none of the others. */
 static bool take_care(const json_t *documents, const char *positive, double *of_positive)
 {
     const char *name;

@@ -7,13 +7,22 @@
  * commands need no locks. Inside there is one thread for each connection; a mutex guards the ring
  * of batches.
  */
-#ifndef NB_CLIENT_PIPELINE_H
-#define NB_CLIENT_PIPELINE_H
+#ifndef NB_SERVER_CLIENT_SEND_PIPELINE_H
+#define NB_SERVER_CLIENT_SEND_PIPELINE_H
 
 #include <jansson.h>
 
 #include "server/client/base/client.h"
-#include "server/client/files/item.h"
+#include "server/client/files/files.h"
+
+struct nb_pipeline;
+
+/* Writes documents as the JSON objects that the daemon takes. Any thread. */
+/* Appends the object of a document. A mail is sent as base64, which keeps its bytes; in a text each
+ * byte that is not UTF-8 becomes U+FFFD. Without `with_label` the label is left out; with it an
+ * empty label is written as null. Returns 0 or NB_NO_MEMORY, which may leave a part of the object
+ * in `out`. */
+int nb_item_write(const struct nb_item *item, bool with_label, struct nb_buffer *out);
 
 enum { NB_CONNECTIONS_MOST = 64 };
 
@@ -39,8 +48,6 @@ struct nb_pipeline_settings {
     int (*take)(void *user, const struct nb_outcome *outcome, struct nb_error *error);
     void *user;
 };
-
-struct nb_pipeline;
 
 /* Starts the threads. `settings` is copied; its client is borrowed until nb_pipeline_close. Returns
  * 0 or NB_NO_MEMORY. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Output for people: colours, text that is safe to print on a terminal and numbers as people read
- * them, from any thread; messages on standard error and questions to the person, from the main
- * thread.
+ * them, from any thread; messages, a progress bar and questions to the person on standard error,
+ * from the main thread.
  */
-#ifndef NB_CLIENT_TERMINAL_H
-#define NB_CLIENT_TERMINAL_H
+#ifndef NB_SERVER_CLIENT_TERMINAL_TERMINAL_H
+#define NB_SERVER_CLIENT_TERMINAL_TERMINAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +62,26 @@ bool nb_ask_is_possible(void);
 /* Prints a printf-formatted question and " [y/N] " on standard error, with spaces for control
  * characters, and reads a line. Returns whether the line begins with y or Y. */
 bool nb_ask(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A progress bar on standard error, redrawn five times a second. One thread. */
+struct nb_progress {
+    bool is_shown; /* the caller may set it to false */
+    const char *verb;
+    uint64_t total, bytes, documents;
+    uint64_t start, drawn; /* ns of the monotonic clock */
+};
+
+/* Starts the clock and, when standard error is a terminal, the bar. `verb`, borrowed, says what is
+ * done to the documents ("trained"); `total` is in bytes, 0 if unknown. */
+void nb_progress_start(struct nb_progress *progress, const char *verb, uint64_t total);
+
+/* Counts one more finished document of this many bytes. */
+void nb_progress_add(struct nb_progress *progress, uint64_t bytes);
+
+/* Erases the bar. */
+void nb_progress_end(struct nb_progress *progress);
+
+/* Seconds since the start. */
+double nb_progress_seconds(const struct nb_progress *progress);
 
 #endif

@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "server/api/openapi.h"
+#include "server/api/operations.h"
 #include "server/api/results.h"
 #include "server/filter/filter.h"
 #include "server/json/document_json.h"
 #include "server/json/evaluation_json.h"
 #include "server/json/problem.h"
-#include "server/mail/rspamd_json.h"
+#include "server/mail/rspamd.h"
 #include "server/model/dump_write.h"
 #include "server/model/model_json.h"
 #include "server/model/settings_json.h"

@@ -12,8 +12,7 @@
 #include "core/base/feature_hash.h"
 #include "server/client/bogofilter/bogofilter_dump.h"
 #include "server/client/bogofilter/bogofilter_read.h"
-#include "server/client/bogofilter/wordlist.h"
-#include "server/client/commands/dump_check.h"
+#include "server/client/commands/command_dump.h"
 #include "tokenizer/text/text.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])

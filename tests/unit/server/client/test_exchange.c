@@ -6,7 +6,7 @@
 
 #include "server/client/base/client.h"
 #include "server/client/commands/exchange.h"
-#include "server/client/terminal/table_rows.h"
+#include "server/client/terminal/text_table.h"
 
 static char old[] = "old\033[2J", new[] = "new";
 static char *words[] = {old, new};

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "server/client/files/file_walk.h"
-#include "server/client/files/mail_look.h"
+#include "server/client/files/read_file.h"
 
 static char folder[64];
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "server/client/base/client.h"
-#include "server/client/base/client_settings.h"
 
 /* Adds the settings in `text` to {"a":1} and returns the JSON, which the caller frees. */
 static char *put(const char *text, bool is_list, int expected)

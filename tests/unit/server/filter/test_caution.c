@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "server/filter/filter_mail.h"
+#include "server/filter/filter_options.h"
 
 START_TEST(by_hand)
 {

@@ -13,7 +13,7 @@
 #include "config/config.h"
 #include "server/base/metrics.h"
 #include "server/filter/filter.h"
-#include "server/filter/filter_model.h"
+#include "server/filter/filter_options.h"
 #include "server/request/request_verdict.h"
 #include "server/request/server.h"
 #include "tests/unit/folder.h"

@@ -11,9 +11,8 @@
 
 #include "server/call/call.h"
 #include "server/milter/command_line.h"
+#include "server/milter/milter_ask.h"
 #include "server/milter/milter_mail.h"
-#include "server/milter/milter_reply.h"
-#include "server/milter/option_lines.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 

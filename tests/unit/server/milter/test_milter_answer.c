@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "server/base/log.h"
-#include "server/milter/milter_answer.h"
+#include "server/milter/callbacks.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 

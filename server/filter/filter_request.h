@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Mail software's learning: one mail, one change, through the writer; or the mails in a forward.
- * For the thread that works on the request.
+ * What mail software asks in a request, in whichever protocol: to judge a mail, or to learn it (one
+ * mail, one change, through the writer; or the mails in a forward). For the thread that works on
+ * the request.
  */
-#ifndef NB_SERVER_FILTER_FILTER_LEARN_H
-#define NB_SERVER_FILTER_FILTER_LEARN_H
+#ifndef NB_SERVER_FILTER_FILTER_REQUEST_H
+#define NB_SERVER_FILTER_FILTER_REQUEST_H
 
 #include <stdbool.h>
 
@@ -12,7 +13,21 @@
 #include "core/base/error.h"
 #include "server/request/request.h"
 
+struct nb_buffer;
+struct nb_envelope;
+struct nb_filter_report;
 struct nb_receipt;
+struct nb_request;
+
+/* Judging the mail of a request, for all doors of mail software alike. For the thread that works on
+ * the request. */
+
+/* nb_filter_check for the body of the request and the users that it names; the verdict is logged
+ * where that is wanted. `required` and `threshold`: the score that a mail has at that probability,
+ * for the log. Returns what nb_filter_check does. */
+int nb_filter_judge(struct nb_request *request, double required, double threshold,
+                    struct nb_filter_report *report, struct nb_buffer *each,
+                    struct nb_error *error);
 
 /* With a header field "Attached: yes" the mail is a forward: the mails that are attached to it are
  * learned (tokenizer/mail/mail_attached.h), each as a document of its own, and NB_INVALID says that

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Networks and questions about them out of JSON. Pure functions; any thread. Strict as
- * server/json/json_load.h is; errors name the node and the row.
+ * Networks, questions about them and what was learned, from JSON and as JSON. Pure functions; any
+ * thread. Reading is as strict as server/json/json_load.h; errors name the node and the row.
  */
-#ifndef NB_SERVER_NETWORK_READ_H
-#define NB_SERVER_NETWORK_READ_H
+#ifndef NB_SERVER_NETWORK_NETWORK_JSON_H
+#define NB_SERVER_NETWORK_NETWORK_JSON_H
 
+#include "core/networks/network/columns.h"
 #include "core/networks/network/graph.h"
 #include "core/networks/network/inference.h"
+#include "core/networks/network/network_learn.h"
+#include "server/json/emit.h"
 
 struct json_t;
 
@@ -40,5 +43,19 @@ void nb_network_question_deinit(struct nb_network_question *question);
  * nb_network_read. */
 int nb_network_question_read(struct nb_string text, const struct nb_network *network,
                              struct nb_network_question *question, struct nb_error *error);
+
+/* The member "nodes"; every probability reads back to the last bit. */
+void nb_emit_nodes(struct nb_emitter *e, const struct nb_network *network);
+
+/* {"nodes": [...]}, which nb_network_read reads. Returns 0 or NB_NO_MEMORY. */
+int nb_network_write(const struct nb_network *network, struct nb_buffer *out);
+
+/* The members "directed", "undirected", "separated", "conflicts", "tests" and "untested" of what
+ * was learned from the columns. */
+void nb_emit_learned(struct nb_emitter *e, const struct nb_columns *columns,
+                     const struct nb_learned *learned);
+
+/* A list of two names. */
+void nb_emit_pair(struct nb_emitter *e, const char *a, const char *b);
 
 #endif

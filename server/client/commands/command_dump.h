@@ -4,8 +4,8 @@
  * must be the end line with the right totals. The daemon's import uses the same reader. Memory is
  * needed for one line. One thread.
  */
-#ifndef NB_CLIENT_DUMP_CHECK_H
-#define NB_CLIENT_DUMP_CHECK_H
+#ifndef NB_SERVER_CLIENT_COMMANDS_COMMAND_DUMP_H
+#define NB_SERVER_CLIENT_COMMANDS_COMMAND_DUMP_H
 
 #include "core/base/error.h"
 #include "server/base/ndjson.h"

@@ -1,23 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/filter/filter_learn.h"
+#include "server/filter/filter_request.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/config.h"
+#include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "server/base/metrics.h"
 #include "server/filter/filter.h"
-#include "server/filter/filter_judge.h"
-#include "server/filter/filter_load.h"
-#include "server/filter/filter_mail.h"
+#include "server/filter/filter_report.h"
 #include "server/request/admission.h"
 #include "server/request/query.h"
 #include "server/request/request.h"
+#include "server/request/request_verdict.h"
 #include "server/request/server.h"
 #include "server/request/wait.h"
 #include "tokenizer/mail/mail_attached.h"
+
+/* The recipient, if there is one alone. */
+static struct nb_string only_recipient(const struct nb_request *request, const char *field)
+{
+    size_t at = 0;
+    struct nb_string first = request->carrier->next_field(request, field, &at), none = {"", 0};
+    if (first.bytes == NULL || memchr(first.bytes, ',', first.length) != NULL)
+        return none;
+    return request->carrier->next_field(request, field, &at).bytes == NULL ? first : none;
+}
+
+/* The envelope of the mail as the request tells it, in the header fields of rspamd's protocol: IP,
+ * Helo, From and, where it is one, Rcpt. Without any in SPAMC. The strings are the request's. */
+static struct nb_envelope filter_envelope(const struct nb_request *request)
+{
+    const char *recipient_field = request->route->protocol->recipient_field;
+    if (recipient_field == NULL)
+        return (struct nb_envelope){.address = {NULL, 0}};
+    return (struct nb_envelope){.address = nb_request_field(request, "IP"),
+                                .helo = nb_request_field(request, "Helo"),
+                                .sender = nb_request_field(request, "From"),
+                                .recipient = only_recipient(request, recipient_field)};
+}
+
+/* Of users with models of their own; one who cannot name one is asked for by nobody's name. */
+static void count_users(const struct nb_request *request, const struct nb_string *users,
+                        size_t count)
+{
+    const struct nb_config *config = request->config;
+    char model[NB_FILTER_MODEL];
+    for (size_t i = 0; i < count; i++)
+        if (nb_filter_model(config, users[i], model, NULL) == 0 &&
+            strcmp(model, config->filter_model) != 0)
+            nb_metrics_user(request->server->metrics, nb_string_of(model), NB_USER_ASKED);
+}
+
+int nb_filter_judge(struct nb_request *request, double required, double threshold,
+                    struct nb_filter_report *report, struct nb_buffer *each, struct nb_error *error)
+{
+    uint64_t start = nb_clock_monotonic();
+    struct nb_string *users;
+    size_t count;
+    int rc = nb_filter_users(request, &users, &count, error);
+    const struct nb_string mail = nb_filter_mail(request->body);
+    const struct nb_document document = {.kind = NB_DOCUMENT_MAIL,
+                                         .bytes = mail.bytes,
+                                         .length = mail.length,
+                                         .envelope = filter_envelope(request)};
+    if (rc == 0)
+        rc = nb_filter_check(request->server, request->config, request->grant.models, &document,
+                             users, count, request, report, each, error);
+    if (rc == 0)
+        count_users(request, users, count);
+    free(users);
+    if (rc != 0 || !nb_verdict_log_wants(request))
+        return rc;
+    nb_verdict_log(request, &(struct nb_verdict_note){
+                                .message_id = nb_string_of(report->message_id),
+                                .model = nb_string_of(report->model),
+                                .verdict = nb_string_of(report->status),
+                                .probability = report->probability,
+                                .score = nb_filter_score(report->log_odds, required, threshold),
+                                .action = nb_string_of(nb_filter_action_name(report->action)),
+                                .nanoseconds = nb_clock_monotonic() - start,
+                            });
+    return 0;
+}
 
 struct learning {
     struct nb_request *request;
@@ -84,7 +151,7 @@ static int make_batch(struct learning *learning, struct nb_string mail, const ch
     const struct nb_request *request = learning->request;
     struct nb_string model = nb_string_of(learning->model);
     struct lesson lesson = {
-        .learning = learning, .label = label, .envelope = nb_filter_envelope(request)};
+        .learning = learning, .label = label, .envelope = filter_envelope(request)};
     int rc = nb_request_source(request, &lesson.source, error);
     if (rc != 0)
         return rc;
