@@ -1,5 +1,9 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "core/em/corpus_read.h"
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the documents of a corpus from the ledger, a few hundred in one snapshot, so that the
+ * writer need not wait for pages. Changes made during the reading may be included or not.
+ */
+#include "core/em/em_corpus.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,16 +12,23 @@
 #include "core/base/array.h"
 #include "core/base/heap.h"
 #include "core/counts/counts.h"
-#include "core/em/em_corpus.h"
 #include "core/ledger/coding/bag_coding.h"
 #include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/model/live/state.h"
 
+/* Where documents come from; all is borrowed. */
+struct source {
+    struct nb_engine *engine;
+    struct nb_live *live;
+    bool (*stop)(void *user); /* true: the reading ends early; NULL: never */
+    void *user;
+};
+
 enum { SLICE_DOCUMENTS = 500, ENDED = 1 };
 
 struct reading {
-    const struct nb_corpus_source *source;
+    const struct source *source;
     struct nb_corpus *corpus;
     struct nb_view view;
     struct nb_rows bag;
@@ -226,7 +237,7 @@ static int sort_documents(struct nb_corpus_part *p)
 /* Reads all documents without a label and up to `sample` of the others, both in the order of the
  * hashes of their ids. Their features are rows of the model. The corpus has its labels already.
  * Returns 0, NB_TOO_LARGE, NB_STOPPING, NB_NO_MEMORY or what reading the store can return. */
-static int corpus_read_documents(const struct nb_corpus_source *source, size_t sample,
+static int corpus_read_documents(const struct source *source, size_t sample,
                                  struct nb_corpus *corpus, struct nb_error *error)
 {
     struct reading r = {.source = source, .corpus = corpus};
@@ -304,7 +315,7 @@ int nb_corpus_read(struct nb_engine *engine, struct nb_parent_chain *chain, bool
                    size_t sample, bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
                    struct nb_error *error)
 {
-    const struct nb_corpus_source source = {
+    const struct source source = {
         .engine = engine, .live = chain->live[0], .stop = stop, .user = user};
     *corpus = (struct nb_corpus){.words = 0};
     int rc = list_labels(corpus, chain) == 0 ? 0 : nb_error_no_memory(error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/em/em_corpus.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,133 @@
 #include "core/base/heap.h"
 #include "core/bayes/settings/settings.h"
 #include "core/counts/counts.h"
+#include "core/stack/blend_private.h"
+
+enum { SLICE_WORDS = 4096 };
+
+static void viewed_deinit(struct nb_viewed *viewed)
+{
+    for (uint32_t v = 0; v < viewed->count; v++)
+        free(viewed->names[v]);
+    free(viewed->names);
+    free(viewed->numbers);
+    free(viewed->documents);
+    free(viewed->shares);
+    *viewed = (struct nb_viewed){.count = 0};
+}
+
+/* Called under the locks; the model must have documents. */
+static int begin_view(struct nb_parent_chain *chain)
+{
+    const struct nb_besides none = {.count = 0};
+    return nb_parent_chain_blend_beside(chain, NULL, &none, &chain->blend);
+}
+
+static bool speaks(const struct nb_parent_chain *chain)
+{
+    return chain->contributor_count > 0 && chain->contributors[0] == 0;
+}
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+static int make_room(struct nb_viewed *v, uint32_t size)
+{
+    v->names = calloc((size_t)size + 1, sizeof *v->names);
+    v->numbers = calloc((size_t)size + 1, sizeof *v->numbers);
+    v->documents = calloc((size_t)size + 1, sizeof *v->documents);
+    v->shares = calloc((size_t)size + 1, sizeof *v->shares);
+    bool good = v->names != NULL && v->numbers != NULL && v->documents != NULL && v->shares != NULL;
+    return good ? 0 : NB_NO_MEMORY;
+}
+
+static int copy_labels(struct nb_viewed *v, const struct nb_blend *b, const struct nb_model *own)
+{
+    if (make_room(v, b->size) != 0)
+        return NB_NO_MEMORY;
+    while (v->count < b->size) {
+        const struct nb_blend_label *label = &b->labels[v->count];
+        v->names[v->count] = nb_string_copy(nb_string_of(label->name));
+        if (v->names[v->count] == NULL)
+            return NB_NO_MEMORY;
+        v->numbers[v->count] = label->numbers[0];
+        if (label->numbers[0] != NB_BLEND_NO_LABEL)
+            v->documents[v->count] = (double)nb_model_documents(own, label->numbers[0]);
+        v->count++;
+    }
+    return 0;
+}
+
+/* The priors are the scores, by the book, of a document without words. */
+static int put_priors(struct nb_viewed *viewed, struct nb_blend *b)
+{
+    struct nb_scores scores = {0};
+    int rc = nb_blend_score(b, NULL, 0, &scores, NULL);
+    for (uint32_t v = 0; rc == 0 && v < viewed->count; v++)
+        viewed->shares[v] = exp(scores.log_scores[v]);
+    nb_scores_deinit(&scores);
+    return rc;
+}
+
+int nb_viewed_read(struct nb_viewed *viewed, struct nb_parent_chain *chain)
+{
+    int rc = 0;
+    *viewed = (struct nb_viewed){.count = 0};
+    nb_parent_chain_lock(chain);
+    if (speaks(chain)) {
+        rc = begin_view(chain);
+        if (rc == 0)
+            rc = copy_labels(viewed, &chain->blend, chain->live[0]->counts);
+        if (rc == 0)
+            rc = put_priors(viewed, &chain->blend);
+    }
+    nb_parent_chain_unlock(chain);
+    return rc;
+}
+
+uint32_t nb_viewed_label(const struct nb_viewed *viewed, const struct nb_blend *blend,
+                         uint32_t place, uint32_t *at)
+{
+    const char *name = blend->labels[place].name;
+    while (*at < viewed->count && strcmp(viewed->names[*at], name) < 0)
+        ++*at;
+    return *at < viewed->count && strcmp(viewed->names[*at], name) == 0 ? *at : UINT32_MAX;
+}
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+static void put_word(const struct nb_viewed *viewed, struct nb_blend *b, uint64_t id,
+                     bool is_binary, double *counts)
+{
+    uint32_t rows[NB_BLEND_MOST] = {0};
+    uint32_t at = 0;
+    memset(counts, 0, viewed->count * sizeof *counts);
+    nb_blend_find(b, id, rows);
+    if (!nb_blend_read(b, rows))
+        return;
+    for (uint32_t place = 0; place < b->size; place++) {
+        uint32_t v = nb_viewed_label(viewed, b, place, &at);
+        if (v != UINT32_MAX)
+            counts[v] = is_binary ? b->documents[place] : b->occurrences[place];
+    }
+}
+
+int nb_viewed_counts(const struct nb_viewed *viewed, struct nb_parent_chain *chain, bool is_binary,
+                     const uint64_t *ids, uint32_t words, double *counts)
+{
+    int rc = 0;
+    for (uint32_t word = 0; rc == 0 && word < words;) {
+        uint32_t until = words - word < SLICE_WORDS ? words : word + SLICE_WORDS;
+        nb_parent_chain_lock(chain);
+        if (speaks(chain))
+            rc = begin_view(chain);
+        for (; rc == 0 && word < until; word++)
+            if (speaks(chain))
+                put_word(viewed, &chain->blend, ids[word], is_binary,
+                         counts + (size_t)word * viewed->count);
+        nb_parent_chain_unlock(chain);
+    }
+    return rc;
+}
 
 static void part_deinit(struct nb_corpus_part *p)
 {
@@ -32,7 +160,7 @@ void nb_corpus_deinit(struct nb_corpus *c)
     free(c->numbers);
     free(c->documents);
     free(c->word_counts);
-    nb_viewed_deinit(&c->viewed);
+    viewed_deinit(&c->viewed);
     *c = (struct nb_corpus){.words = 0};
 }
 
@@ -44,12 +172,26 @@ uint32_t nb_corpus_place(const struct nb_corpus *c, uint32_t label)
     return UINT32_MAX;
 }
 
+/* ---- columns --------------------------------------------------------------------------------- */
+
 enum { SLICE_ROWS = 4096 };
 
-static void choice_deinit(struct nb_choice *choice)
+/* The words that remain after min_count and skip_top, counted over documents with and without a
+ * label together. A scorer with the counts of both chooses the same words
+ * (core/bayes/book/scorer.h). */
+struct choice {
+    bool filters;          /* false: all words remain, and nothing below is set */
+    uint64_t *occurrences; /* owned; of each row */
+    uint32_t rows;
+    uint64_t least;
+    bool skips;
+    struct nb_word_rank skipped; /* the last word that skip_top leaves out */
+};
+
+static void choice_deinit(struct choice *choice)
 {
     free(choice->occurrences);
-    *choice = (struct nb_choice){.filters = false};
+    *choice = (struct choice){.filters = false};
 }
 
 static bool is_word(uint64_t id)
@@ -58,7 +200,7 @@ static bool is_word(uint64_t id)
 }
 
 /* Adds the occurrences in the model's own counts, and keeps the most frequent words in the heap. */
-static void rank(struct nb_choice *c, const struct nb_model *model, struct nb_heap *heap)
+static void rank(struct choice *c, const struct nb_model *model, struct nb_heap *heap)
 {
     for (uint32_t from = 0; from < c->rows; from += SLICE_ROWS) {
         nb_model_read_lock(model);
@@ -81,13 +223,13 @@ static void rank(struct nb_choice *c, const struct nb_model *model, struct nb_he
  * *choice. Returns 0 or NB_NO_MEMORY. Takes the model's read lock for a few thousand rows at a
  * time.
  */
-static int choice_make(struct nb_choice *choice, const struct nb_settings *settings,
+static int choice_make(struct choice *choice, const struct nb_settings *settings,
                        const struct nb_model *model, uint32_t rows, const uint32_t *uses,
                        const uint32_t *counts, size_t size)
 {
-    *choice = (struct nb_choice){.filters = nb_settings_leave_words_out(settings),
-                                 .rows = rows,
-                                 .least = settings->min_count};
+    *choice = (struct choice){.filters = nb_settings_leave_words_out(settings),
+                              .rows = rows,
+                              .least = settings->min_count};
     if (!choice->filters)
         return 0;
     size_t most = settings->skip_top < rows ? (size_t)settings->skip_top : rows;
@@ -111,7 +253,7 @@ static int choice_make(struct nb_choice *choice, const struct nb_settings *setti
 }
 
 /* Whether the word in a row, whose feature is `id`, remains. */
-static bool choice_has(const struct nb_choice *c, uint32_t row, uint64_t id)
+static bool choice_has(const struct choice *c, uint32_t row, uint64_t id)
 {
     if (!c->filters)
         return true;
@@ -135,7 +277,7 @@ static bool is_value(const struct nb_corpus *c, uint64_t id)
 }
 
 /* Whether EM sees the feature of a row, which has one, as a word. */
-static bool is_word_of(const struct nb_corpus *c, const struct nb_choice *choice, uint32_t row,
+static bool is_word_of(const struct nb_corpus *c, const struct choice *choice, uint32_t row,
                        uint64_t id)
 {
     if (is_value(c, id))
@@ -145,7 +287,7 @@ static bool is_word_of(const struct nb_corpus *c, const struct nb_choice *choice
 
 /* Sets the kind of each row and counts the columns. */
 static void sort_rows(struct nb_corpus *c, const struct nb_model *counts,
-                      const struct nb_choice *choice, unsigned char *kinds, uint32_t rows)
+                      const struct choice *choice, unsigned char *kinds, uint32_t rows)
 {
     uint32_t others = 0;
     for (uint32_t from = 0; from < rows; from += SLICE_ROWS) {
@@ -295,7 +437,7 @@ int nb_corpus_make_columns(struct nb_corpus *c, const struct nb_model *counts,
                            struct nb_error *error)
 {
     struct turning t;
-    struct nb_choice choice = {.filters = false};
+    struct choice choice = {.filters = false};
     if (turning_init(&t, c, counts) != 0 ||
         choice_make(&choice, settings, counts, t.rows, c->unlabelled.columns, c->unlabelled.counts,
                     c->unlabelled.size) != 0) {

@@ -22,11 +22,31 @@
 #include "core/bayes/settings/settings.h"
 #include "core/counts/counts.h"
 #include "core/counts/model.h"
-#include "core/em/viewed.h"
+#include "core/model/parents/parent_chain.h"
 
-struct nb_corpus;
-struct nb_model;
-struct nb_settings;
+/* Labels, priors and counts of a model and its parents together (their view,
+ * core/stack/blend.h). The labels are sorted by name; all arrays are owned. */
+struct nb_viewed {
+    uint32_t count;    /* 0: the model has no documents */
+    char **names;      /* owned, too */
+    uint32_t *numbers; /* in the model; NB_BLEND_NO_LABEL: only a parent has the label */
+    double *documents; /* of the model itself */
+    double *shares;    /* the priors */
+};
+/* Reads the labels and priors, under the chain's locks. The caller deinits *viewed in
+ * any case. Returns 0 or NB_NO_MEMORY. */
+int nb_viewed_read(struct nb_viewed *viewed, struct nb_parent_chain *chain);
+
+/* Index here of label `place` of the view; UINT32_MAX: the label was added since nb_viewed_read.
+ * The search starts at *at and moves it forward, because both lists are sorted by name: begin with
+ * 0 and call with ascending places. */
+uint32_t nb_viewed_label(const struct nb_viewed *viewed, const struct nb_blend *blend,
+                         uint32_t place, uint32_t *at);
+
+/* Writes the view's counts of the words `ids` to counts[word * viewed->count + label], a few
+ * thousand words at a time under the chain's locks. Returns 0 or NB_NO_MEMORY. */
+int nb_viewed_counts(const struct nb_viewed *viewed, struct nb_parent_chain *chain, bool is_binary,
+                     const uint64_t *ids, uint32_t words, double *counts);
 
 /* All arrays are owned. */
 struct nb_corpus_part {
@@ -85,29 +105,23 @@ static inline struct nb_expected_columns nb_corpus_columns(const struct nb_corpu
                                         corpus->attributes, corpus->part_vocabulary};
 }
 
-/* The words that remain after min_count and skip_top, counted over documents with and without a
- * label together. A scorer with the counts of both chooses the same words
- * (core/bayes/book/scorer.h). For core/em alone. */
-struct nb_choice {
-    bool filters;          /* false: all words remain, and nothing below is set */
-    uint64_t *occurrences; /* owned; of each row */
-    uint32_t rows;
-    uint64_t least;
-    bool skips;
-    struct nb_word_rank skipped; /* the last word that skip_top leaves out */
-};
-
-/* The columns of a corpus: the rows of the model that EM sees as words, the other rows that the
- * documents have, and the counts of the words. Rows are read a few thousand at a time under the
- * model's read lock, so that neither the writer nor other readers wait long. For
- * core/em/corpus_read alone. */
-
-/* Makes the columns, and puts them into the documents in place of rows, words first. Words are
- * those that remain after min_count and skip_top (em_corpus.h). `is_binary`: count documents
- * instead of occurrences. Returns 0, NB_TOO_LARGE (a limit of em_corpus.h is exceeded) or
- * NB_NO_MEMORY. */
+/* Makes the columns of a corpus: the rows of the model that EM sees as words, with their counts,
+ * and the other rows that the documents have. Puts them into the documents in place of rows, words
+ * first. Rows are read a few thousand at a time under the model's read lock, so that neither the
+ * writer nor other readers wait long. Words are those that remain after min_count and skip_top.
+ * `is_binary`: count documents instead of occurrences. Returns 0, NB_TOO_LARGE (a limit above is
+ * exceeded) or NB_NO_MEMORY. For corpus_read.c alone. */
 int nb_corpus_make_columns(struct nb_corpus *corpus, const struct nb_model *counts,
                            const struct nb_settings *settings, bool is_binary,
                            struct nb_error *error);
+
+/* Reads all documents without a label of the chain's model, and up to `sample` of the
+ * others. Words are those that remain after min_count and skip_top. `is_binary`:
+ * count documents instead of occurrences. The reading ends with NB_STOPPING when `stop` (NULL:
+ * never) returns true. The caller deinits *corpus in any case. Returns 0, NB_TOO_LARGE (a limit
+ * above is exceeded), NB_STOPPING, or what reading the store can return. */
+int nb_corpus_read(struct nb_engine *engine, struct nb_parent_chain *chain, bool is_binary,
+                   size_t sample, bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
+                   struct nb_error *error);
 
 #endif

@@ -1,18 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A trial of whether expected counts help (em_guard.h): the candidates, the folds of the documents
- * with a label, and room for their scores. For core/em/em_guard_*.c alone.
+ * with a label, and room for their scores. For core/em/em_guard.c alone.
  */
 #ifndef NB_CORE_EM_EM_GUARD_TRIAL_H
 #define NB_CORE_EM_EM_GUARD_TRIAL_H
 
 #include "core/bayes/book/scorer.h"
-#include "core/em/em_guard.h"
+#include "core/em/em_numbers.h"
+#include "core/model/refined/refined.h"
 #include "core/stack/blend.h"
 
-enum { NB_GUARD_CANDIDATES_MOST = 10 };
+enum { NB_GUARD_SAMPLE = 500 }; /* documents of the corpus' sample */
 
-enum { NB_GUARD_ITERATIONS = 14 }; /* of EM, in a fit of a fold */
+struct nb_guard {
+    const struct nb_corpus *corpus;
+    const struct nb_document_numbers *numbers; /* of the corpus */
+    struct nb_parent_chain *chain;             /* of the model */
+    const struct nb_published *published;
+    struct nb_em_question em; /* all but weight, smoothing and iterations */
+    bool (*stop)(void *user); /* NULL: never */
+    void *user;
+    void (*step)(void *user, unsigned done, unsigned all); /* called after each fit */
+};
+
+enum {
+    NB_GUARD_CANDIDATES_MOST = 10,
+    NB_GUARD_ITERATIONS = 14, /* of EM, in a fit of a fold */
+};
 
 /* Some documents of a part of the corpus. All arrays are owned. */
 struct nb_guard_chosen {
@@ -61,9 +76,6 @@ size_t nb_guard_count_measured(const struct nb_guard_trial *t);
  * the scores. Returns 0 or NB_NO_MEMORY. */
 int nb_guard_trial_begin(struct nb_guard_trial *t);
 void nb_guard_trial_deinit(struct nb_guard_trial *t);
-
-/* Fits without a fold of the documents with a label, and the scores of this fold. For
- * core/em/em_guard_*.c alone. */
 
 /* Scores the documents of a fold without their own counts: once with each candidate, and once
  * without expected counts. Returns 0 or a code of a fit or a score. */

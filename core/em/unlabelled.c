@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/em/unlabelled.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/base/clock.h"
-#include "core/em/corpus_read.h"
 #include "core/em/em_guard.h"
+#include "core/em/em_report.h"
 #include "core/model/registry/registry.h"
 
 enum {
@@ -62,7 +63,9 @@ static void tell_obstacle(const struct nb_settings *settings, const struct state
                        LABELLED_LEAST);
 }
 
-void nb_refining_tell_why_off(struct nb_live *live, char *text, size_t room)
+/* Writes why there is no fit, if there are documents without a label and their weight is not 0 by
+ * the settings; else an empty string. `room`: bytes of `text`, above 0. Any thread. */
+static void refining_tell_why_off(struct nb_live *live, char *text, size_t room)
 {
     struct nb_published *published = nb_live_settings(live);
     const struct nb_settings *settings = &published->settings;
@@ -80,7 +83,9 @@ static bool has_grown(uint64_t then, uint64_t now)
     return (now > then ? now - then : then - now) * GROWTH >= then && now != then;
 }
 
-enum nb_refining nb_refining_of(struct nb_live *live, bool *again)
+/* Whether a loaded model needs a fit. Sets *again (may be NULL) to whether that fit keeps the
+ * weight of the last one: some documents were forgotten or changed, but few. Any thread. */
+static enum nb_refining refining_of(struct nb_live *live, bool *again)
 {
     struct nb_published *published = nb_live_settings(live);
     struct nb_refined *refined = nb_live_refined(live);
@@ -344,8 +349,15 @@ static bool is_off(const struct run *r)
     return !is_possible(&r->published->settings, &s);
 }
 
-int nb_refine(struct nb_engine *engine, struct nb_live *live, bool again, bool (*stop)(void *user),
-              void *user, struct nb_error *error)
+/* Fits a model and publishes the result; if the state is off, drops the last fit. One model is
+ * fitted at a time, and the others wait, because a fit holds all documents in memory
+ * (core/em/em_corpus.h). `again`: keep the weight of the last fit. The fit ends early when
+ * `stop` (NULL: never) returns true or the model is deleted. If the documents are too many
+ * (NB_TOO_LARGE of the corpus), the published weight is 0, with the reason. Returns 0, NB_BUSY (a
+ * fit of the model is under way), NB_CONFLICT (the settings were changed meanwhile), NB_STOPPING,
+ * NB_NOT_FOUND (the model is gone), NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
+static int refine(struct nb_engine *engine, struct nb_live *live, bool again,
+                  bool (*stop)(void *user), void *user, struct nb_error *error)
 {
     struct run r = {.engine = engine, .live = live, .stop = stop, .user = user};
     if (atomic_exchange(&live->is_refining, true))
@@ -366,4 +378,202 @@ int nb_refine(struct nb_engine *engine, struct nb_live *live, bool again, bool (
     nb_parent_chain_deinit(&r.chain);
     atomic_store(&live->is_refining, false);
     return rc;
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+struct nb_refining_worker {
+    pthread_t thread;
+};
+
+static bool is_stopping(void *user)
+{
+    struct nb_engine *engine = user;
+    pthread_mutex_lock(&engine->refining_lock);
+    bool stops = engine->refining_stops;
+    pthread_mutex_unlock(&engine->refining_lock);
+    return stops;
+}
+
+static bool is_asked(const struct nb_live *live)
+{
+    return atomic_load(&live->wants_refining);
+}
+
+/* A model is not ready while another thread fits it. If the last document without a label is gone
+ * or has got a label, the fit is dropped at once, because that takes no time. */
+static bool is_ready(const struct nb_live *live)
+{
+    return is_asked(live) && !atomic_load(&live->is_refining) &&
+           (atomic_load(&live->unlabelled) == 0 ||
+            atomic_load(&live->refine_at) <= nb_clock_monotonic());
+}
+
+/* Fits one model, if a fit is due, or drops its last fit if the state is off. */
+static void look(struct nb_engine *engine, struct nb_live *live)
+{
+    bool again = false;
+    atomic_store(&live->wants_refining, false);
+    if (refining_of(live, &again) != NB_REFINING_DONE &&
+        refine(engine, live, again, is_stopping, engine, NULL) == NB_BUSY)
+        atomic_store(&live->wants_refining, true); /* the fit may read data older than the change */
+}
+
+/* Sleeps until a model asks for a fit; at most a second if a model is in its pause between two
+ * fits, or is being fitted (`rests`). Returns false when the thread must end. */
+static bool wait(struct nb_engine *engine, bool rests)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec++;
+    pthread_mutex_lock(&engine->refining_lock);
+    while (!engine->refining_asked && !engine->refining_stops) {
+        if (!rests)
+            pthread_cond_wait(&engine->refining_filled, &engine->refining_lock);
+        else if (pthread_cond_clockwait(&engine->refining_filled, &engine->refining_lock,
+                                        CLOCK_MONOTONIC, &until) != 0)
+            break;
+    }
+    engine->refining_asked = false;
+    bool goes_on = !engine->refining_stops;
+    pthread_mutex_unlock(&engine->refining_lock);
+    return goes_on;
+}
+
+static bool has_resting(struct nb_engine *engine)
+{
+    struct nb_live *live = nb_registry_first(engine, is_asked);
+    if (live == NULL)
+        return false;
+    nb_registry_release(engine, &live);
+    return true;
+}
+
+static void *worker_main(void *argument)
+{
+    struct nb_engine *engine = argument;
+    do {
+        struct nb_live *live;
+        while (!is_stopping(engine) && (live = nb_registry_first(engine, is_ready)) != NULL) {
+            look(engine, live);
+            nb_registry_release(engine, &live);
+        }
+    } while (wait(engine, has_resting(engine)));
+    return NULL;
+}
+
+int nb_refining_start(struct nb_engine *engine, struct nb_error *error)
+{
+    struct nb_refining_worker *worker = calloc(1, sizeof *worker);
+    if (worker == NULL)
+        return nb_error_no_memory(error);
+    int rc = pthread_create(&worker->thread, NULL, worker_main, engine);
+    if (rc != 0) {
+        free(worker);
+        return nb_error_errno(error, rc, "starting the thread of documents without a label");
+    }
+    (void)pthread_setname_np(worker->thread, "unlabelled");
+    engine->refining_worker = worker;
+    return 0;
+}
+
+void nb_refining_stop(struct nb_engine *engine)
+{
+    if (engine->refining_worker == NULL)
+        return;
+    pthread_mutex_lock(&engine->refining_lock);
+    engine->refining_stops = true;
+    pthread_cond_signal(&engine->refining_filled);
+    pthread_cond_broadcast(&engine->refining_turn);
+    pthread_mutex_unlock(&engine->refining_lock);
+    pthread_join(engine->refining_worker->thread, NULL);
+    free(engine->refining_worker);
+    engine->refining_worker = NULL;
+}
+
+/* ---- reports --------------------------------------------------------------------------------- */
+
+const char *nb_unlabelled_state_name(enum nb_unlabelled_state state)
+{
+    static const char *const names[] = {[NB_UNLABELLED_OFF] = "off",
+                                        [NB_UNLABELLED_WAITING] = "waiting",
+                                        [NB_UNLABELLED_RUNNING] = "running",
+                                        [NB_UNLABELLED_READY] = "ready"};
+    assert((size_t)state < sizeof names / sizeof *names);
+    return names[state];
+}
+
+static enum nb_unlabelled_state report_state_of(struct nb_live *live)
+{
+    enum nb_refining is = refining_of(live, NULL);
+    if (is == NB_REFINING_OFF)
+        return NB_UNLABELLED_OFF;
+    if (atomic_load(&live->is_refining))
+        return NB_UNLABELLED_RUNNING;
+    return is == NB_REFINING_DUE ? NB_UNLABELLED_WAITING : NB_UNLABELLED_READY;
+}
+
+static void tell(struct nb_live *live, enum nb_unlabelled_state state,
+                 struct nb_unlabelled_report *report)
+{
+    struct nb_refined *r = nb_live_refined(live);
+    *report = (struct nb_unlabelled_report){.state = state};
+    if (report->state == NB_UNLABELLED_OFF)
+        refining_tell_why_off(live, report->reason, sizeof report->reason);
+    if (report->state == NB_UNLABELLED_RUNNING) {
+        report->fits = atomic_load(&live->refining);
+        report->fits_all = atomic_load(&live->refinings);
+    }
+    report->is_known = r != NULL && report->state != NB_UNLABELLED_OFF;
+    if (report->is_known) {
+        report->weight = r->weight;
+        report->is_pooled = r->is_pooled && r->weight > 0;
+        report->share = r->share;
+        report->smoothing = r->smoothing;
+        report->documents = r->documents;
+        report->changed = atomic_load(&live->replaced) - r->replaced;
+        report->iterations = r->iterations;
+        report->log_likelihood = r->log_likelihood;
+        report->first = r->first;
+        report->measured = r->measured;
+        report->folds = r->folds;
+        report->without = (struct nb_unlabelled_loss){r->without.log_loss, r->without.accuracy};
+        report->with = (struct nb_unlabelled_loss){r->with.log_loss, r->with.accuracy};
+        report->seconds = r->seconds;
+        memcpy(report->reason, r->reason, sizeof report->reason);
+    }
+    nb_refined_release(&r);
+}
+
+void nb_unlabelled_tell(struct nb_live *live, struct nb_unlabelled_report *report)
+{
+    tell(live, report_state_of(live), report);
+}
+
+int nb_engine_unlabelled(struct nb_engine *engine, struct nb_string model,
+                         struct nb_unlabelled_report *report, struct nb_error *error)
+{
+    struct nb_live *live;
+    int rc = nb_registry_acquire(engine, model, false, &live, error);
+    if (rc != 0)
+        return rc;
+    nb_unlabelled_tell(live, report);
+    nb_registry_release(engine, &live);
+    return 0;
+}
+
+int nb_engine_refine(struct nb_engine *engine, struct nb_string model, bool (*stop)(void *user),
+                     void *user, struct nb_unlabelled_report *report, struct nb_error *error)
+{
+    struct nb_live *live;
+    int rc = nb_registry_acquire(engine, model, false, &live, error);
+    if (rc != 0)
+        return rc;
+    rc = refine(engine, live, false, stop, user, error);
+    if (rc == 0)
+        nb_unlabelled_tell(live, report);
+    else if (rc == NB_BUSY) /* the other fit may have ended meanwhile, but it began earlier */
+        tell(live, NB_UNLABELLED_RUNNING, report);
+    nb_registry_release(engine, &live);
+    return rc == NB_BUSY ? 0 : rc;
 }

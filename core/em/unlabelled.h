@@ -23,22 +23,11 @@ enum nb_refining {
     NB_REFINING_DONE, /* no fit is due */
 };
 
-/* Whether a loaded model needs a fit. Sets *again (may be NULL) to whether that fit keeps the
- * weight of the last one: some documents were forgotten or changed, but few. Any thread. */
-enum nb_refining nb_refining_of(struct nb_live *live, bool *again);
-
-/* Writes why there is no fit, if there are documents without a label and their weight is not 0 by
- * the settings; else an empty string. `room`: bytes of `text`, above 0. Any thread. */
-void nb_refining_tell_why_off(struct nb_live *live, char *text, size_t room);
-
-/* Fits a model and publishes the result; if the state is off, drops the last fit. One model is
- * fitted at a time, and the others wait, because a fit holds all documents in memory
- * (core/em/em_corpus.h). `again`: keep the weight of the last fit. The fit ends early when
- * `stop` (NULL: never) returns true or the model is deleted. If the documents are too many
- * (NB_TOO_LARGE of the corpus), the published weight is 0, with the reason. Returns 0, NB_BUSY (a
- * fit of the model is under way), NB_CONFLICT (the settings were changed meanwhile), NB_STOPPING,
- * NB_NOT_FOUND (the model is gone), NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
-int nb_refine(struct nb_engine *engine, struct nb_live *live, bool again, bool (*stop)(void *user),
-              void *user, struct nb_error *error);
+/* Starts the thread that fits models, one after the other, when a fit is due. It sleeps while no
+ * model asks for a fit. Returns 0, NB_NO_MEMORY, or the code of pthread_create's errno. */
+int nb_refining_start(struct nb_engine *engine, struct nb_error *error);
+/* Ends the fit that is under way, and waits for the end of the thread. Does nothing if the thread
+ * was not started. */
+void nb_refining_stop(struct nb_engine *engine);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/pack.h"
-#include "core/em/worker.h"
+#include "core/em/unlabelled.h"
 #include "core/engine/writer.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/model/learn/learner.h"

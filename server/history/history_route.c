@@ -7,7 +7,6 @@
 
 #include "config/config.h"
 #include "core/jobs/history/history_listing.h"
-#include "core/jobs/history/next.h"
 #include "server/api/results.h"
 #include "server/json/emit.h"
 #include "server/json/json_load.h"

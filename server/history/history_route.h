@@ -7,7 +7,6 @@
 #define NB_SERVER_HISTORY_HISTORY_ROUTE_H
 
 #include "core/jobs/history/history_listing.h"
-#include "core/jobs/history/next.h"
 #include "server/request/request.h"
 
 nb_handler nb_route_history;         /* the verdicts that are kept, newest first, in pages */

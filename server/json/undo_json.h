@@ -8,7 +8,6 @@
 #define NB_SERVER_JSON_UNDO_JSON_H
 
 #include "core/jobs/quarantine/quarantine.h"
-#include "core/jobs/undo/sources.h"
 #include "core/jobs/undo/undo.h"
 
 enum { NB_JSON_IDS = 10000 }; /* the most ids of one request */

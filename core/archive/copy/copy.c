@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/archive/dump/dump_records.h"
-#include "core/archive/dump/entries.h"
+#include "core/archive/dump/dump.h"
 #include "core/archive/dump/export.h"
 #include "core/archive/dump/import.h"
+#include "core/archive/dump/import_private.h"
 #include "core/archive/dump/parts.h"
 #include "core/base/buffer.h"
 #include "core/base/error.h"

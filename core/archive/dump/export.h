@@ -8,8 +8,9 @@
 #include "core/archive/dump/dump.h"
 #include "core/engine/engine.h"
 
-/* One consistent state of a model, exported step by step. One thread at a time. */
 struct nb_export;
+
+/* One consistent state of a model, exported step by step. One thread at a time. */
 
 /* Begins an export; no record is written yet. The caller ends it with nb_export_end. Until then,
  * but at most for `seconds`, the store keeps the present state in a snapshot. If the store must

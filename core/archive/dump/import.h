@@ -13,6 +13,7 @@
  * the import can only be aborted. NB_INVALID: the record does not fit the records before; the
  * error's text says why. */
 struct nb_import;
+
 /* Begins an import that will create or replace `model`. On success the caller owns *import. */
 int nb_import_begin(struct nb_engine *engine, struct nb_string model, struct nb_string source,
                     struct nb_import **import, struct nb_error *error);

@@ -6,14 +6,37 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/archive/dump/entries.h"
 #include "core/archive/dump/import.h"
+#include "core/archive/dump/import_private.h"
 #include "core/base/feature_hash.h"
+#include "core/base/pack.h"
 #include "core/counts/pairs.h"
 #include "core/model/learn/order.h"
 #include "core/model/learn/stored_score.h"
 #include "core/model/live/dirty.h"
 #include "core/model/registry/registry.h"
+
+/* Applies a change to the model, and collects it for appending, with the model's number and, if it
+ * has no source, that of the import. Returns 0 or as nb_replay_entry does; after a failure the
+ * import can only be aborted. */
+static int import_collect(struct nb_import *import, struct nb_change *change,
+                          struct nb_error *error)
+{
+    struct nb_packer p = {.out = &import->entries};
+    assert(import->listed.number != 0);
+    change->model = import->listed.number;
+    if (change->source.length == 0)
+        change->source = nb_buffer_string(&import->source);
+    struct nb_entry entry = {.change = *change};
+    int rc = nb_replay_entry(&import->replay, &entry, error);
+    if (rc != 0)
+        return rc;
+    import->bytes.length = 0;
+    if (nb_change_write(change, &import->bytes) != 0)
+        return nb_error_no_memory(error);
+    nb_pack_string(&p, nb_buffer_string(&import->bytes));
+    return p.code != 0 ? nb_error_no_memory(error) : 0;
+}
 
 /* ---- the header: settings, labels, weights, key ---------------------------------------------- */
 
@@ -33,7 +56,7 @@ static int add_labels(struct nb_import *import, const struct nb_dump_header *hea
                                 header->labels[i]);
         struct nb_change change = {
             .kind = NB_CHANGE_FEATURES, .label = (uint32_t)i, .label_name = name};
-        rc = nb_import_collect(import, &change, error);
+        rc = import_collect(import, &change, error);
         if (rc != 0)
             return rc;
     }
@@ -216,7 +239,7 @@ int nb_import_words(struct nb_import *import, const struct nb_dump_words *words,
                                .first_row = words->first_row,
                                .new_count = (uint32_t)words->count,
                                .features = nb_buffer_string(&import->features)};
-    rc = nb_import_collect(import, &change, error);
+    rc = import_collect(import, &change, error);
     if (rc == NB_CORRUPT)
         return nb_error_set(error, NB_INVALID,
                             "of the features of the dump from %u on one is of an unknown field, or "
@@ -279,7 +302,7 @@ static int collect_document(struct nb_import *import, struct nb_change *change,
 {
     if (source.length > 0)
         change->source = source;
-    int rc = nb_import_collect(import, change, error);
+    int rc = import_collect(import, change, error);
     if (rc == NB_TOO_LARGE)
         return nb_error_set(error, rc, "a feature of the dump is counted over 4 billion times");
     if (rc == 0 && !nb_model_pairs_fit(import->live->counts, NULL, 0))

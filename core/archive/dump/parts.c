@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/archive/dump/dump_records.h"
+#include "core/archive/dump/dump.h"
 #include "core/base/array.h"
 #include "core/base/hex.h"
 #include "core/base/key.h"

@@ -6,10 +6,26 @@
 #ifndef NB_CORE_ARCHIVE_REPAIR_VERIFY_H
 #define NB_CORE_ARCHIVE_REPAIR_VERIFY_H
 
-#include "core/archive/repair/differences.h"
+#include <stdint.h>
+
+#include "core/archive/repair/repair.h"
 #include "core/ledger/entries/survey.h"
 
 struct nb_engine;
+
+/* Counts and reports differences between a store and its ledger. */
+struct nb_differences {
+    nb_report_line *report;
+    void *user;
+    uint64_t count;
+    uint64_t lost; /* of these, losses: data gone from the ledger, or data that had no other copy */
+};
+/* Counts a difference, and reports it unless many were reported already. */
+void nb_differ(struct nb_differences *d, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Counts and reports a loss. */
+void nb_lose(struct nb_differences *d, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Compares everything in the store with the results of the ledger. `survey` is filled in; the
  * caller deinits it. Returns 0 (also when something differs) or a code. */

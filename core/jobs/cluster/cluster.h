@@ -12,22 +12,85 @@
 #ifndef NB_CORE_JOBS_CLUSTER_CLUSTER_H
 #define NB_CORE_JOBS_CLUSTER_CLUSTER_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/attribute.h"
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "core/base/string.h"
 #include "core/engine/engine.h"
-#include "core/jobs/cluster/clusters.h"
 
-/* Clusters as labels: each document gets the label of its cluster, by its id, as if a user had
- * given it. On the caller's thread, while others train. For core/jobs/cluster alone.
- */
+enum {
+    NB_CLUSTERS_MOST = 200,
+    NB_CLUSTER_RESTARTS_MOST = 100,
+    NB_CLUSTER_WORDS = 10,
+    NB_CLUSTER_NEAREST = 5,
+    NB_CLUSTER_DOCUMENTS_MOST = 200000,
+    NB_CLUSTER_CELLS_MOST = 16 * 1024 * 1024, /* clusters times words; documents times numbers */
+};
 
-/* An assignment of labels to documents; all members are borrowed. */
-struct nb_cluster_labels {
-    struct nb_string model, source;
-    const uint64_t *numbers;        /* entries of the documents, as they were found */
-    const uint32_t *clusters;       /* of each document */
-    size_t count;                   /* documents */
-    const struct nb_string *labels; /* of each cluster */
-    bool (*stop)(void *user);       /* asked before each commit; NULL: never */
+/* A known deviation of a field of numbers, the same in all clusters. */
+struct nb_cluster_deviation {
+    char field[NB_ATTRIBUTE_NAME_MOST + 1];
+    double deviation; /* above 0 */
+};
+
+struct nb_cluster_options {
+    uint32_t clusters; /* 0: as many as give the least Bayesian information criterion */
+    uint32_t restarts; /* random starts, at least 1; the likeliest result counts */
+    uint64_t seed;
+    bool all;              /* also uses documents with a label */
+    bool members;          /* the result lists all documents of each cluster */
+    bool apply;            /* each cluster's documents get a label of its own; not with `all` */
+    bool has_equal_shares; /* all clusters are as probable before a document is seen */
+    const struct nb_cluster_deviation *deviations; /* borrowed */
+    size_t deviation_count;
+    struct nb_string source;  /* with `apply`: the source that is kept with the changes */
+    bool (*stop)(void *user); /* asked frequently; NULL: never */
+    /* Receives the bytes in use while documents are read, and before a fit takes more. Returns 0,
+     * or a code that ends the clustering with `error`. NULL: no limit. */
+    int (*hold)(void *user, uint64_t bytes, struct nb_error *error);
     void *user;
+};
+
+struct nb_cluster_word {
+    char *text;   /* owned */
+    double share; /* of the cluster's words; of a value, among those of its field */
+    double lift;  /* ln of that share divided by the word's share in all documents */
+};
+
+/* The distribution of a field's numbers in a cluster. */
+struct nb_cluster_number {
+    double mean, deviation;
+};
+
+struct nb_cluster {
+    uint64_t documents;
+    double share; /* of all documents, each counted with its probability */
+    char *label;  /* owned; given to its documents; NULL: none (no `apply`, or no documents) */
+    struct nb_cluster_word words[NB_CLUSTER_WORDS]; /* the most telling: greatest share * lift */
+    size_t word_count;
+    struct nb_cluster_word values[NB_CLUSTER_WORDS]; /* of categories, alike */
+    size_t value_count;
+    struct nb_cluster_number *numbers;            /* of each field; owned */
+    struct nb_buffer nearest[NB_CLUSTER_NEAREST]; /* ids of the surest documents; owned */
+    size_t nearest_count;
+    struct nb_buffer *members; /* ids of all its documents, in the order of their entries; owned */
+    size_t member_count, member_room;
+};
+
+struct nb_clustering {
+    struct nb_cluster *clusters; /* owned; the largest first */
+    size_t count;
+    uint64_t documents, words; /* of the clustering */
+    bool has_values;           /* of categories */
+    char **fields;             /* names of the fields of numbers; owned */
+    size_t field_count;
+    uint64_t labelled; /* with `apply`: documents that got a label; the others changed meanwhile */
+    double log_likelihood, bic;
+    unsigned iterations; /* of the fit that counts */
 };
 
 void nb_clustering_deinit(struct nb_clustering *clustering);

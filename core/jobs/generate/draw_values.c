@@ -166,7 +166,8 @@ struct candidate {
 
 struct drawing {
     struct nb_label_walk *walk;
-    const struct nb_sampling *sampling;
+    uint64_t seed;
+    double temperature;
     struct nb_drawn_values *drawn;
     struct nb_random *series; /* owned; by attribute */
     bool has_tree;
@@ -183,7 +184,7 @@ static int begin_text(struct drawing *d, size_t attribute, const struct nb_attri
 {
     double mean = (double)law->words / (double)law->documents;
     return nb_draw_text_begin(&d->drawn->texts[attribute], &d->series[attribute], mean,
-                              d->sampling->temperature, &d->words_left);
+                              d->temperature, &d->words_left);
 }
 
 static int draw_presence(struct drawing *d, size_t attribute, struct nb_error *error)
@@ -194,7 +195,7 @@ static int draw_presence(struct drawing *d, size_t attribute, struct nb_error *e
     if (rc != 0)
         return rc;
     uint64_t id = nb_feature_value_id((unsigned)attribute * 2, 0);
-    d->series[attribute] = nb_random_of(d->sampling->seed, id);
+    d->series[attribute] = nb_random_of(d->seed, id);
     double u = nb_random_fraction(&d->series[attribute]);
     d->drawn->has[attribute] = u * (double)documents < (double)law.documents;
     bool is_text = d->walk->published->settings.attributes[attribute].kind == NB_FIELD_KIND_TEXT;
@@ -210,7 +211,7 @@ static void offer(struct drawing *d, size_t attribute, uint64_t feature, uint32_
     assert(d->drawn->categories != NULL);
     struct nb_drawn_value *best = &d->drawn->categories[attribute];
     double u = nb_random_fraction(&d->series[attribute]);
-    double key = log(-log(u)) - log(p) / d->sampling->temperature;
+    double key = log(-log(u)) - log(p) / d->temperature;
     if (p > 0 && (!best->is_there || key < best->key))
         *best = (struct nb_drawn_value){feature, row, true, key};
 }
@@ -221,7 +222,7 @@ static void draw_member(struct drawing *d, const struct nb_walked_value *value)
     size_t attribute = value->law.attribute;
     double p = value->law.probability;
     double u = nb_random_fraction(&d->series[attribute]);
-    if (!(log(u) - log1p(-u) < (log(p) - log1p(-p)) / d->sampling->temperature))
+    if (!(log(u) - log1p(-u) < (log(p) - log1p(-p)) / d->temperature))
         return;
     if (nb_array_reserve(&drawn->members, &drawn->member_room, drawn->member_count + 1,
                          sizeof *drawn->members) != 0) {
@@ -325,11 +326,14 @@ static int draw_all(struct drawing *d, struct nb_error *error)
     return rc == 0 && d->has_tree ? nb_label_walk_look(d->walk, draw_tree, d, error) : rc;
 }
 
-int nb_draw_values(struct nb_label_walk *walk, const struct nb_sampling *sampling,
+int nb_draw_values(struct nb_label_walk *walk, uint64_t seed, double temperature, size_t words_most,
                    struct nb_drawn_values *drawn, struct nb_error *error)
 {
-    struct drawing d = {.walk = walk, .sampling = sampling, .drawn = drawn};
-    d.words_left = sampling->words_most;
+    struct drawing d = {.walk = walk,
+                        .seed = seed,
+                        .temperature = temperature,
+                        .words_left = words_most,
+                        .drawn = drawn};
     size_t count = nb_label_walk_attributes(walk);
     *drawn = (struct nb_drawn_values){.attributes = count};
     d.has_tree = walk->published->settings.structure == NB_STRUCTURE_TAN;

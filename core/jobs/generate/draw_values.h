@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Draws the values that a document of a label has, before they are reported. For
- * core/jobs/generate/sample.c alone. One thread.
+ * core/jobs/generate/generate.c alone. One thread.
  *
  * Each field draws from a series of its own, made of the seed and its place in the settings: first
  * whether the document has a value, with the share of the label's documents that have one; then of
@@ -20,7 +20,6 @@
 #include <stddef.h>
 
 #include "core/base/random.h"
-#include "core/jobs/generate/generate.h"
 #include "core/jobs/generate/label_walk.h"
 
 /* Words drawn in one walk over the rows; only the document takes memory. Each position of the
@@ -95,10 +94,11 @@ struct nb_drawn_values {
     size_t attributes;
 };
 
-/* Draws the values. Takes one walk over the rows, a second one for texts, and with structure tan 32
+/* Draws the values from the series of `seed`; the texts have at most `words_most` words together.
+ * Takes one walk over the rows, a second one for texts, and with structure tan 32
  * bytes for each value of a category. The caller deinits in any case. Returns 0, NB_CONFLICT (the
  * label has no documents) or NB_NO_MEMORY. */
-int nb_draw_values(struct nb_label_walk *walk, const struct nb_sampling *sampling,
+int nb_draw_values(struct nb_label_walk *walk, uint64_t seed, double temperature, size_t words_most,
                    struct nb_drawn_values *drawn, struct nb_error *error);
 void nb_drawn_values_deinit(struct nb_drawn_values *drawn);
 

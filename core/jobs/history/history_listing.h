@@ -92,4 +92,32 @@ int nb_engine_history_find(struct nb_engine *engine, struct nb_string model, str
                            struct nb_verdict *verdict, struct nb_error *error);
 void nb_history_found_deinit(struct nb_history_found *found);
 
+/* ---- what to label next --------------------------------------------------------------------- */
+
+/* A document that would teach much. */
+struct nb_next_document {
+    struct nb_buffer id;        /* owned; may have NUL bytes */
+    char *verdict;              /* owned; the label that wins */
+    char *message_id, *subject; /* owned; may be empty */
+    char *words;                /* owned; some words of the text, with blanks between */
+    double probability, margin; /* of the winner; over the runner-up */
+    int64_t time;               /* milliseconds since 1970: of the verdict, or when it was stored */
+    bool is_remembered;         /* the history has it; else it is stored */
+};
+
+struct nb_next {
+    struct nb_next_document *documents; /* owned; the best first */
+    size_t count;
+    uint64_t looked_at; /* documents that were judged */
+};
+
+/* Finds up to `count` documents. It classifies two groups of documents without a label anew: of the
+ * 20,000 newest verdicts, the `most` (at least 1) that were least sure when they were given; and
+ * the first `most` stored documents. The caller deinits `next` in any case. `stop` (NULL: never) is
+ * asked now and then. Returns 0, NB_STOPPING, or as nb_engine_classify. */
+int nb_engine_next(struct nb_engine *engine, struct nb_string model, size_t count, size_t most,
+                   bool (*stop)(void *user), void *user, struct nb_next *next,
+                   struct nb_error *error);
+void nb_next_deinit(struct nb_next *next);
+
 #endif

@@ -1,17 +1,90 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "core/jobs/history/next.h"
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Suggests which documents to label next: those without a label that would teach the model most,
+ * from the history and the store. Any thread; a call takes long and belongs to one thread.
+ *
+ * A document teaches more the less sure the model is of its label: uncertainty sampling (Lewis and
+ * Gale 1994, for two labels: the probability nearest to 1/2). With more labels the measure is the
+ * margin of the winner over the runner-up (Scheffer, Decomain and Wrobel 2001), which gives the
+ * same order for two labels. The least sure documents are often near-duplicates, and one of them
+ * teaches as much as all. So documents are chosen one by one, each time the one with the greatest
+ *
+ *     (1 - margin) * (1 - greatest similarity to one that is chosen)
+ *
+ * as maximal marginal relevance does for search results (Carbonell and Goldstein 1998); similarity
+ * is the Jaccard similarity of the features, as core/ledger/entries/near_duplicate_list.h estimates
+ * it.
+ */
+#include <stdbool.h>
 
 #include <stdlib.h>
 
 #include "core/base/array.h"
 #include "core/base/heap.h"
+#include "core/jobs/history/history_listing.h"
 #include "core/ledger/entries/ledger_features.h"
+#include "core/ledger/entries/near_duplicate_list.h"
 
 enum {
     LOOKED_MOST = 20000, /* verdicts of the history that are examined */
     KEPT_MOST = 500,     /* least sure documents, the candidates */
     WORDS_BYTES = 240,
     ENDED = 1,
+};
+
+/* The candidates: documents that are read from the store and classified by the present model. */
+enum {
+    SLICE = 50, /* documents that are read in one snapshot, and classified after it */
+    ROWS = 40,
+};
+
+struct candidate {
+    struct nb_next_document document; /* owned until it is chosen */
+    struct nb_signature signature;
+    uint32_t rows[ROWS]; /* of a stored document: its newest words in the model */
+    size_t row_count;
+    double worth; /* 1 - margin, times 1 - the greatest similarity to a chosen one */
+};
+
+/* A document that was read but not classified yet. */
+struct read_document {
+    struct nb_buffer stored; /* owned: the record of a verdict, or the bag of an entry */
+    struct nb_buffer id;     /* owned: of an entry */
+    int64_t time;
+    uint64_t tokens;
+};
+
+/* A verdict of the history. */
+struct unsure {
+    double probability; /* of its winner, when it was given */
+    uint64_t number;
+};
+
+struct pool {
+    struct nb_reading reading;
+    struct nb_string model; /* borrowed */
+    struct candidate *kept; /* owned: the least sure candidates, in any order */
+    size_t kept_count, kept_room;
+    uint64_t looked_at; /* documents that were judged */
+    struct nb_bag bag;  /* of the last one that was read */
+    /* Members for the search alone. */
+    size_t most; /* documents of each kind that are judged */
+    struct read_document slice[SLICE];
+    size_t count;
+    struct unsure *unsure; /* owned */
+    size_t unsure_count;
+    size_t judged; /* of the present kind */
+    uint64_t at;   /* number of the verdict, or the entry, or index in `unsure`, that comes next */
+    size_t passed; /* verdicts */
+    uint64_t newest; /* number of the newest verdict */
+    bool has_ended;  /* the present kind */
+    struct nb_rows rows;
+    struct nb_verdict verdict;
+};
+
+struct stop {
+    bool (*wanted)(void *user); /* NULL: never */
+    void *user;
 };
 
 static void next_document_deinit(struct nb_next_document *d)
@@ -24,19 +97,19 @@ static void next_document_deinit(struct nb_next_document *d)
 }
 
 /* Returns 0, or a code; then there is nothing to end. */
-static int next_pool_begin(struct nb_next_pool *pool, struct nb_engine *engine,
-                           struct nb_string model, struct nb_error *error)
+static int next_pool_begin(struct pool *pool, struct nb_engine *engine, struct nb_string model,
+                           struct nb_error *error)
 {
-    *pool = (struct nb_next_pool){.model = model};
+    *pool = (struct pool){.model = model};
     int rc = nb_reading_begin(&pool->reading, engine, model, error);
     if (rc == 0)
         nb_verdict_init(&pool->verdict);
     return rc;
 }
 
-static void next_pool_end(struct nb_next_pool *s)
+static void next_pool_end(struct pool *s)
 {
-    for (size_t i = 0; i < NB_NEXT_SLICE; i++) {
+    for (size_t i = 0; i < SLICE; i++) {
         nb_buffer_deinit(&s->slice[i].stored);
         nb_buffer_deinit(&s->slice[i].id);
     }
@@ -55,14 +128,14 @@ static void next_pool_end(struct nb_next_pool *s)
 /* The least sure one first; of equals the newer one. */
 static int by_probability(const void *a, const void *b)
 {
-    const struct nb_next_unsure *left = a, *right = b;
+    const struct unsure *left = a, *right = b;
     if (left->probability != right->probability)
         return left->probability < right->probability ? -1 : 1;
     return left->number > right->number ? -1 : 1;
 }
 
 /* Skips documents in the ledger: they have a label, or belong to the stored documents. */
-static int note_verdict(struct nb_next_pool *s, struct nb_heap *heap, struct nb_string stored,
+static int note_verdict(struct pool *s, struct nb_heap *heap, struct nb_string stored,
                         struct nb_error *error)
 {
     struct nb_history_record record;
@@ -74,7 +147,7 @@ static int note_verdict(struct nb_next_pool *s, struct nb_heap *heap, struct nb_
     s->newest = s->at > s->newest ? s->at : s->newest;
     s->has_ended =
         record.time < s->reading.limits.since || s->newest - s->at >= s->reading.limits.records;
-    const struct nb_next_unsure one = {record.probability, s->at};
+    const struct unsure one = {record.probability, s->at};
     bool is_in = heap->count < heap->most || by_probability(&one, nb_heap_last(heap)) < 0;
     if (s->has_ended || !is_in)
         return 0;
@@ -85,7 +158,7 @@ static int note_verdict(struct nb_next_pool *s, struct nb_heap *heap, struct nb_
 }
 
 /* Continues to note verdicts until the store needs the snapshot to end. */
-static int note_verdicts(struct nb_next_pool *s, struct nb_heap *heap, struct nb_error *error)
+static int note_verdicts(struct pool *s, struct nb_heap *heap, struct nb_error *error)
 {
     const struct nb_view *view = &s->reading.view;
     struct nb_string stored;
@@ -102,7 +175,7 @@ static int note_verdicts(struct nb_next_pool *s, struct nb_heap *heap, struct nb
 }
 
 /* Finds the verdicts of the history that were least sure when they were given. */
-static int find_unsure(struct nb_next_pool *s, struct nb_error *error)
+static int find_unsure(struct pool *s, struct nb_error *error)
 {
     struct nb_error why = {0};
     s->unsure = malloc(s->most * sizeof *s->unsure);
@@ -129,10 +202,9 @@ static int find_unsure(struct nb_next_pool *s, struct nb_error *error)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static int add(struct nb_next_pool *s, struct nb_string stored, struct nb_string id,
-               struct nb_error *error)
+static int add(struct pool *s, struct nb_string stored, struct nb_string id, struct nb_error *error)
 {
-    struct nb_next_read *one = &s->slice[s->count++];
+    struct read_document *one = &s->slice[s->count++];
     one->stored.length = one->id.length = 0;
     if (nb_buffer_append(&one->stored, stored.bytes, stored.length) != 0 ||
         nb_buffer_append(&one->id, id.bytes, id.length) != 0)
@@ -141,12 +213,12 @@ static int add(struct nb_next_pool *s, struct nb_string stored, struct nb_string
 }
 
 /* Skips verdicts that were removed meanwhile. */
-static int read_verdicts(struct nb_next_pool *s, struct nb_error *error)
+static int read_verdicts(struct pool *s, struct nb_error *error)
 {
     struct nb_string stored;
     uint64_t number;
     int rc = 0;
-    while (rc == 0 && s->at < s->unsure_count && s->count < NB_NEXT_SLICE) {
+    while (rc == 0 && s->at < s->unsure_count && s->count < SLICE) {
         uint64_t wanted = s->unsure[s->at++].number;
         rc = nb_history_before(&s->reading.view, s->reading.live->number, wanted + 1, &number,
                                &stored, error);
@@ -160,9 +232,8 @@ static int read_verdicts(struct nb_next_pool *s, struct nb_error *error)
 
 static int take_entry(void *user, struct nb_entry *entry, struct nb_error *error)
 {
-    struct nb_next_pool *s = user;
-    if (s->count == NB_NEXT_SLICE || s->judged + s->count == s->most ||
-        nb_store_wanted(&s->reading.view))
+    struct pool *s = user;
+    if (s->count == SLICE || s->judged + s->count == s->most || nb_store_wanted(&s->reading.view))
         return ENDED;
     s->at = entry->number + 1;
     int rc = add(s, entry->change.bag, entry->change.id, error);
@@ -171,7 +242,7 @@ static int take_entry(void *user, struct nb_entry *entry, struct nb_error *error
     return rc;
 }
 
-static int read_stored(struct nb_next_pool *s, struct nb_error *error)
+static int read_stored(struct pool *s, struct nb_error *error)
 {
     struct nb_error why = {0};
     int rc = nb_ledger_walk_only(&s->reading.view, s->reading.live->number, s->at,
@@ -222,9 +293,9 @@ static char *next_words(const struct nb_bag *bag)
 
 /* Returns the place for a new candidate, and frees the old one there; NULL: all others are less
  * sure. */
-static struct nb_next_candidate *make_place(struct nb_next_pool *s, double worth, int *rc)
+static struct candidate *make_place(struct pool *s, double worth, int *rc)
 {
-    struct nb_next_candidate *least = s->kept;
+    struct candidate *least = s->kept;
     if (s->kept_count < KEPT_MOST) {
         *rc = nb_array_reserve(&s->kept, &s->kept_room, s->kept_count + 1, sizeof *s->kept);
         return *rc == 0 ? &s->kept[s->kept_count++] : NULL;
@@ -237,16 +308,16 @@ static struct nb_next_candidate *make_place(struct nb_next_pool *s, double worth
     return least;
 }
 
-static int keep(struct nb_next_pool *s, const struct nb_history_record *about, bool is_remembered)
+static int keep(struct pool *s, const struct nb_history_record *about, bool is_remembered)
 {
     const struct nb_verdict *v = &s->verdict;
     const struct nb_bag none = {.size = 0};
     double margin = margin_of(v);
     int rc = 0;
-    struct nb_next_candidate *c = make_place(s, 1 - margin, &rc);
+    struct candidate *c = make_place(s, 1 - margin, &rc);
     if (c == NULL)
         return rc;
-    *c = (struct nb_next_candidate){.worth = 1 - margin};
+    *c = (struct candidate){.worth = 1 - margin};
     struct nb_next_document *d = &c->document;
     *d = (struct nb_next_document){.verdict = nb_string_copy(nb_string_of(v->labels[v->best])),
                                    .message_id = nb_string_copy(about->message_id),
@@ -257,7 +328,7 @@ static int keep(struct nb_next_pool *s, const struct nb_history_record *about, b
                                    .time = about->time,
                                    .is_remembered = is_remembered};
     sign(&s->bag, &c->signature);
-    for (size_t i = s->rows.size; !is_remembered && i > 0 && c->row_count < NB_NEXT_ROWS; i--)
+    for (size_t i = s->rows.size; !is_remembered && i > 0 && c->row_count < ROWS; i--)
         c->rows[c->row_count++] = s->rows.counts[i - 1].row;
     bool is_whole = nb_buffer_append(&d->id, about->id.bytes, about->id.length) == 0 &&
                     d->verdict != NULL && d->message_id != NULL && d->subject != NULL &&
@@ -265,8 +336,8 @@ static int keep(struct nb_next_pool *s, const struct nb_history_record *about, b
     return is_whole ? 0 : NB_NO_MEMORY;
 }
 
-static int judge_bag(struct nb_next_pool *s, const struct nb_history_record *about,
-                     bool is_remembered, struct nb_error *error)
+static int judge_bag(struct pool *s, const struct nb_history_record *about, bool is_remembered,
+                     struct nb_error *error)
 {
     int rc = nb_engine_classify_bag(s->reading.engine, s->model, &s->bag, 0, &s->verdict, error);
     if (rc == 0 && keep(s, about, is_remembered) != 0)
@@ -277,8 +348,7 @@ static int judge_bag(struct nb_next_pool *s, const struct nb_history_record *abo
     return rc;
 }
 
-static int judge_verdict(struct nb_next_pool *s, const struct nb_next_read *one,
-                         struct nb_error *error)
+static int judge_verdict(struct pool *s, const struct read_document *one, struct nb_error *error)
 {
     struct nb_history_record record;
     int rc = nb_history_read(&record, nb_buffer_string(&one->stored), error);
@@ -288,7 +358,7 @@ static int judge_verdict(struct nb_next_pool *s, const struct nb_next_read *one,
 }
 
 /* Skips a row that was dropped meanwhile. Texts are read later, only for chosen documents. */
-static int add_row(struct nb_next_pool *s, const struct nb_row_count *row)
+static int add_row(struct pool *s, const struct nb_row_count *row)
 {
     const struct nb_model *counts = s->reading.live->counts;
     nb_model_read_lock(counts);
@@ -305,8 +375,7 @@ static int add_row(struct nb_next_pool *s, const struct nb_row_count *row)
     return 0;
 }
 
-static int judge_stored(struct nb_next_pool *s, const struct nb_next_read *one,
-                        struct nb_error *error)
+static int judge_stored(struct pool *s, const struct read_document *one, struct nb_error *error)
 {
     const struct nb_history_record about = {.id = nb_buffer_string(&one->id), .time = one->time};
     struct nb_error why = {0};
@@ -323,12 +392,11 @@ static int judge_stored(struct nb_next_pool *s, const struct nb_next_read *one,
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-typedef int reader(struct nb_next_pool *s, struct nb_error *error);
-typedef int judge(struct nb_next_pool *s, const struct nb_next_read *one, struct nb_error *error);
+typedef int reader(struct pool *s, struct nb_error *error);
+typedef int judge(struct pool *s, const struct read_document *one, struct nb_error *error);
 
 /* Classifies without a snapshot, because the writer may wait for its end. */
-static int search_slice(struct nb_next_pool *s, reader *read, judge *judge_one,
-                        struct nb_error *error)
+static int search_slice(struct pool *s, reader *read, judge *judge_one, struct nb_error *error)
 {
     struct nb_error why = {0};
     s->count = 0;
@@ -343,8 +411,8 @@ static int search_slice(struct nb_next_pool *s, reader *read, judge *judge_one,
 }
 
 /* Classifies the documents of one kind, from the first on. */
-static int search(struct nb_next_pool *s, reader *read, judge *judge_one,
-                  const struct nb_next_stop *stop, struct nb_error *error)
+static int search(struct pool *s, reader *read, judge *judge_one, const struct stop *stop,
+                  struct nb_error *error)
 {
     int rc = 0;
     s->judged = 0;
@@ -360,7 +428,7 @@ static int search(struct nb_next_pool *s, reader *read, judge *judge_one,
 /* Classifies two groups of documents without a label anew: of the 20,000 newest verdicts, the
  * `most` (at least 1) that were least sure when they were given; and the first `most` stored
  * documents. Returns 0, NB_STOPPING, or as nb_engine_classify. */
-static int next_pool_fill(struct nb_next_pool *pool, size_t most, const struct nb_next_stop *stop,
+static int next_pool_fill(struct pool *pool, size_t most, const struct stop *stop,
                           struct nb_error *error)
 {
     int rc = 0;
@@ -381,8 +449,8 @@ void nb_next_deinit(struct nb_next *next)
 }
 
 /* Reads the words of a stored document. A row may have another feature by now, or none. */
-static int read_words(struct nb_next_pool *s, struct nb_next_candidate *c,
-                      struct nb_row_texts *texts, struct nb_error *error)
+static int read_words(struct pool *s, struct candidate *c, struct nb_row_texts *texts,
+                      struct nb_error *error)
 {
     const struct nb_model *counts = s->reading.live->counts;
     int rc = 0;
@@ -406,15 +474,15 @@ static int read_words(struct nb_next_pool *s, struct nb_next_candidate *c,
 }
 
 /* Removes the best candidate and returns it, and lowers the worth of similar ones. */
-static struct nb_next_candidate choose(struct nb_next_pool *s)
+static struct candidate choose(struct pool *s)
 {
-    struct nb_next_candidate *best = s->kept;
+    struct candidate *best = s->kept;
     for (size_t i = 1; i < s->kept_count; i++)
         best = s->kept[i].worth > best->worth ? &s->kept[i] : best;
-    const struct nb_next_candidate chosen = *best;
+    const struct candidate chosen = *best;
     *best = s->kept[--s->kept_count];
     for (size_t i = 0; i < s->kept_count; i++) {
-        struct nb_next_candidate *c = &s->kept[i];
+        struct candidate *c = &s->kept[i];
         double likeness = nb_signature_similarity(&c->signature, &chosen.signature);
         double worth = (1 - c->document.margin) * (1 - likeness);
         c->worth = worth < c->worth ? worth : c->worth;
@@ -422,8 +490,7 @@ static struct nb_next_candidate choose(struct nb_next_pool *s)
     return chosen;
 }
 
-static int choose_all(struct nb_next_pool *s, size_t count, struct nb_next *next,
-                      struct nb_error *error)
+static int choose_all(struct pool *s, size_t count, struct nb_next *next, struct nb_error *error)
 {
     struct nb_row_texts texts;
     const struct nb_reading *r = &s->reading;
@@ -433,7 +500,7 @@ static int choose_all(struct nb_next_pool *s, size_t count, struct nb_next *next
     struct nb_error why = {0};
     int rc = nb_row_texts_begin(&texts, r->engine->store, r->live->number, r->live->key, &why);
     while (rc == 0 && next->count < count) {
-        struct nb_next_candidate chosen = choose(s);
+        struct candidate chosen = choose(s);
         if (!chosen.document.is_remembered)
             rc = read_words(s, &chosen, &texts, &why);
         next->documents[next->count++] = chosen.document;
@@ -446,12 +513,12 @@ int nb_engine_next(struct nb_engine *engine, struct nb_string model, size_t coun
                    bool (*stop)(void *user), void *user, struct nb_next *next,
                    struct nb_error *error)
 {
-    struct nb_next_pool pool;
+    struct pool pool;
     *next = (struct nb_next){.documents = NULL};
     int rc = next_pool_begin(&pool, engine, model, error);
     if (rc != 0)
         return rc;
-    rc = next_pool_fill(&pool, most, &(struct nb_next_stop){stop, user}, error);
+    rc = next_pool_fill(&pool, most, &(struct stop){stop, user}, error);
     next->looked_at = pool.looked_at;
     if (rc == 0)
         rc = choose_all(&pool, count < pool.kept_count ? count : pool.kept_count, next, error);

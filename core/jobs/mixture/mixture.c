@@ -7,7 +7,297 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/jobs/mixture/mixture_fit.h"
+#include "core/base/random.h"
+
+struct gaussians {
+    double *log_height; /* ln of the density at the mean, at g * clusters + k, as all of these */
+    double *members;    /* expected documents that have the number */
+    double *sums;       /* of their distances from the mean that the E step began with ... */
+    double *squares;    /* ... and of these squared */
+    double prior;       /* s_g ^ 2, the same for all */
+};
+
+struct run {
+    const struct nb_mixture_documents *documents;
+    struct nb_mixture *mixture;
+    double *counts;  /* expected, as mixture->log_word lies */
+    double *members; /* expected documents of each cluster */
+    double *sums;    /* of the counts of each cluster, in one group of columns */
+    double *scores;  /* of the present document */
+    struct gaussians gaussians;
+    double parameters;
+    double moved; /* by the last M step: of each word and value its expected count times the change
+                     of ln theta, summed */
+    double sum;   /* of these counts */
+};
+
+/* Columns whose theta sum to 1: the words, then each category. */
+static uint32_t group_count(const struct nb_mixture_documents *d)
+{
+    return 1 + d->categories;
+}
+static uint32_t group_begin(const struct nb_mixture_documents *d, uint32_t group)
+{
+    return group == 0 ? 0 : d->category[group - 1];
+}
+static uint32_t group_end(const struct nb_mixture_documents *d, uint32_t group)
+{
+    return group < d->categories ? d->category[group] : d->words;
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static const double two_pi = 6.283185307179586;
+
+/* Numbers that a document has. */
+static uint32_t number_count(const struct nb_mixture_documents *documents, size_t document)
+{
+    uint32_t count = 0;
+    for (uint32_t g = 0; g < documents->numbers; g++)
+        count += isnan(documents->values[document * documents->numbers + g]) ? 0 : 1;
+    return count;
+}
+
+/* Computes the terms of the Gaussians' densities from means and variances. */
+static void gaussians_ready(struct run *run)
+{
+    const struct nb_mixture *m = run->mixture;
+    for (size_t i = 0; i < (size_t)m->numbers * m->clusters; i++) {
+        assert(m->variance[i] > 0);
+        run->gaussians.log_height[i] = -log(two_pi * m->variance[i]) / 2;
+    }
+}
+
+/* Adds ln of the likelihood of a document's numbers to run->scores. */
+static void gaussians_score(const struct run *run, size_t document)
+{
+    const struct nb_mixture *m = run->mixture;
+    for (uint32_t g = 0; g < m->numbers; g++) {
+        double value = run->documents->values[document * m->numbers + g];
+        const size_t at = (size_t)g * m->clusters;
+        for (uint32_t k = 0; k < m->clusters && !isnan(value); k++) {
+            double distance = value - m->mean[at + k];
+            run->scores[k] +=
+                run->gaussians.log_height[at + k] - distance * distance / (2 * m->variance[at + k]);
+        }
+    }
+}
+
+static void gaussians_clear(struct run *run)
+{
+    size_t size = (size_t)run->mixture->numbers * run->mixture->clusters * sizeof(double);
+    memset(run->gaussians.members, 0, size);
+    memset(run->gaussians.sums, 0, size);
+    memset(run->gaussians.squares, 0, size);
+}
+
+/* Sums distances from the old means. At the end these are near the new ones, so that subtracting
+ * the square of the mean loses no precision. */
+/* run->scores are the probabilities of the clusters: the E step of a document. */
+static void gaussians_expect(struct run *run, size_t document)
+{
+    const struct nb_mixture *m = run->mixture;
+    const struct gaussians *s = &run->gaussians;
+    for (uint32_t g = 0; g < m->numbers; g++) {
+        double value = run->documents->values[document * m->numbers + g];
+        const size_t at = (size_t)g * m->clusters;
+        for (uint32_t k = 0; k < m->clusters && !isnan(value); k++) {
+            double distance = value - m->mean[at + k];
+            s->members[at + k] += run->scores[k];
+            s->sums[at + k] += run->scores[k] * distance;
+            s->squares[at + k] += run->scores[k] * distance * distance;
+        }
+    }
+}
+
+/* The M step. Returns ln of the priors' density without the terms that do not depend on the
+ * parameters, and adds to run->parameters. */
+static double gaussians_maximize(struct run *run)
+{
+    struct nb_mixture *m = run->mixture;
+    const struct gaussians *s = &run->gaussians;
+    double prior = 0;
+    for (size_t i = 0; i < (size_t)m->numbers * m->clusters; i++) {
+        bool is_known =
+            run->documents->variances != NULL && run->documents->variances[i / m->clusters] > 0;
+        double shift = s->members[i] > 0 ? s->sums[i] / s->members[i] : 0;
+        double spread = fmax(0, s->squares[i] - shift * s->sums[i]);
+        m->mean[i] += shift;
+        run->parameters += is_known ? 1 : 2;
+        if (is_known)
+            continue;
+        m->variance[i] = (s->prior + spread) / (1 + s->members[i]);
+        prior -= (log(m->variance[i]) + s->prior / m->variance[i]) / 2;
+    }
+    gaussians_ready(run);
+    return prior;
+}
+
+static const double start_share =
+    0.5; /* share of drawn documents in a start; the rest is all documents */
+enum { START_DOCUMENTS = 10 };
+
+/* Words of a document, with repetitions; without values of categories. */
+static double mixture_length(const struct nb_mixture_documents *documents, size_t document)
+{
+    const struct nb_mixture_documents *d = documents;
+    uint32_t words = group_end(d, 0);
+    double length = 0;
+    for (size_t i = d->begin[document]; i < d->begin[document + 1]; i++)
+        length += d->columns[i] < words ? (double)d->counts[i] : 0;
+    return length;
+}
+
+/* ---- the start ---------------------------------------------------------------------------------
+ */
+
+/* The squared distance of a document from the means of a cluster, over the numbers that it has. */
+static double distance_of(const struct run *run, size_t document, uint32_t cluster)
+{
+    const struct nb_mixture *m = run->mixture;
+    double sum = 0;
+    for (uint32_t g = 0; g < m->numbers; g++) {
+        double value = run->documents->values[document * m->numbers + g];
+        double distance = isnan(value) ? 0 : value - m->mean[(size_t)g * m->clusters + cluster];
+        sum += distance * distance;
+    }
+    return sum;
+}
+
+/* Draws a document with a probability in proportion to its `nearest`; if all are 0, any document.
+ */
+static size_t draw(struct nb_random *random, const double *nearest, size_t count)
+{
+    double total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += nearest[i];
+    size_t drawn = nb_random_below(random, count);
+    double left = total * ((double)(nb_random_next(random) >> 11) * 0x1p-53);
+    for (size_t i = 0; total > 0 && i < count; i++) {
+        if (nearest[i] > 0)
+            drawn = i;
+        left -= nearest[i];
+        if (left < 0)
+            break;
+    }
+    return drawn;
+}
+
+/* Sets a cluster's means to a document's numbers, and to 0, the mean of all, where it has none. */
+static void take_mean(struct run *run, uint32_t cluster, size_t document)
+{
+    struct nb_mixture *m = run->mixture;
+    for (uint32_t g = 0; g < m->numbers; g++) {
+        double value = run->documents->values[document * m->numbers + g];
+        m->mean[(size_t)g * m->clusters + cluster] = isnan(value) ? 0 : value;
+    }
+}
+
+/* Takes each mean from a document that is drawn in proportion to its squared distance from the
+ * nearest earlier mean, so that equal documents are not drawn twice. */
+static int start_means(struct run *run, struct nb_random *random)
+{
+    size_t count = run->documents->count;
+    double *nearest = malloc(count * sizeof *nearest);
+    if (nearest == NULL)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        nearest[i] = number_count(run->documents, i) > 0;
+    for (uint32_t k = 0; k < run->mixture->clusters; k++) {
+        take_mean(run, k, draw(random, nearest, count));
+        for (size_t i = 0; i < count; i++) {
+            double distance = distance_of(run, i, k);
+            nearest[i] = k == 0 || distance < nearest[i] ? distance : nearest[i];
+        }
+    }
+    free(nearest);
+    return 0;
+}
+
+static int start_gaussians(struct run *run, uint64_t seed)
+{
+    struct nb_mixture *m = run->mixture;
+    const double *known = run->documents->variances;
+    if (m->numbers == 0)
+        return 0;
+    struct nb_random random = nb_random_of(~seed, m->clusters);
+    run->gaussians.prior = pow(m->clusters, -2.0 / m->numbers);
+    for (size_t i = 0; i < (size_t)m->numbers * m->clusters; i++) {
+        bool is_known = known != NULL && known[i / m->clusters] > 0;
+        m->variance[i] = is_known ? known[i / m->clusters] : 1;
+    }
+    gaussians_ready(run);
+    return start_means(run, &random);
+}
+
+/* ---- words and categories -------------------------------------------------------------------- */
+
+static void add_document(const struct run *run, size_t document, uint32_t cluster)
+{
+    const struct nb_mixture_documents *d = run->documents;
+    uint32_t words = group_end(d, 0);
+    double length = mixture_length(d, document);
+    for (size_t i = d->begin[document]; i < d->begin[document + 1]; i++) {
+        double weight = d->columns[i] < words ? (double)d->counts[i] / length : 1;
+        run->counts[(size_t)d->columns[i] * run->mixture->clusters + cluster] +=
+            weight / START_DOCUMENTS;
+    }
+}
+
+/* Makes each group of columns sum to 1: half comes from the drawn documents, if they have the
+ * group. */
+static void mix(struct run *run, uint32_t group, const double *all)
+{
+    struct nb_mixture *m = run->mixture;
+    uint32_t begin = group_begin(run->documents, group);
+    uint32_t end = group_end(run->documents, group);
+    double total = 0;
+    for (uint32_t w = begin; w < end; w++)
+        total += all[w];
+    for (uint32_t k = 0; k < m->clusters; k++) {
+        double drawn = 0;
+        for (uint32_t w = begin; w < end; w++)
+            drawn += run->counts[(size_t)w * m->clusters + k];
+        double share = drawn > 0 ? start_share : 0;
+        for (uint32_t w = begin; w < end; w++) {
+            size_t at = (size_t)w * m->clusters + k;
+            double own = drawn > 0 ? share * run->counts[at] / drawn : 0;
+            m->log_word[at] = log(own + (1 - share) * all[w] / total);
+        }
+    }
+}
+
+/* Begins each cluster with some drawn documents, mixed with all documents, so that every word has a
+ * probability before the first step. */
+static int start_words(struct run *run, uint64_t seed)
+{
+    const struct nb_mixture_documents *d = run->documents;
+    struct nb_random random = nb_random_of(seed, run->mixture->clusters);
+    double *all = calloc((size_t)d->words + 1, sizeof *all); /* of each column, its occurrences */
+    if (all == NULL)
+        return NB_NO_MEMORY;
+    for (uint32_t k = 0; k < run->mixture->clusters; k++)
+        for (int i = 0; i < START_DOCUMENTS; i++)
+            add_document(run, nb_random_below(&random, d->count), k);
+    for (size_t i = 0; i < d->begin[d->count]; i++)
+        all[d->columns[i]] += (double)d->counts[i];
+    for (uint32_t group = 0; group < group_count(d); group++)
+        mix(run, group, all);
+    free(all);
+    return 0;
+}
+
+/* Sets the parameters that the first E step begins with. Uses run->counts and run->sums. Returns 0
+ * or NB_NO_MEMORY. */
+static int start(struct run *run, uint64_t seed)
+{
+    for (uint32_t k = 0; k < run->mixture->clusters; k++)
+        run->mixture->log_share[k] = -log(run->mixture->clusters);
+    int rc = start_words(run, seed);
+    return rc == 0 ? start_gaussians(run, seed) : rc;
+}
+
+/* ---- a fit ----------------------------------------------------------------------------------- */
 
 static const double alpha = 0.1;      /* added to each word of a cluster */
 static const double heat = 0.05;      /* beta of the first E step ... */
@@ -29,7 +319,7 @@ void nb_mixture_deinit(struct nb_mixture *mixture)
     *mixture = (struct nb_mixture){0};
 }
 
-static void run_deinit(struct nb_mixture_run *f)
+static void run_deinit(struct run *f)
 {
     free(f->counts);
     free(f->members);
@@ -41,10 +331,10 @@ static void run_deinit(struct nb_mixture_run *f)
     free(f->gaussians.squares);
 }
 
-static int gaussians_init(struct nb_mixture_run *f)
+static int gaussians_init(struct run *f)
 {
     struct nb_mixture *m = f->mixture;
-    struct nb_mixture_gaussians *s = &f->gaussians;
+    struct gaussians *s = &f->gaussians;
     size_t cells = (size_t)m->clusters * m->numbers + 1;
     double **const vectors[] = {&m->mean,    &m->variance, &s->log_height,
                                 &s->members, &s->sums,     &s->squares};
@@ -54,7 +344,7 @@ static int gaussians_init(struct nb_mixture_run *f)
     return good ? 0 : NB_NO_MEMORY;
 }
 
-static int run_init(struct nb_mixture_run *f, uint32_t clusters)
+static int run_init(struct run *f, uint32_t clusters)
 {
     const struct nb_mixture_documents *d = f->documents;
     struct nb_mixture *m = f->mixture;
@@ -77,7 +367,7 @@ static int run_init(struct nb_mixture_run *f, uint32_t clusters)
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 /* f->scores: ln of prior and likelihood, the latter to the power beta. */
-static void score(const struct nb_mixture_run *f, size_t document, double beta)
+static void score(const struct run *f, size_t document, double beta)
 {
     const struct nb_mixture_documents *d = f->documents;
     const struct nb_mixture *m = f->mixture;
@@ -89,13 +379,13 @@ static void score(const struct nb_mixture_run *f, size_t document, double beta)
         for (uint32_t k = 0; k < clusters; k++)
             f->scores[k] += count * word[k];
     }
-    nb_mixture_gaussians_score(f, document);
+    gaussians_score(f, document);
     for (uint32_t k = 0; k < clusters; k++)
         f->scores[k] = beta * f->scores[k] + m->log_share[k];
 }
 
 /* Turns f->scores into probabilities. Returns ln of their divisor. */
-static double normalize(const struct nb_mixture_run *f)
+static double normalize(const struct run *f)
 {
     uint32_t clusters = f->mixture->clusters;
     double most = f->scores[0];
@@ -111,14 +401,14 @@ static double normalize(const struct nb_mixture_run *f)
 }
 
 /* The E step, with the sums that the M step needs. Returns ln of the likelihood at beta. */
-static double expect(struct nb_mixture_run *f, double beta)
+static double expect(struct run *f, double beta)
 {
     const struct nb_mixture_documents *d = f->documents;
     uint32_t clusters = f->mixture->clusters;
     double likelihood = 0;
     memset(f->counts, 0, (size_t)clusters * f->mixture->words * sizeof *f->counts);
     memset(f->members, 0, clusters * sizeof *f->members);
-    nb_mixture_gaussians_clear(f);
+    gaussians_clear(f);
     for (size_t i = 0; i < d->count; i++) {
         score(f, i, beta);
         likelihood += normalize(f);
@@ -128,7 +418,7 @@ static double expect(struct nb_mixture_run *f, double beta)
             for (uint32_t k = 0; k < clusters; k++)
                 word[k] += count * f->scores[k];
         }
-        nb_mixture_gaussians_expect(f, i);
+        gaussians_expect(f, i);
         for (uint32_t k = 0; k < clusters; k++)
             f->members[k] += f->scores[k];
     }
@@ -136,7 +426,7 @@ static double expect(struct nb_mixture_run *f, double beta)
 }
 
 /* Each of these returns its part of ln of the priors' density. */
-static double maximize_shares(struct nb_mixture_run *f)
+static double maximize_shares(struct run *f)
 {
     struct nb_mixture *m = f->mixture;
     double prior = 0;
@@ -150,12 +440,12 @@ static double maximize_shares(struct nb_mixture_run *f)
     return prior;
 }
 
-static double maximize_group(struct nb_mixture_run *f, uint32_t group)
+static double maximize_group(struct run *f, uint32_t group)
 {
     struct nb_mixture *m = f->mixture;
     uint32_t clusters = m->clusters;
-    uint32_t first = nb_mixture_group_begin(f->documents, group);
-    uint32_t last = nb_mixture_group_end(f->documents, group);
+    uint32_t first = group_begin(f->documents, group);
+    uint32_t last = group_end(f->documents, group);
     size_t begin = (size_t)first * clusters;
     size_t end = (size_t)last * clusters;
     double prior = 0;
@@ -179,13 +469,13 @@ static double maximize_group(struct nb_mixture_run *f, uint32_t group)
 }
 
 /* Returns ln of the priors' density without the terms that do not depend on the parameters. */
-static double maximize(struct nb_mixture_run *f)
+static double maximize(struct run *f)
 {
     f->parameters = f->moved = f->sum = 0;
     double prior = maximize_shares(f);
-    for (uint32_t group = 0; group < nb_mixture_group_count(f->documents); group++)
+    for (uint32_t group = 0; group < group_count(f->documents); group++)
         prior += maximize_group(f, group);
-    return prior + nb_mixture_gaussians_maximize(f);
+    return prior + gaussians_maximize(f);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -193,13 +483,13 @@ static double maximize(struct nb_mixture_run *f)
 /* Words and other values of a document. */
 static double values_of(const struct nb_mixture_documents *d, size_t document)
 {
-    double values = nb_mixture_number_count(d, document);
+    double values = number_count(d, document);
     for (size_t i = d->begin[document]; i < d->begin[document + 1]; i++)
         values += (double)d->counts[i];
     return values;
 }
 
-static void settle(struct nb_mixture_run *f)
+static void settle(struct run *f)
 {
     struct nb_mixture *m = f->mixture;
     for (size_t i = 0; i < f->documents->count; i++) {
@@ -221,18 +511,18 @@ static void settle(struct nb_mixture_run *f)
 /* Whether the words' probabilities move by more than in the step before. Where clusters are alike
  * the objective has a saddle. Heat leads there, and EM leaves it by steps that grow from almost 0,
  * and that each gain less than the tolerance. */
-static bool is_leaving(const struct nb_mixture_run *f, double moved)
+static bool is_leaving(const struct run *f, double moved)
 {
     return f->moved > moved && f->moved > resting * f->sum;
 }
 
-static int iterate(struct nb_mixture_run *f, bool (*stop)(void *user), void *user)
+static int iterate(struct run *f, bool (*stop)(void *user), void *user)
 {
     struct nb_mixture *m = f->mixture;
     double prior = 0;
     double before = -(double)INFINITY;
     double scale = (double)f->documents->count; /* with densities the objective can be about 0 */
-    bool has_words = nb_mixture_group_end(f->documents, 0) > 0;
+    bool has_words = group_end(f->documents, 0) > 0;
     double enough = has_words ? tolerance : exact;
     double moved = 0; /* by the M step before the last one */
     double beta = m->clusters > 1 && has_words ? heat : 1;
@@ -258,11 +548,11 @@ static int iterate(struct nb_mixture_run *f, bool (*stop)(void *user), void *use
 int nb_mixture_fit(const struct nb_mixture_documents *documents, uint32_t clusters, uint64_t seed,
                    bool (*stop)(void *user), void *user, struct nb_mixture *mixture)
 {
-    struct nb_mixture_run f = {.documents = documents, .mixture = mixture};
+    struct run f = {.documents = documents, .mixture = mixture};
     assert(clusters > 0 && documents->count > 0);
     int rc = run_init(&f, clusters);
     if (rc == 0)
-        rc = nb_mixture_start(&f, seed);
+        rc = start(&f, seed);
     if (rc == 0)
         rc = iterate(&f, stop, user);
     if (rc == 0)

@@ -2,7 +2,6 @@
  *
  * Lists the quarantine.
  */
-#include "core/jobs/quarantine/quarantine_listing.h"
 
 #include <assert.h>
 #include <math.h>
@@ -10,7 +9,31 @@
 
 #include "core/base/array.h"
 #include "core/jobs/quarantine/quarantine.h"
+#include "core/ledger/entries/quarantine_entries.h"
+#include "core/model/learn/learner.h"
+#include "core/model/learn/stored_score.h"
+#include "core/model/parents/parent_chain.h"
 #include "core/model/registry/registry.h"
+
+/* Classifies documents of a quarantine with the present model. A judge belongs to one thread; for
+ * core/jobs/quarantine alone. */
+struct nb_judge {
+    struct nb_engine *engine; /* borrowed */
+    struct nb_live *live;     /* borrowed; loaded */
+    struct nb_parent_chain chain;
+    struct nb_published *published;
+    struct nb_learner *learner;
+    struct nb_feature *features; /* owned */
+    size_t room;
+    struct nb_buffer record;
+    struct nb_stored_score_lists lists;
+    /* The last judgement: */
+    struct nb_stored_score scored; /* its stored form is in `record` */
+    bool has_label; /* the model knows the label that waits; else scored.label is 0 */
+    bool has_verdict;
+    uint32_t best;      /* label number; with has_verdict */
+    double probability; /* of the label that waits */
+};
 
 /* Returns 0 or NB_NO_MEMORY; deinit in any case. */
 static int judge_init(struct nb_judge *judge, struct nb_engine *engine, struct nb_live *live)

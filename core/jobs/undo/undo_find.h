@@ -6,18 +6,11 @@
 #ifndef NB_CORE_JOBS_UNDO_UNDO_FIND_H
 #define NB_CORE_JOBS_UNDO_UNDO_FIND_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/base/buffer.h"
-#include "core/base/string.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/model/live/live.h"
 
 struct nb_engine;
-
-/* The options of an undo or of the deletion of a label. A plain value; any thread. */
 
 /* Conditions for documents; everything is borrowed. A document matches if it meets all of them. */
 struct nb_undo_options {
@@ -30,9 +23,6 @@ struct nb_undo_options {
      * restored. */
     struct nb_string label;
 };
-
-/* Notes of undos, which stand in the ledger before the changes of each step. Any thread; a list
- * belongs to one thread. */
 
 /* A note of a step of an undo; everything is borrowed. */
 struct nb_undo_note {

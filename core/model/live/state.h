@@ -69,7 +69,7 @@ struct nb_engine {
     bool remember; /* many verdicts wait for the history */
     atomic_bool
         refits; /* a loaded model may want a refit; set under queue_lock, or by the writer */
-    /* For core/em/worker.h. `refining_lock` is taken last and held briefly. */
+    /* For core/em/unlabelled.h. `refining_lock` is taken last and held briefly. */
     pthread_mutex_t refining_lock;
     pthread_cond_t refining_filled;
     bool refining_asked, refining_stops;

@@ -18,7 +18,7 @@ int nb_registry_find(struct nb_engine *engine, struct nb_string name, bool unsav
 /* Loads a model that was found, unless it is loaded. NB_DAMAGED: it cannot be used, only replaced
  * or deleted. */
 int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_error *error);
-/* Asks the thread that fits documents without a label (core/em/worker.h) to check the
+/* Asks the thread that fits documents without a label (core/em/unlabelled.h) to check the
  * model. Called after its documents or settings have changed, or it was loaded. Cheap if the model
  * has no such documents: it compares two numbers. */
 void nb_refining_ask(struct nb_engine *engine, struct nb_live *live);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/random.h"
-#include "core/em/losses.h"
+#include "core/em/em_guard.h"
 
 enum { DOCUMENTS = 200, LABELS = 3 };
 static const double DOUBT = 1.0 / (DOCUMENTS + 2);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/random.h"
-#include "core/em/em_guard_choice.h"
+#include "core/em/em_guard.h"
 
 enum { MOST = 120, LABELS = 3, FOLDS = 3 };
 

@@ -2,7 +2,7 @@
  *
  * When the thread for documents without a label fits a model again, and when it drops its fit.
  */
-#include "core/em/worker.h"
+#include "core/em/em_report.h"
 
 #include <check.h>
 #include <stdio.h>

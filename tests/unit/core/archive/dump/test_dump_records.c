@@ -3,7 +3,7 @@
  * Records of a dump as bytes: written records read back in pieces of any size; other bytes are
  * refused.
  */
-#include "core/archive/dump/dump_records.h"
+#include "core/archive/dump/dump.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/archive/repair/folder.h"
 #include "core/archive/repair/repair.h"
+#include "core/archive/repair/restore.h"
 #include "tests/unit/folder.h"
 
 static char directory[NB_TEST_FOLDER_SIZE];

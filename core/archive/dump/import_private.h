@@ -1,10 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The state of an import under way, and the ledger entries that it collects. The imported model has
- * a new number from the start.
- */
-#ifndef NB_CORE_ARCHIVE_DUMP_ENTRIES_H
-#define NB_CORE_ARCHIVE_DUMP_ENTRIES_H
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NB_CORE_ARCHIVE_DUMP_IMPORT_PRIVATE_H
+#define NB_CORE_ARCHIVE_DUMP_IMPORT_PRIVATE_H
 
 #include "core/archive/dump/dump.h"
 #include "core/archive/dump/parts.h"
@@ -20,6 +16,8 @@
 #include "core/stack/weights.h"
 #include "core/writer/upkeep/upkeep.h"
 
+/* The state of an import under way, and the ledger entries that it collects. The imported model has
+ * a new number from the start. */
 struct nb_import {
     struct nb_importing listed; /* in engine->importing */
     struct nb_engine *engine;
@@ -55,25 +53,6 @@ struct nb_relayed_change;
 int nb_import_start(struct nb_engine *engine, struct nb_string model, struct nb_string source,
                     const struct nb_relayed_change *asked, struct nb_import **import,
                     struct nb_error *error);
-
-/* Runs a task of the import on the writer's thread. The import's place in the stream is stored
- * later. */
-int nb_import_run(struct nb_import *import,
-                  int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
-                  struct nb_error *error);
-
-/* Returns the import's time, which its entries get. */
-int64_t nb_import_time(const struct nb_import *import);
-
-/* Appends an entry in the writer's transaction. Sets *number to its number. Returns 0 or a code. */
-int nb_import_append(struct nb_import *import, const struct nb_view *view,
-                     const struct nb_change *change, struct nb_ledger_totals *totals,
-                     uint64_t *number, struct nb_error *error);
-
-/* Applies a change to the model, and collects it for appending, with the model's number and, if it
- * has no source, that of the import. Returns 0 or as nb_replay_entry does; after a failure the
- * import can only be aborted. */
-int nb_import_collect(struct nb_import *import, struct nb_change *change, struct nb_error *error);
 
 enum { NB_IMPORT_FLUSH_BYTES = 4 << 20 }; /* bytes to collect before they are stored */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The folder inside the data directory in which a new store is made, before its data.mdb gets its
- * place. One thread.
+ * The folder inside the data directory in which a rebuild or a restore makes a new store, before
+ * its data.mdb gets its place. One thread.
  */
-#ifndef NB_CORE_ARCHIVE_REPAIR_FOLDER_H
-#define NB_CORE_ARCHIVE_REPAIR_FOLDER_H
+#ifndef NB_CORE_ARCHIVE_REPAIR_RESTORE_H
+#define NB_CORE_ARCHIVE_REPAIR_RESTORE_H
 
 #include "core/base/error.h"
 
@@ -24,8 +24,5 @@ int nb_folder_clear(const char *folder, struct nb_error *error);
  * beside journal.old. After a crash at any moment the directory has one of both as data.mdb.
  */
 int nb_folder_swap(const char *directory, const char *fresh, struct nb_error *error);
-
-/* Makes new names in the folder durable. */
-int nb_folder_sync(const char *folder, struct nb_error *error);
 
 #endif

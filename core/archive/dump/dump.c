@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/archive/dump/dump_records.h"
+#include "core/archive/dump/dump.h"
 
 #include <stdlib.h>
 #include <string.h>
