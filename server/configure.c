@@ -229,7 +229,7 @@ static int check_still_asks(const struct nb_access *running, const struct nb_acc
 static int go_over(struct nb_server *server, struct nb_config *next, struct changes *changes,
                    struct nb_error *error)
 {
-    const struct nb_configuration *running = nb_configurations_take(server->configurations);
+    const struct nb_configuration *running = nb_configurations_take(server);
     const struct nb_configuration *made = NULL;
     int rc = nb_config_carry_over(next, &running->config, note, changes, error);
     if (rc == 0)
@@ -243,7 +243,7 @@ static int go_over(struct nb_server *server, struct nb_config *next, struct chan
     }
     nb_configure_apply(server, &made->config);
     nb_engine_keep_superseded(server->engine, made->config.superseded_seconds);
-    nb_configurations_put(server->configurations, made);
+    nb_configurations_put(server, made);
     return 0;
 }
 

@@ -165,7 +165,7 @@ static bool wait_for_none(const atomic_size_t *counter, uint64_t seconds)
 void nb_serve_stop(struct nb_serving **serving)
 {
     struct nb_server *server = (*serving)->server;
-    const struct nb_configuration *now = nb_configurations_take(server->configurations);
+    const struct nb_configuration *now = nb_configurations_take(server);
     uint64_t seconds = now->config.stop_seconds;
     nb_configuration_release(&now);
     atomic_store(&server->is_stopping, true);
@@ -362,21 +362,17 @@ static int serve_with(const struct nb_configuration *first, const struct nb_opti
     (void)signal(SIGPIPE, SIG_IGN); /* a client that has gone is an error of write() */
     (void)umask(0077);              /* the store is the daemon's own */
     server.routes = nb_route_table(&server.route_count);
-    server.configurations = nb_configurations_new(first);
+    nb_configurations_begin(&server, first);
     server.metrics = make_metrics(&server);
     server.limits = nb_limits_new();
-    int rc = server.configurations != NULL && server.metrics != NULL && server.limits != NULL
-                 ? 0
-                 : NB_NO_MEMORY;
-    if (rc != 0)
-        (void)nb_error_no_memory(error);
-    else
+    int rc = server.metrics != NULL && server.limits != NULL ? 0 : nb_error_no_memory(error);
+    if (rc == 0) {
         nb_configure_apply(&server, server.startup);
-    if (rc == 0)
         rc = open_and_serve(&server, options, error);
+    }
     nb_limits_free(&server.limits);
     nb_metrics_free(&server.metrics);
-    nb_configurations_free(&server.configurations);
+    nb_configurations_end(&server);
     return rc;
 }
 

@@ -209,7 +209,7 @@ static void wait_for_client(void *user, bool writes)
 
 void nb_http_tls_begin(struct nb_connection *held, struct MHD_Connection *connection)
 {
-    held->configuration = nb_configurations_take(held->http->server->configurations);
+    held->configuration = nb_configurations_take(held->http->server);
     const struct nb_tls *tls = held->configuration->tls;
     held->shaking.connection = connection;
     held->shaking.socket =

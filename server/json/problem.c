@@ -80,11 +80,6 @@ int nb_json_problem(struct nb_buffer *out, int status, const char *detail)
     return nb_emit_end(&e);
 }
 
-int nb_json_problem_of(struct nb_buffer *out, const struct nb_error *error)
-{
-    return nb_json_problem(out, nb_json_status(error->code), error->text);
-}
-
 void nb_emit_problem(struct nb_emitter *e, const struct nb_error *error)
 {
     emit_problem(e, nb_json_status(error->code), error->text);

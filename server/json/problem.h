@@ -25,9 +25,6 @@ const char *nb_json_title(int status);
  * is the phrase of the status). `detail` need not be UTF-8; NULL or empty stands for the title. */
 int nb_json_problem(struct nb_buffer *out, int status, const char *detail);
 
-/* Writes the problem of a failure: the status of `error->code`, and the text of the error. */
-int nb_json_problem_of(struct nb_buffer *out, const struct nb_error *error);
-
 /* Writes the members of a problem, without braces, for a problem that has further members. */
 void nb_emit_problem_members(struct nb_emitter *e, int status, const char *detail);
 /* Write the problem, and an object with the problem as its member "error". */

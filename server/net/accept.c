@@ -370,7 +370,7 @@ static void handle(struct nb_acceptor *a, const struct epoll_event *event)
 
 static void read_options(struct nb_acceptor *a)
 {
-    const struct nb_configuration *now = nb_configurations_take(a->settings.server->configurations);
+    const struct nb_configuration *now = nb_configurations_take(a->settings.server);
     a->body_rate = now->config.body_rate;
     a->request_seconds = now->config.request_seconds;
     nb_configuration_release(&now);

@@ -265,7 +265,7 @@ static void *guard_thread(void *user)
         pthread_mutex_unlock(&g->lock);
         if (poll(&polled, 1, pause) > 0 && read(g->wake, &number, sizeof number) < 0)
             number = 0; /* only empties it */
-        const struct nb_configuration *in_force = nb_configurations_take(g->server->configurations);
+        const struct nb_configuration *in_force = nb_configurations_take(g->server);
         pthread_mutex_lock(&g->lock);
         look(g, &in_force->config);
         nb_spare_drop(&g->server->spare, nb_clock_monotonic() - SPARE_SECONDS * SECOND);

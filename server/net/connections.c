@@ -134,7 +134,7 @@ enum nb_connection_place nb_connections_open(struct nb_connections *connections,
 {
     struct nb_server *server = connections->server;
     struct nb_address address = nb_address_of(from);
-    const struct nb_configuration *now = nb_configurations_take(server->configurations);
+    const struct nb_configuration *now = nb_configurations_take(server);
     uint64_t most = limit_of(now, &address);
     nb_configuration_release(&now);
     pthread_mutex_lock(&connections->lock);

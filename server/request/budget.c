@@ -215,11 +215,6 @@ void nb_spool_deinit(struct nb_spool *spool)
     (void)nb_hold_set(&spool->file_hold, 0, NULL);
 }
 
-void nb_spool_reset(struct nb_spool *spool)
-{
-    nb_spool_deinit(spool);
-}
-
 uint64_t nb_spool_length(const struct nb_spool *spool)
 {
     return spool->written + spool->tail.length;

@@ -101,10 +101,8 @@ int nb_spool_prepare(const char *directory, struct nb_error *error);
 /* Begins an empty spool. `budgets` is an array of NB_BUDGETS, borrowed; NULL: no limits. */
 void nb_spool_init(struct nb_spool *spool, const char *directory, size_t memory,
                    struct nb_budget *budgets);
+/* Throws away what was appended; then the spool is as after nb_spool_init. */
 void nb_spool_deinit(struct nb_spool *spool);
-
-/* Throws away what was appended; the spool is as after nb_spool_init. */
-void nb_spool_reset(struct nb_spool *spool);
 
 /* Moves `tail` to the file when it has grown over the limit, or when the memory of all replies is
  * used up. Returns 0, NB_DISK_FULL (also when the files of all spools reach their limit) or

@@ -19,7 +19,7 @@
 void nb_request_begin(struct nb_request *request)
 {
     request->started = nb_clock_monotonic();
-    request->configuration = nb_configurations_take(request->server->configurations);
+    request->configuration = nb_configurations_take(request->server);
     request->config = &request->configuration->config;
     request->access = request->configuration->access;
     atomic_fetch_add(&request->server->running, 1);

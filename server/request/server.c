@@ -67,47 +67,33 @@ void nb_configuration_release(const struct nb_configuration **configuration)
 /* ---- the one in force --------------------------------------------------------------------------
  */
 
-struct nb_configurations {
-    pthread_mutex_t lock; /* of `current`; nothing else is taken while it is held */
-    const struct nb_configuration *current;
-};
-
-struct nb_configurations *nb_configurations_new(const struct nb_configuration *first)
+void nb_configurations_begin(struct nb_server *server, const struct nb_configuration *first)
 {
-    struct nb_configurations *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return NULL;
-    (void)pthread_mutex_init(&made->lock, NULL); /* cannot fail with the GNU library */
+    (void)pthread_mutex_init(&server->lock, NULL); /* cannot fail with the GNU library */
     atomic_fetch_add(&changeable(first)->holders, 1);
-    made->current = first;
-    return made;
+    server->in_force = first;
 }
 
-void nb_configurations_free(struct nb_configurations **configurations)
+void nb_configurations_end(struct nb_server *server)
 {
-    if (*configurations == NULL)
-        return;
-    nb_configuration_release(&(*configurations)->current);
-    (void)pthread_mutex_destroy(&(*configurations)->lock); /* fails only when locked: a bug */
-    free(*configurations);
-    *configurations = NULL;
+    nb_configuration_release(&server->in_force);
+    (void)pthread_mutex_destroy(&server->lock); /* fails only when locked: a bug */
 }
 
-const struct nb_configuration *nb_configurations_take(struct nb_configurations *configurations)
+const struct nb_configuration *nb_configurations_take(struct nb_server *server)
 {
-    pthread_mutex_lock(&configurations->lock);
-    const struct nb_configuration *current = configurations->current;
-    atomic_fetch_add(&changeable(current)->holders, 1);
-    pthread_mutex_unlock(&configurations->lock);
-    return current;
+    pthread_mutex_lock(&server->lock);
+    const struct nb_configuration *taken = server->in_force;
+    atomic_fetch_add(&changeable(taken)->holders, 1);
+    pthread_mutex_unlock(&server->lock);
+    return taken;
 }
 
-void nb_configurations_put(struct nb_configurations *configurations,
-                           const struct nb_configuration *next)
+void nb_configurations_put(struct nb_server *server, const struct nb_configuration *next)
 {
-    pthread_mutex_lock(&configurations->lock);
-    const struct nb_configuration *old = configurations->current;
-    configurations->current = next;
-    pthread_mutex_unlock(&configurations->lock);
+    pthread_mutex_lock(&server->lock);
+    const struct nb_configuration *old = server->in_force;
+    server->in_force = next;
+    pthread_mutex_unlock(&server->lock);
     nb_configuration_release(&old);
 }

@@ -5,6 +5,7 @@
 #ifndef NB_SERVER_REQUEST_SERVER_H
 #define NB_SERVER_REQUEST_SERVER_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +19,6 @@
 
 struct nb_access;
 struct nb_config;
-struct nb_configurations;
 struct nb_engine;
 struct nb_evaluations;
 struct nb_limits;
@@ -52,25 +52,13 @@ int nb_configuration_new(struct nb_config *config, const struct nb_configuration
 /* Releases a hold; the last holder frees the value. NULL is allowed inside. */
 void nb_configuration_release(const struct nb_configuration **configuration);
 
-/* The configuration in force. */
-
-/* Begins with `first`, which it holds itself. Returns NULL when there is no memory. */
-struct nb_configurations *nb_configurations_new(const struct nb_configuration *first);
-void nb_configurations_free(struct nb_configurations **configurations);
-
-/* Returns the configuration in force, held for the caller, who must release it. */
-const struct nb_configuration *nb_configurations_take(struct nb_configurations *configurations);
-
-/* Puts `next` in force and takes over its hold. Holders of the old value keep it. */
-void nb_configurations_put(struct nb_configurations *configurations,
-                           const struct nb_configuration *next);
-
 /* Made before the serving threads start and freed after they have ended. The counters and flags are
  * for any thread; nothing else changes in between. All pointers are borrowed; their targets are
  * thread-safe or read-only. */
 struct nb_server {
-    struct nb_configurations *configurations; /* the one in force; a request has its own hold */
-    const struct nb_config *startup;          /* as at the start; for options that need a restart */
+    pthread_mutex_t lock; /* of in_force; nothing else is taken while it is held */
+    const struct nb_configuration *in_force; /* private to nb_configurations_...; held */
+    const struct nb_config *startup;         /* as at the start; for options that need a restart */
     const struct nb_route *routes; /* of HTTP; in metrics the line protocols' routes follow */
     size_t route_count;
     struct nb_engine *engine;
@@ -104,5 +92,16 @@ struct nb_server {
     struct nb_budget budgets[NB_BUDGETS];
     nb_spare_place spare; /* for a large body */
 };
+
+/* Puts the first configuration in force, and holds it. */
+void nb_configurations_begin(struct nb_server *server, const struct nb_configuration *first);
+/* Releases the configuration in force, after all other threads have ended. */
+void nb_configurations_end(struct nb_server *server);
+
+/* Returns the configuration in force, held for the caller, who must release it. */
+const struct nb_configuration *nb_configurations_take(struct nb_server *server);
+
+/* Puts `next` in force and takes over its hold. Holders of the old value keep it. */
+void nb_configurations_put(struct nb_server *server, const struct nb_configuration *next);
 
 #endif

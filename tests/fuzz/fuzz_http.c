@@ -57,7 +57,7 @@ static void end(void)
     nb_evaluations_free(&server.evaluations);
     nb_engine_close(&server.engine);
     nb_metrics_free(&server.metrics);
-    nb_configurations_free(&server.configurations);
+    nb_configurations_end(&server);
     nb_configuration_release(&configuration);
     nb_tokenizer_teardown();
     (void)snprintf(remove, sizeof remove, "rm -rf %s", folder);
@@ -91,7 +91,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     must(nb_tokenizer_setup(NULL) == 0 && mkdtemp(folder) != NULL);
     configure();
     server.startup = &configuration->config;
-    server.configurations = nb_configurations_new(configuration);
+    nb_configurations_begin(&server, configuration);
     server.routes = nb_route_table(&server.route_count);
     server.metrics = nb_metrics_new(NULL, NULL, 0, "fuzz");
     nb_metrics_name_actions(server.metrics, nb_filter_action_names, NB_FILTER_ACTIONS);

@@ -382,7 +382,7 @@ START_TEST(problems)
     struct nb_buffer out = {0};
     struct nb_error error;
     nb_error_set(&error, NB_UNUSABLE, "label \"%s\"", "a\nb");
-    ck_assert_int_eq(nb_json_problem_of(&out, &error), 0);
+    ck_assert_int_eq(nb_json_problem(&out, nb_json_status(error.code), error.text), 0);
     json_t *value = parsed(&out);
     is_problem(value, 422, "Unprocessable Content", "label \"a\nb\"");
     json_decref(value);

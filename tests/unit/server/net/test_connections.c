@@ -24,9 +24,9 @@ static void begin(const char *most, const char *reserved, const char *each, cons
     for (size_t i = 0; i < 4; i++)
         ck_assert_int_eq(nb_config_set(&config, "server", keys[i], values[i], "test", NULL), 0);
     ck_assert_int_eq(nb_configuration_new(&config, &configuration, NULL), 0);
-    server = (struct nb_server){.configurations = nb_configurations_new(configuration),
-                                .startup = &configuration->config,
+    server = (struct nb_server){.startup = &configuration->config,
                                 .metrics = nb_metrics_new(NULL, NULL, 0, "1")};
+    nb_configurations_begin(&server, configuration);
     connections = nb_connections_new(&server);
 }
 
@@ -34,7 +34,7 @@ static void end(void)
 {
     nb_connections_free(&connections);
     nb_metrics_free(&server.metrics);
-    nb_configurations_free(&server.configurations);
+    nb_configurations_end(&server);
     nb_configuration_release(&configuration);
 }
 

@@ -63,7 +63,7 @@ START_TEST(begins_again)
     nb_buffer_puts(&spool.tail, "in the file");
     ck_assert_int_eq(nb_spool_settle(&spool, NULL), 0);
     nb_buffer_puts(&spool.tail, "tail");
-    nb_spool_reset(&spool);
+    nb_spool_deinit(&spool);
     ck_assert_uint_eq(nb_spool_length(&spool), 0);
     nb_buffer_puts(&spool.tail, "new");
     ck_assert_int_eq(nb_spool_settle(&spool, NULL), 0);
@@ -202,7 +202,7 @@ START_TEST(all_files_together_are_bounded)
     ck_assert_ptr_nonnull(strstr(error.text, "spool_bytes"));
     nb_spool_deinit(&first);
     ck_assert_int_eq(nb_spool_settle(&second, &error), 0);
-    nb_spool_reset(&second);
+    nb_spool_deinit(&second);
     ck_assert_uint_eq(used(NB_BUDGET_SPOOLS), 0);
     nb_spool_deinit(&second);
 }
