@@ -107,20 +107,16 @@ static int check_origins(const struct nb_configuration *made, struct nb_error *e
                         "are no [tokens]: set some, or leave origins empty");
 }
 
-static int check_access(const struct nb_configuration *made, struct nb_error *error)
-{
-    int rc = check_address(made, made->config.listen, error);
-    if (rc == 0 && made->config.tls_listen[0] != '\0')
-        rc = check_address(made, made->config.tls_listen, error);
-    return rc == 0 ? check_origins(made, error) : rc;
-}
-
 int nb_configure_make(struct nb_config *config, const struct nb_configuration **made,
                       struct nb_error *error)
 {
     int rc = nb_configuration_new(config, made, error);
     if (rc == 0)
-        rc = check_access(*made, error);
+        rc = check_address(*made, (*made)->config.listen, error);
+    if (rc == 0 && (*made)->config.tls_listen[0] != '\0')
+        rc = check_address(*made, (*made)->config.tls_listen, error);
+    if (rc == 0)
+        rc = check_origins(*made, error);
     if (rc != 0)
         nb_configuration_release(made);
     return rc;

@@ -235,13 +235,6 @@ static void notify_end(bool is_last)
     nb_notify(is_last ? "STOPPING=1" : state);
 }
 
-static void reload(struct nb_server *server, const struct nb_options *options)
-{
-    notify_end(false);
-    nb_configure_again(options, server);
-    nb_notify("READY=1");
-}
-
 /* Returns the signal that ends the daemon; 0: start again with the store of another node. */
 static int wait_for_stop(struct nb_server *server, const struct nb_options *options,
                          struct nb_rejoin *rejoin)
@@ -252,10 +245,13 @@ static int wait_for_stop(struct nb_server *server, const struct nb_options *opti
     for (;;) {
         int which = server->nodes == NULL ? sigwaitinfo(&signals, NULL)
                                           : sigtimedwait(&signals, NULL, &LOOK);
-        if (which == SIGHUP)
-            reload(server, options);
-        else if (which > 0)
+        if (which == SIGHUP) {
+            notify_end(false);
+            nb_configure_again(options, server);
+            nb_notify("READY=1");
+        } else if (which > 0) {
             return which;
+        }
         if (server->nodes != NULL && nb_rejoin_look(rejoin, server->nodes, options))
             return 0;
     }

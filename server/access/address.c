@@ -12,6 +12,15 @@
 
 #include "core/base/number.h"
 
+bool nb_list_has(const char *list, const char *text)
+{
+    struct nb_string item;
+    while (nb_list_next(&list, &item))
+        if (nb_string_equals(item, "*") || nb_string_equals_nocase(item, text))
+            return true;
+    return false;
+}
+
 static const unsigned char MAPPED[12] = {[10] = 0xff, [11] = 0xff}; /* RFC 4291, 2.5.5.2 */
 
 static void set_v4(struct nb_address *address, const void *bytes)
@@ -325,11 +334,5 @@ int nb_origins_check(const char *list, struct nb_error *error)
 
 bool nb_origins_have(const char *list, const char *origin)
 {
-    struct nb_string item;
-    if (strcasecmp(origin, "null") == 0)
-        return false;
-    while (nb_list_next(&list, &item))
-        if (nb_string_equals(item, "*") || nb_string_equals_nocase(item, origin))
-            return true;
-    return false;
+    return strcasecmp(origin, "null") != 0 && nb_list_has(list, origin);
 }

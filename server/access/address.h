@@ -39,6 +39,9 @@ static inline size_t nb_list_count(const char *list)
     return count;
 }
 
+/* Whether a list has *, or the text in any case. */
+bool nb_list_has(const char *list, const char *text);
+
 enum nb_address_kind {
     NB_ADDRESS_UNKNOWN,
     NB_ADDRESS_IP,

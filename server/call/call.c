@@ -104,19 +104,13 @@ bool nb_breaker_begin(struct nb_breaker *breaker, uint64_t now)
     return true;
 }
 
-/* Returns whether the end of a request means that the daemon hangs. */
-static bool is_hang(const struct nb_breaker *breaker, uint64_t start, uint64_t now, bool has_reply)
-{
-    return !has_reply && breaker->pause > 0 && now - start >= NB_BREAKER_SLOW &&
-           (breaker->last_reply == 0 || breaker->last_reply < start);
-}
-
 bool nb_breaker_end(struct nb_breaker *breaker, uint64_t start, uint64_t now, bool has_reply)
 {
     bool was_open = breaker->is_open;
     if (has_reply)
         breaker->last_reply = now;
-    breaker->is_open = is_hang(breaker, start, now, has_reply);
+    breaker->is_open = !has_reply && breaker->pause > 0 && now - start >= NB_BREAKER_SLOW &&
+                       (breaker->last_reply == 0 || breaker->last_reply < start);
     breaker->is_probed = false;
     if (breaker->is_open)
         breaker->until = now + breaker->pause;
@@ -319,19 +313,13 @@ static int add_text(struct curl_slist **list, const char *name, const char *valu
     return value == NULL ? 0 : add_pair(list, name, (struct nb_string){value, strlen(value)});
 }
 
-static int add_after(struct curl_slist **list, uint64_t number)
-{
-    char line[48];
-    (void)snprintf(line, sizeof line, "Bayesd-After: %" PRIu64, number); /* it fits */
-    return add_header(list, line);
-}
-
 /* Returns the header lines of a request, which the caller frees with curl_slist_free_all; NULL when
  * there is no memory. */
 static struct curl_slist *headers_of(const struct nb_call *call,
                                      const struct nb_call_request *request)
 {
     struct curl_slist *list = NULL;
+    char after[48];
     const struct nb_buffer *token = &call->target->token;
     /* Without this libcurl waits for "100 Continue" before it sends a large body. */
     int rc = add_header(&list, "Expect:");
@@ -342,8 +330,11 @@ static struct curl_slist *headers_of(const struct nb_call *call,
     if (rc == 0 && token->length > 0)
         rc = add_pair(&list, "Authorization: Bearer",
                       (struct nb_string){token->bytes, token->length});
-    if (rc == 0 && call->target->after > 0)
-        rc = add_after(&list, call->target->after);
+    if (rc == 0 && call->target->after > 0) {
+        (void)snprintf(after, sizeof after, "Bayesd-After: %" PRIu64,
+                       call->target->after); /* fits */
+        rc = add_header(&list, after);
+    }
     for (size_t at = 0; rc == 0 && at < request->headers.length;
          at += strlen(request->headers.bytes + at) + 1)
         rc = add_header(&list, request->headers.bytes + at);

@@ -120,26 +120,27 @@ static void measure_body(struct nb_http_call *call, const struct head *head)
     call->expects_continue = expect != NULL && strcasecmp(expect, "100-continue") == 0;
 }
 
-/* Whether two fields define where the body ends: a proxy in front may have used the other one, and
- * a request that it forwards as one would be two here (RFC 9112, section 6.3). */
-static bool is_ambiguous(const struct head *head)
-{
-    return head->lengths > 1;
-}
-
-/* Whether the length is the number that the library uses for an unknown length: it would wait for
- * the end of the connection. The library refuses larger numbers. */
-static bool is_unbounded(const struct nb_http_call *call, const struct head *head)
-{
-    return head->value[CONTENT_LENGTH] != NULL && call->length == UINT64_MAX;
-}
-
-/* Whether the body has a transfer coding that the library does not know. It would take everything
- * up to the end of the connection as the body, and pass it on undecoded. */
-static bool has_other_coding(const struct head *head)
+/* Returns the fault of a head after which the connection ends, because it is not certain where the
+ * body ends or for which host it is; NULL: there is none. */
+static const char *fault_of(const struct nb_http_call *call, const struct head *head)
 {
     const char *coding = head->value[TRANSFER_ENCODING];
-    return coding != NULL && strcasecmp(coding, "chunked") != 0;
+    /* A proxy in front may have used the other of two fields: a request that it forwards as one
+     * would be two here (RFC 9112, section 6.3). */
+    if (head->lengths > 1)
+        return "one Content-Length or Transfer-Encoding is allowed, there are several";
+    /* The number by which the library marks an unknown length: it would wait for the end of the
+     * connection. The library refuses larger numbers. */
+    if (head->value[CONTENT_LENGTH] != NULL && call->length == UINT64_MAX)
+        return "the Content-Length is no length that a body can have: the largest is "
+               "18446744073709551614";
+    if (head->hosts > 1) /* RFC 9112, 3.2 */
+        return "one Host is allowed, there are several";
+    /* With a coding that the library does not know, it would take everything up to the end of the
+     * connection as the body, and pass it on undecoded. */
+    if (coding != NULL && strcasecmp(coding, "chunked") != 0)
+        return "the only Transfer-Encoding that is taken is chunked";
+    return NULL;
 }
 
 /* ---- the query ---------------------------------------------------------------------------------
@@ -281,12 +282,6 @@ static bool read_charset(const char *parameters, char charset[NB_CHARSET_BYTES])
     return true;
 }
 
-static bool is_utf8(const char *charset)
-{
-    return strcasecmp(charset, "utf-8") == 0 || strcasecmp(charset, "utf8") == 0 ||
-           strcasecmp(charset, "us-ascii") == 0;
-}
-
 int nb_media_read(const char *content_type, struct nb_media_type *type, struct nb_error *error)
 {
     if (content_type == NULL)
@@ -306,7 +301,8 @@ int nb_media_read(const char *content_type, struct nb_media_type *type, struct n
     struct nb_media_type read = {.media = MEDIA[i].media};
     if (!read_charset(content_type + name.length, read.charset))
         return nb_error_set(error, NB_UNSUPPORTED, "the charset in Content-Type cannot be read");
-    if (read.charset[0] != '\0' && is_utf8(read.charset))
+    if (strcasecmp(read.charset, "utf-8") == 0 || strcasecmp(read.charset, "utf8") == 0 ||
+        strcasecmp(read.charset, "us-ascii") == 0)
         read.charset[0] = '\0';
     bool is_json = read.media == NB_MEDIA_JSON || read.media == NB_MEDIA_NDJSON;
     if (is_json && read.charset[0] != '\0')
@@ -418,28 +414,10 @@ static void check_request(struct nb_http_call *call, struct head *head, const ch
 {
     struct nb_request *request = &call->request;
     struct nb_error error = {0};
-    if (is_ambiguous(head)) {
+    const char *fault = fault_of(call, head);
+    if (fault != NULL) {
         call->closes = true;
-        nb_reply_problem(request, MHD_HTTP_BAD_REQUEST,
-                         "one Content-Length or Transfer-Encoding is allowed, there are several");
-        return;
-    }
-    if (is_unbounded(call, head)) {
-        call->closes = true;
-        nb_reply_problem(request, MHD_HTTP_BAD_REQUEST,
-                         "the Content-Length is no length that a body can have: the largest is "
-                         "18446744073709551614");
-        return;
-    }
-    if (head->hosts > 1) { /* RFC 9112, 3.2 */
-        call->closes = true;
-        nb_reply_problem(request, MHD_HTTP_BAD_REQUEST, "one Host is allowed, there are several");
-        return;
-    }
-    if (has_other_coding(head)) {
-        call->closes = true;
-        nb_reply_problem(request, MHD_HTTP_BAD_REQUEST,
-                         "the only Transfer-Encoding that is taken is chunked");
+        nb_reply_problem(request, MHD_HTTP_BAD_REQUEST, fault);
         return;
     }
     if (nb_cors_answer(call, url) || !find_route(call, url, method))

@@ -104,11 +104,6 @@ static ssize_t give(void *user, uint64_t position, char *bytes, size_t room)
     return begin_piece(call) ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
-static struct MHD_Response *stream_response(struct nb_http_call *call)
-{
-    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, give, call, NULL);
-}
-
 /* ---- carrier -----------------------------------------------------------------------------------
  */
 
@@ -168,7 +163,7 @@ static struct MHD_Response *make_response(struct nb_http_call *call)
     struct nb_buffer *bytes = reply->has_spool ? &reply->spool.tail : &reply->body;
     struct MHD_Response *response;
     if (reply->next != NULL)
-        return stream_response(call);
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, give, call, NULL);
     if (reply->has_spool && reply->spool.file >= 0) {
         response = MHD_create_response_from_fd64(reply->spool.written, reply->spool.file);
         if (response != NULL)
@@ -195,72 +190,48 @@ static void add_field(struct fields *fields, const char *name, const char *value
         fields->is_complete = false;
 }
 
-static void add_fields_of_page(struct fields *to, const char *policy)
-{
-    add_field(to, "X-Content-Type-Options", "nosniff");
-    add_field(to, "X-Frame-Options", "DENY");
-    add_field(to, "Referrer-Policy", "no-referrer");
-    add_field(to, "Content-Security-Policy", policy);
-}
-
-/* Adds the ETag. A copy may be stored, but must be revalidated before each use (RFC 9111,
- * 5.2.2.4). */
-static void add_tag(struct fields *to, const char *tag)
-{
-    add_field(to, MHD_HTTP_HEADER_ETAG, tag);
-    add_field(to, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
-}
-
-static void add_retry_after(struct fields *to, const struct nb_reply *reply)
-{
-    char seconds[16];
-    unsigned after = reply->retry_after > 0 ? reply->retry_after : 1;
-    (void)snprintf(seconds, sizeof seconds, "%u", after); /* it fits */
-    add_field(to, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
-}
-
-static void add_number(struct fields *to, uint64_t number)
-{
-    char digits[24];
-    (void)snprintf(digits, sizeof digits, "%" PRIu64, number); /* it fits */
-    add_field(to, NB_FIELD_NUMBER, digits);
-}
-
-static void add_fields_for_page(struct fields *to, const struct nb_http_call *call)
-{
-    struct nb_cors_field fields[NB_CORS_FIELDS];
-    size_t count = nb_cors_fields(call, fields);
-    for (size_t i = 0; i < count; i++)
-        add_field(to, fields[i].name, fields[i].value);
-}
-
 /* Returns whether all fields were added. A reply without some of them would be wrong: JSON without
  * its type, or a page that other sites may frame. */
 static bool add_fields(struct MHD_Response *response, const struct nb_http_call *call)
 {
     const struct nb_reply *reply = &call->request.reply;
     struct fields to = {.response = response, .is_complete = true};
+    struct nb_cors_field cors[NB_CORS_FIELDS];
+    char digits[24];
     if (reply->content_type != NULL && reply->status != MHD_HTTP_NO_CONTENT)
         add_field(&to, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
-    if (call->request.number > 0)
-        add_number(&to, call->request.number);
+    if (call->request.number > 0) {
+        (void)snprintf(digits, sizeof digits, "%" PRIu64, call->request.number); /* it fits */
+        add_field(&to, NB_FIELD_NUMBER, digits);
+    }
     if (reply->allow[0] != '\0')
         add_field(&to, MHD_HTTP_HEADER_ALLOW, reply->allow);
     if (reply->location.length > 0)
         add_field(&to, MHD_HTTP_HEADER_LOCATION, reply->location.bytes);
     if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE ||
         reply->status == MHD_HTTP_INSUFFICIENT_STORAGE ||
-        reply->status == MHD_HTTP_TOO_MANY_REQUESTS)
-        add_retry_after(&to, reply);
+        reply->status == MHD_HTTP_TOO_MANY_REQUESTS) {
+        (void)snprintf(digits, sizeof digits, "%u",
+                       reply->retry_after > 0 ? reply->retry_after : 1);
+        add_field(&to, MHD_HTTP_HEADER_RETRY_AFTER, digits);
+    }
     if (reply->status == MHD_HTTP_UNAUTHORIZED)
         add_field(&to, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"bayesd\"");
     if (call->closes || atomic_load(&call->request.server->is_stopping))
         add_field(&to, MHD_HTTP_HEADER_CONNECTION, "close");
-    add_fields_for_page(&to, call);
-    if (reply->policy != NULL)
-        add_fields_of_page(&to, reply->policy);
-    if (reply->tag[0] != '\0')
-        add_tag(&to, reply->tag);
+    size_t count = nb_cors_fields(call, cors);
+    for (size_t i = 0; i < count; i++)
+        add_field(&to, cors[i].name, cors[i].value);
+    if (reply->policy != NULL) {
+        add_field(&to, "X-Content-Type-Options", "nosniff");
+        add_field(&to, "X-Frame-Options", "DENY");
+        add_field(&to, "Referrer-Policy", "no-referrer");
+        add_field(&to, "Content-Security-Policy", reply->policy);
+    }
+    if (reply->tag[0] != '\0') { /* a copy is checked before each use (RFC 9111, 5.2.2.4) */
+        add_field(&to, MHD_HTTP_HEADER_ETAG, reply->tag);
+        add_field(&to, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+    }
     return to.is_complete;
 }
 

@@ -48,13 +48,6 @@ static size_t split_path(char *path, struct nb_string segments[SEGMENTS_MOST], b
     return count;
 }
 
-static bool is_word(const struct nb_route *route, const char *word, struct nb_string segment)
-{
-    /* `word` is the rest of a pattern, which continues after the segment. */
-    return route->protocol->is_for_mail ? strncasecmp(segment.bytes, word, segment.length) == 0
-                                        : memcmp(segment.bytes, word, segment.length) == 0;
-}
-
 static bool matches(const struct nb_route *route, const struct nb_string *segments, size_t count,
                     struct nb_string parameters[NB_PATH_PARAMETERS])
 {
@@ -69,7 +62,10 @@ static bool matches(const struct nb_route *route, const struct nb_string *segmen
                 return false;
             assert(taken < NB_PATH_PARAMETERS);
             parameters[taken++] = segments[i];
-        } else if (length != segments[i].length || !is_word(route, pattern, segments[i])) {
+        } else if (length != segments[i].length ||
+                   (route->protocol->is_for_mail
+                        ? strncasecmp(segments[i].bytes, pattern, length) != 0
+                        : memcmp(segments[i].bytes, pattern, length) != 0)) {
             return false;
         }
         pattern += length;

@@ -251,14 +251,6 @@ int nb_json_document_read(struct nb_string line, enum nb_verb verb,
     return rc;
 }
 
-static bool is_there(const struct nb_string *names, size_t count, struct nb_string name)
-{
-    size_t i = 0;
-    while (i < count && !nb_string_same(names[i], name))
-        i++;
-    return i < count;
-}
-
 static int read_names(const json_t *list, size_t most, struct nb_string *names,
                       struct nb_error *error)
 {
@@ -279,7 +271,10 @@ static int read_names(const json_t *list, size_t most, struct nb_string *names,
         int rc = nb_check_model_name(names[i], error);
         if (rc != 0)
             return rc;
-        if (is_there(names, i, names[i]))
+        size_t same = 0;
+        while (!nb_string_same(names[same], names[i]))
+            same++;
+        if (same < i)
             return nb_error_set(error, NB_INVALID, "\"models\" has the name '%.*s' twice",
                                 (int)names[i].length, names[i].bytes);
     }
@@ -334,14 +329,6 @@ static int over_limit(size_t most, struct nb_error *error)
     return nb_error_set(error, NB_TOO_LARGE, "a batch has at most %zu documents", most);
 }
 
-/* Returns a new place at the end of body->flat, or NULL. */
-static struct nb_flat_document *grow(struct nb_json_body *body, size_t *capacity)
-{
-    if (nb_array_reserve(&body->flat, capacity, body->size + 1, sizeof *body->flat) != 0)
-        return NULL;
-    return &body->flat[body->size];
-}
-
 /* Returns 1 if the scanner has read the whole text, 0 if it could not, or an error code. */
 static int scan_body(struct nb_json_body *body, struct nb_string text, size_t most,
                      struct nb_error *error)
@@ -356,10 +343,9 @@ static int scan_body(struct nb_json_body *body, struct nb_string text, size_t mo
     while (more == 1) {
         if (body->is_batch && body->size == most)
             return over_limit(most, error);
-        struct nb_flat_document *document = grow(body, &capacity);
-        if (document == NULL)
+        if (nb_array_reserve(&body->flat, &capacity, body->size + 1, sizeof *body->flat) != 0)
             return nb_error_no_memory(error);
-        if (!nb_scan_document(&at, end, document))
+        if (!nb_scan_document(&at, end, &body->flat[body->size]))
             return 0;
         body->size++;
         if (!body->is_batch)

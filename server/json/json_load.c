@@ -111,15 +111,6 @@ static void list_names(const struct nb_json_member *members, size_t count, char 
     }
 }
 
-static int unknown_member(const char *name, const char *what, const struct nb_json_member *members,
-                          size_t count, struct nb_error *error)
-{
-    char known[160];
-    list_names(members, count, known, sizeof known);
-    return nb_error_set(error, NB_INVALID, "unknown member \"%.64s\"; %s has %s", name, what,
-                        known);
-}
-
 static int check_member(const struct nb_json_member *member, const json_t *value, const char *what,
                         struct nb_error *error)
 {
@@ -157,8 +148,12 @@ int nb_json_take(const json_t *object, const char *what, const struct nb_json_me
         size_t i = 0;
         while (i < count && strcmp(members[i].name, name) != 0)
             i++;
-        if (i == count)
-            return unknown_member(name, what, members, count, error);
+        if (i == count) {
+            char names[160];
+            list_names(members, count, names, sizeof names);
+            return nb_error_set(error, NB_INVALID, "unknown member \"%.64s\"; %s has %s", name,
+                                what, names);
+        }
     }
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++)

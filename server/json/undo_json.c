@@ -267,14 +267,6 @@ void nb_json_undo_deinit(struct nb_json_undo *undo)
 
 /* ---- what was done --------------------------------------------------------------------------- */
 
-static void emit_labels(struct nb_emitter *e, const struct nb_undo_report *report)
-{
-    nb_emit_member_open(e, "labels", '{');
-    for (size_t i = 0; i < report->label_count; i++)
-        nb_emit_label_documents(e, report->labels[i].label, report->labels[i].documents);
-    nb_emit_close(e, '}');
-}
-
 int nb_json_undo_report(struct nb_buffer *out, struct nb_string model,
                         const struct nb_undo_report *report, const struct nb_evaluation_report *now,
                         const struct nb_evaluation_report *without)
@@ -289,7 +281,10 @@ int nb_json_undo_report(struct nb_buffer *out, struct nb_string model,
     nb_emit_member_u64(&e, "unknown_before", report->unknown_before);
     if (now == NULL)
         nb_emit_member_u64(&e, "changed_since", report->changed_since);
-    emit_labels(&e, report);
+    nb_emit_member_open(&e, "labels", '{');
+    for (size_t i = 0; i < report->label_count; i++)
+        nb_emit_label_documents(&e, report->labels[i].label, report->labels[i].documents);
+    nb_emit_close(&e, '}');
     if (report->next != 0)
         nb_emit_member_u64(&e, "next", report->next);
     if (now != NULL && without != NULL) {

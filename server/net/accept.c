@@ -306,12 +306,6 @@ static bool accept_one(struct nb_acceptor *a, int which)
     return true;
 }
 
-static void accept_some(struct nb_acceptor *a, int which)
-{
-    for (int i = 0; i < ACCEPTS_AT_ONCE && accept_one(a, which); i++)
-        ;
-}
-
 /* ---- the thread --------------------------------------------------------------------------------
  */
 
@@ -356,7 +350,8 @@ static void handle(struct nb_acceptor *a, const struct epoll_event *event)
     struct client *c = event->data.ptr;
     for (int i = 0; i < NB_LISTEN_SOCKETS; i++) {
         if (event->data.ptr == &a->sockets[i]) {
-            accept_some(a, i);
+            for (int k = 0; k < ACCEPTS_AT_ONCE && accept_one(a, i); k++)
+                ;
             return;
         }
     }

@@ -236,16 +236,11 @@ static bool drop(struct lingering *one, char *scratch)
     return n > 0 && one->dropped < LINGER_BYTES;
 }
 
-static bool is_over(const struct lingering *one, uint64_t now)
-{
-    return now - one->since > LINGER_NANOSECONDS;
-}
-
 static void drop_all(struct nb_linger *l, char *scratch)
 {
     uint64_t now = nb_clock_monotonic();
     for (size_t i = l->count; i-- > 0;) {
-        if (is_over(&l->all[i], now) || !drop(&l->all[i], scratch))
+        if (now - l->all[i].since > LINGER_NANOSECONDS || !drop(&l->all[i], scratch))
             forget(l, i);
     }
 }

@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "core/engine/engine.h"
+#include "server/access/address.h"
 #include "server/access/limits.h"
 #include "server/access/tokens.h"
 #include "server/base/metrics.h"
@@ -48,52 +49,26 @@ static bool is_localhost(const char *name)
            (length > most && strcasecmp(name + length - most, LOCAL) == 0);
 }
 
-/* Whether one of `names` is * or equals `name`. */
-static bool is_listed(const char *name, const char *names)
-{
-    size_t length = strlen(name);
-    while (*names != '\0') {
-        names += strspn(names, ", ");
-        size_t one = strcspn(names, ", ");
-        if ((one == 1 && *names == '*') ||
-            (one == length && length > 0 && strncasecmp(names, name, length) == 0))
-            return true;
-        names += one;
-    }
-    return false;
-}
-
-/* Whether a text may follow a host: nothing, or ":" and the digits of a port, possibly none (RFC
- * 3986, 3.2.3). */
-static bool is_port(const char *rest)
-{
-    return *rest == '\0' || (*rest == ':' && rest[1 + strspn(rest + 1, "0123456789")] == '\0');
-}
-
-/* Whether a host without its port is an address in digits. */
-static bool is_address(const char *name, bool is_literal)
-{
-    unsigned char address[sizeof(struct in6_addr)];
-    return inet_pton(is_literal ? AF_INET6 : AF_INET, name, address) == 1;
-}
-
 bool nb_origin_is_named(const char *host, const char *names)
 {
     enum { NAME_BYTES = 256 }; /* RFC 1035, 2.3.4: a name has at most 255 bytes */
     char name[NAME_BYTES];
-    if (host == NULL || is_listed("", names)) /* no name: only * lists it */
+    unsigned char address[sizeof(struct in6_addr)];
+    if (host == NULL || nb_list_has(names, "")) /* only * matches no name */
         return true;
-    /* RFC 3986, 3.2.2: IP-literal = "[" address "]", else IPv4address or reg-name. */
+    /* RFC 3986, 3.2.2: IP-literal = "[" address "]", else IPv4address or reg-name; then nothing, or
+     * ":" and the digits of a port, possibly none (3.2.3). */
     bool is_literal = host[0] == '[';
     const char *from = is_literal ? host + 1 : host;
     size_t length = strcspn(from, is_literal ? "]" : ":");
     const char *rest = from + length;
-    if (length >= sizeof name || (is_literal && *rest++ != ']') || !is_port(rest))
+    if (length >= sizeof name || (is_literal && *rest++ != ']') ||
+        (*rest != '\0' && (*rest != ':' || rest[1 + strspn(rest + 1, "0123456789")] != '\0')))
         return false;
     memcpy(name, from, length);
     name[length] = '\0';
-    return is_address(name, is_literal) ||
-           (!is_literal && (is_localhost(name) || is_listed(name, names)));
+    return inet_pton(is_literal ? AF_INET6 : AF_INET, name, address) == 1 ||
+           (!is_literal && (is_localhost(name) || nb_list_has(names, name)));
 }
 
 /* Whether the request needs a role and has it by its address alone, without a token. Then a page in
@@ -280,21 +255,15 @@ static int check_token(const struct nb_request *request, struct nb_error *error)
                         request->grant.models);
 }
 
-/* Checks the token, and whether this node follows the model of the path. */
-static int check_models(struct nb_request *request, struct nb_error *error)
-{
-    int rc = check_token(request, error);
-    return rc == 0 && request->model.length > 0 && names_model(request)
-               ? nb_request_check_follows(request, request->model, error)
-               : rc;
-}
-
 /* Checks the role and the models of the grant. */
 static int check_grant(struct nb_request *request, struct nb_error *error)
 {
     enum nb_role needed = request->route->role;
-    if (request->grant.role >= needed)
-        return check_models(request, error);
+    if (request->grant.role >= needed) {
+        int rc = check_token(request, error);
+        bool has_model = request->model.length > 0 && names_model(request);
+        return rc == 0 && has_model ? nb_request_check_follows(request, request->model, error) : rc;
+    }
     if (request->grant.role != NB_ROLE_NONE)
         return nb_error_set(error, NB_FORBIDDEN,
                             "this token's role does not reach: the request needs %s",
@@ -304,14 +273,6 @@ static int check_grant(struct nb_request *request, struct nb_error *error)
     return nb_error_set(error, NB_FORBIDDEN,
                         "the request came through a proxy, and there are no [tokens]: set some, or "
                         "write 'insecure = yes' to [server] when the proxy keeps strangers out");
-}
-
-static struct nb_string find_token(const struct nb_request *request, const struct nb_sender *sender)
-{
-    struct nb_string token = nb_access_bearer(sender->authorization);
-    if (token.length == 0 && request->route->protocol->is_for_mail)
-        token = nb_request_field(request, "Password");
-    return token;
 }
 
 static int check_role(struct nb_request *request, struct nb_string token, struct nb_error *error)
@@ -339,11 +300,13 @@ int nb_request_check_access(struct nb_request *request, const struct nb_sender *
     int rc = check_origin(sender, &is_page, error);
     if (rc != 0)
         return rc;
-    struct nb_string token = find_token(request, sender);
+    bool is_for_mail = request->route->protocol->is_for_mail;
+    struct nb_string token = nb_access_bearer(sender->authorization);
+    if (token.length == 0 && is_for_mail)
+        token = nb_request_field(request, "Password");
     request->peer = nb_peer_of(sender, &access->proxies);
     request->peer.is_page = is_page;
-    request->grant =
-        nb_access_grant(access, &request->peer, token, request->route->protocol->is_for_mail);
+    request->grant = nb_access_grant(access, &request->peer, token, is_for_mail);
     rc = check_role(request, token, error);
     return rc != 0 ? rc : check_host(request, sender, error);
 }

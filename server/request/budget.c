@@ -20,17 +20,11 @@ enum {
                                    piece that is read ahead, and its decoder */
 };
 
-/* Returns the limit for bodies. A single body of the full size always fits. */
-static uint64_t most_of_bodies(const struct nb_config *config)
-{
-    uint64_t one = config->body_bytes + AROUND_BODY_BYTES;
-    return config->body_memory > one ? config->body_memory : one;
-}
-
 void nb_budgets_limit(struct nb_budget *budgets, const struct nb_config *config)
 {
+    uint64_t one = config->body_bytes + AROUND_BODY_BYTES; /* a body of the full size always fits */
     const uint64_t most[NB_BUDGETS] = {
-        [NB_BUDGET_BODIES] = most_of_bodies(config),
+        [NB_BUDGET_BODIES] = config->body_memory > one ? config->body_memory : one,
         [NB_BUDGET_REPLIES] = config->reply_memory,
         [NB_BUDGET_SPOOLS] = config->spool_bytes,
         [NB_BUDGET_CLUSTERS] = config->cluster_memory,

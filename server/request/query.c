@@ -75,15 +75,10 @@ size_t nb_percent_decode(char *text, size_t length)
     return to;
 }
 
-static bool is_same(struct nb_string a, const char *b, bool in_any_case)
-{
-    return in_any_case ? nb_string_equals_nocase(a, b) : nb_string_equals(a, b);
-}
-
 struct nb_string nb_request_query(const struct nb_request *request, const char *name)
 {
     for (size_t i = 0; i < request->query_count; i++) {
-        if (is_same(request->query[i].name, name, false))
+        if (nb_string_equals(request->query[i].name, name))
             return request->query[i].value;
     }
     return (struct nb_string){NULL, 0};
@@ -150,14 +145,6 @@ static int given_twice(const char *name, struct nb_error *error)
     return nb_error_set(error, NB_INVALID, "query parameter '%s' is given twice", name);
 }
 
-static int set_after(struct nb_request *request, struct nb_string value, struct nb_error *error)
-{
-    if (request->after.bytes != NULL)
-        return given_twice(NB_QUERY_AFTER, error);
-    request->after = value;
-    return 0;
-}
-
 int nb_request_add_query(struct nb_request *request, char *name, size_t name_length, char *value,
                          size_t value_length, struct nb_error *error)
 {
@@ -168,11 +155,16 @@ int nb_request_add_query(struct nb_request *request, char *name, size_t name_len
     struct nb_string its_name = {name, decoded_name};
     bool is_for_mail = request->route->protocol->is_for_mail;
     const char *const *known = request->route->query;
-    while (*known != NULL && !is_same(its_name, *known, is_for_mail))
+    while (*known != NULL && !(is_for_mail ? nb_string_equals_nocase(its_name, *known)
+                                           : nb_string_equals(its_name, *known)))
         known++;
     if (*known == NULL && nb_takes_after(request->route) &&
-        nb_string_equals(its_name, NB_QUERY_AFTER))
-        return set_after(request, (struct nb_string){value, decoded_value}, error);
+        nb_string_equals(its_name, NB_QUERY_AFTER)) {
+        if (request->after.bytes != NULL)
+            return given_twice(NB_QUERY_AFTER, error);
+        request->after = (struct nb_string){value, decoded_value};
+        return 0;
+    }
     if (*known == NULL) /* rspamd's clients send parameters that have no meaning here */
         return is_for_mail ? 0 : unknown_parameter(request, its_name, error);
     if (nb_request_query(request, *known).bytes != NULL || request->query_count == NB_QUERY_MOST)

@@ -30,13 +30,6 @@ struct nb_scratch_pool *nb_scratch_pool_new(void)
     return pool;
 }
 
-static void scratch_free(struct nb_scratch *scratch)
-{
-    nb_verdict_deinit(&scratch->verdict);
-    nb_bag_deinit(&scratch->bag);
-    free(scratch);
-}
-
 void nb_scratch_pool_free(struct nb_scratch_pool **pool)
 {
     struct nb_scratch_pool *p = *pool;
@@ -45,7 +38,9 @@ void nb_scratch_pool_free(struct nb_scratch_pool **pool)
     while (p->free != NULL) {
         struct nb_scratch *scratch = p->free;
         p->free = scratch->next;
-        scratch_free(scratch);
+        nb_verdict_deinit(&scratch->verdict);
+        nb_bag_deinit(&scratch->bag);
+        free(scratch);
     }
     (void)pthread_mutex_destroy(&p->lock); /* fails only when locked, which would be a bug */
     free(p);

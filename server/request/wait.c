@@ -314,24 +314,18 @@ struct nb_work {
     struct nb_error error;
 };
 
-/* Runs the work and keeps the number of any change that it makes. */
-static int do_work(struct nb_work *w)
-{
-    nb_engine_collect_number(&w->request->number);
-    int rc = w->work(w->request, &w->error);
-    nb_engine_collect_number(NULL);
-    return rc;
-}
-
 /* On the pool's thread. */
 static void run(struct nb_work_job *job)
 {
     struct nb_work *w = (struct nb_work *)job;
     struct nb_request *request = w->request;
-    if (atomic_load(&request->server->is_cutting))
+    if (atomic_load(&request->server->is_cutting)) {
         w->rc = nb_error_set(&w->error, NB_STOPPING, "the daemon is stopping");
-    else
-        w->rc = do_work(w);
+    } else {
+        nb_engine_collect_number(&request->number); /* of any change that the work makes */
+        w->rc = w->work(request, &w->error);
+        nb_engine_collect_number(NULL);
+    }
     if (w->rc == NB_WAIT) { /* other jobs first */
         nb_pool_add(w->pool, &w->job);
         return;
