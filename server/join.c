@@ -16,7 +16,7 @@
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "core/engine/opening.h"
-#include "core/nodes/handover.h"
+#include "core/nodes/queue.h"
 #include "server/base/log.h"
 #include "server/configure.h"
 #include "server/nodes/nodes.h"

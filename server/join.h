@@ -27,7 +27,7 @@ struct nb_options;
 int nb_join(const struct nb_engine_settings *settings, const struct nb_config *config,
             const char *peer, uint64_t *position, struct nb_error *error);
 /* Puts the store that was fetched in force, if there is one (*replaced); it publishes what the old
- * one alone has (core/nodes/handover.h). No daemon runs on it. */
+ * one alone has (core/nodes/queue.h). No daemon runs on it. */
 int nb_join_put(const struct nb_config *config, bool *replaced, struct nb_error *error);
 
 /* Of a daemon. */

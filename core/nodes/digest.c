@@ -306,21 +306,15 @@ static int digest_task(struct nb_engine *engine, void *argument, struct nb_error
     return rc;
 }
 
-int nb_digest(struct nb_engine *engine, unsigned stream, uint64_t want, struct nb_digest *digest,
-              struct nb_error *error)
-{
-    return nb_digest_within(engine, stream, want, UINT64_MAX, digest, error);
-}
-
-int nb_digest_within(struct nb_engine *engine, unsigned stream, uint64_t want, uint64_t most,
-                     struct nb_digest *digest, struct nb_error *error)
+int nb_digest(struct nb_engine *engine, unsigned stream, uint64_t want, uint64_t most,
+              struct nb_digest *digest, struct nb_error *error)
 {
     struct summing s = {
         .engine = engine, .digest = digest, .stream = stream, .want = want, .most = most};
     int rc = nb_writer_run(engine, digest_task, &s, error);
-    if (rc == 0)
-        (void)snprintf(digest->digits, sizeof digest->digits, "%016" PRIx64 "%016" PRIx64,
-                       (uint64_t)(s.sum >> 64), (uint64_t)s.sum);
+    digest->half = (uint64_t)(s.sum >> 64);
+    (void)snprintf(digest->digits, sizeof digest->digits, "%016" PRIx64 "%016" PRIx64, digest->half,
+                   (uint64_t)s.sum);
     nb_buffer_deinit(&s.bytes);
     nb_rows_deinit(&s.rows);
     free(s.cells);

@@ -21,6 +21,7 @@ enum { NB_DIGEST_DIGITS = 32 };
 
 struct nb_digest {
     uint64_t number; /* nb_relay_number of the digest's position; 0: the beginning */
+    uint64_t half;   /* the first 64 bits */
     char digits[NB_DIGEST_DIGITS + 1];
 };
 
@@ -28,11 +29,9 @@ struct nb_digest {
  * Reads everything, on the writer's thread and a model at a time, and changes wait meanwhile: about
  * a second for 30 million features of documents. `want` is the number at which the digest is
  * wanted: a store at another one gives NB_CONFLICT, with its own number in `digest`. 0: any number.
- * Returns 0, NB_CONFLICT, NB_DAMAGED (a model), NB_IO or NB_NO_MEMORY. */
-int nb_digest(struct nb_engine *engine, unsigned stream, uint64_t want, struct nb_digest *digest,
-              struct nb_error *error);
-/* Computes the digest within `most` nanoseconds; NB_TOO_LARGE: it would take longer. */
-int nb_digest_within(struct nb_engine *engine, unsigned stream, uint64_t want, uint64_t most,
-                     struct nb_digest *digest, struct nb_error *error);
+ * It may take `most` nanoseconds, else it gives NB_TOO_LARGE. Returns 0, these, NB_DAMAGED (a
+ * model), NB_IO or NB_NO_MEMORY. */
+int nb_digest(struct nb_engine *engine, unsigned stream, uint64_t want, uint64_t most,
+              struct nb_digest *digest, struct nb_error *error);
 
 #endif

@@ -2,7 +2,10 @@
 #include "core/nodes/operation.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/archive/dump/parts.h"
 #include "core/base/feature.h"
@@ -17,17 +20,77 @@
 
 enum {
     NOTE_MOST = 1024, /* bytes of the options of an undo */
-    FLAGS = 9,
     FEATURE_BYTES = 9 /* at least */
 };
 
-/* In the order of their bits. */
-static void list_flags(struct nb_submitted *c, bool *flags[FLAGS])
+/* ---- members --------------------------------------------------------------------------------- */
+
+/* Writes members, or reads them: so their order is said once. */
+struct coder {
+    struct nb_packer *w; /* NULL: reads */
+    struct nb_unpacker *u;
+    int code; /* NB_NO_MEMORY in `u` */
+};
+
+static uint64_t number(struct coder *k, uint64_t value, uint64_t most)
 {
-    bool *const all[FLAGS] = {&c->untrain,     &c->quarantined, &c->is_label,
-                              &c->is_recalled, &c->forgets,     &c->is_aged,
-                              &c->is_note,     &c->is_refit,    &c->truncated};
-    memcpy(flags, all, sizeof all);
+    if (k->w == NULL)
+        return nb_unpack_bounded(k->u, most);
+    nb_pack_varint(k->w, value);
+    return value;
+}
+
+static struct nb_string text(struct coder *k, struct nb_string value)
+{
+    if (k->w == NULL)
+        return nb_unpack_string(k->u);
+    nb_pack_string(k->w, value);
+    return value;
+}
+
+static void owned(struct coder *k, struct nb_buffer *value)
+{
+    struct nb_string there = text(k, nb_buffer_string(value));
+    if (k->w == NULL && nb_buffer_append(value, there.bytes, there.length) != 0)
+        k->code = NB_NO_MEMORY;
+}
+
+static void code_beginning(struct coder *k, struct nb_operation *o)
+{
+    o->change.relayed.time =
+        (int64_t)number(k, (uint64_t)o->change.relayed.time, (uint64_t)INT64_MAX);
+    o->relayed_change.model = text(k, o->relayed_change.model);
+    o->relayed_change.source = text(k, o->relayed_change.source);
+}
+
+static void code_change(struct coder *k, struct nb_submitted *c)
+{
+    bool *const flags[] = {&c->untrain, &c->quarantined, &c->is_label, &c->is_recalled, &c->forgets,
+                           &c->is_aged, &c->is_note,     &c->is_refit, &c->truncated};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        *flags[i] = number(k, *flags[i], 1) != 0;
+    c->relayed.first_entry = number(k, c->relayed.first_entry, UINT64_MAX);
+    c->relayed.creates = (uint8_t)number(k, c->relayed.creates, NB_PRESET_BOOK + 1);
+    c->relayed.last = number(k, c->relayed.last, UINT64_MAX);
+    c->taken = number(k, c->taken, UINT64_MAX);
+    c->restored = number(k, c->restored, UINT64_MAX);
+    c->labelled = number(k, c->labelled, UINT64_MAX);
+    c->note_documents = (uint32_t)number(k, c->note_documents, UINT32_MAX);
+    c->part = (enum nb_refit_part)number(k, c->part, NB_REFIT_WHOLE);
+    owned(k, &c->id);
+    owned(k, &c->label);
+    owned(k, &c->released);
+    c->fields = (uint32_t)number(k, c->fields, UINT32_MAX);
+    c->positions = number(k, c->positions, UINT64_MAX);
+}
+
+static void code_relayed_change(struct coder *k, struct nb_relayed_change *e)
+{
+    e->from = text(k, e->from);
+    e->to = text(k, e->to);
+    e->settings = text(k, e->settings);
+    e->only_new = number(k, e->only_new, 1) != 0;
+    e->last = number(k, e->last, UINT64_MAX);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -95,55 +158,23 @@ static void write_features(struct nb_packer *w, const struct nb_submitted *c)
     free(order);
 }
 
-static void write_change(struct nb_packer *w, struct nb_submitted c)
+int nb_operation_write(const struct nb_operation *operation, struct nb_buffer *out)
 {
-    bool *bits[FLAGS];
-    uint64_t flags = 0;
-    c.is_label = c.is_label && !c.is_recalled; /* which gives the time */
-    list_flags(&c, bits);
-    for (unsigned i = 0; i < FLAGS; i++)
-        flags |= (uint64_t)*bits[i] << i;
-    nb_pack_varint(w, flags);
-    nb_pack_varint(w, c.relayed.first_entry);
-    nb_pack_u8(w, c.relayed.creates);
-    nb_pack_varint(w, c.relayed.last);
-    nb_pack_varint(w, c.taken);
-    nb_pack_varint(w, c.restored);
-    nb_pack_varint(w, c.labelled);
-    nb_pack_varint(w, c.note_documents);
-    nb_pack_varint(w, (uint64_t)c.part);
-    nb_pack_string(w, nb_buffer_string(&c.id));
-    nb_pack_string(w, nb_buffer_string(&c.label));
-    nb_pack_string(w, nb_buffer_string(&c.released));
-    nb_pack_varint(w, c.fields);
-    nb_pack_varint(w, c.positions);
-    write_features(w, &c);
-}
-
-static void write_relayed_change(struct nb_packer *w, const struct nb_relayed_change *e)
-{
-    nb_pack_string(w, e->from);
-    nb_pack_string(w, e->to);
-    nb_pack_string(w, e->settings);
-    nb_pack_u8(w, e->only_new);
-    nb_pack_varint(w, e->last);
-}
-
-int nb_operation_write(const struct nb_operation *o, struct nb_buffer *out)
-{
+    struct nb_operation copy = *operation, *o = &copy;
     struct nb_packer w = {.out = out};
+    struct coder k = {.w = &w};
     nb_pack_bytes(&w, NB_OPERATION_MAGIC, sizeof NB_OPERATION_MAGIC - 1);
     nb_pack_u8(&w, NB_OPERATION_FORMAT);
     nb_pack_u8(&w, NB_TOKENIZER_VERSION);
     nb_pack_u8(&w, NB_APPLY_VERSION);
-    nb_pack_u8(&w, (uint8_t)o->kind);
-    nb_pack_varint(&w, (uint64_t)o->change.relayed.time);
-    nb_pack_string(&w, o->relayed_change.model);
-    nb_pack_string(&w, o->relayed_change.source);
-    if (o->kind == NB_OPERATION_CHANGE)
-        write_change(&w, o->change);
-    else
-        write_relayed_change(&w, &o->relayed_change);
+    nb_pack_u8(&w, (uint8_t)o->relayed_change.kind);
+    code_beginning(&k, o);
+    if (o->relayed_change.kind == NB_RELAYED_CHANGE_NONE) {
+        code_change(&k, &o->change);
+        write_features(&w, &o->change);
+    } else {
+        code_relayed_change(&k, &o->relayed_change);
+    }
     return w.code;
 }
 
@@ -206,45 +237,8 @@ static int check_change(const struct nb_submitted *c, struct nb_error *error)
     return rc == 0 ? 0 : corrupt(error, "a name in it");
 }
 
-static int read_change(struct nb_unpacker *u, struct nb_submitted *c, struct nb_error *error)
+static int check_relayed_change(const struct nb_relayed_change *e, struct nb_error *error)
 {
-    bool *bits[FLAGS];
-    struct nb_buffer *texts[] = {&c->id, &c->label, &c->released};
-    uint64_t flags = nb_unpack_bounded(u, (1 << FLAGS) - 1);
-    list_flags(c, bits);
-    for (unsigned i = 0; i < FLAGS; i++)
-        *bits[i] = (flags >> i & 1) != 0;
-    c->relayed.first_entry = nb_unpack_varint(u);
-    c->relayed.creates = nb_unpack_u8(u);
-    c->relayed.last = nb_unpack_varint(u);
-    c->taken = nb_unpack_varint(u);
-    c->restored = nb_unpack_varint(u);
-    c->labelled = nb_unpack_varint(u);
-    c->note_documents = (uint32_t)nb_unpack_bounded(u, UINT32_MAX);
-    c->part = (enum nb_refit_part)nb_unpack_bounded(u, NB_REFIT_WHOLE);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct nb_string text = nb_unpack_string(u);
-        if (nb_buffer_append(texts[i], text.bytes, text.length) != 0)
-            return nb_error_no_memory(error);
-    }
-    c->fields = (uint32_t)nb_unpack_bounded(u, UINT32_MAX);
-    c->positions = nb_unpack_varint(u);
-    if (u->failed || c->relayed.creates > NB_PRESET_BOOK + 1)
-        return corrupt(error, "its head");
-    int rc = check_change(c, error);
-    return rc != 0 ? rc : read_features(u, c, error);
-}
-
-static int read_relayed_change(struct nb_unpacker *u, struct nb_relayed_change *e,
-                               struct nb_error *error)
-{
-    e->from = nb_unpack_string(u);
-    e->to = nb_unpack_string(u);
-    e->settings = nb_unpack_string(u);
-    e->only_new = nb_unpack_u8(u) != 0;
-    e->last = nb_unpack_varint(u);
-    if (!nb_unpacker_done(u))
-        return corrupt(error, "a change of a model");
     bool is_rename = e->kind == NB_RELAYED_CHANGE_RENAME_LABEL;
     if (is_rename && (nb_check_label(e->from, NULL) != 0 || nb_check_label(e->to, NULL) != 0))
         return corrupt(error, "a label");
@@ -257,7 +251,8 @@ static int read_relayed_change(struct nb_unpacker *u, struct nb_relayed_change *
 int nb_operation_read(struct nb_operation *o, struct nb_string written, struct nb_error *error)
 {
     struct nb_unpacker u = nb_unpacker_of(written.bytes, written.length);
-    *o = (struct nb_operation){.kind = NB_OPERATION_CHANGE};
+    struct coder k = {.u = &u};
+    *o = (struct nb_operation){.relayed_change.kind = NB_RELAYED_CHANGE_NONE};
     if (!nb_string_equals(nb_unpack_bytes(&u, sizeof NB_OPERATION_MAGIC - 1), NB_OPERATION_MAGIC))
         return corrupt(error, "it does not begin as one");
     int rc = check_version(&u, "messages", NB_OPERATION_FORMAT, error);
@@ -268,22 +263,26 @@ int nb_operation_read(struct nb_operation *o, struct nb_string written, struct n
     if (rc != 0)
         return rc;
     unsigned kind = nb_unpack_u8(&u);
-    if (!u.failed && kind >= NB_OPERATION_KINDS)
+    if (!u.failed && kind >= NB_RELAYED_CHANGES)
         return nb_error_set(error, NB_VERSION,
                             "the stream has a kind of change (%u) that this bayesd does not know: "
                             "use a newer one",
                             kind);
-    o->kind = (enum nb_operation_kind)kind;
-    o->change.relayed.time = (int64_t)nb_unpack_bounded(&u, INT64_MAX);
-    o->relayed_change.model = nb_unpack_string(&u);
-    o->relayed_change.source = nb_unpack_string(&u);
+    o->relayed_change.kind = (enum nb_relayed_change_kind)kind;
+    code_beginning(&k, o);
     if (u.failed || nb_check_model_name(o->relayed_change.model, NULL) != 0 ||
         nb_check_source(o->relayed_change.source, NULL) != 0 || o->change.relayed.time == 0)
         return corrupt(error, "its beginning");
-    if (kind == NB_OPERATION_CHANGE)
-        return read_change(&u, &o->change, error);
-    o->relayed_change.kind = (enum nb_relayed_change_kind)(kind - NB_OPERATION_RELAYED);
-    return read_relayed_change(&u, &o->relayed_change, error);
+    if (kind != NB_RELAYED_CHANGE_NONE) {
+        code_relayed_change(&k, &o->relayed_change);
+        return nb_unpacker_done(&u) ? check_relayed_change(&o->relayed_change, error)
+                                    : corrupt(error, "a change of a model");
+    }
+    code_change(&k, &o->change);
+    if (k.code != 0)
+        return nb_error_no_memory(error);
+    rc = u.failed ? corrupt(error, "its head") : check_change(&o->change, error);
+    return rc != 0 ? rc : read_features(&u, &o->change, error);
 }
 
 void nb_operation_deinit(struct nb_operation *o)
@@ -291,20 +290,13 @@ void nb_operation_deinit(struct nb_operation *o)
     nb_submitted_deinit(&o->change);
 }
 
-int nb_operation_check(struct nb_string written, size_t most, struct nb_error *error)
+int nb_operation_check(struct nb_string written, struct nb_error *error)
 {
-    if (written.length <= most)
+    if (written.length <= NB_OPERATION_MOST)
         return 0;
     return nb_error_set(error, NB_TOO_LARGE,
-                        "the change takes %zu bytes, and what several nodes share at most %zu",
-                        written.length, most);
-}
-
-enum nb_operation_kind nb_operation_kind_of(struct nb_string written)
-{
-    enum { AT = sizeof NB_OPERATION_MAGIC - 1 + 3 }; /* behind three versions */
-    assert(written.length > AT);
-    return (enum nb_operation_kind)(unsigned char)written.bytes[AT];
+                        "the change takes %zu bytes, and what several nodes share at most %d",
+                        written.length, NB_OPERATION_MOST);
 }
 
 /* ---- changes of batches ---------------------------------------------------------------------- */
@@ -348,44 +340,30 @@ int nb_operation_write_change(const struct nb_batch *batch, size_t index, int64_
     int rc = first_entry_of(batch, &first_entry, error);
     if (rc != 0)
         return rc;
-    struct nb_operation o = {.kind = NB_OPERATION_CHANGE,
-                             .relayed_change = {.model = nb_buffer_string(&batch->name),
+    struct nb_operation o = {.relayed_change = {.kind = NB_RELAYED_CHANGE_NONE,
+                                                .model = nb_buffer_string(&batch->name),
                                                 .source = nb_buffer_string(&c->source)},
                              .change = *c};
+    o.change.is_label = c->is_label && !c->is_recalled; /* which gives the time */
     o.change.relayed = (struct nb_relayed){
         .time = time, .first_entry = first_entry, .creates = creates(batch, c), .last = last};
     return nb_operation_write(&o, out) == 0 ? 0 : nb_error_no_memory(error);
 }
 
-int nb_operation_take(struct nb_engine *engine, struct nb_operation *o,
-                      const struct nb_relayed *here, bool single, struct nb_batch **out,
-                      struct nb_error *error)
+/* ---- ids of messages ------------------------------------------------------------------------- */
+
+void nb_message_id(char letter, uint64_t of, uint64_t number, char id[NB_MESSAGE_ID_MOST])
 {
-    struct nb_submitted change = o->change;
-    struct nb_batch *batch;
-    struct nb_settings settings;
-    uint8_t creates = change.relayed.creates;
-    int rc = nb_batch_new(engine, o->relayed_change.model, single, &batch, error);
-    if (rc != 0)
-        return rc;
-    o->change = (struct nb_submitted){.relayed = change.relayed};
-    change.relayed = *here;
-    change.relayed.time = o->change.relayed.time;
-    change.relayed.first_entry = o->change.relayed.first_entry;
-    change.relayed.creates = creates;
-    change.relayed.last = o->change.relayed.last;
-    nb_settings_init(&settings, creates > 0 ? (enum nb_preset)(creates - 1) : NB_PRESET_TEXT);
-    if (nb_buffer_append(&change.source, o->relayed_change.source.bytes,
-                         o->relayed_change.source.length) == 0) {
-        rc = nb_batch_take(batch, &settings, &change, error);
-    } else {
-        nb_submitted_deinit(&change);
-        rc = nb_error_no_memory(error);
-    }
-    nb_settings_deinit(&settings);
-    if (rc == 0)
-        *out = batch;
-    else
-        nb_batch_free(&batch);
-    return rc;
+    (void)snprintf(id, NB_MESSAGE_ID_MOST, "%c%016" PRIx64 "-%" PRIx64, letter, of, number);
+}
+
+bool nb_message_id_read(struct nb_string id, char letter, uint64_t *of, uint64_t *number)
+{
+    char text[NB_MESSAGE_ID_MOST] = "";
+    int length = 0;
+    if (id.length < sizeof text)
+        memcpy(text, id.bytes, id.length);
+    return text[0] == letter &&
+           sscanf(text + 1, "%16" SCNx64 "-%16" SCNx64 "%n", of, number, &length) == 2 &&
+           text[1 + length] == '\0';
 }

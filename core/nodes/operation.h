@@ -11,33 +11,19 @@
  *     1 byte   format, NB_OPERATION_FORMAT
  *     1 byte   version of the tokenizer that made ids and counts (NB_TOKENIZER_VERSION)
  *     1 byte   version of what applying does (NB_APPLY_VERSION)
- *     1 byte   kind, enum nb_operation_kind
- *     varint   time
- *     string   model's name
- *     string   source
+ *     1 byte   kind, enum nb_relayed_change_kind
  *
- * A change goes on with
+ * Members follow as operation.c lists them, numbers as varints and texts as strings: those of all
+ * operations, then those of changes of documents or of changes of models. A change of a document
+ * goes on with a varint, the number of its features, of which each has, in ascending
+ * order of ids,
  *
- *     varint   flags: of untrain 1, quarantined 2, is_label 4, is_recalled 8, forgets 16, is_aged
- *              32, is_note 64, is_refit 128, truncated 256
- *     varint   number of the model's first entry where it was made; 0: it had none
- *     1 byte   creates (struct nb_relayed)
- *     varints  last, taken, restored, labelled, note_documents, part
- *     string   id
- *     string   label; of a note what was asked for
- *     string   released
- *     varint   fields of the tokenizer
- *     varint   positions
- *     varint   number of features, of which each has, in ascending order of ids,
- *         8 bytes  id
- *         varint   twice its count, and 1 more if its text follows
- *         string   text
+ *     8 bytes  id
+ *     varint   twice its count, and 1 more if its text follows
+ *     string   text
  *
  * Ids are hashes, so writing differences would save no bytes. A text is sent if the sender's store
  * does not have it; a receiver stores the texts of features that are new to it.
- *
- * A change of a model goes on with five members: strings `from`, `to` and `settings`, a byte
- * `only_new`, and a varint `last`.
  */
 #ifndef NB_CORE_NODES_OPERATION_H
 #define NB_CORE_NODES_OPERATION_H
@@ -53,26 +39,22 @@
 
 #define NB_OPERATION_MAGIC "bo"
 enum {
-    NB_OPERATION_FORMAT = 2,
+    NB_OPERATION_FORMAT = 3,
     /* Raised whenever the same operations would give other counts, labels or weights: nodes of
      * different versions do not share a stream. */
     NB_APPLY_VERSION = 3,
 };
 
-enum { NB_MESSAGE_ID_MOST = 40 }; /* bytes of the id of a message, with a NUL */
-
-enum nb_operation_kind {
-    NB_OPERATION_CHANGE,
-    NB_OPERATION_RELAYED, /* plus enum nb_relayed_change_kind, which grows only at its end */
-    NB_OPERATION_KINDS = NB_OPERATION_RELAYED + NB_RELAYED_CHANGES
+enum {
+    NB_OPERATION_MOST = 8 << 20, /* bytes */
+    NB_MESSAGE_ID_MOST = 40      /* bytes of the id of a message, with a NUL */
 };
 
 /* A value. The members of a change are as in a batch (core/writer/stage/staged_batch.h); of its
- * `relayed` only time, born, creates and last are used. Changes of a model have `relayed.time`,
- * too. All texts of a change of a model are borrowed. */
+ * `relayed` only time, first_entry, creates and last are used. Changes of a model have
+ * `relayed.time`, too. All texts of a change of a model are borrowed. */
 struct nb_operation {
-    enum nb_operation_kind kind;
-    struct nb_relayed_change relayed_change; /* `model`, `source`: of all kinds */
+    struct nb_relayed_change relayed_change; /* `kind`, `model`, `source`: of all kinds */
     struct nb_submitted change;
 };
 
@@ -87,23 +69,17 @@ int nb_operation_read(struct nb_operation *operation, struct nb_string written,
                       struct nb_error *error);
 void nb_operation_deinit(struct nb_operation *operation);
 
-/* Checks that an operation written on this node fits into a message of `most` bytes; else
- * NB_TOO_LARGE. */
-int nb_operation_check(struct nb_string written, size_t most, struct nb_error *error);
-/* Returns the kind of an operation written on this node. */
-enum nb_operation_kind nb_operation_kind_of(struct nb_string written);
-
-/* ---- changes of batches ---------------------------------------------------------------------- */
-
+/* Checks that a written operation has at most NB_OPERATION_MOST bytes; else NB_TOO_LARGE. */
+int nb_operation_check(struct nb_string written, struct nb_error *error);
 /* Writes the change of the batch with this index as an operation. `last`: the condition of
  * nb_relayed, or 0. Returns 0, NB_DAMAGED (the model), NB_NO_MEMORY or a code of the store. */
 int nb_operation_write_change(const struct nb_batch *batch, size_t index, int64_t time,
                               uint64_t last, struct nb_buffer *out, struct nb_error *error);
-/* Moves the change out of the operation at `here` into a batch of its own, for the writer. The
- * caller frees the batch, and keeps what `here` borrows until the writer is done. `single` as for
- * nb_batch_new. Returns 0, NB_TOO_LARGE (too many models) or NB_NO_MEMORY. */
-int nb_operation_take(struct nb_engine *engine, struct nb_operation *operation,
-                      const struct nb_relayed *here, bool single, struct nb_batch **batch,
-                      struct nb_error *error);
+
+/* Writes an id of a message: a letter, a number that tells who made it, and one that is its own.
+ * Letters: n, a running node; q, a queue. */
+void nb_message_id(char letter, uint64_t of, uint64_t number, char id[NB_MESSAGE_ID_MOST]);
+/* Reads such an id. Returns false if it is none of this letter. */
+bool nb_message_id_read(struct nb_string id, char letter, uint64_t *of, uint64_t *number);
 
 #endif

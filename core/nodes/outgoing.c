@@ -1,12 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * A client gets its answer when its message is in the stream, on the database's disk, and applied
- * and on this node's disk, too.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nodes/outgoing.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -17,12 +12,15 @@
 #include "core/engine/engine.h"
 #include "core/model/live/state.h"
 #include "core/nodes/operation.h"
-#include "core/nodes/queue.h"
-#include "core/nodes/replica_state.h"
 
-enum { LOOK_NANOSECONDS = 1000000, EXPIRE_EVERY = 250000000 /* nanoseconds */ };
+enum {
+    LOOK_NANOSECONDS = 1000000,
+    TAKEN_MOST = 256,      /* messages that are taken at once */
+    TAKEN_BYTES = 4 << 20, /* and their bytes, without the last */
+    WAITING_BYTES = 256 << 20,
+};
 
-/* A batch whose changes were published. */
+/* A batch whose changes wait. */
 struct sent {
     struct nb_batch *batch; /* the client's */
     void (*done)(struct nb_batch *, void *);
@@ -30,61 +28,82 @@ struct sent {
     size_t left; /* changes without an answer */
 };
 
-/* A change of a model that was published; its client's thread waits. */
+/* A change of a model; its client's thread waits. */
 struct asked {
     bool is_done;
     struct nb_relayed_change_done done;
     struct nb_error why; /* code not 0: it failed */
 };
 
-/* A message that a client waits for. */
+/* A message of this node, until it is answered. */
 struct nb_awaited {
-    struct nb_awaited *next;
     char id[NB_MESSAGE_ID_MOST];
-    uint64_t until;      /* nb_clock_monotonic */
-    struct sent *sent;   /* of a change, with ... */
-    size_t index;        /* ... its place in the batch; */
-    struct asked *asked; /* or of a change of a model */
+    struct nb_buffer message; /* empty: it is sent */
+    uint64_t until;           /* nb_clock_monotonic */
+    struct sent *sent;        /* of a change, with ... */
+    size_t index;             /* ... its place in the batch; */
+    struct asked *asked;      /* or of a change of a model; neither: nobody waits for it */
 };
 
-/* ---- waiting clients ------------------------------------------------------------------------- */
+/* ---- messages that wait; call with the lock held --------------------------------------------- */
 
-static struct nb_awaited **bucket_of(struct nb_replica *r, struct nb_string id)
+static struct nb_awaited **slot_of(struct nb_replica *r, uint64_t number)
 {
-    return &r->awaited[XXH3_64bits(id.bytes, id.length) % NB_AWAITED_BUCKETS];
+    return &r->awaited[number % NB_AWAITED_MOST];
 }
 
-/* Adds an awaited message and makes its id; NULL: out of memory. With the lock held. */
-static struct nb_awaited *await(struct nb_replica *r, char id[NB_MESSAGE_ID_MOST])
+static void free_message(struct nb_replica *r, struct nb_awaited *a)
 {
-    struct nb_awaited *a = calloc(1, sizeof *a);
-    if (a == NULL)
-        return NULL;
-    a->until = nb_clock_monotonic() + r->settings.patience;
-    (void)snprintf(id, NB_MESSAGE_ID_MOST, "%016" PRIx64 "-%" PRIx64, r->instance, r->published++);
-    memcpy(a->id, id, sizeof a->id);
-    struct nb_awaited **bucket = bucket_of(r, nb_string_of(id));
-    a->next = *bucket;
-    *bucket = a;
-    return a;
+    r->waiting_bytes -= a->message.length;
+    nb_buffer_deinit(&a->message);
 }
 
-/* Returns the link to the awaited message with this id, or to NULL. With the lock held. */
+static void drop(struct nb_replica *r, struct nb_awaited **slot)
+{
+    free_message(r, *slot);
+    free(*slot);
+    *slot = NULL;
+    while (r->first < r->next && *slot_of(r, r->first) == NULL)
+        r->first++;
+}
+
+/* Returns where the message with this id is, or NULL. */
 static struct nb_awaited **find(struct nb_replica *r, struct nb_string id)
 {
-    struct nb_awaited **at = bucket_of(r, id);
-    while (*at != NULL && !nb_string_equals(id, (*at)->id))
-        at = &(*at)->next;
-    return at;
+    uint64_t instance, number;
+    if (!nb_message_id_read(id, 'n', &instance, &number) || instance != r->instance ||
+        number < r->first || number >= r->next)
+        return NULL;
+    struct nb_awaited **slot = slot_of(r, number);
+    return *slot != NULL && nb_string_equals(id, (*slot)->id) ? slot : NULL;
 }
 
 /* Notes that one change of the batch has its answer. Returns the batch's record if it was the last
- * change; the caller then ends the record, without the lock. With the lock held. */
+ * change; the caller then ends the record, without the lock. */
 static struct sent *count_down(struct sent *sent)
 {
     assert(sent->left > 0);
     return --sent->left == 0 ? sent : NULL;
 }
+
+static int check(struct nb_replica *r, struct nb_error *error)
+{
+    int stream = atomic_load(&r->stream);
+    if (stream == NB_REPLICA_FORBIDDEN)
+        return nb_error_set(error, NB_STOPPING,
+                            "this node does not follow the others any more: see /readyz, and ask "
+                            "another node");
+    if (stream == NB_REPLICA_AWAY)
+        return nb_error_set(error, NB_STOPPING,
+                            "the database is away: nothing is learned until it is back; send the "
+                            "change again later");
+    return r->next - r->first < NB_AWAITED_MOST && r->waiting_bytes < WAITING_BYTES
+               ? 0
+               : nb_error_set(error, NB_BUSY,
+                              "too many changes wait for the database: send it again later");
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void end_batch(struct sent *sent)
 {
@@ -114,12 +133,11 @@ static void hand_over(struct nb_batch **from, struct nb_batch *to, size_t index)
     *from = NULL;
 }
 
-/* Removes an awaited message from the list and answers it. Returns as count_down. With the lock
- * held. */
-static struct sent *answer(struct nb_replica *r, struct nb_awaited **at,
+/* Removes a message and answers it. Returns as count_down. With the lock held. */
+static struct sent *answer(struct nb_replica *r, struct nb_awaited **slot,
                            const struct nb_answer *given)
 {
-    struct nb_awaited *a = *at;
+    struct nb_awaited *a = *slot;
     struct sent *ended = NULL;
     const struct nb_error *why = given->why;
     struct nb_error other;
@@ -129,14 +147,13 @@ static struct sent *answer(struct nb_replica *r, struct nb_awaited **at,
                            "nodes may write its tables?");
         why = &other;
     }
-    *at = a->next;
     if (a->sent != NULL) {
         if (why != NULL)
             refuse(&a->sent->batch->changes[a->index].receipt, why);
         else
             hand_over(given->batch, a->sent->batch, a->index);
         ended = count_down(a->sent);
-    } else {
+    } else if (a->asked != NULL) {
         if (why != NULL)
             a->asked->why = *why;
         else
@@ -144,36 +161,31 @@ static struct sent *answer(struct nb_replica *r, struct nb_awaited **at,
         a->asked->is_done = true;
         pthread_cond_broadcast(&r->changed);
     }
-    free(a);
+    drop(r, slot);
     return ended;
 }
 
 void nb_outgoing_answer(struct nb_replica *r, struct nb_string id, const struct nb_answer *given)
 {
-    struct sent *ended = NULL;
     pthread_mutex_lock(&r->lock);
-    struct nb_awaited **at = find(r, id);
-    if (*at != NULL)
-        ended = answer(r, at, given);
+    struct nb_awaited **slot = find(r, id);
+    struct sent *ended = slot == NULL ? NULL : answer(r, slot, given);
     pthread_mutex_unlock(&r->lock);
     end_batch(ended);
 }
 
-void nb_outgoing_expire(struct nb_replica *r, uint64_t now, const struct nb_error *why)
+/* Messages wait equally long, so that the first one is the first whose time is over. */
+void nb_outgoing_expire(struct nb_replica *r, uint64_t now, const char *why)
 {
-    if (now < r->expire_at)
-        return;
-    r->expire_at = now + EXPIRE_EVERY;
-    for (size_t i = 0; i < NB_AWAITED_BUCKETS;) {
+    struct nb_error stopping;
+    (void)nb_error_set(&stopping, NB_STOPPING, "%s", why);
+    for (bool is_over = true; is_over;) {
         struct sent *ended = NULL;
         pthread_mutex_lock(&r->lock);
-        struct nb_awaited **at = &r->awaited[i];
-        while (*at != NULL && (*at)->until > now)
-            at = &(*at)->next;
-        if (*at != NULL)
-            ended = answer(r, at, &(struct nb_answer){.why = why});
-        else
-            i++;
+        struct nb_awaited **slot = slot_of(r, r->first);
+        is_over = *slot != NULL && (*slot)->until <= now;
+        if (is_over)
+            ended = answer(r, slot, &(struct nb_answer){.why = &stopping});
         pthread_mutex_unlock(&r->lock);
         end_batch(ended);
     }
@@ -182,29 +194,96 @@ void nb_outgoing_expire(struct nb_replica *r, uint64_t now, const struct nb_erro
 bool nb_outgoing_is_single(struct nb_replica *r, struct nb_string id)
 {
     pthread_mutex_lock(&r->lock);
-    const struct nb_awaited *a = *find(r, id);
-    bool is_single = a != NULL && a->sent != NULL && a->sent->batch->single;
+    struct nb_awaited **slot = find(r, id);
+    bool is_single = slot != NULL && (*slot)->sent != NULL && (*slot)->sent->batch->single;
     pthread_mutex_unlock(&r->lock);
     return is_single;
 }
 
-/* ---- requests to this node ------------------------------------------------------------------- */
+/* ---- publishing ------------------------------------------------------------------------------ */
 
-int nb_outgoing_publish(struct nb_replica *r, const char *id, struct nb_string message, bool lasts,
-                        struct nb_error *error)
+size_t nb_replica_take(struct nb_replica *r, nb_queue_visit *visit, void *user)
 {
-    if (atomic_load(&r->is_stopping))
-        return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
-    int rc = nb_operation_check(message, r->settings.message_most, error);
-    return rc != 0 ? rc : r->settings.publish(r->settings.user, id, message, lasts, error);
+    size_t bytes = 0;
+    uint64_t at;
+    r->taken = 0;
+    pthread_mutex_lock(&r->lock);
+    for (at = r->sent > r->first ? r->sent : r->first;
+         at < r->next && r->taken < TAKEN_MOST && bytes < TAKEN_BYTES; at++) {
+        const struct nb_awaited *a = *slot_of(r, at);
+        if (a == NULL)
+            continue;
+        visit(user, nb_string_of(a->id), nb_buffer_string(&a->message));
+        bytes += a->message.length;
+        r->taken++;
+    }
+    pthread_mutex_unlock(&r->lock);
+    r->taken_end = at;
+    r->is_taken_queued = r->taken == 0;
+    if (r->is_taken_queued)
+        r->taken = nb_queue_take(r->settings.queue, r->settings.stream, TAKEN_MOST, TAKEN_BYTES,
+                                 visit, user);
+    return r->taken;
 }
 
-/* Publishes an awaited message; after a failure answers it at once with the error. */
-static void publish_awaited(struct nb_replica *r, const char *id, const struct nb_buffer *message)
+/* What was queued waits no longer when this node has it, since the database could lose it. */
+void nb_replica_sent(struct nb_replica *r, size_t delivered)
 {
-    struct nb_error why = {0};
-    if (nb_outgoing_publish(r, id, nb_buffer_string(message), false, &why) != 0)
-        nb_outgoing_answer(r, nb_string_of(id), &(struct nb_answer){.why = &why});
+    if (r->is_taken_queued) {
+        if (delivered >= r->taken)
+            nb_queue_drop(r->settings.queue, r->settings.stream);
+        return;
+    }
+    pthread_mutex_lock(&r->lock);
+    for (uint64_t at = r->sent > r->first ? r->sent : r->first; at < r->taken_end; at++) {
+        struct nb_awaited **slot = slot_of(r, at);
+        if (*slot != NULL && (*slot)->sent == NULL && (*slot)->asked == NULL)
+            drop(r, slot);
+        else if (*slot != NULL)
+            free_message(r, *slot);
+    }
+    r->sent = r->taken_end;
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Takes the bytes of a message to publish, with an id, or (NULL) one of its own. */
+static int publish(struct nb_replica *r, const char *id, struct nb_buffer *message,
+                   struct nb_awaited given, struct nb_error *error)
+{
+    int rc = nb_operation_check(nb_buffer_string(message), error);
+    struct nb_awaited *a = rc == 0 ? malloc(sizeof *a) : NULL;
+    if (a == NULL)
+        return rc != 0 ? rc : nb_error_no_memory(error);
+    *a = given;
+    pthread_mutex_lock(&r->lock);
+    rc = check(r, error);
+    if (rc == 0) {
+        if (id != NULL)
+            (void)snprintf(a->id, sizeof a->id, "%s", id);
+        else
+            nb_message_id('n', r->instance, r->next, a->id);
+        a->message = *message;
+        *message = (struct nb_buffer){0};
+        a->until = nb_clock_monotonic() + r->settings.patience;
+        r->waiting_bytes += a->message.length;
+        *slot_of(r, r->next++) = a;
+    }
+    pthread_mutex_unlock(&r->lock);
+    if (rc == 0)
+        r->settings.wake(r->settings.user);
+    else
+        free(a);
+    return rc;
+}
+
+/* ---- requests to this node ------------------------------------------------------------------- */
+
+/* Whether changes have to wait in the queue, or behind it. */
+static bool is_queued(struct nb_replica *r)
+{
+    int stream = atomic_load(&r->stream);
+    return stream != NB_REPLICA_FORBIDDEN &&
+           nb_queue_takes(r->settings.queue, r->settings.stream, stream == NB_REPLICA_THERE);
 }
 
 /* Publishes one change of a batch; on failure its receipt says why. */
@@ -213,23 +292,16 @@ static void submit_one(struct nb_replica *r, struct sent *sent, size_t index, in
     struct nb_buffer message = {0};
     struct nb_error why = {0};
     struct sent *ended = NULL;
-    char id[NB_MESSAGE_ID_MOST];
     int rc = nb_operation_write_change(sent->batch, index, now, 0, &message, &why);
-    pthread_mutex_lock(&r->lock);
-    struct nb_awaited *awaited = rc == 0 ? await(r, id) : NULL;
-    if (awaited != NULL) {
-        awaited->sent = sent;
-        awaited->index = index;
-    } else {
-        if (rc == 0)
-            (void)nb_error_no_memory(&why);
-        refuse(&sent->batch->changes[index].receipt, &why);
-        ended = count_down(sent);
-    }
-    pthread_mutex_unlock(&r->lock);
-    if (awaited != NULL)
-        publish_awaited(r, id, &message);
+    if (rc == 0)
+        rc = publish(r, NULL, &message, (struct nb_awaited){.sent = sent, .index = index}, &why);
     nb_buffer_deinit(&message);
+    if (rc == 0)
+        return;
+    refuse(&sent->batch->changes[index].receipt, &why);
+    pthread_mutex_lock(&r->lock);
+    ended = count_down(sent);
+    pthread_mutex_unlock(&r->lock);
     end_batch(ended);
 }
 
@@ -237,9 +309,9 @@ static int submit(void *user, struct nb_batch *batch, void (*done)(struct nb_bat
                   void *done_user, struct nb_error *error)
 {
     struct nb_replica *r = user;
-    if (nb_queue_takes(r->settings.queue, r->settings.stream))
-        return nb_queue_submit(r->settings.queue, r->settings.stream, batch,
-                               r->settings.message_most, done, done_user, error);
+    if (is_queued(r))
+        return nb_queue_submit(r->settings.queue, r->settings.stream, batch, done, done_user,
+                               error);
     struct sent *sent = malloc(sizeof *sent);
     int64_t now = nb_clock_now();
     if (sent == NULL)
@@ -255,13 +327,10 @@ static int submit(void *user, struct nb_batch *batch, void (*done)(struct nb_bat
     return 0;
 }
 
-static int write_relayed_change(const struct nb_relayed_change *relayed_change,
-                                struct nb_buffer *out)
+static struct nb_operation operation_of(const struct nb_relayed_change *relayed_change)
 {
-    struct nb_operation o = {.kind = NB_OPERATION_RELAYED + (unsigned)relayed_change->kind,
-                             .relayed_change = *relayed_change,
-                             .change.relayed.time = nb_clock_now()};
-    return nb_operation_write(&o, out);
+    return (struct nb_operation){.relayed_change = *relayed_change,
+                                 .change.relayed.time = nb_clock_now()};
 }
 
 static int ask(void *user, const struct nb_relayed_change *relayed_change,
@@ -270,23 +339,17 @@ static int ask(void *user, const struct nb_relayed_change *relayed_change,
     struct nb_replica *r = user;
     struct asked asked = {.is_done = false};
     struct nb_buffer message = {0};
-    char id[NB_MESSAGE_ID_MOST];
-    if (nb_queue_takes(r->settings.queue, r->settings.stream)) /* the request would overtake them */
+    struct nb_operation o = operation_of(relayed_change);
+    if (is_queued(r)) /* the request would overtake them */
         return nb_error_set(error, NB_STOPPING,
                             "the database is away, or changes are queued that were asked "
                             "for before: send this one again later");
-    if (write_relayed_change(relayed_change, &message) != 0)
-        return nb_error_no_memory(error);
-    pthread_mutex_lock(&r->lock);
-    struct nb_awaited *awaited = await(r, id);
-    if (awaited != NULL)
-        awaited->asked = &asked;
-    pthread_mutex_unlock(&r->lock);
-    if (awaited != NULL)
-        publish_awaited(r, id, &message);
+    int rc = nb_operation_write(&o, &message) != 0 ? nb_error_no_memory(error) : 0;
+    if (rc == 0)
+        rc = publish(r, NULL, &message, (struct nb_awaited){.asked = &asked}, error);
     nb_buffer_deinit(&message);
-    if (awaited == NULL)
-        return nb_error_no_memory(error);
+    if (rc != 0)
+        return rc;
     pthread_mutex_lock(&r->lock);
     while (!asked.is_done) /* the follower ends the wait at the latest (nb_replica_tick) */
         pthread_cond_wait(&r->changed, &r->lock);
@@ -297,66 +360,78 @@ static int ask(void *user, const struct nb_relayed_change *relayed_change,
     return 0;
 }
 
-/* Waits for all that is in the stream now: it has every change that a node has confirmed. */
+/* Waits until the follower has read the stream to its end, and all that it has there is applied:
+ * that is every change that a node has confirmed. */
 static int catch_up(void *user, struct nb_error *error)
 {
     struct nb_replica *r = user;
     const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
-    uint64_t last, until = nb_clock_monotonic() + r->settings.patience;
-    int rc = r->settings.look(r->settings.user, &last, error);
-    while (rc == 0 && atomic_load(&r->place->applied) < last) {
-        if (nb_clock_monotonic() > until || atomic_load(&r->is_stopping))
-            return nb_error_set(error, NB_STOPPING,
-                                "this node does not have all changes of the others yet: send this "
-                                "one again later");
+    uint64_t until = nb_clock_monotonic() + r->settings.patience, last = 0;
+    uint64_t ticket = atomic_fetch_add(&r->asked, 1) + 1;
+    bool is_answered = false;
+    r->settings.wake(r->settings.user);
+    while (atomic_load(&r->stream) == NB_REPLICA_THERE && nb_clock_monotonic() < until) {
+        if (!is_answered && atomic_load(&r->answered) >= ticket) {
+            is_answered = true;
+            last = atomic_load(&r->last);
+        }
+        if (is_answered && atomic_load(&r->place->applied) >= last)
+            return 0;
         (void)nanosleep(&pause, NULL); /* it may wake early */
     }
-    return rc;
+    return nb_error_set(error, NB_STOPPING, "%s: send this one again later",
+                        is_answered ? "this node does not have all changes of the others yet"
+                                    : "the database is away, which has the changes of the other "
+                                      "nodes");
 }
 
 static bool lacks(void *user)
 {
     struct nb_replica *r = user;
-    uint64_t last;
-    return !r->settings.is_there(r->settings.user, &last) || atomic_load(&r->place->applied) < last;
+    return atomic_load(&r->stream) != NB_REPLICA_THERE ||
+           atomic_load(&r->place->applied) < atomic_load(&r->last);
 }
 
 /* ---- changes that the writer finds due ------------------------------------------------------- */
 
-/* Publishes a change that all nodes find due, with an id made from the change and the time.
- */
-static int propose_message(struct nb_replica *r, struct nb_string name, uint64_t what, uint64_t of,
-                           const struct nb_buffer *message)
+/* Proposes a message; if it is not published now, it is found due again. */
+static void propose_message(struct nb_replica *r, struct nb_string name, uint64_t kind, uint64_t of,
+                            int64_t same_for, struct nb_buffer *message)
 {
     struct nb_buffer content = {0};
     struct nb_packer w = {.out = &content};
     char id[NB_CONTENT_ID_LENGTH + 1];
     nb_pack_string(&w, name);
-    nb_pack_varint(&w, what);
+    nb_pack_varint(&w, kind);
     nb_pack_varint(&w, of);
-    nb_pack_varint(&w, (uint64_t)(nb_clock_now() / r->settings.same_for));
+    nb_pack_varint(&w, (uint64_t)(nb_clock_now() / same_for));
     if (w.code == 0) {
         nb_key_content_id(&r->engine->key, 0xFF, content.bytes, content.length, id);
-        w.code = nb_outgoing_publish(r, id, nb_buffer_string(message), false, NULL);
+        (void)publish(r, id, message, (struct nb_awaited){.sent = NULL}, NULL);
     }
     nb_buffer_deinit(&content);
-    return w.code;
 }
 
-/* Proposes a change; if it is not published now, the writer finds it again. */
+void nb_outgoing_propose(struct nb_replica *r, const struct nb_operation *o, uint64_t of,
+                         int64_t same_for)
+{
+    struct nb_buffer message = {0};
+    if (nb_operation_write(o, &message) == 0)
+        propose_message(r, o->relayed_change.model, o->relayed_change.kind, of, same_for, &message);
+    nb_buffer_deinit(&message);
+}
+
 static void propose(void *user, const struct nb_batch *batch)
 {
     struct nb_replica *r = user;
     int64_t now = nb_clock_now();
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < batch->size; i++) {
+    for (size_t i = 0; i < batch->size; i++) {
         const struct nb_submitted *c = &batch->changes[i];
         struct nb_buffer message = {0};
         uint64_t last = c->taken != 0 ? 0 : batch->live->checkpoint.last;
-        rc = nb_operation_write_change(batch, i, now, last, &message, NULL);
-        if (rc == 0)
-            rc = propose_message(r, nb_buffer_string(&batch->name), 0,
-                                 c->taken != 0 ? c->taken : last, &message);
+        if (nb_operation_write_change(batch, i, now, last, &message, NULL) == 0)
+            propose_message(r, nb_buffer_string(&batch->name), NB_RELAYED_CHANGE_NONE,
+                            c->taken != 0 ? c->taken : last, r->settings.same_for, &message);
         nb_buffer_deinit(&message);
     }
 }
@@ -364,11 +439,8 @@ static void propose(void *user, const struct nb_batch *batch)
 static void propose_relayed_change(void *user, const struct nb_relayed_change *relayed_change)
 {
     struct nb_replica *r = user;
-    struct nb_buffer message = {0};
-    if (write_relayed_change(relayed_change, &message) == 0)
-        (void)propose_message(r, relayed_change->model, 1 + (uint64_t)relayed_change->kind,
-                              relayed_change->last, &message);
-    nb_buffer_deinit(&message);
+    struct nb_operation o = operation_of(relayed_change);
+    nb_outgoing_propose(r, &o, relayed_change->last, r->settings.same_for);
 }
 
 struct nb_relay nb_outgoing_relay(struct nb_replica *replica)

@@ -1,52 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nodes/queue.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/key.h"
 #include "core/base/pack.h"
 #include "core/engine/writer.h"
 #include "core/model/live/messages.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/relay.h"
 #include "core/model/live/state.h"
+#include "core/nodes/operation.h"
 
-enum {
-    FLYING_MOST = 512, /* entries of a line on their way */
-    AT_ONCE = 4 << 20, /* bytes of entries that are read at once */
-};
-
-/* An entry on its way. */
-struct flying {
-    uint64_t number;
-    size_t bytes;
-    char id[NB_MESSAGE_ID_MOST];
-};
-
-/* The entries that wait for one stream. */
-struct line {
+/* Some entries. */
+struct amount {
     uint64_t entries, bytes;
-    struct flying flying[FLYING_MOST]; /* sent and not dropped; in the order of the numbers */
-    size_t count;
-    size_t delivered; /* number of leading entries that are in the stream */
 };
 
 struct nb_queue {
     struct nb_engine *engine;
     struct nb_queue_limits limits;
     uint64_t identity;
-    struct nb_relay relay; /* until there is a replica */
-    atomic_int streams[NB_STREAMS_MOST];
-    uint64_t next;        /* number; the writer's */
-    pthread_mutex_t lock; /* guards the members below */
+    uint64_t next;                        /* number; the writer's */
+    struct amount taken[NB_STREAMS_MOST]; /* the first of each line; its follower's */
+    pthread_mutex_t lock;                 /* guards the members below */
     uint64_t refused;
     struct nb_error why;
-    struct line *lines; /* of each stream */
+    struct amount all;
+    uint64_t entries[NB_STREAMS_MOST];
 };
 
 /* ---- in the store ---------------------------------------------------------------------------- */
@@ -71,29 +55,29 @@ static int read_head(struct nb_queue *q, const struct nb_view *view, struct nb_e
                                                "not read back");
 }
 
-static int put_head(const struct nb_queue *q, uint64_t next, const struct nb_view *view,
-                    struct nb_error *error)
+static int put_head(const struct nb_queue *q, const struct nb_view *view, struct nb_error *error)
 {
     struct nb_buffer value = {0};
     struct nb_packer w = {.out = &value};
     nb_pack_u64(&w, q->identity);
-    nb_pack_varint(&w, next);
+    nb_pack_varint(&w, q->next);
     int rc = w.code != 0 ? nb_error_no_memory(error)
                          : nb_store_put(view, NB_TABLE_META, HEAD, nb_buffer_string(&value), error);
     nb_buffer_deinit(&value);
     return rc;
 }
 
-static int put_entry(unsigned which, uint64_t number, struct nb_string id, struct nb_string message,
-                     const struct nb_view *view, struct nb_error *error)
+/* Counts entries that came (`sign` 1) or went (-1). With the lock held. */
+static void count(struct nb_queue *q, unsigned which, int sign, struct amount some)
 {
-    const struct nb_traced one = {number, nb_message_checksum(id, message), id, message};
-    return nb_message_put(view, NB_KEPT_QUEUE, which, &one, error);
+    q->entries[which] += (uint64_t)sign * some.entries;
+    q->all.entries += (uint64_t)sign * some.entries;
+    q->all.bytes += (uint64_t)sign * some.bytes;
 }
 
 static int count_entry(void *user, const struct nb_traced *one, struct nb_error *error)
 {
-    struct line *line = user;
+    struct amount *line = user;
     line->entries++;
     line->bytes += one->message.length;
     return one->id.length < NB_MESSAGE_ID_MOST
@@ -108,24 +92,74 @@ static int read_all(struct nb_queue *q, struct nb_error *error)
     if (rc != 0)
         return rc;
     rc = read_head(q, &view, error);
-    for (unsigned i = 0; rc == 0 && i < q->engine->settings.streams; i++)
-        rc = nb_message_walk(&view, NB_KEPT_QUEUE, i, 0, count_entry, &q->lines[i], error);
+    for (unsigned i = 0; rc == 0 && i < q->engine->settings.streams; i++) {
+        struct amount line = {0, 0};
+        rc = nb_message_walk(&view, NB_KEPT_QUEUE, i, 0, count_entry, &line, error);
+        count(q, i, 1, line);
+    }
     nb_store_snapshot_end(&view);
     return rc;
 }
 
-/* ---- adding entries -------------------------------------------------------------------------- */
-
-bool nb_queue_takes(struct nb_queue *q, unsigned which)
+int nb_queue_new(struct nb_engine *engine, const struct nb_queue_limits *limits,
+                 struct nb_queue **queue, struct nb_error *error)
 {
+    struct nb_queue *q = calloc(1, sizeof *q);
     if (q == NULL)
-        return false;
-    int stream = atomic_load(&q->streams[which]);
-    pthread_mutex_lock(&q->lock);
-    bool has_some = q->lines[which].entries > 0;
-    pthread_mutex_unlock(&q->lock);
-    return stream == NB_QUEUE_AWAY || (stream == NB_QUEUE_THERE && has_some);
+        return nb_error_no_memory(error);
+    q->engine = engine;
+    q->limits = *limits;
+    pthread_mutex_init(&q->lock, NULL);
+    int rc = read_all(q, error);
+    if (rc != 0)
+        nb_queue_free(&q);
+    *queue = q;
+    return rc;
 }
+
+void nb_queue_free(struct nb_queue **queue)
+{
+    if (*queue != NULL)
+        pthread_mutex_destroy(&(*queue)->lock);
+    free(*queue);
+    *queue = NULL;
+}
+
+void nb_queue_state(struct nb_queue *q, struct nb_queue_state *state)
+{
+    pthread_mutex_lock(&q->lock);
+    *state = (struct nb_queue_state){.is_used = q->limits.entries + q->all.entries > 0,
+                                     .entries = q->all.entries,
+                                     .bytes = q->all.bytes,
+                                     .refused = q->refused};
+    (void)snprintf(state->reason, sizeof state->reason, "%s", q->why.text);
+    pthread_mutex_unlock(&q->lock);
+}
+
+static bool has(struct nb_queue *q, unsigned which)
+{
+    pthread_mutex_lock(&q->lock);
+    bool has_some = q->entries[which] > 0;
+    pthread_mutex_unlock(&q->lock);
+    return has_some;
+}
+
+bool nb_queue_takes(struct nb_queue *q, unsigned which, bool is_there)
+{
+    return is_there ? has(q, which) : q->limits.entries > 0;
+}
+
+void nb_queue_note(struct nb_queue *q, uint64_t outbox, const struct nb_error *why)
+{
+    if (outbox != q->identity || why->code == NB_EXISTS)
+        return;
+    pthread_mutex_lock(&q->lock);
+    q->refused++;
+    q->why = *why;
+    pthread_mutex_unlock(&q->lock);
+}
+
+/* ---- adding entries -------------------------------------------------------------------------- */
 
 /* Changes that the writer finds due need not wait: it finds them again when all earlier changes are
  * applied. */
@@ -157,39 +191,33 @@ static int put_messages(struct nb_engine *engine, struct nb_view *view, void *ar
                         struct nb_error *error)
 {
     struct adding *a = argument;
-    struct nb_queue *q = a->queue;
+    struct nb_queue head = {.identity = a->queue->identity, .next = a->queue->next};
     char id[NB_MESSAGE_ID_MOST];
     int rc = 0;
     (void)engine;
-    a->next = q->next;
-    for (size_t i = 0; rc == 0 && i < a->count; i++, a->next++) {
-        (void)snprintf(id, sizeof id, "q%016" PRIx64 "-%" PRIx64, q->identity, a->next);
-        rc = put_entry(a->which, a->next, nb_string_of(id), nb_buffer_string(&a->messages[i]), view,
-                       error);
+    for (size_t i = 0; rc == 0 && i < a->count; i++) {
+        nb_message_id('q', head.identity, head.next, id);
+        struct nb_string message = nb_buffer_string(&a->messages[i]);
+        const struct nb_traced one = {head.next++, nb_message_checksum(nb_string_of(id), message),
+                                      nb_string_of(id), message};
+        rc = nb_message_put(view, NB_KEPT_QUEUE, a->which, &one, error);
     }
-    return rc != 0 ? rc : put_head(q, a->next, view, error);
-}
-
-static void count_all(const struct nb_queue *q, uint64_t *entries, uint64_t *bytes)
-{
-    *entries = *bytes = 0;
-    for (unsigned i = 0; i < q->engine->settings.streams; i++) {
-        *entries += q->lines[i].entries;
-        *bytes += q->lines[i].bytes;
-    }
+    a->next = head.next;
+    return rc != 0 ? rc : put_head(&head, view, error);
 }
 
 static int add_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct adding *a = argument;
     struct nb_queue *q = a->queue;
-    uint64_t entries, bytes, more = 0;
+    uint64_t more = 0;
     for (size_t i = 0; i < a->count; i++)
         more += a->messages[i].length;
-    pthread_mutex_lock(&q->lock);
-    count_all(q, &entries, &bytes);
+    pthread_mutex_lock(&q->lock); /* others only take from the counts meanwhile */
+    bool is_full =
+        q->all.entries + a->count > q->limits.entries || q->all.bytes + more > q->limits.bytes;
     pthread_mutex_unlock(&q->lock);
-    if (entries + a->count > q->limits.entries || bytes + more > q->limits.bytes)
+    if (is_full)
         return nb_error_set(error, NB_STOPPING,
                             "the database is away, and the queue is full: [nodes] queue_bytes and "
                             "queue_entries; send the change again later");
@@ -198,15 +226,13 @@ static int add_task(struct nb_engine *engine, void *argument, struct nb_error *e
         return rc;
     q->next = a->next;
     pthread_mutex_lock(&q->lock);
-    q->lines[a->which].entries += a->count;
-    q->lines[a->which].bytes += more;
+    count(q, a->which, 1, (struct amount){a->count, more});
     pthread_mutex_unlock(&q->lock);
     return 0;
 }
 
 /* Writes the messages; a change that is too large for one gets its answer at once. */
-static int write_messages(struct nb_batch *batch, size_t most, struct adding *a,
-                          struct nb_error *error)
+static int write_messages(struct nb_batch *batch, struct adding *a, struct nb_error *error)
 {
     int64_t now = nb_clock_now();
     for (size_t i = 0; i < batch->size; i++) {
@@ -220,20 +246,19 @@ static int write_messages(struct nb_batch *batch, size_t most, struct adding *a,
         if (rc != 0)
             return rc;
         struct nb_receipt *receipt = &batch->changes[i].receipt;
-        receipt->code = nb_operation_check(nb_buffer_string(message), most, &receipt->error);
+        receipt->code = nb_operation_check(nb_buffer_string(message), &receipt->error);
         a->count += receipt->code == 0 ? 1 : 0;
     }
     return 0;
 }
 
-int nb_queue_submit(struct nb_queue *q, unsigned which, struct nb_batch *batch, size_t most,
+int nb_queue_submit(struct nb_queue *q, unsigned which, struct nb_batch *batch,
                     void (*done)(struct nb_batch *, void *), void *done_user,
                     struct nb_error *error)
 {
     struct adding a = {
         .queue = q, .which = which, .messages = calloc(batch->size + 1, sizeof *a.messages)};
-    int rc =
-        a.messages == NULL ? nb_error_no_memory(error) : write_messages(batch, most, &a, error);
+    int rc = a.messages == NULL ? nb_error_no_memory(error) : write_messages(batch, &a, error);
     if (rc == 0 && a.count > 0)
         rc = nb_writer_run(q->engine, add_task, &a, error);
     for (size_t i = 0; a.messages != NULL && i <= batch->size; i++)
@@ -250,54 +275,45 @@ int nb_queue_submit(struct nb_queue *q, unsigned which, struct nb_batch *batch, 
 
 /* ---- publishing entries ---------------------------------------------------------------------- */
 
-void nb_queue_read_id(struct nb_string id, struct nb_relayed *relayed)
+struct taking {
+    nb_queue_visit *visit;
+    void *user;
+    struct amount taken;
+    size_t most, bytes;
+};
+
+static int take_entry(void *user, const struct nb_traced *one, struct nb_error *error)
 {
-    char text[NB_MESSAGE_ID_MOST];
-    uint64_t outbox, entry;
-    int length = 0;
-    if (id.length >= sizeof text)
-        return;
-    memcpy(text, id.bytes, id.length);
-    text[id.length] = '\0';
-    if (sscanf(text, "q%16" SCNx64 "-%16" SCNx64 "%n", &outbox, &entry, &length) != 2 ||
-        text[length] != '\0')
-        return;
-    relayed->outbox = outbox;
-    relayed->entry = entry;
+    struct taking *t = user;
+    (void)error;
+    t->visit(t->user, one->id, one->message);
+    t->taken.bytes += one->message.length;
+    return ++t->taken.entries == t->most || t->taken.bytes >= t->bytes ? 1 : 0;
 }
 
-void nb_queue_delivered(struct nb_queue *q, unsigned which, struct nb_string id)
+size_t nb_queue_take(struct nb_queue *q, unsigned which, size_t most, size_t bytes,
+                     nb_queue_visit *visit, void *user)
 {
-    if (q == NULL)
-        return;
-    struct line *line = &q->lines[which];
-    pthread_mutex_lock(&q->lock);
-    for (size_t i = line->delivered; i < line->count; i++)
-        if (nb_string_equals(id, line->flying[i].id))
-            line->delivered = i + 1;
-    pthread_mutex_unlock(&q->lock);
+    struct taking t = {.visit = visit, .user = user, .most = most, .bytes = bytes};
+    struct nb_error why = {0};
+    if (has(q, which) &&
+        nb_message_scan(q->engine, NB_KEPT_QUEUE, which, 0, take_entry, &t, &why) < 0)
+        nb_queue_note(q, q->identity, &why);
+    q->taken[which] = t.taken;
+    return t.taken.entries;
 }
 
-/* A line while its first entries are dropped, or more are published. */
-struct going {
+struct dropping {
     struct nb_queue *queue;
     unsigned which;
-    size_t dropped; /* entries on their way that are dropped */
-    size_t bytes;   /* read so far */
-    nb_queue_publish *publish;
-    struct nb_replica *replica;
 };
 
 static int drop(struct nb_engine *engine, struct nb_view *view, void *argument,
                 struct nb_error *error)
 {
-    const struct going *g = argument;
-    const struct line *line = &g->queue->lines[g->which];
-    int rc = 0;
+    const struct dropping *d = argument;
     (void)engine;
-    for (size_t i = 0; rc == 0 && i < g->dropped; i++)
-        rc = nb_message_delete(view, NB_KEPT_QUEUE, g->which, line->flying[i].number, error);
-    return rc;
+    return nb_message_drop(view, NB_KEPT_QUEUE, d->which, d->queue->taken[d->which].entries, error);
 }
 
 static int drop_task(struct nb_engine *engine, void *argument, struct nb_error *error)
@@ -305,181 +321,50 @@ static int drop_task(struct nb_engine *engine, void *argument, struct nb_error *
     return nb_transaction(engine, 0, drop, argument, error);
 }
 
-/* Drops delivered entries; those that it cannot drop now are dropped later. */
-static void drop_delivered(struct going *g)
+void nb_queue_drop(struct nb_queue *q, unsigned which)
 {
-    struct nb_queue *q = g->queue;
-    struct line *line = &q->lines[g->which];
-    if (nb_writer_run(q->engine, drop_task, g, NULL) != 0)
+    struct dropping d = {q, which};
+    if (nb_writer_run(q->engine, drop_task, &d, NULL) != 0)
         return;
     pthread_mutex_lock(&q->lock);
-    for (size_t i = 0; i < g->dropped; i++)
-        line->bytes -= line->flying[i].bytes;
-    line->entries -= g->dropped;
-    line->count -= g->dropped;
-    line->delivered -= g->dropped;
-    memmove(line->flying, line->flying + g->dropped, line->count * sizeof *line->flying);
+    count(q, which, -1, q->taken[which]);
     pthread_mutex_unlock(&q->lock);
-}
-
-/* Sends an entry. Returns 1 when enough are sent for now. */
-static int send_entry(void *user, const struct nb_traced *one, struct nb_error *error)
-{
-    struct going *g = user;
-    struct line *line = &g->queue->lines[g->which];
-    if (line->count == FLYING_MOST || g->bytes >= AT_ONCE)
-        return 1;
-    struct flying *f = &line->flying[line->count];
-    *f = (struct flying){.number = one->position, .bytes = one->message.length};
-    memcpy(f->id, one->id.bytes, one->id.length);
-    pthread_mutex_lock(&g->queue->lock); /* before it can be delivered */
-    line->count++;
-    pthread_mutex_unlock(&g->queue->lock);
-    g->bytes += one->message.length;
-    int rc = g->publish(g->replica, f->id, one->message, true, error);
-    if (rc == NB_TOO_LARGE) { /* it never fits */
-        nb_queue_note(g->queue, g->queue->identity, error);
-        nb_queue_delivered(g->queue, g->which, one->id);
-        return 0;
-    }
-    if (rc == 0)
-        return 0;
-    pthread_mutex_lock(&g->queue->lock);
-    line->count--;
-    pthread_mutex_unlock(&g->queue->lock);
-    return 1;
-}
-
-void nb_queue_go_on(struct nb_queue *q, unsigned which, nb_queue_publish *publish,
-                    struct nb_replica *replica)
-{
-    struct nb_error why = {0};
-    if (q == NULL)
-        return;
-    struct going g = {.queue = q, .which = which, .publish = publish, .replica = replica};
-    struct line *line = &q->lines[which]; /* only this thread sends entries of the line */
-    pthread_mutex_lock(&q->lock);
-    uint64_t waiting = line->entries - line->count;
-    g.dropped = line->delivered;
-    pthread_mutex_unlock(&q->lock);
-    if (g.dropped > 0)
-        drop_delivered(&g);
-    if (waiting == 0 || atomic_load(&q->streams[which]) != NB_QUEUE_THERE)
-        return;
-    uint64_t sent = line->count > 0 ? line->flying[line->count - 1].number : 0;
-    if (nb_message_scan(q->engine, NB_KEPT_QUEUE, which, sent + 1, send_entry, &g, &why) < 0)
-        nb_queue_note(q, q->identity, &why);
-}
-
-void nb_queue_note(struct nb_queue *q, uint64_t outbox, const struct nb_error *why)
-{
-    if (q == NULL || outbox != q->identity || why->code == NB_EXISTS)
-        return;
-    pthread_mutex_lock(&q->lock);
-    q->refused++;
-    q->why = *why;
-    pthread_mutex_unlock(&q->lock);
-}
-
-void nb_queue_set(struct nb_queue *q, unsigned which, enum nb_queue_stream stream)
-{
-    if (q != NULL)
-        atomic_store(&q->streams[which], (int)stream);
-}
-
-void nb_queue_state(struct nb_queue *q, struct nb_queue_state *state)
-{
-    pthread_mutex_lock(&q->lock);
-    count_all(q, &state->entries, &state->bytes);
-    state->refused = q->refused;
-    (void)snprintf(state->reason, sizeof state->reason, "%s", q->why.text);
-    pthread_mutex_unlock(&q->lock);
-}
-
-/* ---- making ---------------------------------------------------------------------------------- */
-
-static int submit(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
-                  void *done_user, struct nb_error *error)
-{
-    struct nb_queue *q = user;
-    unsigned which = nb_relay_stream(nb_buffer_string(&batch->name), q->engine->settings.streams);
-    return nb_queue_takes(q, which)
-               ? nb_queue_submit(q, which, batch, SIZE_MAX, done, done_user, error)
-               : nb_relay_refuse(error);
-}
-
-int nb_queue_new(struct nb_engine *engine, const struct nb_queue_limits *limits,
-                 struct nb_queue **queue, struct nb_error *error)
-{
-    struct nb_queue *q = calloc(1, sizeof *q);
-    struct line *lines = calloc(engine->settings.streams, sizeof *lines);
-    if (q == NULL || lines == NULL) {
-        free(q);
-        free(lines);
-        return nb_error_no_memory(error);
-    }
-    q->engine = engine;
-    q->limits = *limits;
-    q->lines = lines;
-    q->relay = (struct nb_relay){.user = q, .submit = submit};
-    pthread_mutex_init(&q->lock, NULL);
-    int rc = read_all(q, error);
-    if (rc != 0) {
-        nb_queue_free(&q);
-        return rc;
-    }
-    for (unsigned i = 0; i < engine->settings.streams; i++)
-        engine->relays[i] = &q->relay;
-    *queue = q;
-    return 0;
-}
-
-void nb_queue_free(struct nb_queue **queue)
-{
-    struct nb_queue *q = *queue;
-    *queue = NULL;
-    if (q == NULL)
-        return;
-    for (unsigned i = 0; i < q->engine->settings.streams; i++)
-        if (q->engine->relays[i] == &q->relay)
-            q->engine->relays[i] = NULL;
-    pthread_mutex_destroy(&q->lock);
-    free(q->lines);
-    free(q);
 }
 
 /* ---- entries of another store ---------------------------------------------------------------- */
 
-static int stop_at(void *user, const struct nb_traced *one, struct nb_error *error)
-{
-    (void)user;
-    (void)one;
-    (void)error;
-    return 1;
-}
-
-bool nb_queue_is_left(struct nb_engine *engine)
-{
-    int found = 0;
-    for (unsigned i = 0; found == 0 && i < engine->settings.streams; i++)
-        found = nb_message_scan(engine, NB_KEPT_QUEUE, i, 0, stop_at, NULL, NULL);
-    return found == 1;
-}
-
-struct adopting {
-    unsigned stream;
-    struct nb_string id, message;
+/* An entry of the new store's trace. */
+struct known {
+    uint64_t position, checksum, id;
 };
+
+struct handing {
+    struct nb_engine *to;
+    unsigned stream;
+    struct known *known;
+    size_t known_count, room;
+    uint64_t agreed;             /* the last position where both have the same */
+    const struct nb_traced *one; /* the entry to queue now */
+    uint64_t lost, queued;
+};
+
+static int by_id(const void *a, const void *b)
+{
+    uint64_t x = ((const struct known *)a)->id, y = ((const struct known *)b)->id;
+    return (x > y) - (x < y);
+}
 
 static int adopt(struct nb_engine *engine, struct nb_view *view, void *argument,
                  struct nb_error *error)
 {
-    const struct adopting *a = argument;
+    const struct handing *h = argument;
+    struct nb_traced one = *h->one;
     struct nb_queue q = {.engine = engine};
     int rc = read_head(&q, view, error);
+    one.position = q.next++;
     if (rc == 0)
-        rc = put_entry(a->stream, q.next, a->id, a->message, view, error);
-    return rc == 0 ? put_head(&q, q.next + 1, view, error) : rc;
+        rc = nb_message_put(view, NB_KEPT_QUEUE, h->stream, &one, error);
+    return rc == 0 ? put_head(&q, view, error) : rc;
 }
 
 static int adopt_task(struct nb_engine *engine, void *argument, struct nb_error *error)
@@ -487,9 +372,88 @@ static int adopt_task(struct nb_engine *engine, void *argument, struct nb_error 
     return nb_transaction(engine, 0, adopt, argument, error);
 }
 
-int nb_queue_adopt(struct nb_engine *engine, unsigned stream, struct nb_string id,
-                   struct nb_string message, struct nb_error *error)
+static int hand_one(struct handing *h, const struct nb_traced *one, struct nb_error *error)
 {
-    struct adopting a = {stream, id, message};
-    return nb_writer_run(engine, adopt_task, &a, error);
+    h->one = one;
+    return nb_writer_run(h->to, adopt_task, h, error);
+}
+
+static int hand_queued(void *user, const struct nb_traced *one, struct nb_error *error)
+{
+    struct handing *h = user;
+    h->queued++;
+    return hand_one(h, one, error);
+}
+
+static int note_known(void *user, const struct nb_traced *one, struct nb_error *error)
+{
+    struct handing *h = user;
+    if (nb_array_reserve(&h->known, &h->room, h->known_count + 1, sizeof *h->known) != 0)
+        return nb_error_no_memory(error);
+    h->known[h->known_count++] =
+        (struct known){one->position, one->checksum, XXH3_64bits(one->id.bytes, one->id.length)};
+    return 0;
+}
+
+/* While what is known is in the order of positions, without gaps. */
+static int find_agreed(void *user, const struct nb_traced *one, struct nb_error *error)
+{
+    struct handing *h = user;
+    uint64_t at = one->position - h->known[0].position; /* beyond all if it is before them */
+    (void)error;
+    if (at < h->known_count && h->known[at].checksum == one->checksum)
+        h->agreed = one->position;
+    return 0;
+}
+
+static int hand_lost(void *user, const struct nb_traced *one, struct nb_error *error)
+{
+    struct handing *h = user;
+    const struct known wanted = {.id = XXH3_64bits(one->id.bytes, one->id.length)};
+    struct nb_operation o;
+    if (bsearch(&wanted, h->known, h->known_count, sizeof wanted, by_id) != NULL)
+        return 0;
+    int rc = nb_operation_read(&o, one->message, error);
+    nb_operation_deinit(&o);
+    if (rc == NB_NO_MEMORY)
+        return rc;
+    if (rc != 0 || o.relayed_change.kind == NB_RELAYED_CHANGE_COMPARE)
+        return 0;
+    h->lost++;
+    return hand_one(h, one, error);
+}
+
+/* If the traces have nothing in common, this node was away for long, and has lost nothing. */
+static int hand_stream(struct nb_engine *from, struct handing *h, struct nb_error *error)
+{
+    h->known_count = 0;
+    h->agreed = UINT64_MAX;
+    int rc = nb_message_scan(h->to, NB_KEPT_TRACE, h->stream, 0, note_known, h, error);
+    if (rc != 0 || h->known_count == 0)
+        return rc;
+    if (h->known[0].position == 1) /* then the whole stream is known */
+        h->agreed = 0;
+    rc = nb_message_scan(from, NB_KEPT_TRACE, h->stream, 0, find_agreed, h, error);
+    qsort(h->known, h->known_count, sizeof *h->known, by_id);
+    if (rc == 0 && h->agreed != UINT64_MAX)
+        rc = nb_message_scan(from, NB_KEPT_TRACE, h->stream, h->agreed + 1, hand_lost, h, error);
+    return rc;
+}
+
+int nb_hand_over(struct nb_engine *from, struct nb_engine *to, uint64_t *queued, uint64_t *lost,
+                 struct nb_error *error)
+{
+    struct handing h = {.to = to};
+    unsigned streams = to->settings.streams;
+    if (from->stream_states.is_known && from->stream_states.streams != streams)
+        return nb_error_set(error, NB_CONFLICT, "the stores have other numbers of streams");
+    int rc = 0;
+    for (h.stream = 0; rc == 0 && h.stream < streams; h.stream++)
+        rc = hand_stream(from, &h, error);
+    free(h.known);
+    for (h.stream = 0; rc == 0 && h.stream < streams; h.stream++)
+        rc = nb_message_scan(from, NB_KEPT_QUEUE, h.stream, 0, hand_queued, &h, error);
+    *lost = h.lost;
+    *queued = h.queued;
+    return rc;
 }

@@ -4,10 +4,7 @@
  * are published later in their order, many at once. The client learns that its change is queued.
  * The message id consists of the queue's identity and the number of the entry, so that every node
  * recognizes a change that it has applied (core/model/live/stream_states.h). Each stream has a line
- * of its own.
- *
- * A queue is made before a replica and outlives it: a node that starts while the database is away
- * has no replica yet. Any thread, except where it says otherwise.
+ * of its own. Any thread, except where it says otherwise.
  *
  * Stored form: the messages as core/model/live/messages.h says; META has under "queue" only the
  * identity, 8 bytes, and the next number, a varint.
@@ -16,24 +13,17 @@
 #define NB_CORE_NODES_QUEUE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/error.h"
-#include "core/model/live/relayed.h"
-#include "core/nodes/operation.h"
+#include "core/base/string.h"
 
 struct nb_batch;
 struct nb_engine;
 struct nb_queue;
-struct nb_replica;
 
-enum nb_queue_stream {
-    NB_QUEUE_AWAY,     /* changes are queued */
-    NB_QUEUE_THERE,    /* older entries are being published; new ones queue behind them */
-    NB_QUEUE_FORBIDDEN /* the node must not follow: nothing is queued or published */
-};
-
-/* Limits for all lines together. */
+/* Limits for all lines together; no entries: nothing is queued, and what waits is published. */
 struct nb_queue_limits {
     uint64_t bytes, entries;
 };
@@ -43,45 +33,43 @@ struct nb_queue_limits {
 int nb_queue_new(struct nb_engine *engine, const struct nb_queue_limits *limits,
                  struct nb_queue **queue, struct nb_error *error);
 void nb_queue_free(struct nb_queue **queue);
-/* Whether entries wait in a store whose queue was not made. */
-bool nb_queue_is_left(struct nb_engine *engine);
-/* Queues a message with an id of its own, behind all others. Returns 0 or a code of the store. */
-int nb_queue_adopt(struct nb_engine *engine, unsigned stream, struct nb_string id,
-                   struct nb_string message, struct nb_error *error);
-
-/* Sets the state of one of the streams. */
-void nb_queue_set(struct nb_queue *queue, unsigned which, enum nb_queue_stream stream);
 
 struct nb_queue_state {
+    bool is_used;               /* something may wait */
     uint64_t entries, bytes;    /* waiting */
     uint64_t refused;           /* changes that failed when they were published, since the start */
     char reason[NB_ERROR_TEXT]; /* why the last of these failed */
 };
 void nb_queue_state(struct nb_queue *queue, struct nb_queue_state *state);
 
-/* ---- for core/nodes; `queue` may be NULL ----------------------------------------------------- */
+/* A node that takes over another node's store hands over changes from its own one: those in its
+ * queue, and those that it has applied but the other node has not, because the database lost them
+ * and continued with others. The new store queues them. They are published with their former ids,
+ * so that each is applied once. No other thread may use the engines. Sets *queued and *lost to the
+ * numbers of changes of both kinds. Returns 0, NB_CONFLICT (the stores have different numbers of
+ * streams) or a code of a store. */
+int nb_hand_over(struct nb_engine *from, struct nb_engine *to, uint64_t *queued, uint64_t *lost,
+                 struct nb_error *error);
 
-/* Whether changes for a stream have to wait in the queue, or behind it. */
-bool nb_queue_takes(struct nb_queue *queue, unsigned which);
-/* Queues the changes of a batch that may be queued, as `submit` of nb_relay does. A change whose
- * message takes more than `most` bytes is refused; the others of its batch are queued. */
-int nb_queue_submit(struct nb_queue *queue, unsigned which, struct nb_batch *batch, size_t most,
+/* ---- for replicas ---------------------------------------------------------------------------- */
+
+/* Whether changes for a stream that can be reached, or not, have to wait: behind others, or because
+ * they can. */
+bool nb_queue_takes(struct nb_queue *queue, unsigned which, bool is_there);
+/* Queues the changes of a batch that may be queued, as `submit` of nb_relay does. A change that is
+ * too large for a message is refused; the others of its batch are queued. */
+int nb_queue_submit(struct nb_queue *queue, unsigned which, struct nb_batch *batch,
                     void (*done)(struct nb_batch *, void *), void *done_user,
                     struct nb_error *error);
-
-/* Sets outbox and entry from the id of a queued message; leaves them if another kind of message has
- * it. */
-void nb_queue_read_id(struct nb_string id, struct nb_relayed *relayed);
-/* Notes that the message with this id is in the stream. If this node queued it, it waits no longer.
- */
-void nb_queue_delivered(struct nb_queue *queue, unsigned which, struct nb_string id);
-/* Drops delivered entries and publishes the next ones, unless enough are on their way. On the
- * thread of the stream's follower. */
-typedef int nb_queue_publish(struct nb_replica *replica, const char *id, struct nb_string message,
-                             bool lasts, struct nb_error *error);
-void nb_queue_go_on(struct nb_queue *queue, unsigned which, nb_queue_publish *publish,
-                    struct nb_replica *replica);
-/* Notes why a queued change failed. */
+typedef void nb_queue_visit(void *user, struct nb_string id, struct nb_string message);
+/* Visits the first entries of a line, at most `most`, and `bytes` without the last; returns how
+ * many. On the thread of the stream's
+ * follower, as the next function. */
+size_t nb_queue_take(struct nb_queue *queue, unsigned which, size_t most, size_t bytes,
+                     nb_queue_visit *visit, void *user);
+/* Drops the entries that were taken last; if that fails, they stay. */
+void nb_queue_drop(struct nb_queue *queue, unsigned which);
+/* Notes why a change failed, if it was queued here. */
 void nb_queue_note(struct nb_queue *queue, uint64_t outbox, const struct nb_error *why);
 
 #endif

@@ -1,190 +1,405 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Applies the operations that the stream delivers. A change of a document becomes a job of the
+ * writer, which groups it with its neighbours, while the follower continues. A change of a model
+ * waits until all operations before it are applied. If an operation fails for a reason that may
+ * pass (a full disk), the writer refuses it and all later ones (nb_stream_states_stage); the stream
+ * still has them, and delivers them again.
+ */
 #include "core/nodes/replica.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 
+#include "core/archive/copy/copy.h"
+#include "core/archive/dump/parts.h"
 #include "core/base/clock.h"
 #include "core/base/key.h"
-#include "core/base/random.h"
 #include "core/engine/engine.h"
+#include "core/engine/relayed_changes.h"
 #include "core/engine/writer.h"
+#include "core/jobs/merge/merge.h"
+#include "core/jobs/quarantine/quarantine.h"
+#include "core/model/live/model_transaction.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/state.h"
 #include "core/model/live/stream_states.h"
+#include "core/networks/named/named.h"
 #include "core/nodes/digest.h"
-#include "core/nodes/incoming.h"
 #include "core/nodes/operation.h"
-#include "core/nodes/outgoing.h"
-#include "core/nodes/queue.h"
-#include "core/nodes/replica_state.h"
+#include "core/writer/submit/submit_batch.h"
+
+enum {
+    CARRIED_MOST = 4096,      /* operations that the writer may have */
+    CARRIED_BYTES = 64 << 20, /* and their bytes */
+    RETRY_NANOSECONDS =
+        200000000, /* pause before failed operations are read from the stream again */
+};
+
+/* ---- changes of documents -------------------------------------------------------------------- */
+
+/* A change on its way through the writer. */
+struct carried {
+    struct nb_replica *replica;
+    struct nb_relayed here; /* borrows from: */
+    struct nb_buffer bytes; /* the message, and behind it its id */
+    struct nb_batch *batch;
+};
+
+static void carried_free(struct carried *c)
+{
+    nb_batch_free(&c->batch);
+    nb_buffer_deinit(&c->bytes);
+    free(c);
+}
+
+/* On the writer's thread. */
+static void on_carried(struct nb_batch *batch, void *user)
+{
+    struct carried *c = user;
+    struct nb_replica *r = c->replica;
+    assert(batch == c->batch && batch->size == 1);
+    const struct nb_receipt *receipt = &batch->changes[0].receipt;
+    struct nb_error failure = {0};
+    if (nb_error_is_passing(receipt->code)) {
+        failure = receipt->error;
+        failure.code = receipt->code;
+    } else {
+        if (receipt->code != 0)
+            nb_queue_note(r->settings.queue, c->here.outbox, &receipt->error);
+        nb_outgoing_answer(r, c->here.message_id, &(struct nb_answer){.batch = &c->batch});
+    }
+    pthread_mutex_lock(&r->lock);
+    r->carried--;
+    r->carried_bytes -= c->here.message.length;
+    if (r->failure.code == 0)
+        r->failure = failure;
+    carried_free(c);
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Waits until the writer has at most `count` operations with `bytes` bytes. */
+static void wait_for_room(struct nb_replica *r, size_t count, size_t bytes)
+{
+    pthread_mutex_lock(&r->lock);
+    while (r->carried > count || r->carried_bytes > bytes)
+        pthread_cond_wait(&r->changed, &r->lock);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Moves the change out of the operation into a batch of its own, for the writer. */
+static int take_change(struct carried *c, struct nb_operation *o, struct nb_error *error)
+{
+    struct nb_replica *r = c->replica;
+    struct nb_submitted change = o->change;
+    struct nb_settings settings;
+    struct nb_string source = o->relayed_change.source;
+    bool single = nb_outgoing_is_single(r, c->here.message_id);
+    uint8_t creates = c->here.creates;
+    int rc = nb_batch_new(r->engine, o->relayed_change.model, single, &c->batch, error);
+    if (rc != 0)
+        return rc;
+    o->change = (struct nb_submitted){.untrain = false};
+    change.relayed = c->here;
+    if (nb_buffer_append(&change.source, source.bytes, source.length) != 0) {
+        nb_submitted_deinit(&change);
+        return nb_error_no_memory(error);
+    }
+    nb_settings_init(&settings, creates > 0 ? (enum nb_preset)(creates - 1) : NB_PRESET_TEXT);
+    rc = nb_batch_take(c->batch, &settings, &change, error);
+    nb_settings_deinit(&settings);
+    return rc;
+}
+
+static int carry(struct nb_replica *r, struct nb_operation *o, const struct nb_relayed *here,
+                 struct nb_error *error)
+{
+    struct nb_string message = here->message, id = here->message_id;
+    wait_for_room(r, CARRIED_MOST, CARRIED_BYTES);
+    struct carried *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return nb_error_no_memory(error);
+    *c = (struct carried){.replica = r, .here = *here};
+    int rc = nb_buffer_append(&c->bytes, message.bytes, message.length);
+    if (rc == 0)
+        rc = nb_buffer_append(&c->bytes, id.bytes, id.length);
+    c->here.message.bytes = c->bytes.bytes;
+    c->here.message_id.bytes = c->bytes.bytes + message.length;
+    rc = rc != 0 ? nb_error_no_memory(error) : take_change(c, o, error);
+    if (rc != 0) {
+        carried_free(c);
+        return rc;
+    }
+    pthread_mutex_lock(&r->lock);
+    r->carried++;
+    r->carried_bytes += message.length;
+    pthread_mutex_unlock(&r->lock);
+    nb_relay_apply(&c->here);
+    nb_engine_submit(r->engine, c->batch, on_carried, c);
+    nb_relay_apply(NULL);
+    return 0;
+}
+
+/* Sets `delivered` to the last operation that the writer has staged, which is applied, or refused
+ * by all nodes. */
+static int read_staged(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    struct nb_replica *r = argument;
+    (void)engine;
+    (void)error;
+    r->delivered = (struct nb_point){r->place->staged, r->place->checksum};
+    return 0;
+}
+
+int nb_replica_settle(struct nb_replica *r, struct nb_error *error)
+{
+    const struct timespec pause = {.tv_nsec = RETRY_NANOSECONDS};
+    wait_for_room(r, 0, 0);
+    struct nb_error failure = r->failure; /* the writer has no operation that could set it now */
+    if (failure.code == 0)
+        return 0;
+    if (nb_writer_run(r->engine, read_staged, r, NULL) == 0)
+        r->failure.code = 0;
+    (void)nanosleep(&pause, NULL); /* it may wake early */
+    return nb_error_set(error, NB_STOPPING, "%s", failure.text);
+}
+
+/* ---- changes of a model ---------------------------------------------------------------------- */
+
+static int put(struct nb_engine *engine, const struct nb_relayed_change *e, bool *created,
+               struct nb_error *error)
+{
+    struct nb_settings settings;
+    int rc = nb_settings_read(&settings, e->settings, error);
+    if (rc != 0)
+        return rc == NB_CORRUPT ? NB_UNUSABLE : rc;
+    if (e->kind == NB_RELAYED_CHANGE_PUT)
+        rc = nb_engine_put_model(engine, e->model, &settings, e->only_new, e->source, created,
+                                 error);
+    else if (e->kind == NB_RELAYED_CHANGE_FIELDS)
+        rc = nb_engine_put_fields(engine, e->model, &settings, e->source, error);
+    else
+        rc = nb_engine_put_fitted(engine, e->model, e->last, &settings, error);
+    nb_settings_deinit(&settings);
+    return rc;
+}
+
+static int change_named(struct nb_engine *engine, const struct nb_relayed_change *e, bool *created,
+                        struct nb_error *error)
+{
+    const struct nb_named_key key = {nb_named_kind(e->from), e->model};
+    if (key.kind == NULL)
+        return nb_error_set(error, NB_UNUSABLE, "nothing of the kind '%.*s' is kept under a name",
+                            (int)e->from.length, e->from.bytes);
+    return e->kind == NB_RELAYED_CHANGE_PUT_NAMED
+               ? nb_named_put(engine, &key, e->settings, e->only_new, e->source, created, error)
+               : nb_named_delete(engine, &key, error);
+}
+
+static int run(struct nb_engine *engine, const struct nb_relayed_change *e,
+               struct nb_relayed_change_done *done, struct nb_error *error)
+{
+    switch (e->kind) {
+    case NB_RELAYED_CHANGE_PUT:
+    case NB_RELAYED_CHANGE_FIELDS:
+    case NB_RELAYED_CHANGE_FITTED:
+        return put(engine, e, &done->created, error);
+    case NB_RELAYED_CHANGE_DELETE:
+        return nb_engine_delete_model(engine, e->model, e->source, error);
+    case NB_RELAYED_CHANGE_RENAME_LABEL:
+        return nb_engine_rename_label(engine, e->model, e->from, e->to, e->source, error);
+    case NB_RELAYED_CHANGE_PUT_NAMED:
+    case NB_RELAYED_CHANGE_DELETE_NAMED:
+        return change_named(engine, e, &done->created, error);
+    case NB_RELAYED_CHANGE_DROP:
+        return nb_quarantine_drop_listed(engine, e->model, e->settings, &done->dropped, error);
+    case NB_RELAYED_CHANGE_CLEAR:
+        return nb_quarantine_clear_some(engine, e->model, &done->dropped, error);
+    case NB_RELAYED_CHANGE_PART:
+        return nb_import_parts_add(engine, e, error);
+    case NB_RELAYED_CHANGE_IMPORT:
+        return nb_import_shared(engine, e, done, error);
+    case NB_RELAYED_CHANGE_NONE:
+    case NB_RELAYED_CHANGE_COMPARE:
+    case NB_RELAYED_CHANGES:
+        break;
+    }
+    return 0;
+}
+
+static int write_nothing(struct nb_engine *engine, struct nb_view *view, void *argument,
+                         struct nb_error *error)
+{
+    (void)engine;
+    (void)view;
+    (void)argument;
+    (void)error;
+    return 0;
+}
+
+/* A task of the writer: stores the position, if no change has done it. */
+static int store_position(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    return nb_transaction(engine, 0, write_nothing, argument, error);
+}
+
+/* Runs a change of a model; NULL: only skips the operation, because of `why`. NB_STOPPING: the
+ * stream must deliver it again. */
+static int run_here(struct nb_replica *r, const struct nb_relayed_change *relayed_change,
+                    const struct nb_relayed *here, const struct nb_error *why,
+                    struct nb_error *error)
+{
+    struct nb_relayed_change_done done = {.position = here->position};
+    struct nb_error refused = {0};
+    int rc = nb_replica_settle(r, error);
+    if (rc != 0)
+        return rc;
+    nb_relay_apply(here);
+    int code = relayed_change != NULL ? run(r->engine, relayed_change, &done, &refused) : why->code;
+    rc = relayed_change != NULL && nb_error_is_passing(code)
+             ? nb_error_set(error, code, "%s", refused.text)
+             : nb_writer_run(r->engine, store_position, NULL, error);
+    nb_relay_apply(NULL);
+    if (nb_error_is_passing(rc) && atomic_load(&r->place->applied) < here->position) {
+        r->failure = *error;
+        return nb_replica_settle(r, error);
+    }
+    struct nb_answer answer = {.done = &done};
+    if (code != 0)
+        answer = (struct nb_answer){.why = relayed_change != NULL ? &refused : why};
+    nb_outgoing_answer(r, here->message_id, &answer);
+    return 0;
+}
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
 /* Nodes compare the digests of their stores (digest.h) to see whether they have learned the same.
- * All take the digest at one position: that of a message which changes nothing and asks for it. Now
- * and then a node publishes such a message, if no other has; each node that reaches it notes its
+ * All take the digest at one position: that of a message which changes nothing and asks for it. All
+ * propose such a message at the same times, with the same id; each node that reaches it notes its
  * digest, and the members exchange them. A store that takes too long to read gets no digest, since
  * it applies no changes meanwhile. */
-enum { TURNS = 1024 }; /* turns in an eighth of the time between two digests */
+
 /* Most nanoseconds for which a digest may hold up changes. */
 static const uint64_t READ_MOST = UINT64_C(2000000000);
 /* The model's name in the request, since a message needs one. */
-static const char MODEL[] = "digest";
+static const struct nb_string DIGEST = {"digest", 6};
 
-static const struct nb_operation asking = {
-    .kind = NB_OPERATION_RELAYED + (unsigned)NB_RELAYED_CHANGE_COMPARE,
-    .relayed_change = {.kind = NB_RELAYED_CHANGE_COMPARE, .model = {MODEL, sizeof MODEL - 1}}};
-
-/* Each node has a turn of its own, so that only one asks. */
-static void wait_for_turn(struct nb_replica *r, uint64_t now)
-{
-    uint64_t every = r->settings.compare_every;
-    struct nb_random random = nb_random_of(r->settings.seed, r->delivered.position);
-    r->compare_at = now + every + every / 8 / TURNS * nb_random_below(&random, TURNS);
-}
-
-static void take_digest(struct nb_replica *r, uint64_t position)
+static void compare_note(struct nb_replica *r, const struct nb_operation *o, uint64_t position)
 {
     struct nb_digest digest;
     struct nb_error why = {0};
-    char half[17] = "";
-    uint64_t number = nb_relay_number(r->engine, r->settings.stream, position);
-    int rc = nb_digest_within(r->engine, r->settings.stream, number, READ_MOST, &digest, &why);
+    uint64_t every = (uint64_t)r->settings.compare_every * 1000000, now = nb_clock_monotonic();
+    if (every == 0 || o->relayed_change.kind != NB_RELAYED_CHANGE_COMPARE ||
+        !nb_string_same(o->relayed_change.model, DIGEST) ||
+        /* a publisher must not keep the nodes busy with digests */
+        (r->compared_last != 0 && now - r->compared_last < every / 2))
+        return;
+    r->compared_last = now;
+    unsigned stream = r->settings.stream;
+    int rc = nb_digest(r->engine, stream, nb_relay_number(r->engine, stream, position), READ_MOST,
+                       &digest, &why);
     if (rc != 0) {
         r->settings.warn(r->settings.user, &why);
         return;
     }
-    memcpy(half, digest.digits, sizeof half - 1);
     pthread_mutex_lock(&r->lock);
-    r->digested = (struct nb_point){position, strtoull(half, NULL, 16)};
+    r->digested = (struct nb_point){position, digest.half};
     pthread_mutex_unlock(&r->lock);
 }
 
-static void compare_note(struct nb_replica *r, const struct nb_operation *o, uint64_t position)
+static void compare_tick(struct nb_replica *r)
 {
-    uint64_t every = r->settings.compare_every, now = nb_clock_monotonic();
-    if (every == 0 || o->kind != asking.kind || !nb_string_equals(o->relayed_change.model, MODEL))
+    int64_t every = r->settings.compare_every, now = nb_clock_now();
+    const struct nb_operation o = {
+        .relayed_change = {.kind = NB_RELAYED_CHANGE_COMPARE, .model = DIGEST},
+        .change.relayed.time = now};
+    if (every == 0 || now / every == r->compared)
         return;
-    bool is_early = r->compared_last != 0 && now - r->compared_last < every / 2;
-    wait_for_turn(r, now);
-    if (is_early) /* a publisher must not keep the nodes busy with digests */
-        return;
-    r->compared_last = now;
-    take_digest(r, position);
-}
-
-static void compare_tick(struct nb_replica *r, uint64_t now)
-{
-    struct nb_operation o = asking;
-    struct nb_buffer message = {0};
-    char id[NB_CONTENT_ID_LENGTH + 1];
-    if (r->settings.compare_every == 0 || now < r->compare_at)
-        return;
-    wait_for_turn(r, now); /* in case the message does not come */
-    o.change.relayed.time = nb_clock_now();
-    const uint64_t all[] = {htole64(r->delivered.position), htole64(r->settings.seed),
-                            htole64(now)};
-    nb_key_content_id(&r->engine->key, 0xFC, (const char *)all, sizeof all, id);
-    if (nb_operation_write(&o, &message) == 0)
-        (void)nb_outgoing_publish(r, id, nb_buffer_string(&message), false,
-                                  NULL); /* tried again later if it fails */
-    nb_buffer_deinit(&message);
+    if (r->compared != 0)
+        nb_outgoing_propose(r, &o, 0, every);
+    r->compared = now / every;
 }
 
 /* ---- following ------------------------------------------------------------------------------- */
 
-static void note_delivered(struct nb_replica *r, const struct nb_relayed *here)
+/* Applies an operation, or passes it to the writer. Returns 0 or NB_STOPPING. */
+static int apply(struct nb_replica *r, struct nb_operation *o, const struct nb_relayed *here,
+                 struct nb_error *error)
 {
-    pthread_mutex_lock(&r->lock);
-    r->delivered = (struct nb_point){here->position, here->checksum};
-    pthread_mutex_unlock(&r->lock);
+    struct nb_error refused = {0};
+    if (o->relayed_change.kind != NB_RELAYED_CHANGE_NONE)
+        return run_here(r, &o->relayed_change, here, NULL, error);
+    int rc = carry(r, o, here, &refused);
+    if (rc == 0)
+        return 0;
+    if (nb_error_is_passing(rc))
+        return nb_error_set(error, NB_STOPPING, "%s", refused.text);
+    nb_queue_note(r->settings.queue, here->outbox, &refused);
+    return run_here(r, NULL, here, &refused, error);
 }
 
 int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct nb_error *error)
 {
     static const struct nb_error other = {.code = NB_CORRUPT};
     struct nb_operation o;
-    struct nb_error why = {0};
-    struct nb_relayed here = {.stream = r->settings.stream,
-                              .position = d->position,
-                              .after = r->delivered.position, /* this thread alone sets it */
-                              .checksum = d->checksum,
-                              .message_id = d->id,
-                              .message = d->message};
-    if (d->position <= here.after)
+    if (d->position <= r->delivered.position)
         return 0;
-    assert(d->position == here.after + 1);
+    assert(d->position == r->delivered.position + 1);
     if (r->stopped_by.code != 0)
         return nb_error_set(error, r->stopped_by.code, "%s", r->stopped_by.text);
-    int code = nb_operation_read(&o, d->message, &why), rc = code;
+    int code = nb_operation_read(&o, d->message, error), rc = code;
+    struct nb_relayed here = o.change.relayed;
+    here.stream = r->settings.stream;
+    here.position = d->position;
+    here.after = r->delivered.position;
+    here.checksum = d->checksum;
+    here.message_id = d->id;
+    here.message = d->message;
+    (void)nb_message_id_read(d->id, 'q', &here.outbox, &here.entry);
     if (code == NB_VERSION)
-        r->stopped_by = why;
-    if (code == 0) {
-        here.time = o.change.relayed.time;
-        nb_queue_read_id(d->id, &here);
-        rc = nb_incoming(r, &o, &here, NULL, &why);
-    } else if (code == NB_CORRUPT) { /* no node has published it: all nodes skip it */
-        rc = nb_incoming(r, NULL, &here, &other, error);
-    }
+        r->stopped_by = *error;
+    if (code == 0)
+        rc = apply(r, &o, &here, error);
+    else if (code == NB_CORRUPT) /* no node has published it: all nodes skip it */
+        rc = run_here(r, NULL, &here, &other, error);
     if (rc == 0 && code == 0)
         compare_note(r, &o, d->position);
     nb_operation_deinit(&o);
-    if (rc != 0 || code != 0)
-        rc = nb_error_set(error, rc == 0 || rc == NB_VERSION ? code : NB_STOPPING, "%s", why.text);
-    if (rc != 0 && rc != NB_CORRUPT)
-        return rc;
-    note_delivered(r, &here);
-    nb_queue_delivered(r->settings.queue, r->settings.stream, d->id);
-    return rc;
-}
-
-static bool has_failed(struct nb_replica *r)
-{
-    pthread_mutex_lock(&r->lock);
-    bool failed = r->failure.code != 0;
-    pthread_mutex_unlock(&r->lock);
-    return failed;
+    if (rc == 0)
+        r->delivered = (struct nb_point){d->position, d->checksum};
+    else if (rc != NB_VERSION)
+        code = NB_STOPPING;
+    return code;
 }
 
 void nb_replica_tick(struct nb_replica *r)
 {
-    struct nb_error why;
-    uint64_t now = r->stopped_by.code == 0 ? nb_clock_monotonic() : UINT64_MAX;
-    (void)nb_error_set(&why, NB_STOPPING,
-                       "the database has not confirmed the change in time; it may still be made: "
-                       "send it again later, a change that was made is unchanged then");
-    if (has_failed(r))
-        (void)nb_incoming_settle(r, NULL);
-    nb_outgoing_expire(r, now, &why);
-    compare_tick(r, now);
-    nb_queue_go_on(r->settings.queue, r->settings.stream, nb_outgoing_publish, r);
-}
-
-int nb_replica_settle(struct nb_replica *r)
-{
-    return nb_incoming_settle(r, NULL);
-}
-
-void nb_replica_find(struct nb_replica *r, struct nb_string id)
-{
-    nb_queue_delivered(r->settings.queue, r->settings.stream, id);
+    pthread_mutex_lock(&r->lock);
+    bool has_failed = r->failure.code != 0;
+    pthread_mutex_unlock(&r->lock);
+    if (has_failed)
+        (void)nb_replica_settle(r, NULL);
+    nb_outgoing_expire(
+        r, r->stopped_by.code == 0 ? nb_clock_monotonic() : UINT64_MAX,
+        "the database has not confirmed the change in time; it may still be made: send it again "
+        "later, a change that was made is unchanged then");
+    compare_tick(r);
 }
 
 static int catch_up_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     const struct nb_replica *r = argument;
     nb_stream_states_catch_up(engine, r->settings.stream);
-    return nb_incoming_store(engine, NULL, error);
+    return store_position(engine, NULL, error);
 }
 
-void nb_replica_note_end(struct nb_replica *r)
+void nb_replica_note_end(struct nb_replica *r, uint64_t asked)
 {
-    if (atomic_load(&r->place->caught_up) || nb_incoming_settle(r, NULL) != 0)
-        return;
-    (void)nb_writer_run(r->engine, catch_up_task, r, NULL); /* if it fails, it is tried again */
+    atomic_store(&r->answered, asked);
+    if (!atomic_load(&r->place->caught_up) && nb_replica_settle(r, NULL) == 0)
+        (void)nb_writer_run(r->engine, catch_up_task, r, NULL); /* if it fails, it is tried again */
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -216,18 +431,22 @@ static int join_task(struct nb_engine *engine, void *argument, struct nb_error *
                             "the tables of stream %u were made anew since the store has followed "
                             "them: what the store knows is not in them",
                             j->stream);
-    return p->is_due ? nb_incoming_store(engine, NULL, error) : 0;
+    return p->is_due ? store_position(engine, NULL, error) : 0;
+}
+
+int nb_replica_join(struct nb_replica *r, uint64_t made, struct nb_error *error)
+{
+    struct joining joining = {r->settings.stream, made};
+    return nb_writer_run(r->engine, join_task, &joining, error);
 }
 
 int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *settings,
-                   uint64_t made, struct nb_replica **replica, struct nb_error *error)
+                   struct nb_replica **replica, struct nb_error *error)
 {
-    struct joining joining = {settings->stream, made};
     assert(settings->stream < engine->settings.streams && settings->same_for > 0);
-    int rc = nb_writer_run(engine, join_task, &joining, error);
-    struct nb_replica *r = rc == 0 ? calloc(1, sizeof *r) : NULL;
+    struct nb_replica *r = calloc(1, sizeof *r);
     if (r == NULL)
-        return rc != 0 ? rc : nb_error_no_memory(error);
+        return nb_error_no_memory(error);
     r->engine = engine;
     r->settings = *settings;
     r->place = &engine->stream_states.places[settings->stream];
@@ -235,7 +454,7 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
     r->relay = nb_outgoing_relay(r);
     /* All that the stream delivered is written: an earlier replica has waited for it. */
     r->delivered = (struct nb_point){r->place->written, r->place->checksum};
-    wait_for_turn(r, nb_clock_monotonic());
+    atomic_store(&r->last, r->delivered.position);
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);
     engine->relays[settings->stream] = &r->relay;
@@ -243,23 +462,15 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
     return 0;
 }
 
-void nb_replica_stop(struct nb_replica *r)
-{
-    atomic_store(&r->is_stopping, true);
-}
-
 void nb_replica_free(struct nb_replica **replica)
 {
     struct nb_replica *r = *replica;
-    struct nb_error why;
     *replica = NULL;
     if (r == NULL)
         return;
-    nb_replica_stop(r);
-    (void)nb_error_set(&why, NB_STOPPING, "the daemon is stopping");
-    (void)nb_incoming_settle(
-        r, NULL); /* after the next start the stream delivers failed operations again */
-    nb_outgoing_expire(r, UINT64_MAX, &why);
+    /* After the next start the stream delivers failed operations again. */
+    (void)nb_replica_settle(r, NULL);
+    nb_outgoing_expire(r, UINT64_MAX, "the daemon is stopping");
     r->engine->relays[r->settings.stream] = NULL;
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);
@@ -269,25 +480,4 @@ void nb_replica_free(struct nb_replica **replica)
 bool nb_replica_is_shared(const struct nb_engine *engine)
 {
     return engine->stream_states.is_known;
-}
-
-uint64_t nb_replica_applied(const struct nb_replica *r)
-{
-    return atomic_load(&r->place->applied);
-}
-
-struct nb_point nb_replica_delivered(struct nb_replica *r)
-{
-    pthread_mutex_lock(&r->lock);
-    struct nb_point delivered = r->delivered;
-    pthread_mutex_unlock(&r->lock);
-    return delivered;
-}
-
-struct nb_point nb_replica_digested(struct nb_replica *r)
-{
-    pthread_mutex_lock(&r->lock);
-    struct nb_point digested = r->digested;
-    pthread_mutex_unlock(&r->lock);
-    return digested;
 }

@@ -184,16 +184,14 @@ int nb_member_round(struct nb_stream_worker *l, struct nb_error *error)
 {
     struct nb_nodes *n = l->nodes;
     uint64_t now = nb_clock_monotonic();
-    struct nb_point digested = {0, 0};
+    const struct nb_replica *r = l->replica;
     if (l->announced != 0 && now - l->announced < SECOND)
         return 0;
-    if (l->replica != NULL)
-        digested = nb_replica_digested(l->replica);
-    uint64_t applied = atomic_load(&n->engine->stream_states.places[l->which].applied);
-    int rc = nb_member_announce(l->database, n->config, l->which, applied, digested, error);
+    int rc = nb_member_announce(l->database, n->config, l->which, atomic_load(&r->place->applied),
+                                r->digested, error);
     if (rc == 0 && l->is_first)
         rc = read_all(l, error);
-    if (rc == 0 && n->config->nodes_peers[0] != '\0' && atomic_load(&l->is_following))
+    if (rc == 0 && n->config->nodes_peers[0] != '\0' && atomic_load(&r->stream) == NB_REPLICA_THERE)
         rc = cut(l, error);
     l->announced = now;
     return rc;

@@ -40,7 +40,7 @@ struct nb_member {
  */
 void nb_member_name(const struct nb_config *config, char name[NB_MEMBER_NAME_MOST + 1]);
 /* Reports this node's position in the stream: changes behind it are not deleted from then on.
- * `digested`: nb_replica_digested. Returns as nb_database_run. */
+ * `digested`: as struct nb_replica has it. Returns as nb_database_run. */
 int nb_member_announce(struct nb_database *database, const struct nb_config *config,
                        unsigned stream, uint64_t applied, struct nb_point digested,
                        struct nb_error *error);

@@ -21,6 +21,37 @@
 
 /* ---- starting and stopping ------------------------------------------------------------------- */
 
+enum { SAME_MILLISECONDS = 30000 };
+
+static void wake(void *worker)
+{
+    const struct nb_stream_worker *l = worker;
+    const uint64_t one = 1;
+    if (write(l->wake, &one, sizeof one) < 0)
+        return; /* it is awake already */
+}
+
+static void warn(void *user, const struct nb_error *why)
+{
+    (void)user;
+    nb_log(NB_LOG_WARNING, "nodes: %s", why->text);
+}
+
+static int make_replica(struct nb_stream_worker *l, struct nb_error *error)
+{
+    const struct nb_config *config = l->nodes->config;
+    const struct nb_replica_settings settings = {
+        .wake = wake,
+        .warn = warn,
+        .user = l,
+        .stream = l->which,
+        .queue = l->nodes->queue,
+        .patience = config->nodes_patience * UINT64_C(1000000000),
+        .same_for = SAME_MILLISECONDS,
+        .compare_every = (int64_t)config->nodes_digest_seconds * 1000};
+    return nb_replica_new(l->nodes->engine, &settings, &l->replica, error);
+}
+
 static int worker_start(struct nb_nodes *n, unsigned which, struct nb_error *error)
 {
     struct nb_stream_worker *l = &n->workers[which];
@@ -33,15 +64,15 @@ static int worker_start(struct nb_nodes *n, unsigned which, struct nb_error *err
     for (unsigned i = 0; i < which; i++)
         if (n->workers[i].nodes != NULL && strcmp(n->workers[i].conninfo, l->conninfo) == 0)
             l->is_first = false;
-    l->end = &l->first;
     l->whole = nb_clock_monotonic();
     (void)snprintf(l->reason, sizeof l->reason, "it has not reached the database yet");
-    atomic_store(&l->last, atomic_load(&n->engine->stream_states.places[which].applied));
     pthread_mutex_init(&l->lock, NULL);
-    pthread_cond_init(&l->changed, NULL);
     l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (l->wake < 0)
         return nb_error_errno(error, errno, "an eventfd");
+    rc = make_replica(l, error);
+    if (rc != 0)
+        return rc;
     rc = pthread_create(&l->thread, NULL, nb_follow_main, l);
     l->is_started = rc == 0;
     return rc == 0 ? 0 : nb_error_errno(error, rc, "starting a thread for the other nodes");
@@ -49,14 +80,10 @@ static int worker_start(struct nb_nodes *n, unsigned which, struct nb_error *err
 
 static void worker_stop(struct nb_stream_worker *l)
 {
-    if (!l->is_started)
-        return;
-    pthread_mutex_lock(&l->lock);
-    if (l->replica != NULL)
-        nb_replica_stop(l->replica);
-    pthread_mutex_unlock(&l->lock);
-    nb_publish_wake(l);
-    (void)pthread_join(l->thread, NULL); /* it fails for an invalid thread only */
+    if (l->is_started) {
+        wake(l);
+        (void)pthread_join(l->thread, NULL); /* it fails for an invalid thread only */
+    }
     nb_replica_free(&l->replica);
 }
 
@@ -64,23 +91,20 @@ static void worker_free(struct nb_stream_worker *l)
 {
     if (l->nodes == NULL)
         return;
-    nb_publish_deinit(l);
     free(l->members);
     free(l->conninfo);
     if (l->wake >= 0)
         close(l->wake);
-    pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
 }
 
 static int open_queue(struct nb_nodes *n, struct nb_error *error)
 {
-    bool takes = n->config->nodes_queue;
-    const struct nb_queue_limits limits = {takes ? n->config->nodes_queue_bytes : 0,
-                                           takes ? n->config->nodes_queue_entries : 0};
+    const struct nb_config *config = n->config;
+    struct nb_queue_limits limits = {config->nodes_queue_bytes, config->nodes_queue_entries};
     struct nb_queue_state state;
-    if (!takes && !nb_queue_is_left(n->engine))
-        return 0;
+    if (!config->nodes_queue)
+        limits = (struct nb_queue_limits){0, 0};
     int rc = nb_queue_new(n->engine, &limits, &n->queue, error);
     if (rc != 0)
         return rc;
@@ -147,11 +171,11 @@ bool nb_nodes_follow(struct nb_nodes *n, struct nb_string name)
 static void add_stream(struct nb_nodes *n, unsigned which, struct nb_nodes_state *state)
 {
     struct nb_stream_worker *l = &n->workers[which];
-    uint64_t applied = atomic_load(&n->engine->stream_states.places[which].applied);
-    uint64_t last = atomic_load(&l->last);
     if (!l->is_started)
         return;
-    state->connected &= atomic_load(&l->is_following);
+    uint64_t applied = atomic_load(&l->replica->place->applied);
+    uint64_t last = atomic_load(&l->replica->last);
+    state->connected &= atomic_load(&l->replica->stream) == NB_REPLICA_THERE;
     state->applied += applied;
     state->behind += last > applied ? last - applied : 0;
     state->is_outrun |= atomic_load(&l->is_outrun);
@@ -178,10 +202,8 @@ void nb_nodes_state(struct nb_nodes *n, struct nb_nodes_state *state)
     *state = (struct nb_nodes_state){.streams = n->worker_count,
                                      .follows = true,
                                      .connected = true,
-                                     .caught_up = nb_nodes_have_caught_up(n),
-                                     .queues = n->queue != NULL};
+                                     .caught_up = nb_nodes_have_caught_up(n)};
     for (unsigned i = 0; i < n->worker_count; i++)
         add_stream(n, i, state);
-    if (state->queues)
-        nb_queue_state(n->queue, &state->queue);
+    nb_queue_state(n->queue, &state->queue);
 }

@@ -42,7 +42,6 @@ struct nb_nodes_state {
     uint64_t put_back;        /* changes that the database had lost and this node restored */
     /* Only of all streams: */
     bool caught_up; /* once */
-    bool queues;    /* whether changes are queued while the database is away */
     struct nb_queue_state queue;
 };
 /* The state of all streams that the node follows: sums, and the worst of each; and that of one. */

@@ -38,7 +38,7 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
             rc = nb_catch_up_look(request, at, error);
         while (rc == NB_WAIT); /* on a thread for long work */
     if (rc == 0)
-        rc = nb_digest(server->engine, (unsigned)which, at, &digest, error);
+        rc = nb_digest(server->engine, (unsigned)which, at, UINT64_MAX, &digest, error);
     if (rc != 0)
         return rc;
     struct nb_emitter e = nb_emit_begin(&request->reply.body);
@@ -88,7 +88,7 @@ void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes)
     emit_streams(e, nodes, state.streams);
     if (state.put_back > 0)
         nb_emit_member_u64(e, "put_back", state.put_back);
-    if (state.queues)
+    if (state.queue.is_used)
         nb_emit_member_u64(e, "queued", state.queue.entries);
     if (!state.connected && state.reason[0] != '\0')
         nb_emit_member_text(e, "reason", state.reason);
@@ -201,14 +201,14 @@ int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out)
         {"nodes_put_back", "Changes that this node has put back since the database had lost them.",
          (double)state.put_back, false},
         {"nodes_queued", "Changes that wait in the queue for the database.",
-         (double)state.queue.entries, !state.queues},
-        {"nodes_queued_bytes", "Their bytes.", (double)state.queue.bytes, !state.queues},
+         (double)state.queue.entries, !state.queue.is_used},
+        {"nodes_queued_bytes", "Their bytes.", (double)state.queue.bytes, !state.queue.is_used},
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof gauges / sizeof *gauges; i++)
         if (!gauges[i].is_left_out)
             rc = nb_metrics_gauge(out, gauges[i].name, gauges[i].help, gauges[i].value);
-    if (rc == 0 && state.queues)
+    if (rc == 0 && state.queue.is_used)
         rc = nb_buffer_printf(out,
                               "# HELP bayesd_nodes_queue_refused_total Changes from the queue that "
                               "were not made when they were published.\n"

@@ -23,8 +23,6 @@
 #include "server/nodes/member.h"
 
 enum {
-    MESSAGE_MOST = 8 << 20,
-    SAME_MILLISECONDS = 30000,
     IN_VAIN_MOST = 3,        /* attempts until an id at another position is taken as a fact */
     READ_MOST = 512,         /* changes that are read at once */
     LOOK_MILLISECONDS = 100, /* until the stream is read even without a notification */
@@ -84,7 +82,7 @@ static int look(struct nb_stream_worker *l, struct found *found, struct nb_error
     nb_sql_text(&identify, nb_string_of(l->nodes->identity));
     int rc = nb_database_run(l->database, &identify, NULL, error);
     nb_sql_number(&sql, l->which);
-    nb_sql_number(&sql, l->replica == NULL ? 0 : nb_replica_delivered(l->replica).position);
+    nb_sql_number(&sql, l->replica->delivered.position);
     if (rc == 0)
         rc = nb_database_run(l->database, &sql, &rows, error);
     nb_sql_deinit(&sql);
@@ -105,7 +103,7 @@ static int look(struct nb_stream_worker *l, struct found *found, struct nb_error
             nb_sql_rows_number(&rows, 0, 0), nb_sql_rows_number(&rows, 0, 1),
             nb_sql_rows_number(&rows, 0, 2),
             (struct nb_point){nb_sql_rows_number(&rows, 0, 4), nb_sql_rows_number(&rows, 0, 5)}};
-        atomic_store(&l->last, found->last);
+        atomic_store(&l->replica->last, found->last);
         rc = check_identity(l, nb_sql_rows_bytes(&rows, 0, 3), error);
     }
     nb_sql_rows_deinit(&rows);
@@ -157,9 +155,9 @@ static int put_back(struct nb_stream_worker *l, const struct found *found, unsig
     struct nb_sql_rows rows = {.result = NULL};
     struct group g = {.found = found, .agrees = found->last == 0};
     struct nb_point end = {found->last, found->there.sum};
-    int rc = nb_replica_settle(l->replica);
+    int rc = nb_replica_settle(l->replica, error);
     if (rc != 0)
-        return nb_error_set(error, rc, "the daemon is stopping");
+        return rc;
     nb_publish_add_begin(l, end, true, &g.sql);
     rc = nb_message_scan(l->nodes->engine, NB_KEPT_TRACE, l->which,
                          found->last == 0 ? 1 : found->last, take_entry, &g, error);
@@ -189,37 +187,6 @@ static int put_back(struct nb_stream_worker *l, const struct found *found, unsig
 
 /* ---- this node ------------------------------------------------------------------------------- */
 
-static void warn(void *user, const struct nb_error *why)
-{
-    (void)user;
-    nb_log(NB_LOG_WARNING, "nodes: %s", why->text);
-}
-
-static int make_replica(struct nb_stream_worker *l, uint64_t made, struct nb_error *error)
-{
-    const struct nb_config *config = l->nodes->config;
-    const struct nb_replica_settings settings = {
-        .publish = nb_publish,
-        .look = nb_publish_look,
-        .is_there = nb_publish_is_there,
-        .warn = warn,
-        .user = l,
-        .stream = l->which,
-        .queue = l->nodes->queue,
-        .message_most = MESSAGE_MOST,
-        .seed = nb_message_checksum(nb_string_of(l->nodes->name), nb_string_of(config->data)),
-        .patience = config->nodes_patience * UINT64_C(1000000000),
-        .same_for = SAME_MILLISECONDS,
-        .compare_every = config->nodes_digest_seconds * UINT64_C(1000000000)};
-    struct nb_replica *replica = NULL;
-    l->made = made; /* the worker publishes from now on */
-    int rc = nb_replica_new(l->nodes->engine, &settings, made, &replica, error);
-    pthread_mutex_lock(&l->lock);
-    l->replica = replica;
-    pthread_mutex_unlock(&l->lock);
-    return rc;
-}
-
 static int outrun(struct nb_stream_worker *l, const struct found *found, uint64_t needs,
                   struct nb_error *error)
 {
@@ -239,13 +206,8 @@ static int outrun(struct nb_stream_worker *l, const struct found *found, uint64_
 static int check_end(struct nb_stream_worker *l, const struct found *found, unsigned *vain,
                      struct nb_error *error)
 {
-    struct nb_point at = nb_replica_delivered(l->replica);
+    struct nb_point at = l->replica->delivered;
     atomic_store(&l->is_outrun, false);
-    if (found->made != l->made)
-        return nb_error_set(error, NB_CONFLICT,
-                            "the tables of stream %u were made anew: what this node knows is not "
-                            "in them",
-                            l->which);
     if (at.position == 0)
         return found->cut > 0 ? outrun(l, found, 1, error) : 0;
     if (at.position > found->last) {
@@ -274,12 +236,11 @@ static int find(struct nb_stream_worker *l, struct nb_error *error)
         vain = found.last == before ? vain : 0;
         if (rc == 0) /* from now on no change is deleted that this node does not have */
             rc = nb_member_round(l, error);
-        if (rc == 0 && l->replica == NULL) {
-            rc = make_replica(l, found.made, error);
-            rc = rc == 0 ? 1 : rc; /* now this node's position is known */
-        } else if (rc == 0) {
+        l->made = found.made;
+        if (rc == 0)
+            rc = nb_replica_join(l->replica, found.made, error);
+        if (rc == 0)
             rc = check_end(l, &found, &vain, error);
-        }
     }
     return rc == 1 ? nb_error_set(error, NB_STOPPING, "the daemon is stopping") : rc;
 }
@@ -293,9 +254,9 @@ static int deliver(struct nb_stream_worker *l, const struct nb_sql_rows *rows, i
                                   .id = nb_sql_rows_bytes(rows, row, 1),
                                   .checksum = nb_sql_rows_number(rows, row, 2),
                                   .message = nb_sql_rows_bytes(rows, row, 3)};
-    if (d.position != nb_replica_delivered(l->replica).position + 1)
+    if (d.position != l->replica->delivered.position + 1)
         return nb_error_set(error, NB_STOPPING, "stream %u has no change between %llu and %llu",
-                            l->which, (unsigned long long)nb_replica_delivered(l->replica).position,
+                            l->which, (unsigned long long)l->replica->delivered.position,
                             (unsigned long long)d.position);
     if (nb_message_checksum(d.id, d.message) != d.checksum)
         return nb_error_set(error, NB_STOPPING,
@@ -311,23 +272,20 @@ static int deliver(struct nb_stream_worker *l, const struct nb_sql_rows *rows, i
         return nb_error_set(error, rc, "change %llu of stream %u: %s",
                             (unsigned long long)d.position, l->which, why.text);
     }
-    if (rc != 0 && rc != NB_CORRUPT)
-        return rc;
-    nb_publish_delivered(l, d.id);
-    return 0;
+    return rc == NB_CORRUPT ? 0 : rc;
 }
 
 /* Each read begins with the last delivered entry, which the stream must still have. */
 static int take(struct nb_stream_worker *l, const struct nb_sql_rows *rows, bool *is_end,
                 struct nb_error *error)
 {
-    struct nb_point at = nb_replica_delivered(l->replica);
+    struct nb_point at = l->replica->delivered;
     int first = at.position == 0 ? 0 : 1, rc = 0;
     if (first == 1 && (rows->count == 0 || nb_sql_rows_number(rows, 0, 0) != at.position ||
                        nb_sql_rows_number(rows, 0, 2) != at.sum))
         return nb_error_set(error, NB_STOPPING, "stream %u has lost its end", l->which);
     if (rows->count > 0)
-        atomic_store(&l->last, nb_sql_rows_number(rows, 0, 4));
+        atomic_store(&l->replica->last, nb_sql_rows_number(rows, 0, 4));
     size_t bytes = 0;
     for (int i = first; rc == 0 && i < rows->count; i++) {
         bytes += nb_sql_rows_bytes(rows, i, 3).length;
@@ -340,12 +298,11 @@ static int take(struct nb_stream_worker *l, const struct nb_sql_rows *rows, bool
 /* Notes that the worker has read the stream and delivered all of it. */
 static void note_end(struct nb_stream_worker *l, uint64_t asked)
 {
-    nb_replica_note_end(l->replica);
+    const struct nb_replica *r = l->replica;
+    nb_replica_note_end(l->replica, asked);
     pthread_mutex_lock(&l->lock);
-    if (nb_replica_applied(l->replica) >= atomic_load(&l->last))
+    if (atomic_load(&r->place->applied) >= atomic_load(&r->last))
         l->whole = nb_clock_monotonic();
-    l->answered = asked;
-    pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -367,11 +324,9 @@ static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
         .text =
             notifies ? READ(", (SELECT pg_notify('bayesd_' || $1::text, '')) IS NULL") : READ("")};
     struct nb_sql_rows rows;
-    pthread_mutex_lock(&l->lock);
-    uint64_t asked = l->asked;
-    pthread_mutex_unlock(&l->lock);
+    uint64_t asked = atomic_load(&l->replica->asked);
     nb_sql_number(&sql, l->which);
-    nb_sql_number(&sql, nb_replica_delivered(l->replica).position);
+    nb_sql_number(&sql, l->replica->delivered.position);
     nb_sql_number(&sql, READ_MOST);
     nb_sql_number(&sql, NB_GROUP_BYTES);
     int rc = nb_database_run(l->database, &sql, &rows, error);
@@ -386,18 +341,6 @@ static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
 
 /* ---- following ------------------------------------------------------------------------------- */
 
-static void set_following(struct nb_stream_worker *l, bool follows, bool is_refused)
-{
-    atomic_store(&l->is_following, follows);
-    nb_queue_set(l->nodes->queue, l->which,
-                 follows      ? NB_QUEUE_THERE
-                 : is_refused ? NB_QUEUE_FORBIDDEN
-                              : NB_QUEUE_AWAY);
-    pthread_mutex_lock(&l->lock);
-    pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->lock);
-}
-
 /* A database without LISTEN wakes no node; nodes also read by themselves. */
 static int listen_to(struct nb_stream_worker *l, bool *listens, struct nb_error *error)
 {
@@ -411,22 +354,24 @@ static int listen_to(struct nb_stream_worker *l, bool *listens, struct nb_error 
 
 static int follow(struct nb_stream_worker *l, struct nb_error *error)
 {
-    bool is_end = false, listens;
+    bool is_end = false, is_there = false, listens;
     int rc = listen_to(l, &listens, error);
     uint64_t half = l->nodes->config->nodes_patience *
                     UINT64_C(500000000); /* half the time that clients wait */
     uint64_t publishes_after = nb_clock_monotonic() + (half < OTHERS_FIRST ? half : OTHERS_FIRST);
     while (rc == 0 && !atomic_load(&l->nodes->stops)) {
         bool has_published = false;
-        if (atomic_load(&l->is_following) && nb_clock_monotonic() >= publishes_after)
+        if (is_there && nb_clock_monotonic() >= publishes_after)
             rc = nb_publish_some(l, &has_published, error);
         if (rc == 0)
             rc = read_some(l, has_published && listens, &is_end, error);
         nb_replica_tick(l->replica);
         if (rc == 0)
             rc = nb_member_round(l, error);
-        if (rc == 0 && is_end && !atomic_load(&l->is_following))
-            set_following(l, true, false);
+        if (rc == 0 && is_end && !is_there) {
+            is_there = true;
+            atomic_store(&l->replica->stream, NB_REPLICA_THERE);
+        }
         if (rc == 0 && is_end && !has_published)
             rc = nb_database_wait(l->database, l->wake, LOOK_MILLISECONDS, error);
     }
@@ -465,11 +410,10 @@ void *nb_follow_main(void *argument)
             rc = follow(l, &why);
         }
         bool is_refused = rc != 0 && say(l, rc, &why);
-        set_following(l, false, is_refused);
+        atomic_store(&l->replica->stream, is_refused ? NB_REPLICA_FORBIDDEN : NB_REPLICA_AWAY);
         nb_database_close(&l->database);
         for (int i = 0; i < (is_refused ? REFUSED_RESTS : 1); i++) {
-            if (l->replica != NULL)
-                nb_replica_tick(l->replica);
+            nb_replica_tick(l->replica);
             if (!atomic_load(&l->nodes->stops))
                 (void)nanosleep(&pause, NULL); /* it may wake early */
         }

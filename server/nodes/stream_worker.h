@@ -18,7 +18,6 @@
 struct nb_config;
 struct nb_engine;
 struct nb_member;
-struct nb_published_row;
 struct nb_queue;
 struct nb_replica;
 
@@ -34,10 +33,9 @@ struct nb_stream_worker {
     bool is_first;  /* the first worker of its database, which reads the members */
     bool is_started;
     pthread_t thread;
-    int wake; /* an eventfd: a message waits, or an answer is wanted */
-    atomic_bool is_following;
+    int wake;                      /* an eventfd: a message waits, or an answer is wanted */
+    struct nb_replica *replica;    /* NULL: the node does not follow the stream */
     atomic_bool is_outrun;         /* the stream begins after this node's position */
-    atomic_uint_fast64_t last;     /* last known position of the stream */
     atomic_uint_fast64_t put_back; /* entries that the database had lost */
 
     /* The next members belong to the worker's thread. */
@@ -50,15 +48,9 @@ struct nb_stream_worker {
     uint64_t members_read; /* when, by nb_clock_monotonic */
 
     pthread_mutex_t lock; /* guards the members below */
-    pthread_cond_t changed;
-    struct nb_replica *replica; /* made by the worker's thread; stays */
     char reason[NB_ERROR_TEXT];
     bool is_refused;
-    uint64_t whole;                        /* when this node last had the whole stream */
-    uint64_t asked, answered;              /* nb_publish_look */
-    struct nb_published_row *first, **end; /* messages that wait to be published */
-    size_t entries, bytes;
-    size_t doubts; /* number of the first of them that may be in the stream already */
+    uint64_t whole; /* when this node last had the whole stream */
 };
 
 struct nb_nodes {
@@ -67,8 +59,8 @@ struct nb_nodes {
     atomic_bool stops;
     uint64_t follow; /* a bit for each stream */
     char name[NB_MEMBER_NAME_MOST + 1];
-    char identity[256];     /* the same for all nodes of a stream */
-    struct nb_queue *queue; /* NULL: changes are not kept while the database is away */
+    char identity[256]; /* the same for all nodes of a stream */
+    struct nb_queue *queue;
     pthread_mutex_t members_lock;
     unsigned worker_count;
     struct nb_stream_worker workers[NB_STREAMS_MOST];
@@ -84,30 +76,17 @@ void *nb_follow_main(void *worker);
 
 /* ---- publish.c ------------------------------------------------------------------------------- */
 
-/* As `publish`, `look` and `is_there` of nb_replica_settings; `user` is the struct
- * nb_stream_worker. */
-int nb_publish(void *user, const char *id, struct nb_string message, bool lasts,
-               struct nb_error *error);
-int nb_publish_look(void *user, uint64_t *last, struct nb_error *error);
-bool nb_publish_is_there(void *user, uint64_t *last);
-/* Wakes the worker: a message waits, or an answer is wanted. Any thread. */
-void nb_publish_wake(struct nb_stream_worker *worker);
-
 /* Writes waiting messages into the stream, as many as one transaction takes; messages that come
  * meanwhile are left for the next one. Sets *has to whether there were any. Returns as
  * nb_database_run. */
 int nb_publish_some(struct nb_stream_worker *worker, bool *has, struct nb_error *error);
 /* Begins the statement that appends entries to a stream that has `after` or is empty. With
  * `is_exact` it appends only if `after` is the last entry and the stream has none of the ids;
- * otherwise it skips ids that the stream has. It gives no row if it did nothing; else a row for
- * each id that the stream had, with its position, or one row without values if there was none. */
+ * otherwise it skips ids that the stream has. It gives no row if it did nothing; else one with the
+ * number of ids that the stream had up to `after`. */
 void nb_publish_add_begin(const struct nb_stream_worker *worker, struct nb_point after,
                           bool is_exact, struct nb_sql *sql);
 void nb_publish_add(struct nb_sql *sql, struct nb_string id, uint64_t checksum,
                     struct nb_string message);
-/* Notes that the message with this id was delivered: it is not sent any more. */
-void nb_publish_delivered(struct nb_stream_worker *worker, struct nb_string id);
-/* Frees the messages that still wait, after the thread has ended. */
-void nb_publish_deinit(struct nb_stream_worker *worker);
 
 #endif

@@ -56,6 +56,16 @@ int nb_message_delete(const struct nb_view *view, enum nb_kept where, unsigned s
     return nb_store_delete(view, NB_TABLE_META, key_of(where, stream, number, key), error);
 }
 
+int nb_message_drop(const struct nb_view *view, enum nb_kept where, unsigned stream, size_t most,
+                    struct nb_error *error)
+{
+    char key[KEY_BYTES];
+    struct nb_string first = key_of(where, stream, 0, key);
+    size_t deleted;
+    return nb_store_clear(view, NB_TABLE_META, (struct nb_string){first.bytes, PREFIX_BYTES}, most,
+                          &deleted, error);
+}
+
 struct walk {
     nb_message_visit *visit;
     void *user;

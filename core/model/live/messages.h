@@ -30,6 +30,9 @@ int nb_message_put(const struct nb_view *view, enum nb_kept where, unsigned stre
                    const struct nb_traced *one, struct nb_error *error);
 int nb_message_delete(const struct nb_view *view, enum nb_kept where, unsigned stream,
                       uint64_t number, struct nb_error *error);
+/* Deletes the first messages, `most` of them. */
+int nb_message_drop(const struct nb_view *view, enum nb_kept where, unsigned stream, size_t most,
+                    struct nb_error *error);
 
 /* Calls `visit` with each message from the number `from` on, in order. Stops when `visit` returns
  * non-zero, and returns that; else 0, NB_CORRUPT or a code of the store. */

@@ -34,7 +34,7 @@ bool nb_relay_is_wanted(const struct nb_engine *engine)
     return engine->settings.shared && applied == NULL;
 }
 
-int nb_relay_refuse(struct nb_error *error)
+static int refuse(struct nb_error *error)
 {
     return nb_error_set(
         error, NB_STOPPING,
@@ -46,8 +46,7 @@ int nb_relay_submit(const struct nb_engine *engine, struct nb_string model, stru
                     void (*done)(struct nb_batch *, void *), void *user, struct nb_error *error)
 {
     const struct nb_relay *relay = relay_of(engine, model);
-    return relay == NULL ? nb_relay_refuse(error)
-                         : relay->submit(relay->user, batch, done, user, error);
+    return relay == NULL ? refuse(error) : relay->submit(relay->user, batch, done, user, error);
 }
 
 int nb_relay_ask(const struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
@@ -55,9 +54,8 @@ int nb_relay_ask(const struct nb_engine *engine, const struct nb_relayed_change 
 {
     const struct nb_relay *relay = relay_of(engine, relayed_change->model);
     struct nb_relayed_change_done result;
-    int rc = relay == NULL || relay->ask == NULL
-                 ? nb_relay_refuse(error)
-                 : relay->ask(relay->user, relayed_change, &result, error);
+    int rc =
+        relay == NULL ? refuse(error) : relay->ask(relay->user, relayed_change, &result, error);
     if (rc != 0)
         return rc;
     nb_relay_collected(nb_relay_number(
@@ -71,7 +69,7 @@ void nb_relay_propose(const struct nb_engine *engine, struct nb_string model,
                       const struct nb_batch *batch)
 {
     const struct nb_relay *relay = relay_of(engine, model);
-    if (relay != NULL && relay->propose != NULL)
+    if (relay != NULL)
         relay->propose(relay->user, batch);
 }
 
@@ -79,7 +77,7 @@ void nb_relay_propose_relayed_change(const struct nb_engine *engine,
                                      const struct nb_relayed_change *relayed_change)
 {
     const struct nb_relay *relay = relay_of(engine, relayed_change->model);
-    if (relay != NULL && relay->propose_relayed_change != NULL)
+    if (relay != NULL)
         relay->propose_relayed_change(relay->user, relayed_change);
 }
 
@@ -92,8 +90,7 @@ int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,
     int rc = nb_check_model_name(model, error);
     if (rc != 0)
         return rc;
-    return relay == NULL || relay->catch_up == NULL ? nb_relay_refuse(error)
-                                                    : relay->catch_up(relay->user, error);
+    return relay == NULL ? refuse(error) : relay->catch_up(relay->user, error);
 }
 
 int nb_relay_check_missing(const struct nb_engine *engine, struct nb_string model,
@@ -102,7 +99,7 @@ int nb_relay_check_missing(const struct nb_engine *engine, struct nb_string mode
     if (!nb_relay_is_wanted(engine))
         return 0;
     const struct nb_relay *relay = relay_of(engine, model);
-    if (relay != NULL && relay->lacks != NULL && !relay->lacks(relay->user))
+    if (relay != NULL && !relay->lacks(relay->user))
         return 0;
     return nb_error_set(error, NB_STOPPING,
                         "this node has no model '%.*s', and does not have all changes of the "

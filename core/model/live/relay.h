@@ -5,10 +5,10 @@
  * changes are not shared, relays are NULL and cost nothing.
  *
  * An engine that is opened with the setting `shared` begins without relays, so that all changes are
- * refused, and gets one for each stream when it has found the other nodes. Any thread calls the
+ * refused, and gets one for each stream that it follows. Any thread calls the
  * functions of a relay (struct nb_relay), except `propose` and `propose_relayed_change`: only the
- * writer's thread calls these. A change for which the relay has no function is refused. A relay
- * must outlive all use of the engine.
+ * writer's thread calls these. A relay must outlive all use of the
+ * engine.
  */
 #ifndef NB_CORE_MODEL_LIVE_RELAY_H
 #define NB_CORE_MODEL_LIVE_RELAY_H
@@ -41,7 +41,6 @@ bool nb_relay_is_wanted(const struct nb_engine *engine);
  * says so, and propose nothing. */
 int nb_relay_submit(const struct nb_engine *engine, struct nb_string model, struct nb_batch *batch,
                     void (*done)(struct nb_batch *, void *), void *user, struct nb_error *error);
-int nb_relay_refuse(struct nb_error *error);
 /* Sets *done (may be NULL) on success. */
 int nb_relay_ask(const struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
                  struct nb_relayed_change_done *done, struct nb_error *error);

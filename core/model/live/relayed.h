@@ -16,8 +16,8 @@
 
 struct nb_batch;
 
-/* A change that is not about documents. */
 enum nb_relayed_change_kind {
+    NB_RELAYED_CHANGE_NONE,         /* a change of a document; the others are not about documents */
     NB_RELAYED_CHANGE_PUT,          /* makes a model, or changes its settings */
     NB_RELAYED_CHANGE_DELETE,       /* deletes a model */
     NB_RELAYED_CHANGE_RENAME_LABEL, /* renames `from` to `to` */

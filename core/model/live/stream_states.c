@@ -50,33 +50,32 @@ static int put(const struct nb_view *view, struct nb_string key, struct nb_packe
 
 /* ---- the trace ------------------------------------------------------------------------------- */
 
-struct oldest {
-    uint64_t position;
-    size_t bytes;
+struct dropping {
+    uint64_t excess; /* bytes */
+    size_t count, bytes;
 };
 
-static int take_oldest(void *user, const struct nb_traced *one, struct nb_error *error)
+static int count_oldest(void *user, const struct nb_traced *one, struct nb_error *error)
 {
+    struct dropping *d = user;
     (void)error;
-    *(struct oldest *)user = (struct oldest){one->position, one->message.length};
-    return 1;
+    if (d->bytes >= d->excess || d->count == DROPPED_MOST)
+        return 1;
+    d->bytes += one->message.length;
+    d->count++;
+    return 0;
 }
 
 /* Drops the messages that are too old. */
 static int drop_traced(struct nb_stream_place *p, unsigned which, const struct nb_view *view,
                        struct nb_error *error)
 {
-    for (int i = 0; p->tracing > NB_TRACE_BYTES && i < DROPPED_MOST; i++) {
-        struct oldest oldest = {0};
-        int rc = nb_message_walk(view, NB_KEPT_TRACE, which, 0, take_oldest, &oldest, error);
-        if (rc <= 0)
-            return rc;
-        p->tracing -= oldest.bytes < p->tracing ? oldest.bytes : p->tracing;
-        rc = nb_message_delete(view, NB_KEPT_TRACE, which, oldest.position, error);
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
+    if (p->tracing <= NB_TRACE_BYTES)
+        return 0;
+    struct dropping d = {.excess = p->tracing - NB_TRACE_BYTES};
+    int rc = nb_message_walk(view, NB_KEPT_TRACE, which, 0, count_oldest, &d, error);
+    p->tracing -= d.bytes < p->tracing ? d.bytes : p->tracing;
+    return rc < 0 ? rc : nb_message_drop(view, NB_KEPT_TRACE, which, d.count, error);
 }
 
 static int write_trace(struct nb_stream_place *p, unsigned which, const struct nb_view *view,

@@ -18,8 +18,8 @@
 #include "core/engine/engine.h"
 #include "core/model/live/messages.h"
 #include "core/model/live/state.h"
+#include "core/nodes/queue.h"
 #include "core/nodes/replica.h"
-#include "core/nodes/replica_state.h"
 #include "tests/unit/core/engine/picture.h"
 #include "tests/unit/folder.h"
 
@@ -124,12 +124,13 @@ struct node {
     uint64_t member;
     char directory[96];
     struct nb_engine *engine;
-    unsigned streams;      /* 0: one */
-    struct stream *stream; /* the first of them */
+    struct nb_queue *queue; /* takes nothing */
+    unsigned streams;       /* 0: one */
+    struct stream *stream;  /* the first of them */
     struct worker workers[STREAMS];
     atomic_bool stops;
-    unsigned lag;      /* microseconds of a pause now and then */
-    uint64_t compares; /* every so many nanoseconds; 0: never */
+    unsigned lag;     /* microseconds of a pause now and then */
+    int64_t compares; /* every so many milliseconds; 0: never */
 };
 
 static inline unsigned streams_of(const struct node *n)
@@ -147,27 +148,16 @@ static inline void deliver(struct worker *l, uint64_t position)
     ck_assert_msg(rc == 0 || rc == NB_STOPPING || rc == NB_CORRUPT, "%d %s", rc, error.text);
 }
 
-static inline int publish(void *user, const char *id, struct nb_string message, bool lasts,
-                          struct nb_error *error)
+static inline void publish_one(void *user, struct nb_string id, struct nb_string message)
 {
-    struct worker *l = user;
-    (void)lasts;
-    return put_message(l->stream, id, message, error);
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)id.length, id.bytes);
+    ck_assert_int_eq(put_message(user, text, message, NULL), 0);
 }
 
-static inline int look(void *user, uint64_t *last, struct nb_error *error)
+static inline void wake(void *user)
 {
-    struct worker *l = user;
-    (void)error;
-    *last = length_of(l->stream);
-    return 0;
-}
-
-static inline bool is_there(void *user, uint64_t *last)
-{
-    struct worker *l = user;
-    *last = length_of(l->stream);
-    return !atomic_load(&l->stream->is_away);
+    (void)user; /* it looks often */
 }
 
 static inline void warn(void *user, const struct nb_error *why)
@@ -181,21 +171,29 @@ static inline void *follow(void *argument)
     struct worker *l = argument;
     struct node *n = l->node;
     while (!atomic_load(&n->stops)) {
-        uint64_t at = nb_replica_delivered(l->replica).position + 1;
-        if (at > length_of(l->stream)) {
-            nb_replica_note_end(l->replica);
+        uint64_t asked = atomic_load(&l->replica->asked), end = length_of(l->stream);
+        uint64_t at = l->replica->delivered.position + 1;
+        atomic_store(&l->replica->last, end);
+        atomic_store(&l->replica->stream,
+                     atomic_load(&l->stream->is_away) ? NB_REPLICA_AWAY : NB_REPLICA_THERE);
+        if (!atomic_load(&l->stream->is_away) &&
+            nb_replica_take(l->replica, publish_one, l->stream) > 0)
+            nb_replica_sent(l->replica, 0);
+        if (at > end) {
+            nb_replica_note_end(l->replica, asked);
             nb_replica_tick(l->replica);
             usleep(200);
             continue;
         }
         deliver(l, at);
-        if (at % 7 == 0 && at > 3)
+        if (at % 7 == 0 && at > 3 && at - 3 <= l->replica->delivered.position)
             deliver(l, at - 3); /* it came before */
         if (at % 32 == 0)       /* somebody else has published into the stream */
             ck_assert_int_eq(put_message(l->stream, n->directory, string_at("x"), NULL), 0);
         if (at % 16 == 0)
             usleep(n->lag);
     }
+    atomic_store(&l->replica->stream, NB_REPLICA_AWAY);
     return NULL;
 }
 
@@ -222,23 +220,23 @@ static inline int open_node(struct node *n, uint64_t created, struct nb_error *e
     struct nb_engine_settings settings;
     settings_of(&settings, n->directory);
     settings.streams = streams_of(n);
+    const struct nb_queue_limits none = {0, 0};
     ck_assert_msg(nb_engine_open(&settings, &n->engine, error) == 0, "%s", error->text);
-    int rc = 0;
+    int rc = nb_queue_new(n->engine, &none, &n->queue, error);
     for (unsigned i = 0; rc == 0 && i < streams_of(n); i++) {
         struct worker *l = &n->workers[i];
-        const struct nb_replica_settings how = {.publish = publish,
-                                                .look = look,
-                                                .is_there = is_there,
+        const struct nb_replica_settings how = {.wake = wake,
                                                 .warn = warn,
                                                 .user = l,
                                                 .stream = i,
-                                                .seed = n->member,
-                                                .message_most = 1 << 20,
+                                                .queue = n->queue,
                                                 .patience = UINT64_C(20000000000),
                                                 .same_for = 200,
                                                 .compare_every = n->compares};
         *l = (struct worker){.node = n, .which = i, .stream = &n->stream[i]};
-        rc = nb_replica_new(n->engine, &how, created, &l->replica, error);
+        rc = nb_replica_new(n->engine, &how, &l->replica, error);
+        if (rc == 0)
+            rc = nb_replica_join(l->replica, created, error);
     }
     return rc;
 }
@@ -250,6 +248,8 @@ static inline void start(struct node *n)
     ck_assert_msg(rc == 0, "%s", error.text);
     atomic_store(&n->stops, false);
     for (unsigned i = 0; i < streams_of(n); i++)
+        atomic_store(&n->workers[i].replica->stream, NB_REPLICA_THERE);
+    for (unsigned i = 0; i < streams_of(n); i++)
         ck_assert_int_eq(pthread_create(&n->workers[i].follower, NULL, follow, &n->workers[i]), 0);
 }
 
@@ -257,19 +257,23 @@ static inline void stop(struct node *n)
 {
     atomic_store(&n->stops, true);
     for (unsigned i = 0; i < streams_of(n); i++)
-        nb_replica_stop(n->workers[i].replica);
-    for (unsigned i = 0; i < streams_of(n); i++)
         ck_assert_int_eq(pthread_join(n->workers[i].follower, NULL), 0);
     for (unsigned i = 0; i < streams_of(n); i++)
         nb_replica_free(&n->workers[i].replica);
+    nb_queue_free(&n->queue);
     nb_engine_close(&n->engine);
+}
+
+static inline uint64_t applied_of(struct worker *l)
+{
+    return atomic_load(&l->replica->place->applied);
 }
 
 /* Waits without a time limit as long as the worker makes progress. */
 static inline void wait_until_worker(struct worker *l, uint64_t position)
 {
     uint64_t until = 0, before = UINT64_MAX;
-    for (uint64_t applied = 0; (applied = nb_replica_applied(l->replica)) < position;) {
+    for (uint64_t applied = 0; (applied = applied_of(l)) < position;) {
         uint64_t now = nb_clock_monotonic();
         if (applied != before)
             until = now + UINT64_C(60000000000);

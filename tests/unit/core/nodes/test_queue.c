@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include "core/engine/engine.h"
+#include "core/nodes/operation.h"
+#include "core/nodes/replica.h"
 #include "tests/unit/folder.h"
 #include "tokenizer/document.h"
 
-enum { LIMIT = 20 };
+enum { LIMIT = 300, GROUP = 256 /* as core/nodes/outgoing.c has it */ };
 
 static struct nb_string string_at(const char *text)
 {
@@ -22,17 +24,13 @@ static struct nb_string string_at(const char *text)
 
 static const unsigned char cluster_key[NB_KEY_BYTES] = "a key that all nodes have";
 static char published[LIMIT][NB_MESSAGE_ID_MOST];
-static size_t published_count, fails_at;
+static size_t published_count;
 
-static int publish(struct nb_replica *replica, const char *id, struct nb_string message, bool lasts,
-                   struct nb_error *error)
+static void publish(void *user, struct nb_string id, struct nb_string message)
 {
-    (void)replica;
-    ck_assert(message.length > 0 && lasts);
-    if (published_count + 1 == fails_at)
-        return nb_error_set(error, NB_STOPPING, "the database is away");
-    snprintf(published[published_count++], sizeof *published, "%s", id);
-    return 0;
+    (void)user;
+    ck_assert(message.length > 0 && published_count < LIMIT);
+    snprintf(published[published_count++], sizeof *published, "%.*s", (int)id.length, id.bytes);
 }
 
 static const struct nb_receipt *train(struct nb_engine *engine)
@@ -56,23 +54,28 @@ static void put_into_queue(struct nb_engine *engine)
     ck_assert_int_eq(train(engine)->status, NB_QUEUED);
 }
 
-static struct nb_relayed entry_of(const char *id)
+static uint64_t entry_of(const char *id)
 {
-    struct nb_relayed relayed = {.outbox = 0};
-    nb_queue_read_id(nb_string_of(id), &relayed);
-    return relayed;
+    uint64_t identity, entry = 0;
+    ck_assert(nb_message_id_read(nb_string_of(id), 'q', &identity, &entry));
+    return entry;
 }
 
-/* A node's engine and its queue, in their own folder. */
+/* A node's engine, its queue and its replica, in their own folder. */
 struct world {
     char root[NB_TEST_FOLDER_SIZE];
     struct nb_engine *engine;
     struct nb_queue *queue;
+    struct nb_replica *replica;
 };
 
-static void open_world(struct world *w)
+static void wake(void *user)
 {
-    static const struct nb_queue_limits limits = {1 << 20, LIMIT};
+    (void)user;
+}
+
+static void open_engine(struct world *w)
+{
     struct nb_engine_settings settings;
     struct nb_error error = {0};
     nb_engine_settings_init(&settings);
@@ -80,7 +83,16 @@ static void open_world(struct world *w)
     settings.key = cluster_key;
     settings.shared = true;
     ck_assert_msg(nb_engine_open(&settings, &w->engine, &error) == 0, "%s", error.text);
+}
+
+static void open_world(struct world *w)
+{
+    static const struct nb_queue_limits limits = {1 << 20, LIMIT};
+    struct nb_error error = {0};
+    open_engine(w);
     ck_assert_msg(nb_queue_new(w->engine, &limits, &w->queue, &error) == 0, "%s", error.text);
+    const struct nb_replica_settings how = {.wake = wake, .queue = w->queue, .same_for = 1};
+    ck_assert_int_eq(nb_replica_new(w->engine, &how, &w->replica, NULL), 0);
 }
 
 static void set_up(struct world *w)
@@ -90,85 +102,93 @@ static void set_up(struct world *w)
     open_world(w);
 }
 
-static void open_again(struct world *w)
+static void close_world(struct world *w)
 {
+    nb_replica_free(&w->replica);
     nb_queue_free(&w->queue);
     nb_engine_close(&w->engine);
-    open_world(w);
 }
 
 static void tear_down(struct world *w)
 {
-    nb_queue_free(&w->queue);
-    nb_engine_close(&w->engine);
+    close_world(w);
     test_folder_remove(w->root);
 }
 
-/* In order, many at once; each again until it is delivered, with the same id. */
+static size_t take(struct world *w)
+{
+    published_count = 0;
+    size_t count = nb_replica_take(w->replica, publish, NULL);
+    ck_assert_uint_eq(count, published_count);
+    return count;
+}
+
+static uint64_t left_in(struct world *w)
+{
+    struct nb_queue_state state;
+    nb_queue_state(w->queue, &state);
+    ck_assert((state.entries == 0) == (state.bytes == 0));
+    return state.entries;
+}
+
+/* In order, many at once; each again until all that were taken are delivered, with the same id. */
 START_TEST(what_waits_is_published_in_order)
 {
-    enum { ENTRIES = 15 };
     struct world w;
-    struct nb_queue_state state;
     set_up(&w);
-    for (int i = 0; i < ENTRIES; i++)
+    for (int i = 0; i < LIMIT - 1; i++)
         put_into_queue(w.engine);
-    nb_queue_go_on(w.queue, 0, publish, NULL);
-    ck_assert_uint_eq(published_count, 0); /* the stream is away */
-    nb_queue_set(w.queue, 0, NB_QUEUE_THERE);
-    ck_assert(nb_queue_takes(w.queue, 0));
-    fails_at = 5;
-    nb_queue_go_on(w.queue, 0, publish, NULL);
-    ck_assert_uint_eq(published_count, 4);
-    fails_at = 0;
-    nb_queue_go_on(w.queue, 0, publish, NULL);
-    nb_queue_go_on(w.queue, 0, publish, NULL);
-    ck_assert_uint_eq(published_count, ENTRIES);
-    for (unsigned i = 0; i < ENTRIES; i++)
-        ck_assert_uint_eq(entry_of(published[i]).entry, i + 1);
-    nb_queue_delivered(w.queue, 0, nb_string_of("q00000000000000aa-f")); /* of another node */
-    nb_queue_go_on(w.queue, 0, publish, NULL);
-    nb_queue_state(w.queue, &state);
-    ck_assert_uint_eq(state.entries, ENTRIES);
-    nb_queue_delivered(w.queue, 0, nb_string_of(published[9]));
-    nb_queue_go_on(w.queue, 0, publish, NULL);
-    nb_queue_state(w.queue, &state);
-    ck_assert_uint_eq(state.entries, ENTRIES - 10);
-    open_again(&w);
-    nb_queue_set(w.queue, 0, NB_QUEUE_THERE);
-    published_count = 0;
-    nb_queue_go_on(w.queue, 0, publish, NULL);
-    ck_assert_uint_eq(published_count, ENTRIES - 10);
-    nb_queue_delivered(w.queue, 0, nb_string_of(published[ENTRIES - 11]));
-    nb_queue_go_on(w.queue, 0, publish, NULL);
-    nb_queue_state(w.queue, &state);
-    ck_assert(state.entries == 0 && state.bytes == 0);
-    ck_assert(!nb_queue_takes(w.queue, 0));
+    atomic_store(&w.replica->stream, NB_REPLICA_THERE);
+    put_into_queue(w.engine); /* behind the others */
+    ck_assert_uint_eq(take(&w), GROUP);
+    for (unsigned i = 0; i < GROUP; i++)
+        ck_assert_uint_eq(entry_of(published[i]), i + 1);
+    nb_replica_sent(w.replica, 0);
+    ck_assert_uint_eq(left_in(&w), LIMIT);
+    ck_assert_uint_eq(take(&w), GROUP);
+    ck_assert_uint_eq(entry_of(published[0]), 1);
+    nb_replica_sent(w.replica, GROUP - 1); /* one is not delivered yet */
+    ck_assert_uint_eq(left_in(&w), LIMIT);
+    ck_assert_uint_eq(take(&w), GROUP);
+    nb_replica_sent(w.replica, GROUP);
+    ck_assert_uint_eq(left_in(&w), LIMIT - GROUP);
+    close_world(&w);
+    open_world(&w);
+    ck_assert_uint_eq(take(&w), LIMIT - GROUP);
+    ck_assert_uint_eq(entry_of(published[0]), GROUP + 1);
+    nb_replica_sent(w.replica, LIMIT - GROUP);
+    ck_assert_uint_eq(left_in(&w), 0);
+    ck_assert_uint_eq(take(&w), 0);
+    ck_assert(!nb_queue_takes(w.queue, 0, true));
     tear_down(&w);
 }
 END_TEST
 
 /* What another store has left keeps its id. */
-START_TEST(what_is_adopted_has_its_id)
+START_TEST(what_is_handed_over_has_its_id)
 {
-    struct world w;
-    struct nb_queue_state state;
-    set_up(&w);
-    nb_queue_free(&w.queue);
-    ck_assert(!nb_queue_is_left(w.engine));
-    ck_assert_int_eq(nb_queue_adopt(w.engine, 0, string_at("00aa-1"), string_at("m"), NULL), 0);
-    ck_assert_int_eq(nb_queue_adopt(w.engine, 0, string_at("00aa-2"), string_at("m"), NULL), 0);
-    ck_assert(nb_queue_is_left(w.engine));
-    open_again(&w);
-    nb_queue_set(w.queue, 0, NB_QUEUE_THERE);
-    nb_queue_go_on(w.queue, 0, publish, NULL);
-    ck_assert_uint_eq(published_count, 2);
-    ck_assert_str_eq(published[1], "00aa-2");
-    nb_queue_delivered(w.queue, 0, string_at("00aa-2"));
-    nb_queue_go_on(w.queue, 0, publish, NULL);
-    nb_queue_state(w.queue, &state);
-    ck_assert_uint_eq(state.entries, 0);
-    tear_down(&w);
+    struct world from, to;
+    uint64_t queued = 0, lost = 0;
+    char id[NB_MESSAGE_ID_MOST];
+    set_up(&from);
+    set_up(&to);
+    ck_assert_uint_eq(left_in(&to), 0);
+    put_into_queue(from.engine);
+    put_into_queue(from.engine);
+    ck_assert_uint_eq(take(&from), 2);
+    memcpy(id, published[1], sizeof id);
+    nb_replica_free(&to.replica);
+    nb_queue_free(&to.queue);
+    ck_assert_int_eq(nb_hand_over(from.engine, to.engine, &queued, &lost, NULL), 0);
+    ck_assert(queued == 2 && lost == 0);
+    close_world(&to);
+    open_world(&to);
+    ck_assert_uint_eq(take(&to), 2);
+    ck_assert_str_eq(published[1], id);
+    nb_replica_sent(to.replica, 2);
+    ck_assert_uint_eq(left_in(&to), 0);
+    tear_down(&to);
+    tear_down(&from);
 }
 END_TEST
 
@@ -178,10 +198,13 @@ START_TEST(a_queue_has_bounds)
     struct world w;
     set_up(&w);
     for (int i = 0; i < LIMIT; i++)
-        ck_assert_int_eq(train(w.engine)->status, NB_QUEUED);
+        put_into_queue(w.engine);
     ck_assert_int_eq(train(w.engine)->code, NB_STOPPING);
-    nb_queue_set(w.queue, 0, NB_QUEUE_FORBIDDEN);
-    ck_assert(!nb_queue_takes(w.queue, 0));
+    take(&w);
+    nb_replica_sent(w.replica, GROUP);
+    put_into_queue(w.engine);
+    atomic_store(&w.replica->stream, NB_REPLICA_FORBIDDEN);
+    ck_assert_int_eq(train(w.engine)->code, NB_STOPPING);
     tear_down(&w);
 }
 END_TEST
@@ -192,7 +215,7 @@ int main(void)
     TCase *t = tcase_create("queue");
     suite_add_tcase(s, t);
     tcase_add_test(t, what_waits_is_published_in_order);
-    tcase_add_test(t, what_is_adopted_has_its_id);
+    tcase_add_test(t, what_is_handed_over_has_its_id);
     tcase_add_test(t, a_queue_has_bounds);
     SRunner *runner = srunner_create(s);
     if (nb_tokenizer_setup(NULL) != 0)

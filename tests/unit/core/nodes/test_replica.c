@@ -409,8 +409,9 @@ static bool has_same_digest(struct history *h, struct node *a, struct node *b, u
     struct nb_digest one;
     struct nb_digest other;
     struct nb_error error = {0};
-    ck_assert_msg(nb_digest(a->engine, stream, 0, &one, &error) == 0, "%s", error.text);
-    ck_assert_msg(nb_digest(b->engine, stream, 0, &other, &error) == 0, "%s", error.text);
+    ck_assert_msg(nb_digest(a->engine, stream, 0, UINT64_MAX, &one, &error) == 0, "%s", error.text);
+    ck_assert_msg(nb_digest(b->engine, stream, 0, UINT64_MAX, &other, &error) == 0, "%s",
+                  error.text);
     ck_assert_uint_eq(one.number % streams_of(a), one.number == 0 ? 0 : stream);
     note_difference(h, "%s is at %llu and %s at %llu", a->directory, (unsigned long long)one.number,
                     b->directory, (unsigned long long)other.number);
@@ -571,7 +572,7 @@ static void repeat(struct node *n, uint64_t position, const char *id)
 {
     struct message m = message_at(n->stream, position);
     size_t before = length_of(n->stream);
-    ck_assert_int_eq(publish(&n->workers[0], id, nb_buffer_string(&m.bytes), false, NULL), 0);
+    ck_assert_int_eq(put_message(n->stream, id, nb_buffer_string(&m.bytes), NULL), 0);
     wait_until_applied(n, before + 1);
 }
 

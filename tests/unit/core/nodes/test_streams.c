@@ -7,7 +7,6 @@
 #include "core/base/feature_hash.h"
 #include "core/model/registry/registry.h"
 #include "core/nodes/digest.h"
-#include "core/nodes/handover.h"
 #include "core/nodes/operation.h"
 #include "core/nodes/queue.h"
 #include "tests/unit/core/nodes/nodes.h"
@@ -115,6 +114,7 @@ END_TEST
 static void close_node(struct node *n)
 {
     nb_replica_free(&n->workers[0].replica);
+    nb_queue_free(&n->queue);
     nb_engine_close(&n->engine);
 }
 
@@ -143,7 +143,7 @@ START_TEST(a_stream_is_made_anew)
     stop_all(&a);
     ck_assert_int_eq(open_node(&a.nodes[0], 78, &error), NB_CONFLICT);
     ck_assert_msg(strstr(error.text, "were made anew") != NULL, "%s", error.text);
-    nb_engine_close(&a.nodes[0].engine);
+    close_node(&a.nodes[0]);
     ck_assert_msg(open_node(&a.nodes[0], 77, &error) == 0, "%s", error.text);
     close_node(&a.nodes[0]);
     end_stopped(&a);
@@ -249,14 +249,23 @@ END_TEST
 
 /* ---- digests that are compared --------------------------------------------------------------- */
 
-static const uint64_t SOON = UINT64_C(300000000);
+static const int64_t SOON = 300; /* milliseconds */
+
+static struct nb_point digested_of(struct node *n)
+{
+    struct nb_replica *r = n->workers[0].replica;
+    pthread_mutex_lock(&r->lock);
+    struct nb_point digested = r->digested;
+    pthread_mutex_unlock(&r->lock);
+    return digested;
+}
 
 /* Returns whether the first node and the node `other` have digests at the same position, later than
  * `position`; *same: they are equal. */
 static bool digests_after(struct together *a, uint64_t position, size_t other, bool *same)
 {
-    struct nb_point one = nb_replica_digested(a->nodes[0].workers[0].replica);
-    struct nb_point two = nb_replica_digested(a->nodes[other].workers[0].replica);
+    struct nb_point one = digested_of(&a->nodes[0]);
+    struct nb_point two = digested_of(&a->nodes[other]);
     *same = one.sum == two.sum;
     return one.position > position && one.position == two.position;
 }
@@ -292,7 +301,7 @@ START_TEST(nodes_compare_what_they_have_learned)
         ck_assert(wait_until_compared(&a, position, i));
     stop(&a.nodes[1]);
     start(&a.nodes[1]);
-    ck_assert_uint_eq(nb_replica_digested(a.nodes[1].workers[0].replica).position, 0);
+    ck_assert_uint_eq(digested_of(&a.nodes[1]).position, 0);
     ck_assert(wait_until_compared(&a, train_one(&a.nodes[0], "two"), 1));
     ck_assert_int_eq(nb_registry_acquire(a.nodes[1].engine, string_at("a"), false, &live, NULL), 0);
     live->checkpoint.last += 1000; /* until its next change */
@@ -310,12 +319,11 @@ START_TEST(nodes_do_not_compare_all_the_time)
     static struct together a;
     a = (struct together){.root = ""};
     const struct nb_operation ask = {
-        .kind = NB_OPERATION_RELAYED + (unsigned)NB_RELAYED_CHANGE_COMPARE,
         .relayed_change = {.kind = NB_RELAYED_CHANGE_COMPARE, .model = nb_string_of("digest")},
         .change.relayed.time = 1};
     struct nb_buffer message = {0};
     for (size_t i = 0; i < NODES; i++)
-        a.nodes[i].compares = i == NODES - 1 ? 0 : UINT64_C(3600000000000);
+        a.nodes[i].compares = i == NODES - 1 ? 0 : 3600000;
     begin(&a);
     ck_assert_uint_gt(train_one(&a.nodes[0], "one"), 0);
     ck_assert_int_eq(nb_operation_write(&ask, &message), 0);
@@ -328,10 +336,10 @@ START_TEST(nodes_do_not_compare_all_the_time)
     uint64_t position = train_one(&a.nodes[0], "two");
     for (size_t i = 0; i < NODES; i++)
         wait_until_applied(&a.nodes[i], position);
-    uint64_t first = nb_replica_digested(a.nodes[0].workers[0].replica).position;
+    uint64_t first = digested_of(&a.nodes[0]).position;
     ck_assert_msg(first > 0 && first + 20 <= position + 1, "%lu of %lu", first, position);
-    ck_assert_uint_eq(nb_replica_digested(a.nodes[1].workers[0].replica).position, first);
-    ck_assert_uint_eq(nb_replica_digested(a.nodes[2].workers[0].replica).position, 0);
+    ck_assert_uint_eq(digested_of(&a.nodes[1]).position, first);
+    ck_assert_uint_eq(digested_of(&a.nodes[2]).position, 0);
     end(&a);
 }
 END_TEST
@@ -351,13 +359,13 @@ START_TEST(a_digest_takes_so_long_and_no_longer)
         snprintf(id, sizeof id, "d%d", i);
         ck_assert_uint_gt(train_one(&a.nodes[0], id), 0);
     }
-    ck_assert_int_eq(nb_digest_within(engine, 0, 0, 0, &digest, &error), NB_TOO_LARGE);
+    ck_assert_int_eq(nb_digest(engine, 0, 0, 0, &digest, &error), NB_TOO_LARGE);
     ck_assert_msg(strstr(error.text, "too large to be compared") != NULL, "%s", error.text);
     stop(&a.nodes[0]);
     ck_assert_int_eq(open_node(&a.nodes[0], 77, &error), 0);
     engine = a.nodes[0].engine;
-    ck_assert_int_eq(nb_digest_within(engine, 0, 0, UINT64_MAX, &digest, &error), 0);
-    ck_assert_int_eq(nb_digest(engine, 0, 0, &again, &error), 0);
+    ck_assert_int_eq(nb_digest(engine, 0, 0, UINT64_MAX, &digest, &error), 0);
+    ck_assert_int_eq(nb_digest(engine, 0, 0, UINT64_MAX, &again, &error), 0);
     ck_assert_str_eq(digest.digits, again.digits);
     close_node(&a.nodes[0]);
     start(&a.nodes[0]);
@@ -410,7 +418,6 @@ START_TEST(another_message_under_an_id_is_no_answer)
     static struct together a;
     a = (struct together){.root = ""};
     const struct nb_operation relayed_change = {
-        .kind = NB_OPERATION_RELAYED + (unsigned)NB_RELAYED_CHANGE_CLEAR,
         .relayed_change = {.kind = NB_RELAYED_CHANGE_CLEAR, .model = nb_string_of("a")},
         .change.relayed.time = 1};
     struct nb_buffer message = {0};
@@ -516,7 +523,7 @@ START_TEST(a_full_disk_delays_what_is_delivered)
     for (size_t i = 0; i < NODES; i++) {
         wait_until_applied(&a.nodes[i], position);
         ck_assert_uint_eq(documents_of(&a.nodes[i]), CHANGES + 2);
-        ck_assert_int_eq(nb_digest(a.nodes[i].engine, 0, 0, &digests[i], NULL), 0);
+        ck_assert_int_eq(nb_digest(a.nodes[i].engine, 0, 0, UINT64_MAX, &digests[i], NULL), 0);
         ck_assert_str_eq(digests[i].digits, digests[0].digits);
     }
     end(&a);

@@ -162,7 +162,7 @@ static struct nb_digest digest_of(unsigned stream)
 {
     struct nb_digest digest;
     struct nb_error error = {0};
-    ck_assert_msg(nb_digest(engine, stream, 0, &digest, &error) == 0, "%s", error.text);
+    ck_assert_msg(nb_digest(engine, stream, 0, UINT64_MAX, &digest, &error) == 0, "%s", error.text);
     return digest;
 }
 
