@@ -17,10 +17,10 @@
 
 /* What bayesc classify prints of a verdict beside its label and probability: the decision by a
  * threshold, the runner-up labels, and the tokens that weigh most. Main thread. */
-enum { NB_VERDICT_TOP_MOST = 1000, NB_VERDICT_EVIDENCE_MOST = 1000 };
+enum { TOP_MOST = 1000, EVIDENCE_MOST = 1000 };
 
 /* The columns that the user wants. */
-struct nb_verdict_columns {
+struct columns {
     double threshold;       /* below 0: no decision */
     uint64_t top, evidence; /* labels, tokens; 0: none */
 };
@@ -29,7 +29,7 @@ struct nb_verdict_columns {
 
 /* Appends the path of the operation, with the query that asks the daemon for these columns, and a
  * NUL. All functions here that return an int return 0 or NB_NO_MEMORY. */
-static int verdict_columns_path(const struct nb_verdict_columns *columns, struct nb_buffer *path)
+static int put_operation(const struct columns *columns, struct nb_buffer *path)
 {
     const char *join = "?";
     int rc = nb_buffer_puts(path, "/classify");
@@ -66,8 +66,7 @@ static int by_probability(const void *a, const void *b)
 
 /* Fills `rank` with the `top` most probable labels, the winner first. Returns how many there are.
  */
-static size_t rank_labels(const json_t *verdict, uint64_t top,
-                          struct ranked rank[NB_VERDICT_TOP_MOST])
+static size_t rank_labels(const json_t *verdict, uint64_t top, struct ranked rank[TOP_MOST])
 {
     const char *winner = nb_answer_text(verdict, "label");
     json_t *labels = json_object_get(verdict, "probabilities");
@@ -86,8 +85,7 @@ static size_t rank_labels(const json_t *verdict, uint64_t top,
 
 /* Returns the label that a person reads first: the decision if there is a threshold ("unsure"),
  * else the label. Borrowed from the verdict, or "?". */
-static const char *verdict_columns_first(const struct nb_verdict_columns *columns,
-                                         const json_t *verdict)
+static const char *first_label(const struct columns *columns, const json_t *verdict)
 {
     const char *label =
         json_string_value(json_object_get(verdict, columns->threshold >= 0 ? "decision" : "label"));
@@ -128,8 +126,7 @@ static int put_cell(const char *text, char separator, struct nb_buffer *out)
 /* Append the cells of a CSV row, each after the separator: decision; predicted_2, probability_2 and
  * so on to `top`; evidence. The cells are empty if the verdict is NULL (the document was
  * refused). */
-static int verdict_columns_head(const struct nb_verdict_columns *columns, char separator,
-                                struct nb_buffer *out)
+static int put_head(const struct columns *columns, char separator, struct nb_buffer *out)
 {
     int rc = columns->threshold >= 0 ? put_cell("decision", separator, out) : 0;
     for (uint64_t i = 2; i <= columns->top && rc == 0; i++)
@@ -138,10 +135,10 @@ static int verdict_columns_head(const struct nb_verdict_columns *columns, char s
     return rc == 0 && columns->evidence > 0 ? put_cell("evidence", separator, out) : rc;
 }
 
-static int put_ranks(const struct nb_verdict_columns *columns, const json_t *verdict,
-                     char separator, struct nb_buffer *out)
+static int put_ranks(const struct columns *columns, const json_t *verdict, char separator,
+                     struct nb_buffer *out)
 {
-    struct ranked rank[NB_VERDICT_TOP_MOST];
+    struct ranked rank[TOP_MOST];
     size_t count = rank_labels(verdict, columns->top, rank);
     int rc = 0;
     for (size_t i = 1; i < columns->top && rc == 0; i++) {
@@ -155,8 +152,8 @@ static int put_ranks(const struct nb_verdict_columns *columns, const json_t *ver
     return rc;
 }
 
-static int verdict_columns_csv(const struct nb_verdict_columns *columns, const json_t *verdict,
-                               char separator, struct nb_buffer *out)
+static int put_columns(const struct columns *columns, const json_t *verdict, char separator,
+                       struct nb_buffer *out)
 {
     struct nb_buffer evidence = {0};
     int rc = 0;
@@ -178,10 +175,9 @@ static int verdict_columns_csv(const struct nb_verdict_columns *columns, const j
 
 /* Appends the same columns for people, to be printed after the name of the document. The caller
  * must pass the text through nb_terminal_safe before it prints it on a terminal. */
-static int verdict_columns_text(const struct nb_verdict_columns *columns, const json_t *verdict,
-                                struct nb_buffer *out)
+static int put_text(const struct columns *columns, const json_t *verdict, struct nb_buffer *out)
 {
-    struct ranked rank[NB_VERDICT_TOP_MOST];
+    struct ranked rank[TOP_MOST];
     size_t count = columns->top > 0 ? rank_labels(verdict, columns->top, rank) : 0;
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++)
@@ -196,7 +192,7 @@ struct classify_options {
     struct nb_files_options files;
     bool is_csv;
     uint64_t connections;
-    struct nb_verdict_columns columns;
+    struct columns columns;
 };
 
 static const struct classify_options DEFAULTS = {.connections = 2, .columns.threshold = -1};
@@ -210,15 +206,15 @@ static const struct nb_flag FLAGS[] = {
      "and probability, in its charset, separator and line ends"},
     {"threshold", 0, NB_FLAG_NUMBER, "P", offsetof(struct classify_options, columns.threshold), 0,
      1, "decide: a label that is less probable than P is unsure"},
-    {"top", 0, NB_FLAG_COUNT, "N", offsetof(struct classify_options, columns.top), 1,
-     NB_VERDICT_TOP_MOST, "tell the N most probable labels, each with its probability"},
+    {"top", 0, NB_FLAG_COUNT, "N", offsetof(struct classify_options, columns.top), 1, TOP_MOST,
+     "tell the N most probable labels, each with its probability"},
     {"evidence", 0, NB_FLAG_COUNT, "N", offsetof(struct classify_options, columns.evidence), 1,
-     NB_VERDICT_EVIDENCE_MOST, "tell the N tokens that weigh most, with their evidence"},
+     EVIDENCE_MOST, "tell the N tokens that weigh most, with their evidence"},
 };
 
 struct output {
     bool is_json, is_csv;
-    const struct nb_verdict_columns *columns;
+    const struct columns *columns;
     bool has_head;             /* the head of the CSV, which is printed once, is out */
     bool has_rows;             /* a part of the CSV is out */
     bool is_told;              /* the user was told that the model has learned too little */
@@ -231,7 +227,7 @@ struct output {
 static int print_verdict(struct output *output, const struct nb_outcome *outcome,
                          struct nb_error *error)
 {
-    const char *label = verdict_columns_first(output->columns, outcome->result);
+    const char *label = first_label(output->columns, outcome->result);
     double probability = json_number_value(json_object_get(outcome->result, "probability"));
     const char *missing = json_string_value(json_object_get(outcome->result, "missing"));
     if (missing != NULL && !output->is_told)
@@ -244,7 +240,7 @@ static int print_verdict(struct output *output, const struct nb_outcome *outcome
     if (printed < 0 || fputs(output->name.bytes, stdout) < 0)
         return nb_error_set(error, NB_IO, "standard output cannot be written");
     output->more.length = 0;
-    int rc = verdict_columns_text(output->columns, outcome->result, &output->more);
+    int rc = put_text(output->columns, outcome->result, &output->more);
     if (rc != 0 || nb_buffer_append(&output->more, "", 1) != 0)
         return nb_error_no_memory(error);
     nb_terminal_safe(output->more.bytes, SIZE_MAX, &output->name);
@@ -294,7 +290,7 @@ static int take_head(void *user, struct nb_string row, struct nb_error *error)
         rc = nb_buffer_append(&head, "", 1);
     output->more.length = output->row.length = 0;
     if (rc == 0)
-        rc = verdict_columns_head(output->columns, separator_of(output), &output->more);
+        rc = put_head(output->columns, separator_of(output), &output->more);
     if (rc == 0)
         rc = join_columns(output, "predicted", "probability");
     rc = rc != 0             ? nb_error_no_memory(error)
@@ -317,8 +313,7 @@ static int print_csv(struct output *output, const struct nb_outcome *outcome,
         is_row ? 0
                : nb_csv_cell(nb_string_of(outcome->name), separator_of(output), true, &output->row);
     if (rc == 0)
-        rc = verdict_columns_csv(output->columns, outcome->result, separator_of(output),
-                                 &output->more);
+        rc = put_columns(output->columns, outcome->result, separator_of(output), &output->more);
     if (json_is_number(number))
         (void)snprintf(probability, sizeof probability, "%.6f", json_number_value(number));
     if (rc == 0)
@@ -356,7 +351,7 @@ static int run_classify(struct nb_client *client, const void *user, char **argum
     if (options->is_csv && client->json)
         return nb_error_set(error, NB_CLIENT_USAGE,
                             "only one of --csv and --json may be given: the output is one of them");
-    if (verdict_columns_path(&options->columns, &path) != 0)
+    if (put_operation(&options->columns, &path) != 0)
         return nb_error_no_memory(error);
     files.keeps_rows = options->is_csv;
     struct nb_run run = {

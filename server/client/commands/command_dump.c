@@ -121,9 +121,7 @@ static int run_export(struct nb_client *client, const void *options, char **argu
                       struct nb_error *error)
 {
     (void)options;
-    if (count == 0 || strcmp(arguments[0], "-") == 0)
-        return fetch(client, stdout, error);
-    return nb_write_file(arguments[0], fetch, client, error);
+    return nb_write_file(count > 0 ? arguments[0] : "-", fetch, client, error);
 }
 
 const struct nb_command NB_COMMAND_EXPORT = {

@@ -26,11 +26,6 @@ static const struct nb_flag FLAGS[] = {
 
 enum { BAR = 12, PATH_MOST = 64 };
 
-struct output {
-    bool is_json;
-    uint64_t tokens;
-};
-
 /* Finds the two most probable labels. Evidence above 0 speaks for the first, below 0 for the
  * second. */
 static void find_sides(const json_t *verdict, const char **winner, const char **second)
@@ -141,10 +136,10 @@ static void print_explanation(const struct nb_outcome *outcome)
 
 static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_error *error)
 {
-    const struct output *output = user;
+    const struct nb_client *client = user;
     if (outcome->refusal != NULL)
         return nb_error_set(error, outcome->code, "%s", outcome->refusal);
-    if (output->is_json)
+    if (client->json)
         return nb_answer_print(outcome->result, error);
     print_explanation(outcome);
     return 0;
@@ -154,7 +149,6 @@ static int run_explain(struct nb_client *client, const void *user, char **argume
                        struct nb_error *error)
 {
     const struct explain_options *options = user;
-    struct output output = {.is_json = client->json, .tokens = options->tokens};
     char operation[PATH_MOST];
     (void)snprintf(operation, sizeof operation, "/classify?explain=%llu",
                    (unsigned long long)options->tokens);
@@ -165,7 +159,7 @@ static int run_explain(struct nb_client *client, const void *user, char **argume
         .connections = 1,
         .is_quiet = true,
         .take = take_verdict,
-        .user = &output,
+        .user = client,
     };
     int rc = nb_run_documents(&run, arguments, count, error);
     return rc != 0 ? rc : nb_run_status(&run);

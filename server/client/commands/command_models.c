@@ -326,7 +326,7 @@ struct label_options {
                             beginning */
 };
 
-static const struct label_options DEFAULTS = {.part = PART};
+static const struct label_options LABEL_DEFAULTS = {.part = PART};
 
 /* clang-format off */
 #define COMMON_FLAGS                                                                               \
@@ -342,7 +342,7 @@ static const struct nb_flag RENAME_FLAGS[] = {
     COMMON_FLAGS,
 };
 
-static const struct nb_flag COMMAND_LABELS_DELETE_FLAGS[] = {
+static const struct nb_flag DELETE_LABEL_FLAGS[] = {
     {"yes", 'y', NB_FLAG_SWITCH, NULL, offsetof(struct label_options, is_sure), 0, 0, "do not ask"},
     COMMON_FLAGS,
 };
@@ -358,30 +358,27 @@ static void print_renamed(const struct nb_exchange_input *asked, json_t *row)
                          asked, row);
 }
 
+static int put_name(const struct nb_exchange_input *asked, json_t *body, struct nb_error *error)
+{
+    return json_object_set_new(body, "name", json_string(asked->arguments[1])) == 0
+               ? 0
+               : nb_error_set(error, NB_INVALID, "the new name is not UTF-8");
+}
+
 static const struct nb_exchange RENAMING = {
     .method = "PATCH",
     .path = "/v1/models/{model}/labels/{0}",
     .query = {{"source", NB_FLAG_TEXT, offsetof(struct label_options, by), false}},
     .body = {{"merge", NB_FLAG_SWITCH, offsetof(struct label_options, is_merged), false}},
+    .fill = put_name,
     .print = print_renamed,
 };
-
-static int run_rename(struct nb_client *client, const void *user, char **arguments, size_t count,
-                      struct nb_error *error)
-{
-    json_t *name = json_pack("{s:s}", "name", arguments[1]);
-    const struct nb_exchange_input asked = {NB_ASKED(client, user, arguments, count), .body = name};
-    int rc = name != NULL ? nb_exchange_run(&RENAMING, &asked, error)
-                          : nb_error_set(error, NB_INVALID, "the new name is not UTF-8");
-    json_decref(name);
-    return rc;
-}
 
 /* ---- delete ---------------------------------------------------------------------------------- */
 
 /* Asks the person for confirmation, unless the model does not have the label: then the request to
  * delete it is refused. */
-static int command_labels_confirm(const struct nb_exchange_input *asked, struct nb_error *error)
+static int confirm_label(const struct nb_exchange_input *asked, struct nb_error *error)
 {
     const struct label_options *options = asked->options;
     const struct nb_client *client = asked->client;
@@ -405,13 +402,13 @@ static int command_labels_confirm(const struct nb_exchange_input *asked, struct 
     return is_sure ? 0 : nb_error_set(error, NB_INVALID, "nothing was forgotten");
 }
 
-static const struct nb_exchange COMMAND_LABELS_DELETING = {
+static const struct nb_exchange DELETING_LABEL = {
     .method = "DELETE",
     .path = "/v1/models/{model}/labels/{0}",
     .query = {{"source", NB_FLAG_TEXT, offsetof(struct label_options, by), false},
               {"limit", NB_FLAG_COUNT, offsetof(struct label_options, part), false},
               {"next", NB_FLAG_COUNT, offsetof(struct label_options, next), true}},
-    .before = command_labels_confirm,
+    .before = confirm_label,
     .text = "{model}: {#forgotten} documents of the label {label} are forgotten\n",
 };
 
@@ -426,7 +423,7 @@ static int run_delete(struct nb_client *client, const void *user, char **argumen
     do {
         json_t *part = NULL;
         if (rc == 0)
-            rc = nb_exchange_ask(&COMMAND_LABELS_DELETING, &asked, &part, error);
+            rc = nb_exchange_ask(&DELETING_LABEL, &asked, &part, error);
         forgotten += nb_answer_number(part, "forgotten");
         options.next = nb_answer_number(part, "next");
         json_decref(part);
@@ -436,7 +433,7 @@ static int run_delete(struct nb_client *client, const void *user, char **argumen
         return rc;
     json_t *all = json_pack("{s:s, s:s, s:I}", "model", client->model, "label", arguments[0],
                             "forgotten", (json_int_t)forgotten);
-    rc = all != NULL ? nb_exchange_show(&COMMAND_LABELS_DELETING, &asked, all, error)
+    rc = all != NULL ? nb_exchange_show(&DELETING_LABEL, &asked, all, error)
                      : nb_error_no_memory(error);
     json_decref(all);
     return rc;
@@ -451,11 +448,11 @@ const struct nb_command NB_COMMAND_RENAME_LABEL = {
         "Its documents and counts stay. Another label must not have the name, unless --merge is\n"
         "given: then the documents of LABEL become its own, each as if it were trained with it,\n"
         "and LABEL stays without documents. It needs a token of the role admin.\n",
-    NB_COMMAND_FLAGS(RENAME_FLAGS, DEFAULTS),
+    NB_COMMAND_FLAGS(RENAME_FLAGS, LABEL_DEFAULTS),
     .least = RENAMED,
     .most = RENAMED + 1,
     .patience = 300,
-    .run = run_rename,
+    .exchange = &RENAMING,
 };
 
 const struct nb_command NB_COMMAND_DELETE_LABEL = {
@@ -468,7 +465,7 @@ const struct nb_command NB_COMMAND_DELETE_LABEL = {
         "learned; the label stays without documents.\n"
         "What was cut off is finished by the same command. It needs a token of the role admin.\n"
         "Nothing brings the documents back: bayesc export keeps the model as it is.\n",
-    NB_COMMAND_FLAGS(COMMAND_LABELS_DELETE_FLAGS, DEFAULTS),
+    NB_COMMAND_FLAGS(DELETE_LABEL_FLAGS, LABEL_DEFAULTS),
     .least = DELETED,
     .most = DELETED + 1,
     .patience = 300,

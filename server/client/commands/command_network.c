@@ -131,28 +131,24 @@ static void print_probabilities(const struct nb_exchange_input *asked, json_t *r
     nb_table_deinit(&table);
 }
 
+static int put_evidence(const struct nb_exchange_input *asked, json_t *body, struct nb_error *error)
+{
+    const struct nb_flag_list *given = &((const struct network_options *)asked->options)->given;
+    json_t *evidence = json_object();
+    int rc = json_object_set_new(body, "evidence", evidence) == 0 ? 0 : nb_error_no_memory(error);
+    for (size_t i = 0; rc == 0 && i < given->count; i++)
+        rc = add_evidence(evidence, given->items[i], error);
+    return rc;
+}
+
+/* Asks for P(node | evidence) of the nodes in --of, or of all other nodes without --of. */
 static const struct nb_exchange QUERYING = {
     .method = "POST",
     .path = "/v1/networks/{0}/query",
     .body = {{"of", NB_FLAG_LIST, AT(of), false}},
+    .fill = put_evidence,
     .print = print_probabilities,
 };
-
-/* Asks for P(node | evidence) of the nodes in --of, or of all other nodes without --of. */
-static int query(const struct nb_exchange_input *asked, struct nb_error *error)
-{
-    const struct network_options *options = asked->options;
-    struct nb_exchange_input question = *asked;
-    json_t *evidence = json_object();
-    question.body = json_pack("{s:o}", "evidence", evidence);
-    int rc = question.body != NULL ? 0 : nb_error_no_memory(error);
-    for (size_t i = 0; rc == 0 && i < options->given.count; i++)
-        rc = add_evidence(evidence, options->given.items[i], error);
-    if (rc == 0)
-        rc = nb_exchange_run(&QUERYING, &question, error);
-    json_decref(question.body);
-    return rc;
-}
 
 static void print_independence(const struct nb_exchange_input *asked, json_t *reply)
 {
@@ -166,30 +162,29 @@ static void print_independence(const struct nb_exchange_input *asked, json_t *re
     (void)putchar('\n');
 }
 
+/* Adds the list of arguments from `first` on. */
+static int put_words(const struct nb_exchange_input *asked, const char *member, size_t first,
+                     json_t *body, struct nb_error *error)
+{
+    json_t *words = json_array();
+    int rc = json_object_set_new(body, member, words);
+    for (size_t i = first; rc == 0 && i < asked->count; i++)
+        rc = json_array_append_new(words, json_string(asked->arguments[i]));
+    return rc == 0 ? 0 : nb_error_set(error, NB_CLIENT_USAGE, "names, times and ids are UTF-8");
+}
+
+static int put_pair(const struct nb_exchange_input *asked, json_t *body, struct nb_error *error)
+{
+    return put_words(asked, "independent", 1, body, error);
+}
+
 static const struct nb_exchange ASKING_INDEPENDENT = {
     .method = "POST",
     .path = "/v1/networks/{0}/query",
+    .body = {{"given", NB_FLAG_LIST, AT(given), false}},
+    .fill = put_pair,
     .print = print_independence,
 };
-
-static int ask_independent(const struct nb_exchange_input *asked, struct nb_error *error)
-{
-    const struct network_options *options = asked->options;
-    struct nb_exchange_input question = *asked;
-    json_t *given = json_array();
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < options->given.count; i++)
-        rc = json_array_append_new(given, json_string(options->given.items[i]));
-    if (rc == 0)
-        question.body = json_pack("{s:[s,s], s:O}", "independent", asked->arguments[1],
-                                  asked->arguments[2], "given", given);
-    rc = question.body != NULL
-             ? nb_exchange_run(&ASKING_INDEPENDENT, &question, error)
-             : nb_error_set(error, NB_CLIENT_USAGE, "names, times and ids are UTF-8");
-    json_decref(question.body);
-    json_decref(given);
-    return rc;
-}
 
 /* ---- learn from a model -----------------------------------------------------------------------
  */
@@ -216,32 +211,22 @@ static void print_learned(const struct nb_exchange_input *asked, json_t *reply)
     print_edges(reply, "conflicts", "-");
 }
 
+/* Learns from the given fields or, if none is given, from all fields that are categories. */
+static int put_model(const struct nb_exchange_input *asked, json_t *body, struct nb_error *error)
+{
+    if (json_object_set_new(body, "model", json_string(asked->arguments[1])) != 0)
+        return nb_error_set(error, NB_CLIENT_USAGE, "names, times and ids are UTF-8");
+    return asked->count > 2 ? put_words(asked, "fields", 2, body, error) : 0;
+}
+
 static const struct nb_exchange LEARNING_FROM = {
     .method = "POST",
     .path = "/v1/networks/{0}",
     .query = {SOURCE},
     .body = {LEARNING},
+    .fill = put_model,
     .print = print_learned,
 };
-
-/* Learns from the given fields or, if none is given, from all fields that are categories. */
-static int learn_from(const struct nb_exchange_input *asked, struct nb_error *error)
-{
-    struct nb_exchange_input question = *asked;
-    json_t *fields = json_array();
-    int rc = 0;
-    for (size_t i = 2; rc == 0 && i < asked->count; i++)
-        rc = json_array_append_new(fields, json_string(asked->arguments[i]));
-    if (rc == 0)
-        question.body = json_pack("{s:s, s:O*}", "model", asked->arguments[1], "fields",
-                                  asked->count > 2 ? fields : NULL);
-    rc = question.body != NULL
-             ? nb_exchange_run(&LEARNING_FROM, &question, error)
-             : nb_error_set(error, NB_CLIENT_USAGE, "names, times and ids are UTF-8");
-    json_decref(question.body);
-    json_decref(fields);
-    return rc;
-}
 
 /* ---- files ------------------------------------------------------------------------------------
  */
@@ -356,23 +341,11 @@ static int fetch_picture(void *user, FILE *out, struct nb_error *error)
     return rc;
 }
 
-static int draw(const struct nb_exchange_input *asked, const char *format, struct nb_error *error)
+/* The verb, which stands before the arguments, names the format. */
+static int draw(const struct nb_exchange_input *asked, struct nb_error *error)
 {
-    struct picture p = {asked->client, asked->arguments[0], format};
-    const char *file = asked->count > 1 ? asked->arguments[1] : "-";
-    if (strcmp(file, "-") == 0)
-        return fetch_picture(&p, stdout, error);
-    return nb_write_file(file, fetch_picture, &p, error);
-}
-
-static int draw_dot(const struct nb_exchange_input *asked, struct nb_error *error)
-{
-    return draw(asked, "dot", error);
-}
-
-static int draw_svg(const struct nb_exchange_input *asked, struct nb_error *error)
-{
-    return draw(asked, "svg", error);
+    struct picture p = {asked->client, asked->arguments[0], asked->arguments[-1]};
+    return nb_write_file(asked->count > 1 ? asked->arguments[1] : "-", fetch_picture, &p, error);
 }
 
 /* ---- which of them ----------------------------------------------------------------------------
@@ -391,13 +364,13 @@ static const struct verb {
     {"list", "", 0, 0, 0, NULL, list},
     {"put", "NETWORK FILE", 2, 2, TAKES_SOURCE, NULL, put},
     {"show", "NETWORK", 1, 1, 0, &SHOWING, NULL},
-    {"query", "NETWORK", 1, 1, TAKES_OF | TAKES_GIVEN, NULL, query},
-    {"independent", "NETWORK NODE NODE", 3, 3, TAKES_GIVEN, NULL, ask_independent},
+    {"query", "NETWORK", 1, 1, TAKES_OF | TAKES_GIVEN, &QUERYING, NULL},
+    {"independent", "NETWORK NODE NODE", 3, 3, TAKES_GIVEN, &ASKING_INDEPENDENT, NULL},
     {"learn", "NETWORK FILE", 2, 2, TAKES_LEARNING | TAKES_SOURCE, NULL, learn_file},
-    {"from", "NETWORK MODEL [FIELD]...", 2, 2 + FIELDS_MOST, TAKES_LEARNING | TAKES_SOURCE, NULL,
-     learn_from},
-    {"dot", "NETWORK [FILE]", 1, 2, 0, NULL, draw_dot},
-    {"svg", "NETWORK [FILE]", 1, 2, 0, NULL, draw_svg},
+    {"from", "NETWORK MODEL [FIELD]...", 2, 2 + FIELDS_MOST, TAKES_LEARNING | TAKES_SOURCE,
+     &LEARNING_FROM, NULL},
+    {"dot", "NETWORK [FILE]", 1, 2, 0, NULL, draw},
+    {"svg", "NETWORK [FILE]", 1, 2, 0, NULL, draw},
     {"delete", "NETWORK", 1, 1, 0, &DELETING, NULL},
 };
 enum { VERB_COUNT = sizeof VERBS / sizeof VERBS[0] };

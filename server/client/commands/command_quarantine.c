@@ -191,9 +191,9 @@ struct undo_options {
     bool dry_run, is_quiet;
 };
 
-static const struct undo_options COMMAND_UNDO_DEFAULTS = {.dry_run = false};
+static const struct undo_options UNDO_DEFAULTS = {.dry_run = false};
 
-static const struct nb_flag COMMAND_UNDO_FLAGS[] = {
+static const struct nb_flag UNDO_FLAGS[] = {
     {"source", 0, NB_FLAG_TEXT, "NAME", offsetof(struct undo_options, source), 0, 0,
      "what this source has changed"},
     {"from", 0, NB_FLAG_TEXT, "TIME", offsetof(struct undo_options, from), 0, 0,
@@ -239,17 +239,17 @@ static void print_result(const struct nb_exchange_input *asked, json_t *result)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-#define COMMAND_UNDO_AT(member) offsetof(struct undo_options, member)
+#define UNDO_AT(member) offsetof(struct undo_options, member)
 
 static const struct nb_exchange UNDOING = {
     .method = "POST",
     .path = "/v1/models/{model}/undo",
-    .query = {{"source", NB_FLAG_TEXT, COMMAND_UNDO_AT(by), false}},
-    .body = {{"source", NB_FLAG_TEXT, COMMAND_UNDO_AT(source), false},
-             {"from", NB_FLAG_TEXT, COMMAND_UNDO_AT(from), false},
-             {"to", NB_FLAG_TEXT, COMMAND_UNDO_AT(to), false},
-             {"ids", NB_FLAG_LIST, COMMAND_UNDO_AT(ids), false},
-             {"dry_run", NB_FLAG_SWITCH, COMMAND_UNDO_AT(dry_run), false}},
+    .query = {{"source", NB_FLAG_TEXT, UNDO_AT(by), false}},
+    .body = {{"source", NB_FLAG_TEXT, UNDO_AT(source), false},
+             {"from", NB_FLAG_TEXT, UNDO_AT(from), false},
+             {"to", NB_FLAG_TEXT, UNDO_AT(to), false},
+             {"ids", NB_FLAG_LIST, UNDO_AT(ids), false},
+             {"dry_run", NB_FLAG_SWITCH, UNDO_AT(dry_run), false}},
     .print = print_result,
 };
 
@@ -330,7 +330,7 @@ const struct nb_command NB_COMMAND_UNDO = {
         "it\n"
         "was before, or forgotten when it was not known before. --dry-run says how many documents\n"
         "that are. An undo that was cut off is finished by the same command.\n",
-    NB_COMMAND_FLAGS(COMMAND_UNDO_FLAGS, COMMAND_UNDO_DEFAULTS),
+    NB_COMMAND_FLAGS(UNDO_FLAGS, UNDO_DEFAULTS),
     .patience = 300,
     .run = run_undo,
 };

@@ -227,9 +227,9 @@ struct cluster_options {
     const char *by;
 };
 
-static const struct cluster_options COMMAND_CLUSTER_DEFAULTS = {.restarts = 8, .seed = 1};
+static const struct cluster_options CLUSTER_DEFAULTS = {.restarts = 8, .seed = 1};
 
-static const struct nb_flag COMMAND_CLUSTER_FLAGS[] = {
+static const struct nb_flag CLUSTER_FLAGS[] = {
     {"clusters", 'k', NB_FLAG_COUNT, "N", offsetof(struct cluster_options, clusters), 1, 200,
      "how many (default: as many as have the least BIC)"},
     {"restarts", 'r', NB_FLAG_COUNT, "N", offsetof(struct cluster_options, restarts), 1, 100,
@@ -339,32 +339,28 @@ static void print_reply(const struct nb_exchange_input *asked, json_t *reply)
         print_clusters(reply);
 }
 
-#define COMMAND_CLUSTER_AT(member) offsetof(struct cluster_options, member)
+#define CLUSTER_AT(member) offsetof(struct cluster_options, member)
+
+static int put_choice(const struct nb_exchange_input *asked, json_t *body, struct nb_error *error)
+{
+    const struct cluster_options *options = asked->options;
+    json_t *choice =
+        json_pack("{s:s, s:s, s:s*}", "clusters", "auto", "documents",
+                  options->all ? "all" : "unlabelled", "apply", options->apply ? "labels" : NULL);
+    return json_object_update_new(body, choice) == 0 ? 0 : nb_error_no_memory(error);
+}
 
 static const struct nb_exchange CLUSTERING = {
     .method = "POST",
     .path = "/v1/models/{model}/cluster",
-    .query = {{"source", NB_FLAG_TEXT, COMMAND_CLUSTER_AT(by), false}},
-    .body = {{"clusters", NB_FLAG_COUNT, COMMAND_CLUSTER_AT(clusters), true},
-             {"restarts", NB_FLAG_COUNT, COMMAND_CLUSTER_AT(restarts), false},
-             {"seed", NB_FLAG_COUNT, COMMAND_CLUSTER_AT(seed), false},
-             {"members", NB_FLAG_SWITCH, COMMAND_CLUSTER_AT(members), false}},
+    .query = {{"source", NB_FLAG_TEXT, CLUSTER_AT(by), false}},
+    .body = {{"clusters", NB_FLAG_COUNT, CLUSTER_AT(clusters), true},
+             {"restarts", NB_FLAG_COUNT, CLUSTER_AT(restarts), false},
+             {"seed", NB_FLAG_COUNT, CLUSTER_AT(seed), false},
+             {"members", NB_FLAG_SWITCH, CLUSTER_AT(members), false}},
+    .fill = put_choice,
     .print = print_reply,
 };
-
-static int run_cluster(struct nb_client *client, const void *user, char **arguments, size_t count,
-                       struct nb_error *error)
-{
-    const struct cluster_options *options = user;
-    json_t *body =
-        json_pack("{s:s, s:s, s:s*}", "clusters", "auto", "documents",
-                  options->all ? "all" : "unlabelled", "apply", options->apply ? "labels" : NULL);
-    const struct nb_exchange_input asked = {NB_ASKED(client, options, arguments, count),
-                                            .body = body};
-    int rc = body != NULL ? nb_exchange_run(&CLUSTERING, &asked, error) : nb_error_no_memory(error);
-    json_decref(body);
-    return rc;
-}
 
 const struct nb_command NB_COMMAND_CLUSTER = {
     .name = "cluster",
@@ -376,8 +372,8 @@ const struct nb_command NB_COMMAND_CLUSTER = {
         "topic is told by its most telling words and values, and mean and deviation of numbers.\n"
         "The same seed gives the same topics.\n"
         "Nothing is changed, unless --apply gives each document a label.\n",
-    NB_COMMAND_FLAGS(COMMAND_CLUSTER_FLAGS, COMMAND_CLUSTER_DEFAULTS),
+    NB_COMMAND_FLAGS(CLUSTER_FLAGS, CLUSTER_DEFAULTS),
     .most = 1,
     .patience = 600,
-    .run = run_cluster,
+    .exchange = &CLUSTERING,
 };

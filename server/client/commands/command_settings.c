@@ -274,9 +274,9 @@ struct stats_options {
     bool has_settings;
 };
 
-static const struct stats_options COMMAND_SHOW_DEFAULTS = {.tokens = 10};
+static const struct stats_options STATS_DEFAULTS = {.tokens = 10};
 
-static const struct nb_flag FLAGS[] = {
+static const struct nb_flag STATS_FLAGS[] = {
     {"tokens", 'n', NB_FLAG_COUNT, "N", offsetof(struct stats_options, tokens), 0, 10000,
      "number of the most telling tokens of each label (default: 10)"},
     {"settings", 's', NB_FLAG_SWITCH, NULL, offsetof(struct stats_options, has_settings), 0, 0,
@@ -390,7 +390,7 @@ const struct nb_command NB_COMMAND_STATS = {
     .arguments = "[MODEL]",
     .model_from = 1,
     .summary = "Shows a model's counts and most telling tokens",
-    NB_COMMAND_FLAGS(FLAGS, COMMAND_SHOW_DEFAULTS),
+    NB_COMMAND_FLAGS(STATS_FLAGS, STATS_DEFAULTS),
     .most = 1,
     .patience = 10,
     .run = run_stats,

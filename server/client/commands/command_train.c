@@ -230,9 +230,9 @@ struct untrain_options {
     bool is_quiet;
 };
 
-static const struct untrain_options COMMAND_UNTRAIN_DEFAULTS = {.connections = 4};
+static const struct untrain_options UNTRAIN_DEFAULTS = {.connections = 4};
 
-static const struct nb_flag COMMAND_UNTRAIN_FLAGS[] = {
+static const struct nb_flag UNTRAIN_FLAGS[] = {
     {"id", 'i', NB_FLAG_LIST, "ID", offsetof(struct untrain_options, ids), 0, 0,
      "the id of a document, instead of the document; may be repeated"},
     NB_SOURCE_FLAG(struct untrain_options),
@@ -243,33 +243,31 @@ static const struct nb_flag COMMAND_UNTRAIN_FLAGS[] = {
      "no progress bar and no summary"},
 };
 
-struct command_untrain_tally {
+struct untrain_tally {
     uint64_t forgotten, unknown;
     uint64_t waiting; /* changes that wait for an administrator */
 };
 
-static void count_receipt(struct command_untrain_tally *command_untrain_tally,
-                          const json_t *receipt)
+static void count_receipt(struct untrain_tally *tally, const json_t *receipt)
 {
     const char *status = json_string_value(json_object_get(receipt, "status"));
     bool waits = status != NULL && strcmp(status, "quarantined") == 0;
-    command_untrain_tally->waiting += waits;
-    command_untrain_tally->forgotten += !waits;
+    tally->waiting += waits;
+    tally->forgotten += !waits;
 }
 
-static int command_untrain_take_receipt(void *user, const struct nb_outcome *outcome,
-                                        struct nb_error *error)
+static int take_untrained(void *user, const struct nb_outcome *outcome, struct nb_error *error)
 {
-    struct command_untrain_tally *command_untrain_tally = user;
+    struct untrain_tally *tally = user;
     (void)error;
     if (outcome->refusal == NULL)
-        count_receipt(command_untrain_tally, outcome->result);
-    command_untrain_tally->unknown += outcome->refusal != NULL;
+        count_receipt(tally, outcome->result);
+    tally->unknown += outcome->refusal != NULL;
     return 0;
 }
 
 static int untrain_id(struct nb_call *call, const char *path, const char *id,
-                      struct command_untrain_tally *command_untrain_tally, struct nb_error *error)
+                      struct untrain_tally *tally, struct nb_error *error)
 {
     json_t *reply = NULL, *object = json_pack("{s:s}", "id", id);
     char *body = json_dumps(object, JSON_COMPACT);
@@ -280,10 +278,10 @@ static int untrain_id(struct nb_call *call, const char *path, const char *id,
         .method = "POST", .path = path, .type = "application/json", .body = {body, strlen(body)}};
     int rc = nb_call_json(call, &request, &reply, error);
     if (rc == 0)
-        count_receipt(command_untrain_tally, reply);
+        count_receipt(tally, reply);
     if (rc == NB_NOT_FOUND) {
         nb_message("%s", error->text);
-        command_untrain_tally->unknown++;
+        tally->unknown++;
         rc = 0;
     }
     json_decref(reply);
@@ -292,7 +290,7 @@ static int untrain_id(struct nb_call *call, const char *path, const char *id,
 }
 
 static int untrain_ids(const struct nb_client *client, const struct untrain_options *options,
-                       struct command_untrain_tally *command_untrain_tally, struct nb_error *error)
+                       struct untrain_tally *tally, struct nb_error *error)
 {
     const struct nb_flag_list *ids = &options->ids;
     struct nb_buffer path = {0};
@@ -302,35 +300,32 @@ static int untrain_ids(const struct nb_client *client, const struct untrain_opti
         rc = nb_path_query(&path, "source", options->source);
     rc = rc == 0 ? nb_call_open(&client->daemon, &call, error) : nb_error_no_memory(error);
     for (size_t i = 0; i < ids->count && rc == 0; i++)
-        rc = untrain_id(call, path.bytes, ids->items[i], command_untrain_tally, error);
+        rc = untrain_id(call, path.bytes, ids->items[i], tally, error);
     nb_call_close(&call);
     nb_buffer_deinit(&path);
     return rc;
 }
 
-static int print_result(const struct nb_run *run,
-                        const struct command_untrain_tally *command_untrain_tally, bool is_quiet,
+static int print_result(const struct nb_run *run, const struct untrain_tally *tally, bool is_quiet,
                         struct nb_error *error)
 {
     if (run->client->json) {
-        json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I}", "model", run->client->model,
-                                   "forgotten", (json_int_t)command_untrain_tally->forgotten,
-                                   "unknown", (json_int_t)command_untrain_tally->unknown, "failed",
-                                   (json_int_t)run->refused, "unread", (json_int_t)run->unread);
-        if (command_untrain_tally->waiting > 0)
+        json_t *object =
+            json_pack("{s:s, s:I, s:I, s:I, s:I}", "model", run->client->model, "forgotten",
+                      (json_int_t)tally->forgotten, "unknown", (json_int_t)tally->unknown, "failed",
+                      (json_int_t)run->refused, "unread", (json_int_t)run->unread);
+        if (tally->waiting > 0)
             (void)json_object_set_new(object, "quarantined",
-                                      json_integer((json_int_t)command_untrain_tally->waiting));
+                                      json_integer((json_int_t)tally->waiting));
         int rc = nb_answer_print(object, error);
         json_decref(object);
         return rc;
     }
     if (!is_quiet)
         (void)printf("%s: %s forgotten, %s not known", nb_shown(run->client->model).text,
-                     nb_figure_of(command_untrain_tally->forgotten).text,
-                     nb_figure_of(command_untrain_tally->unknown).text);
-    if (!is_quiet && command_untrain_tally->waiting > 0)
-        (void)printf(", %s wait for an administrator",
-                     nb_figure_of(command_untrain_tally->waiting).text);
+                     nb_figure_of(tally->forgotten).text, nb_figure_of(tally->unknown).text);
+    if (!is_quiet && tally->waiting > 0)
+        (void)printf(", %s wait for an administrator", nb_figure_of(tally->waiting).text);
     if (!is_quiet)
         (void)putchar('\n');
     return 0;
@@ -340,7 +335,7 @@ static int run_untrain(struct nb_client *client, const void *user, char **argume
                        struct nb_error *error)
 {
     const struct untrain_options *options = user;
-    struct command_untrain_tally command_untrain_tally = {0};
+    struct untrain_tally tally = {0};
     struct nb_run run = {
         .client = client,
         .files = &options->files,
@@ -349,19 +344,19 @@ static int run_untrain(struct nb_client *client, const void *user, char **argume
         .verb = "removed",
         .connections = (size_t)options->connections,
         .is_quiet = options->is_quiet,
-        .take = command_untrain_take_receipt,
-        .user = &command_untrain_tally,
+        .take = take_untrained,
+        .user = &tally,
     };
     int rc = nb_source_check(options->source, error);
     if (rc == 0)
-        rc = untrain_ids(client, options, &command_untrain_tally, error);
+        rc = untrain_ids(client, options, &tally, error);
     if (rc == 0 && (count > 0 || options->ids.count == 0))
         rc = nb_run_documents(&run, arguments, count, error);
     if (rc == 0)
-        rc = print_result(&run, &command_untrain_tally, options->is_quiet, error);
+        rc = print_result(&run, &tally, options->is_quiet, error);
     if (rc == 0)
         rc = nb_run_status(&run);
-    return rc == 0 && command_untrain_tally.unknown > 0 ? EX_NOINPUT : rc;
+    return rc == 0 && tally.unknown > 0 ? EX_NOINPUT : rc;
 }
 
 const struct nb_command NB_COMMAND_UNTRAIN = {
@@ -370,7 +365,7 @@ const struct nb_command NB_COMMAND_UNTRAIN = {
     .summary = "Removes documents, so that the model is as if it had never learned them",
     .details = NB_FILES_DETAILS
     "\nThe exit status is 66 when the model does not know one of the documents.\n",
-    NB_COMMAND_FLAGS(COMMAND_UNTRAIN_FLAGS, COMMAND_UNTRAIN_DEFAULTS),
+    NB_COMMAND_FLAGS(UNTRAIN_FLAGS, UNTRAIN_DEFAULTS),
     .most = SIZE_MAX,
     .patience = 300,
     .run = run_untrain,

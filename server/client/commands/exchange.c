@@ -134,17 +134,19 @@ static int put_body(const struct nb_exchange *exchange, const struct nb_exchange
                     char **text, struct nb_error *error)
 {
     *text = NULL;
-    if (asked->body == NULL && exchange->body[0].name == NULL)
+    if (asked->body == NULL && exchange->body[0].name == NULL && exchange->fill == NULL)
         return 0;
     json_t *body = asked->body != NULL ? json_incref(asked->body) : json_object();
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < NB_EXCHANGE_FIELDS && exchange->body[i].name != NULL; i++)
-        rc = put_member(&exchange->body[i], asked, body);
-    if (rc == 0)
+    int rc = exchange->fill != NULL ? exchange->fill(asked, body, error) : 0;
+    int put = 0;
+    for (size_t i = 0; put == 0 && i < NB_EXCHANGE_FIELDS && exchange->body[i].name != NULL; i++)
+        put = put_member(&exchange->body[i], asked, body);
+    if (rc == 0 && put == 0)
         *text = json_dumps(body, JSON_COMPACT);
     json_decref(body);
-    return *text != NULL ? 0
-                         : nb_error_set(error, NB_CLIENT_USAGE, "names, times and ids are UTF-8");
+    return rc != 0 || *text != NULL
+               ? rc
+               : nb_error_set(error, NB_CLIENT_USAGE, "names, times and ids are UTF-8");
 }
 
 /* Appends the parameters to the path and checks a source. */

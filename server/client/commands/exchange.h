@@ -26,6 +26,9 @@ struct nb_exchange {
     const char *path; /* "{model}" and the arguments "{0}" to "{9}" are inserted percent-encoded */
     struct nb_exchange_field query[NB_EXCHANGE_FIELDS]; /* the first one without a name ends them */
     struct nb_exchange_field body[NB_EXCHANGE_FIELDS];
+    /* Adds members to the body that are not options, before those of `body`; or NULL. Returns 0, or
+     * a code with which the exchange fails. */
+    int (*fill)(const struct nb_exchange_input *asked, json_t *body, struct nb_error *error);
     /* Runs before the request, for example to ask the person a question; or NULL. Returns 0, or a
      * code with which the exchange fails. */
     int (*before)(const struct nb_exchange_input *asked, struct nb_error *error);

@@ -17,7 +17,7 @@
 
 /* A guard against mistyped labels: the model keeps a mistyped label, and the right label lacks its
  * documents. Main thread. */
-enum { NB_NEW_LABEL_DOCUMENTS = 100 /* a model of this size refuses near labels */ };
+enum { NEW_LABEL_DOCUMENTS = 100 /* a model of this size refuses near labels */ };
 
 /* Gets the labels of the model. A model that does not exist yet has none. */
 static int get_labels(struct nb_new_label *check, const struct nb_client *client,
@@ -69,7 +69,7 @@ static int judge(const struct nb_new_label *check, struct nb_string label, const
         nb_ask("The label '%.*s' is new, and there is '%s' with %s documents. Is it meant?",
                (int)label.length, label.bytes, old, documents.text))
         return 0;
-    if (!nb_ask_is_possible() && !looks_same && check->documents < NB_NEW_LABEL_DOCUMENTS)
+    if (!nb_ask_is_possible() && !looks_same && check->documents < NEW_LABEL_DOCUMENTS)
         return 0;
     return nb_error_set(
         error, NB_INVALID,
@@ -82,11 +82,11 @@ static int judge(const struct nb_new_label *check, struct nb_string label, const
 /* Checks a label that is to be learned. The first call asks the daemon for the labels of the
  * client's model. When the model has no documents of the label, but has a label that is nearly the
  * same (difference.h), the function asks the person at the terminal. Without a terminal it refuses
- * the label if the model has NB_NEW_LABEL_DOCUMENTS, or if the two labels look the same
+ * the label if the model has NEW_LABEL_DOCUMENTS, or if the two labels look the same
  * (core/base/label/label.h). `name` tells where the label comes from, for the message. Returns 0,
  * NB_INVALID, or a code of nb_call_make. */
-static int new_label_check(struct nb_new_label *check, const struct nb_client *client,
-                           struct nb_string label, const char *name, struct nb_error *error)
+static int check_label(struct nb_new_label *check, const struct nb_client *client,
+                       struct nb_string label, const char *name, struct nb_error *error)
 {
     int rc = check->known != NULL ? 0 : get_labels(check, client, error);
     if (rc != 0 || is_in_use(check, label) ||
@@ -100,7 +100,7 @@ static int new_label_check(struct nb_new_label *check, const struct nb_client *c
     return rc;
 }
 
-static void new_label_deinit(struct nb_new_label *check)
+static void deinit_labels(struct nb_new_label *check)
 {
     json_decref(check->known);
     json_decref(check->good);
@@ -169,7 +169,7 @@ static int add_item(void *user, const struct nb_item *item, struct nb_error *err
                             "%s has no label: use --label, LABEL=PATH or --by-folder%s", item->name,
                             UNLABELLED_HINT);
     int rc = run->is_guarded && item->label.length > 0
-                 ? new_label_check(&run->labels, run->client, item->label, item->name, error)
+                 ? check_label(&run->labels, run->client, item->label, item->name, error)
                  : 0;
     if (rc == 0)
         rc = nb_pipeline_add(run->pipeline, item, error);
@@ -209,7 +209,7 @@ static int check_labels(struct nb_run *run, struct nb_labelled_corpus *corpus,
         is_done[corpus->entries[i].label] = true;
         rc = nb_labelled_corpus_get(corpus, i, &item, error);
         if (rc == 0 && item.label.length > 0)
-            rc = new_label_check(&run->labels, run->client, item.label, item.name, error);
+            rc = check_label(&run->labels, run->client, item.label, item.name, error);
     }
     free(is_done);
     return rc;
@@ -318,7 +318,7 @@ static int run_pipeline(struct nb_run *run, char *const *paths, size_t count,
         nb_progress_end(&run->progress);
     }
     nb_pipeline_close(&run->pipeline);
-    new_label_deinit(&run->labels);
+    deinit_labels(&run->labels);
     nb_buffer_deinit(&path);
     return rc;
 }

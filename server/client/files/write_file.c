@@ -110,6 +110,8 @@ static int finish(FILE *out, const char *temporary, const char *name, struct nb_
 int nb_write_file(const char *name, nb_write_content *content, void *user, struct nb_error *error)
 {
     struct nb_buffer temporary = {0};
+    if (strcmp(name, "-") == 0)
+        return content(user, stdout, error);
     if (nb_buffer_printf(&temporary, "%s.part", name) != 0)
         return nb_error_no_memory(error);
     FILE *out = fopen(temporary.bytes, "we");
