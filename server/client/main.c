@@ -15,9 +15,9 @@
 #include "server/base/version.h"
 #include "server/call/call.h"
 #include "server/client/base/client.h"
+#include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
-#include "server/client/terminal/terminal.h"
 
 enum { TIMEOUT_SECONDS = 60 };
 

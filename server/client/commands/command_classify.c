@@ -10,10 +10,10 @@
 #include "core/base/error.h"
 #include "core/base/heap.h"
 #include "server/client/base/client.h"
+#include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
 #include "server/client/files/write_file.h"
-#include "server/client/terminal/terminal.h"
 
 /* What bayesc classify prints of a verdict beside its label and probability: the decision by a
  * threshold, the runner-up labels, and the tokens that weigh most. Main thread. */

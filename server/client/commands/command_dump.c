@@ -12,11 +12,11 @@
 
 #include "server/call/path.h"
 #include "server/client/base/client.h"
+#include "server/client/base/terminal.h"
 #include "server/client/bogofilter/bogofilter_dump.h"
 #include "server/client/bogofilter/bogofilter_read.h"
 #include "server/client/commands/commands.h"
 #include "server/client/files/write_file.h"
-#include "server/client/terminal/terminal.h"
 #include "tokenizer/text/text.h"
 
 enum { LINE_MOST = 256 * 1024 * 1024 };

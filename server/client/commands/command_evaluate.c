@@ -10,12 +10,12 @@
 #include "core/base/label/level_hint.h"
 #include "server/call/path.h"
 #include "server/client/base/client.h"
+#include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
 #include "server/client/evaluate/evaluation_report.h"
 #include "server/client/evaluate/labelled_corpus.h"
 #include "server/client/evaluate/plot.h"
 #include "server/client/evaluate/trial.h"
-#include "server/client/terminal/terminal.h"
 
 struct evaluate_options {
     struct nb_files_options files;

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "server/client/base/client.h"
+#include "server/client/base/terminal.h"
+#include "server/client/base/text_table.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
-#include "server/client/terminal/terminal.h"
-#include "server/client/terminal/text_table.h"
 
 struct explain_options {
     struct nb_files_options files;

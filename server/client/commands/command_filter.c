@@ -8,18 +8,79 @@
  * that the mail brought are always removed: a sender could have forged them. When the mail cannot
  * be read or written at all, the exit status says so and the caller keeps its own copy.
  */
+#include <errno.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/error.h"
 #include "server/call/call.h"
 #include "server/call/path.h"
+#include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
+#include "server/client/commands/filter_away.h"
+#include "server/client/commands/mail_status.h"
 #include "server/client/files/files.h"
-#include "server/client/filter/away.h"
-#include "server/client/filter/pass.h"
-#include "server/client/filter/status.h"
-#include "server/client/terminal/terminal.h"
+
+/* Standard input and output are read and written with read(2) and write(2), not stdio: nothing is
+ * held back in a buffer when the program ends. */
+enum { STEP = 256 * 1024 /* bytes of one read */ };
+
+/* Writes all bytes to standard output. Returns 0 or NB_IO. */
+static int pass_write(const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(STDOUT_FILENO, bytes, length);
+        if (written < 0 && errno != EINTR)
+            return NB_IO;
+        if (written > 0) {
+            bytes += written;
+            length -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+/* Reads once. Returns 1, 0 at the end, or NB_IO. */
+static int read_some(char *bytes, size_t room, size_t *got)
+{
+    ssize_t count;
+    do
+        count = read(STDIN_FILENO, bytes, room);
+    while (count < 0 && errno == EINTR);
+    *got = count > 0 ? (size_t)count : 0;
+    return count < 0 ? NB_IO : count > 0;
+}
+
+/* Appends standard input to `mail`, up to NB_ITEM_MOST bytes. Returns 0 with the whole mail, 1 when
+ * the mail is longer or memory ran out (the bytes read so far are kept), or NB_IO. */
+static int pass_read(struct nb_buffer *mail)
+{
+    while (mail->length < NB_ITEM_MOST) {
+        size_t got;
+        if (nb_buffer_reserve(mail, STEP) != 0)
+            return 1;
+        int rc = read_some(mail->bytes + mail->length, mail->capacity - mail->length, &got);
+        if (rc <= 0)
+            return rc;
+        mail->length += got;
+    }
+    return 1;
+}
+
+/* Copies the rest of standard input to standard output. Returns 0 or NB_IO. */
+static int pass_copy(void)
+{
+    char bytes[16 * 1024];
+    size_t got;
+    int rc;
+    while ((rc = read_some(bytes, sizeof bytes, &got)) == 1) {
+        rc = pass_write(bytes, got);
+        if (rc != 0)
+            return rc;
+    }
+    return rc;
+}
 
 enum { DEADLINE_SECONDS = 10 /* a mail server waits */ };
 
@@ -95,7 +156,7 @@ static int give_up(struct filter *f, const char *reason)
     const struct nb_buffer *out = is_clean ? &f->out : &f->mail;
     if (f->options == NULL || !f->options->is_quiet)
         nb_message("no verdict, the mail goes on without one: %s", reason);
-    bool is_written = nb_pass_write(out->bytes, out->length) == 0 && nb_pass_copy() == 0;
+    bool is_written = pass_write(out->bytes, out->length) == 0 && pass_copy() == 0;
     return is_written ? status_without_verdict(f->options) : EX_IOERR;
 }
 
@@ -180,7 +241,7 @@ static int exit_status(const struct filter_options *options, const struct nb_fil
  * mail must go on without a verdict, and the part that was read is in `mail`. */
 static int judge_mail(struct filter *f, struct nb_filter_status *status, struct nb_error *error)
 {
-    int more = nb_pass_read(&f->mail);
+    int more = pass_read(&f->mail);
     if (more < 0)
         return nb_error_set(error, NB_IO, "the mail cannot be read from standard input");
     if (more > 0)
@@ -198,7 +259,7 @@ static int filter_mail(struct filter *f, struct nb_error *error)
         return rc; /* nothing has been written: the caller still has the mail */
     if (rc != 0)
         return give_up(f, error->text);
-    if (nb_pass_write(f->out.bytes, f->out.length) != 0)
+    if (pass_write(f->out.bytes, f->out.length) != 0)
         return nb_error_set(error, NB_IO, "standard output cannot be written");
     return exit_status(f->options, &status);
 }
@@ -228,7 +289,7 @@ static int pass_on(const void *options, const char *reason)
     struct nb_error error;
     if (check(options != NULL ? options : &DEFAULTS, &f.fields, &error) != 0)
         reason = error.text; /* fields with the valid names are removed */
-    int rc = nb_pass_read(&f.mail);
+    int rc = pass_read(&f.mail);
     int status = rc < 0 ? EX_IOERR : give_up(&f, reason);
     deinit(&f);
     return status;

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "server/client/base/client.h"
+#include "server/client/base/terminal.h"
+#include "server/client/base/text_table.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
-#include "server/client/terminal/terminal.h"
-#include "server/client/terminal/text_table.h"
 
 /* ---- models ---------------------------------------------------------------------------------- */
 

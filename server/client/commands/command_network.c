@@ -11,11 +11,11 @@
 
 #include "server/call/path.h"
 #include "server/client/base/client.h"
+#include "server/client/base/terminal.h"
+#include "server/client/base/text_table.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
 #include "server/client/files/write_file.h"
-#include "server/client/terminal/terminal.h"
-#include "server/client/terminal/text_table.h"
 
 struct network_options {
     struct nb_flag_list of, given;

@@ -9,9 +9,9 @@
 #include <time.h>
 
 #include "server/client/base/client.h"
+#include "server/client/base/terminal.h"
+#include "server/client/base/text_table.h"
 #include "server/client/commands/commands.h"
-#include "server/client/terminal/terminal.h"
-#include "server/client/terminal/text_table.h"
 
 enum {
     NODES_MOST = 64,

@@ -8,10 +8,10 @@
 
 #include "server/call/path.h"
 #include "server/client/base/client.h"
+#include "server/client/base/terminal.h"
+#include "server/client/base/text_table.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
-#include "server/client/terminal/terminal.h"
-#include "server/client/terminal/text_table.h"
 
 #define ONLY_IF_NEW "If-None-Match: *" /* RFC 9110, section 13.1.2 */
 

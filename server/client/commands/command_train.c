@@ -10,9 +10,9 @@
 
 #include "server/call/path.h"
 #include "server/client/base/client.h"
+#include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
-#include "server/client/terminal/terminal.h"
 
 struct train_options {
     struct nb_files_options files;

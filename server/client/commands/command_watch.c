@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "server/client/base/client.h"
+#include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
-#include "server/client/terminal/terminal.h"
 
 enum {
     PAGE = 1000,   /* rows of one request */

@@ -9,7 +9,7 @@
 
 #include "server/call/path.h"
 #include "server/client/base/client.h"
-#include "server/client/terminal/terminal.h"
+#include "server/client/base/terminal.h"
 
 enum { NUMBER_ROOM = 32 /* bytes of a number as text */ };
 

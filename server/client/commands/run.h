@@ -7,9 +7,9 @@
 #define NB_SERVER_CLIENT_COMMANDS_RUN_H
 
 #include "server/client/base/client.h"
+#include "server/client/base/terminal.h"
 #include "server/client/files/files.h"
-#include "server/client/send/pipeline.h"
-#include "server/client/terminal/terminal.h"
+#include "server/client/files/pipeline.h"
 
 /* Guards against mistyped labels, which the model would keep while the right label lacks their
  * documents. All zero at the beginning. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "server/client/base/client.h"
-#include "server/client/terminal/terminal.h"
-#include "server/client/terminal/text_table.h"
+#include "server/client/base/terminal.h"
+#include "server/client/base/text_table.h"
 
 enum { CONFUSION_LABELS = 8 /* with more labels the table is too wide to be of use */ };
 

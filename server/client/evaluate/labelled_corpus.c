@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
+#include "server/client/base/terminal.h"
 #include "server/client/files/file_walk.h"
-#include "server/client/terminal/terminal.h"
 
 enum { NB_CORPUS_LABELS = 10000 };
 

@@ -11,9 +11,9 @@
 #include "core/model/evaluate/evaluate.h"
 #include "server/call/path.h"
 #include "server/client/base/client.h"
+#include "server/client/base/terminal.h"
 #include "server/client/evaluate/evaluation_report.h"
-#include "server/client/send/pipeline.h"
-#include "server/client/terminal/terminal.h"
+#include "server/client/files/pipeline.h"
 
 struct judge {
     const struct nb_trial *trial;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "server/client/base/client.h"
+#include "server/client/base/text_table.h"
 #include "server/client/commands/exchange.h"
-#include "server/client/terminal/text_table.h"
 
 static char old[] = "old\033[2J", new[] = "new";
 static char *words[] = {old, new};

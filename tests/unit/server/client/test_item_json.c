@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/client/send/pipeline.h"
+#include "server/client/files/pipeline.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "server/client/send/bench_load.h"
+#include "server/client/commands/commands.h"
 
 START_TEST(quantiles_are_by_nearest_rank)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/client/filter/status.h"
+#include "server/client/commands/mail_status.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "core/base/utf8.h"
-#include "server/client/terminal/terminal.h"
-#include "server/client/terminal/text_table.h"
+#include "server/client/base/terminal.h"
+#include "server/client/base/text_table.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 

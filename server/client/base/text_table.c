@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/client/terminal/text_table.h"
+#include "server/client/base/text_table.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/client/terminal/terminal.h"
+#include "server/client/base/terminal.h"
 
 void nb_table_head(struct nb_text_table *table, const char *const *names, size_t count)
 {

@@ -3,8 +3,8 @@
  * A table for people: rows are gathered, then printed with columns as wide as their widest cell.
  * One thread.
  */
-#ifndef NB_SERVER_CLIENT_TERMINAL_TEXT_TABLE_H
-#define NB_SERVER_CLIENT_TERMINAL_TEXT_TABLE_H
+#ifndef NB_SERVER_CLIENT_BASE_TEXT_TABLE_H
+#define NB_SERVER_CLIENT_BASE_TEXT_TABLE_H
 
 #include <jansson.h>
 #include <stdio.h>

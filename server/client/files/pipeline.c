@@ -4,7 +4,7 @@
  * thread sends the oldest batch that waits. A slow batch delays the results behind it, but the
  * other connections go on until the ring is full.
  */
-#include "server/client/send/pipeline.h"
+#include "server/client/files/pipeline.h"
 
 #include <assert.h>
 #include <pthread.h>

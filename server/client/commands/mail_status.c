@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/client/filter/status.h"
+#include "server/client/commands/mail_status.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * them, from any thread; messages, a progress bar and questions to the person on standard error,
  * from the main thread.
  */
-#ifndef NB_SERVER_CLIENT_TERMINAL_TERMINAL_H
-#define NB_SERVER_CLIENT_TERMINAL_TERMINAL_H
+#ifndef NB_SERVER_CLIENT_BASE_TERMINAL_H
+#define NB_SERVER_CLIENT_BASE_TERMINAL_H
 
 #include <stdbool.h>
 #include <stdint.h>

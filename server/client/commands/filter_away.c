@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/client/filter/away.h"
+#include "server/client/commands/filter_away.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -9,8 +9,8 @@
  * is that of the last request that failed slowly; the process that holds a lock on the file makes
  * the probe. One thread.
  */
-#ifndef NB_CLIENT_AWAY_H
-#define NB_CLIENT_AWAY_H
+#ifndef NB_SERVER_CLIENT_COMMANDS_FILTER_AWAY_H
+#define NB_SERVER_CLIENT_COMMANDS_FILTER_AWAY_H
 
 #include <stdbool.h>
 #include <stdint.h>

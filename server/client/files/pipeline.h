@@ -7,8 +7,8 @@
  * commands need no locks. Inside there is one thread for each connection; a mutex guards the ring
  * of batches.
  */
-#ifndef NB_SERVER_CLIENT_SEND_PIPELINE_H
-#define NB_SERVER_CLIENT_SEND_PIPELINE_H
+#ifndef NB_SERVER_CLIENT_FILES_PIPELINE_H
+#define NB_SERVER_CLIENT_FILES_PIPELINE_H
 
 #include <jansson.h>
 

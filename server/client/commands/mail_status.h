@@ -4,8 +4,8 @@
  * the command line; and the header fields that it adds: the field with the status, and those from
  * the user's templates. Any thread.
  */
-#ifndef NB_CLIENT_STATUS_H
-#define NB_CLIENT_STATUS_H
+#ifndef NB_SERVER_CLIENT_COMMANDS_MAIL_STATUS_H
+#define NB_SERVER_CLIENT_COMMANDS_MAIL_STATUS_H
 
 #include <jansson.h>
 #include <stdbool.h>

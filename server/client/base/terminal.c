@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/client/terminal/terminal.h"
+#include "server/client/base/terminal.h"
 
 #include <stdarg.h>
 #include <stdint.h>
