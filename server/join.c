@@ -37,8 +37,8 @@ static int path_of(char path[PATH_ROOM], const char *directory, const char *name
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-/* Runs a program, whose standard output is `out` (-1: as here), with signals as a program has them
- * that nobody has set up. Returns 0 or an errno. */
+/* Runs a program with default signals; its standard output is `out` (-1: that of this process).
+ * Returns 0 or an errno. */
 static int spawn(const char *path, const char *const words[WORDS_MOST], int out, pid_t *process)
 {
     char *vector[WORDS_MOST]; /* the same: the prototype is older than const */
@@ -49,19 +49,15 @@ static int spawn(const char *path, const char *const words[WORDS_MOST], int out,
     sigemptyset(&none);
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
-    if (posix_spawn_file_actions_init(&files) != 0)
-        return ENOMEM;
-    if (posix_spawnattr_init(&attributes) != 0) {
-        (void)posix_spawn_file_actions_destroy(&files);
-        return ENOMEM;
-    }
-    int rc = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (rc == 0 && out >= 0)
-        rc = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
-    /* These fail for invalid values only. */
+    /* These do not fail, or for invalid values only. */
+    (void)posix_spawn_file_actions_init(&files);
+    (void)posix_spawnattr_init(&attributes);
     (void)posix_spawnattr_setsigmask(&attributes, &none);
     (void)posix_spawnattr_setsigdefault(&attributes, &pipe);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int rc = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (rc == 0 && out >= 0)
+        rc = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
     if (rc == 0)
         rc = posix_spawnp(process, path, &files, &attributes, vector, environ);
     (void)posix_spawnattr_destroy(&attributes);

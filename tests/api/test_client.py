@@ -731,8 +731,7 @@ def test_nodes_check(api):
         same = [told(stack, 7, "abc") for _ in range(3)]
         shown = client.run("nodes", "check", *same).decode().splitlines()
         equal([line.split() for line in shown[1:]], [[url, "7", "abc"] for url in same])
-        equal([(row["url"], row["digest"]) for row in client.json("nodes", "check", *same)],
-              [(url, {"number": 7, "digest": "abc"}) for url in same])
+        equal(client.json("nodes", "check", *same), [{"url": url, "number": 7, "digest": "abc"} for url in same])
         one = told(stack, 7, "abc", members=[member("a", self=True), *(member(f"n{i}", url=url) for i, url in enumerate(same))])
         shown = client.run("nodes", "check", one).decode().splitlines()
         equal([line.split() for line in shown[1:]], [[url, "7", "abc"] for url in (one, *same)])

@@ -265,7 +265,6 @@ static int ask_for_copy(struct nb_engine *engine, const struct nb_copy *copy,
         rc = nb_sending_end(&sending, NULL, copy->from, true, &done, error);
     if (rc != 0)
         nb_sending_give_up(&sending);
-    nb_sending_deinit(&sending);
     return rc;
 }
 

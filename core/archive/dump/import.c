@@ -359,7 +359,7 @@ static void import_free(struct nb_import *import)
     /* If the last transaction failed, a trainer may have found the model in the registry before,
      * and hold a reference. */
     nb_registry_release(import->engine, &import->live);
-    nb_sending_deinit(&import->sending);
+    nb_buffer_deinit(&import->sending.rest);
     nb_buffer_deinit(&import->name);
     nb_buffer_deinit(&import->source);
     nb_buffer_deinit(&import->entries);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/archive/dump/dump.h"
 #include "core/archive/dump/import.h"
 #include "core/archive/dump/import_private.h"
 #include "core/base/feature_hash.h"
@@ -139,7 +140,8 @@ int nb_import_header(struct nb_import *import, const struct nb_dump_header *head
                      struct nb_error *error)
 {
     if (import->is_sent)
-        return nb_sending_header(&import->sending, header, error);
+        return nb_sending_written(&import->sending,
+                                  nb_dump_write_header(header, &import->sending.rest), error);
     if (import->live != NULL)
         return nb_error_set(error, NB_INVALID, "the dump has two headers");
     int rc = nb_settings_check(&header->settings, error);
@@ -220,7 +222,8 @@ int nb_import_words(struct nb_import *import, const struct nb_dump_words *words,
                     struct nb_error *error)
 {
     if (import->is_sent)
-        return nb_sending_words(&import->sending, words, error);
+        return nb_sending_written(&import->sending,
+                                  nb_dump_write_words(words, &import->sending.rest), error);
     int rc = nb_import_needs_header(import, error);
     if (rc == 0 && words->first_row != nb_model_rows(import->live->counts))
         rc = nb_error_set(error, NB_INVALID,
@@ -318,7 +321,8 @@ int nb_import_document(struct nb_import *import, const struct nb_dump_document *
 {
     uint64_t tokens;
     if (import->is_sent)
-        return nb_sending_document(&import->sending, document, error);
+        return nb_sending_written(&import->sending,
+                                  nb_dump_write_document(document, &import->sending.rest), error);
     int rc = nb_import_needs_header(import, error);
     if (rc == 0 && nb_check_id(document->id, error) != 0)
         rc = nb_error_set(error, NB_INVALID, "a document's id is not 1 to 256 bytes of UTF-8");

@@ -165,11 +165,6 @@ void nb_sending_init(struct nb_sending *s, struct nb_engine *engine, struct nb_s
     (void)snprintf(s->id, sizeof s->id, "%016" PRIx64, nb_key_random());
 }
 
-void nb_sending_deinit(struct nb_sending *s)
-{
-    nb_buffer_deinit(&s->rest);
-}
-
 static struct nb_relayed_change change_of(const struct nb_sending *s,
                                           enum nb_relayed_change_kind kind)
 {
@@ -205,27 +200,9 @@ static int send(struct nb_sending *s, bool all, struct nb_error *error)
     return rc;
 }
 
-static int written(struct nb_sending *s, int rc, struct nb_error *error)
+int nb_sending_written(struct nb_sending *s, int rc, struct nb_error *error)
 {
     return rc != 0 ? nb_error_no_memory(error) : send(s, false, error);
-}
-
-int nb_sending_header(struct nb_sending *s, const struct nb_dump_header *header,
-                      struct nb_error *error)
-{
-    return written(s, nb_dump_write_header(header, &s->rest), error);
-}
-
-int nb_sending_words(struct nb_sending *s, const struct nb_dump_words *words,
-                     struct nb_error *error)
-{
-    return written(s, nb_dump_write_words(words, &s->rest), error);
-}
-
-int nb_sending_document(struct nb_sending *s, const struct nb_dump_document *document,
-                        struct nb_error *error)
-{
-    return written(s, nb_dump_write_document(document, &s->rest), error);
 }
 
 int nb_sending_empty(struct nb_sending *s, struct nb_error *error)

@@ -80,16 +80,10 @@ struct nb_sending {
 
 void nb_sending_init(struct nb_sending *sending, struct nb_engine *engine, struct nb_string model,
                      struct nb_string source);
-void nb_sending_deinit(struct nb_sending *sending);
-
-/* Send the records, in their order, or a part without records, only for its numbers. Each returns
- * 0, NB_NO_MEMORY, or a code of nb_relay_ask. */
-int nb_sending_header(struct nb_sending *sending, const struct nb_dump_header *header,
-                      struct nb_error *error);
-int nb_sending_words(struct nb_sending *sending, const struct nb_dump_words *words,
-                     struct nb_error *error);
-int nb_sending_document(struct nb_sending *sending, const struct nb_dump_document *document,
-                        struct nb_error *error);
+/* Sends whole parts after a record was written to `rest` (core/archive/dump/dump.h), which
+ * returned `rc`. Returns 0, NB_NO_MEMORY, or a code of nb_relay_ask. */
+int nb_sending_written(struct nb_sending *sending, int rc, struct nb_error *error);
+/* Sends a part without records, only for its numbers. Returns a code of nb_relay_ask. */
 int nb_sending_empty(struct nb_sending *sending, struct nb_error *error);
 
 /* Sends the rest, and lets all nodes make the import: from the records, which must have these

@@ -131,8 +131,8 @@ static int run_status(const struct nb_client *client, const char *url, struct nb
 struct check {
     const struct nb_client *client;
     const char *urls[NODES_MOST];
-    size_t count, streams;
-    json_t *rows;        /* for each stream a list of the nodes' digests; null: no digest */
+    size_t count;
+    json_t *rows;        /* of each stream the nodes' digests, with their URLs */
     struct nb_error why; /* why the first node without a digest gave none */
 };
 
@@ -158,43 +158,44 @@ static void find(struct check *c, const json_t *said)
     }
 }
 
-/* Asks a node for its digest when it reaches `number`, or for the present one if `number` is 0.
- * *digest stays NULL when the node does not follow the stream. */
-static int ask_digest(struct check *c, size_t which, size_t stream, uint64_t number,
-                      json_t **digest)
+/* Puts a node's digest into its row: the one at `number`, which the node has to reach, or the
+ * present one if `number` is 0. A node that does not follow the stream gives none. */
+static int ask_digest(struct check *c, const char *url, size_t stream, uint64_t number, json_t *row)
 {
     char path[64];
     struct nb_error why;
+    json_t *digest;
     (void)snprintf(path, sizeof path, "/v1/state/digest?%s=%llu", number > 0 ? "at" : "stream",
                    number > 0 ? (unsigned long long)number : (unsigned long long)stream);
-    int rc = ask(c->client, c->urls[which], path, digest, &why);
-    if (rc == NB_NOT_FOUND)
-        return 0;
-    if (rc != 0 && rc != NB_CONFLICT && c->why.code == 0)
-        (void)nb_error_set(&c->why, rc, "%s: %s", nb_shown(c->urls[which]).text, why.text);
+    int rc = ask(c->client, url, path, &digest, &why);
+    (void)json_object_clear(row);
+    (void)json_object_set_new(row, "url", json_string(url));
+    if (rc == 0)
+        (void)json_object_update(row, digest);
+    json_decref(digest);
+    if (rc != 0 && rc != NB_NOT_FOUND && rc != NB_CONFLICT && c->why.code == 0)
+        (void)nb_error_set(&c->why, rc, "%s: %s", nb_shown(url).text, why.text);
     return rc;
 }
 
-/* Puts the digests of all nodes, at the number of the most advanced node, into `row`. Returns
- * NB_CONFLICT when a node has passed that number. */
-static int ask_row(struct check *c, size_t stream, json_t *row)
+/* Gets the digests of all nodes, first the present ones, then those at the number of the most
+ * advanced node. Returns NB_CONFLICT when a node has passed that number. */
+static int ask_row(struct check *c, size_t stream, json_t *rows)
 {
     uint64_t most = 0;
-    for (size_t i = 0; i < c->count; i++) {
-        json_t *digest = NULL;
-        (void)ask_digest(c, i, stream, 0, &digest);
-        uint64_t number = nb_answer_number(digest, "number");
-        most = number > most ? number : most;
-        (void)json_array_append_new(row, digest != NULL ? digest : json_null());
-    }
-    for (size_t i = 0; i < c->count; i++) {
-        json_t *digest = NULL;
-        const json_t *now = json_array_get(row, i);
-        if (!json_is_object(now) || nb_answer_number(now, "number") == most)
+    for (size_t i = 0; i < 2 * c->count; i++) {
+        bool is_first = i < c->count;
+        if (is_first)
+            (void)json_array_append_new(rows, json_object());
+        json_t *row = json_array_get(rows, i % c->count);
+        if (!is_first &&
+            (json_object_get(row, "digest") == NULL || nb_answer_number(row, "number") == most))
             continue;
-        if (ask_digest(c, i, stream, most, &digest) == NB_CONFLICT)
-            return NB_CONFLICT;
-        (void)json_array_set_new(row, i, digest != NULL ? digest : json_null());
+        int rc = ask_digest(c, c->urls[i % c->count], stream, is_first ? 0 : most, row);
+        if (!is_first && rc == NB_CONFLICT)
+            return rc;
+        uint64_t number = nb_answer_number(row, "number");
+        most = number > most ? number : most;
     }
     return 0;
 }
@@ -205,10 +206,13 @@ static int ask_stream(struct check *c, size_t stream, struct nb_error *error)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NANOSECONDS};
     for (int i = 0; i < DIGESTS_MOST; i++) {
-        json_t *row = json_array();
-        if (ask_row(c, stream, row) == 0)
-            return json_array_append_new(c->rows, row) == 0 ? 0 : nb_error_no_memory(error);
-        json_decref(row);
+        json_t *rows = json_array();
+        int rc = ask_row(c, stream, rows);
+        if (rc == 0 && json_array_extend(c->rows, rows) != 0)
+            rc = nb_error_no_memory(error);
+        json_decref(rows);
+        if (rc != NB_CONFLICT)
+            return rc;
         (void)nanosleep(&pause, NULL); /* it may wake early */
     }
     return nb_error_set(error, NB_CALL_BUSY,
@@ -220,54 +224,34 @@ static void print_digests(const struct check *c)
     static const char *const HEAD[] = {"node", ">number", "digest"};
     struct nb_text_table table;
     json_t *row;
-    size_t k;
+    size_t i;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
-    json_array_foreach(c->rows, k, row)
+    json_array_foreach(c->rows, i, row)
     {
-        for (size_t i = 0; i < c->count; i++) {
-            add_text(&table, c->urls[i]);
-            add_number(&table, json_array_get(row, i), "number");
-            add_text(&table, nb_answer_text(json_array_get(row, i), "digest"));
-        }
+        add_text(&table, nb_answer_text(row, "url"));
+        add_number(&table, row, "number");
+        add_text(&table, nb_answer_text(row, "digest"));
     }
     nb_table_print(&table, stdout);
     nb_table_deinit(&table);
 }
 
-/* Prints the digest of each node; a list of digests if there are several streams. */
-static int print_json(const struct check *c, struct nb_error *error)
-{
-    json_t *nodes = json_array();
-    for (size_t i = 0; i < c->count; i++) {
-        json_t *digests = json_array(), *row;
-        size_t k;
-        json_array_foreach(c->rows, k, row)(void)
-            json_array_append(digests, json_array_get(row, i));
-        (void)json_array_append_new(
-            nodes, json_pack("{s:s, s:O}", "url", c->urls[i], "digest",
-                             c->streams == 1 ? json_array_get(digests, 0) : digests));
-        json_decref(digests);
-    }
-    int rc = nb_answer_print(nodes, error);
-    json_decref(nodes);
-    return rc;
-}
-
 /* Returns the result as a code. Nodes that differ are worse than a node that does not answer. */
 static int judge(const struct check *c, struct nb_error *error)
 {
-    json_t *row, *one;
-    size_t k, i;
-    json_array_foreach(c->rows, k, row)
+    const json_t *row, *first = NULL;
+    size_t i;
+    json_array_foreach(c->rows, i, row)
     {
-        const json_t *first = NULL;
-        json_array_foreach(row, i, one)
-        {
-            if (first != NULL && json_is_object(one) && !json_equal(first, one))
-                return nb_error_set(error, NB_CORRUPT, "%s and others have not learned the same",
-                                    nb_shown(c->urls[i]).text);
-            first = first == NULL && json_is_object(one) ? one : first;
-        }
+        if (i % c->count == 0)
+            first = NULL;
+        if (json_object_get(row, "digest") == NULL)
+            continue;
+        first = first == NULL ? row : first;
+        if (!json_equal(json_object_get(first, "digest"), json_object_get(row, "digest")) ||
+            !json_equal(json_object_get(first, "number"), json_object_get(row, "number")))
+            return nb_error_set(error, NB_CORRUPT, "%s and others have not learned the same",
+                                nb_shown(nb_answer_text(row, "url")).text);
     }
     return c->why.code == 0 ? 0 : nb_error_set(error, c->why.code, "%s", c->why.text);
 }
@@ -283,13 +267,12 @@ static int run_check(const struct nb_client *client, char **urls, size_t count,
     int rc = ask_nodes(client, c.urls[0], &said, error);
     if (rc == 0 && count <= 1)
         find(&c, said);
-    c.streams = json_array_size(json_object_get(json_object_get(said, "nodes"), "streams"));
-    c.streams = c.streams == 0 ? 1 : c.streams;
+    size_t streams = json_array_size(json_object_get(json_object_get(said, "nodes"), "streams"));
     c.rows = json_array();
-    for (size_t k = 0; rc == 0 && k < c.streams; k++)
+    for (size_t k = 0; rc == 0 && k < (streams == 0 ? 1 : streams); k++)
         rc = ask_stream(&c, k, error);
     if (rc == 0 && client->json)
-        rc = print_json(&c, error);
+        rc = nb_answer_print(c.rows, error);
     else if (rc == 0)
         print_digests(&c);
     if (rc == 0)
