@@ -7,9 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base/ascii.h"
 #include "core/base/number.h"
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 
 static const char *const truths[] = {"no", "false", "off", "0", "yes", "true", "on", "1"};
 #define TRUTHS (sizeof truths / sizeof truths[0])

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "config/changes.h"
 #include "config/config.h"
 #include "core/base/buffer.h"
 #include "core/engine/engine.h"

@@ -2,16 +2,134 @@
 #include "tokenizer/document.h"
 
 #include <assert.h>
+#include <string.h>
 
-#include "core/base/ascii.h"
-#include "core/base/lines.h"
+#include "core/base/feature.h"
+#include "core/base/string.h"
 #include "tokenizer/mail/mail.h"
 #include "tokenizer/mail/mail_decode.h"
 #include "tokenizer/mail/mail_leaf.h"
 #include "tokenizer/mail/mail_values.h"
 #include "tokenizer/text/derived.h"
 #include "tokenizer/text/text.h"
-#include "tokenizer/values.h"
+
+static int count_id(struct nb_tokenizing *t, uint64_t id, const char *text, size_t length)
+{
+    if (t->tokens_left == 0) {
+        t->bag->truncated = true;
+        return 0;
+    }
+    t->tokens_left--;
+    return nb_bag_add_id(t->bag, id, text, length);
+}
+
+/* Counts a feature of a part, by its whole text. */
+static int count_feature(struct nb_tokenizing *t, unsigned part, const char *text, size_t length)
+{
+    return count_id(t, nb_feature_value_id(part, nb_feature_hash(t->key, text, length)), text,
+                    length);
+}
+
+static int count_category(struct nb_tokenizing *t, unsigned part, struct nb_string name,
+                          struct nb_string value)
+{
+    char text[NB_CATEGORY_TEXT_MOST];
+    size_t length = nb_category_text(name, value, text);
+    return count_id(t, nb_category_id(t->key, part / 2, text, length), text, length);
+}
+
+static int count_number(struct nb_tokenizing *t, unsigned part, struct nb_string name,
+                        struct nb_string value)
+{
+    char text[NB_ATTRIBUTE_NAME_MOST + 1 + NB_DECIMAL_TEXT];
+    uint64_t number;
+    bool is_number = nb_decimal_read(value, &number);
+    assert(name.length <= NB_ATTRIBUTE_NAME_MOST && is_number);
+    memcpy(text, name.bytes, name.length);
+    text[name.length] = '=';
+    size_t length = name.length + 1 + nb_decimal_write(number, text + name.length + 1);
+    return count_id(t, nb_feature_number_id(part, number), text, length);
+}
+
+static int count_text(struct nb_tokenizing *t, unsigned part, struct nb_string name,
+                      struct nb_string value)
+{
+    char prefix[NB_ATTRIBUTE_NAME_MOST + 2];
+    assert(name.length <= NB_ATTRIBUTE_NAME_MOST);
+    memcpy(prefix, name.bytes, name.length);
+    memcpy(prefix + name.length, ":", 2);
+    return nb_tokenize_value(t, part, prefix, value.bytes, value.length);
+}
+
+static int count_item(struct nb_tokenizing *t, unsigned part, int kind, struct nb_string name,
+                      struct nb_string item)
+{
+    if (kind == NB_FIELD_KIND_NUMBER)
+        return count_number(t, part, name, item);
+    return kind == NB_FIELD_KIND_TEXT ? count_text(t, part, name, item)
+                                      : count_category(t, part, name, item);
+}
+
+/* Counts the presence of a value first: if a limit ends the count, every counted value has it. */
+static int count_value(struct nb_tokenizing *t, const struct nb_value *value, unsigned part,
+                       int kind)
+{
+    int rc = 0;
+    if (kind == NB_FIELD_KIND_TEXT || kind == NB_FIELD_KIND_SET)
+        rc = count_feature(t, part + 1, value->name.bytes, value->name.length);
+    for (size_t i = 0; rc == 0 && i < value->count; i++)
+        rc = count_item(t, part, kind, value->name, value->items[i]);
+    return rc;
+}
+
+/* Counts the values of a document, which nb_values_check has accepted for these attributes:
+ * - a category, and each value of a set, as a whole ("country=DE"), without folding;
+ * - a number by its value ("amount=12.5"), however it is written;
+ * - the words of a text, folded, with the attribute's name in front ("title:free"), without derived
+ *   features (capitals, pairs, n-grams);
+ * - for a text and a set also that it is present, by the name ("title").
+ * Where the attributes are open, values of unknown attributes are skipped. Returns 0 or
+ * NB_NO_MEMORY. */
+static int tokenize_values(struct nb_tokenizing *t, struct nb_values values,
+                           struct nb_attributes attributes)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < values.count; i++) {
+        size_t number = nb_attribute_find(attributes, values.values[i].name);
+        assert(number <= NB_ATTRIBUTES_MOST && (number < attributes.count || attributes.is_open));
+        if (number == attributes.count)
+            continue;
+        rc = count_value(t, &values.values[i], (unsigned)number * 2, attributes.list[number].kind);
+    }
+    return rc;
+}
+
+static bool is_given(struct nb_values given, const char *name)
+{
+    size_t i = 0;
+    while (i < given.count && !nb_string_equals(given.values[i].name, name))
+        i++;
+    return i < given.count;
+}
+
+/* Counts the known mail values for those categories among the attributes that have such a name
+ * (nb_mail_value_names) and of which the document has no value of its own. */
+static int tokenize_mail_values(struct nb_tokenizing *t, const struct nb_mail_values *known,
+                                struct nb_values given, struct nb_attributes attributes)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < NB_MAIL_VALUES; i++) {
+        struct nb_string name = nb_string_of(nb_mail_value_names[i]);
+        size_t number = nb_attribute_find(attributes, name);
+        bool is_wanted = number < attributes.count && known->known[i].length > 0 &&
+                         attributes.list[number].kind == NB_FIELD_KIND_CATEGORY &&
+                         !is_given(given, nb_mail_value_names[i]);
+        if (is_wanted)
+            rc = count_category(t, (unsigned)number * 2, name,
+                                (struct nb_string){known->known[i].text, known->known[i].length});
+    }
+    return rc;
+}
 
 int nb_tokenizer_setup(struct nb_error *error)
 {
@@ -93,7 +211,7 @@ static int tokenize_mail(struct nb_tokenizing *t, const struct nb_document *mail
     t->mail_values = &known;
     int rc = nb_tokenize_mail(t, mail->bytes, mail->length);
     t->mail_values = NULL;
-    return rc != 0 ? rc : nb_tokenize_mail_values(t, &known, mail->values, settings->attributes);
+    return rc != 0 ? rc : tokenize_mail_values(t, &known, mail->values, settings->attributes);
 }
 
 int nb_document_tokenize(const struct nb_document *document, const struct nb_key *key,
@@ -119,7 +237,7 @@ int nb_document_tokenize(const struct nb_document *document, const struct nb_key
                  ? nb_mail_html(&t, (struct nb_string){document->bytes, document->length})
                  : tokenize_text(&t, document->bytes, document->length);
     if (rc == 0 && document->values.count > 0)
-        rc = nb_tokenize_values(&t, document->values, settings->attributes);
+        rc = tokenize_values(&t, document->values, settings->attributes);
     bag->truncated |= t.work.is_short;
     if (rc == 0 && settings->max_count > 0)
         nb_bag_cap(bag, settings->max_count);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Growing arrays: a pointer, the room behind it, and a count that the caller keeps. Any thread;
- * one array belongs to one thread at a time.
+ * Arrays that grow (a pointer, the room behind it, and a count that the caller keeps), binary
+ * search in a sorted one, and the best few of many. Any thread; an array belongs to one thread at a
+ * time.
  *
  *     struct item *items; size_t count, room;
  *     if (nb_array_reserve(&items, &room, count + 1, sizeof *items) != 0)
@@ -14,6 +15,7 @@
 #ifndef NB_CORE_BASE_ARRAY_H
 #define NB_CORE_BASE_ARRAY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The slow path of nb_array_reserve: there is too little room. */
@@ -38,5 +40,51 @@ size_t nb_array_room(size_t room, size_t wanted, size_t size);
 /* Sets the room to `room` elements of `size` bytes (at least one element). Returns 0 or
  * NB_NO_MEMORY, in which case nothing has changed. */
 int nb_array_resize(void *array, size_t room, size_t size);
+
+/* Returns the first place from 0 to count - 1 whose element is not before the key: there the key
+ * is, or would be inserted. Returns `count` if all elements are before the key. `is_before` tells
+ * whether an element is before the key; it is true for a first part of the list alone. Inline, so
+ * that `is_before` is inlined, too. */
+static inline size_t nb_search(const void *list, size_t count, const void *key,
+                               bool (*is_before)(const void *list, size_t at, const void *key))
+{
+    size_t low = 0;
+    size_t high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (is_before(list, middle, key))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The best few of many: a binary heap whose root is the last in order of those kept. Any thread;
+ * one heap belongs to one thread at a time.
+ *
+ * Adding an element costs one comparison if it is not among the best, else log2(most). */
+struct nb_heap {
+    void *items;      /* borrowed: room for `most` elements */
+    size_t count;     /* of the elements kept; begins as 0 */
+    size_t most;      /* elements kept at most */
+    size_t item_size; /* bytes of an element */
+    /* As for qsort: negative when `a` comes before `b`, that is, is better. It must not be 0 for
+     * two elements of one heap if the result must not depend on the order of adding. */
+    int (*compare)(const void *a, const void *b);
+};
+
+/* Keeps a copy of `item` if fewer than `most` of those added come before it. `item` is no element
+ * of the heap's own array. */
+void nb_heap_add(struct nb_heap *heap, const void *item);
+
+/* The last in order of those kept; the heap is not empty. */
+static inline const void *nb_heap_last(const struct nb_heap *heap)
+{
+    return heap->items;
+}
+
+/* Sorts the kept elements, best first. The array is no heap afterwards: nothing can be added. */
+void nb_heap_sort(struct nb_heap *heap);
 
 #endif

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/feature_hash.h"
-#include "core/base/utf8.h"
+#include "core/base/feature.h"
+#include "core/base/string.h"
 
 size_t nb_attribute_find(struct nb_attributes attributes, struct nb_string name)
 {

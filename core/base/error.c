@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 
 /* A sentence that was cut must not end in half a character: it goes into JSON. */
 static void cut_to_characters(char *text, size_t length)

@@ -30,3 +30,42 @@ enum nb_field nb_field_find(struct nb_string name)
         field++;
     return (enum nb_field)field;
 }
+
+uint64_t nb_feature_hash_long(const struct nb_key *key, const char *text, size_t length)
+{
+    const struct nb_key_words *words = &key->words;
+    const char *last = text + length - NB_FEATURE_BLOCK;
+    if (length > (size_t)NB_FEATURE_BLOCK * 2)
+        return nb_key_hash(key, text, length);
+    uint64_t folded = nb_feature_fold(nb_feature_load(text) ^ words->at[4],
+                                      nb_feature_load(text + 8) ^ words->at[5]) ^
+                      nb_feature_fold(nb_feature_load(last) ^ words->at[6],
+                                      nb_feature_load(last + 8) ^ words->at[7]);
+    return nb_feature_finish(words, folded, length);
+}
+
+static uint64_t hash_of(const struct nb_key *key, const char *text, size_t length)
+{
+    char padded[NB_FEATURE_BLOCK] = {0};
+    if (length > NB_FEATURE_BLOCK)
+        return nb_feature_hash_long(key, text, length);
+    if (length > 0)
+        memcpy(padded, text, length);
+    return nb_feature_hash_padded(key, padded, length);
+}
+
+/* Words have no blanks. A text that begins like a pair and has a blank is a pair: a tokenizer
+ * produces no other such text, because the name of a value has no colon (core/base/attribute.h). */
+uint64_t nb_feature_hash(const struct nb_key *key, const char *text, size_t length)
+{
+    static const char pair[] = "pair:";
+    const size_t head = sizeof pair - 1;
+    const char *blank = NULL;
+    if (length > head && memcmp(text, pair, head) == 0)
+        blank = memchr(text + head, ' ', length - head);
+    if (blank == NULL)
+        return hash_of(key, text, length);
+    const char *word = blank + 1;
+    return nb_feature_hash_pair(key, hash_of(key, text + head, (size_t)(blank - text) - head),
+                                hash_of(key, word, (size_t)(text + length - word)));
+}

@@ -5,7 +5,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "core/base/lines.h"
+#include "core/base/string.h"
 
 /* XXH3 needs a secret of at least 136 bytes with high entropy. It gets 192 bytes of the ChaCha20
  * keystream of the 32 bytes that are stored; the words get those behind them. */

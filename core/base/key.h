@@ -22,7 +22,7 @@
 
 enum {
     NB_KEY_BYTES = 32,        /* of a key in the store and in a dump */
-    NB_KEY_WORDS = 10,        /* numbers of the key for hashes of features (feature_hash.h) */
+    NB_KEY_WORDS = 10,        /* numbers of the key for hashes of features (feature.h) */
     NB_CONTENT_ID_LENGTH = 32 /* hexadecimal digits of an id made from content: 128 bits */
 };
 

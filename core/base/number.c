@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
+#include "core/base/string.h"
 
 enum { NUMBER_BYTES = 48 };
 
@@ -74,4 +74,21 @@ int nb_number_print(double value, struct nb_buffer *out)
         (void)snprintf(text, sizeof text, "%.*g", digits, value); /* fits */
     while (strtod(text, NULL) != value && ++digits <= ENOUGH_DIGITS);
     return nb_buffer_puts(out, text);
+}
+
+enum { DIGITS_MOST = 16 };
+
+bool nb_hex_read(struct nb_string text, uint64_t *value)
+{
+    uint64_t number = 0;
+    if (text.length == 0 || text.length > DIGITS_MOST)
+        return false;
+    for (size_t i = 0; i < text.length; i++) {
+        int digit = nb_hex_digit(text.bytes[i]);
+        if (digit < 0)
+            return false;
+        number = number << 4 | (unsigned)digit;
+    }
+    *value = number;
+    return true;
 }

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/base/aligned.h"
+#include "core/base/cache_line.h"
 #include "core/base/error.h"
-#include "core/base/lock.h"
+#include "core/base/threads.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/prefetch.h"
+#include "core/base/cache_line.h"
 
 /* A growable array of small records in segments of equal size, so that growth copies nothing. For
  * core/counts only; the model's lock protects it.

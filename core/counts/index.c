@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/base/aligned.h"
+#include "core/base/cache_line.h"
 #include "core/base/error.h"
 #include "core/base/key.h"
 #include "core/counts/cells.h"

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/prefetch.h"
+#include "core/base/cache_line.h"
 
 /* Threads are checked by what the compiler sees of atomic accesses. */
 #if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)

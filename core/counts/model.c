@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/lock.h"
+#include "core/base/threads.h"
 #include "core/counts/model_private.h"
 
 /* One block: the table, the vocabularies, the sums. Moments have a block of their own. */

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "core/base/prefetch.h"
+#include "core/base/cache_line.h"
 #include "core/counts/model.h"
 #include "core/counts/model_private.h"
 

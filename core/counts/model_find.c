@@ -11,7 +11,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "core/base/prefetch.h"
+#include "core/base/cache_line.h"
 #include "core/counts/model_private.h"
 
 uint32_t nb_model_find(const struct nb_model *model, uint64_t id)

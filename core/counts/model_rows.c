@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/base/prefetch.h"
-#include "core/base/search.h"
+#include "core/base/cache_line.h"
 #include "core/counts/model.h"
 #include "core/counts/model_private.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/base/lock.h"
+#include "core/base/threads.h"
 
 /* The table of segments doubles. The cells of a segment grow by an eighth, which is little to copy
  * and less to waste. */

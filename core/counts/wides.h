@@ -12,7 +12,7 @@
 #ifndef NB_CORE_COUNTS_WIDES_H
 #define NB_CORE_COUNTS_WIDES_H
 
-#include "core/base/prefetch.h"
+#include "core/base/cache_line.h"
 #include "core/counts/cells.h"
 
 /* Rows of 10 bytes in segments of 320 KB: what a half-filled segment wastes is below 2 % from a

@@ -10,7 +10,6 @@
 #include <xxhash.h>
 
 #include "core/base/array.h"
-#include "core/base/heap.h"
 #include "core/counts/counts.h"
 #include "core/ledger/coding/bag_coding.h"
 #include "core/ledger/coding/rows_coding.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/error.h"
-#include "core/base/heap.h"
 #include "core/bayes/settings/settings.h"
 #include "core/counts/counts.h"
 #include "core/stack/blend_private.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/label/level_hint.h"
+#include "core/base/label.h"
 #include "core/base/pack.h"
 #include "core/engine/book_left_out.h"
 #include "core/engine/engine.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/heap.h"
+#include "core/base/array.h"
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
 #include "core/ledger/entries/ledger_features.h"

@@ -21,7 +21,7 @@
 #include "core/model/live/relay.h"
 #include "core/model/live/stream_states.h"
 #include "core/model/registry/registry.h"
-#include "core/networks/named/named.h"
+#include "core/networks/network/named.h"
 
 enum { NAMES_AT_ONCE = 64, ITEMS_UNTIMED = 1024 };
 

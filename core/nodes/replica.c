@@ -25,7 +25,7 @@
 #include "core/model/live/relay.h"
 #include "core/model/live/state.h"
 #include "core/model/live/stream_states.h"
-#include "core/networks/named/named.h"
+#include "core/networks/network/named.h"
 #include "core/nodes/digest.h"
 #include "core/nodes/operation.h"
 #include "core/writer/submit/submit_batch.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/lock.h"
+#include "core/base/threads.h"
 #include "core/stack/stack_attributes.h"
 #include "core/stack/stack_private.h"
 

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/base/lock.h"
+#include "core/base/threads.h"
 #include "core/stack/stack_attributes.h"
 #include "core/stack/stack_private.h"
 

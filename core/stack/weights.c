@@ -9,7 +9,7 @@
 
 #include "core/base/array.h"
 #include "core/base/error.h"
-#include "core/base/lock.h"
+#include "core/base/threads.h"
 
 /* Room for the changes of a large group is given back. */
 enum { FIRST_OLD = 16, MOST_OLD_KEPT = 1024 };

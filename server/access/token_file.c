@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "core/base/lines.h"
+#include "core/base/string.h"
 #include "server/access/tokens.h"
 
 void nb_token_file_path(const struct nb_config *config, char path[NB_TOKEN_FILE_PATH])

@@ -9,7 +9,7 @@
 
 #include "config/config.h"
 #include "core/base/array.h"
-#include "core/base/ascii.h"
+#include "core/base/string.h"
 #include "server/access/address.h"
 
 enum { PATTERN_MOST = 128 };

@@ -10,9 +10,8 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
-#include "core/base/ascii.h"
 #include "core/base/buffer.h"
-#include "core/base/lines.h"
+#include "core/base/string.h"
 
 struct entry {
     struct nb_string key, user; /* in `text` */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/label/level_hint.h"
+#include "core/base/label.h"
 #include "core/engine/engine.h"
 #include "core/model/verdict/verdict.h"
 #include "server/api/evaluations.h"

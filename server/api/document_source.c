@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 #include "core/engine/engine.h"
 #include "server/base/ndjson.h"
 #include "server/json/json_values.h"

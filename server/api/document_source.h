@@ -16,7 +16,7 @@
 #include "server/json/document_json.h"
 #include "server/json/json_table.h"
 #include "tokenizer/mail/mail_attached.h"
-#include "tokenizer/mail/mbox.h"
+#include "tokenizer/mail/mail_file.h"
 
 struct nb_ndjson_line;
 struct nb_request;

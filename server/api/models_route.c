@@ -5,8 +5,7 @@
 
 #include "config/config.h"
 #include "core/archive/copy/copy.h"
-#include "core/base/label/difference.h"
-#include "core/base/label/label.h"
+#include "core/base/label.h"
 #include "core/engine/engine.h"
 #include "core/jobs/merge/merge.h"
 #include "server/model/model_json.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/attribute.h"
-#include "core/base/label/difference.h"
+#include "core/base/label.h"
 #include "server/json/document_json.h"
 #include "server/json/emit.h"
 #include "server/json/problem.h"

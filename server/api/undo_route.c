@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "config/config.h"
-#include "core/base/label/label.h"
+#include "core/base/label.h"
 #include "server/json/undo_json.h"
 #include "server/request/http_answer.h"
 #include "server/request/query.h"

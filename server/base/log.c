@@ -12,9 +12,8 @@
 #include <systemd/sd-journal.h>
 #include <unistd.h>
 
-#include "core/base/ascii.h"
 #include "core/base/error.h"
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 
 struct nb_log_field nb_log_text(const char *name, struct nb_string text)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/base/aligned.h"
+#include "core/base/cache_line.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/key.h"

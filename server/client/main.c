@@ -11,7 +11,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "core/base/label/difference.h"
+#include "core/base/label.h"
 #include "server/base/version.h"
 #include "server/call/call.h"
 #include "server/client/base/client.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "core/base/ascii.h"
+#include "core/base/string.h"
 #include "core/engine/engine.h"
 
 /* ---- the lists ----------------------------------------------------------------------------------

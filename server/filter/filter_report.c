@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "core/base/lines.h"
+#include "core/base/string.h"
 #include "server/filter/filter_options.h"
 #include "server/json/number_text.h"
 #include "tokenizer/mail/mime.h"

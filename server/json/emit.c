@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 #include "server/json/number_text.h"
 #include "server/json/scan.h"
 

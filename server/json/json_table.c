@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 #include "server/json/emit.h"
 
 static char separator_of(const struct nb_csv *csv)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/base/label/label.h"
+#include "core/base/label.h"
 #include "core/engine/engine.h"
 #include "server/json/json_load.h"
 

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/base/hex.h"
-#include "core/base/utf8.h"
+#include "core/base/number.h"
+#include "core/base/string.h"
 
 const char *const nb_scan_members[NB_MEMBERS] = {
     [NB_MEMBER_TEXT] = "text",   [NB_MEMBER_MAIL] = "mail", [NB_MEMBER_MAIL_BASE64] = "mail_base64",

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/base/array.h"
 #include "core/base/error.h"
-#include "core/base/heap.h"
 #include "core/engine/engine.h"
 
 struct candidate {

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
+#include "core/base/string.h"
 #include "server/mail/line_routes.h"
 
 /* ---- whose it is -------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "core/base/lines.h"
+#include "core/base/string.h"
 #include "server/base/version.h"
 #include "server/mail/mail_fields.h"
 #include "server/request/http_answer.h"

@@ -4,8 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
-#include "core/base/lines.h"
+#include "core/base/string.h"
 
 /* A bare CR ends no line of a mail (RFC 5322, 2.3), but some readers take it for one. So lines are
  * looked at in pieces: each begins behind LF or behind a bare CR. */

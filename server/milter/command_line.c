@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
+#include "core/base/string.h"
 #include "server/call/call.h"
 #include "server/milter/milter_socket.h"
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
-#include "core/base/hex.h"
+#include "core/base/number.h"
+#include "core/base/string.h"
 #include "core/counts/model.h"
 #include "core/engine/engine.h"
 #include "server/json/scan.h"

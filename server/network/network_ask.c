@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "config/config.h"
+#include "core/networks/network/graph.h"
 #include "core/networks/network/inference.h"
-#include "core/networks/network/pattern.h"
 #include "server/json/emit.h"
 #include "server/network/network_json.h"
 #include "server/network/networks.h"

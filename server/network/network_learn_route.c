@@ -7,7 +7,7 @@
 
 #include "config/config.h"
 #include "core/jobs/generate/generated_documents.h"
-#include "core/networks/network/pattern.h"
+#include "core/networks/network/graph.h"
 #include "server/json/json_load.h"
 #include "server/network/network_json.h"
 #include "server/network/network_rows.h"

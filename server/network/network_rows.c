@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/base/lines.h"
+#include "core/base/string.h"
 #include "server/json/json_load.h"
 #include "server/json/json_table.h"
 

@@ -7,7 +7,7 @@
 #ifndef NB_SERVER_NETWORK_NETWORKS_H
 #define NB_SERVER_NETWORK_NETWORKS_H
 
-#include "core/networks/named/named.h"
+#include "core/networks/network/named.h"
 #include "core/networks/network/network.h"
 #include "server/request/request.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "core/base/hex.h"
+#include "core/base/number.h"
 #include "core/model/live/relayed.h"
 #include "server/nodes/database.h"
 #include "server/nodes/member.h"

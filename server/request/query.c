@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "core/base/hex.h"
 #include "core/base/number.h"
 #include "core/engine/engine.h"
 #include "server/request/request.h"

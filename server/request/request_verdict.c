@@ -11,7 +11,7 @@
 #include "server/request/query.h"
 #include "server/request/request.h"
 #include "server/request/server.h"
-#include "tokenizer/mail/encoded_words.h"
+#include "tokenizer/mail/mail_charset.h"
 #include "tokenizer/mail/mime.h"
 
 /* ---- memory -------------------------------------------------------------------------------------

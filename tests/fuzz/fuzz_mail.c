@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/base/feature_hash.h"
+#include "core/base/feature.h"
 #include "tokenizer/document.h"
 #include "tokenizer/mail/mail_attached.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "core/base/lines.h"
+#include "core/base/string.h"
 #include "server/mail/line_reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

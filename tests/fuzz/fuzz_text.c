@@ -3,7 +3,7 @@
  * Any bytes as a text: the first byte chooses the fields, the second the budget. The ids follow
  * from the texts.
  */
-#include "core/base/feature_hash.h"
+#include "core/base/feature.h"
 #include "tokenizer/document.h"
 #include "tokenizer/text/text.h"
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/base/utf8.h"
-#include "tokenizer/charset/utf7.h"
+#include "core/base/string.h"
+#include "tokenizer/charset/charset.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/base/feature_hash.h"
+#include "core/base/feature.h"
 #include "tokenizer/bag/bag_private.h"
 
 /* A mail of 3 KB has about 350 distinct words. With these sizes its table takes 4 KB: it stays in

@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "core/base/feature.h"
+
 int nb_tokenize_feature(struct nb_tokenizing *t, enum nb_field field, const char *text,
                         size_t length)
 {
@@ -15,4 +17,81 @@ int nb_tokenize_feature(struct nb_tokenizing *t, enum nb_field field, const char
     }
     t->tokens_left--;
     return nb_bag_add(t->bag, t->key, field, text, length);
+}
+
+enum { Q = '?' };
+
+/* Sixteen bytes to a line. */
+
+/* clang-format off */
+const char nb_feature_bytes[256] = {
+    Q, Q, Q, Q, Q, Q, Q, Q, Q, 0, 0, Q, Q, 0, Q, Q,
+    Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q,
+    0, '!', '"', '#', '$', '%', '&', '\'', '(', ')', '*', '+', ',', '-', '.', '/',
+    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', ':', ';', '<', '=', '>', Q,
+    '@', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o',
+    'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', '[', '\\', ']', '^', '_',
+    '`', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o',
+    'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', '{', '|', '}', '~', Q,
+    Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q,
+    Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q,
+    Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q,
+    Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q,
+    Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q,
+    Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q,
+    Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q,
+    Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q};
+/* clang-format on */
+
+/* Whether a feature of a field is counted; takes it from the limit on tokens. */
+static bool is_wanted(struct nb_tokenizing *t, enum nb_field field)
+{
+    assert((unsigned)field < NB_FIELDS);
+    if (!nb_tokenizing_wants(t, field))
+        return false;
+    if (t->tokens_left == 0) {
+        t->bag->truncated = true;
+        return false;
+    }
+    t->tokens_left--;
+    return true;
+}
+
+int nb_feature_count_ends(struct nb_tokenizing *t, enum nb_field field,
+                          const struct nb_feature_text *f, size_t head, size_t from)
+{
+    assert(head <= from && from <= f->length);
+    if (!is_wanted(t, field))
+        return 0;
+    if (nb_bag_prepare(t->bag) != 0)
+        return NB_NO_MEMORY;
+    char *room = t->bag->private_->room;
+    size_t length = head + (f->length - from);
+    nb_bag_copy(room, f->bytes, head);
+    nb_bag_copy(room + head, f->bytes + from, f->length - from);
+    uint64_t id = nb_feature_id(field, nb_feature_hash_padded(t->key, room, length));
+    return nb_bag_count(t->bag, id, length, nb_field_is_token(field));
+}
+
+int nb_feature_count(struct nb_tokenizing *t, enum nb_field field, const struct nb_feature_text *f)
+{
+    if (!is_wanted(t, field))
+        return 0;
+    if (nb_bag_prepare(t->bag) != 0)
+        return NB_NO_MEMORY;
+    uint64_t id = nb_feature_id(field, nb_feature_hash_padded(t->key, f->bytes, f->length));
+    struct nb_bag_cursor c = nb_bag_cursor(t->bag);
+    uint32_t *slot = nb_bag_slot(&c, id);
+    if (*slot != 0) {
+        nb_bag_again(&c, slot);
+    } else {
+        if (c.texts != NULL)
+            nb_bag_copy(c.room, f->bytes, f->length);
+        int rc = nb_bag_enter(t->bag, &c, slot, id, f->length);
+        if (rc != 0)
+            return rc;
+        nb_bag_leave(t->bag, &c);
+    }
+    t->bag->positions += nb_field_is_token(field);
+    return 0;
 }

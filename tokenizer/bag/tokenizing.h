@@ -6,13 +6,82 @@
 #ifndef NB_TOKENIZER_BAG_TOKENIZING_H
 #define NB_TOKENIZER_BAG_TOKENIZING_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/base/attribute.h"
+#include "core/base/string.h"
 #include "tokenizer/bag/bag.h"
-#include "tokenizer/bag/bag_work.h"
+#include "tokenizer/bag/bag_private.h"
+
+struct nb_mail_values;
+
+/* The amount of work that one document may take. Pure functions; any thread.
+ *
+ * Work is counted in units and not measured in seconds, so that the same document has the same
+ * features on a busy machine as on an idle one. A unit takes 1 to 15 ns. Every stage spends units
+ * for each byte that it reads, and extra units where the bytes are not the main cost: opening a
+ * charset, a call of iconv, a header field, a part. */
+enum {
+    /* Units for each byte that is decoded, read as HTML or cut into words; for each byte of a
+     * header field and of its parameters, which are compared with each other. Charsets have their
+     * own units (tokenizer/charset/charset.h). */
+    NB_WORK_DECODE = 1,
+    NB_WORK_HTML = 4,
+    NB_WORK_WORDS = 4,
+    NB_WORK_FIELD = 2,
+    NB_WORK_PARAMETERS = 16,
+    /* Units for a part of a mail and for a header field. */
+    NB_WORK_PART = 256,
+    NB_WORK_HEADER = 64,
+    /* A shorter document may take as much as one of this many bytes. */
+    NB_WORK_LEAST_BYTES = 65536
+};
+
+struct nb_bag_work {
+    uint64_t left;
+    bool is_short; /* the work ran out: something was left out */
+};
+
+/* No bound. */
+#define NB_WORK_UNBOUNDED ((struct nb_bag_work){.left = UINT64_MAX})
+
+/* The work for a document of `length` bytes, at `per_byte` units for each byte (0: no bound). */
+static inline struct nb_bag_work nb_work_of(size_t length, size_t per_byte)
+{
+    uint64_t bytes = length < NB_WORK_LEAST_BYTES ? NB_WORK_LEAST_BYTES : length;
+    if (per_byte == 0 || bytes > UINT64_MAX / per_byte)
+        return NB_WORK_UNBOUNDED;
+    return (struct nb_bag_work){.left = bytes * per_byte};
+}
+
+/* Spends `units`. Returns false if fewer are left; then it spends those that are left. */
+static inline bool nb_work_spend(struct nb_bag_work *work, uint64_t units)
+{
+    if (units <= work->left) {
+        work->left -= units;
+        return true;
+    }
+    work->left = 0;
+    work->is_short = true;
+    return false;
+}
+
+/* Spends `units` for each of `bytes` bytes. Returns how many of them may be read. */
+static inline size_t nb_work_take(struct nb_bag_work *work, size_t bytes, unsigned units)
+{
+    uint64_t affordable = work->left / units;
+    if (bytes <= affordable) {
+        work->left -= (uint64_t)bytes * units;
+        return bytes;
+    }
+    work->left = 0;
+    work->is_short = true;
+    return (size_t)affordable;
+}
 
 /* Which fields are counted, a bit each (a field that is off costs nothing), and how often. */
 struct nb_tokenizer_settings {
@@ -31,7 +100,7 @@ struct nb_tokenizer_limits {
     size_t mail_parts;   /* MIME parts; default 1,000 */
     size_t mail_depth;   /* nesting of multiparts and messages; default 32 */
     size_t header_bytes; /* bytes of one mail's header fields that are read; default 1 MiB */
-    size_t work; /* units for each byte of a document (bag_work.h); 0: no bound; default 32 */
+    size_t work; /* units for each byte of a document; 0: no bound; default 32 */
 };
 
 #define NB_TOKENIZER_LIMITS_DEFAULT                                                                \
@@ -41,8 +110,6 @@ struct nb_tokenizer_limits {
                                   .mail_depth = 32,                                                \
                                   .header_bytes = (size_t)1 << 20,                                 \
                                   .work = 32})
-
-struct nb_mail_values;
 
 /* Everything is borrowed. */
 struct nb_tokenizing {
@@ -66,5 +133,134 @@ static inline bool nb_tokenizing_wants(const struct nb_tokenizing *t, enum nb_fi
  * field. Returns 0 (also when the limit on tokens is reached) or NB_NO_MEMORY. */
 int nb_tokenize_feature(struct nb_tokenizing *t, enum nb_field field, const char *text,
                         size_t length);
+
+/* The text of one feature, put together from pieces of a mail. Any thread; the functions work on
+ * their arguments only.
+ *
+ * Capitals become small letters, white space is left out, and bytes that are not printable ASCII
+ * become '?': names, hosts and addresses may hold any bytes, but the text of a feature is UTF-8. */
+enum { NB_FEATURE_TEXT = 320 }; /* bytes; longer ones are cut */
+_Static_assert((int)NB_FEATURE_TEXT <= (int)NB_BAG_ROOM, "a text fits into the room of a bag");
+
+struct nb_feature_text {
+    char bytes[NB_FEATURE_TEXT + NB_BAG_BLOCK]; /* a copy of blocks may read behind the text */
+    size_t length;
+};
+
+/* Maps each byte to the byte that stands for it; 0 for white space, which is left out. A table,
+ * because the bytes of names and addresses are unpredictable and would mispredict branches. */
+extern const char nb_feature_bytes[256];
+
+/* Eight bytes in lower case, if all of them are visible ASCII; else 0. */
+static inline uint64_t nb_feature_eight(uint64_t bytes)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101), high = each << 7;
+    bool is_ascii = ((bytes | (bytes + each)) & high) == 0; /* nor DEL: no carry from here on */
+    bool is_visible = ((bytes + each * (0x80 - '!')) & high) == high;
+    uint64_t capitals = (bytes + each * (0x80 - 'A')) & ~(bytes + each * (0x7F - 'Z')) & high;
+    return is_ascii && is_visible ? bytes | capitals >> 2 : 0;
+}
+
+/* Loads the last 1 to 7 bytes of a text as eight, padded with '!'. Only one branch depends on their
+ * number. */
+static inline uint64_t nb_feature_tail(const char *bytes, size_t count)
+{
+    const unsigned char *b = (const unsigned char *)bytes;
+    uint64_t eight =
+        b[0] | (uint64_t)b[count / 2] << count / 2 * 8 | (uint64_t)b[count - 1] << (count - 1) * 8;
+    if (count >= 4) {
+        uint32_t first, last; /* overlapping */
+        memcpy(&first, bytes, sizeof first);
+        memcpy(&last, bytes + count - sizeof last, sizeof last);
+        eight = le32toh(first) | (uint64_t)le32toh(last) << (count - sizeof last) * 8;
+    }
+    return htole64(eight | UINT64_C(0x2121212121212121) << count * 8);
+}
+
+/* Writes eight bytes without a call (see NB_BAG_BLOCK). */
+static inline void nb_feature_store(char *to, uint64_t eight)
+{
+    __builtin_memcpy(to, &eight, sizeof eight);
+}
+
+/* Append bytes, a C string, a text. What does not fit is left out. */
+static inline void nb_feature_put(struct nb_feature_text *f, const char *bytes, size_t length)
+{
+    size_t end = f->length; /* a copy, which no store to a byte can change */
+    size_t i = 0;
+    for (uint64_t eight; length - i >= 8 && end + 8 <= NB_FEATURE_TEXT; i += 8, end += 8) {
+        memcpy(&eight, bytes + i, 8);
+        eight = nb_feature_eight(eight);
+        if (eight == 0)
+            break;
+        nb_feature_store(f->bytes + end, eight);
+    }
+    if (length - i - 1 < 7 && end + 8 <= NB_FEATURE_TEXT) {
+        uint64_t eight = nb_feature_eight(nb_feature_tail(bytes + i, length - i));
+        if (eight != 0) {
+            nb_feature_store(f->bytes + end, eight);
+            f->length = end + length - i;
+            return;
+        }
+    }
+    for (; i < length && end < NB_FEATURE_TEXT; i++) {
+        char c = nb_feature_bytes[(unsigned char)bytes[i]];
+        f->bytes[end] = c;
+        end += c != '\0';
+    }
+    f->length = end;
+}
+
+static inline void nb_feature_puts(struct nb_feature_text *f, const char *text)
+{
+    nb_feature_put(f, text, strlen(text));
+}
+
+/* Sets the text to a literal of lower-case letters and marks. The bytes behind it are not cleared,
+ * because a mail has hundreds of these texts. */
+static inline void nb_feature_begin(struct nb_feature_text *f, const char *text)
+{
+    f->length = strlen(text);
+    memcpy(f->bytes, text, f->length);
+}
+
+/* Like nb_feature_begin, for a text of at most NB_FEATURE_TEXT bytes that was copied from a feature
+ * text. */
+static inline void nb_feature_begin_string(struct nb_feature_text *f, struct nb_string text)
+{
+    f->length = text.length;
+    memcpy(f->bytes, text.bytes, text.length);
+}
+
+static inline void nb_feature_put_string(struct nb_feature_text *f, struct nb_string s)
+{
+    nb_feature_put(f, s.bytes, s.length);
+}
+
+/* Counts the feature with this text, as nb_tokenize_feature does. */
+int nb_feature_count(struct nb_tokenizing *t, enum nb_field field, const struct nb_feature_text *f);
+
+/* Like nb_feature_count, for the text without the bytes between `head` and `from`. */
+int nb_feature_count_ends(struct nb_tokenizing *t, enum nb_field field,
+                          const struct nb_feature_text *f, size_t head, size_t from);
+
+/* Appends the shape of an identifier, at most `most` characters: '9' for a run of digits, 'a' for a
+ * run of small letters, 'A' for a run of capitals, and any other character once for each run of it.
+ * Identifiers that a program makes (message ids, boundaries) differ every time, but have one
+ * shape. */
+static inline void nb_feature_put_shape(struct nb_feature_text *f, struct nb_string s, size_t most)
+{
+    char last = '\0';
+    for (size_t i = 0; i < s.length && most > 0; i++) {
+        char c = s.bytes[i];
+        char letter = c == nb_ascii_lower(c) ? 'a' : 'A';
+        char kind = nb_ascii_is_digit(c) ? '9' : nb_ascii_is_letter(c) ? letter : c;
+        if (kind == last || f->length == NB_FEATURE_TEXT)
+            continue;
+        f->bytes[f->length++] = kind > ' ' && kind < 0x7f ? kind : '?';
+        last = kind;
+        most--;
+    }
+}
 
 #endif

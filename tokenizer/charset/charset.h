@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Converts the charsets of documents to UTF-8, with iconv. Any thread.
+ * Converts the charsets of documents to UTF-8, with iconv but for HZ and UTF-7. Any thread.
  */
 #ifndef NB_TOKENIZER_CHARSET_CHARSET_H
 #define NB_TOKENIZER_CHARSET_CHARSET_H
@@ -9,8 +9,17 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "tokenizer/bag/bag_work.h"
+#include "tokenizer/bag/tokenizing.h"
 #include "tokenizer/charset/charset_label.h"
+
+/* UTF-7 (RFC 2152) to UTF-8. iconv is not used: at a surrogate without a partner, glibc reads on,
+ * fails when it writes UTF-8, and goes back, so a text of such surrogates took 14 s for each
+ * megabyte. And after an unpaired first surrogate it refuses every byte that follows.
+ *
+ * Appends the text as UTF-8, in time linear in `length`. A surrogate without its partner and a byte
+ * above 127 become U+FFFD; a '+' that begins nothing stands for itself. Returns 0, NB_TOO_LARGE
+ * (out->length would exceed `most`; then out holds a part) or NB_NO_MEMORY. */
+int nb_utf7_to_utf8(const char *bytes, size_t length, size_t most, struct nb_buffer *out);
 
 enum {
     /* Units of work in addition to one for each byte: for a call of iconv, and for opening a

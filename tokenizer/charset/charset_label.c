@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
+#include "core/base/string.h"
 
 const char NB_CHARSET_UTF_8[] = "UTF-8";
 const char NB_CHARSET_WINDOWS_1252[] = "CP1252";

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
 #include "core/base/error.h"
-#include "core/base/hex.h"
-#include "core/base/utf8.h"
+#include "core/base/number.h"
+#include "core/base/string.h"
 
 enum {
     GROUPS = 64,       /* groups with their own settings; deeper ones share the last settings */

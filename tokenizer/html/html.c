@@ -2,12 +2,107 @@
 #include "tokenizer/html/html.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
-#include "core/base/ascii.h"
-#include "tokenizer/html/html_entity.h"
-#include "tokenizer/html/html_scan.h"
+#include "core/base/number.h"
+#include "core/base/string.h"
+#include "tokenizer/html/html_entity_table.h"
+#include "tokenizer/text/utf8_decode.h"
+
+static size_t put_utf8(uint32_t c, char *to)
+{
+    return nb_utf8_encode(c, (unsigned char *)to);
+}
+
+static int digit_value(char c, bool hexadecimal)
+{
+    if (hexadecimal)
+        return nb_hex_digit(c);
+    return nb_ascii_is_digit(c) ? c - '0' : -1;
+}
+
+static size_t read_number(const char *text, size_t length, char *utf8, size_t *written)
+{
+    size_t at = 2;
+    bool hexadecimal = at < length && (text[at] | 0x20) == 'x';
+    at += hexadecimal;
+    size_t first = at;
+    uint32_t code = 0;
+    for (int digit; at < length && (digit = digit_value(text[at], hexadecimal)) >= 0; at++) {
+        if (code <
+            0x110000) /* beyond it no digit is added, so that the number cannot wrap around */
+            code = code * (hexadecimal ? 16 : 10) + (uint32_t)digit;
+    }
+    if (at == first)
+        return 0;
+    if (code >= 0x80 && code < 0xa0)
+        code = nb_windows_1252((unsigned char)code);
+    if (code == 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+        code = 0xfffd;
+    *written = put_utf8(code, utf8);
+    return at + (at < length && text[at] == ';');
+}
+
+static const struct nb_html_entity_row *find_row(const struct nb_html_entity_row *rows,
+                                                 size_t count, const char *name, size_t length)
+{
+    while (count > 0) {
+        const struct nb_html_entity_row *middle = rows + count / 2;
+        int order = strncmp(name, middle->name, length);
+        if (order == 0 && middle->name[length] != '\0')
+            order = -1;
+        if (order == 0)
+            return middle;
+        if (order > 0) {
+            rows = middle + 1;
+            count--;
+        }
+        count /= 2;
+    }
+    return NULL;
+}
+
+static size_t put_row(const struct nb_html_entity_row *row, char *utf8)
+{
+    size_t length = put_utf8(row->first, utf8);
+    return row->second == 0 ? length : length + put_utf8(row->second, utf8 + length);
+}
+
+static size_t read_name(const char *text, size_t length, char *utf8, size_t *written)
+{
+    const char *name = text + 1;
+    size_t size = 0;
+    while (size < length - 1 && size < NB_HTML_ENTITY_NAME && nb_ascii_is_alphanumeric(name[size]))
+        size++;
+    const struct nb_html_entity_row *row = NULL;
+    if (size < length - 1 && name[size] == ';')
+        row = find_row(nb_html_entities, NB_HTML_ENTITIES, name, size);
+    if (row != NULL) {
+        *written = put_row(row, utf8);
+        return size + 2;
+    }
+    /* The longest name that needs no ';' and is the beginning of the word. */
+    for (size_t n = size < NB_HTML_LEGACY_NAME ? size : NB_HTML_LEGACY_NAME; n >= 2; n--) {
+        row = find_row(nb_html_legacy_entities, NB_HTML_LEGACY_ENTITIES, name, n);
+        if (row != NULL) {
+            *written = put_row(row, utf8);
+            return n + 1;
+        }
+    }
+    return 0;
+}
+
+size_t nb_html_entity(const char *text, size_t length, char utf8[NB_HTML_ENTITY_BYTES],
+                      size_t *written)
+{
+    if (length < 3 || text[0] != '&')
+        return 0;
+    return text[1] == '#' ? read_number(text, length, utf8, written)
+                          : read_name(text, length, utf8, written);
+}
 
 static struct nb_string between(const char *from, const char *to)
 {
@@ -15,7 +110,7 @@ static struct nb_string between(const char *from, const char *to)
 }
 
 /* The position of the first `c` at or behind `at`; `end` if there is none. */
-static const char *find(const char *at, const char *end, char c)
+static const char *find_byte(const char *at, const char *end, char c)
 {
     const char *found = at < end ? memchr(at, c, (size_t)(end - at)) : NULL;
     return found != NULL ? found : end;
@@ -52,7 +147,7 @@ static const char *skip_space(const char *at, const char *end)
 static const char *read_value(const char *at, const char *end, struct nb_string *value)
 {
     if (at < end && (*at == '"' || *at == '\'')) {
-        const char *closing = find(at + 1, end, *at);
+        const char *closing = find_byte(at + 1, end, *at);
         *value = between(at + 1, closing);
         return closing < end ? closing + 1 : NULL;
     }
@@ -161,8 +256,8 @@ static enum nb_html_kind read_comment(struct nb_html_lexer *lexer, const char *a
         return comment(lexer, token, at, at, at + 1);
     if (begins_with(at, lexer->end, "->"))
         return comment(lexer, token, at, at, at + 2);
-    for (const char *dash = find(at, lexer->end, '-'); dash < lexer->end;
-         dash = find(dash + 1, lexer->end, '-')) {
+    for (const char *dash = find_byte(at, lexer->end, '-'); dash < lexer->end;
+         dash = find_byte(dash + 1, lexer->end, '-')) {
         if (begins_with(dash, lexer->end, "-->"))
             return comment(lexer, token, at, dash, dash + 3);
         if (begins_with(dash, lexer->end, "--!>"))
@@ -175,8 +270,8 @@ static enum nb_html_kind read_comment(struct nb_html_lexer *lexer, const char *a
 static enum nb_html_kind read_raw(struct nb_html_lexer *lexer, struct nb_html_token *token)
 {
     size_t length = lexer->raw.length;
-    const char *at = find(lexer->at, lexer->end, '<');
-    for (; at < lexer->end; at = find(at + 1, lexer->end, '<')) {
+    const char *at = find_byte(lexer->at, lexer->end, '<');
+    for (; at < lexer->end; at = find_byte(at + 1, lexer->end, '<')) {
         if ((size_t)(lexer->end - at) < length + 3 || at[1] != '/')
             continue;
         char after = at[2 + length];
@@ -204,7 +299,7 @@ static bool read_markup(struct nb_html_lexer *lexer, struct nb_html_token *token
     } else if (begins_with(at, lexer->end, "!--")) {
         read_comment(lexer, at + 3, token);
     } else if (*at == '!' || *at == '?' || (*at == '/' && at + 1 < lexer->end)) {
-        const char *closing = find(at, lexer->end, '>');
+        const char *closing = find_byte(at, lexer->end, '>');
         comment(lexer, token, at, closing, closing + (closing < lexer->end));
     } else {
         return false;
@@ -226,7 +321,7 @@ enum nb_html_kind nb_html_next(struct nb_html_lexer *lexer, struct nb_html_token
     const char *from = lexer->at;
     if (*from == '<' && read_markup(lexer, token))
         return token->kind;
-    lexer->at = find(from + 1, lexer->end, '<');
+    lexer->at = find_byte(from + 1, lexer->end, '<');
     token->text = between(from, lexer->at);
     return token->kind = NB_HTML_TEXT;
 }

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/base/ascii.h"
-#include "tokenizer/html/html_color.h"
+#include "core/base/string.h"
+#include "tokenizer/html/html_length.h"
 
 /* In thousandths; lengths in thousandths of a pixel. */
 enum {

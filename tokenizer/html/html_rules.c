@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/base/ascii.h"
 #include "core/base/error.h"
+#include "core/base/string.h"
 #include "tokenizer/html/html_length.h"
 
 enum {

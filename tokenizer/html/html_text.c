@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "tokenizer/html/html_open.h"
 #include "tokenizer/html/html_sheet.h"
 #include "tokenizer/html/html_style.h"
 
@@ -177,8 +176,8 @@ static struct nb_buffer *current(struct walk *walk)
     return walk->visible ? &walk->out->visible : &walk->out->hidden;
 }
 
-/* The characters by which UAX #9 shows text from right to left (text/override.h). The end of a line
- * ends the override. */
+/* The characters by which UAX #9 shows text from right to left (text/character.h). The end of a
+ * line ends the override. */
 static const char right_to_left[] = "\xE2\x80\xAE", ended[] = "\xE2\x80\xAC";
 enum { MARK_BYTES = sizeof right_to_left - 1 };
 

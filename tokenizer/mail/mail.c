@@ -17,10 +17,9 @@
 #include "tokenizer/mail/mail_decode.h"
 #include "tokenizer/mail/mail_header.h"
 #include "tokenizer/mail/mail_leaf.h"
-#include "tokenizer/mail/mail_structure.h"
 #include "tokenizer/mail/mail_values.h"
 #include "tokenizer/mail/mime.h"
-#include "tokenizer/text/line_ends.h"
+#include "tokenizer/text/derived.h"
 
 enum { ENCODED_DEPTH = 4, LINE_SEARCH = 1000 };
 

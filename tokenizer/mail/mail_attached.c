@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/base/lines.h"
+#include "core/base/string.h"
 #include "tokenizer/mail/mail_content.h"
 #include "tokenizer/mail/mail_decode.h"
 #include "tokenizer/mail/mime.h"

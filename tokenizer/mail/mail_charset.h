@@ -34,11 +34,6 @@ struct nb_mail_charsets {
 void nb_mail_charsets_message(struct nb_mail_charsets *charsets, struct nb_string message);
 void nb_mail_charsets_deinit(struct nb_mail_charsets *charsets);
 
-/* Reads "=?label?B?" or "=?label?Q?" (RFC 2047) at `at`, which is before `end`: sets the label,
- * without its language (RFC 2231, section 5), and returns the position after the letter and its
- * '?'. Returns NULL if `at` does not begin such a word. */
-const char *nb_mail_word_label(const char *at, const char *end, struct nb_string *label);
-
 /* Converts *text to UTF-8, unless the tokenizer reads it correctly by itself (UTF-8, with invalid
  * bytes as windows-1252). Converted text is appended to `out`, whose content stays, and *text
  * points there. `label` is the charset in the MIME field, "" for none. Returns 0 or
@@ -50,5 +45,19 @@ int nb_mail_body_to_utf8(struct nb_mail_charsets *charsets, struct nb_string lab
  * `label`. */
 int nb_mail_field_to_utf8(struct nb_mail_charsets *charsets, struct nb_string label,
                           struct nb_string *text, struct nb_buffer *out);
+
+/* The value of a header field as UTF-8: unfolded, its encoded words (RFC 2047) decoded. Any thread;
+ * a charset state belongs to one.
+ *
+ * GMime is not used: where words are invalid it converts them by iconv byte for byte, and it opens
+ * the charset of each word anew, without a bound on either. */
+enum { NB_MAIL_FIELD = 65536 /* bytes of one header field that are read */ };
+
+/* Appends the value. Words of one charset with only white space between them are one text: a
+ * character may begin in one word and end in the next. Words may hold blanks and may touch other
+ * text. Text that is not encoded, and words whose charset is missing or unknown, are read as
+ * mail_charset.h describes. Reads at most NB_MAIL_FIELD bytes. Returns 0 or NB_NO_MEMORY. */
+int nb_mail_decode_words(struct nb_mail_charsets *charsets, struct nb_string value,
+                         struct nb_buffer *out);
 
 #endif

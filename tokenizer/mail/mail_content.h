@@ -13,6 +13,14 @@
 #include "core/base/buffer.h"
 #include "tokenizer/mail/mail_decode.h"
 
+/* Reads content types in their plain form, which most mails have, without GMime: its objects take
+ * longer than all other fields of a header together. Any thread. */
+
+/* Reads `text/plain; charset="us-ascii"` and the like into *type, as nb_mail_read_type does.
+ * Returns false, without a change, for any value that is not plain: with comments, encoded or
+ * repeated parameters, values with backslashes or beyond ASCII, or syntax errors. */
+bool nb_mail_plain_type(struct nb_mail_type *type, struct nb_string value);
+
 enum nb_mail_content {
     NB_CONTENT_NONE, /* nothing to read */
     NB_CONTENT_PLAIN,

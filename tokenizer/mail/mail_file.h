@@ -10,6 +10,7 @@
 #define NB_TOKENIZER_MAIL_MAIL_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "core/base/buffer.h"
 
@@ -35,5 +36,20 @@ int nb_mail_file_lines(struct nb_string file, struct nb_buffer *out, struct nb_s
  * header with many trace fields follows at once. If no header is found, or if the first line is a
  * field, the mail is the whole file. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_of_file(struct nb_string file, struct nb_buffer *out, struct nb_string *mail);
+
+/* Extracts the raw mails from an mbox (RFC 4155) and undoes the quoting of mboxrd and mboxo. Any
+ * thread; a reader belongs to one. */
+struct nb_mbox {
+    const char *at; /* borrowed: the rest to be read */
+    const char *end;
+};
+
+/* Returns a reader of a whole mbox, whose bytes are borrowed. */
+struct nb_mbox nb_mbox_of(const char *bytes, size_t length);
+
+/* Replaces the content of `mail` by the next mail, without its "From " line, without the empty line
+ * before the next mail, and without one '>' of each line ">From ", ">>From " and so on. Returns 1,
+ * 0 at the end, NB_INVALID if the mbox does not begin with a "From " line, or NB_NO_MEMORY. */
+int nb_mbox_next(struct nb_mbox *mbox, struct nb_buffer *mail);
 
 #endif

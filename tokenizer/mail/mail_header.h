@@ -12,6 +12,11 @@
 #include "tokenizer/bag/tokenizing.h"
 #include "tokenizer/mail/mail_charset.h"
 
+/* Counts in NB_FIELD_RECEIVED: hosts and their last labels, networks of addresses, and words, up to
+ * the ';' before the date. Queue ids and similar words are left out, because they occur only once.
+ * Returns 0 or NB_NO_MEMORY. */
+int nb_mail_received(struct nb_tokenizing *t, struct nb_string value);
+
 /* Counts the features of one field in NB_FIELD_ADDRESS, NB_FIELD_RECEIVED or NB_FIELD_HEADER.
  * `value` is raw, as in the mail. `scratch` is overwritten. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_header(struct nb_tokenizing *t, struct nb_string name, struct nb_string value,

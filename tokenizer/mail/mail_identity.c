@@ -4,12 +4,11 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
 #include "core/base/error.h"
-#include "core/base/lines.h"
 #include "core/base/pack.h"
+#include "core/base/string.h"
+#include "tokenizer/mail/mail_content.h"
 #include "tokenizer/mail/mail_decode.h"
-#include "tokenizer/mail/mail_type.h"
 #include "tokenizer/mail/mime.h"
 
 /* Values of `kind` for nb_key_content_id. Documents use 0 to 2 (core/writer/submit). */

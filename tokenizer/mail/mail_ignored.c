@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
+#include "core/base/string.h"
 
 /* Bytes of a pattern, padded with zeros; bytes of a name and of a pattern that are compared
  * first. */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
+#include "core/base/string.h"
 
 enum { VALUE_BYTES = 2048, RESULT_BYTES = 16, NETWORK = INET6_ADDRSTRLEN + 4 };
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/lines.h"
+#include "core/base/string.h"
 #include "tokenizer/text/ascii_window.h"
 
 static struct nb_string between(const char *from, const char *to)

@@ -10,11 +10,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
 #include "core/base/error.h"
-#include "core/base/hex.h"
-#include "core/base/lines.h"
-#include "core/base/utf8.h"
+#include "core/base/number.h"
+#include "core/base/string.h"
 
 enum {
     LONG_RUN = 40,          /* a run of the alphabet that no text has */

@@ -15,7 +15,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
 #include "core/base/string.h"
 #include "tokenizer/text/token.h"
 

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <utf8proc.h>
 
 #include "core/base/error.h"
@@ -97,7 +98,8 @@ static enum nb_class symbol_class(uint32_t character)
                : punctuation_class(character);
 }
 
-enum nb_class nb_character_class(uint32_t character)
+/* Returns the class of a character that is already folded. */
+static enum nb_class character_class(uint32_t character)
 {
     switch ((int)utf8proc_category((utf8proc_int32_t)character)) {
     case UTF8PROC_CATEGORY_CC:
@@ -128,8 +130,11 @@ enum nb_class nb_character_class(uint32_t character)
     }
 }
 
-unsigned nb_character_fold(const uint32_t *characters, unsigned count,
-                           int32_t folded[NB_FOLD_QUEUE])
+/* Folds 1 to NB_FOLD_SEGMENT characters with utf8proc: NFKC with full case folding,
+ * default-ignorable characters removed (NFKC_Casefold of UAX #31). Returns the number of characters
+ * in `folded`. */
+static unsigned character_fold(const uint32_t *characters, unsigned count,
+                               int32_t folded[NB_FOLD_QUEUE])
 {
     const utf8proc_option_t options =
         UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE;
@@ -185,7 +190,7 @@ static uint32_t describe(uint32_t c, const unsigned char *joins)
     unsigned n = 1;
     if (!is_han_or_hangul(c) &&
         (property->decomp_seqindex != UINT16_MAX || property->casefold_seqindex != UINT16_MAX))
-        n = nb_character_fold(&c, 1, folded);
+        n = character_fold(&c, 1, folded);
     if (n == 0)
         return nb_packed(c, 0, NB_KIND_IGNORED);
     uint32_t first = (uint32_t)folded[0];
@@ -198,7 +203,7 @@ static uint32_t describe(uint32_t c, const unsigned char *joins)
         return nb_packed(c, 0, NB_KIND_JOINING);
     if (n > 1)
         return nb_packed(c, 0, NB_KIND_EXPANDING);
-    return nb_packed(first, nb_character_class(first), NB_KIND_SIMPLE);
+    return nb_packed(first, character_class(first), NB_KIND_SIMPLE);
 }
 
 uint32_t nb_character_beyond(uint32_t character)
@@ -229,4 +234,231 @@ void nb_character_teardown(void)
 {
     free((void *)(uintptr_t)nb_character_table);
     nb_character_table = NULL;
+}
+
+static uint32_t queue_unchanged(struct nb_fold *fold, const uint32_t *segment, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        fold->queue[i] =
+            nb_packed_kind(segment[i]) == NB_KIND_MARK
+                ? nb_packed(nb_packed_character(segment[i]), NB_CLASS_EXTEND, NB_KIND_SIMPLE)
+                : segment[i];
+    fold->queued = count;
+    fold->taken = 1;
+    return fold->queue[0];
+}
+
+static uint32_t queue_folded(struct nb_fold *fold, const uint32_t *segment, unsigned count)
+{
+    uint32_t characters[NB_FOLD_SEGMENT];
+    int32_t folded[NB_FOLD_QUEUE];
+    for (unsigned i = 0; i < count; i++)
+        characters[i] = nb_packed_character(segment[i]);
+    unsigned n = character_fold(characters, count, folded);
+    if (n == 0) { /* never: only ignored characters fold to nothing, and none is in a segment */
+        fold->queue[0] = nb_packed(0xFFFD, NB_CLASS_SYMBOL, NB_KIND_SIMPLE);
+        n = 1;
+    }
+    for (unsigned i = 0; i < n; i++)
+        fold->queue[i] =
+            nb_packed((uint32_t)folded[i], character_class((uint32_t)folded[i]), NB_KIND_SIMPLE);
+    fold->queued = n;
+    fold->taken = 1;
+    return fold->queue[0];
+}
+
+uint32_t nb_fold_segment(struct nb_fold *fold, uint32_t first)
+{
+    assert(fold->taken == fold->queued && nb_packed_kind(first) != NB_KIND_IGNORED);
+    uint32_t segment[NB_FOLD_SEGMENT] = {first};
+    unsigned count = 1;
+    /* Marks that never compose and are in canonical order already need no utf8proc: the vowel signs
+     * and tones of Thai, Hebrew points and others. */
+    bool unchanged =
+        nb_packed_kind(first) == NB_KIND_SIMPLE || nb_packed_kind(first) == NB_KIND_MARK;
+    unsigned order = nb_packed_kind(first) == NB_KIND_MARK ? nb_packed_class(first) : 0;
+    while (count < NB_FOLD_SEGMENT) {
+        enum nb_kind kind = nb_packed_kind(fold->ahead);
+        if (kind != NB_KIND_MARK && kind != NB_KIND_JOINING)
+            break;
+        if (kind == NB_KIND_JOINING || nb_packed_class(fold->ahead) < order)
+            unchanged = false;
+        order = nb_packed_class(fold->ahead);
+        segment[count++] = fold->ahead;
+        nb_fold_advance(fold);
+    }
+    return unchanged ? queue_unchanged(fold, segment, count) : queue_folded(fold, segment, count);
+}
+
+enum {
+    EMBED_LEFT = 0x202A, /* embeddings: the letters inside keep the order of their script */
+    EMBED_RIGHT = 0x202B,
+    POP = 0x202C,
+    OVERRIDE_LEFT = 0x202D,
+    OVERRIDE_RIGHT = 0x202E,
+    ISOLATE = 0x2066, /* as embeddings here, up to FIRST_ISOLATE */
+    FIRST_ISOLATE = 0x2068,
+    POP_ISOLATE = 0x2069,
+    PARAGRAPH = 0x2029,
+    DEPTH = 8
+};
+
+enum direction { UNKNOWN, LEFT, RIGHT };
+
+/* An open override or embedding. */
+struct level {
+    size_t start;             /* where its content begins in the output */
+    enum direction direction; /* direction of an override; UNKNOWN: an embedding */
+    enum direction script;    /* direction of the first letter inside */
+};
+
+struct writer {
+    struct nb_buffer *out;
+    struct nb_buffer spare; /* owned */
+    struct level levels[DEPTH];
+    size_t depth;
+    bool is_changed;
+};
+
+static enum direction script_of(uint32_t character)
+{
+    switch (utf8proc_get_property((utf8proc_int32_t)character)->bidi_class) {
+    case UTF8PROC_BIDI_CLASS_L:
+        return LEFT;
+    case UTF8PROC_BIDI_CLASS_R:
+    case UTF8PROC_BIDI_CLASS_AL:
+        return RIGHT;
+    default:
+        return UNKNOWN;
+    }
+}
+
+/* Whether a character stays with the one before it. */
+static bool is_extending(uint32_t character)
+{
+    enum nb_kind kind = nb_packed_kind(nb_character(character));
+    return kind == NB_KIND_MARK || kind == NB_KIND_IGNORED ||
+           character_class(character) == NB_CLASS_EXTEND;
+}
+
+/* Reverses the characters from `start` on and keeps marks behind their letters. */
+static int turn(struct writer *w, size_t start)
+{
+    size_t length = w->out->length - start;
+    w->spare.length = 0;
+    if (nb_buffer_reserve(&w->spare, length) != 0)
+        return NB_NO_MEMORY;
+    const unsigned char *at = (const unsigned char *)w->out->bytes + start;
+    const unsigned char *end = at + length;
+    size_t rest = length;
+    while (at < end) {
+        const unsigned char *from = at, *next = at;
+        (void)nb_utf8_decode(&next, end);
+        do
+            at = next;
+        while (at < end && is_extending(nb_utf8_decode(&next, end)));
+        rest -= (size_t)(at - from);
+        memcpy(w->spare.bytes + rest, from, (size_t)(at - from));
+    }
+    if (length > 0)
+        memcpy(w->out->bytes + start, w->spare.bytes, length);
+    w->is_changed = w->is_changed || length > 0;
+    return 0;
+}
+
+static void push(struct writer *w, enum direction direction)
+{
+    if (w->depth < DEPTH)
+        w->levels[w->depth++] = (struct level){w->out->length, direction, UNKNOWN};
+}
+
+/* Ends the innermost level and puts its content in the order of the level around it. */
+static int pop(struct writer *w)
+{
+    if (w->depth == 0)
+        return 0;
+    struct level level = w->levels[--w->depth];
+    enum direction outer = w->depth > 0 ? w->levels[w->depth - 1].direction : UNKNOWN;
+    enum direction script = level.script != UNKNOWN ? level.script : LEFT;
+    if (w->depth > 0 && w->levels[w->depth - 1].script == UNKNOWN)
+        w->levels[w->depth - 1].script = level.script;
+    enum direction inner = level.direction != UNKNOWN ? level.direction : script;
+    return inner != (outer != UNKNOWN ? outer : script) ? turn(w, level.start) : 0;
+}
+
+static int put(struct writer *w, uint32_t character, const unsigned char *from, size_t length)
+{
+    if (character == OVERRIDE_LEFT || character == OVERRIDE_RIGHT) {
+        push(w, character == OVERRIDE_LEFT ? LEFT : RIGHT);
+    } else if (character == EMBED_LEFT || character == EMBED_RIGHT ||
+               (character >= ISOLATE && character <= FIRST_ISOLATE)) {
+        push(w, UNKNOWN);
+    } else if (character == POP || character == POP_ISOLATE) {
+        return pop(w);
+    } else {
+        if (w->depth > 0 && w->levels[w->depth - 1].script == UNKNOWN)
+            w->levels[w->depth - 1].script = script_of(character);
+        return nb_buffer_append(w->out, from, length);
+    }
+    return 0;
+}
+
+static bool is_override(const unsigned char *at)
+{
+    return at[1] == 0x80 && (at[2] == 0xAD || at[2] == 0xAE);
+}
+
+/* Returns the next override at or after `at`; NULL if there is none. */
+static const unsigned char *find(const unsigned char *at, const unsigned char *end)
+{
+    while (end - at >= 3 && (at = memchr(at, 0xE2, (size_t)(end - at) - 2)) != NULL) {
+        if (is_override(at))
+            return at;
+        at++;
+    }
+    return NULL;
+}
+
+/* Appends one stretch: from `at` to the white space after the end of the overrides, or to the end
+ * of the line. Moves *at there. */
+static int stretch(struct writer *w, const unsigned char **at, const unsigned char *end)
+{
+    size_t start = w->out->length;
+    bool was_inside = false;
+    int rc = 0;
+    w->is_changed = false;
+    while (rc == 0 && *at < end) {
+        const unsigned char *from = *at;
+        uint32_t character = nb_utf8_decode(at, end);
+        if (character == '\n' || character == PARAGRAPH ||
+            (was_inside && w->depth == 0 && character <= ' '))
+            break;
+        rc = put(w, character, from, (size_t)(*at - from));
+        was_inside = was_inside || w->depth > 0;
+    }
+    while (rc == 0 && w->depth > 0)
+        rc = pop(w);
+    if (rc != 0 || w->is_changed)
+        return rc != 0 ? rc : nb_buffer_append(w->out, "\n", 1);
+    w->out->length = start; /* its order on the screen is unchanged */
+    return 0;
+}
+
+int nb_override_shown(const char *text, size_t length, struct nb_buffer *out)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    const unsigned char *end = at + length;
+    struct writer w = {.out = out};
+    int rc = 0;
+    while (rc == 0) {
+        const unsigned char *found = find(at, end);
+        if (found == NULL)
+            break;
+        while (found > at && found[-1] > ' ')
+            found--;
+        at = found;
+        rc = stretch(&w, &at, end);
+    }
+    nb_buffer_deinit(&w.spare);
+    return rc;
 }

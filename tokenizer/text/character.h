@@ -9,6 +9,9 @@
 
 #include <stdint.h>
 
+#include "core/base/buffer.h"
+#include "tokenizer/text/utf8_decode.h"
+
 /* Classes: the Word_Break property of UAX #29, simplified; see tokenizer/README.md. */
 enum nb_class {
     NB_CLASS_SPACE,      /* white space, control characters */
@@ -72,23 +75,87 @@ static inline uint32_t nb_character(uint32_t character)
                                           : nb_character_beyond(character);
 }
 
-/* Returns the class of a character that is already folded. */
-enum nb_class nb_character_class(uint32_t character);
-
 enum {
     NB_FOLD_SEGMENT = 32,   /* characters that are folded together, at most */
     NB_FOLD_EXPANSION = 18, /* U+FDFA folds to 18 characters, the most in Unicode */
     NB_FOLD_QUEUE = NB_FOLD_SEGMENT * NB_FOLD_EXPANSION
 };
 
-/* Folds 1 to NB_FOLD_SEGMENT characters with utf8proc: NFKC with full case folding,
- * default-ignorable characters removed (NFKC_Casefold of UAX #31). Returns the number of characters
- * in `folded`. */
-unsigned nb_character_fold(const uint32_t *characters, unsigned count,
-                           int32_t folded[NB_FOLD_QUEUE]);
-
 /* Build and free the table. A second setup does nothing. Setup returns 0 or NB_NO_MEMORY. */
 int nb_character_setup(void);
 void nb_character_teardown(void);
+
+/* Folds UTF-8 text one character at a time: NFKC with full case folding, default-ignorable
+ * characters removed. A fold belongs to one thread.
+ *
+ * A character that folds by itself needs one look into the table. Segments in which marks may
+ * compose, or in which a character becomes several, go through utf8proc. A segment has at most
+ * NB_FOLD_SEGMENT characters (the Stream-Safe Text Format of UAX #15 allows no more), so that the
+ * time stays linear whatever number of marks a text piles up. */
+struct nb_fold {
+    const unsigned char *at; /* behind `ahead` */
+    const unsigned char *end;
+    const unsigned char *ahead_at; /* position of `ahead` in the text; `end` when there is none */
+    const unsigned char *from;     /* position of the character that was returned last */
+    uint32_t ahead;                /* packed: the next character, never of NB_KIND_IGNORED */
+    unsigned taken, queued;        /* characters of `queue`: returned, and in all */
+    uint32_t queue[NB_FOLD_QUEUE];
+};
+
+/* Reads the next character that is not ignored into `ahead`. */
+static inline void nb_fold_advance(struct nb_fold *fold)
+{
+    do {
+        fold->ahead_at = fold->at;
+        if (fold->at == fold->end) {
+            fold->ahead = nb_packed(0, NB_CLASS_END, NB_KIND_SIMPLE);
+            return;
+        }
+        fold->ahead = nb_character(nb_utf8_decode(&fold->at, fold->end));
+    } while (nb_packed_kind(fold->ahead) == NB_KIND_IGNORED);
+}
+
+/* Begins to fold the text from `at`, the first byte of a character, to `end`. The text is
+ * borrowed. */
+static inline void nb_fold_begin(struct nb_fold *fold, const unsigned char *at,
+                                 const unsigned char *end)
+{
+    fold->at = at;
+    fold->end = end;
+    fold->taken = fold->queued = 0;
+    nb_fold_advance(fold);
+}
+
+/* Folds the segment that begins with `first` and continues with `ahead`; returns its first
+ * character and queues the others. */
+uint32_t nb_fold_segment(struct nb_fold *fold, uint32_t first);
+
+/* Returns the next folded character with its class (nb_packed_character, nb_packed_class). At the
+ * end of the text it returns a character of NB_CLASS_END, however often it is called. */
+static inline uint32_t nb_fold_next(struct nb_fold *fold)
+{
+    if (fold->taken < fold->queued)
+        return fold->queue[fold->taken++];
+    fold->from = fold->ahead_at;
+    uint32_t packed = fold->ahead;
+    if (fold->from == fold->end)
+        return packed;
+    nb_fold_advance(fold);
+    enum nb_kind next = nb_packed_kind(fold->ahead);
+    if (nb_packed_kind(packed) == NB_KIND_SIMPLE &&
+        (next == NB_KIND_SIMPLE || next == NB_KIND_EXPANDING))
+        return packed;
+    return nb_fold_segment(fold, packed);
+}
+
+/* Handles text that is shown in another order than that of its bytes: behind a right-to-left
+ * override (U+202E) "argaiv" is shown as "viagra". Pure functions; any thread. */
+
+/* Appends the words that overrides reorder, in the order in which they are shown, with a line end
+ * after each stretch; appends nothing if there are none. An override extends to its end mark
+ * (U+202C) or to the end of the line (UAX #9, X2 to X7); overrides nested deeper than 8 are
+ * ignored. An override does not change words of a script that is written in its direction anyway.
+ * The text is UTF-8. Appends at most 4/3 of `length`, in linear time. Returns 0 or NB_NO_MEMORY. */
+int nb_override_shown(const char *text, size_t length, struct nb_buffer *out);
 
 #endif

@@ -2,17 +2,45 @@
 #include "tokenizer/text/derived.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <string.h>
 #include <utf8proc.h>
 
-#include "core/base/ascii.h"
 #include "core/base/number.h"
+#include "core/base/string.h"
 #include "tokenizer/text/character.h"
-#include "tokenizer/text/line_ends.h"
-#include "tokenizer/text/link_mark.h"
-#include "tokenizer/text/ngrams.h"
+#include "tokenizer/text/token.h"
 #include "tokenizer/text/url.h"
 #include "tokenizer/text/utf8_decode.h"
+
+/* Returns the length of the beginning of a text that has `most` bytes without CRs before LF, or the
+ * length of the text if it has no more. Sets *counted to the number of its bytes besides these
+ * CRs. */
+static size_t line_ends_span(struct nb_string text, size_t most, size_t *counted)
+{
+    size_t at = 0;
+    *counted = 0;
+    while (at < text.length && *counted < most) {
+        size_t rest = text.length - at < most - *counted ? text.length - at : most - *counted;
+        const char *begin = text.bytes + at, *found = memchr(begin, '\r', rest);
+        size_t before = found != NULL ? (size_t)(found - begin) : rest;
+        at += before;
+        *counted += before;
+        if (found == NULL)
+            continue;
+        at++;
+        bool is_end = at < text.length && text.bytes[at] == '\n';
+        *counted += !is_end;
+    }
+    return at;
+}
+
+size_t nb_line_ends_size(struct nb_string text)
+{
+    size_t counted;
+    (void)line_ends_span(text, text.length, &counted);
+    return counted;
+}
 
 static bool is_capital(uint32_t character)
 {
@@ -234,8 +262,8 @@ int nb_derived_text(struct nb_tokenizing *t, enum nb_field field, const char *te
         rc = count_urls(t, begin, begin + length);
     if (rc == 0 && nb_tokenizing_wants(t, NB_FIELD_NGRAM) && t->ngram_bytes < NB_NGRAM_BYTES) {
         size_t counted;
-        size_t most = nb_line_ends_span((struct nb_string){text, length},
-                                        NB_NGRAM_BYTES - t->ngram_bytes, &counted);
+        size_t most = line_ends_span((struct nb_string){text, length},
+                                     NB_NGRAM_BYTES - t->ngram_bytes, &counted);
         t->ngram_bytes += counted;
         rc = nb_ngrams_count(t, begin, begin + cut(begin, length, most));
     }

@@ -4,7 +4,7 @@
  * ASCII. These are folded, hashed and counted in blocks, in three short loops whose variables stay
  * in registers; n-grams near other characters are folded and go through a window of bytes.
  */
-#include "tokenizer/text/ngrams.h"
+#include "tokenizer/text/token.h"
 
 #include <assert.h>
 #include <endian.h>
@@ -13,9 +13,8 @@
 #include <emmintrin.h>
 #endif
 
-#include "core/base/utf8.h"
-#include "tokenizer/text/fold.h"
-#include "tokenizer/text/token.h"
+#include "core/base/string.h"
+#include "tokenizer/text/character.h"
 
 enum { NGRAM_BYTES = 4 * NB_NGRAM, WINDOW_BYTES = 256, WINDOW_STARTS = 8 };
 _Static_assert((int)WINDOW_STARTS > (int)NB_NGRAM, "all starts of an n-gram are there");

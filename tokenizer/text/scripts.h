@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/string.h"
+
 /* The disguises of a word, a bit each. */
 enum nb_dress {
     NB_DRESS_MIXED = 1,    /* Latin letters and Cyrillic or Greek ones that pass for them */
@@ -38,10 +40,25 @@ enum nb_unseen {
     NB_UNSEEN_SPLITS = 1,   /* those of no width that only serve to split words: U+200B, U+2060, or
                                U+FEFF behind the beginning; not the joiners that some scripts and
                                emoji need */
-    NB_UNSEEN_OVERRIDES = 2 /* directional overrides (tokenizer/text/override.h) */
+    NB_UNSEEN_OVERRIDES = 2 /* directional overrides (tokenizer/text/character.h) */
 };
 
 /* Returns the kinds of invisible characters in a text. The bytes need not be UTF-8. */
 unsigned nb_scripts_unseen(const char *text, size_t length);
+
+/* Whether bytes are valid in the charset in which they are read. Pure functions; any thread. */
+
+/* Whether bytes are ASCII without an escape character, which begins another character set (ISO
+ * 2022). */
+bool nb_text_is_ascii(struct nb_string text);
+
+/* Whether a text is UTF-8: it is valid, or has at most one invalid byte for every eight valid
+ * characters above ASCII, as in a text that was cut or to which a list added a footer in another
+ * charset. Time: linear in its length. */
+bool nb_text_is_utf8(struct nb_string text);
+
+/* Whether the conversion of a text to UTF-8 assumed the right charset: like nb_text_is_utf8, with
+ * U+FFFD as a fault, too. */
+bool nb_text_is_readable(struct nb_string text);
 
 #endif

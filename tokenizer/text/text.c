@@ -3,13 +3,10 @@
 
 #include <assert.h>
 
-#include "tokenizer/text/ascii_scan.h"
 #include "tokenizer/text/character.h"
 #include "tokenizer/text/derived.h"
-#include "tokenizer/text/override.h"
 #include "tokenizer/text/scripts.h"
 #include "tokenizer/text/token.h"
-#include "tokenizer/text/words.h"
 
 static int scan(struct nb_text_run *run, const char *prefix, const char *text, size_t length)
 {

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 
 int nb_text_count_long(struct nb_text_run *run, uint32_t first, size_t characters)
 {

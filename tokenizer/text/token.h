@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "core/base/feature_hash.h"
+#include "core/base/feature.h"
 #include "tokenizer/bag/bag_private.h"
 #include "tokenizer/bag/tokenizing.h"
 
@@ -98,5 +98,23 @@ static inline int nb_text_count(struct nb_text_run *run, size_t bytes)
 /* Counts a token of more than NB_TOKEN_CHARACTERS characters as "long:", its first character, ':'
  * and its length rounded down to a power of two. */
 int nb_text_count_long(struct nb_text_run *run, uint32_t first, size_t characters);
+
+/* Counts the tokens of text that is not all ASCII, one folded character at a time (words.c): from
+ * *at, where a token begins, up to white space that ASCII follows, or up to `end`; moves *at there.
+ * Returns as nb_text_count. */
+int nb_words_scan(struct nb_text_run *run, const unsigned char **at, const unsigned char *end);
+
+/* Counts the tokens of ASCII text, 64 bytes at a time (ascii_scan.c): those from *at on that
+ * neither contain nor touch a byte above 0x7F: next to one, a mark may compose with the token, or
+ * an invisible character may continue it. Moves *at to the beginning of the first token that
+ * contains or touches one, or to `end`. Returns as nb_text_count. */
+int nb_ascii_scan(struct nb_text_run *run, const unsigned char **at, const unsigned char *end);
+
+enum { NB_NGRAM = 5 }; /* characters */
+
+/* Character n-grams (ngrams.c): counts every NB_NGRAM folded characters in a row, "ngram:ee mo", of
+ * the text from `text` to `end`. Leading white space is left out, and a run of white space becomes
+ * one blank. The bag must be prepared. Returns as nb_text_count. */
+int nb_ngrams_count(struct nb_tokenizing *t, const unsigned char *text, const unsigned char *end);
 
 #endif

@@ -4,9 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/ascii.h"
-#include "core/base/hex.h"
-#include "tokenizer/bag/feature_text.h"
+#include "core/base/number.h"
+#include "core/base/string.h"
+#include "tokenizer/bag/tokenizing.h"
 #include "tokenizer/text/ascii_window.h"
 
 enum {

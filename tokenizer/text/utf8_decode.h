@@ -5,7 +5,7 @@
 #ifndef NB_TOKENIZER_TEXT_UTF8_DECODE_H
 #define NB_TOKENIZER_TEXT_UTF8_DECODE_H
 
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 
 /* Returns the character of a byte in windows-1252, as browsers read it (WHATWG Encoding): the five
  * bytes that windows-1252 leaves undefined are the control characters of ISO 8859-1. */
@@ -19,7 +19,7 @@ static inline uint32_t nb_windows_1252(unsigned char byte)
 }
 
 /* Returns the character at *at, which is before `end`, and moves *at behind it. A byte that does
- * not begin a well-formed sequence (core/base/utf8.h) is read alone, as windows-1252: most mail
+ * not begin a well-formed sequence (core/base/string.h) is read alone, as windows-1252: most mail
  * that declares no charset and is not UTF-8 is written in it. */
 static inline uint32_t nb_utf8_decode(const unsigned char **at, const unsigned char *end)
 {

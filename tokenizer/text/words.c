@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/text/words.h"
+#include "tokenizer/text/token.h"
 
 #include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "tokenizer/text/character.h"
 #include "tokenizer/text/derived.h"
-#include "tokenizer/text/fold.h"
-#include "tokenizer/text/readable.h"
 #include "tokenizer/text/scripts.h"
 
 enum state {

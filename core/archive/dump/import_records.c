@@ -9,7 +9,7 @@
 #include "core/archive/dump/dump.h"
 #include "core/archive/dump/import.h"
 #include "core/archive/dump/import_private.h"
-#include "core/base/feature_hash.h"
+#include "core/base/feature.h"
 #include "core/base/pack.h"
 #include "core/counts/pairs.h"
 #include "core/model/learn/order.h"

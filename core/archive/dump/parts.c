@@ -9,10 +9,10 @@
 
 #include "core/archive/dump/dump.h"
 #include "core/base/array.h"
-#include "core/base/hex.h"
 #include "core/base/key.h"
+#include "core/base/number.h"
 #include "core/engine/writer.h"
-#include "core/ledger/entries/serials.h"
+#include "core/ledger/entries/record.h"
 #include "core/model/live/messages.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relay.h"

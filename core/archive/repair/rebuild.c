@@ -24,7 +24,7 @@
 #include "core/model/live/records.h"
 #include "core/model/live/stream_states.h"
 #include "core/model/live/twin_log.h"
-#include "core/networks/named/named.h"
+#include "core/networks/network/named.h"
 #include "core/writer/remember/remembered_history.h"
 
 /* The state of a model while its entries are copied. */

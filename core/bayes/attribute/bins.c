@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/base/search.h"
 
 struct nb_gaussian nb_gaussian_of(const struct nb_moments *own, const struct nb_moments *all,
                                   double added)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/heap.h"
+#include "core/base/array.h"
 #include "core/bayes/book/score_view.h"
 
 /* ---- the settings' part ---------------------------------------------------------------------- */

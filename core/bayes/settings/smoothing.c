@@ -7,7 +7,6 @@
 
 #include "core/base/array.h"
 #include "core/base/error.h"
-#include "core/base/search.h"
 
 void nb_label_weights_free(struct nb_prior_weight *list, size_t count)
 {

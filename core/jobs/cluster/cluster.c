@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/base/heap.h"
 #include "core/jobs/cluster/gather.h"
 #include "core/jobs/mixture/mixture.h"
 #include "core/ledger/entries/ledger.h"

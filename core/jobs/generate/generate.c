@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/base/array.h"
 #include "core/base/buffer.h"
-#include "core/base/heap.h"
 #include "core/jobs/generate/draw_values.h"
 #include "core/jobs/generate/label_walk.h"
 #include "core/ledger/entries/ledger_features.h"

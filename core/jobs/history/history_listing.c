@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/base/ascii.h"
+#include "core/base/string.h"
 #include "core/engine/writer.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/model/registry/registry.h"

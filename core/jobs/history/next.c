@@ -20,7 +20,6 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/base/heap.h"
 #include "core/jobs/history/history_listing.h"
 #include "core/ledger/entries/ledger_features.h"
 #include "core/ledger/entries/near_duplicate_list.h"

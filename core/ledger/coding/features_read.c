@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/feature_hash.h"
+#include "core/base/feature.h"
 #include "core/base/pack.h"
 #include "core/ledger/coding/features_coding.h"
 

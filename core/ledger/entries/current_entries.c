@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/base/search.h"
 #include "core/ledger/entries/ledger.h"
 
 /* Current places are counted by block, so that finding the n-th current one need not read all

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/base/search.h"
 #include "core/ledger/coding/bag_coding.h"
 #include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/ledger.h"

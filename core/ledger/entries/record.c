@@ -116,3 +116,95 @@ int nb_model_record_read(struct nb_model_record *record, struct nb_string stored
     record->key = nb_unpack_string(&r);
     return nb_unpacker_done(&r) && record->number != 0 ? 0 : corrupt(error, "a model's record");
 }
+
+static const struct nb_string MODEL_KEY = {"greatest_model", 14};
+
+/* The greatest model number that begins a key of the table. */
+static int greatest_in_table(const struct nb_view *view, enum nb_table table,
+                             struct nb_serials *serials, struct nb_error *error)
+{
+    struct nb_store_key most = nb_store_key_sequence(UINT32_MAX, UINT64_MAX);
+    struct nb_string key;
+    struct nb_string value;
+    int rc = nb_store_floor(view, table, nb_store_key_string(&most), 0, &key, &value, error);
+    if (rc == NB_NOT_FOUND)
+        return 0;
+    /* A damaged row still has a key, so its number is not used again. */
+    if (rc != 0 && rc != NB_CORRUPT)
+        return rc;
+    uint32_t number = nb_store_key_head(key);
+    if (key.length >= sizeof number && number > serials->model && number != UINT32_MAX)
+        serials->model = number;
+    return 0;
+}
+
+/* The number of a damaged record is that of its rows in the other tables, and of its entries. */
+static int model_record(void *user, enum nb_table table, struct nb_string key,
+                        struct nb_string value, bool sound, struct nb_error *error)
+{
+    struct nb_serials *serials = user;
+    struct nb_model_record record;
+    (void)table;
+    (void)key;
+    if (sound && nb_model_record_read(&record, value, error) == 0 && record.number > serials->model)
+        serials->model = record.number;
+    return 0;
+}
+
+static int greatest_entry(const struct nb_view *view, struct nb_serials *serials,
+                          struct nb_error *error)
+{
+    struct nb_store_key most = nb_store_key_entry(UINT64_MAX, UINT16_MAX);
+    struct nb_string key;
+    struct nb_string value;
+    int rc =
+        nb_store_floor(view, NB_TABLE_LEDGER, nb_store_key_string(&most), 0, &key, &value, error);
+    if (rc == NB_NOT_FOUND)
+        return 0;
+    if (rc == 0 || rc == NB_CORRUPT)
+        serials->entry = nb_store_key_entry_number(key);
+    return rc == NB_CORRUPT ? 0 : rc;
+}
+
+int nb_serials_load(const struct nb_view *view, struct nb_serials *serials, struct nb_error *error)
+{
+    static const enum nb_table tables[] = {
+        NB_TABLE_STATE,   NB_TABLE_LABELS,  NB_TABLE_ENTRIES,    NB_TABLE_DOCUMENTS,
+        NB_TABLE_ROWS,    NB_TABLE_WORDS,   NB_TABLE_WEIGHTS,    NB_TABLE_SCORES,
+        NB_TABLE_GARBAGE, NB_TABLE_ORPHANS, NB_TABLE_QUARANTINE, NB_TABLE_WAITING,
+        NB_TABLE_KEPT,    NB_TABLE_TWIN,    NB_TABLE_HISTORY,    NB_TABLE_HISTORY_IDS};
+    struct nb_string value;
+    *serials = (struct nb_serials){0};
+    int rc = nb_store_get(view, NB_TABLE_META, MODEL_KEY, &value, error);
+    if (rc == 0) {
+        struct nb_unpacker r = nb_unpacker_of(value.bytes, value.length);
+        serials->model = (uint32_t)nb_unpack_bounded(&r, UINT32_MAX);
+    }
+    if (rc == NB_CORRUPT)
+        rc = nb_error_set(error, rc,
+                          "the store is damaged: the greatest number of a model does not read "
+                          "back; run bayesd --rebuild");
+    rc = rc == NB_NOT_FOUND ? 0 : rc;
+    for (size_t i = 0; rc == 0 && i < sizeof tables / sizeof *tables; i++)
+        rc = greatest_in_table(view, tables[i], serials, error);
+    if (rc == 0)
+        rc = nb_store_inspect(view, NB_TABLE_MODELS, model_record, serials, error);
+    return rc != 0 ? rc : greatest_entry(view, serials, error);
+}
+
+int nb_serials_model(struct nb_serials *serials, const struct nb_view *view, uint32_t *number,
+                     struct nb_error *error)
+{
+    struct nb_buffer stored = {0};
+    struct nb_packer w = {.out = &stored};
+    if (serials->model >= UINT32_MAX - 1)
+        return nb_error_set(error, NB_TOO_LARGE, "4 billion models were made in this store");
+    nb_pack_varint(&w, (uint64_t)serials->model + 1);
+    int rc = w.code != 0 ? nb_error_no_memory(error)
+                         : nb_store_put(view, NB_TABLE_META, MODEL_KEY,
+                                        (struct nb_string){stored.bytes, stored.length}, error);
+    nb_buffer_deinit(&stored);
+    if (rc == 0)
+        *number = ++serials->model;
+    return rc;
+}

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/base/search.h"
 #include "core/ledger/entries/ledger_put.h"
 
 enum { LINE_MOST = 400 };

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/base/threads/helpers.h"
+#include "core/base/threads.h"
 #include "core/ledger/entries/current_entries.h"
 #include "core/stack/stack_fit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/model/live/label_there.h"
 
-#include "core/base/label/level_hint.h"
+#include "core/base/label.h"
 
 int nb_live_label(const struct nb_live *live, struct nb_string name, uint32_t *number,
                   struct nb_error *error)

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 #include "core/ledger/entries/change.h"
 
 enum { LABEL_MOST = 64, ID_MOST = 256 };

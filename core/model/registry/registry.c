@@ -7,7 +7,6 @@
 
 #include "core/base/array.h"
 #include "core/base/clock.h"
-#include "core/base/search.h"
 #include "core/bayes/book/estimate.h"
 #include "core/model/learn/model_load.h"
 #include "core/model/live/names.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 
 struct nb_network *nb_network_new(size_t most_cells)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/store/lmdb/environment.h"
+#include "core/store/lmdb/store_private.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,8 +7,7 @@
 #include <sys/resource.h>
 
 #include "core/store/lmdb/store.h"
-#include "core/store/lmdb/store_private.h"
-#include "core/store/pages/meta.h"
+#include "core/store/pages/page.h"
 
 /* What is known of the last commit; whether the store has failed, or met damage, and why. */
 void nb_store_note_state(struct nb_store *store)

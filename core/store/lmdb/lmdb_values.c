@@ -5,9 +5,162 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/store/lmdb/environment.h"
-#include "core/store/lmdb/recording.h"
 #include "core/store/lmdb/store_private.h"
+
+/* Values as they are stored: with a checksum at the end. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* Table, key and value are hashed one after the other, each with the hash before it as its seed: no
+ * byte can move from one to the other. */
+static uint64_t checksum_of(const struct nb_store *store, enum nb_table table, struct nb_string key,
+                            struct nb_string value)
+{
+    uint64_t seed = XXH3_64bits_withSeed(key.bytes, key.length, store->seeds[table]);
+    uint64_t hash = XXH3_64bits(value.bytes, value.length);
+    return XXH3_64bits_withSeed(&hash, sizeof hash, seed);
+}
+
+/* Whether the checksum is right; sets *value to what is before it. */
+static bool store_unseal(const struct nb_store *store, enum nb_table table, struct nb_string key,
+                         struct nb_string sealed, struct nb_string *value)
+{
+    uint64_t checksum;
+    *value = (struct nb_string){"", 0};
+    if (sealed.length < NB_STORE_CHECKSUM_BYTES)
+        return false;
+    *value = (struct nb_string){sealed.bytes, sealed.length - NB_STORE_CHECKSUM_BYTES};
+    memcpy(&checksum, value->bytes + value->length, sizeof checksum);
+    return checksum == checksum_of(store, table, key, *value);
+}
+
+bool nb_store_is_sound(const void *store, unsigned table, struct nb_string key,
+                       struct nb_string sealed)
+{
+    struct nb_string value;
+    assert(table < NB_TABLES);
+    return store_unseal(store, (enum nb_table)table, key, sealed, &value);
+}
+
+int nb_store_seal(struct nb_store *store, enum nb_table table, struct nb_string key,
+                  struct nb_string value, struct nb_string *sealed, struct nb_error *error)
+{
+    uint64_t checksum = checksum_of(store, table, key, value);
+    store->sealed.length = 0;
+    if (nb_buffer_append(&store->sealed, value.bytes, value.length) != 0 ||
+        nb_buffer_append(&store->sealed, &checksum, sizeof checksum) != 0)
+        return nb_error_no_memory(error);
+    *sealed = nb_buffer_string(&store->sealed);
+    return 0;
+}
+
+/* The names of the tables, and their keys: numbers as big-endian bytes. */
+const char *const nb_store_table_names[NB_TABLES] = {
+    [NB_TABLE_META] = "meta",
+    [NB_TABLE_MODELS] = "models",
+    [NB_TABLE_STATE] = "state",
+    [NB_TABLE_LABELS] = "labels",
+    [NB_TABLE_LEDGER] = "ledger",
+    [NB_TABLE_ENTRIES] = "entries",
+    [NB_TABLE_ROWS] = "rows",
+    [NB_TABLE_DOCUMENTS] = "documents",
+    [NB_TABLE_WORDS] = "words",
+    [NB_TABLE_WEIGHTS] = "weights",
+    [NB_TABLE_SCORES] = "scores",
+    [NB_TABLE_GARBAGE] = "garbage",
+    [NB_TABLE_ORPHANS] = "orphans",
+    [NB_TABLE_QUARANTINE] = "quarantine",
+    [NB_TABLE_WAITING] = "waiting",
+    [NB_TABLE_KEPT] = "kept",
+    [NB_TABLE_TWIN] = "twin",
+    [NB_TABLE_HISTORY] = "history",
+    [NB_TABLE_HISTORY_IDS] = "history_ids",
+};
+
+const char *nb_store_table_name(enum nb_table table)
+{
+    assert(table < NB_TABLES);
+    return nb_store_table_names[table];
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+static void put_number(struct nb_store_key *key, uint64_t number, unsigned bytes)
+{
+    assert(key->length + bytes <= sizeof key->bytes);
+    for (unsigned i = bytes; i > 0; i--)
+        key->bytes[key->length++] = (unsigned char)(number >> (8 * (i - 1)));
+}
+
+struct nb_store_key nb_store_key_model(uint32_t model)
+{
+    struct nb_store_key key = {.length = 0};
+    put_number(&key, model, 4);
+    return key;
+}
+
+struct nb_store_key nb_store_key_number(uint32_t model, uint32_t number)
+{
+    struct nb_store_key key = nb_store_key_model(model);
+    put_number(&key, number, 4);
+    return key;
+}
+
+struct nb_store_key nb_store_key_sequence(uint32_t model, uint64_t sequence)
+{
+    struct nb_store_key key = nb_store_key_model(model);
+    put_number(&key, sequence, 8);
+    return key;
+}
+
+struct nb_store_key nb_store_key_id(uint32_t model, struct nb_string id)
+{
+    struct nb_store_key key = nb_store_key_model(model);
+    size_t length = id.length < sizeof key.bytes - 4 ? id.length : sizeof key.bytes - 4;
+    if (length > 0)
+        memcpy(key.bytes + 4, id.bytes, length);
+    key.length += length;
+    return key;
+}
+
+/* The big-endian number of `bytes` bytes at `from`; 0 if the key is too short. */
+static uint64_t number_at(struct nb_string key, size_t from, size_t bytes)
+{
+    uint64_t number = 0;
+    if (key.length < from + bytes)
+        return 0;
+    for (size_t i = from; i < from + bytes; i++)
+        number = number << 8 | (unsigned char)key.bytes[i];
+    return number;
+}
+
+uint32_t nb_store_key_head(struct nb_string key)
+{
+    return (uint32_t)number_at(key, 0, 4);
+}
+
+uint64_t nb_store_key_tail(struct nb_string key)
+{
+    return key.length <= 4 ? 0 : number_at(key, 4, key.length < 12 ? key.length - 4 : 8);
+}
+
+struct nb_store_key nb_store_key_entry(uint64_t number, uint16_t piece)
+{
+    struct nb_store_key key = {.length = 0};
+    put_number(&key, number, 8);
+    put_number(&key, piece, 2);
+    return key;
+}
+
+uint64_t nb_store_key_entry_number(struct nb_string key)
+{
+    return number_at(key, 0, 8);
+}
+
+uint16_t nb_store_key_entry_piece(struct nb_string key)
+{
+    return (uint16_t)number_at(key, 8, 2);
+}
 
 static MDB_val value_of(struct nb_string s)
 {
@@ -71,8 +224,7 @@ int nb_store_get(const struct nb_view *view, enum nb_table table, struct nb_stri
         return NB_NOT_FOUND;
     if (rc != 0)
         return nb_environment_error(error, rc, "reading the store");
-    return nb_store_unseal(view->store, table, key, sealed, value) ? 0
-                                                                   : damaged(view, table, error);
+    return store_unseal(view->store, table, key, sealed, value) ? 0 : damaged(view, table, error);
 }
 
 /* What a write of LMDB came to. */
@@ -202,7 +354,7 @@ int nb_store_scan(const struct nb_view *view, enum nb_table table, struct nb_str
     int rc = nb_merged_from(&walk, from);
     while (rc == 0 && result == 0 && has_prefix(walk.key, from, prefix)) {
         struct nb_string value;
-        if (nb_store_unseal(view->store, table, walk.key, walk.sealed, &value))
+        if (store_unseal(view->store, table, walk.key, walk.sealed, &value))
             result = visit(user, walk.key, value, error);
         else
             result = damaged(view, table, error);
@@ -222,7 +374,7 @@ int nb_store_inspect(const struct nb_view *view, enum nb_table table, nb_store_i
     int rc = nb_merged_from(&walk, (struct nb_string){"", 0});
     while (rc == 0 && result == 0) {
         struct nb_string value;
-        bool sound = nb_store_unseal(view->store, table, walk.key, walk.sealed, &value);
+        bool sound = store_unseal(view->store, table, walk.key, walk.sealed, &value);
         result = inspect(user, table, walk.key, value, sound, error);
         if (result == 0)
             rc = nb_merged_next(&walk);
@@ -246,7 +398,7 @@ int nb_store_floor(const struct nb_view *view, enum nb_table table, struct nb_st
     if (rc != 0)
         return nb_environment_error(error, rc, "reading the store");
     *key = walk.key;
-    return nb_store_unseal(view->store, table, walk.key, walk.sealed, value)
+    return store_unseal(view->store, table, walk.key, walk.sealed, value)
                ? 0
                : damaged(view, table, error);
 }

@@ -3,13 +3,10 @@
  * The journal of a store: small transactions are recorded there, and LMDB gets them later, many at
  * once.
  */
-#include "core/store/lmdb/recording.h"
+#include "core/store/lmdb/store_private.h"
 
 #include <assert.h>
 #include <string.h>
-
-#include "core/store/lmdb/environment.h"
-#include "core/store/lmdb/store_private.h"
 
 static MDB_val value_of(struct nb_string s)
 {

@@ -8,12 +8,43 @@
 #include <lmdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
+#include "core/base/error.h"
 #include "core/store/journal/journal.h"
 #include "core/store/lmdb/file.h"
-#include "core/store/lmdb/gate.h"
 #include "core/store/lmdb/store.h"
 #include "core/store/pages/pages.h"
+
+/* A gate that many threads pass at a time, and that one thread can close to be alone behind it.
+ * Closing has priority: while the closing thread waits, no other thread passes, so that a stream of
+ * threads cannot keep it waiting. Any thread. */
+struct nb_gate {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned inside;
+    atomic_bool closed; /* written under `lock` */
+};
+
+void nb_gate_init(struct nb_gate *gate);
+/* Nobody is inside. */
+void nb_gate_deinit(struct nb_gate *gate);
+
+/* Passes the gate; waits at most `seconds` for it to open. Returns false if it stays closed. */
+bool nb_gate_pass(struct nb_gate *gate, unsigned seconds);
+void nb_gate_leave(struct nb_gate *gate);
+
+/* Closes the gate and waits at most `seconds` until nobody is inside. Returns false if somebody
+ * stays inside: then the gate is open again. One thread at a time. */
+bool nb_gate_close(struct nb_gate *gate, unsigned seconds);
+void nb_gate_open(struct nb_gate *gate);
+
+/* Whether someone waits for those inside to leave. */
+static inline bool nb_gate_is_closed(const struct nb_gate *gate)
+{
+    return atomic_load_explicit(&gate->closed, memory_order_relaxed);
+}
 
 /* A transaction copies the pages it touches: the map has room for several times what it writes. */
 #define NB_STORE_RESERVE_MOST ((uint64_t)64 << 20)
@@ -117,8 +148,6 @@ void nb_recording_take_back(struct nb_store *store);
 /* Notes that LMDB has everything in its last transaction. */
 void nb_recording_done(struct nb_store *store);
 
-/* snapshot.c */
-
 /* Waits until no snapshot is just beginning. The writer calls it before each commit of LMDB, which
  * has two meta pages, for even and for odd transactions. A reader takes the number of the last
  * transaction first, and then reads its page (mdb_txn_renew0 in LMDB 0.9.24). If it is delayed
@@ -131,15 +160,12 @@ void nb_snapshots_pass(struct nb_store *store);
 /* Writes all changes of the journal to LMDB. */
 int nb_store_flush(struct nb_store *store, struct nb_error *error);
 
-/* checksum.c */
+/* lmdb_values.c */
 
 /* A value as it is stored, with its checksum; borrowed until the next call. The writer. */
 int nb_store_seal(struct nb_store *store, enum nb_table table, struct nb_string key,
                   struct nb_string value, struct nb_string *sealed, struct nb_error *error);
 
-/* Whether the checksum is right; sets *value to what is before it. */
-bool nb_store_unseal(const struct nb_store *store, enum nb_table table, struct nb_string key,
-                     struct nb_string sealed, struct nb_string *value);
 /* Whether the checksum in `sealed`, a value as it is stored, is that of the table and the key. */
 bool nb_store_is_sound(const void *store, unsigned table, struct nb_string key,
                        struct nb_string sealed);
@@ -159,15 +185,57 @@ void nb_store_set_failure(struct nb_store *store, const struct nb_error *failure
 /* Closes the gate and waits until no snapshot is open; NB_IO if that takes too long. */
 int nb_store_enter_alone(struct nb_store *store, struct nb_error *error);
 
-/* tables.c */
-
-/* Opens all tables in the write transaction `view` and checks the format; with `create`, makes
- * them and writes the format. NB_VERSION, NB_CORRUPT and others. */
-int nb_store_open_tables(const struct nb_view *view, bool create, struct nb_error *error);
-
-/* keys.c */
-
 /* The names, NB_TABLES of them. */
 extern const char *const nb_store_table_names[NB_TABLES];
+
+/* The LMDB environment and the size of its map. One thread at a time.
+ *
+ * The map is the address space that LMDB reads the file through. It costs nothing until it is read,
+ * but it can only be made larger while nobody reads. So all the space that may ever be needed is
+ * reserved at once, and growing is the exception. */
+
+/* Sizes of the map are multiples of this. */
+#define NB_MAP_UNIT ((uint64_t)1 << 20)
+
+/* Fills `error` for a code of LMDB's (0 is none): its own negative ones, and errno values.
+ * MDB_MAP_FULL becomes NB_STORE_MAP_FULL. Returns the code. */
+int nb_environment_error(struct nb_error *error, int rc, const char *what);
+
+/* Opens the environment of the open `file`. `map_size` in bytes; 0: up to 1 TiB, as much as the
+ * process may have. `needed`: its minimum. `flags`: 0 or MDB_RDONLY. NB_IO, NB_CORRUPT and others;
+ * on failure *environment is NULL. */
+int nb_environment_open(const struct nb_store_file *file, uint64_t map_size, uint64_t needed,
+                        unsigned flags, MDB_env **environment, struct nb_error *error);
+void nb_environment_close(MDB_env **environment);
+
+/* Whether the process may have `more` bytes of address space. */
+int nb_environment_may_grow(uint64_t more, struct nb_error *error);
+
+/* A walk through a table in the order of its keys: through LMDB's entries, and the changes that the
+ * journal has in place of them. One thread at a time. */
+struct nb_merged {
+    struct nb_seen seen;
+    enum nb_table table;
+    MDB_cursor *cursor;
+    int status; /* what LMDB said last: 0, MDB_NOTFOUND: at its end, or an error */
+    MDB_val lmdb_key, lmdb_value;
+    const struct nb_recent_change *change; /* NULL: at the end of the changes */
+    /* Where the walk is. */
+    struct nb_string key;
+    struct nb_string sealed; /* the value as it is stored */
+};
+
+/* Begins; nb_merged_close ends it, also after a failure. Returns 0 or a code. */
+int nb_merged_open(struct nb_merged *walk, const struct nb_view *view, enum nb_table table,
+                   struct nb_error *error);
+void nb_merged_close(struct nb_merged *walk);
+
+/* Each goes to an entry and returns 0; MDB_NOTFOUND: there is none; or another code of LMDB's. */
+
+/* The first one whose key is >= `from`, all if it is empty. */
+int nb_merged_from(struct nb_merged *walk, struct nb_string from);
+int nb_merged_next(struct nb_merged *walk);
+/* The last one whose key is <= `most`; of all if it is empty. */
+int nb_merged_floor(struct nb_merged *walk, struct nb_string most);
 
 #endif

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/store/lmdb/environment.h"
 #include "core/store/lmdb/lease.h"
 #include "core/store/lmdb/store_private.h"
 

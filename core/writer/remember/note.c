@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 
 enum {
     TEXT_MOST = 512, /* bytes of a Message-ID or Subject */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
-#include "core/base/label/difference.h"
+#include "core/base/label.h"
 #include "core/base/string.h"
 #include "core/model/learn/apply.h"
 #include "core/model/live/state.h"

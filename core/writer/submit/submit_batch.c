@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 #include "core/model/live/names.h"
 #include "core/model/live/relay.h"
 #include "core/model/registry/registry.h"

@@ -9,7 +9,7 @@
 #include <sysexits.h>
 
 #include "core/base/error.h"
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 #include "server/call/path.h"
 
 int nb_exit_status(int code)

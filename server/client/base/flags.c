@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/label/difference.h"
-#include "core/base/utf8.h"
+#include "core/base/label.h"
+#include "core/base/string.h"
 
 #define AT(member) offsetof(struct nb_client, member)
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 
 const char *nb_colour(FILE *out, enum nb_colour colour)
 {

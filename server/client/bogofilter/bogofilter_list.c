@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/base/ascii.h"
 #include "core/base/error.h"
 #include "core/base/pack.h"
+#include "core/base/string.h"
 #include "tokenizer/bag/bag.h"
-#include "tokenizer/mail/mail_received.h"
+#include "tokenizer/mail/mail_header.h"
 #include "tokenizer/text/text.h"
 
 static const struct {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "core/base/label/level_hint.h"
+#include "core/base/label.h"
 #include "server/call/path.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 #include "server/filter/filter_options.h"
 
 /* The thresholds if none are given and the model has few documents. */

@@ -7,7 +7,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "core/base/label/difference.h"
+#include "core/base/label.h"
 #include "server/call/path.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"

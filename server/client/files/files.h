@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "core/base/buffer.h"
-#include "core/base/mail_bytes.h"
+#include "core/base/string.h"
 #include "server/client/base/flags.h"
 #include "tokenizer/charset/charset.h"
 

@@ -6,7 +6,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 #include "server/client/files/files.h"
 
 enum { STEP = 64 * 1024, LOOKED_AT = 64 * 1024 /* bytes of a pipe, at most */ };

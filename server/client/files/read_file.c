@@ -6,11 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base/lines.h"
+#include "core/base/string.h"
 #include "server/client/files/reading.h"
 #include "tokenizer/charset/decode.h"
 #include "tokenizer/mail/mail_file.h"
-#include "tokenizer/mail/mbox.h"
 
 bool nb_looks_like_mail(const char *bytes, size_t length)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/label/label.h"
+#include "core/base/label.h"
 
 int nb_file_reading_open(struct nb_file_reading *reading, const struct nb_files *files,
                          const char *path, struct nb_error *error)

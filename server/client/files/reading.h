@@ -28,7 +28,7 @@ int nb_file_reading_open(struct nb_file_reading *reading, const struct nb_files 
 void nb_file_reading_close(struct nb_file_reading *reading);
 
 /* Sets the label for documents without their own, in the normal form of labels
- * (core/base/label/label.h). Returns 0 or NB_NO_MEMORY. */
+ * (core/base/label.h). Returns 0 or NB_NO_MEMORY. */
 int nb_file_reading_set_label(struct nb_file_reading *reading, struct nb_string label,
                               struct nb_error *error);
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/buffer.h"
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 #include "tokenizer/charset/charset.h"
 
 static bool needs_quotes(struct nb_string text, char separator)

@@ -82,7 +82,7 @@ const FROM = [70, 114, 111, 109, 32]; // "From "
 const isFrom = (bytes, at) => FROM.every((byte, i) => bytes[at + i] === byte);
 
 // Where a mail of an mbox begins in these bytes, from `from` on: "From " behind an empty line; -1: nowhere. The rules
-// are those of the daemon (tokenizer/mail/mbox.h).
+// are those of the daemon (tokenizer/mail/mail_file.h).
 function nextMail(bytes, from) {
   for (let i = bytes.indexOf(10, from); i >= 0; i = bytes.indexOf(10, i + 1)) {
     const isBlank = bytes[i - 1] === 10 || (bytes[i - 1] === 13 && bytes[i - 2] === 10);

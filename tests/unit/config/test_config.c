@@ -9,10 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/changes.h"
 #include "config/config.h"
 #include "config/value.h"
-#include "core/base/mail_bytes.h"
+#include "core/base/string.h"
 
 #define EXAMPLE "config/bayesd.conf"
 #define MANUAL "config/README.md"

@@ -5,7 +5,6 @@
 
 #include "core/base/array.h"
 #include "core/base/error.h"
-#include "core/base/heap.h"
 
 START_TEST(an_array_grows_by_one_and_keeps)
 {

@@ -11,7 +11,6 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/feature.h"
-#include "core/base/feature_hash.h"
 #include "core/base/key.h"
 #include "core/base/pack.h"
 

@@ -6,12 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/base/ascii.h"
-#include "core/base/hex.h"
-#include "core/base/lines.h"
 #include "core/base/number.h"
 #include "core/base/string.h"
-#include "core/base/utf8.h"
 
 static const struct nb_string NOTHING = {NULL, 0};
 

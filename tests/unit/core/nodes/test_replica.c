@@ -14,7 +14,7 @@
 #include "core/archive/repair/repair.h"
 #include "core/jobs/merge/merge.h"
 #include "core/jobs/quarantine/quarantine.h"
-#include "core/networks/named/named.h"
+#include "core/networks/network/named.h"
 #include "core/nodes/digest.h"
 #include "tests/unit/core/nodes/nodes.h"
 

@@ -4,7 +4,7 @@
  * learned; the trace that a node keeps of the stream, and the changes that it hands over to another
  * store; and the effect of a full disk.
  */
-#include "core/base/feature_hash.h"
+#include "core/base/feature.h"
 #include "core/model/registry/registry.h"
 #include "core/nodes/digest.h"
 #include "core/nodes/operation.h"

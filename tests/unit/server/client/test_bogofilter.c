@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/base/feature.h"
-#include "core/base/feature_hash.h"
 #include "server/client/bogofilter/bogofilter_dump.h"
 #include "server/client/bogofilter/bogofilter_read.h"
 #include "server/client/commands/command_dump.h"

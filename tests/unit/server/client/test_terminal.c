@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/utf8.h"
+#include "core/base/string.h"
 #include "server/client/base/terminal.h"
 #include "server/client/base/text_table.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/base/feature_hash.h"
+#include "core/base/feature.h"
 #include "tokenizer/bag/bag.h"
 #include "tokenizer/bag/bag_private.h"
 

@@ -5,7 +5,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "tokenizer/bag/feature_text.h"
+#include "tokenizer/bag/tokenizing.h"
 
 static struct nb_feature_text text_of(const char *bytes, size_t length)
 {

@@ -3,10 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/formats/calendar.h"
-#include "tokenizer/formats/enriched.h"
-#include "tokenizer/formats/flowed.h"
 #include "tokenizer/formats/rtf.h"
+#include "tokenizer/formats/text_formats.h"
 
 typedef int decoder(struct nb_string text, struct nb_buffer *out);
 

@@ -7,7 +7,6 @@
 
 #include "tests/unit/tokenizer/cpu_time.h"
 #include "tokenizer/html/html.h"
-#include "tokenizer/html/html_entity.h"
 #include "tokenizer/html/html_entity_table.h"
 #include "tokenizer/html/html_text.h"
 

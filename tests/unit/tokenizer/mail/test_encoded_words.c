@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tokenizer/document.h"
-#include "tokenizer/mail/encoded_words.h"
+#include "tokenizer/mail/mail_charset.h"
 
 static const struct {
     const char *value, *text;

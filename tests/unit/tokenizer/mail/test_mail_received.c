@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/buffer.h"
-#include "tokenizer/mail/mail_received.h"
+#include "tokenizer/mail/mail_header.h"
 
 static struct nb_key key;
 static struct nb_bag bag;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/buffer.h"
-#include "tokenizer/mail/mail_type.h"
+#include "tokenizer/mail/mail_content.h"
 
 static const struct {
     const char *value;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "tokenizer/mail/mbox.h"
+#include "tokenizer/mail/mail_file.h"
 
 enum { MOST_MAILS = 4 };
 

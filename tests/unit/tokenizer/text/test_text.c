@@ -6,7 +6,7 @@
 #include <utf8proc.h>
 
 #include "core/base/buffer.h"
-#include "core/base/feature_hash.h"
+#include "core/base/feature.h"
 #include "tests/unit/tokenizer/cpu_time.h"
 #include "tokenizer/document.h"
 #include "tokenizer/text/text.h"

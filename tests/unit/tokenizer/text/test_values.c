@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/buffer.h"
-#include "core/base/feature_hash.h"
+#include "core/base/feature.h"
 #include "tokenizer/document.h"
 #include "tokenizer/text/text.h"
 

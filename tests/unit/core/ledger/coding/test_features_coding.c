@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/base/feature.h"
-#include "core/base/feature_hash.h"
 #include "core/ledger/coding/features_coding.h"
 #include "tests/unit/hex.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/ledger/entries/ledger_features.h"
-#include "core/ledger/entries/serials.h"
+#include "core/ledger/entries/record.h"
 #include "tests/unit/folder.h"
 
 enum { MODEL = 7, LARGE = 5000 };

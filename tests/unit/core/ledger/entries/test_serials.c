@@ -6,7 +6,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "core/ledger/entries/serials.h"
+#include "core/ledger/entries/record.h"
 #include "core/store/lmdb/store.h"
 #include "tests/unit/folder.h"
 

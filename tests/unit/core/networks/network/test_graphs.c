@@ -4,7 +4,6 @@
  */
 #include "core/networks/network/graph.h"
 #include "core/networks/network/network_learn.h"
-#include "core/networks/network/pattern.h"
 #include "networks.h"
 
 enum { MOST = 6 }; /* nodes of a graph of which all orientations are tried */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "core/networks/network/independence.h"
+#include "core/networks/network/graph.h"
 #include "core/networks/network/inference.h"
 #include "core/networks/network/network_learn.h"
-#include "core/networks/network/pattern.h"
 #include "networks.h"
 
 static const struct nb_learn_settings SETTINGS = {

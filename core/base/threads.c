@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/threads.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void require(int rc, const char *what)
+{
+    if (rc == 0)
+        return;
+    fprintf(stderr, "a read-write lock cannot be %s: %s\n", what, strerror(rc));
+    abort();
+}
+
+/* Locks are held for a few microseconds, the pass over a document's features. A thread that sleeps
+ * for one wakes up 15 us later, or more: so it tries again for about as long as a lock is held. */
+enum { TRIES = 200 };
+
+static inline void pause_a_moment(void)
+{
+#if defined __x86_64__ || defined __i386__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("isb");
+#endif
+}
+
+void nb_lock_read(pthread_rwlock_t *lock)
+{
+    for (int i = 0; i < TRIES; i++) {
+        if (pthread_rwlock_tryrdlock(lock) == 0)
+            return;
+        pause_a_moment();
+    }
+    require(pthread_rwlock_rdlock(lock), "taken for reading");
+}
+
+void nb_lock_write(pthread_rwlock_t *lock)
+{
+    for (int i = 0; i < TRIES; i++) {
+        if (pthread_rwlock_trywrlock(lock) == 0)
+            return;
+        pause_a_moment();
+    }
+    require(pthread_rwlock_wrlock(lock), "taken for writing");
+}
+
+void nb_lock_release(pthread_rwlock_t *lock)
+{
+    require(pthread_rwlock_unlock(lock), "released");
+}
+
+enum { MOST = 3 };
+
+struct nb_helpers {
+    const char *name;
+    pthread_t threads[MOST]; /* the caller's */
+    unsigned started;        /* likewise */
+    bool has_tried;          /* to start them; likewise */
+    pthread_mutex_t lock;    /* of all that follows */
+    pthread_cond_t filled, finished;
+    bool ends;
+    nb_helpers_round *round;
+    void *user;
+    size_t count, next; /* rounds of the loop; those from `next` on nobody has taken */
+    size_t done;
+};
+
+struct nb_helpers *nb_helpers_new(const char *name)
+{
+    struct nb_helpers *h = calloc(1, sizeof *h);
+    if (h == NULL)
+        return NULL;
+    h->name = name;
+    pthread_mutex_init(&h->lock, NULL);
+    pthread_cond_init(&h->filled, NULL);
+    pthread_cond_init(&h->finished, NULL);
+    return h;
+}
+
+void nb_helpers_free(struct nb_helpers **helpers)
+{
+    struct nb_helpers *h = *helpers;
+    *helpers = NULL;
+    if (h == NULL)
+        return;
+    pthread_mutex_lock(&h->lock);
+    h->ends = true;
+    pthread_cond_broadcast(&h->filled);
+    pthread_mutex_unlock(&h->lock);
+    for (unsigned i = 0; i < h->started; i++)
+        pthread_join(h->threads[i], NULL);
+    pthread_cond_destroy(&h->finished);
+    pthread_cond_destroy(&h->filled);
+    pthread_mutex_destroy(&h->lock);
+    free(h);
+}
+
+/* Makes rounds until all are taken, with the lock held. */
+static void make_rounds(struct nb_helpers *h)
+{
+    while (h->next < h->count) {
+        size_t i = h->next++;
+        pthread_mutex_unlock(&h->lock);
+        h->round(h->user, i);
+        pthread_mutex_lock(&h->lock);
+        if (++h->done == h->count)
+            pthread_cond_signal(&h->finished);
+    }
+}
+
+static void *helper_main(void *user)
+{
+    struct nb_helpers *h = user;
+    pthread_mutex_lock(&h->lock);
+    while (!h->ends) {
+        if (h->next == h->count)
+            pthread_cond_wait(&h->filled, &h->lock);
+        make_rounds(h);
+    }
+    pthread_mutex_unlock(&h->lock);
+    return NULL;
+}
+
+static void start(struct nb_helpers *h)
+{
+    long others = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+    h->has_tried = true;
+    while (h->started < MOST && h->started < others &&
+           pthread_create(&h->threads[h->started], NULL, helper_main, h) == 0)
+        (void)pthread_setname_np(h->threads[h->started++], h->name);
+}
+
+void nb_helpers_run(struct nb_helpers *h, size_t count, nb_helpers_round *round, void *user)
+{
+    if (h != NULL && !h->has_tried && count > 1)
+        start(h);
+    if (h == NULL || h->started == 0 || count <= 1) {
+        for (size_t i = 0; i < count; i++)
+            round(user, i);
+        return;
+    }
+    pthread_mutex_lock(&h->lock);
+    assert(h->next == h->count && h->done == h->count);
+    h->round = round;
+    h->user = user;
+    h->count = count;
+    h->next = h->done = 0;
+    pthread_cond_broadcast(&h->filled);
+    make_rounds(h);
+    while (h->done < h->count)
+        pthread_cond_wait(&h->finished, &h->lock);
+    pthread_mutex_unlock(&h->lock);
+}
