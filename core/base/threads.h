@@ -18,8 +18,8 @@ void nb_lock_write(pthread_rwlock_t *lock);
 /* Releases a lock for reading or for writing. */
 void nb_lock_release(pthread_rwlock_t *lock);
 
-/* Helpers run a loop whose rounds are made on several threads: for work of some tens of microseconds a round,
- * of which rounds need nothing of each other.
+/* Helpers run a loop whose rounds are made on several threads: for work of some tens of
+ * microseconds a round, of which rounds need nothing of each other.
  *
  * Threads: a set of helpers is used by one thread at a time; the rounds run on that thread and on
  * the helpers' own. */

@@ -13,7 +13,7 @@
 struct json_t;
 
 /* Trims and composes a label that a client gives in a member, a query or a path
- * (core/base/label/label.h), and checks it (nb_check_label). Every protocol calls this one
+ * (core/base/label.h), and checks it (nb_check_label). Every protocol calls this one
  * function. *label is set to a part of itself, or to bytes in `room`, which must outlive it.
  * Returns 0, NB_UNUSABLE (also for a label with U+FFFD, the mark of bytes that were lost in a wrong
  * charset) or NB_NO_MEMORY. */

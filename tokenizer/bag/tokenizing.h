@@ -100,7 +100,7 @@ struct nb_tokenizer_limits {
     size_t mail_parts;   /* MIME parts; default 1,000 */
     size_t mail_depth;   /* nesting of multiparts and messages; default 32 */
     size_t header_bytes; /* bytes of one mail's header fields that are read; default 1 MiB */
-    size_t work; /* units for each byte of a document; 0: no bound; default 32 */
+    size_t work;         /* units for each byte of a document; 0: no bound; default 32 */
 };
 
 #define NB_TOKENIZER_LIMITS_DEFAULT                                                                \

@@ -4,7 +4,7 @@
  * part through the stream (core/model/live/relayed.h), between changes of others. All nodes keep
  * the parts in their stores, so that a node that restarts continues with the next one and a backup
  * contains them, and make the import when the request for it comes. The position of a part gives
- * the numbers of the import's entries (core/ledger/entries/serials.h). So the entries have the same
+ * the numbers of the import's entries (core/ledger/entries/record.h). So the entries have the same
  * numbers on all nodes, however often a node had to begin again.
  *
  * A sender that fails gives its import up. If it cannot, all nodes drop the parts where another
