@@ -31,21 +31,14 @@ static int fail(struct nb_error *error, const char *option, const char *path, in
     return nb_error_set(error, NB_INVALID, "[tls] %s: %s: %s", option, path, gnutls_strerror(code));
 }
 
-static bool is_readable(const char *path)
+static int check_file(const char *option, const char *path, struct nb_error *error)
 {
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return false;
-    (void)fclose(file);
-    return true;
-}
-
-static int check_file(const char *option, const char *path, struct nb_error *error)
-{
-    if (is_readable(path))
-        return 0;
-    return nb_error_set(error, NB_INVALID, "[tls] %s: cannot read %s: %s", option, path,
-                        strerror(errno));
+        return nb_error_set(error, NB_INVALID, "[tls] %s: cannot read %s: %s", option, path,
+                            strerror(errno));
+    (void)fclose(file); /* it was only opened */
+    return 0;
 }
 
 /* Reads the certificates once before they are used: GnuTLS 3.7.9 leaks memory when it loads a file
@@ -212,23 +205,18 @@ static int on_finished(gnutls_session_t session, unsigned type, unsigned when, u
     return 0;
 }
 
-static void set_socket(gnutls_session_t session, struct nb_tls_socket *socket)
-{
-    gnutls_transport_set_ptr(session, socket);
-    gnutls_transport_set_pull_function(session, pull);
-    gnutls_transport_set_pull_timeout_function(session, pull_timeout);
-    gnutls_transport_set_vec_push_function(session, push);
-    gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST,
-                                       on_finished);
-}
-
 /* ---- sessions ----------------------------------------------------------------------------------
  */
 
 bool nb_tls_begin(const struct nb_tls *tls, void *session, struct nb_tls_socket *socket)
 {
     assert(socket->file >= 0 && socket->wait != NULL);
-    set_socket(session, socket);
+    gnutls_transport_set_ptr(session, socket);
+    gnutls_transport_set_pull_function(session, pull);
+    gnutls_transport_set_pull_timeout_function(session, pull_timeout);
+    gnutls_transport_set_vec_push_function(session, push);
+    gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST,
+                                       on_finished);
     if (gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, tls->credentials) != 0 ||
         gnutls_priority_set(session, tls->priorities) != 0)
         return false;

@@ -242,28 +242,21 @@ static int replace(const struct update *update, const struct nb_buffer *text,
     return rc;
 }
 
-static int read_change_print(const char *path, nb_token_file_change *change, void *user,
-                             struct nb_buffer *text, struct nb_error *error)
-{
-    struct nb_tokens tokens = {.all = NULL};
-    int rc = nb_token_file_read(path, &tokens, error);
-    if (rc == 0 || rc == NB_NOT_FOUND)
-        rc = change(user, &tokens, error);
-    if (rc == 0 && nb_token_file_print(&tokens, text) != 0)
-        rc = nb_error_no_memory(error);
-    nb_tokens_deinit(&tokens);
-    return rc;
-}
-
 int nb_token_file_update(const char *path, nb_token_file_change *change, void *user,
                          struct nb_error *error)
 {
     struct update update = {.path = path};
+    struct nb_tokens tokens = {.all = NULL};
     struct nb_buffer text = {0};
     int rc = open_directory(&update, error);
     if (rc != 0)
         return rc;
-    rc = read_change_print(path, change, user, &text, error);
+    rc = nb_token_file_read(path, &tokens, error);
+    if (rc == 0 || rc == NB_NOT_FOUND)
+        rc = change(user, &tokens, error);
+    if (rc == 0 && nb_token_file_print(&tokens, &text) != 0)
+        rc = nb_error_no_memory(error);
+    nb_tokens_deinit(&tokens);
     if (rc == 0)
         rc = replace(&update, &text, error);
     (void)close(update.directory); /* unlocks it */

@@ -215,18 +215,6 @@ static const char *base_url(const struct nb_call_target *target)
     return is_unix ? "http://localhost" : target->url;
 }
 
-/* Sets up TLS. libcurl always checks the daemon's certificate and its name. */
-static void set_up_tls(struct nb_call *call)
-{
-    const struct nb_call_target *target = call->target;
-    if (target->ca_file != NULL)
-        (void)curl_easy_setopt(call->curl, CURLOPT_CAINFO, target->ca_file);
-    if (target->certificate != NULL)
-        (void)curl_easy_setopt(call->curl, CURLOPT_SSLCERT, target->certificate);
-    if (target->key != NULL)
-        (void)curl_easy_setopt(call->curl, CURLOPT_SSLKEY, target->key);
-}
-
 static void set_up(struct nb_call *call)
 {
     CURL *curl = call->curl;
@@ -250,7 +238,13 @@ static void set_up(struct nb_call *call)
     if (base_url(call->target) != call->target->url)
         (void)curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH,
                                call->target->url + sizeof UNIX_SCHEME - 1);
-    set_up_tls(call);
+    /* TLS; libcurl always checks the daemon's certificate and its name. */
+    if (call->target->ca_file != NULL)
+        (void)curl_easy_setopt(curl, CURLOPT_CAINFO, call->target->ca_file);
+    if (call->target->certificate != NULL)
+        (void)curl_easy_setopt(curl, CURLOPT_SSLCERT, call->target->certificate);
+    if (call->target->key != NULL)
+        (void)curl_easy_setopt(curl, CURLOPT_SSLKEY, call->target->key);
 }
 
 int nb_call_open(const struct nb_call_target *target, struct nb_call **call, struct nb_error *error)

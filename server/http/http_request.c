@@ -59,33 +59,16 @@ static void break_off(struct nb_http_call *call, const struct nb_error *error)
            (unsigned long long)call->sent, error->text);
 }
 
-/* Begins the next piece. Returns whether it is being made. */
-static bool begin_piece(struct nb_http_call *call)
-{
-    struct nb_error error = {0};
-    call->given = 0;
-    if (nb_work_run(&call->request, call->request.server->work, make_piece, &error) == NB_WAIT)
-        return true;
-    break_off(call, &error);
-    return false;
-}
-
-/* Takes the piece that the work pool has made. */
-static void end_piece(struct nb_http_call *call)
-{
-    struct nb_error error = {0};
-    nb_handler *again = call->request.again;
-    call->request.again = NULL;
-    if (again != NULL && again(&call->request, &error) != 0)
-        break_off(call, &error);
-}
-
 static ssize_t give(void *user, uint64_t position, char *bytes, size_t room)
 {
     struct nb_http_call *call = user;
     struct nb_reply *reply = &call->request.reply;
+    struct nb_error error = {0};
     (void)position;
-    end_piece(call);
+    nb_handler *again = call->request.again; /* the end of the piece that the pool has made */
+    call->request.again = NULL;
+    if (again != NULL && again(&call->request, &error) != 0)
+        break_off(call, &error);
     assert(call->given <= reply->body.length);
     size_t rest = reply->body.length - call->given;
     if (rest > 0) {
@@ -101,7 +84,11 @@ static ssize_t give(void *user, uint64_t position, char *bytes, size_t room)
         reply->is_given = true;
         return MHD_CONTENT_READER_END_OF_STREAM;
     }
-    return begin_piece(call) ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
+    call->given = 0;
+    if (nb_work_run(&call->request, call->request.server->work, make_piece, &error) == NB_WAIT)
+        return 0;
+    break_off(call, &error);
+    return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
 /* ---- carrier -----------------------------------------------------------------------------------

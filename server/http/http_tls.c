@@ -35,30 +35,16 @@ struct nb_handshakes {
 
 /* ---- waiting connections --------------------------------------------------------------------- */
 
-static void link_in(struct nb_handshakes *h, struct nb_connection *held)
+/* Resumes a connection. It must not be touched afterwards, because it may end at once. */
+static void resume(struct nb_handshakes *h, struct nb_connection *held)
 {
-    held->shaking.before = NULL;
-    held->shaking.after = h->waiting;
-    if (h->waiting != NULL)
-        h->waiting->shaking.before = held;
-    h->waiting = held;
-}
-
-static void take_out(struct nb_handshakes *h, struct nb_connection *held)
-{
+    struct MHD_Connection *connection = held->shaking.connection;
     if (held->shaking.before != NULL)
         held->shaking.before->shaking.after = held->shaking.after;
     else
         h->waiting = held->shaking.after;
     if (held->shaking.after != NULL)
         held->shaking.after->shaking.before = held->shaking.before;
-}
-
-/* Resumes a connection. It must not be touched afterwards, because it may end at once. */
-static void resume(struct nb_handshakes *h, struct nb_connection *held)
-{
-    struct MHD_Connection *connection = held->shaking.connection;
-    take_out(h, held);
     MHD_resume_connection(connection);
 }
 
@@ -79,7 +65,11 @@ static void wait_for_socket(struct nb_handshakes *h, struct nb_connection *held,
     pthread_mutex_lock(&h->lock);
     if (!h->is_ending) {
         MHD_suspend_connection(held->shaking.connection);
-        link_in(h, held);
+        held->shaking.before = NULL;
+        held->shaking.after = h->waiting;
+        if (h->waiting != NULL)
+            h->waiting->shaking.before = held;
+        h->waiting = held;
         if (!watch(h, held, writes))
             resume(h, held);
     }

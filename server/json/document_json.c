@@ -66,18 +66,6 @@ static int check_members(const struct members *m, bool has_values, enum nb_verb 
     return 0;
 }
 
-static int check_values(struct members *m, struct nb_buffer *label_room, struct nb_error *error)
-{
-    int rc = 0;
-    if (m->given[NB_MEMBER_LABEL] && m->value[NB_MEMBER_LABEL].bytes != NULL)
-        rc = nb_label_take(&m->value[NB_MEMBER_LABEL], label_room, error);
-    if (rc == 0 && m->given[NB_MEMBER_ID])
-        rc = nb_check_id(m->value[NB_MEMBER_ID], error);
-    if (rc == 0 && m->value[NB_MEMBER_SOURCE].length > 0)
-        rc = nb_check_source(m->value[NB_MEMBER_SOURCE], error);
-    return rc;
-}
-
 /* Decodes base64 (RFC 4648, section 4) with its padding; line breaks, which mail has, are allowed.
  * Appends the bytes to `out`, which has room for them, so that pointers into it stay valid. */
 static int decode_base64(struct nb_string text, struct nb_buffer *out, struct nb_error *error)
@@ -102,8 +90,12 @@ static int fill(struct members *m, enum nb_verb verb, struct nb_json_document *d
 {
     bool has_values = document->values.values != NULL;
     int rc = check_members(m, has_values, verb, error);
-    if (rc == 0)
-        rc = check_values(m, &document->label_room, error);
+    if (rc == 0 && m->given[NB_MEMBER_LABEL] && m->value[NB_MEMBER_LABEL].bytes != NULL)
+        rc = nb_label_take(&m->value[NB_MEMBER_LABEL], &document->label_room, error);
+    if (rc == 0 && m->given[NB_MEMBER_ID])
+        rc = nb_check_id(m->value[NB_MEMBER_ID], error);
+    if (rc == 0 && m->value[NB_MEMBER_SOURCE].length > 0)
+        rc = nb_check_source(m->value[NB_MEMBER_SOURCE], error);
     if (rc != 0)
         return rc;
     document->has_content = has_content(m) || has_values;

@@ -205,12 +205,6 @@ static size_t member_of(struct nb_string name)
     return i;
 }
 
-static bool is_list(struct nb_string name)
-{
-    return name.length > 2 && name.bytes[name.length - 2] == '[' &&
-           name.bytes[name.length - 1] == ']';
-}
-
 /* Writes the items between ';', without white space around them; empty items are dropped. */
 static void emit_items(struct nb_emitter *e, struct nb_string cell)
 {
@@ -229,13 +223,13 @@ static void emit_items(struct nb_emitter *e, struct nb_string cell)
 
 static void emit_value(struct nb_emitter *e, struct nb_string name, struct nb_string cell)
 {
-    if (!is_list(name)) {
-        nb_emit_name(e, name);
+    bool is_list =
+        name.length > 2 && name.bytes[name.length - 2] == '[' && name.bytes[name.length - 1] == ']';
+    nb_emit_name(e, (struct nb_string){name.bytes, name.length - (is_list ? 2 : 0)});
+    if (is_list)
+        emit_items(e, cell);
+    else
         nb_emit_string(e, cell);
-        return;
-    }
-    nb_emit_name(e, (struct nb_string){name.bytes, name.length - 2});
-    emit_items(e, cell);
 }
 
 /* Writes the members first, then the values. A row without values has no member "values". Returns 1

@@ -32,14 +32,6 @@ static size_t items_of(const json_t *value)
     return json_is_null(value) ? 0 : json_is_array(value) ? json_array_size(value) : 1;
 }
 
-static size_t count_items(json_t *object)
-{
-    size_t items = 0;
-    for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at))
-        items += items_of(json_object_iter_value(at));
-    return items;
-}
-
 /* Writes the shortest text that reads back as the same number. */
 static void write_fraction(double value, char *text)
 {
@@ -120,7 +112,9 @@ static int read_value(struct reading *to, const char *name, const json_t *json,
 int nb_json_values_read(const json_t *object, struct nb_json_values *values, struct nb_error *error)
 {
     json_t *all = (json_t *)(uintptr_t)object; /* iterators only read it */
-    size_t items = count_items(all);
+    size_t items = 0;
+    for (void *at = json_object_iter(all); at != NULL; at = json_object_iter_next(all, at))
+        items += items_of(json_object_iter_value(at));
     struct nb_json_values made = {.values = calloc(json_object_size(all) + 1, sizeof *made.values),
                                   .items = calloc(items + 1, sizeof *made.items),
                                   .numbers = malloc((items + 1) * NUMBER_BYTES)};

@@ -335,16 +335,6 @@ static void expire(struct nb_acceptor *a)
     }
 }
 
-static void take_up_finished(struct nb_acceptor *a)
-{
-    uint64_t number;
-    struct client *c;
-    if (read(a->wake, &number, sizeof number) < 0)
-        number = 0; /* only empties it */
-    while ((c = nb_lines_finished(a->lines)) != NULL)
-        go_on(a, c);
-}
-
 static void handle(struct nb_acceptor *a, const struct epoll_event *event)
 {
     struct client *c = event->data.ptr;
@@ -355,20 +345,17 @@ static void handle(struct nb_acceptor *a, const struct epoll_event *event)
             return;
         }
     }
-    if (event->data.ptr == &a->wake)
-        take_up_finished(a);
-    else if (c->line != NULL)
+    if (event->data.ptr == &a->wake) {
+        uint64_t number;
+        if (read(a->wake, &number, sizeof number) < 0)
+            number = 0; /* only empties it */
+        while ((c = nb_lines_finished(a->lines)) != NULL)
+            go_on(a, c);
+    } else if (c->line != NULL) {
         go_on(a, c);
-    else
+    } else {
         sniff(a, c, (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0);
-}
-
-static void read_options(struct nb_acceptor *a)
-{
-    const struct nb_configuration *now = nb_configurations_take(a->settings.server);
-    a->body_rate = now->config.body_rate;
-    a->request_seconds = now->config.request_seconds;
-    nb_configuration_release(&now);
+    }
 }
 
 static void *acceptor_thread(void *user)
@@ -379,7 +366,10 @@ static void *acceptor_thread(void *user)
     while (!atomic_load(&a->is_ending)) {
         int count = epoll_wait(a->epoll, events, EVENTS_AT_ONCE, time_left(a));
         a->now = nb_clock_monotonic();
-        read_options(a);
+        const struct nb_configuration *in_force = nb_configurations_take(a->settings.server);
+        a->body_rate = in_force->config.body_rate;
+        a->request_seconds = in_force->config.request_seconds;
+        nb_configuration_release(&in_force);
         for (int i = 0; i < count; i++) /* after an error the loop tries again */
             handle(a, &events[i]);
         expire(a);

@@ -210,17 +210,6 @@ static void look_at_end(const struct guarded *one, uint64_t state)
         (void)shutdown(one->held.file, SHUT_RD);
 }
 
-static void note_ends(struct nb_connection_guard *g)
-{
-    struct epoll_event events[EVENTS_AT_ONCE];
-    int count;
-    do {
-        count = epoll_wait(g->epoll, events, EVENTS_AT_ONCE, 0);
-        for (int i = 0; i < count; i++)
-            ((struct guarded *)events[i].data.ptr)->has_ended = true;
-    } while (count == EVENTS_AT_ONCE);
-}
-
 /* ---- the thread --------------------------------------------------------------------------------
  */
 
@@ -239,7 +228,13 @@ static void look_at_lost(struct nb_connection_guard *g, struct guarded *one, uin
 static void look(struct nb_connection_guard *g, const struct nb_config *config)
 {
     uint64_t now = nb_clock_monotonic();
-    note_ends(g);
+    struct epoll_event events[EVENTS_AT_ONCE];
+    int count;
+    do {
+        count = epoll_wait(g->epoll, events, EVENTS_AT_ONCE, 0);
+        for (int i = 0; i < count; i++)
+            ((struct guarded *)events[i].data.ptr)->has_ended = true;
+    } while (count == EVENTS_AT_ONCE);
     for (struct guarded *one = g->all; one != NULL; one = one->after) {
         uint64_t state = atomic_load(&one->held.state);
         if (!atomic_load(&one->held.is_started)) {

@@ -69,9 +69,8 @@ void nb_connections_free(struct nb_connections **connections)
 /* Returns the address that is counted as one client. */
 static struct nb_address key_of(const struct nb_address *address)
 {
-    static const unsigned char V4[12] = {[10] = 0xff, [11] = 0xff};
     struct nb_address key = *address;
-    if (memcmp(key.bytes, V4, sizeof V4) != 0)
+    if (!nb_address_is_v4(address))
         memset(key.bytes + 8, 0, 8);
     return key;
 }
@@ -236,15 +235,6 @@ static bool drop(struct lingering *one, char *scratch)
     return n > 0 && one->dropped < LINGER_BYTES;
 }
 
-static void drop_all(struct nb_linger *l, char *scratch)
-{
-    uint64_t now = nb_clock_monotonic();
-    for (size_t i = l->count; i-- > 0;) {
-        if (now - l->all[i].since > LINGER_NANOSECONDS || !drop(&l->all[i], scratch))
-            forget(l, i);
-    }
-}
-
 static void *linger_thread(void *user)
 {
     struct nb_linger *l = user;
@@ -261,7 +251,10 @@ static void *linger_thread(void *user)
         if ((polled[0].revents & POLLIN) != 0 && read(l->wake, &number, sizeof number) < 0)
             number = 0; /* only empties it */
         pthread_mutex_lock(&l->lock);
-        drop_all(l, scratch);
+        uint64_t now = nb_clock_monotonic();
+        for (size_t i = l->count; i-- > 0;)
+            if (now - l->all[i].since > LINGER_NANOSECONDS || !drop(&l->all[i], scratch))
+                forget(l, i);
     }
     pthread_mutex_unlock(&l->lock);
     free(scratch);

@@ -72,15 +72,6 @@ static void take(struct nb_string *input, size_t length)
     input->length -= length;
 }
 
-static int pull_plain(struct nb_string *input, char *out, size_t room, size_t *produced)
-{
-    *produced = input->length < room ? input->length : room;
-    if (*produced > 0)
-        memcpy(out, input->bytes, *produced);
-    take(input, *produced);
-    return 0;
-}
-
 /* Decodes gzip or zlib. gzip may be several members one after the other (RFC 1952, 2.2). */
 static int pull_zlib(struct nb_decoder *d, struct nb_string *input, char *out, size_t room,
                      size_t *produced, struct nb_error *error)
@@ -157,7 +148,11 @@ int nb_decoder_pull(struct nb_decoder *decoder, struct nb_string *input, char *o
         return pull_zstd(decoder, input, out, room, produced, error);
     case NB_CODING_IDENTITY:
     default:
-        return pull_plain(input, out, room, produced);
+        *produced = input->length < room ? input->length : room;
+        if (*produced > 0)
+            memcpy(out, input->bytes, *produced);
+        take(input, *produced);
+        return 0;
     }
 }
 
@@ -175,26 +170,20 @@ int nb_body_too_large(size_t most, struct nb_error *error)
                         "the body is larger than the limit of %zu bytes (body_bytes)", most);
 }
 
-static int append_plain(struct nb_string *input, size_t most, struct nb_buffer *out,
-                        struct nb_error *error)
-{
-    if (input->length > most - out->length)
-        return nb_body_too_large(most, error);
-    if (nb_buffer_append(out, input->bytes, input->length) != 0)
-        return nb_error_no_memory(error);
-    *input = (struct nb_string){input->bytes + input->length, 0};
-    return 0;
-}
-
 int nb_decoder_append_some(struct nb_decoder *decoder, struct nb_string *input, size_t most,
                            struct nb_buffer *out, bool *is_all, struct nb_error *error)
 {
     size_t produced;
     *is_all = true;
-    if (out->length > most)
+    bool is_plain = decoder->coding == NB_CODING_IDENTITY;
+    if (out->length > most || (is_plain && input->length > most - out->length))
         return nb_body_too_large(most, error);
-    if (decoder->coding == NB_CODING_IDENTITY)
-        return append_plain(input, most, out, error);
+    if (is_plain) {
+        if (nb_buffer_append(out, input->bytes, input->length) != 0)
+            return nb_error_no_memory(error);
+        take(input, input->length);
+        return 0;
+    }
     if (nb_buffer_reserve(out, PULL_BYTES) != 0)
         return nb_error_no_memory(error);
     int rc =

@@ -155,16 +155,6 @@ void nb_reply_problem(struct nb_request *request, unsigned status, const char *d
     (void)nb_reply_with(request, status, type); /* always 0 */
 }
 
-static void emit_urls(struct nb_emitter *e, struct nb_string urls)
-{
-    nb_emit_member_open(e, "urls", '[');
-    while (urls.length > 0) {
-        nb_emit_text(e, urls.bytes);
-        urls = nb_string_from(urls, strlen(urls.bytes) + 1);
-    }
-    nb_emit_close(e, ']');
-}
-
 /* Appends the raw path: after decoding, different paths could look the same. */
 static int locate(struct nb_request *request)
 {
@@ -184,7 +174,10 @@ static void reply_elsewhere(struct nb_request *request, const struct nb_error *e
     struct nb_emitter e = nb_emit_begin(&request->reply.body);
     nb_emit_open(&e, '{');
     nb_emit_problem_members(&e, status, error->text);
-    emit_urls(&e, nb_buffer_string(&request->urls));
+    nb_emit_member_open(&e, "urls", '[');
+    for (size_t at = 0; at < request->urls.length; at += strlen(request->urls.bytes + at) + 1)
+        nb_emit_text(&e, request->urls.bytes + at);
+    nb_emit_close(&e, ']');
     nb_emit_close(&e, '}');
     bool has_url = request->urls.length > 0 && request->target != NULL;
     if (nb_emit_end(&e) != 0 || (has_url && locate(request) != 0))
