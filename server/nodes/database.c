@@ -32,8 +32,13 @@ static int fail(struct nb_database *d, struct nb_error *error)
                         (int)(end == NULL ? said.length : (size_t)(end - said.bytes)), said.bytes);
 }
 
-/* The conninfo can override the settings before it. The server ends transactions that a node does
- * not end: a node that was cut off holds a lock only for seconds. */
+/* The conninfo, which is expanded, can override the settings before it. The server ends
+ * transactions that a node does not end: a node that was cut off holds a lock only for seconds. */
+static const char OPTIONS[] =
+    "-c statement_timeout=10000 -c idle_in_transaction_session_timeout=10000 "
+    "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 "
+    "-c client_min_messages=error";
+
 int nb_database_open(const char *conninfo, const atomic_bool *stops, struct nb_database **database,
                      struct nb_error *error)
 {
@@ -45,21 +50,10 @@ int nb_database_open(const char *conninfo, const atomic_bool *stops, struct nb_d
                                         "keepalives_count",
                                         "tcp_user_timeout",
                                         "options",
-                                        "dbname", /* is expanded */
+                                        "dbname",
                                         NULL};
-    const char *const values[] = {
-        "read-write",
-        "3",
-        "bayesd",
-        "5",
-        "2",
-        "3",
-        "10000",
-        "-c statement_timeout=10000 -c idle_in_transaction_session_timeout=10000 "
-        "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 "
-        "-c client_min_messages=error",
-        conninfo,
-        NULL};
+    const char *const values[] = {"read-write", "3",     "bayesd", "5",      "2",
+                                  "3",          "10000", OPTIONS,  conninfo, NULL};
     struct nb_database *d = calloc(1, sizeof *d);
     if (d != NULL)
         *d = (struct nb_database){PQconnectdbParams(names, values, 1), stops};
@@ -192,39 +186,31 @@ static int code_of(struct nb_database *d, const PGresult *result, struct nb_erro
     const char *said = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     if (state == NULL || said == NULL)
         return fail(d, error);
-    bool is_twice = strcmp(state, "23505") == 0 || strncmp(state, "40", 2) == 0;
-    bool is_refused = strncmp(state, "42", 2) == 0 || strncmp(state, "0A", 2) == 0 ||
-                      strncmp(state, "3F", 2) == 0 || strncmp(state, "22", 2) == 0;
-    return nb_error_set(error,
-                        is_twice     ? NB_EXISTS
-                        : is_refused ? NB_FORBIDDEN
-                                     : NB_STOPPING,
-                        "the database refuses it: %s (%s)", said, state);
+    static const char *const refused[] = {"42", "0A", "3F", "22"};
+    int rc = strcmp(state, "23505") == 0 || strncmp(state, "40", 2) == 0 ? NB_EXISTS : NB_STOPPING;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (strncmp(state, refused[i], 2) == 0)
+            rc = NB_FORBIDDEN;
+    return nb_error_set(error, rc, "the database refuses it: %s (%s)", said, state);
 }
 
 /* Reads the first result, and those after it: only then the statement is committed, which may fail.
  */
 static int read_results(struct nb_database *d, struct nb_sql_rows *rows, struct nb_error *error)
 {
-    int rc;
+    int rc, code = 0;
     PGresult *result;
-    while ((rc = await(d, error)) == 0 && (result = PQgetResult(d->connection)) != NULL) {
+    while ((rc = await(d, code == 0 ? error : NULL)) == 0 &&
+           (result = PQgetResult(d->connection)) != NULL) {
         ExecStatusType status = PQresultStatus(result);
-        int code =
-            status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK ? code_of(d, result, error) : 0;
+        if (code == 0 && status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
+            code = code_of(d, result, error);
         if (code == 0 && rows->result == NULL)
             *rows = (struct nb_sql_rows){result, PQntuples(result)};
         else
             PQclear(result);
-        if (code == NB_STOPPING)
-            return code;
-        if (code != 0) {
-            while (await(d, NULL) == 0 && (result = PQgetResult(d->connection)) != NULL)
-                PQclear(result);
-            return code;
-        }
     }
-    return rc;
+    return code != 0 ? code : rc;
 }
 
 int nb_database_run(struct nb_database *d, struct nb_sql *s, struct nb_sql_rows *rows,

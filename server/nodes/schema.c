@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/config.h"
-#include "core/base/number.h"
 #include "core/model/live/relayed.h"
 #include "server/nodes/database.h"
 #include "server/nodes/member.h"
@@ -29,13 +29,10 @@ int nb_nodes_read_key(const char *path, unsigned char key[NB_KEY_BYTES], struct 
     if (has_failed)
         return nb_error_set(error, NB_IO, "%s cannot be read", path);
     struct nb_string text = nb_string_trim((struct nb_string){bytes, length});
-    bool good = text.length == (size_t)NB_KEY_BYTES * 2;
-    for (size_t i = 0; good && i < NB_KEY_BYTES; i++) {
-        int high = nb_hex_digit(text.bytes[2 * i]);
-        int low = nb_hex_digit(text.bytes[2 * i + 1]);
-        good = high >= 0 && low >= 0;
-        key[i] = (unsigned char)(high * 16 + low);
-    }
+    bool good =
+        text.length == (size_t)NB_KEY_BYTES * 2 &&
+        sodium_hex2bin(key, NB_KEY_BYTES, text.bytes, text.length, NULL, &length, NULL) == 0 &&
+        length == NB_KEY_BYTES;
     explicit_bzero(bytes, sizeof bytes);
     return good ? 0
                 : nb_error_set(error, NB_INVALID,
@@ -95,8 +92,8 @@ int nb_nodes_conninfo(const struct nb_config *config, unsigned stream, char **co
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
-/* Plain tables, which other servers of the protocol support, too. Bodies are not compressed, since
- * they are mostly hashes. */
+/* Plain tables, which other servers of the protocol support, too; they may refuse the last
+ * statement. Bodies are not compressed, since they are mostly hashes. */
 static const char *const statements[] = {
     "CREATE SCHEMA IF NOT EXISTS bayesd",
     "CREATE TABLE IF NOT EXISTS bayesd.stream (number bigint PRIMARY KEY, last bigint NOT NULL,"
@@ -108,32 +105,25 @@ static const char *const statements[] = {
     " url text NOT NULL, applied bigint NOT NULL, compared bigint NOT NULL,"
     " digest bigint NOT NULL, version text NOT NULL, seen timestamptz NOT NULL,"
     " PRIMARY KEY (stream, name))",
+    "ALTER TABLE bayesd.change ALTER COLUMN body SET STORAGE EXTERNAL",
 };
-static const char RAW[] = "ALTER TABLE bayesd.change ALTER COLUMN body SET STORAGE EXTERNAL";
-
-static int run(struct nb_database *d, const char *text, struct nb_error *error)
-{
-    struct nb_sql sql = {.text = text};
-    return nb_database_run(d, &sql, NULL, error);
-}
 
 static int init(struct nb_database *d, const struct nb_config *config, unsigned stream,
                 struct nb_error *error)
 {
     struct nb_sql sql = {.text = "INSERT INTO bayesd.stream (number, last, cut, made, identity)"
                                  " VALUES ($1, 0, 0, $2, '') ON CONFLICT (number) DO NOTHING"};
-    int rc = 0;
     (void)config;
-    for (size_t i = 0; rc == 0 && i < sizeof statements / sizeof *statements; i++)
-        rc = run(d, statements[i], error);
-    if (rc == 0 && run(d, RAW, NULL) == NB_STOPPING) /* a server may not have it */
-        rc = nb_error_set(error, NB_STOPPING, "the database has gone away");
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        struct nb_sql statement = {.text = statements[i]};
+        bool is_needed = i + 1 < sizeof statements / sizeof *statements;
+        int rc = nb_database_run(d, &statement, NULL, error);
+        if (rc != 0 && (is_needed || rc == NB_STOPPING))
+            return rc;
+    }
     nb_sql_number(&sql, stream);
     nb_sql_number(&sql, nb_key_random() >> 1 | 1);
-    if (rc == 0)
-        rc = nb_database_run(d, &sql, NULL, error);
-    nb_sql_deinit(&sql);
-    return rc;
+    return nb_database_run(d, &sql, NULL, error);
 }
 
 static int announce(struct nb_database *d, const struct nb_config *config, unsigned stream,
