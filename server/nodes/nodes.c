@@ -37,21 +37,6 @@ static void warn(void *user, const struct nb_error *why)
     nb_log(NB_LOG_WARNING, "nodes: %s", why->text);
 }
 
-static int make_replica(struct nb_stream_worker *l, struct nb_error *error)
-{
-    const struct nb_config *config = l->nodes->config;
-    const struct nb_replica_settings settings = {
-        .wake = wake,
-        .warn = warn,
-        .user = l,
-        .stream = l->which,
-        .queue = l->nodes->queue,
-        .patience = config->nodes_patience * UINT64_C(1000000000),
-        .same_for = SAME_MILLISECONDS,
-        .compare_every = (int64_t)config->nodes_digest_seconds * 1000};
-    return nb_replica_new(l->nodes->engine, &settings, &l->replica, error);
-}
-
 static int worker_start(struct nb_nodes *n, unsigned which, struct nb_error *error)
 {
     struct nb_stream_worker *l = &n->workers[which];
@@ -64,13 +49,22 @@ static int worker_start(struct nb_nodes *n, unsigned which, struct nb_error *err
     for (unsigned i = 0; i < which; i++)
         if (n->workers[i].nodes != NULL && strcmp(n->workers[i].conninfo, l->conninfo) == 0)
             l->is_first = false;
-    l->whole = nb_clock_monotonic();
+    atomic_store(&l->whole, nb_clock_monotonic());
     (void)snprintf(l->reason, sizeof l->reason, "it has not reached the database yet");
     pthread_mutex_init(&l->lock, NULL);
     l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (l->wake < 0)
         return nb_error_errno(error, errno, "an eventfd");
-    rc = make_replica(l, error);
+    const struct nb_replica_settings settings = {
+        .wake = wake,
+        .warn = warn,
+        .user = l,
+        .stream = which,
+        .queue = n->queue,
+        .patience = n->config->nodes_patience * UINT64_C(1000000000),
+        .same_for = SAME_MILLISECONDS,
+        .compare_every = (int64_t)n->config->nodes_digest_seconds * 1000};
+    rc = nb_replica_new(n->engine, &settings, &l->replica, error);
     if (rc != 0)
         return rc;
     rc = pthread_create(&l->thread, NULL, nb_follow_main, l);
@@ -80,17 +74,13 @@ static int worker_start(struct nb_nodes *n, unsigned which, struct nb_error *err
 
 static void worker_stop(struct nb_stream_worker *l)
 {
+    if (l->nodes == NULL)
+        return;
     if (l->is_started) {
         wake(l);
         (void)pthread_join(l->thread, NULL); /* it fails for an invalid thread only */
     }
     nb_replica_free(&l->replica);
-}
-
-static void worker_free(struct nb_stream_worker *l)
-{
-    if (l->nodes == NULL)
-        return;
     free(l->members);
     free(l->conninfo);
     if (l->wake >= 0)
@@ -149,8 +139,6 @@ void nb_nodes_stop(struct nb_nodes **nodes)
     for (unsigned i = 0; i < n->worker_count; i++)
         worker_stop(&n->workers[i]);
     nb_queue_free(&n->queue);
-    for (unsigned i = 0; i < n->worker_count; i++)
-        worker_free(&n->workers[i]);
     pthread_mutex_destroy(&n->members_lock);
     free(n);
 }
@@ -175,18 +163,20 @@ static void add_stream(struct nb_nodes *n, unsigned which, struct nb_nodes_state
         return;
     uint64_t applied = atomic_load(&l->replica->place->applied);
     uint64_t last = atomic_load(&l->replica->last);
-    state->connected &= atomic_load(&l->replica->stream) == NB_REPLICA_THERE;
+    uint64_t lag = last > applied ? nb_clock_monotonic() - atomic_load(&l->whole) : 0;
+    int stream = atomic_load(&l->replica->stream);
+    bool is_refused = stream == NB_REPLICA_FORBIDDEN;
+    state->connected &= stream == NB_REPLICA_THERE;
     state->applied += applied;
     state->behind += last > applied ? last - applied : 0;
     state->is_outrun |= atomic_load(&l->is_outrun);
     state->put_back += atomic_load(&l->put_back);
-    pthread_mutex_lock(&l->lock);
-    uint64_t lag = last > applied ? nb_clock_monotonic() - l->whole : 0;
     state->lag_nanoseconds = lag > state->lag_nanoseconds ? lag : state->lag_nanoseconds;
-    if (state->reason[0] == '\0' || (l->is_refused && !state->is_refused))
+    pthread_mutex_lock(&l->lock);
+    if (state->reason[0] == '\0' || (is_refused && !state->is_refused))
         (void)snprintf(state->reason, sizeof state->reason, "%s", l->reason);
-    state->is_refused |= l->is_refused;
     pthread_mutex_unlock(&l->lock);
+    state->is_refused |= is_refused;
 }
 
 void nb_nodes_stream_state(struct nb_nodes *n, unsigned which, struct nb_nodes_state *state)

@@ -24,6 +24,8 @@
 
 enum {
     IN_VAIN_MOST = 3,        /* attempts until an id at another position is taken as a fact */
+    GROUP_ENTRIES = 256,     /* entries that are put back at once */
+    GROUP_BYTES = 4 << 20,   /* and their bytes, without the last; also of those that are read */
     READ_MOST = 512,         /* changes that are read at once */
     LOOK_MILLISECONDS = 100, /* until the stream is read even without a notification */
     REST_NANOSECONDS = 200000000,
@@ -120,6 +122,53 @@ static int differ(const struct nb_stream_worker *l, uint64_t position, struct nb
                         l->which, position);
 }
 
+/* ---- adding entries -------------------------------------------------------------------------- */
+
+/* The statement locks the row with the next position, so that positions are in the order of
+ * commits, and a reader never sees a position before those below it. One statement, and so one
+ * transaction: its lock ends without a further message of this node. If two nodes add an id at the
+ * same moment, the index reports it. */
+static const char ADD[] =
+    "WITH given AS (SELECT * FROM unnest($6::text[], $7::bigint[], $8::bytea[])"
+    "  WITH ORDINALITY AS g(id, checksum, body, place)),"
+    " fresh AS (SELECT id, checksum, body, row_number() OVER (ORDER BY place) AS k FROM given"
+    "  WHERE NOT EXISTS (SELECT 1 FROM bayesd.change c WHERE c.stream = $1 AND c.id = given.id)),"
+    " moved AS (UPDATE bayesd.stream SET last = last + (SELECT count(*) FROM fresh)"
+    "  WHERE number = $1 AND made = $2 AND last >= $3 AND ($3 = 0 OR EXISTS (SELECT 1"
+    "  FROM bayesd.change WHERE stream = $1 AND position = $3 AND checksum = $4))"
+    "  AND ($5 = 0 OR (last = $3 AND"
+    "   (SELECT count(*) FROM fresh) = (SELECT count(*) FROM given)))"
+    "  RETURNING last),"
+    " added AS (INSERT INTO bayesd.change (stream, position, id, checksum, body)"
+    "  SELECT $1, last - (SELECT count(*) FROM fresh) + k, id, checksum, body FROM fresh, moved)"
+    "SELECT count(c.id) FILTER (WHERE c.position <= $3) FROM moved LEFT JOIN (given"
+    " JOIN bayesd.change c ON c.stream = $1 AND c.id = given.id) ON true GROUP BY last";
+
+/* Begins the statement that appends entries to a stream that has `after` or is empty. With
+ * `is_exact` it appends only if `after` is the last entry and the stream has none of the ids;
+ * otherwise it skips ids that the stream has. It gives no row if it did nothing; else one with the
+ * number of ids that the stream had up to `after`. */
+static void add_begin(const struct nb_stream_worker *l, struct nb_point after, bool is_exact,
+                      struct nb_sql *sql)
+{
+    *sql = (struct nb_sql){.text = ADD};
+    nb_sql_number(sql, l->which);
+    nb_sql_number(sql, l->made);
+    nb_sql_number(sql, after.position);
+    nb_sql_number(sql, after.sum);
+    nb_sql_number(sql, is_exact ? 1 : 0);
+    nb_sql_array(sql, NB_SQL_TEXT);
+    nb_sql_array(sql, NB_SQL_NUMBER);
+    nb_sql_array(sql, NB_SQL_BYTES);
+}
+
+static void add(void *user, struct nb_string id, struct nb_string message)
+{
+    nb_sql_add(user, 6, id);
+    nb_sql_add_number(user, 7, nb_message_checksum(id, message));
+    nb_sql_add(user, 8, message);
+}
+
 /* ---- putting back lost entries --------------------------------------------------------------- */
 
 struct group {
@@ -137,10 +186,10 @@ static int take_entry(void *user, const struct nb_traced *one, struct nb_error *
         g->agrees = g->found->there.position != 0 && one->checksum == g->found->there.sum;
     if (one->position <= g->found->last)
         return 0;
-    if (g->count == NB_GROUP_ENTRIES || g->bytes >= NB_GROUP_BYTES ||
+    if (g->count == GROUP_ENTRIES || g->bytes >= GROUP_BYTES ||
         one->position != g->found->last + g->count + 1)
         return 1;
-    nb_publish_add(&g->sql, one->id, one->checksum, one->message);
+    add(&g->sql, one->id, one->message);
     g->count++;
     g->bytes += one->message.length;
     return 0;
@@ -158,7 +207,7 @@ static int put_back(struct nb_stream_worker *l, const struct found *found, unsig
     int rc = nb_replica_settle(l->replica, error);
     if (rc != 0)
         return rc;
-    nb_publish_add_begin(l, end, true, &g.sql);
+    add_begin(l, end, true, &g.sql);
     rc = nb_message_scan(l->nodes->engine, NB_KEPT_TRACE, l->which,
                          found->last == 0 ? 1 : found->last, take_entry, &g, error);
     if (rc >= 0 && !g.agrees && g.count > 0 && found->there.position != 0)
@@ -275,37 +324,6 @@ static int deliver(struct nb_stream_worker *l, const struct nb_sql_rows *rows, i
     return rc == NB_CORRUPT ? 0 : rc;
 }
 
-/* Each read begins with the last delivered entry, which the stream must still have. */
-static int take(struct nb_stream_worker *l, const struct nb_sql_rows *rows, bool *is_end,
-                struct nb_error *error)
-{
-    struct nb_point at = l->replica->delivered;
-    int first = at.position == 0 ? 0 : 1, rc = 0;
-    if (first == 1 && (rows->count == 0 || nb_sql_rows_number(rows, 0, 0) != at.position ||
-                       nb_sql_rows_number(rows, 0, 2) != at.sum))
-        return nb_error_set(error, NB_STOPPING, "stream %u has lost its end", l->which);
-    if (rows->count > 0)
-        atomic_store(&l->replica->last, nb_sql_rows_number(rows, 0, 4));
-    size_t bytes = 0;
-    for (int i = first; rc == 0 && i < rows->count; i++) {
-        bytes += nb_sql_rows_bytes(rows, i, 3).length;
-        rc = deliver(l, rows, i, error);
-    }
-    *is_end = rows->count < READ_MOST / 2 && bytes < NB_GROUP_BYTES / 2;
-    return rc;
-}
-
-/* Notes that the worker has read the stream and delivered all of it. */
-static void note_end(struct nb_stream_worker *l, uint64_t asked)
-{
-    const struct nb_replica *r = l->replica;
-    nb_replica_note_end(l->replica, asked);
-    pthread_mutex_lock(&l->lock);
-    if (atomic_load(&r->place->applied) >= atomic_load(&r->last))
-        l->whole = nb_clock_monotonic();
-    pthread_mutex_unlock(&l->lock);
-}
-
 /* `more` are further columns. */
 #define READ(more)                                                                                 \
     "SELECT position, id, checksum, CASE WHEN position = $2 THEN ''::bytea ELSE body END,"         \
@@ -315,7 +333,8 @@ static void note_end(struct nb_stream_worker *l, uint64_t asked)
     "  WHERE stream = $1 AND position >= $2 ORDER BY position LIMIT $3) AS found"                  \
     " WHERE before <= $4 ORDER BY position"
 
-/* `notifies`: also notifies other nodes that something was published, which saves a message of its
+/* Reads and delivers entries, from the last delivered one on, which the stream must still have.
+ * `notifies`: also notifies other nodes that something was published, which saves a message of its
  * own. */
 static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
                      struct nb_error *error)
@@ -324,19 +343,58 @@ static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
         .text =
             notifies ? READ(", (SELECT pg_notify('bayesd_' || $1::text, '')) IS NULL") : READ("")};
     struct nb_sql_rows rows;
-    uint64_t asked = atomic_load(&l->replica->asked);
+    struct nb_replica *r = l->replica;
+    struct nb_point at = r->delivered;
+    uint64_t asked = atomic_load(&r->asked);
+    size_t bytes = 0;
     nb_sql_number(&sql, l->which);
-    nb_sql_number(&sql, l->replica->delivered.position);
+    nb_sql_number(&sql, at.position);
     nb_sql_number(&sql, READ_MOST);
-    nb_sql_number(&sql, NB_GROUP_BYTES);
+    nb_sql_number(&sql, GROUP_BYTES);
     int rc = nb_database_run(l->database, &sql, &rows, error);
     if (rc != 0)
         return rc;
-    rc = take(l, &rows, is_end, error);
+    if (at.position > 0 && (rows.count == 0 || nb_sql_rows_number(&rows, 0, 0) != at.position ||
+                            nb_sql_rows_number(&rows, 0, 2) != at.sum))
+        rc = nb_error_set(error, NB_STOPPING, "stream %u has lost its end", l->which);
+    if (rc == 0 && rows.count > 0)
+        atomic_store(&r->last, nb_sql_rows_number(&rows, 0, 4));
+    for (int i = at.position > 0 ? 1 : 0; rc == 0 && i < rows.count; i++) {
+        bytes += nb_sql_rows_bytes(&rows, i, 3).length;
+        rc = deliver(l, &rows, i, error);
+    }
+    *is_end = rows.count < READ_MOST / 2 && bytes < GROUP_BYTES / 2;
     nb_sql_rows_deinit(&rows);
-    if (rc == 0 && *is_end)
-        note_end(l, asked);
+    if (rc == 0 && *is_end) {
+        nb_replica_note_end(r, asked);
+        if (atomic_load(&r->place->applied) >= atomic_load(&r->last))
+            atomic_store(&l->whole, nb_clock_monotonic());
+    }
     return rc;
+}
+
+/* ---- publishing ------------------------------------------------------------------------------ */
+
+/* Writes waiting messages into the stream, as many as one transaction takes; messages that come
+ * meanwhile are left for the next one. Sets *has to whether there were any. */
+static int publish_some(struct nb_stream_worker *l, bool *has, struct nb_error *error)
+{
+    struct nb_sql sql;
+    struct nb_sql_rows rows;
+    *has = false;
+    add_begin(l, l->replica->delivered, false, &sql);
+    if (nb_replica_take(l->replica, add, &sql) == 0) {
+        nb_sql_deinit(&sql);
+        return 0;
+    }
+    int rc = nb_database_run(l->database, &sql, &rows, error);
+    if (rc != 0) /* another node adds one of the ids at the same moment: read it, then try again */
+        return rc == NB_EXISTS ? 0 : rc;
+    *has = rows.count > 0;
+    if (*has)
+        nb_replica_sent(l->replica, nb_sql_rows_number(&rows, 0, 0));
+    nb_sql_rows_deinit(&rows);
+    return *has ? 0 : nb_error_set(error, NB_STOPPING, "stream %u has lost its end", l->which);
 }
 
 /* ---- following ------------------------------------------------------------------------------- */
@@ -362,7 +420,7 @@ static int follow(struct nb_stream_worker *l, struct nb_error *error)
     while (rc == 0 && !atomic_load(&l->nodes->stops)) {
         bool has_published = false;
         if (is_there && nb_clock_monotonic() >= publishes_after)
-            rc = nb_publish_some(l, &has_published, error);
+            rc = publish_some(l, &has_published, error);
         if (rc == 0)
             rc = read_some(l, has_published && listens, &is_end, error);
         nb_replica_tick(l->replica);
@@ -378,38 +436,37 @@ static int follow(struct nb_stream_worker *l, struct nb_error *error)
     return rc;
 }
 
-/* If this node must not follow, that stays so even when the database does not answer. */
-static bool say(struct nb_stream_worker *l, int rc, const struct nb_error *why)
+static void say(struct nb_stream_worker *l, int rc, const struct nb_error *why)
 {
-    bool is_refused = rc != 0 && rc != NB_STOPPING;
     pthread_mutex_lock(&l->lock);
-    if (l->is_refused && rc == NB_STOPPING) {
-        pthread_mutex_unlock(&l->lock);
-        return true;
-    }
     bool is_new = strcmp(l->reason, why->text) != 0;
     (void)snprintf(l->reason, sizeof l->reason, "%s", why->text);
-    l->is_refused = is_refused;
     pthread_mutex_unlock(&l->lock);
     if (is_new && rc != 0)
-        nb_log(is_refused ? NB_LOG_ERROR : NB_LOG_WARNING, "nodes: %s", why->text);
-    return is_refused;
+        nb_log(rc == NB_STOPPING ? NB_LOG_WARNING : NB_LOG_ERROR, "nodes: %s", why->text);
 }
 
 void *nb_follow_main(void *argument)
 {
     struct nb_stream_worker *l = argument;
     const struct timespec pause = {.tv_nsec = REST_NANOSECONDS};
+    bool is_refused = false;
     while (!atomic_load(&l->nodes->stops)) {
         struct nb_error why = {0};
         int rc = nb_database_open(l->conninfo, &l->nodes->stops, &l->database, &why);
         if (rc == 0)
             rc = find(l, &why);
         if (rc == 0) {
-            (void)say(l, 0, &why); /* clears the last error */
+            is_refused = false;
+            atomic_store(&l->replica->stream, NB_REPLICA_AWAY);
+            say(l, 0, &why); /* clears the last error */
             rc = follow(l, &why);
         }
-        bool is_refused = rc != 0 && say(l, rc, &why);
+        /* If this node must not follow, that stays so even when the database does not answer. */
+        if (rc != 0 && !(is_refused && rc == NB_STOPPING)) {
+            is_refused = rc != NB_STOPPING;
+            say(l, rc, &why);
+        }
         atomic_store(&l->replica->stream, is_refused ? NB_REPLICA_FORBIDDEN : NB_REPLICA_AWAY);
         nb_database_close(&l->database);
         for (int i = 0; i < (is_refused ? REFUSED_RESTS : 1); i++) {

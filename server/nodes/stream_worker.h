@@ -2,8 +2,7 @@
  *
  * The state of this node among others, for the files of this folder. Each stream that the node
  * follows has a worker: one thread with one connection. It checks that the stream is still the same
- * one and reads it (stream.c), and writes waiting messages into it (publish.c). All functions are
- * for the worker's thread, unless noted otherwise.
+ * one, reads it, and writes waiting messages into it (stream.c).
  */
 #ifndef NB_SERVER_NODES_STREAM_WORKER_H
 #define NB_SERVER_NODES_STREAM_WORKER_H
@@ -23,9 +22,6 @@ struct nb_replica;
 
 enum { NB_MEMBER_NAME_MOST = 64 };
 
-/* Most entries of a transaction, and most bytes of them without the last. */
-enum { NB_GROUP_ENTRIES = 256, NB_GROUP_BYTES = 4 << 20 };
-
 struct nb_stream_worker {
     struct nb_nodes *nodes;
     unsigned which;
@@ -37,6 +33,7 @@ struct nb_stream_worker {
     struct nb_replica *replica;    /* NULL: the node does not follow the stream */
     atomic_bool is_outrun;         /* the stream begins after this node's position */
     atomic_uint_fast64_t put_back; /* entries that the database had lost */
+    atomic_uint_fast64_t whole;    /* when this node last had the whole stream */
 
     /* The next members belong to the worker's thread. */
     struct nb_database *database;
@@ -47,10 +44,8 @@ struct nb_stream_worker {
     size_t member_count;
     uint64_t members_read; /* when, by nb_clock_monotonic */
 
-    pthread_mutex_t lock; /* guards the members below */
+    pthread_mutex_t lock; /* guards: */
     char reason[NB_ERROR_TEXT];
-    bool is_refused;
-    uint64_t whole; /* when this node last had the whole stream */
 };
 
 struct nb_nodes {
@@ -66,27 +61,10 @@ struct nb_nodes {
     struct nb_stream_worker workers[NB_STREAMS_MOST];
 };
 
-/* ---- stream.c -------------------------------------------------------------------------------- */
-
 /* Sets `identity`. To be called before the other functions. */
 void nb_stream_identify(struct nb_nodes *nodes);
 /* The main function of the worker's thread: connects, and follows the stream until the node stops.
  */
 void *nb_follow_main(void *worker);
-
-/* ---- publish.c ------------------------------------------------------------------------------- */
-
-/* Writes waiting messages into the stream, as many as one transaction takes; messages that come
- * meanwhile are left for the next one. Sets *has to whether there were any. Returns as
- * nb_database_run. */
-int nb_publish_some(struct nb_stream_worker *worker, bool *has, struct nb_error *error);
-/* Begins the statement that appends entries to a stream that has `after` or is empty. With
- * `is_exact` it appends only if `after` is the last entry and the stream has none of the ids;
- * otherwise it skips ids that the stream has. It gives no row if it did nothing; else one with the
- * number of ids that the stream had up to `after`. */
-void nb_publish_add_begin(const struct nb_stream_worker *worker, struct nb_point after,
-                          bool is_exact, struct nb_sql *sql);
-void nb_publish_add(struct nb_sql *sql, struct nb_string id, uint64_t checksum,
-                    struct nb_string message);
 
 #endif
