@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/nodes/database.h"
 
-#include <endian.h>
 #include <libpq-fe.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -81,57 +80,38 @@ void nb_database_close(struct nb_database **database)
 
 /* ---- parameters and rows --------------------------------------------------------------------- */
 
-static void put(struct nb_sql *s, int parameter, const void *bytes, size_t length)
-{
-    if (nb_buffer_append(&s->values[parameter], bytes, length) != 0)
-        s->code = NB_NO_MEMORY;
-}
-
-void nb_sql_text(struct nb_sql *s, struct nb_string value)
-{
-    s->types[s->count] = 25; /* the numbers of types, which all servers of the protocol have */
-    put(s, s->count++, value.bytes, value.length);
-}
-
-void nb_sql_number(struct nb_sql *s, uint64_t value)
-{
-    uint64_t big = htobe64(value);
-    s->types[s->count] = 20;
-    put(s, s->count++, &big, sizeof big);
-}
-
 /* An array begins with the number of dimensions, whether it has NULLs, the type of elements, their
- * number (which nb_database_run writes), and the index of the first. */
-void nb_sql_array(struct nb_sql *s, enum nb_sql_type type)
+ * number, and the index of the first. */
+static void begin_array(struct nb_sql_array *a)
 {
     static const uint32_t elements[] = {
         [NB_SQL_TEXT] = 25, [NB_SQL_BYTES] = 17, [NB_SQL_NUMBER] = 20};
-    static const unsigned arrays[] = {
-        [NB_SQL_TEXT] = 1009, [NB_SQL_BYTES] = 1001, [NB_SQL_NUMBER] = 1016};
-    const uint32_t head[] = {htobe32(1), 0, htobe32(elements[type]), 0, htobe32(1)};
-    s->types[s->count] = arrays[type];
-    put(s, s->count++, head, sizeof head);
+    const uint32_t head[] = {htobe32(1), 0, htobe32(elements[a->type]), 0, htobe32(1)};
+    a->code |= nb_buffer_append(&a->written, head, sizeof head);
 }
 
-void nb_sql_add(struct nb_sql *s, int which, struct nb_string value)
+void nb_sql_add(struct nb_sql_array *a, struct nb_string value)
 {
-    uint32_t length = htobe32((uint32_t)value.length);
-    put(s, which - 1, &length, sizeof length);
-    put(s, which - 1, value.bytes, value.length);
-    s->elements[which - 1]++;
+    uint32_t length = htobe32((uint32_t)value.length), count = htobe32(a->count + 1);
+    if (a->count++ == 0)
+        begin_array(a);
+    a->code |= nb_buffer_append(&a->written, &length, sizeof length);
+    a->code |= nb_buffer_append(&a->written, value.bytes, value.length);
+    if (a->code == 0)
+        memcpy(a->written.bytes + COUNT_AT, &count, sizeof count);
 }
 
-void nb_sql_add_number(struct nb_sql *s, int which, uint64_t value)
+void nb_sql_add_number(struct nb_sql_array *a, uint64_t value)
 {
     uint64_t big = htobe64(value);
-    nb_sql_add(s, which, (struct nb_string){(const char *)&big, sizeof big});
+    nb_sql_add(a, (struct nb_string){(const char *)&big, sizeof big});
 }
 
-void nb_sql_deinit(struct nb_sql *s)
+struct nb_sql_value nb_sql_array_value(const struct nb_sql_array *a)
 {
-    for (int i = 0; i < s->count; i++)
-        nb_buffer_deinit(&s->values[i]);
-    s->count = 0;
+    static const unsigned arrays[] = {
+        [NB_SQL_TEXT] = 1009, [NB_SQL_BYTES] = 1001, [NB_SQL_NUMBER] = 1016};
+    return (struct nb_sql_value){.type = arrays[a->type], .bytes = nb_buffer_string(&a->written)};
 }
 
 uint64_t nb_sql_rows_number(const struct nb_sql_rows *rows, int row, int column)
@@ -213,26 +193,25 @@ static int read_results(struct nb_database *d, struct nb_sql_rows *rows, struct 
     return code != 0 ? code : rc;
 }
 
-int nb_database_run(struct nb_database *d, struct nb_sql *s, struct nb_sql_rows *rows,
+int nb_database_run(struct nb_database *d, const char *statement,
+                    const struct nb_sql_value values[NB_SQL_VALUES], struct nb_sql_rows *rows,
                     struct nb_error *error)
 {
-    const char *values[NB_SQL_PARAMETERS];
-    int lengths[NB_SQL_PARAMETERS], formats[NB_SQL_PARAMETERS];
+    const char *bytes[NB_SQL_VALUES];
+    unsigned types[NB_SQL_VALUES];
+    int lengths[NB_SQL_VALUES], formats[NB_SQL_VALUES], count = 0;
     struct nb_sql_rows found = {.result = NULL};
-    for (int i = 0; i < s->count && s->code == 0; i++) {
-        uint32_t elements = htobe32(s->elements[i]);
-        if (s->elements[i] > 0)
-            memcpy(s->values[i].bytes + COUNT_AT, &elements, sizeof elements);
-        values[i] = s->values[i].bytes != NULL ? s->values[i].bytes : "";
-        lengths[i] = (int)s->values[i].length;
-        formats[i] = 1;
+    for (; values != NULL && count < NB_SQL_VALUES && values[count].type != 0; count++) {
+        const struct nb_sql_value *v = &values[count];
+        bool is_number = v->bytes.bytes == NULL;
+        types[count] = v->type;
+        bytes[count] = is_number ? (const char *)&v->number : v->bytes.bytes;
+        lengths[count] = is_number ? (int)sizeof v->number : (int)v->bytes.length;
+        formats[count] = 1;
     }
-    int rc =
-        s->code != 0 ? nb_error_no_memory(error)
-        : PQsendQueryParams(d->connection, s->text, s->count, s->types, values, lengths, formats, 1)
-            ? read_results(d, &found, error)
-            : fail(d, error);
-    nb_sql_deinit(s);
+    int rc = PQsendQueryParams(d->connection, statement, count, types, bytes, lengths, formats, 1)
+                 ? read_results(d, &found, error)
+                 : fail(d, error);
     if (rc == 0 && rows != NULL)
         *rows = found;
     else

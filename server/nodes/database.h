@@ -6,6 +6,7 @@
 #ifndef NB_SERVER_NODES_DATABASE_H
 #define NB_SERVER_NODES_DATABASE_H
 
+#include <endian.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,27 +26,33 @@ int nb_database_open(const char *conninfo, const atomic_bool *stops, struct nb_d
                      struct nb_error *error);
 void nb_database_close(struct nb_database **database);
 
-/* A statement and its parameters $1, $2 ...; all members but the text are 0 at first. */
-enum { NB_SQL_PARAMETERS = 8 };
-struct nb_sql {
-    const char *text;
-    int count;
-    unsigned types[NB_SQL_PARAMETERS];
-    uint32_t elements[NB_SQL_PARAMETERS];       /* of an array */
-    struct nb_buffer values[NB_SQL_PARAMETERS]; /* as PostgreSQL sends them */
-    int code;                                   /* 0 or NB_NO_MEMORY */
+/* A parameter of a statement: a bigint, a text or an array. All is borrowed. */
+struct nb_sql_value {
+    unsigned type;   /* its number, which all servers of the protocol have; 0: none */
+    uint64_t number; /* big-endian, as PostgreSQL sends it */
+    struct nb_string bytes;
 };
+static inline struct nb_sql_value nb_sql_number(uint64_t value)
+{
+    return (struct nb_sql_value){.type = 20, .number = htobe64(value)};
+}
+static inline struct nb_sql_value nb_sql_text(const char *value)
+{
+    return (struct nb_sql_value){.type = 25, .bytes = nb_string_of(value)};
+}
 
-/* Each adds a parameter: a bigint, a text, or an empty array with one dimension. */
-void nb_sql_number(struct nb_sql *sql, uint64_t value);
-void nb_sql_text(struct nb_sql *sql, struct nb_string value);
+/* An array with one dimension and at least one element; all members but the type are 0 at first.
+ * The caller frees `written`. */
 enum nb_sql_type { NB_SQL_TEXT, NB_SQL_BYTES, NB_SQL_NUMBER };
-void nb_sql_array(struct nb_sql *sql, enum nb_sql_type type);
-/* Each adds an element to the array in the parameter $`which`. */
-void nb_sql_add(struct nb_sql *sql, int which, struct nb_string value);
-void nb_sql_add_number(struct nb_sql *sql, int which, uint64_t value);
-/* Frees the parameters of a statement that is not run. */
-void nb_sql_deinit(struct nb_sql *sql);
+struct nb_sql_array {
+    enum nb_sql_type type;
+    uint32_t count;
+    int code; /* 0 or NB_NO_MEMORY, of all calls */
+    struct nb_buffer written;
+};
+void nb_sql_add(struct nb_sql_array *array, struct nb_string value);
+void nb_sql_add_number(struct nb_sql_array *array, uint64_t value);
+struct nb_sql_value nb_sql_array_value(const struct nb_sql_array *array);
 
 /* The result of a statement, owned by the caller. */
 struct nb_sql_rows {
@@ -58,11 +65,13 @@ struct nb_string nb_sql_rows_bytes(const struct nb_sql_rows *rows, int row, int 
 /* Returns the value of a bigint column; 0 where it is NULL. */
 uint64_t nb_sql_rows_number(const struct nb_sql_rows *rows, int row, int column);
 
-/* Runs a statement, and frees its parameters; `rows` may be NULL. Returns 0; NB_EXISTS: somebody
- * else has written the same rows at the same time, try again; NB_FORBIDDEN: the database refuses
- * the statement, and will refuse it again; NB_STOPPING: the connection is unusable, and it is not
- * known whether the statement took effect. */
-int nb_database_run(struct nb_database *database, struct nb_sql *sql, struct nb_sql_rows *rows,
+/* Runs a statement with parameters $1, $2 ... (NULL: none); `rows` may be NULL. Returns 0;
+ * NB_EXISTS: somebody else has written the same rows at the same time, try again; NB_FORBIDDEN: the
+ * database refuses the statement, and will refuse it again; NB_STOPPING: the connection is
+ * unusable, and it is not known whether the statement took effect. */
+enum { NB_SQL_VALUES = 8 };
+int nb_database_run(struct nb_database *database, const char *statement,
+                    const struct nb_sql_value values[NB_SQL_VALUES], struct nb_sql_rows *rows,
                     struct nb_error *error);
 
 /* Waits until a notification comes, `wake` (an eventfd) can be read, or `milliseconds` have passed.

@@ -48,22 +48,20 @@ int nb_member_announce(struct nb_database *database, const struct nb_config *con
                        unsigned stream, uint64_t applied, struct nb_point digested,
                        struct nb_error *error)
 {
-    struct nb_sql sql = {
-        .text = "INSERT INTO bayesd.member"
-                " (stream, name, url, applied, compared, digest, version, seen)"
-                " VALUES ($1, $2, $3, $4, $5, $6, $7, now()) ON CONFLICT (stream, name) DO UPDATE"
-                " SET url = $3, applied = $4, compared = $5, digest = $6, version = $7,"
-                " seen = now()"};
+    static const char PUT[] =
+        "INSERT INTO bayesd.member (stream, name, url, applied, compared, digest, version, seen)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, now()) ON CONFLICT (stream, name) DO UPDATE"
+        " SET url = $3, applied = $4, compared = $5, digest = $6, version = $7, seen = now()";
     char name[NB_MEMBER_NAME_MOST + 1];
     nb_member_name(config, name);
-    nb_sql_number(&sql, stream);
-    nb_sql_text(&sql, nb_string_of(name));
-    nb_sql_text(&sql, nb_string_of(config->nodes_url));
-    nb_sql_number(&sql, applied);
-    nb_sql_number(&sql, digested.position);
-    nb_sql_number(&sql, digested.sum);
-    nb_sql_text(&sql, nb_string_of(NB_PROGRAM_VERSION));
-    return nb_database_run(database, &sql, NULL, error);
+    const struct nb_sql_value values[NB_SQL_VALUES] = {nb_sql_number(stream),
+                                                       nb_sql_text(name),
+                                                       nb_sql_text(config->nodes_url),
+                                                       nb_sql_number(applied),
+                                                       nb_sql_number(digested.position),
+                                                       nb_sql_number(digested.sum),
+                                                       nb_sql_text(NB_PROGRAM_VERSION)};
+    return nb_database_run(database, PUT, values, NULL, error);
 }
 
 /* ---- reading the members' reports ------------------------------------------------------------ */
@@ -109,27 +107,26 @@ static void read_member(struct nb_stream_worker *l, const struct nb_sql_rows *ro
  * same position (2), the last comparison holds. */
 static int read_all(struct nb_stream_worker *l, struct nb_error *error)
 {
-    struct nb_sql sql = {
-        .text = "SELECT m.name, max(CASE WHEN octet_length(m.url) <= 255"
-                "  AND m.url ~ '^https?://[!-~]+$' THEN m.url ELSE '' END),"
-                " sum(1::bigint << m.stream::integer)::bigint, least(9223372036854775807, sum("
-                "  CASE WHEN ($2 >> m.stream::integer) & 1 = 1 THEN m.applied ELSE 0 END))::bigint,"
-                " max(m.version),"
-                " greatest(0, min(extract(epoch FROM now() - m.seen)) * 1000)::bigint,"
-                " min(CASE WHEN m.name = $1 THEN 1"
-                "  WHEN o.compared IS NULL OR o.compared = 0 OR m.compared = 0 THEN 3"
-                "  WHEN o.compared <> m.compared THEN 2 WHEN o.digest = m.digest THEN 1 ELSE 0"
-                "  END)::bigint"
-                " FROM (SELECT * FROM bayesd.member"
-                "  WHERE seen > now() - $3 * interval '1 second'" IS_MEMBER ") m"
-                " LEFT JOIN bayesd.member o ON o.stream = m.stream AND o.name = $1"
-                " GROUP BY m.name ORDER BY m.name LIMIT $4"};
+    static const char MEMBERS[] =
+        "SELECT m.name, max(CASE WHEN octet_length(m.url) <= 255"
+        "  AND m.url ~ '^https?://[!-~]+$' THEN m.url ELSE '' END),"
+        " sum(1::bigint << m.stream::integer)::bigint, least(9223372036854775807, sum("
+        "  CASE WHEN ($2 >> m.stream::integer) & 1 = 1 THEN m.applied ELSE 0 END))::bigint,"
+        " max(m.version),"
+        " greatest(0, min(extract(epoch FROM now() - m.seen)) * 1000)::bigint,"
+        " min(CASE WHEN m.name = $1 THEN 1"
+        "  WHEN o.compared IS NULL OR o.compared = 0 OR m.compared = 0 THEN 3"
+        "  WHEN o.compared <> m.compared THEN 2 WHEN o.digest = m.digest THEN 1 ELSE 0"
+        "  END)::bigint"
+        " FROM (SELECT * FROM bayesd.member"
+        "  WHERE seen > now() - $3 * interval '1 second'" IS_MEMBER ") m"
+        " LEFT JOIN bayesd.member o ON o.stream = m.stream AND o.name = $1"
+        " GROUP BY m.name ORDER BY m.name LIMIT $4";
+    const struct nb_sql_value values[NB_SQL_VALUES] = {
+        nb_sql_text(l->nodes->name), nb_sql_number(l->nodes->follow),
+        nb_sql_number(l->nodes->config->nodes_member_seconds), nb_sql_number(NB_MEMBERS_MOST)};
     struct nb_sql_rows rows;
-    nb_sql_text(&sql, nb_string_of(l->nodes->name));
-    nb_sql_number(&sql, l->nodes->follow);
-    nb_sql_number(&sql, l->nodes->config->nodes_member_seconds);
-    nb_sql_number(&sql, NB_MEMBERS_MOST);
-    int rc = nb_database_run(l->database, &sql, &rows, error);
+    int rc = nb_database_run(l->database, MEMBERS, values, &rows, error);
     if (rc != 0)
         return rc;
     struct nb_member *list = calloc((size_t)rows.count + 1, sizeof *list), *old = l->members;
@@ -156,27 +153,27 @@ static int read_all(struct nb_stream_worker *l, struct nb_error *error)
 static int cut(struct nb_stream_worker *l, struct nb_error *error)
 {
     const struct nb_config *config = l->nodes->config;
-    struct nb_sql sql = {
-        .text = "WITH bound AS (SELECT s.cut + $5 AS most,"
-                "  (SELECT min(applied) FROM bayesd.member WHERE stream = $1"
-                "    AND seen > now() - $3 * interval '1 second'" IS_MEMBER ") AS least"
-                "  FROM bayesd.stream s WHERE s.number = $1 AND EXISTS (SELECT 1"
-                "    FROM bayesd.member WHERE stream = $1 AND name <> $2"
-                "    AND seen > now() - $6 * interval '1 second'" IS_MEMBER ")),"
-                " young AS (SELECT min(position) AS at FROM bayesd.change, bound WHERE stream = $1"
-                "  AND position <= most AND added >= now() - $4 * interval '1 second'),"
-                " gone AS (DELETE FROM bayesd.change USING bound, young WHERE stream = $1"
-                "  AND position < least AND position <= most AND position < coalesce(at, least)"
-                "  RETURNING position)"
-                "UPDATE bayesd.stream SET cut = greatest(cut, (SELECT max(position) FROM gone))"
-                " WHERE number = $1 AND EXISTS (SELECT 1 FROM gone)"};
-    nb_sql_number(&sql, l->which);
-    nb_sql_text(&sql, nb_string_of(l->nodes->name));
-    nb_sql_number(&sql, config->nodes_member_seconds);
-    nb_sql_number(&sql, config->nodes_keep_seconds);
-    nb_sql_number(&sql, CUT_MOST);
-    nb_sql_number(&sql, ALIVE_SECONDS);
-    int rc = nb_database_run(l->database, &sql, NULL, error);
+    static const char CUT[] =
+        "WITH bound AS (SELECT s.cut + $5 AS most,"
+        "  (SELECT min(applied) FROM bayesd.member WHERE stream = $1"
+        "    AND seen > now() - $3 * interval '1 second'" IS_MEMBER ") AS least"
+        "  FROM bayesd.stream s WHERE s.number = $1 AND EXISTS (SELECT 1"
+        "    FROM bayesd.member WHERE stream = $1 AND name <> $2"
+        "    AND seen > now() - $6 * interval '1 second'" IS_MEMBER ")),"
+        " young AS (SELECT min(position) AS at FROM bayesd.change, bound WHERE stream = $1"
+        "  AND position <= most AND added >= now() - $4 * interval '1 second'),"
+        " gone AS (DELETE FROM bayesd.change USING bound, young WHERE stream = $1"
+        "  AND position < least AND position <= most AND position < coalesce(at, least)"
+        "  RETURNING position)"
+        "UPDATE bayesd.stream SET cut = greatest(cut, (SELECT max(position) FROM gone))"
+        " WHERE number = $1 AND EXISTS (SELECT 1 FROM gone)";
+    const struct nb_sql_value values[NB_SQL_VALUES] = {nb_sql_number(l->which),
+                                                       nb_sql_text(l->nodes->name),
+                                                       nb_sql_number(config->nodes_member_seconds),
+                                                       nb_sql_number(config->nodes_keep_seconds),
+                                                       nb_sql_number(CUT_MOST),
+                                                       nb_sql_number(ALIVE_SECONDS)};
+    int rc = nb_database_run(l->database, CUT, values, NULL, error);
     return rc == NB_EXISTS ? 0 : rc; /* another node does it */
 }
 

@@ -99,6 +99,7 @@ static int open_queue(struct nb_nodes *n, struct nb_error *error)
     if (rc != 0)
         return rc;
     nb_queue_state(n->queue, &state);
+    n->has_queue = state.is_used;
     if (state.entries > 0)
         nb_log(NB_LOG_INFO, "nodes: %llu changes wait in the queue, and are published first",
                (unsigned long long)state.entries);
@@ -196,4 +197,5 @@ void nb_nodes_state(struct nb_nodes *n, struct nb_nodes_state *state)
     for (unsigned i = 0; i < n->worker_count; i++)
         add_stream(n, i, state);
     nb_queue_state(n->queue, &state->queue);
+    state->queue.is_used = n->has_queue; /* also when it is empty again */
 }

@@ -186,29 +186,27 @@ int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out)
     const struct {
         const char *name, *help;
         double value;
-        bool is_left_out;
     } gauges[] = {
         {"nodes_connected", "Whether this node follows the database that the nodes share.",
-         state.connected, false},
+         state.connected},
         {"nodes_applied", "Place in the stream of the last change on this node's disk.",
-         (double)state.applied, false},
+         (double)state.applied},
         {"nodes_behind", "Changes that the stream has and this node does not.",
-         (double)state.behind, false},
+         (double)state.behind},
         {"nodes_lag_seconds", "Time since this node had all that the database has; 0 while it has.",
-         (double)state.lag_nanoseconds / 1e9, false},
+         (double)state.lag_nanoseconds / 1e9},
         {"nodes_caught_up", "Whether this node had all that the others have, once.",
-         state.caught_up, false},
+         state.caught_up},
         {"nodes_put_back", "Changes that this node has put back since the database had lost them.",
-         (double)state.put_back, false},
+         (double)state.put_back},
         {"nodes_queued", "Changes that wait in the queue for the database.",
-         (double)state.queue.entries, !state.queue.is_used},
-        {"nodes_queued_bytes", "Their bytes.", (double)state.queue.bytes, !state.queue.is_used},
+         (double)state.queue.entries},
+        {"nodes_queued_bytes", "Their bytes.", (double)state.queue.bytes},
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof gauges / sizeof *gauges; i++)
-        if (!gauges[i].is_left_out)
-            rc = nb_metrics_gauge(out, gauges[i].name, gauges[i].help, gauges[i].value);
-    if (rc == 0 && state.queue.is_used)
+        rc = nb_metrics_gauge(out, gauges[i].name, gauges[i].help, gauges[i].value);
+    if (rc == 0)
         rc = nb_buffer_printf(out,
                               "# HELP bayesd_nodes_queue_refused_total Changes from the queue that "
                               "were not made when they were published.\n"

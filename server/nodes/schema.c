@@ -111,19 +111,18 @@ static const char *const statements[] = {
 static int init(struct nb_database *d, const struct nb_config *config, unsigned stream,
                 struct nb_error *error)
 {
-    struct nb_sql sql = {.text = "INSERT INTO bayesd.stream (number, last, cut, made, identity)"
-                                 " VALUES ($1, 0, 0, $2, '') ON CONFLICT (number) DO NOTHING"};
+    static const char INSERT[] = "INSERT INTO bayesd.stream (number, last, cut, made, identity)"
+                                 " VALUES ($1, 0, 0, $2, '') ON CONFLICT (number) DO NOTHING";
+    const struct nb_sql_value values[NB_SQL_VALUES] = {nb_sql_number(stream),
+                                                       nb_sql_number(nb_key_random() >> 1 | 1)};
     (void)config;
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
-        struct nb_sql statement = {.text = statements[i]};
         bool is_needed = i + 1 < sizeof statements / sizeof *statements;
-        int rc = nb_database_run(d, &statement, NULL, error);
+        int rc = nb_database_run(d, statements[i], NULL, NULL, error);
         if (rc != 0 && (is_needed || rc == NB_STOPPING))
             return rc;
     }
-    nb_sql_number(&sql, stream);
-    nb_sql_number(&sql, nb_key_random() >> 1 | 1);
-    return nb_database_run(d, &sql, NULL, error);
+    return nb_database_run(d, INSERT, values, NULL, error);
 }
 
 static int announce(struct nb_database *d, const struct nb_config *config, unsigned stream,

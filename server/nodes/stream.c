@@ -73,21 +73,19 @@ static int check_identity(const struct nb_stream_worker *l, struct nb_string the
 /* The first node sets the identity that the others must have. */
 static int look(struct nb_stream_worker *l, struct found *found, struct nb_error *error)
 {
-    struct nb_sql identify = {.text = "UPDATE bayesd.stream SET identity = $2"
-                                      " WHERE number = $1 AND identity = ''"};
-    struct nb_sql sql = {
-        .text = "SELECT s.last, s.cut, s.made, s.identity, c.position, c.checksum"
-                " FROM bayesd.stream s LEFT JOIN bayesd.change c"
-                " ON c.stream = s.number AND c.position = least(s.last, $2) WHERE s.number = $1"};
+    static const char IDENTIFY[] =
+        "UPDATE bayesd.stream SET identity = $2 WHERE number = $1 AND identity = ''";
+    static const char LOOK[] =
+        "SELECT s.last, s.cut, s.made, s.identity, c.position, c.checksum"
+        " FROM bayesd.stream s LEFT JOIN bayesd.change c"
+        " ON c.stream = s.number AND c.position = least(s.last, $2) WHERE s.number = $1";
+    struct nb_sql_value values[NB_SQL_VALUES] = {nb_sql_number(l->which),
+                                                 nb_sql_text(l->nodes->identity)};
     struct nb_sql_rows rows;
-    nb_sql_number(&identify, l->which);
-    nb_sql_text(&identify, nb_string_of(l->nodes->identity));
-    int rc = nb_database_run(l->database, &identify, NULL, error);
-    nb_sql_number(&sql, l->which);
-    nb_sql_number(&sql, l->replica->delivered.position);
+    int rc = nb_database_run(l->database, IDENTIFY, values, NULL, error);
+    values[1] = nb_sql_number(l->replica->delivered.position);
     if (rc == 0)
-        rc = nb_database_run(l->database, &sql, &rows, error);
-    nb_sql_deinit(&sql);
+        rc = nb_database_run(l->database, LOOK, values, &rows, error);
     if (rc == NB_FORBIDDEN) /* the tables may be made later */
         return nb_error_set(error, NB_STOPPING,
                             "the database has no tables for stream %u, or no rights to them "
@@ -144,35 +142,53 @@ static const char ADD[] =
     "SELECT count(c.id) FILTER (WHERE c.position <= $3) FROM moved LEFT JOIN (given"
     " JOIN bayesd.change c ON c.stream = $1 AND c.id = given.id) ON true GROUP BY last";
 
-/* Begins the statement that appends entries to a stream that has `after` or is empty. With
- * `is_exact` it appends only if `after` is the last entry and the stream has none of the ids;
- * otherwise it skips ids that the stream has. It gives no row if it did nothing; else one with the
- * number of ids that the stream had up to `after`. */
-static void add_begin(const struct nb_stream_worker *l, struct nb_point after, bool is_exact,
-                      struct nb_sql *sql)
+struct entries {
+    struct nb_sql_array ids, checksums, bodies;
+};
+static const struct entries none = {
+    {.type = NB_SQL_TEXT}, {.type = NB_SQL_NUMBER}, {.type = NB_SQL_BYTES}};
+
+static void add(void *entries, struct nb_string id, struct nb_string message)
 {
-    *sql = (struct nb_sql){.text = ADD};
-    nb_sql_number(sql, l->which);
-    nb_sql_number(sql, l->made);
-    nb_sql_number(sql, after.position);
-    nb_sql_number(sql, after.sum);
-    nb_sql_number(sql, is_exact ? 1 : 0);
-    nb_sql_array(sql, NB_SQL_TEXT);
-    nb_sql_array(sql, NB_SQL_NUMBER);
-    nb_sql_array(sql, NB_SQL_BYTES);
+    struct entries *e = entries;
+    nb_sql_add(&e->ids, id);
+    nb_sql_add_number(&e->checksums, nb_message_checksum(id, message));
+    nb_sql_add(&e->bodies, message);
 }
 
-static void add(void *user, struct nb_string id, struct nb_string message)
+static void free_entries(struct entries *e)
 {
-    nb_sql_add(user, 6, id);
-    nb_sql_add_number(user, 7, nb_message_checksum(id, message));
-    nb_sql_add(user, 8, message);
+    nb_buffer_deinit(&e->ids.written);
+    nb_buffer_deinit(&e->checksums.written);
+    nb_buffer_deinit(&e->bodies.written);
+}
+
+/* Appends the entries, which it frees, to a stream that has `after` or is empty. With `is_exact` it
+ * appends only if `after` is the last entry and the stream has none of the ids; otherwise it skips
+ * ids that the stream has. Sets *had to the number of ids that the stream had up to `after`; -1: it
+ * did nothing. */
+static int append(struct nb_stream_worker *l, struct nb_point after, bool is_exact,
+                  struct entries *e, int64_t *had, struct nb_error *error)
+{
+    const struct nb_sql_value values[NB_SQL_VALUES] = {
+        nb_sql_number(l->which),           nb_sql_number(l->made),
+        nb_sql_number(after.position),     nb_sql_number(after.sum),
+        nb_sql_number(is_exact ? 1 : 0),   nb_sql_array_value(&e->ids),
+        nb_sql_array_value(&e->checksums), nb_sql_array_value(&e->bodies)};
+    struct nb_sql_rows rows = {.count = 0};
+    int rc = (e->ids.code | e->checksums.code | e->bodies.code) != 0
+                 ? nb_error_no_memory(error)
+                 : nb_database_run(l->database, ADD, values, &rows, error);
+    *had = rows.count > 0 ? (int64_t)nb_sql_rows_number(&rows, 0, 0) : -1;
+    nb_sql_rows_deinit(&rows);
+    free_entries(e);
+    return rc;
 }
 
 /* ---- putting back lost entries --------------------------------------------------------------- */
 
 struct group {
-    struct nb_sql sql;
+    struct entries entries;
     const struct found *found;
     bool agrees; /* this node has the same entry at the end of the stream */
     size_t count, bytes;
@@ -189,7 +205,7 @@ static int take_entry(void *user, const struct nb_traced *one, struct nb_error *
     if (g->count == GROUP_ENTRIES || g->bytes >= GROUP_BYTES ||
         one->position != g->found->last + g->count + 1)
         return 1;
-    add(&g->sql, one->id, one->message);
+    add(&g->entries, one->id, one->message);
     g->count++;
     g->bytes += one->message.length;
     return 0;
@@ -201,13 +217,12 @@ static int take_entry(void *user, const struct nb_traced *one, struct nb_error *
 static int put_back(struct nb_stream_worker *l, const struct found *found, unsigned *vain,
                     struct nb_error *error)
 {
-    struct nb_sql_rows rows = {.result = NULL};
-    struct group g = {.found = found, .agrees = found->last == 0};
+    struct group g = {.entries = none, .found = found, .agrees = found->last == 0};
+    int64_t had = -1;
     struct nb_point end = {found->last, found->there.sum};
     int rc = nb_replica_settle(l->replica, error);
     if (rc != 0)
         return rc;
-    add_begin(l, end, true, &g.sql);
     rc = nb_message_scan(l->nodes->engine, NB_KEPT_TRACE, l->which,
                          found->last == 0 ? 1 : found->last, take_entry, &g, error);
     if (rc >= 0 && !g.agrees && g.count > 0 && found->there.position != 0)
@@ -218,13 +233,11 @@ static int put_back(struct nb_stream_worker *l, const struct found *found, unsig
                           "%" PRIu64 ", and does not keep what is between: see the page of nodes",
                           l->which, found->last);
     if (rc >= 0)
-        rc = nb_database_run(l->database, &g.sql, &rows, error);
-    nb_sql_deinit(&g.sql);
+        rc = append(l, end, true, &g.entries, &had, error);
+    free_entries(&g.entries);
     if (rc != 0 && rc != NB_EXISTS)
         return rc;
-    bool is_put = rc == 0 && rows.count > 0;
-    nb_sql_rows_deinit(&rows);
-    if (!is_put)
+    if (had < 0)
         return ++*vain > IN_VAIN_MOST ? differ(l, found->last + 1, error) : 0;
     atomic_fetch_add(&l->put_back, g.count);
     nb_log(NB_LOG_WARNING,
@@ -339,19 +352,18 @@ static int deliver(struct nb_stream_worker *l, const struct nb_sql_rows *rows, i
 static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
                      struct nb_error *error)
 {
-    struct nb_sql sql = {
-        .text =
-            notifies ? READ(", (SELECT pg_notify('bayesd_' || $1::text, '')) IS NULL") : READ("")};
-    struct nb_sql_rows rows;
     struct nb_replica *r = l->replica;
     struct nb_point at = r->delivered;
+    const struct nb_sql_value values[NB_SQL_VALUES] = {
+        nb_sql_number(l->which), nb_sql_number(at.position), nb_sql_number(READ_MOST),
+        nb_sql_number(GROUP_BYTES)};
+    struct nb_sql_rows rows;
     uint64_t asked = atomic_load(&r->asked);
     size_t bytes = 0;
-    nb_sql_number(&sql, l->which);
-    nb_sql_number(&sql, at.position);
-    nb_sql_number(&sql, READ_MOST);
-    nb_sql_number(&sql, GROUP_BYTES);
-    int rc = nb_database_run(l->database, &sql, &rows, error);
+    int rc = nb_database_run(
+        l->database,
+        notifies ? READ(", (SELECT pg_notify('bayesd_' || $1::text, '')) IS NULL") : READ(""),
+        values, &rows, error);
     if (rc != 0)
         return rc;
     if (at.position > 0 && (rows.count == 0 || nb_sql_rows_number(&rows, 0, 0) != at.position ||
@@ -379,21 +391,17 @@ static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
  * meanwhile are left for the next one. Sets *has to whether there were any. */
 static int publish_some(struct nb_stream_worker *l, bool *has, struct nb_error *error)
 {
-    struct nb_sql sql;
-    struct nb_sql_rows rows;
+    struct entries entries = none;
+    int64_t had;
     *has = false;
-    add_begin(l, l->replica->delivered, false, &sql);
-    if (nb_replica_take(l->replica, add, &sql) == 0) {
-        nb_sql_deinit(&sql);
+    if (nb_replica_take(l->replica, add, &entries) == 0)
         return 0;
-    }
-    int rc = nb_database_run(l->database, &sql, &rows, error);
+    int rc = append(l, l->replica->delivered, false, &entries, &had, error);
     if (rc != 0) /* another node adds one of the ids at the same moment: read it, then try again */
         return rc == NB_EXISTS ? 0 : rc;
-    *has = rows.count > 0;
+    *has = had >= 0;
     if (*has)
-        nb_replica_sent(l->replica, nb_sql_rows_number(&rows, 0, 0));
-    nb_sql_rows_deinit(&rows);
+        nb_replica_sent(l->replica, (size_t)had);
     return *has ? 0 : nb_error_set(error, NB_STOPPING, "stream %u has lost its end", l->which);
 }
 
@@ -403,9 +411,8 @@ static int publish_some(struct nb_stream_worker *l, bool *has, struct nb_error *
 static int listen_to(struct nb_stream_worker *l, bool *listens, struct nb_error *error)
 {
     char text[48];
-    struct nb_sql sql = {.text = text};
     (void)snprintf(text, sizeof text, "LISTEN bayesd_%u", l->which);
-    int rc = nb_database_run(l->database, &sql, NULL, error);
+    int rc = nb_database_run(l->database, text, NULL, NULL, error);
     *listens = rc == 0;
     return rc == NB_STOPPING ? rc : 0;
 }

@@ -56,6 +56,7 @@ struct nb_nodes {
     char name[NB_MEMBER_NAME_MOST + 1];
     char identity[256]; /* the same for all nodes of a stream */
     struct nb_queue *queue;
+    bool has_queue; /* something waited in it at the start, or may */
     pthread_mutex_t members_lock;
     unsigned worker_count;
     struct nb_stream_worker workers[NB_STREAMS_MOST];
