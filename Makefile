@@ -81,14 +81,14 @@ ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LINK_FLAGS) $(
 # ---- sources -------------------------------------------------------------------------------------
 
 # A new folder needs no line here, but one in scripts/check-layers. The programs beside the daemon
-# (server/client, server/milter) and the call over HTTP that they share (server/call) are not part of
+# (server/client, server/milter) and the call over HTTP that they share (server/http/call) are not in
 # the daemon's library.
 CLIENT_SOURCES := $(wildcard server/client/*.c server/client/*/*.c)
 MILTER_SOURCES := $(wildcard server/milter/*.c)
-CALL_SOURCES := $(wildcard server/call/*.c)
+CALL_SOURCES := $(wildcard server/http/call/*.c)
 LIBRARY_SOURCES := $(filter-out server/main.c $(CLIENT_SOURCES) $(MILTER_SOURCES) $(CALL_SOURCES), \
                      $(wildcard core/*.c core/*/*.c core/*/*/*.c tokenizer/*.c tokenizer/*/*.c config/*.c \
-                                server/*.c server/*/*.c))
+                                server/*.c server/*/*.c server/*/*/*.c))
 # One program for each test_*.c, in any folder; what else lies there is linked with all of them.
 UNIT_FILES := $(wildcard tests/unit/*.c tests/unit/*/*.c tests/unit/*/*/*.c tests/unit/*/*/*/*.c)
 UNIT_SOURCES := $(foreach file,$(UNIT_FILES),$(if $(filter test_%,$(notdir $(file))),$(file)))
@@ -113,7 +113,7 @@ FUZZERS := $(FUZZ_SOURCES:%.c=$(BUILD)/%)
 GOLDEN := $(GOLDEN_SOURCES:%.c=$(BUILD)/%)
 OBJECTS := $(ALL_SOURCES:%.c=$(BUILD)/%.o)
 CLIENT_TESTS := $(filter $(BUILD)/tests/unit/server/client/%,$(UNIT_TESTS))
-CALL_TESTS := $(filter $(BUILD)/tests/unit/server/call/%,$(UNIT_TESTS))
+CALL_TESTS := $(filter $(BUILD)/tests/unit/server/http/call/%,$(UNIT_TESTS))
 MILTER_TESTS := $(filter $(BUILD)/tests/unit/server/milter/%,$(UNIT_TESTS))
 LIBRARY_TESTS := $(filter-out $(CLIENT_TESTS) $(CALL_TESTS) $(MILTER_TESTS),$(UNIT_TESTS))
 PROGRAMS := bayesd bayesc bayesd-milter

@@ -7,16 +7,16 @@
 #include "config/config.h"
 #include "core/base/buffer.h"
 #include "core/engine/engine.h"
-#include "server/access/access.h"
-#include "server/access/address.h"
-#include "server/access/tokens.h"
 #include "server/base/listen.h"
 #include "server/base/log.h"
 #include "server/filter/filter_options.h"
+#include "server/http/access/access.h"
+#include "server/http/access/address.h"
+#include "server/http/access/tokens.h"
+#include "server/http/request/server.h"
 #include "server/json/time.h"
 #include "server/nodes/schema.h"
 #include "server/options.h"
-#include "server/request/server.h"
 
 void nb_engine_settings_of(const struct nb_config *config, struct nb_engine_settings *settings)
 {

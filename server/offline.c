@@ -11,14 +11,14 @@
 #include "core/archive/repair/repair.h"
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
-#include "server/access/token_file.h"
-#include "server/access/tokens.h"
 #include "server/configure.h"
+#include "server/http/access/token_file.h"
+#include "server/http/access/tokens.h"
+#include "server/http/request/server.h"
 #include "server/join.h"
 #include "server/json/time.h"
 #include "server/nodes/schema.h"
 #include "server/options.h"
-#include "server/request/server.h"
 
 enum { PATH_ROOM = 4096 };
 

@@ -15,13 +15,13 @@
 #include "server/em/em_route.h"
 #include "server/filter/filter.h"
 #include "server/history/history_route.h"
+#include "server/http/request/http_answer.h"
 #include "server/json/document_json.h"
 #include "server/mail/rspamd.h"
 #include "server/network/network_ask.h"
 #include "server/network/network_learn_route.h"
 #include "server/network/networks.h"
 #include "server/nodes/nodes_route.h"
-#include "server/request/http_answer.h"
 
 static const char *const NO_QUERY[] = {NULL};
 static const char *const DOCUMENT_QUERY[] = {"label", "id", NULL};

@@ -10,12 +10,12 @@
 #include "core/engine/engine.h"
 #include "core/model/verdict/verdict.h"
 #include "server/api/evaluations.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/json/evaluation_json.h"
 #include "server/json/json_values.h"
-#include "server/request/http_answer.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
 
 /* Reads ?scores: which scores an evaluation, or a threshold that follows from one, is made of;
  * without it those before learning. Returns 0 or NB_INVALID. */

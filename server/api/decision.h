@@ -16,7 +16,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/engine.h"
-#include "server/request/request.h"
+#include "server/http/request/request.h"
 
 struct nb_request;
 struct nb_verdict;

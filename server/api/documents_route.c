@@ -16,12 +16,12 @@
 #include "server/api/train_rounds.h"
 #include "server/base/metrics.h"
 #include "server/filter/filter_options.h"
-#include "server/request/admission.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/request_verdict.h"
-#include "server/request/server.h"
-#include "server/request/wait.h"
+#include "server/http/request/admission.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/request_verdict.h"
+#include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 #include "tokenizer/mail/mime.h"
 
 /* The state of one request. */

@@ -12,13 +12,13 @@
 #include "server/api/models_route.h"
 #include "server/base/log.h"
 #include "server/base/ndjson.h"
+#include "server/http/request/admission.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/model/dump_read.h"
 #include "server/model/dump_write.h"
-#include "server/request/admission.h"
-#include "server/request/http_answer.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
 
 /* ---- export ------------------------------------------------------------------------------------
  */

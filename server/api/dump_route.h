@@ -6,7 +6,7 @@
 #ifndef NB_SERVER_API_DUMP_ROUTE_H
 #define NB_SERVER_API_DUMP_ROUTE_H
 
-#include "server/request/request.h"
+#include "server/http/request/request.h"
 
 nb_handler nb_route_export;
 nb_handler nb_route_import; /* the end of an import's lines */

@@ -5,11 +5,11 @@
 
 #include "config/config.h"
 #include "core/jobs/generate/generate.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/json/emit.h"
-#include "server/request/http_answer.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
 
 /* When the query does not say. */
 enum { LENGTH_DEFAULT = 50, LIMIT_DEFAULT = 50 };

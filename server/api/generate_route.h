@@ -6,7 +6,7 @@
 #ifndef NB_SERVER_API_GENERATE_ROUTE_H
 #define NB_SERVER_API_GENERATE_ROUTE_H
 
-#include "server/request/request.h"
+#include "server/http/request/request.h"
 
 nb_handler nb_route_sample;
 nb_handler nb_route_distribution;

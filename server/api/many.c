@@ -11,12 +11,12 @@
 #include "server/api/results.h"
 #include "server/filter/filter.h"
 #include "server/filter/filter_options.h"
+#include "server/http/request/admission.h"
+#include "server/http/request/request.h"
+#include "server/http/request/request_verdict.h"
+#include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 #include "server/json/document_json.h"
-#include "server/request/admission.h"
-#include "server/request/request.h"
-#include "server/request/request_verdict.h"
-#include "server/request/server.h"
-#include "server/request/wait.h"
 
 /* ---- what the models say together ---------------------------------------------------------------
  */

@@ -8,13 +8,13 @@
 #include "core/base/label.h"
 #include "core/engine/engine.h"
 #include "core/jobs/merge/merge.h"
+#include "server/http/request/admission.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/model/model_json.h"
 #include "server/model/settings_json.h"
-#include "server/request/admission.h"
-#include "server/request/http_answer.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
 
 /* Tokens of GET .../vocabulary when `limit` is not given. */
 enum { LIMIT_DEFAULT = 50 };

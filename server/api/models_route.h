@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "server/request/request.h"
+#include "server/http/request/request.h"
 
 nb_handler nb_route_models;
 nb_handler nb_route_model;

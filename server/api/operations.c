@@ -6,14 +6,14 @@
 #include "core/engine/engine.h"
 #include "server/api/evaluations.h"
 #include "server/base/metrics.h"
+#include "server/http/request/admission.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/json/emit.h"
 #include "server/model/model_json.h"
 #include "server/nodes/nodes.h"
 #include "server/nodes/nodes_route.h"
-#include "server/request/admission.h"
-#include "server/request/http_answer.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
 
 /* The assembler includes the file as it is (.incbin), which gcc and clang both support. Paths are
  * relative to the top of the tree, where make runs. */

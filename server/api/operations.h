@@ -7,7 +7,7 @@
 #define NB_SERVER_API_OPERATIONS_H
 
 #include "core/base/buffer.h"
-#include "server/request/request.h"
+#include "server/http/request/request.h"
 
 /* The description of the HTTP API that GET /openapi.json answers (OpenAPI 3.1). Read-only; any
  * thread. */

@@ -6,11 +6,11 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "server/base/log.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/json/undo_json.h"
-#include "server/request/http_answer.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
 
 enum { ROWS_DEFAULT = 1000, ENDED = 1 };
 

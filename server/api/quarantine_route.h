@@ -6,7 +6,7 @@
 #ifndef NB_SERVER_API_QUARANTINE_ROUTE_H
 #define NB_SERVER_API_QUARANTINE_ROUTE_H
 
-#include "server/request/request.h"
+#include "server/http/request/request.h"
 
 nb_handler nb_route_quarantine;        /* what waits, in pages */
 nb_handler nb_route_quarantine_effect; /* how it agrees with the model */

@@ -7,13 +7,13 @@
 
 #include "core/base/attribute.h"
 #include "core/base/label.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
 #include "server/json/document_json.h"
 #include "server/json/emit.h"
 #include "server/json/problem.h"
 #include "server/json/top.h"
-#include "server/request/http_answer.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
 
 /* ---- the forms ----------------------------------------------------------------------------------
  */

@@ -7,12 +7,12 @@
 #include "core/base/array.h"
 #include "core/engine/engine.h"
 #include "server/api/results.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 #include "server/json/document_json.h"
 #include "server/json/problem.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
-#include "server/request/wait.h"
 
 /* One round of a stream: large enough to share an fsync well, small enough for two to be held in
  * memory for each of a thousand connections: one gathers while the writer has the other. */

@@ -6,7 +6,7 @@
 #ifndef NB_SERVER_API_UNDO_ROUTE_H
 #define NB_SERVER_API_UNDO_ROUTE_H
 
-#include "server/request/request.h"
+#include "server/http/request/request.h"
 
 /* POST /v1/models/{model}/undo */
 nb_handler nb_route_undo;

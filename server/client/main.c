@@ -13,11 +13,11 @@
 
 #include "core/base/label.h"
 #include "server/base/version.h"
-#include "server/call/call.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
+#include "server/http/call/call.h"
 
 enum { TIMEOUT_SECONDS = 60 };
 

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "core/jobs/cluster/cluster.h"
+#include "server/http/request/budget.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/json/emit.h"
 #include "server/json/json_load.h"
-#include "server/request/budget.h"
-#include "server/request/http_answer.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
 
 enum {
     CLUSTERS,

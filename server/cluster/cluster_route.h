@@ -6,7 +6,7 @@
 #define NB_SERVER_CLUSTER_CLUSTER_ROUTE_H
 
 #include "core/jobs/cluster/cluster.h"
-#include "server/request/request.h"
+#include "server/http/request/request.h"
 
 /* Clusters in JSON: what is asked for, and what was found. Any thread. */
 

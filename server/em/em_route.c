@@ -2,11 +2,11 @@
 #include "server/em/em_route.h"
 
 #include "core/engine/engine.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/json/emit.h"
 #include "server/json/evaluation_json.h"
-#include "server/request/http_answer.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
 
 static bool is_cutting(void *user)
 {

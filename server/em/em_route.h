@@ -5,7 +5,7 @@
 #ifndef NB_SERVER_EM_EM_ROUTE_H
 #define NB_SERVER_EM_EM_ROUTE_H
 
-#include "server/request/request.h"
+#include "server/http/request/request.h"
 
 nb_handler nb_route_em;       /* the state */
 nb_handler nb_route_start_em; /* finds it anew first */

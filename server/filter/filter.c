@@ -9,17 +9,17 @@
 
 #include "config/config.h"
 #include "core/engine/engine.h"
-#include "server/access/tokens.h"
 #include "server/base/log.h"
 #include "server/base/metrics.h"
 #include "server/filter/filter_options.h"
 #include "server/filter/filter_report.h"
-#include "server/request/admission.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/request_verdict.h"
-#include "server/request/server.h"
-#include "server/request/wait.h"
+#include "server/http/access/tokens.h"
+#include "server/http/request/admission.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/request_verdict.h"
+#include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 
 /* The strongest tokens of a mail, of which each field's first are named. */
 enum { EXPLAIN = 256 };

@@ -13,9 +13,9 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/string.h"
-#include "server/access/user_map.h"
 #include "server/filter/filter_report.h"
-#include "server/request/request.h"
+#include "server/http/access/user_map.h"
+#include "server/http/request/request.h"
 
 struct nb_config;
 struct nb_document;

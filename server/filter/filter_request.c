@@ -11,12 +11,12 @@
 #include "server/base/metrics.h"
 #include "server/filter/filter.h"
 #include "server/filter/filter_report.h"
-#include "server/request/admission.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/request_verdict.h"
-#include "server/request/server.h"
-#include "server/request/wait.h"
+#include "server/http/request/admission.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/request_verdict.h"
+#include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 #include "tokenizer/mail/mail_attached.h"
 
 /* The recipient, if there is one alone. */

@@ -8,16 +8,16 @@
 #include "config/config.h"
 #include "core/jobs/history/history_listing.h"
 #include "server/api/results.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/request_verdict.h"
+#include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 #include "server/json/emit.h"
 #include "server/json/json_load.h"
 #include "server/json/json_values.h"
 #include "server/json/time.h"
-#include "server/request/http_answer.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/request_verdict.h"
-#include "server/request/server.h"
-#include "server/request/wait.h"
 
 static void emit_optional(struct nb_emitter *e, const char *key, struct nb_string value)
 {

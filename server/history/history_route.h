@@ -7,7 +7,7 @@
 #define NB_SERVER_HISTORY_HISTORY_ROUTE_H
 
 #include "core/jobs/history/history_listing.h"
-#include "server/request/request.h"
+#include "server/http/request/request.h"
 
 nb_handler nb_route_history;         /* the verdicts that are kept, newest first, in pages */
 nb_handler nb_route_history_verdict; /* one of them, and why */

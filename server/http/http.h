@@ -14,8 +14,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "server/access/address.h"
-#include "server/access/tls.h"
+#include "server/http/access/address.h"
+#include "server/http/access/tls.h"
 
 struct MHD_Connection;
 struct nb_configuration;
@@ -24,9 +24,9 @@ struct nb_http_call;
 struct nb_server;
 
 /* A connection of the HTTP server, and the phase of its request. The server's threads record each
- * phase as it begins; another thread watches the time (net/connection_guard.h) and may give the
- * connection up; after that the server does nothing more with it. The phase and its beginning are
- * one atomic word, so only one of the two threads can win. */
+ * phase as it begins; another thread watches the time (http/net/connection_guard.h) and may give
+ * the connection up; after that the server does nothing more with it. The phase and its beginning
+ * are one atomic word, so only one of the two threads can win. */
 enum nb_phase {
     NB_PHASE_FIRST, /* the head of the first request is coming */
     NB_PHASE_IDLE,  /* between two requests, or in the head of the next */
@@ -132,7 +132,7 @@ struct nb_http_owner {
     /* A connection is about to be closed; nobody touches it after this call. */
     void (*closed)(void *user, struct nb_connection *held);
     /* Takes the socket of a closed connection whose client may still be sending
-     * (net/connections.h). The owner must close it. */
+     * (http/net/connections.h). The owner must close it. */
     void (*linger)(void *user, int file);
     void *user;
 };

@@ -10,14 +10,14 @@
 #include "server/http/http.h"
 #include "server/http/http_call.h"
 #include "server/http/http_tls.h"
+#include "server/http/request/admission.h"
+#include "server/http/request/body_transfer.h"
+#include "server/http/request/decoder.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 #include "server/http/router.h"
-#include "server/request/admission.h"
-#include "server/request/body_transfer.h"
-#include "server/request/decoder.h"
-#include "server/request/http_answer.h"
-#include "server/request/query.h"
-#include "server/request/server.h"
-#include "server/request/wait.h"
 
 struct nb_connection *nb_http_connection(struct MHD_Connection *connection)
 {

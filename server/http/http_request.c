@@ -23,19 +23,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/access/tls.h"
 #include "server/base/log.h"
+#include "server/http/access/tls.h"
 #include "server/http/http.h"
 #include "server/http/http_call.h"
 #include "server/http/http_tls.h"
 #include "server/http/library.h"
+#include "server/http/request/body_transfer.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 #include "server/http/router.h"
 #include "server/json/problem.h"
-#include "server/request/body_transfer.h"
-#include "server/request/http_answer.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
-#include "server/request/wait.h"
 
 /* A reply that is sent while it is made. The library asks for bytes; when it has taken a piece, the
  * connection is suspended until the work pool has made the next one. So a slow client occupies no

@@ -17,9 +17,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/access/tls.h"
+#include "server/http/access/tls.h"
 #include "server/http/http_call.h"
-#include "server/request/server.h"
+#include "server/http/request/server.h"
 
 enum { EVENTS_AT_ONCE = 64 };
 
@@ -79,8 +79,8 @@ static void wait_for_socket(struct nb_handshakes *h, struct nb_connection *held,
 /* On the thread of the connection, which ends. */
 static void forget(const struct nb_handshakes *h, struct nb_connection *held)
 {
-    /* A duplicate of the file may outlive it (net/connections.h), and then its entry in the epoll
-     * would, too. */
+    /* A duplicate of the file may outlive it (http/net/connections.h), and then its entry in the
+     * epoll would, too. */
     if (held->shaking.is_watched)
         (void)epoll_ctl(h->epoll, EPOLL_CTL_DEL, held->file, NULL);
     held->shaking.is_watched = false;

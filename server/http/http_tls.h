@@ -7,8 +7,8 @@
  * (MHD_run_tls_handshake_ leaves "read-ready" set, so the time-out of its epoll_wait is 0). So a
  * connection is suspended whenever its handshake finds nothing to read or no room to write. A
  * thread of this module, with an epoll of its own, resumes it when its socket is ready. The guard
- * limits how long a handshake may take (net/connection_guard.h): it shuts the socket down, which
- * also wakes it.
+ * limits how long a handshake may take (http/net/connection_guard.h): it shuts the socket down,
+ * which also wakes it.
  */
 #ifndef NB_SERVER_HTTP_HTTP_TLS_H
 #define NB_SERVER_HTTP_HTTP_TLS_H

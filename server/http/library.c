@@ -10,14 +10,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/access/tls.h"
 #include "server/base/log.h"
 #include "server/base/metrics.h"
+#include "server/http/access/tls.h"
 #include "server/http/http.h"
 #include "server/http/http_call.h"
 #include "server/http/http_tls.h"
+#include "server/http/request/server.h"
 #include "server/json/problem.h"
-#include "server/request/server.h"
 
 /* Writes a whole reply with "Connection: close". `detail` is plain text that needs no
  * escapes in JSON, of at most 400 bytes. Returns its length. */

@@ -10,16 +10,16 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "server/http/request/admission.h"
+#include "server/http/request/body_transfer.h"
+#include "server/http/request/budget.h"
+#include "server/http/request/decoder.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 #include "server/mail/line_head.h"
 #include "server/mail/line_routes.h"
-#include "server/request/admission.h"
-#include "server/request/body_transfer.h"
-#include "server/request/budget.h"
-#include "server/request/decoder.h"
-#include "server/request/http_answer.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
-#include "server/request/wait.h"
 
 /* A connection: reads its one request and sends its one reply, without waiting. Belongs to one
  * thread at a time. */

@@ -46,7 +46,7 @@ enum nb_line_next {
     NB_LINE_WRITE, /* go on when there is room to write */
     NB_LINE_WORK,  /* it is at work: must not be touched until nb_lines_finished returns it */
     NB_LINE_OVER,  /* free it and close the socket */
-    NB_LINE_LINGER /* the same, but the client may still be sending (net/connections.h) */
+    NB_LINE_LINGER /* the same, but the client may still be sending (http/net/connections.h) */
 };
 
 /* Reads or writes what it can without waiting. */

@@ -6,8 +6,8 @@
 #include "config/config.h"
 #include "core/base/string.h"
 #include "server/base/version.h"
+#include "server/http/request/http_answer.h"
 #include "server/mail/mail_fields.h"
-#include "server/request/http_answer.h"
 
 const struct nb_line_failure *nb_line_failure_of(unsigned status)
 {

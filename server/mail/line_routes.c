@@ -8,10 +8,10 @@
 #include "server/filter/filter.h"
 #include "server/filter/filter_options.h"
 #include "server/filter/filter_request.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/mail/line_reply.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
 
 /* SPAMC/1.x: the handlers of its verbs. For the thread that works on the request. */
 /* The verbs that share a handler. */

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "server/request/request.h"
+#include "server/http/request/request.h"
 
 /* What a verb of a line protocol is: RSPAMC (rspamd's before HTTP; Exim's `variant=rspamd`) or
  * SPAMC (SpamAssassin's spamd/PROTOCOL; spamc, Exim, Haraka). Types alone. */

@@ -13,14 +13,14 @@
 #include "server/filter/filter.h"
 #include "server/filter/filter_options.h"
 #include "server/filter/filter_request.h"
+#include "server/http/request/admission.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/json/emit.h"
 #include "server/json/number_text.h"
 #include "server/json/problem.h"
-#include "server/request/admission.h"
-#include "server/request/http_answer.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
 
 /* The JSON of rspamd's protocol (rspamd 3.4: docs/developers/protocol.md, and what its clients were
  * seen to take): objects for symbols and messages, plain strings for header fields to be added,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/string.h"
-#include "server/call/call.h"
+#include "server/http/call/call.h"
 #include "server/milter/milter_socket.h"
 
 /* Takes an option; `value` is NULL in a line without '='. Both live as long as the text of the

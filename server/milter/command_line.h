@@ -13,7 +13,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "server/call/call.h"
+#include "server/http/call/call.h"
 
 /* A file of options: lines "name = value", "name" for a switch, comments that begin with '#'. Main
  * thread. */

@@ -7,7 +7,7 @@
 
 #include "core/base/clock.h"
 #include "server/base/log.h"
-#include "server/call/call.h"
+#include "server/http/call/call.h"
 
 static const struct {
     const char *name;

@@ -11,7 +11,7 @@
 #include <pthread.h>
 
 #include "core/base/error.h"
-#include "server/call/call.h"
+#include "server/http/call/call.h"
 #include "server/milter/milter_mail.h"
 
 /* The reply of bayesd about a mail (/checkv2 of rspamd's protocol), checked strictly: a reply of

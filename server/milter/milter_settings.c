@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "server/base/log.h"
-#include "server/call/call.h"
+#include "server/http/call/call.h"
 
 static struct {
     pthread_mutex_t lock; /* guards `current` and all counts of users */

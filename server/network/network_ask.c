@@ -6,13 +6,13 @@
 #include "config/config.h"
 #include "core/networks/network/graph.h"
 #include "core/networks/network/inference.h"
+#include "server/http/request/admission.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/json/emit.h"
 #include "server/network/network_json.h"
 #include "server/network/networks.h"
-#include "server/request/admission.h"
-#include "server/request/http_answer.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
 
 /* Products of one question, in numbers that may be in memory at a time: some seconds of work. */
 enum { ROUNDS = 64 };

@@ -5,7 +5,7 @@
 #ifndef NB_SERVER_NETWORK_NETWORK_ASK_H
 #define NB_SERVER_NETWORK_NETWORK_ASK_H
 
-#include "server/request/request.h"
+#include "server/http/request/request.h"
 
 nb_handler nb_route_query_network;
 

@@ -8,15 +8,15 @@
 #include "config/config.h"
 #include "core/jobs/generate/generated_documents.h"
 #include "core/networks/network/graph.h"
+#include "server/http/request/admission.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/json/json_load.h"
 #include "server/network/network_json.h"
 #include "server/network/network_rows.h"
 #include "server/network/networks.h"
-#include "server/request/admission.h"
-#include "server/request/http_answer.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
 
 /* What is asked for. */
 struct nb_learn_options {

@@ -7,7 +7,7 @@
 #define NB_SERVER_NETWORK_NETWORK_LEARN_ROUTE_H
 
 #include "core/networks/network/columns.h"
-#include "server/request/request.h"
+#include "server/http/request/request.h"
 
 /* Learns a network from the rows of the body. */
 nb_handler nb_route_learn_network;

@@ -5,15 +5,15 @@
 
 #include "config/config.h"
 #include "core/model/live/names.h"
+#include "server/http/request/admission.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/json/emit.h"
 #include "server/json/time.h"
 #include "server/network/draw.h"
 #include "server/network/network_json.h"
-#include "server/request/admission.h"
-#include "server/request/http_answer.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
 
 /* Names of one page when `limit` is not given. */
 enum { PAGE_DEFAULT = 1000, ENDED = 1 };

@@ -9,7 +9,7 @@
 
 #include "core/networks/network/named.h"
 #include "core/networks/network/network.h"
-#include "server/request/request.h"
+#include "server/http/request/request.h"
 
 nb_handler nb_route_put_network;
 nb_handler nb_route_network;

@@ -7,14 +7,14 @@
 #include "config/config.h"
 #include "core/nodes/digest.h"
 #include "server/base/metrics.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 #include "server/json/emit.h"
 #include "server/nodes/member.h"
 #include "server/nodes/nodes.h"
-#include "server/request/http_answer.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
-#include "server/request/wait.h"
 
 int nb_route_digest(struct nb_request *request, struct nb_error *error)
 {

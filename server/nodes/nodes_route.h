@@ -6,7 +6,7 @@
 #ifndef NB_SERVER_NODES_NODES_ROUTE_H
 #define NB_SERVER_NODES_NODES_ROUTE_H
 
-#include "server/request/request.h"
+#include "server/http/request/request.h"
 
 struct nb_buffer;
 struct nb_emitter;

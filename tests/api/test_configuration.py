@@ -208,7 +208,7 @@ def from_outside(api, count, **options):
 def server_connections_per_address(api):
     daemon = with_options(api, "server", connections_per_address=3, threads=1)
     equal(accepted(daemon, 8), 8, "clients on this machine have no limit")
-    if outer_address() is None:  # tests/unit/server/net holds the rest
+    if outer_address() is None:  # tests/unit/server/http/net holds the rest
         return
     equal(from_outside(api, 8, connections_per_address=3), [200] * 3 + [429] * 5)
     equal(from_outside(api, 8, connections_per_address=0), [200] * 8)
@@ -216,7 +216,7 @@ def server_connections_per_address(api):
 
 
 def server_connections_reserved(api):
-    if outer_address() is None:  # tests/unit/server/net holds it
+    if outer_address() is None:  # tests/unit/server/http/net holds it
         return
     equal(from_outside(api, 8, connections=10, connections_reserved=4), [200] * 6 + [503] * 2)
     equal(from_outside(api, 8, connections=10, connections_reserved=0), [200] * 8)

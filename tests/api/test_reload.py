@@ -396,7 +396,7 @@ def table(api):
 
 
 def test_connections_per_address(api):
-    if outer_address() is None:  # tests/unit/server/net holds what it means
+    if outer_address() is None:  # tests/unit/server/http/net holds what it means
         return
     daemon = api.another(config={"server": {**OUTSIDE, "connections_per_address": 0}}, listen=None).start()
     equal(statuses_outside(daemon, 4), [200] * 4)

@@ -24,8 +24,8 @@
 #include "server/configure.h"
 #include "server/daemon.h"
 #include "server/filter/filter.h"
-#include "server/request/request_verdict.h"
-#include "server/request/server.h"
+#include "server/http/request/request_verdict.h"
+#include "server/http/request/server.h"
 #include "server/routes.h"
 #include "tokenizer/document.h"
 

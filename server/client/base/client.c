@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/string.h"
-#include "server/call/path.h"
+#include "server/http/call/path.h"
 
 int nb_exit_status(int code)
 {

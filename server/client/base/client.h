@@ -14,7 +14,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "server/call/call.h"
+#include "server/http/call/call.h"
 
 /* A code beside enum nb_code and enum nb_call_code. */
 enum { NB_CLIENT_USAGE = -120 /* the command line cannot be understood */ };

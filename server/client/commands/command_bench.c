@@ -10,12 +10,12 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "server/call/path.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
 #include "server/client/evaluate/labelled_corpus.h"
 #include "server/client/files/files.h"
+#include "server/http/call/path.h"
 
 /* Classifies the same documents again and again over several connections, and measures each
  * request. The caller's thread starts one thread for each connection and waits for them. */

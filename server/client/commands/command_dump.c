@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/call/path.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/bogofilter/bogofilter_dump.h"
 #include "server/client/bogofilter/bogofilter_read.h"
 #include "server/client/commands/commands.h"
 #include "server/client/files/write_file.h"
+#include "server/http/call/path.h"
 #include "tokenizer/text/text.h"
 
 enum { LINE_MOST = 256 * 1024 * 1024 };

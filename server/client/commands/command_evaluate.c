@@ -8,7 +8,6 @@
 #include <sysexits.h>
 
 #include "core/base/label.h"
-#include "server/call/path.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
@@ -16,6 +15,7 @@
 #include "server/client/evaluate/labelled_corpus.h"
 #include "server/client/evaluate/plot.h"
 #include "server/client/evaluate/trial.h"
+#include "server/http/call/path.h"
 
 struct evaluate_options {
     struct nb_files_options files;

@@ -14,13 +14,13 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "server/call/call.h"
-#include "server/call/path.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/filter_away.h"
 #include "server/client/commands/mail_status.h"
 #include "server/client/files/files.h"
+#include "server/http/call/call.h"
+#include "server/http/call/path.h"
 
 /* Standard input and output are read and written with read(2) and write(2), not stdio: nothing is
  * held back in a buffer when the program ends. */

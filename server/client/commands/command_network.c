@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/call/path.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/base/text_table.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
 #include "server/client/files/write_file.h"
+#include "server/http/call/path.h"
 
 struct network_options {
     struct nb_flag_list of, given;

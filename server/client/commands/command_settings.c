@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/call/path.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/base/text_table.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
+#include "server/http/call/path.h"
 
 #define ONLY_IF_NEW "If-None-Match: *" /* RFC 9110, section 13.1.2 */
 

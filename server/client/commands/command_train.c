@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "server/call/path.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
+#include "server/http/call/path.h"
 
 struct train_options {
     struct nb_files_options files;

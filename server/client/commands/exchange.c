@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/call/path.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
+#include "server/http/call/path.h"
 
 enum { NUMBER_ROOM = 32 /* bytes of a number as text */ };
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/key.h"
-#include "server/call/call.h"
+#include "server/http/call/call.h"
 
 enum { PATH_BYTES = 512 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Remembers between runs of bayesc filter that the daemon hangs, so that not every mail waits for
- * it. It is the circuit breaker of server/call/call.h with its state in a file.
+ * it. It is the circuit breaker of server/http/call/call.h with its state in a file.
  *
  * The file is in a folder of the user's own: $XDG_RUNTIME_DIR, /run/user/UID, or bayesc-UID in
  * $TMPDIR or /tmp. A folder is not used if it belongs to another user, is writable by others, or is

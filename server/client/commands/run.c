@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "core/base/label.h"
-#include "server/call/path.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/evaluate/labelled_corpus.h"
 #include "server/client/files/file_walk.h"
 #include "server/client/files/mapping.h"
+#include "server/http/call/path.h"
 
 /* A guard against mistyped labels: the model keeps a mistyped label, and the right label lacks its
  * documents. Main thread. */

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "core/model/evaluate/evaluate.h"
-#include "server/call/path.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/evaluate/evaluation_report.h"
 #include "server/client/files/pipeline.h"
+#include "server/http/call/path.h"
 
 struct judge {
     const struct nb_trial *trial;

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/call/path.h"
 #include "server/client/base/client.h"
+#include "server/http/call/path.h"
 
 static int write_base64(struct nb_string bytes, struct nb_buffer *out)
 {

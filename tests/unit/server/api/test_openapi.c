@@ -14,6 +14,8 @@
 #include "server/api/operations.h"
 #include "server/api/results.h"
 #include "server/filter/filter.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/json/document_json.h"
 #include "server/json/evaluation_json.h"
 #include "server/json/problem.h"
@@ -21,8 +23,6 @@
 #include "server/model/dump_write.h"
 #include "server/model/model_json.h"
 #include "server/model/settings_json.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
 #include "server/routes.h"
 
 static json_t *api;

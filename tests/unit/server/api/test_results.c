@@ -7,10 +7,10 @@
 
 #include "config/config.h"
 #include "server/api/results.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/json/document_json.h"
-#include "server/request/http_answer.h"
-#include "server/request/request.h"
-#include "server/request/server.h"
 
 static struct nb_config config;
 static struct nb_server server = {.spool_directory = "/tmp"};

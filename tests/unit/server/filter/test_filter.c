@@ -14,8 +14,8 @@
 #include "server/base/metrics.h"
 #include "server/filter/filter.h"
 #include "server/filter/filter_options.h"
-#include "server/request/request_verdict.h"
-#include "server/request/server.h"
+#include "server/http/request/request_verdict.h"
+#include "server/http/request/server.h"
 #include "tests/unit/folder.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])

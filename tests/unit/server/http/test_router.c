@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "server/http/http_call.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
 #include "server/http/router.h"
 #include "server/mail/rspamd.h"
-#include "server/request/http_answer.h"
-#include "server/request/query.h"
-#include "server/request/request.h"
 #include "server/routes.h"
 
 /* ---- paths -------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/call/call.h"
+#include "server/http/call/call.h"
 #include "server/milter/command_line.h"
 #include "server/milter/milter_ask.h"
 #include "server/milter/milter_mail.h"
