@@ -19,7 +19,7 @@ enum nb_document_kind {
     NB_DOCUMENT_TEXT = 0, /* UTF-8; each invalid byte is read as windows-1252 */
     NB_DOCUMENT_MAIL = 1, /* one raw message (RFC 5322), any bytes */
     NB_DOCUMENT_HTML = 3  /* a page in UTF-8, read as an HTML part of a mail; 2 is taken
-                           (core/writer/submit/submit_document.c) */
+                           (core/writer/submit.c) */
 };
 
 struct nb_document {

@@ -22,7 +22,7 @@
 #include "core/bayes/settings/settings.h"
 #include "core/counts/counts.h"
 #include "core/counts/model.h"
-#include "core/model/parents/parent_chain.h"
+#include "core/model/parents.h"
 
 /* Labels, priors and counts of a model and its parents together (their view,
  * core/stack/blend.h). The labels are sorted by name; all arrays are owned. */

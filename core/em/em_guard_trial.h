@@ -8,7 +8,7 @@
 
 #include "core/bayes/book/scorer.h"
 #include "core/em/em_numbers.h"
-#include "core/model/refined/refined.h"
+#include "core/model/live/live.h"
 #include "core/stack/blend.h"
 
 enum { NB_GUARD_SAMPLE = 500 }; /* documents of the corpus' sample */

@@ -10,7 +10,7 @@
 #include "core/base/clock.h"
 #include "core/em/em_guard.h"
 #include "core/em/em_report.h"
-#include "core/model/registry/registry.h"
+#include "core/model/registry.h"
 
 enum {
     LABELLED_LEAST = 10, /* documents of labels with at least two, needed to choose a weight */

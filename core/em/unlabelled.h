@@ -14,8 +14,8 @@
 #ifndef NB_CORE_EM_UNLABELLED_H
 #define NB_CORE_EM_UNLABELLED_H
 
+#include "core/model/live/live.h"
 #include "core/model/live/state.h"
-#include "core/model/refined/refined.h"
 
 enum nb_refining {
     NB_REFINING_OFF,  /* excluded by the settings, or too few documents */

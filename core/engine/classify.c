@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Classifying: the caller's thread tokenizes the document and makes one pass over the counts, under
- * the model's read lock (core/model/verdict).
+ * the model's read lock (core/model/verdict_score.c).
  */
 #include <assert.h>
 #include <string.h>
 
 #include "core/engine/engine.h"
-#include "core/model/evaluate/drift.h"
+#include "core/model/drift.h"
 #include "core/model/live/names.h"
-#include "core/model/registry/registry.h"
-#include "core/model/verdict/verdict_private.h"
-#include "core/writer/remember/note.h"
-#include "core/writer/submit/submit_batch.h"
+#include "core/model/registry.h"
+#include "core/model/verdict_parts.h"
+#include "core/writer/remember.h"
+#include "core/writer/submit.h"
 
 static int tokenize(struct nb_engine *engine, const struct nb_live *live,
                     const struct nb_tokenizer_settings *settings,

@@ -14,17 +14,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/error.h"
+#include "core/base/string.h"
 #include "core/bayes/settings/settings.h"
 #include "core/em/em_report.h"
-#include "core/model/evaluate/drift.h"
-#include "core/model/evaluate/evaluate.h"
+#include "core/model/drift.h"
+#include "core/model/evaluation.h"
 #include "core/model/live/engine_settings.h"
 #include "core/model/live/names.h"
-#include "core/model/verdict/verdict.h"
-#include "core/writer/submit/submit.h"
+#include "core/model/verdict.h"
+#include "core/writer/submit.h"
 #include "tokenizer/document.h"
 
+struct nb_batch;
 struct nb_engine;
+struct nb_settings;
 
 /* Opens the store, reads the names of its models, spends at most a second on loading them if they
  * are few, and starts the writer. nb_tokenizer_setup must have been called. On success the caller
@@ -46,8 +50,7 @@ int nb_engine_ready(struct nb_engine *engine, struct nb_error *error);
 
 /* ---- changes: train and untrain -------------------------------------------------------------- */
 
-/* A batch; core/writer/submit/submit.h has the other functions that add changes to one. */
-struct nb_batch;
+/* A batch; core/writer/submit.h has the other functions that add changes to one. */
 
 /* Validates and tokenizes a document on this thread and adds the change. If `id` is empty (length
  * 0), the id is made from the content (for a mail: from its identity, nb_mail_identity). A new
@@ -204,13 +207,13 @@ int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struc
                          size_t limit, size_t cells, const struct nb_vocabulary_sink *sink,
                          struct nb_error *error);
 
-/* ---- evaluation --------------------------------------------------------------------------------
- */
+/* ---- evaluation ------------------------------------------------------------------------------ */
 
 enum { NB_EVALUATION_WINDOWS = 3 };
 
 /* An evaluation tells how good the verdicts were, over the last `evaluation_short` and
  * `evaluation_long` documents and over all, by the scores of the current documents. */
+
 /* The scores that an evaluation uses. */
 enum nb_score_kind {
     NB_SCORES_BEFORE_LEARNING, /* the score that each document got before it was learned */
@@ -279,7 +282,7 @@ int nb_engine_evaluation_without(struct nb_engine *engine, struct nb_string mode
                                  struct nb_evaluation_report *report, struct nb_error *error);
 
 /* The same without a threshold, with further scores as if they had come last: `more` has their
- * stored forms (core/model/learn/stored_score.h), each as a string. Scores with labels that no
+ * stored forms (core/model/learner.h), each as a string. Scores with labels that no
  * document has are left out. */
 int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
                               struct nb_string more, struct nb_evaluation_report *report,
@@ -289,7 +292,7 @@ int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
 
 /* Makes a model or changes its settings (`settings` is copied). Sets *created. NB_CONFLICT: with
  * `only_new` the model exists; or the tokenizer's settings differ and documents are learned; or the
- * parent that the settings name, or a child, cannot be one (core/model/parents/parents.h).
+ * parent that the settings name, or a child, cannot be one (core/model/parents.h).
  * NB_UNUSABLE: no such parent, a circle, too many levels. Loads no counts except those of a parent,
  * so that a damaged model can be changed, too. `source` is kept with the change, here and below. */
 int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
@@ -350,5 +353,32 @@ int nb_engine_loaded_models(struct nb_engine *engine, size_t most, char ***names
 /* Lists the names of up to `most` damaged models; the caller frees each and the array. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_engine_damaged_models(struct nb_engine *engine, size_t most, char ***names, size_t *count);
+
+/* ---- several nodes --------------------------------------------------------------------------- */
+
+/* Places of changes in the stream that several nodes share, for the code that serves clients. Any
+ * thread. */
+
+/* From now on, on a node of several, each change that the calling thread makes and waits for sets
+ * *number to its place in the stream; at the end it is the place of the last one. NULL ends this.
+ * Receipts of nb_engine_submit carry their own places. */
+void nb_engine_collect_number(uint64_t *number);
+/* Whether this node, which is one of several, has made the change with this number and all changes
+ * before it in its stream. Sets *last to the number of the last change of the stream that the node
+ * has made. */
+bool nb_engine_has_applied(const struct nb_engine *engine, uint64_t number, uint64_t *last);
+
+/* Changes that the engine makes to a model by itself or for a document, when several nodes make
+ * them in the same order (core/model/live/relay.h). On a thread that applies operations; waits for
+ * the disk. */
+
+/* Adds the fields of `settings` that the model does not have. Returns as nb_engine_put_model. */
+int nb_engine_put_fields(struct nb_engine *engine, struct nb_string model,
+                         const struct nb_settings *settings, struct nb_string source,
+                         struct nb_error *error);
+/* Gives the model the map of `settings`, which was fitted when the model's newest entry was `last`.
+ * NB_CONFLICT: the model has changed since. Otherwise as nb_engine_put_model. */
+int nb_engine_put_fitted(struct nb_engine *engine, struct nb_string model, uint64_t last,
+                         const struct nb_settings *settings, struct nb_error *error);
 
 #endif

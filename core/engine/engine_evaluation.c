@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Evaluates a model by its stored scores, read from the ledger in the order of learning and handed
- * to core/model/evaluate/evaluate.c, or by leave-one-out scores of a sample of its documents,
+ * to core/model/evaluate.c, or by leave-one-out scores of a sample of its documents,
  * computed now. Forgotten documents no longer have a score.
  */
 #include <assert.h>
@@ -10,11 +10,10 @@
 
 #include "core/base/label.h"
 #include "core/base/pack.h"
-#include "core/engine/book_left_out.h"
 #include "core/engine/engine.h"
-#include "core/model/learn/stored_score.h"
-#include "core/model/parents/left_out.h"
-#include "core/model/registry/registry.h"
+#include "core/engine/left_out.h"
+#include "core/model/learner.h"
+#include "core/model/registry.h"
 
 struct reading {
     struct nb_evaluator *evaluator;

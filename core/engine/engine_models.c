@@ -5,24 +5,92 @@
  * are loaded only where pairs of values need them, so that a damaged model can be changed and
  * deleted.
  */
+#include "core/engine/engine_models.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/engine/engine.h"
-#include "core/engine/model_entry.h"
-#include "core/engine/relayed_changes.h"
 #include "core/engine/writer.h"
 #include "core/ledger/entries/ledger_pairs.h"
-#include "core/model/learn/model_load.h"
-#include "core/model/learn/refit_wanted.h"
+#include "core/model/drift.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/records.h"
 #include "core/model/live/relay.h"
-#include "core/model/parents/parents.h"
-#include "core/model/registry/registry.h"
-#include "core/writer/submit/submit_batch.h"
+#include "core/model/live/stream_states.h"
+#include "core/model/model_load.h"
+#include "core/model/parents.h"
+#include "core/model/refit.h"
+#include "core/model/registry.h"
+#include "core/writer/recalibrate.h"
+#include "core/writer/submit.h"
+
+/* Updates the stored state of a model that is not loaded: only what the new entry changes. */
+static int touch_cold_state(struct nb_engine *engine, const struct nb_view *view,
+                            struct nb_model_entry *task, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(task->live->number);
+    struct nb_string value;
+    struct nb_state_record state;
+    int rc = nb_store_get(view, NB_TABLE_STATE, nb_store_key_string(&key), &value, error);
+    if (rc == 0)
+        rc = nb_state_read(&state, value, error);
+    /* A damaged record stays as it is: its model is marked damaged. */
+    if (rc == NB_NOT_FOUND || rc == NB_CORRUPT)
+        return 0;
+    if (rc != 0)
+        return rc;
+    state.last = task->number;
+    state.tail++;
+    state.totals.entries++;
+    return nb_put_state(engine, view, task->live, &state, error);
+}
+
+int nb_model_entry_touch(struct nb_engine *engine, const struct nb_view *view,
+                         struct nb_model_entry *task, struct nb_error *error)
+{
+    struct nb_live *live = task->live;
+    assert(task->number != 0 && live->number != 0);
+    if (!atomic_load(&live->loaded))
+        return touch_cold_state(engine, view, task, error);
+    struct nb_state_record state = nb_checkpoint_state(live, task->number);
+    state.tail++;
+    return nb_put_state(engine, view, live, &state, error);
+}
+
+int nb_model_entry_append(struct nb_engine *engine, struct nb_view *view,
+                          struct nb_model_entry *task, struct nb_error *error)
+{
+    struct nb_live *live = task->live;
+    struct nb_ledger_totals *totals = &live->checkpoint.totals;
+    struct nb_buffer scratch = {0};
+    int rc = 0;
+    *totals = task->totals;
+    if (live->number == 0)
+        rc = nb_serials_model(&engine->serials, view, &live->number, error);
+    task->change.model = live->number;
+    task->change.time = nb_stream_states_time(engine);
+    task->number = nb_serials_entry(&engine->serials);
+    if (rc == 0)
+        rc = nb_ledger_append(view, task->number, &task->change, totals, &scratch, error);
+    nb_buffer_deinit(&scratch);
+    return rc;
+}
+
+void nb_model_entry_note(struct nb_engine *engine, const struct nb_model_entry *task)
+{
+    struct nb_live *live = task->live;
+    assert(task->number > live->checkpoint.last);
+    live->checkpoint.last = task->number;
+    live->history_at = 0; /* the settings may have changed */
+    struct nb_drift *drift = atomic_load(&live->drift);
+    if (drift != NULL)
+        nb_drift_reset(drift); /* later verdicts may differ from earlier ones */
+    if (atomic_load(&live->loaded))
+        nb_checkpoint_note(engine, live, 1);
+}
 
 struct put {
     struct nb_string name, source;
@@ -298,8 +366,7 @@ int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
     return rc;
 }
 
-/* ---- fields of documents ----------------------------------------------------------------------
- */
+/* ---- fields of documents --------------------------------------------------------------------- */
 
 struct adding {
     struct nb_live *live;
@@ -484,4 +551,82 @@ int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
         return nb_relay_ask(engine, &relayed_change, NULL, error);
     }
     return rc != 0 ? rc : nb_writer_run(engine, delete_task, &named, error);
+}
+
+/* Waits until the model needs no more refit. */
+static int wait_for(struct nb_engine *engine, struct nb_live *live, bool (*stop)(void *user),
+                    void *user, struct nb_error *error)
+{
+    static const struct timespec pause = {.tv_nsec = 2000000};
+    int rc = 0;
+    while (rc == 0 && atomic_load(&live->wants_refit)) {
+        if (stop(user))
+            return nb_error_set(error, NB_STOPPING,
+                                "the daemon is stopping; the next start begins "
+                                "to fit the weights again");
+        if (atomic_load(&live->removed))
+            return nb_error_set(error, NB_NOT_FOUND, "the model was deleted or replaced meanwhile");
+        rc = nb_live_check(live, error);
+        if (rc == 0)
+            rc = nb_transaction_health(engine, error);
+        if (rc == 0)
+            (void)nanosleep(&pause, NULL);
+    }
+    return rc;
+}
+
+int nb_engine_refit(struct nb_engine *engine, struct nb_string model, struct nb_string source,
+                    bool (*stop)(void *user), void *user, struct nb_error *error)
+{
+    struct nb_batch *batch;
+    int rc = nb_batch_new(engine, model, false, &batch, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_batch_refit(batch, NB_REFIT_WHOLE, source, error);
+    if (rc == 0) {
+        nb_engine_apply(engine, batch);
+        const struct nb_receipt *receipt = nb_batch_receipt(batch, 0);
+        rc = receipt->code == 0 ? 0 : nb_error_set(error, receipt->code, "%s", receipt->error.text);
+    }
+    if (rc == 0)
+        rc = wait_for(engine, batch->live, stop, user, error);
+    nb_batch_free(&batch);
+    return rc;
+}
+
+/* ---- a map that some node has fitted --------------------------------------------------------- */
+
+struct fitted {
+    struct nb_string model;
+    uint64_t last;
+    const struct nb_settings *settings;
+};
+
+static int settle(struct nb_engine *engine, struct nb_live *live, const struct fitted *f,
+                  struct nb_error *error)
+{
+    const struct nb_settings *now = &live->published->settings;
+    if (live->checkpoint.last != f->last || now->parent != NULL || f->settings->fitted == NULL)
+        return nb_error_set(error, NB_CONFLICT, "the model has changed since");
+    int rc = nb_put_fitted(engine, live, f->settings);
+    return rc == 0 ? 0 : nb_error_set(error, rc, "the map of probabilities was not stored");
+}
+
+static int fitted_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    const struct fitted *f = argument;
+    struct nb_live *live;
+    int rc = nb_registry_acquire(engine, f->model, false, &live, error);
+    if (rc != 0)
+        return rc;
+    rc = settle(engine, live, f, error);
+    nb_registry_release(engine, &live);
+    return rc;
+}
+
+int nb_engine_put_fitted(struct nb_engine *engine, struct nb_string model, uint64_t last,
+                         const struct nb_settings *settings, struct nb_error *error)
+{
+    struct fitted f = {model, last, settings};
+    return nb_writer_run(engine, fitted_task, &f, error);
 }

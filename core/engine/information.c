@@ -11,12 +11,11 @@
 #include "core/bayes/book/estimate.h"
 #include "core/engine/engine.h"
 #include "core/ledger/entries/ledger.h"
-#include "core/model/learn/model_load.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/parents/parent_chain.h"
-#include "core/model/parents/parents.h"
-#include "core/model/registry/registry.h"
-#include "core/writer/remember/remember.h"
+#include "core/model/model_load.h"
+#include "core/model/parents.h"
+#include "core/model/registry.h"
+#include "core/writer/remember.h"
 
 void nb_model_info_deinit(struct nb_model_info *info)
 {
@@ -285,6 +284,31 @@ int nb_engine_document(struct nb_engine *engine, struct nb_string model, struct 
 int nb_engine_ready(struct nb_engine *engine, struct nb_error *error)
 {
     return nb_transaction_health(engine, error);
+}
+
+bool nb_engine_met_damage(struct nb_engine *engine, struct nb_error *what)
+{
+    return nb_store_met_damage(engine->store, what);
+}
+
+bool nb_engine_met_journal(struct nb_engine *engine, struct nb_error *what, bool *is_cut)
+{
+    return nb_store_met_journal(engine->store, what, is_cut);
+}
+
+bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what)
+{
+    enum { KIB_BITS = 10 };
+    uint64_t needed = atomic_load_explicit(&engine->memory_needed, memory_order_relaxed);
+    if (needed == 0)
+        return false;
+    (void)nb_error_set(what, NB_CONFLICT,
+                       "[store] memory is %lluK, and a model needs %lluK: it is loaded anew for "
+                       "every verdict, which takes up to a second; set memory to more than that, "
+                       "or to 0",
+                       (unsigned long long)(engine->settings.memory >> KIB_BITS),
+                       (unsigned long long)(needed >> KIB_BITS) + 1);
+    return true;
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Opens and closes an engine. Changes are made elsewhere: on the threads of trainers in
- * core/writer/submit, on the writer's thread in writer.c, core/writer/stage and core/writer/commit.
+ * core/writer/submit.c, on the writer's thread in writer.c, core/writer/stage.c and commit.c.
  */
 #include "core/engine/opening.h"
 
@@ -16,16 +16,15 @@
 #include "core/em/unlabelled.h"
 #include "core/engine/writer.h"
 #include "core/ledger/entries/ledger.h"
-#include "core/model/learn/learner.h"
-#include "core/model/learn/refit.h"
+#include "core/model/learner.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/stream_states.h"
-#include "core/model/registry/registry.h"
-#include "core/model/registry/roster.h"
-#include "core/writer/remember/remember.h"
-#include "core/writer/submit/submit_features.h"
-#include "core/writer/upkeep/ageing.h"
+#include "core/model/refit.h"
+#include "core/model/registry.h"
+#include "core/writer/ageing.h"
+#include "core/writer/remember.h"
+#include "core/writer/submit_features.h"
 
 enum {
     SAVE_NANOSECONDS =
@@ -328,31 +327,6 @@ int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine *
     if (rc != 0)
         nb_engine_close(engine);
     return rc;
-}
-
-bool nb_engine_met_damage(struct nb_engine *engine, struct nb_error *what)
-{
-    return nb_store_met_damage(engine->store, what);
-}
-
-bool nb_engine_met_journal(struct nb_engine *engine, struct nb_error *what, bool *is_cut)
-{
-    return nb_store_met_journal(engine->store, what, is_cut);
-}
-
-bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what)
-{
-    enum { KIB_BITS = 10 };
-    uint64_t needed = atomic_load_explicit(&engine->memory_needed, memory_order_relaxed);
-    if (needed == 0)
-        return false;
-    (void)nb_error_set(what, NB_CONFLICT,
-                       "[store] memory is %lluK, and a model needs %lluK: it is loaded anew for "
-                       "every verdict, which takes up to a second; set memory to more than that, "
-                       "or to 0",
-                       (unsigned long long)(engine->settings.memory >> KIB_BITS),
-                       (unsigned long long)(needed >> KIB_BITS) + 1);
-    return true;
 }
 
 /* The writer's thread has ended, so this thread may write. The next start replays what is not

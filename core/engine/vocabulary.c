@@ -13,8 +13,8 @@
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
 #include "core/ledger/entries/ledger_features.h"
-#include "core/model/live/label_there.h"
-#include "core/model/registry/registry.h"
+#include "core/model/live/live.h"
+#include "core/model/registry.h"
 
 enum { STEP_ROWS = 16384 };
 

@@ -8,18 +8,17 @@
 
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
-#include "core/engine/entry_number.h"
-#include "core/model/learn/refit_wanted.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/stream_states.h"
-#include "core/writer/commit/commit.h"
-#include "core/writer/recalibrate/recalibrate.h"
-#include "core/writer/remember/remember.h"
-#include "core/writer/submit/submit_batch.h"
-#include "core/writer/upkeep/ageing.h"
-#include "core/writer/upkeep/unused.h"
-#include "core/writer/upkeep/upkeep.h"
+#include "core/model/refit.h"
+#include "core/writer/ageing.h"
+#include "core/writer/commit.h"
+#include "core/writer/recalibrate.h"
+#include "core/writer/remember.h"
+#include "core/writer/submit.h"
+#include "core/writer/unused.h"
+#include "core/writer/upkeep.h"
 
 enum {
     SLOW_SYNC = 1000000, /* nanoseconds; a disk without a power-protected cache takes longer */

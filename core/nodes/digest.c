@@ -20,7 +20,7 @@
 #include "core/model/live/messages.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/stream_states.h"
-#include "core/model/registry/registry.h"
+#include "core/model/registry.h"
 #include "core/networks/network/named.h"
 
 enum { NAMES_AT_ONCE = 64, ITEMS_UNTIMED = 1024 };

@@ -15,8 +15,8 @@
 #include "core/ledger/entries/change.h"
 #include "core/model/live/names.h"
 #include "core/model/live/stream_states.h"
-#include "core/writer/submit/submit_batch.h"
-#include "core/writer/submit/submit_features.h"
+#include "core/writer/submit.h"
+#include "core/writer/submit_features.h"
 
 enum {
     NOTE_MOST = 1024, /* bytes of the options of an undo */

@@ -35,7 +35,7 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/model/live/relayed.h"
-#include "core/writer/stage/staged_batch.h"
+#include "core/writer/batch.h"
 
 #define NB_OPERATION_MAGIC "bo"
 enum {
@@ -50,7 +50,7 @@ enum {
     NB_MESSAGE_ID_MOST = 40      /* bytes of the id of a message, with a NUL */
 };
 
-/* A value. The members of a change are as in a batch (core/writer/stage/staged_batch.h); of its
+/* A value. The members of a change are as in a batch (core/writer/batch.h); of its
  * `relayed` only time, first_entry, creates and last are used. Changes of a model have
  * `relayed.time`, too. All texts of a change of a model are borrowed. */
 struct nb_operation {

@@ -17,7 +17,6 @@
 #include "core/base/clock.h"
 #include "core/base/key.h"
 #include "core/engine/engine.h"
-#include "core/engine/relayed_changes.h"
 #include "core/engine/writer.h"
 #include "core/jobs/merge/merge.h"
 #include "core/jobs/quarantine/quarantine.h"
@@ -28,7 +27,7 @@
 #include "core/networks/network/named.h"
 #include "core/nodes/digest.h"
 #include "core/nodes/operation.h"
-#include "core/writer/submit/submit_batch.h"
+#include "core/writer/submit.h"
 
 enum {
     CARRIED_MOST = 4096,      /* operations that the writer may have */

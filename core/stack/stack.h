@@ -245,10 +245,10 @@ bool nb_stack_twin_keeps(const struct nb_stack_weights *weights, uint32_t labels
 /* Copies what the stack has learned, with the twin's start values and an order of zeros. Under
  * the read lock of `weights`. NULL: out of memory. */
 struct nb_stack_weights *nb_stack_weights_with_new_twin(const struct nb_stack_weights *weights);
-/* The slots of the twin, which are stored apart (core/model/live/twin_log.h). */
+/* The slots of the twin, which are stored apart (core/model/live/checkpoint.h). */
 struct nb_slots *nb_stack_twin_slots(struct nb_stack_weights *weights);
 
-/* The state of the training order (core/model/learn/order.h): numbers that are stored, rolled back,
+/* The state of the training order (core/model/order.h): numbers that are stored, rolled back,
  * written and read with the weights, none of them below 0. At most
  * NB_STACK_ORDER_MOST places; all are 0 at first. Only the writer reads and changes them. */
 enum { NB_STACK_ORDER_MOST = 16 + 4 * NB_LABELS_MOST };

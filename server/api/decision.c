@@ -8,7 +8,7 @@
 
 #include "core/base/label.h"
 #include "core/engine/engine.h"
-#include "core/model/verdict/verdict.h"
+#include "core/model/verdict.h"
 #include "server/api/evaluations.h"
 #include "server/http/request/http_answer.h"
 #include "server/http/request/query.h"

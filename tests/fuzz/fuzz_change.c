@@ -14,7 +14,7 @@
 #include "core/ledger/entries/quarantine_entries.h"
 #include "core/ledger/entries/range.h"
 #include "core/ledger/entries/record.h"
-#include "core/model/learn/stored_score.h"
+#include "core/model/learner.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/model/evaluate/evaluate.h"
+#include "core/model/evaluation.h"
 
 enum { LABELS_MOST = 64 };
 

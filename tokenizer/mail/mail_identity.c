@@ -11,7 +11,7 @@
 #include "tokenizer/mail/mail_decode.h"
 #include "tokenizer/mail/mime.h"
 
-/* Values of `kind` for nb_key_content_id. Documents use 0 to 2 (core/writer/submit). */
+/* Values of `kind` for nb_key_content_id. Documents use 0 to 2 (core/writer/submit.c). */
 enum { KIND_IDENTITY = 3, KIND_PART = 4 };
 
 struct identity {

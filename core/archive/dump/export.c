@@ -26,9 +26,9 @@
 #include "core/ledger/entries/ledger.h"
 #include "core/ledger/entries/ledger_features.h"
 #include "core/ledger/entries/record.h"
+#include "core/model/live/checkpoint.h"
 #include "core/model/live/state.h"
-#include "core/model/live/twin_log.h"
-#include "core/model/registry/registry.h"
+#include "core/model/registry.h"
 #include "core/store/lmdb/lease.h"
 
 /* A current document: the number of its entry, and of the entry that learned it first. */

@@ -15,17 +15,15 @@
 #include "core/base/pack.h"
 #include "core/engine/writer.h"
 #include "core/ledger/entries/quarantine_entries.h"
-#include "core/model/learn/model_load.h"
-#include "core/model/learn/refit_wanted.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/records.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/relayed.h"
-#include "core/model/live/twin_log.h"
-#include "core/model/parents/parents.h"
-#include "core/model/registry/registry.h"
-#include "core/writer/upkeep/upkeep.h"
+#include "core/model/model_load.h"
+#include "core/model/parents.h"
+#include "core/model/refit.h"
+#include "core/model/registry.h"
+#include "core/writer/upkeep.h"
 
 /* ---- entries --------------------------------------------------------------------------------- */
 

@@ -11,10 +11,10 @@
 #include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/change.h"
 #include "core/ledger/entries/ledger.h"
-#include "core/model/learn/replay.h"
+#include "core/model/apply.h"
 #include "core/model/live/live.h"
 #include "core/stack/weights.h"
-#include "core/writer/upkeep/upkeep.h"
+#include "core/writer/upkeep.h"
 
 /* The state of an import under way, and the ledger entries that it collects. The imported model has
  * a new number from the start. */

@@ -12,10 +12,10 @@
 #include "core/base/feature.h"
 #include "core/base/pack.h"
 #include "core/counts/pairs.h"
-#include "core/model/learn/order.h"
-#include "core/model/learn/stored_score.h"
-#include "core/model/live/dirty.h"
-#include "core/model/registry/registry.h"
+#include "core/model/learner.h"
+#include "core/model/live/checkpoint.h"
+#include "core/model/order.h"
+#include "core/model/registry.h"
 
 /* Applies a change to the model, and collects it for appending, with the model's number and, if it
  * has no source, that of the import. Returns 0 or as nb_replay_entry does; after a failure the

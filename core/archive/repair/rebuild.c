@@ -18,14 +18,12 @@
 #include "core/ledger/entries/quarantine_entries.h"
 #include "core/ledger/entries/range.h"
 #include "core/ledger/entries/survey.h"
-#include "core/model/learn/replay.h"
+#include "core/model/apply.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/records.h"
 #include "core/model/live/stream_states.h"
-#include "core/model/live/twin_log.h"
 #include "core/networks/network/named.h"
-#include "core/writer/remember/remembered_history.h"
+#include "core/writer/remembered_history.h"
 
 /* The state of a model while its entries are copied. */
 struct nb_rebuilt_model {

@@ -15,7 +15,7 @@
 #include "core/base/pack.h"
 #include "core/ledger/entries/quarantine_entries.h"
 #include "core/ledger/entries/survey.h"
-#include "core/writer/remember/remembered_history.h"
+#include "core/writer/remembered_history.h"
 
 /* A comparison of a store with its ledger, under way. */
 struct nb_comparing {
@@ -59,11 +59,10 @@ void nb_lose(struct nb_differences *d, const char *format, ...)
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/base/pack.h"
 #include "core/engine/engine.h"
 #include "core/engine/opening.h"
-#include "core/model/learn/replay.h"
-#include "core/model/registry/registry.h"
+#include "core/model/apply.h"
+#include "core/model/registry.h"
 
 /* ---- digests --------------------------------------------------------------------------------- */
 

@@ -72,14 +72,13 @@ struct nb_settings {
     struct nb_calibration *fitted;
     struct nb_attribute *attributes; /* owned, with their names; fields beside those of the text */
     size_t attribute_count;
-    int structure; /* enum nb_structure: core/bayes/attribute/tree.h */
-    int number;    /* enum nb_number: core/bayes/attribute/numbers.h */
-    uint64_t
-        history; /* verdicts that are kept (core/writer/remember/remembered_history.h); 0: none */
-    uint64_t history_days;      /* for so long */
-    bool history_subject;       /* with the Subject of a mail */
-    int new_fields;             /* enum nb_new_fields: of documents, that `attributes` has not */
-    char *mail_server;          /* owned; tokenizer/mail/mail_values.h. NULL: none */
+    int structure;         /* enum nb_structure: core/bayes/attribute/tree.h */
+    int number;            /* enum nb_number: core/bayes/attribute/numbers.h */
+    uint64_t history;      /* verdicts that are kept (core/writer/remembered_history.h); 0: none */
+    uint64_t history_days; /* for so long */
+    bool history_subject;  /* with the Subject of a mail */
+    int new_fields;        /* enum nb_new_fields: of documents, that `attributes` has not */
+    char *mail_server;     /* owned; tokenizer/mail/mail_values.h. NULL: none */
     uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed with the first document */
     uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
 };

@@ -12,7 +12,7 @@
 #include "core/ledger/entries/ledger.h"
 #include "core/ledger/entries/ledger_features.h"
 #include "core/model/live/state.h"
-#include "core/model/registry/registry.h"
+#include "core/model/registry.h"
 
 /* A clustering under way. */
 struct run {

@@ -8,7 +8,7 @@
 
 #include "core/base/array.h"
 #include "core/ledger/entries/ledger.h"
-#include "core/model/registry/registry.h"
+#include "core/model/registry.h"
 
 enum { SLICE_DOCUMENTS = 500, ENDED = 1 };
 

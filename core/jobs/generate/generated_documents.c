@@ -10,7 +10,7 @@
 #include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/ledger/entries/ledger_features.h"
-#include "core/model/registry/registry.h"
+#include "core/model/registry.h"
 
 /* Documents of one snapshot. */
 enum { STEP = 512, STEP_ENDED = 1, NO_FIELD = 0xffff };

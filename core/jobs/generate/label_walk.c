@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "core/model/live/label_there.h"
-#include "core/model/registry/registry.h"
+#include "core/model/live/live.h"
+#include "core/model/registry.h"
 
 enum { STEP_ROWS = 16384 };
 

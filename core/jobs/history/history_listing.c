@@ -7,8 +7,8 @@
 #include "core/base/string.h"
 #include "core/engine/writer.h"
 #include "core/ledger/entries/ledger.h"
-#include "core/model/registry/registry.h"
-#include "core/writer/remember/remember.h"
+#include "core/model/registry.h"
+#include "core/writer/remember.h"
 
 static int flush(struct nb_engine *engine, void *argument, struct nb_error *error)
 {

@@ -8,7 +8,7 @@
 
 #include "core/engine/engine.h"
 #include "core/ledger/entries/ledger.h"
-#include "core/writer/remember/note.h"
+#include "core/writer/remember.h"
 
 /* Writes pending verdicts at once, before a history is read. Any thread. */
 

@@ -3,16 +3,16 @@
 
 #include <stdio.h>
 
-#include "core/engine/model_entry.h"
+#include "core/engine/engine_models.h"
 #include "core/engine/writer.h"
 #include "core/ledger/entries/ledger.h"
-#include "core/model/learn/apply.h"
-#include "core/model/live/label_there.h"
+#include "core/model/apply.h"
+#include "core/model/live/checkpoint.h"
+#include "core/model/live/live.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/records.h"
 #include "core/model/live/relay.h"
-#include "core/model/parents/parents.h"
-#include "core/model/registry/registry.h"
+#include "core/model/parents.h"
+#include "core/model/registry.h"
 
 enum { STEP_DOCUMENTS = 500, ENDED = 1 };
 

@@ -16,7 +16,7 @@
 #include "core/model/live/relay.h"
 #include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
-#include "core/model/registry/registry.h"
+#include "core/model/registry.h"
 
 enum {
     BYTES_MOST = 4 << 20, /* of one search */

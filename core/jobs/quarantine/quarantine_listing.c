@@ -10,10 +10,9 @@
 #include "core/base/array.h"
 #include "core/jobs/quarantine/quarantine.h"
 #include "core/ledger/entries/quarantine_entries.h"
-#include "core/model/learn/learner.h"
-#include "core/model/learn/stored_score.h"
-#include "core/model/parents/parent_chain.h"
-#include "core/model/registry/registry.h"
+#include "core/model/learner.h"
+#include "core/model/parents.h"
+#include "core/model/registry.h"
 
 /* Classifies documents of a quarantine with the present model. A judge belongs to one thread; for
  * core/jobs/quarantine alone. */

@@ -11,7 +11,7 @@
 #include "core/model/live/live.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/state.h"
-#include "core/model/registry/registry.h"
+#include "core/model/registry.h"
 
 /* ---- sources --------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include "core/base/array.h"
 #include "core/base/pack.h"
 #include "core/engine/engine.h"
-#include "core/model/live/label_there.h"
+#include "core/model/live/live.h"
 #include "core/model/live/state.h"
 
 /* Stored form of the options: a byte, 1 if a source was given, plus 2 if a label was; a string, the

@@ -27,7 +27,7 @@
  *     varint   tokens         not in FEATURES
  *     varint   replaced       with flag 8
  *     varint   first          with flag 8
- *     string   score          with flag 16 (core/model/learn/stored_score.h)
+ *     string   score          with flag 16 (core/model/learner.h)
  *     varint   first_row      with flag 4
  *     varint   new_count      with flag 4; above 0
  *     string   features       with flag 4 (core/ledger/coding/features_coding.h)
@@ -119,9 +119,8 @@ struct nb_change {
                         of arrival; 0: this entry. An unlabelled document arrives when it gets its
                         first label */
     uint64_t tokens; /* token positions */
-    struct nb_string
-        score; /* before it was learned (core/model/learn/stored_score.h); may be empty */
-    struct nb_string bag; /* rows and counts, by nb_bag_encode; empty when forgotten */
+    struct nb_string score; /* before it was learned (core/model/learner.h); may be empty */
+    struct nb_string bag;   /* rows and counts, by nb_bag_encode; empty when forgotten */
 
     /* TRAIN, FEATURES, RENAME_LABEL */
     struct nb_string label_name; /* of `label` when it is new with this change, or renamed */

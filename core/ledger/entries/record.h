@@ -32,8 +32,8 @@ struct nb_ledger_totals {
     uint64_t dropped;
 };
 
-/* The stored slots of a twin (core/model/live/twin_log.h): the number of ranges, and of its log the
- * oldest stored record, the first one that is needed, and the number of the next one. */
+/* The stored slots of a twin (core/model/live/checkpoint.h): the number of ranges, and of its log
+ * the oldest stored record, the first one that is needed, and the number of the next one. */
 struct nb_twin_stored {
     uint32_t ranges;
     uint64_t oldest, first, next;

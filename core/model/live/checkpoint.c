@@ -2,12 +2,17 @@
 #include "core/model/live/checkpoint.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/clock.h"
+#include "core/base/pack.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/ledger/entries/range.h"
-#include "core/model/live/dirty.h"
 #include "core/model/live/model_transaction.h"
+#include "core/stack/weights.h"
 
 enum {
     /* Ranges per transaction of a full checkpoint, some 800 KB: the pages that the two last ones
@@ -17,6 +22,37 @@ enum {
     RANGE_BYTES = 24 * NB_RANGE_ROWS,
     DROPPED_ENTRIES = 1000, /* superfluous entries dropped per such transaction */
 };
+
+/* ---- dirty marks ----------------------------------------------------------------------------- */
+
+enum { FIRST_ROOM = 16 };
+
+/* Allocates marks for `ranges` ranges. Returns 0 or NB_NO_MEMORY. */
+static int dirty_reserve(struct nb_checkpoint *checkpoint, size_t ranges)
+{
+    if (ranges <= checkpoint->room)
+        return 0;
+    /* Starts smaller than other arrays, because each of many small models has one. */
+    size_t room = ranges <= FIRST_ROOM ? FIRST_ROOM : nb_array_room(checkpoint->room, ranges, 1);
+    if (nb_array_resize(&checkpoint->dirty, room, 1) != 0)
+        return NB_NO_MEMORY;
+    memset(checkpoint->dirty + checkpoint->room, 0, room - checkpoint->room);
+    checkpoint->room = room;
+    return 0;
+}
+
+int nb_dirty_mark(struct nb_checkpoint *checkpoint, const struct nb_rows *rows, uint32_t model_rows)
+{
+    if (dirty_reserve(checkpoint, nb_ranges_of(model_rows)) != 0)
+        return NB_NO_MEMORY;
+    assert(rows->size == 0 || rows->counts[rows->size - 1].row < model_rows);
+    unsigned char *dirty = checkpoint->dirty;
+    for (size_t i = 0; i < rows->size; i++)
+        dirty[rows->counts[i].row / NB_RANGE_ROWS] = 1;
+    return 0;
+}
+
+/* ---- the state record ------------------------------------------------------------------------ */
 
 struct nb_state_record nb_checkpoint_state(const struct nb_live *live, uint64_t last)
 {
@@ -145,7 +181,7 @@ int nb_checkpoint_slice(struct nb_engine *engine, struct nb_view *view, struct n
     *written = 0;
     if (!c->sweeping)
         begin_sweep(live);
-    if (nb_dirty_reserve(c, c->sweep_end) != 0)
+    if (dirty_reserve(c, c->sweep_end) != 0)
         return nb_error_no_memory(error);
     assert(c->sweep_next <= c->sweep_end && c->sweep_end <= c->room);
     while (c->sweep_next < c->sweep_end && *written < most) {
@@ -252,5 +288,263 @@ int nb_checkpoint_all(struct nb_engine *engine, struct nb_live *live,
             return 0;
         rc = commit_slice(engine, live, error);
     }
+    return rc;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+int nb_put_model(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
+                 const struct nb_settings *settings, struct nb_error *error)
+{
+    struct nb_buffer stored = {0};
+    struct nb_buffer key = {0};
+    struct nb_buffer *out = &engine->scratch;
+    assert(live->number != 0);
+    out->length = 0;
+    int rc = nb_settings_write(settings, &stored);
+    if (rc == 0)
+        rc = nb_live_write_key(live, &key);
+    struct nb_model_record record = {.number = live->number,
+                                     .settings = nb_buffer_string(&stored),
+                                     .key = nb_buffer_string(&key)};
+    if (rc == 0)
+        rc = nb_model_record_write(&record, out);
+    nb_buffer_deinit(&stored);
+    nb_buffer_deinit(&key);
+    if (rc != 0)
+        return nb_error_no_memory(error);
+    return nb_store_put(view, NB_TABLE_MODELS, nb_live_name(live), nb_buffer_string(out), error);
+}
+
+int nb_put_label(struct nb_engine *engine, const struct nb_view *view, const struct nb_live *live,
+                 uint32_t label, struct nb_error *error)
+{
+    struct nb_buffer *out = &engine->scratch;
+    struct nb_store_key key = nb_store_key_number(live->number, label);
+    struct nb_label_record record = {.name = nb_model_label_name(live->counts, label),
+                                     .documents = nb_model_documents(live->counts, label),
+                                     .tokens =
+                                         nb_model_occurrences(live->counts, label, NB_ALL_TOKENS)};
+    assert(live->number != 0 && label < nb_model_label_count(live->counts));
+    out->length = 0;
+    if (nb_label_write(&record, out) != 0)
+        return nb_error_no_memory(error);
+    return nb_store_put(view, NB_TABLE_LABELS, nb_store_key_string(&key), nb_buffer_string(out),
+                        error);
+}
+
+static int put_weights_record(const struct nb_view *view, struct nb_live *live, uint32_t record,
+                              struct nb_string value, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_number(live->number, record);
+    struct nb_string before;
+    int rc = nb_store_get(view, NB_TABLE_WEIGHTS, nb_store_key_string(&key), &before, error);
+    if (rc != 0 && rc != NB_NOT_FOUND && rc != NB_CORRUPT)
+        return rc;
+    live->checkpoint.weights += rc == NB_NOT_FOUND; /* a damaged record is overwritten */
+    return nb_store_put(view, NB_TABLE_WEIGHTS, nb_store_key_string(&key), value, error);
+}
+
+int nb_put_weights(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
+                   struct nb_error *error)
+{
+    const struct nb_stack_weights *weights = live->published->weights;
+    struct nb_buffer *out = &engine->scratch;
+    assert(live->number != 0);
+    int rc = 0;
+    uint32_t record = nb_stack_weights_changed(weights, 0);
+    for (; rc == 0 && record != NB_STACK_NO_RECORD;
+         record = nb_stack_weights_changed(weights, record + 1)) {
+        struct nb_packer p = {.out = out};
+        out->length = 0;
+        nb_stack_weights_write_record(weights, record, &p);
+        rc = p.code != 0 ? nb_error_no_memory(error)
+                         : put_weights_record(view, live, record, nb_buffer_string(out), error);
+    }
+    return rc;
+}
+
+int nb_put_orphan(const struct nb_view *view, uint32_t number, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(number);
+    assert(number != 0);
+    return nb_store_put(view, NB_TABLE_ORPHANS, nb_store_key_string(&key),
+                        (struct nb_string){"", 0}, error);
+}
+
+/* ---- the twin's slots ------------------------------------------------------------------------ */
+
+/* Keys of the table: ranges have their numbers; records of the log have theirs plus FIRST_OF_LOG.
+ */
+enum { FIRST_OF_LOG = 1 << 16 };
+
+enum {
+    LEAST_LOG = 65536,    /* least bytes before a sweep: a small table needs none at each commit */
+    SLOT_BYTES = 8,       /* bytes of a slot in a table */
+    DROPPED_RECORDS = 64, /* records of the log dropped per commit */
+};
+
+static struct nb_store_key key_of_log(uint32_t model, uint64_t number)
+{
+    return nb_store_key_sequence(model, FIRST_OF_LOG + number);
+}
+
+static int put(const struct nb_view *view, const struct nb_store_key *key,
+               const struct nb_packer *bytes, struct nb_error *error)
+{
+    if (bytes->code != 0)
+        return nb_error_no_memory(error);
+    return nb_store_put(view, NB_TABLE_TWIN, nb_store_key_string(key),
+                        (struct nb_string){bytes->out->bytes, bytes->out->length}, error);
+}
+
+static int put_range(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
+                     uint32_t range, struct nb_error *error)
+{
+    struct nb_packer p = {.out = &engine->scratch};
+    struct nb_store_key key = nb_store_key_sequence(live->number, range);
+    engine->scratch.length = 0;
+    nb_slots_write_range(nb_stack_twin_slots(live->published->weights), range, &p);
+    return put(view, &key, &p, error);
+}
+
+/* Writes all ranges, and begins a new log: the old one is no longer needed. */
+static int put_whole(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
+                     struct nb_error *error)
+{
+    struct nb_twin_log *log = &live->checkpoint.twin;
+    uint32_t ranges = nb_slots_ranges(nb_stack_twin_slots(live->published->weights));
+    int rc = 0;
+    for (uint32_t range = 0; rc == 0 && range < ranges; range++)
+        rc = put_range(engine, view, live, range, error);
+    for (uint32_t range = ranges; rc == 0 && range < log->stored.ranges; range++) {
+        struct nb_store_key key = nb_store_key_sequence(live->number, range);
+        rc = nb_store_delete(view, NB_TABLE_TWIN, nb_store_key_string(&key), error);
+    }
+    log->stored.ranges = ranges;
+    log->stored.first = log->stored.next;
+    log->bytes = 0;
+    log->sweeping = false;
+    return rc;
+}
+
+/* The length of the log at which a sweep begins. */
+static uint64_t most_log(const struct nb_twin_log *log)
+{
+    uint64_t half = (uint64_t)log->stored.ranges * NB_SLOTS_RANGE * SLOT_BYTES / 2;
+    return half < LEAST_LOG ? LEAST_LOG : half;
+}
+
+/* Writes enough ranges with each commit that the sweep ends before the log has grown by half. */
+static int sweep(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
+                 uint64_t bytes, struct nb_error *error)
+{
+    struct nb_twin_log *log = &live->checkpoint.twin;
+    uint64_t due = 1 + log->stored.ranges * bytes * 2 / most_log(log);
+    int rc = 0;
+    for (; rc == 0 && due > 0 && log->sweep_next < log->stored.ranges; due--)
+        rc = put_range(engine, view, live, log->sweep_next++, error);
+    if (log->sweep_next < log->stored.ranges)
+        return rc;
+    log->sweeping = false;
+    log->stored.first = log->sweep_first;
+    log->bytes = log->sweep_bytes;
+    return rc;
+}
+
+static int put_changed(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
+                       struct nb_error *error)
+{
+    struct nb_twin_log *log = &live->checkpoint.twin;
+    struct nb_packer p = {.out = &engine->scratch};
+    struct nb_store_key key = key_of_log(live->number, log->stored.next++);
+    engine->scratch.length = 0;
+    nb_slots_write_changed(nb_stack_twin_slots(live->published->weights), &p);
+    uint64_t bytes = engine->scratch.length;
+    int rc = put(view, &key, &p, error);
+    log->bytes += bytes;
+    log->sweep_bytes += bytes;
+    if (!log->sweeping && log->bytes > most_log(log)) {
+        log->sweeping = true;
+        log->sweep_next = 0;
+        log->sweep_first = log->stored.next;
+        log->sweep_bytes = 0;
+    }
+    return rc == 0 && log->sweeping ? sweep(engine, view, live, bytes, error) : rc;
+}
+
+static int drop(const struct nb_view *view, struct nb_live *live, struct nb_error *error)
+{
+    struct nb_twin_stored *stored = &live->checkpoint.twin.stored;
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < DROPPED_RECORDS && stored->oldest < stored->first; i++) {
+        struct nb_store_key key = key_of_log(live->number, stored->oldest++);
+        rc = nb_store_delete(view, NB_TABLE_TWIN, nb_store_key_string(&key), error);
+    }
+    return rc;
+}
+
+int nb_twin_log_put(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
+                    struct nb_error *error)
+{
+    const struct nb_slots *slots = nb_stack_twin_slots(live->published->weights);
+    assert(live->number != 0);
+    if (!nb_slots_changed(slots))
+        return 0;
+    int rc = slots->is_whole ? put_whole(engine, view, live, error)
+                             : put_changed(engine, view, live, error);
+    return rc != 0 ? rc : drop(view, live, error);
+}
+
+struct loading {
+    const struct nb_twin_stored *stored;
+    struct nb_slots *slots;
+    uint32_t ranges;
+    uint64_t next; /* number of the next record of the log */
+    uint64_t bytes;
+};
+
+/* The next key, if no record is missing. */
+static uint64_t expected_key(const struct loading *l)
+{
+    return l->ranges < l->stored->ranges ? l->ranges : FIRST_OF_LOG + l->next;
+}
+
+static int load_record(void *user, struct nb_string key, struct nb_string value,
+                       struct nb_error *error)
+{
+    struct loading *l = user;
+    bool is_log = l->ranges == l->stored->ranges;
+    int rc = nb_store_key_tail(key) == expected_key(l) ? 0 : NB_CORRUPT;
+    if (rc == 0 && (!is_log || l->next >= l->stored->first)) {
+        rc = nb_slots_read(l->slots, value);
+        l->bytes += is_log ? value.length : 0;
+    }
+    l->ranges += !is_log;
+    l->next += is_log;
+    if (rc == NB_NO_MEMORY)
+        return nb_error_no_memory(error);
+    return rc == 0 ? 0
+                   : nb_error_set(error, rc, "the store is damaged: the twin does not read back");
+}
+
+int nb_twin_log_load(const struct nb_view *view, uint32_t model,
+                     const struct nb_twin_stored *stored, struct nb_stack_weights *weights,
+                     uint64_t *bytes, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_model(model);
+    struct loading l = {
+        .stored = stored, .slots = nb_stack_twin_slots(weights), .next = stored->oldest};
+    int rc = nb_store_scan(view, NB_TABLE_TWIN, nb_store_key_string(&key), key.length, load_record,
+                           &l, error);
+    if (rc == 0 && (l.ranges != stored->ranges || l.next != stored->next ||
+                    nb_slots_ranges(l.slots) != stored->ranges))
+        rc = nb_error_set(error, NB_CORRUPT,
+                          "the store is damaged: of the twin %" PRIu32
+                          " ranges and a log to %" PRIu64 " were written, %" PRIu32
+                          " and to %" PRIu64 " read back",
+                          stored->ranges, stored->next, l.ranges, l.next);
+    if (bytes != NULL)
+        *bytes = l.bytes;
     return rc;
 }

@@ -14,6 +14,8 @@
 #ifndef NB_CORE_MODEL_LIVE_CHECKPOINT_H
 #define NB_CORE_MODEL_LIVE_CHECKPOINT_H
 
+#include "core/ledger/coding/rows_coding.h"
+#include "core/model/live/live.h"
 #include "core/model/live/state.h"
 
 /* The state record of the model, from memory, with `last` as its newest entry. */
@@ -52,5 +54,61 @@ uint32_t nb_checkpoint_due(const struct nb_engine *engine, uint64_t features);
  * when `stop` (may be NULL) returns true. Returns 0 or the code of a transaction. */
 int nb_checkpoint_all(struct nb_engine *engine, struct nb_live *live,
                       bool (*stop)(struct nb_engine *engine), struct nb_error *error);
+
+/* ---- dirty marks ----------------------------------------------------------------------------- */
+
+/* Dirty marks: a byte for each stored range of rows, set if the range is older than the counts. On
+ * the thread that changes the counts. */
+
+/* Marks the ranges of these rows, which are in ascending order and below `model_rows`. Returns 0 or
+ * NB_NO_MEMORY. */
+int nb_dirty_mark(struct nb_checkpoint *checkpoint, const struct nb_rows *rows,
+                  uint32_t model_rows);
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* Writes records of a model, from memory, into the open transaction. On the writer's thread. Each
+ * returns 0 or a code of the store. */
+
+/* Writes the record of the model, with these settings. The model must have its number. */
+int nb_put_model(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
+                 const struct nb_settings *settings, struct nb_error *error);
+/* Writes the record of a label. */
+int nb_put_label(struct nb_engine *engine, const struct nb_view *view, const struct nb_live *live,
+                 uint32_t label, struct nb_error *error);
+/* Writes the ranges of weights that changed since the last commit, and counts new ones in the
+ * checkpoint; so the state record must be written afterwards. */
+int nb_put_weights(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
+                   struct nb_error *error);
+/* Lists a model's number among the orphans, whose data will be deleted
+ * (core/writer/upkeep.h). */
+int nb_put_orphan(const struct nb_view *view, uint32_t number, struct nb_error *error);
+
+/* ---- the twin's slots ------------------------------------------------------------------------ */
+
+/* The slots of a model's twin in the store. A document that teaches the twin changes a slot for
+ * each of its features, anywhere in the table. So a commit appends the changed slots to a log, and
+ * ranges of slots are stored as a checkpoint of the log. When the log is half as long as the table,
+ * a sweep writes all ranges, a bounded number with each commit, and then drops the part of the log
+ * from before its beginning. A table that was replaced (it was doubled, came with an import or new
+ * settings, or from a refit) is written whole in one commit: 2 MB at most.
+ *
+ * Loading reads the ranges, and then applies the log in order. Where a range is newer than a part
+ * of the log, the later part of the log restores the same values. On the writer's thread, except
+ * for loading. */
+
+/* Stores the slots of the model that changed since the last commit; called before its state record
+ * is written. If the transaction is not committed, the caller restores live->checkpoint. Returns 0
+ * or a code.
+ */
+int nb_twin_log_put(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
+                    struct nb_error *error);
+
+/* Reads the slots of a model into `weights`, which have no slots and which no other thread uses
+ * yet. `stored` is from the model's state record. Sets *bytes (may be NULL) to the bytes of the log
+ * that were read. Returns 0, NB_CORRUPT, NB_NO_MEMORY or another code. */
+int nb_twin_log_load(const struct nb_view *view, uint32_t model,
+                     const struct nb_twin_stored *stored, struct nb_stack_weights *weights,
+                     uint64_t *bytes, struct nb_error *error);
 
 #endif

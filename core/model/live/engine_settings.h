@@ -20,14 +20,14 @@ struct nb_engine_settings {
     uint64_t journal;  /* bytes of small changes that wait for the store's file; 0: none */
     uint64_t disk;     /* bytes of the store above which old documents are forgotten; 0: no limit */
     uint64_t memory;   /* bytes of loaded models, above which cold ones are dropped; 0: no limit */
-    uint64_t replay_features;    /* most feature changes that a start replays, of all models */
-    uint64_t group_documents;    /* at most this many changes share one commit */
-    uint64_t superseded_seconds; /* how long superseded labels are kept for an undo */
-    uint64_t refit_units; /* work of a slice of a refit (core/model/learn/refit.h); constant */
-    uint64_t slice_long;  /* nanoseconds after which a commit takes no second slice */
-    uint64_t quiet_after; /* nanoseconds without work, before the writer tidies up */
-    uint32_t unused_rows; /* unused rows allowed per model while the writer is busy */
-    uint32_t labels;      /* labels per model */
+    uint64_t replay_features;      /* most feature changes that a start replays, of all models */
+    uint64_t group_documents;      /* at most this many changes share one commit */
+    uint64_t superseded_seconds;   /* how long superseded labels are kept for an undo */
+    uint64_t refit_units;          /* work of a slice of a refit (core/model/refit.h); constant */
+    uint64_t slice_long;           /* nanoseconds after which a commit takes no second slice */
+    uint64_t quiet_after;          /* nanoseconds without work, before the writer tidies up */
+    uint32_t unused_rows;          /* unused rows allowed per model while the writer is busy */
+    uint32_t labels;               /* labels per model */
     uint64_t quarantine_documents; /* documents that may wait in a model's quarantine ... */
     uint64_t quarantine_bytes;     /* ... and their bytes together */
     uint32_t models;               /* models */

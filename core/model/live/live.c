@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/label.h"
 #include "core/base/pack.h"
 #include "core/counts/pairs.h"
 #include "core/ledger/entries/current_entries.h"
 #include "core/ledger/entries/near_duplicate_list.h"
 #include "core/ledger/entries/range.h"
-#include "core/model/evaluate/drift.h"
-#include "core/model/refined/refined.h"
+#include "core/model/drift.h"
 
 /* ---- settings as published ------------------------------------------------------------------- */
 
@@ -98,8 +98,40 @@ struct nb_published *nb_live_settings(struct nb_live *live)
     return published;
 }
 
-/* ---- documents without a label ----------------------------------------------------------------
- */
+/* ---- documents without a label --------------------------------------------------------------- */
+
+static struct nb_refined *refined_use(struct nb_refined *refined)
+{
+    atomic_fetch_add(&refined->references, 1);
+    return refined;
+}
+
+void nb_refined_release(struct nb_refined **refined)
+{
+    struct nb_refined *r = *refined;
+    *refined = NULL;
+    if (r == NULL || atomic_fetch_sub(&r->references, 1) != 1)
+        return;
+    nb_scorer_free(&r->scorer);
+    nb_expected_release(&r->expected);
+    free(r);
+}
+
+int nb_refined_make_scorer(struct nb_refined *refined, const struct nb_settings *settings)
+{
+    const struct nb_besides besides = {.list = {{refined->expected, refined->weight}}, .count = 1};
+    assert(refined->expected != NULL && refined->scorer == NULL);
+    return nb_scorer_new_beside(settings, &besides, &refined->scorer);
+}
+
+/* Bytes of the counts and of the scorer; 0 for NULL. */
+static size_t refined_memory(const struct nb_refined *refined)
+{
+    if (refined == NULL || refined->expected == NULL)
+        return 0;
+    return nb_expected_memory(refined->expected) +
+           (refined->scorer != NULL ? nb_scorer_memory(refined->scorer) : 0);
+}
 
 /* Under the model's lock. Returns the old one. */
 static struct nb_refined *exchange_refined(struct nb_live *live, struct nb_refined *refined)
@@ -107,7 +139,7 @@ static struct nb_refined *exchange_refined(struct nb_live *live, struct nb_refin
     struct nb_refined *old = live->refined;
     live->refined = refined;
     atomic_store(&live->is_refined, refined != NULL);
-    atomic_store(&live->refined_bytes, nb_refined_memory(refined));
+    atomic_store(&live->refined_bytes, refined_memory(refined));
     return old;
 }
 
@@ -140,7 +172,7 @@ struct nb_published *nb_live_settings_refined(struct nb_live *live, struct nb_re
 {
     pthread_mutex_lock(&live->lock);
     struct nb_published *published = settings_of(live);
-    *refined = live->refined != NULL ? nb_refined_use(live->refined) : NULL;
+    *refined = live->refined != NULL ? refined_use(live->refined) : NULL;
     pthread_mutex_unlock(&live->lock);
     return published;
 }
@@ -152,7 +184,7 @@ struct nb_refined *nb_live_refined(struct nb_live *live)
     pthread_mutex_lock(&live->lock);
     struct nb_refined *refined = live->refined;
     if (refined != NULL)
-        (void)nb_refined_use(refined);
+        (void)refined_use(refined);
     pthread_mutex_unlock(&live->lock);
     return refined;
 }
@@ -329,4 +361,19 @@ int nb_live_note(struct nb_live *live, int rc, const struct nb_error *why, struc
     if (rc != 0 && error != NULL && why->code != 0)
         *error = *why;
     return rc;
+}
+
+int nb_live_label(const struct nb_live *live, struct nb_string name, uint32_t *number,
+                  struct nb_error *error)
+{
+    struct nb_level_hint hint = {0};
+    *number = nb_model_find_label(live->counts, name);
+    if (*number != UINT32_MAX)
+        return 0;
+    const uint32_t *sorted = nb_model_labels_sorted(live->counts);
+    uint32_t count = nb_model_label_count(live->counts);
+    for (uint32_t i = 0; i < count; i++)
+        nb_level_hint_add(&hint, name, nb_model_label_name(live->counts, sorted[i]));
+    return nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'%s", live->name,
+                        (int)name.length, name.bytes, hint.text);
 }

@@ -15,18 +15,21 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/base/buffer.h"
+#include "core/base/error.h"
 #include "core/base/key.h"
 #include "core/bayes/book/scorer.h"
+#include "core/bayes/expected/expected.h"
 #include "core/bayes/settings/settings.h"
 #include "core/counts/model.h"
 #include "core/ledger/entries/record.h"
 #include "core/stack/stack_fit.h"
 #include "tokenizer/bag/tokenizing.h"
 
-struct nb_drift;
 struct nb_current_entries;
-struct nb_refined;
+struct nb_drift;
 struct nb_near_duplicate_list;
+struct nb_refined;
 
 /* The current settings, with the scorer, the stack and the weights that they need. Immutable,
  * shared by reference count, and replaced as a whole; only the weights are changed, by the writer,
@@ -122,11 +125,11 @@ struct nb_live {
     uint64_t aged_to;                /* the writer's: no entry below it is current */
     uint64_t aged_at;                /* the writer's: when to look for old documents again */
     uint64_t history_at;             /* the writer's: when to look for old verdicts again
-                                        (core/writer/remember/remember.h) */
+                                        (core/writer/remember.h) */
     /* A damaged verdict was found in the history: the next verdict that is written begins a new
      * history. */
     atomic_bool is_history_damaged;
-    /* The writer's, during a pass that drops rows (core/writer/upkeep/unused.h): a bit for each of
+    /* The writer's, during a pass that drops rows (core/writer/unused.h): a bit for each of
      * the first `unused_rows` rows, set if the row had no counts when the pass began and was not
      * changed since.
      */
@@ -139,7 +142,7 @@ struct nb_live {
      */
     atomic_uint epoch, pins[2];
     uint32_t labels_stored; /* the writer's: labels with a record in the store */
-    /* Owned; statistics of the verdicts (core/model/evaluate/drift.h); NULL: no verdict yet. */
+    /* Owned; statistics of the verdicts (core/model/drift.h); NULL: no verdict yet. */
     struct nb_drift *_Atomic drift;
     struct nb_near_duplicate_list
         *near_duplicate_list; /* owned; the writer's; NULL: not made yet
@@ -150,7 +153,7 @@ struct nb_live {
     struct nb_current_entries *current;
     struct nb_stack_fit *fit; /* owned; the writer's; state of a refit under way, or NULL */
     struct nb_pass *pass;     /* owned; the writer's; the new twin's pass after the fit, or NULL */
-    /* Set by nb_refit_note (core/model/learn/refit_wanted.h). is_stale: the weights are wrong until
+    /* Set by nb_refit_note (core/model/refit.h). is_stale: the weights are wrong until
      * a refit ends. wants_refit: a refit is under way, or should begin. is_skewed: the model was
      * trained label by label. */
     atomic_bool is_stale, wants_refit, is_skewed;
@@ -166,7 +169,7 @@ struct nb_live {
     atomic_uint_fast64_t replaced;  /* documents that were forgotten, relabelled or replaced */
     uint64_t changed; /* the writer's: nb_clock_monotonic of the last change of a document */
     /* The writer's: the model as it was when no map of probabilities could be fitted
-     * (core/writer/recalibrate/recalibrate.h). */
+     * (core/writer/recalibrate.h). */
     struct {
         uint64_t documents; /* 0: none has failed */
         uint64_t edition;   /* of the settings */
@@ -178,7 +181,7 @@ struct nb_live {
     bool is_unsaved;
 };
 
-/* The documents of a pass in which a new twin learns (core/model/learn/refit.h). */
+/* The documents of a pass in which a new twin learns (core/model/refit.h). */
 struct nb_pass {
     uint32_t size, next;
     uint64_t numbers[]; /* numbers of their entries */
@@ -249,5 +252,49 @@ static inline struct nb_string nb_live_name(const struct nb_live *live)
 {
     return (struct nb_string){live->name, strlen(live->name)};
 }
+
+/* Sets *number to that of the label that a request names. Any thread that holds the lock of
+ * the counts, at least for reading.
+ * Returns 0, or NB_NOT_FOUND; the message tells if the name is that of a level of labels. */
+int nb_live_label(const struct nb_live *live, struct nb_string name, uint32_t *number,
+                  struct nb_error *error);
+
+/* ---- documents without a label --------------------------------------------------------------- */
+
+/* The result of fitting a model's documents without a label: their expected counts, their weight,
+ * and how the weight was measured. Immutable, shared by reference count; any thread. */
+
+/* How well a model predicts the documents of a sample that it has not learned. */
+struct nb_refined_loss {
+    double log_loss; /* mean of -ln P(label); by the book, at the best temperature */
+    double accuracy;
+};
+
+struct nb_refined {
+    atomic_uint references;
+    struct nb_expected *expected; /* NULL: the weight is 0 */
+    struct nb_scorer *scorer;     /* owned; by the book, adds these counts; NULL if `expected` is */
+    double weight;                /* of a document without a label */
+    double smoothing;             /* inside EM */
+    /* A stacked model pools the scores without and with expected counts. The scores with them have
+     * the share `share`, below 1, and are multiplied by `temperature`. */
+    bool is_pooled;
+    double share, temperature;
+    uint64_t documents; /* unlabelled documents that the fit has read */
+    uint64_t labelled;  /* documents with a label at that time */
+    uint64_t replaced;  /* nb_live.replaced at that time */
+    unsigned iterations;
+    double log_likelihood,
+        first;         /* the log-likelihood that EM maximizes, at its end and at its beginning */
+    uint64_t measured; /* documents of the sample; 0: too few to measure anything */
+    uint32_t folds;    /* of the cross-validation; equal to `measured`: leave-one-out */
+    struct nb_refined_loss without, with;
+    double seconds;  /* duration of the fit */
+    char reason[96]; /* why the weight is 0 without a measurement; else "" */
+};
+/* Creates `scorer` for its counts and the model's settings. Returns 0 or NB_NO_MEMORY. */
+int nb_refined_make_scorer(struct nb_refined *refined, const struct nb_settings *settings);
+/* Releases a reference and sets *refined to NULL; *refined may be NULL already. */
+void nb_refined_release(struct nb_refined **refined);
 
 #endif

@@ -86,14 +86,14 @@ struct nb_engine {
     struct nb_importing *importing;         /* imports under way */
     struct nb_unused_pass unused;           /* under way */
     struct nb_ageing *ageing;               /* NULL: not there yet */
-    struct nb_recalibration *recalibration; /* under way (core/writer/recalibrate), or NULL */
+    struct nb_recalibration *recalibration; /* under way (core/writer/recalibrate.h), or NULL */
     bool purge;                             /* there may be data of deleted models */
     size_t freed_after; /* documents since freed memory was returned to the kernel */
     struct nb_live *unsaved, *unsaved_last; /* models that a start would replay, oldest first */
     struct nb_buffer scratch;
     struct nb_features_coder *coder;
     struct nb_learner *learner;
-    /* For core/writer/submit/submit_features.h: a spare coder, or NULL; and whether the new
+    /* For core/writer/submit_features.h: a spare coder, or NULL; and whether the new
      * features of the last change were foreseen correctly. */
     _Atomic(struct nb_features_coder *) spare_coder;
     _Atomic(struct nb_foreseen *) spare_foreseen; /* an empty one, or NULL */
@@ -105,8 +105,7 @@ struct nb_engine {
      * present setting; 0: no model does. Such a model is loaded again at each use. */
     atomic_uint_fast64_t memory_needed;
 
-    struct nb_remembering
-        *remembering; /* verdicts for the history (core/writer/remember/remember.h) */
+    struct nb_remembering *remembering; /* verdicts for the history (core/writer/remember.h) */
 
     pthread_mutex_t health_lock;
     struct nb_error health; /* code 0: the last commit succeeded */

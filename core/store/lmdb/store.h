@@ -71,10 +71,10 @@ enum nb_table {
                             (core/ledger/entries/quarantine_entries.h) */
     NB_TABLE_WAITING,    /* model -> how many changes wait, and how many bytes they take */
     /* model, range -> slots of the twin; model, 65,536 + number -> slots that a commit changed
-     * (core/model/live/twin_log.h). */
+     * (core/model/live/checkpoint.h). */
     NB_TABLE_TWIN,
     NB_TABLE_HISTORY,     /* model, number -> a verdict that is kept
-                             (core/writer/remember/remembered_history.h) */
+                             (core/writer/remembered_history.h) */
     NB_TABLE_HISTORY_IDS, /* model, document id -> number of its verdict */
     NB_TABLES
 };

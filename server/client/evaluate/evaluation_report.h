@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "core/model/evaluate/evaluate.h"
+#include "core/model/evaluation.h"
 #include "server/client/base/client.h"
 #include "server/client/base/flags.h"
 

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/model/evaluate/evaluate.h"
+#include "core/model/evaluation.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/evaluate/evaluation_report.h"

@@ -12,7 +12,6 @@
 #include "core/base/clock.h"
 #include "core/base/number.h"
 #include "core/engine/engine.h"
-#include "core/engine/entry_number.h"
 #include "server/http/request/request.h"
 #include "server/http/request/server.h"
 

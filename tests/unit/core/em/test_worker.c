@@ -15,9 +15,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
 #include "core/model/live/live.h"
-#include "core/model/refined/refined.h"
-#include "core/model/registry/registry.h"
-#include "core/model/registry/trim.h"
+#include "core/model/registry.h"
 #include "tests/unit/folder.h"
 
 enum { LABELLED = 12, UNLABELLED = 3 };

@@ -20,7 +20,7 @@
 
 #include "core/archive/repair/repair.h"
 #include "core/jobs/merge/merge.h"
-#include "core/model/learn/refit.h"
+#include "core/model/refit.h"
 #include "core/store/lmdb/store.h"
 #include "tests/unit/core/engine/expected.h"
 #include "tests/unit/crash.h"

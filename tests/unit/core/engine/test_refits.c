@@ -18,10 +18,9 @@
 #include "core/archive/repair/repair.h"
 #include "core/base/random.h"
 #include "core/engine/engine.h"
-#include "core/model/learn/refit.h"
 #include "core/model/live/state.h"
 #include "core/stack/stack_private.h"
-#include "core/writer/submit/submit_batch.h"
+#include "core/writer/submit.h"
 #include "tests/unit/crash.h"
 #include "tests/unit/folder.h"
 

@@ -11,7 +11,7 @@
 #include "core/archive/repair/repair.h"
 #include "core/engine/engine.h"
 #include "core/model/live/state.h"
-#include "core/writer/stage/staged_batch.h"
+#include "core/writer/batch.h"
 #include "tests/unit/folder.h"
 
 static char directory[NB_TEST_FOLDER_SIZE];

@@ -9,7 +9,7 @@
 
 #include "core/base/feature.h"
 #include "core/nodes/operation.h"
-#include "core/writer/submit/submit_features.h"
+#include "core/writer/submit_features.h"
 
 static uint64_t next_random(uint64_t *state)
 {

@@ -5,7 +5,7 @@
  * store; and the effect of a full disk.
  */
 #include "core/base/feature.h"
-#include "core/model/registry/registry.h"
+#include "core/model/registry.h"
 #include "core/nodes/digest.h"
 #include "core/nodes/operation.h"
 #include "core/nodes/queue.h"

@@ -212,7 +212,7 @@ START_TEST(a_start_reads_what_was_in_memory)
 {
     bool swept = false;
     put_model("m");
-    train(260); /* smaller models begin anew again and again (core/model/learn/refit.h) */
+    train(260); /* smaller models begin anew again and again (core/model/refit.h) */
     for (int round = 0; round < 60; round++) {
         train(1 + round % 3);
         swept = swept || log_of()->sweeping;

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A classification: the label of a document, why, and whether enough was learned to decide. A
+ * verdict is filled by nb_engine_classify (core/engine/engine.h) and belongs to one thread at a
+ * time.
+ */
+#ifndef NB_CORE_MODEL_VERDICT_H
+#define NB_CORE_MODEL_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/feature.h"
+#include "core/base/string.h"
+
+/* Decisions: what to do about a document, from the probability of one label and a threshold. The
+ * label is either the winner, which must be likely enough (Chow 1970, On Optimum Recognition Error
+ * and Reject Tradeoff: less likely winners are rejected), or one that is chosen beforehand (the
+ * positive one: spam). In the second case the threshold weighs the two kinds of errors. Pure
+ * functions; any thread. */
+enum nb_decided { NB_DECIDED_OTHER, NB_DECIDED_POSITIVE, NB_DECIDED_UNSURE };
+
+/* Returns positive from the threshold on, unsure at a distance below `band` from the threshold,
+ * else other. For a winner, other means that it is not likely enough. */
+enum nb_decided nb_decide(double probability, double threshold, double band);
+
+/* Returns the threshold with the least expected cost, if a false positive costs `false_positive`
+ * and a false negative `false_negative` (both at least 0, not both 0). Deciding positive costs no
+ * more if (1 - p) false_positive <= p false_negative, that is, from p = false_positive /
+ * (false_positive + false_negative) on (Elkan 2001, The Foundations of Cost-Sensitive Learning,
+ * equation 2). */
+double nb_decide_threshold(double false_positive, double false_negative);
+
+/* Returns the index of the most probable label except `positive`, the first of equal ones; `size`
+ * if there is no other label. */
+size_t nb_decide_other(const double *probabilities, size_t size, size_t positive);
+
+enum { NB_VERDICT_SOURCES = 3 }; /* a model, its parent, and its parent's parent */
+
+struct nb_explained {
+    struct nb_string token; /* bytes == NULL: the prior's row */
+    struct nb_string given; /* the value that it depends on; bytes == NULL: none */
+    uint64_t count;
+    double evidence;                   /* infinite if it makes one of the two labels impossible */
+    enum nb_field field;               /* of the token */
+    double shares[NB_VERDICT_SOURCES]; /* parts of the evidence that come from each of `sources` */
+    bool has_counts; /* `counts` is set: the caller wants counts, and the one model that decides has
+                        the token */
+    uint64_t counts[2]; /* occurrences in documents of the winner, and of the runner-up */
+};
+
+/* A classification; reused from call to call. */
+struct nb_verdict {
+    bool wants_counts;   /* the caller's, set before each call: explanations have `counts` */
+    size_t size;         /* labels that have documents, in the order of their names */
+    const char **labels; /* NUL-terminated; stable until the next call or deinit */
+    double *log_scores;  /* -INFINITY: impossible, by an estimate of 0 */
+    double *probabilities;
+    size_t best;  /* index of the label that wins */
+    bool stacked; /* label and probabilities are those of the stack */
+    /* Stacked: the weights have learned all documents under the current settings, and no refit is
+     * due. By the book: the probabilities come from the map of the setting `calibration`. */
+    bool calibrated;
+    bool tells_calibrated; /* the model is stacked, or has that setting */
+    /* If a stacked model has learned only one of the labels spam and ham: the other one, with the
+     * probability that the rule of succession leaves it; else NULL. It is not among `labels`, has
+     * no log score and never wins. */
+    const char *unseen_label;
+    double unseen_probability;
+    bool ready; /* every label has enough documents; else `missing` names one that has not */
+    char missing[160];
+    uint64_t *documents;      /* of each label */
+    uint64_t ready_documents; /* the model's setting */
+    uint64_t total, known;    /* token positions */
+    bool truncated;
+    double unsure_band;               /* the model's setting */
+    bool keeps_history;               /* the model has the setting `history` ... */
+    bool keeps_subject;               /* ... and `history_subject` */
+    struct nb_explained *explanation; /* strongest first, the prior's row last */
+    size_t explanation_count;
+    size_t second; /* with an explanation: index of the runner-up; == best with one label */
+    /* With an explanation of a model that has a parent: the names of the model and its ancestors
+     * that have documents, in the order of `shares`; NUL-terminated, stable as long as `labels`. */
+    const char *sources[NB_VERDICT_SOURCES];
+    size_t source_count;
+    /* Sum of the evidence of all tokens of each field, without attributes; set with an explanation.
+     * NaN: the tokens make both labels impossible. */
+    double field_evidence[NB_FIELDS];
+    struct nb_verdict_private *private_;
+};
+void nb_verdict_init(struct nb_verdict *verdict);
+void nb_verdict_deinit(struct nb_verdict *verdict);
+/* Releases the model of the verdict; the memory is kept for the next verdict. */
+void nb_verdict_reset(struct nb_verdict *verdict);
+
+/* Sets `ready` and `missing` of a verdict again, for these labels only: the model may have other
+ * labels with few documents, for example by a mistyped name. A label without documents is missing.
+ */
+void nb_verdict_need(struct nb_verdict *verdict, const char *const labels[], size_t count);
+
+/* Changes a verdict without explanation into one on the labels of a level (1 to NB_LEVEL_MOST,
+ * core/stack/levels.h). The probability of such a label is the sum of those of the labels
+ * below it, its log score is the log-sum-exp of theirs, and `ready` and `missing` are set for its
+ * documents. Call it at most once for a classification. Returns 0 or NB_NO_MEMORY. */
+int nb_verdict_at_level(struct nb_verdict *verdict, unsigned level);
+
+/* Computes the probability of labels[0] against all other labels together, as if the model had only
+ * labels[0] and labels[1], with the weights that it learned while it had only these. The model must
+ * be stacked, have both labels, and all its other labels must have too few documents to be ready.
+ * Sets *probability, and returns 0; NB_CONFLICT if the model does not fulfil this, or NB_NO_MEMORY.
+ */
+int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2],
+                       double *probability);
+
+#endif
