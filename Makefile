@@ -142,7 +142,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 
 # Compiled in with .incbin, which -MMD does not see.
 $(BUILD)/server/api/operations.o: $(wildcard server/api/openapi.json)
-$(BUILD)/server/console/assets.o: $(wildcard server/console/web/*)
+$(BUILD)/server/console/console_page.o: $(wildcard server/console/web/*)
 
 $(LIBRARY): $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
