@@ -20,7 +20,7 @@ async function kept(api, daemon = null) {
 
 const keeps = (daemon, n) => until(`${n} verdicts are kept`, async () => (await daemon.call("GET", "v1/models/sample/history?limit=1000")).history.length === n);
 
-const rows = (tab) => tab.page.$$eval("tbody tr", (all) => all.map((row) => row.cells[0].textContent));
+const rows = (tab) => tab.page.$$eval("tbody tr:not(.below)", (all) => all.map((row) => row.cells[0].textContent));
 
 export async function a_model_begins_to_keep_verdicts(api) {
   const daemon = await api.daemon();
@@ -30,7 +30,7 @@ export async function a_model_begins_to_keep_verdicts(api) {
   await tab.sees("h2", "keeps no verdicts");
   await tab.looksRight("history-none");
   await tab.press("Keep the last 10,000");
-  await tab.sees(".notice", "No verdict is kept that fits.");
+  await tab.sees(".notice", "No kept verdict matches.");
   equal((await daemon.call("GET", "v1/models/sample")).settings.history, 10000, "the setting");
 }
 
@@ -43,15 +43,17 @@ export async function verdicts_are_filtered_and_opened(api) {
   await tab.looksRight("history");
   await tab.write('input[type="search"]', "hello");
   await tab.press("Show");
-  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
+  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr:not(.below)").length === 1);
   equal(await rows(tab), ["Hello"], "filtered");
   await tab.click('button[aria-label="Why: Hello"]');
-  await tab.sees("h2", "Why: Hello");
+  await tab.sees("tr.below h2", "Why: Hello");
+  const [row, below] = await tab.page.evaluate(() => [document.querySelector("tbody tr"), document.querySelector("tr.below:not([hidden])")].map((one) => one.getBoundingClientRect()).map(({top, bottom}) => ({top, bottom})));
+  holds(Math.abs(below.top - row.bottom) < 2, `the reasons are ${below.top - row.bottom} pixels below their row`);
   await tab.sees(".bars", "Words");
   await tab.looksRight("history-why");
   await tab.write('input[type="search"]', "nothing has this");
   await tab.press("Show");
-  await tab.page.waitForFunction(() => document.querySelectorAll("tbody")[0].childElementCount === 0);
+  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 0);
 }
 
 export async function one_click_puts_it_right(api) {
@@ -67,8 +69,8 @@ export async function one_click_puts_it_right(api) {
   equal((await daemon.call("GET", "v1/models/sample/documents/mail-0")).label, "spam", "relabelled");
   const selects = await tab.page.$$eval("main select", (all) => all.map((one) => one.id));
   await tab.page.select(`#${selects.at(-1)}`, "1");
-  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
-  holds((await tab.text("tbody tr")).includes("spam"), "with its label");
+  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr:not(.below)").length === 1);
+  holds((await tab.text("tbody tr:not(.below)")).includes("spam"), "with its label");
 }
 
 export async function on_a_phone_the_answers_are_in_sight(api) {
@@ -88,8 +90,44 @@ export async function pages_follow_each_other(api) {
   const tab = await api.tab(daemon);
   await keeps(daemon, 64);
   await tab.go("history/sample");
-  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 50);
+  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr:not(.below)").length === 50);
   await tab.press("More");
-  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 64);
+  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr:not(.below)").length === 64);
   equal(new Set(await rows(tab)).size, 64, "each once");
+}
+
+export async function keys_label_and_undo(api) {
+  const daemon = await kept(api);
+  const tab = await api.tab(daemon);
+  await tab.go("history/sample");
+  await tab.sees("tbody th", "text-1");
+  const first = await tab.text("tbody tr th");
+  await tab.page.focus("tbody tr");
+  await tab.page.keyboard.press("j");
+  const title = await tab.page.evaluate(() => document.activeElement.cells[0].textContent);
+  holds(title !== first, "j goes to the next row");
+  const id = (await daemon.call("GET", "v1/models/sample/history")).history[1].id;
+  await tab.page.keyboard.press("1");
+  await tab.sees("tr.below", `${title} is ham now.`);
+  equal((await daemon.call("GET", `v1/models/sample/documents/${id}`)).label, "ham", "learned");
+  equal(await tab.page.evaluate(() => document.activeElement.cells?.[0].textContent), title, "the row keeps the focus");
+  await tab.page.keyboard.press("2");
+  await tab.sees("tr.below", `${title} is spam now.`);
+  await tab.page.keyboard.press("u");
+  await tab.sees("tr.below", `${title} is ham again.`);
+  equal((await daemon.call("GET", `v1/models/sample/documents/${id}`)).label, "ham", "the label before");
+  await tab.page.keyboard.press("k");
+  equal(await tab.page.evaluate(() => document.activeElement.cells[0].textContent), first, "k goes back");
+}
+
+export async function a_label_is_undone_in_its_row(api) {
+  const daemon = await kept(api);
+  const tab = await api.tab(daemon);
+  await tab.go("history/sample");
+  await tab.click('button[aria-label="ham: Hello"]');
+  await tab.sees("tr.below", "Hello is ham now.");
+  await tab.click('button[aria-label="Undo: Hello"]');
+  await tab.sees("tr.below", "Hello has no label again.");
+  equal((await daemon.call("GET", "v1/models/sample")).documents, 94, "documents");
+  equal((await daemon.call("GET", "v1/models/sample/history")).history.length, 4, "the verdicts stay");
 }

@@ -15,7 +15,7 @@ async function opened(api, part, options) {
 export async function labels_are_renamed_and_forgotten(api) {
   const {tab, labels} = await opened(api, "labels");
   await tab.click('button[aria-label="Words of spam"]');
-  await tab.sees("caption", "Most telling words for spam");
+  await tab.sees("caption", "Words with the most evidence for spam");
   await tab.looksRight("model");
   await tab.click('button[aria-label="Rename spam"]');
   await tab.write(".field:last-of-type input, form.row input", "junk & <b>");
@@ -24,7 +24,7 @@ export async function labels_are_renamed_and_forgotten(api) {
   equal(Object.keys(await labels()).sort(), ["ham", "junk & <b>"], "labels");
   await tab.click('button[aria-label="Forget junk & <b>"]');
   await tab.looksRight("model-question");
-  await tab.press("Leave it", "dialog");
+  await tab.press("Cancel", "dialog");
   equal((await labels())["junk & <b>"].documents, 47, "left as it is");
   await tab.click('button[aria-label="Forget junk & <b>"]');
   await tab.sees("dialog p", "Forget all 47 documents");
@@ -49,7 +49,7 @@ export async function a_label_is_merged_into_another(api) {
 export async function words_are_those_of_the_api(api) {
   const {daemon, tab} = await opened(api, "labels");
   await tab.click('button[aria-label="Words of ham"]');
-  await tab.sees("caption", "Most telling words for ham");
+  await tab.sees("caption", "Words with the most evidence for ham");
   const {tokens} = await daemon.call("GET", "v1/models/sample/vocabulary?label=ham&limit=40");
   const shown = await tab.page.$$eval(".scroll:last-of-type tbody th", (all) => all.map((one) => one.textContent));
   equal(shown.slice(-tokens.length), tokens.map((one) => one.token), "words");
@@ -63,7 +63,7 @@ export async function settings_are_explained_tried_and_saved(api) {
   const shown = await tab.page.$$eval("[id^=setting-]:not(p)", (all) => all.map((one) => one.id.slice(8)));
   equal(shown.sort(), Object.keys(old).filter((name) => !["preset", "tokenizer"].includes(name)).sort(), "every setting");
   await tab.press("Save");
-  await tab.sees(".told", "Nothing is changed");
+  await tab.sees(".told", "No setting was changed");
   await tab.page.evaluate(() => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
   await tab.looksRight("model-settings");
   await tab.write("#setting-length_power", "0.5");
@@ -90,7 +90,7 @@ export async function of_a_large_model_it_is_asked_first(api) {
   await tab.write("#setting-min_count", "1");
   await tab.press("Try it on a copy");
   await tab.sees("dialog p", "The model has 5,094 documents.");
-  await tab.press("Leave it", "dialog");
+  await tab.press("Cancel", "dialog");
   await tab.press("Try it on a copy");
   await tab.press("Try it", "dialog");
   await tab.sees("caption", "Now and with the change, of 5000 documents"); // those that are judged for it
@@ -133,13 +133,13 @@ export async function what_a_source_taught_is_taken_back(api) {
   await tab.click('button[aria-label="Take back what mallory taught"]');
   await tab.sees("main", "1 document would be taken back");
   await tab.write("form.panel .field input", "mallory");
-  await tab.press("See what it would do");
-  await tab.sees("h2", "What that would do");
+  await tab.press("Preview");
+  await tab.sees("h2", "Result of an undo");
   await tab.sees("main", "1 document would be taken back");
   await tab.looksRight("model-sources");
   equal((await labels()).spam.documents, 49, "a dry run changes nothing");
-  await tab.press("Take them back");
-  await tab.press("Take them back", "dialog");
+  await tab.click("main button.danger");
+  await tab.press("Take back", "dialog");
   await tab.sees(".notice.good", "1 document taken back");
   await tab.sees("tbody", "source mallory");
   equal((await labels()).spam.documents, 48, "taken back");
@@ -157,17 +157,17 @@ export async function what_waits_is_learned_or_dropped(api) {
   await daemon.begin(); // what waits does so still
   const tab = await api.tab(daemon);
   await tab.go("overview");
-  await tab.sees(".light.warn a", "sample: changes by sources without trust wait for you.");
-  await tab.press("sample: changes by sources without trust wait for you.");
-  await tab.sees("h2", "What waits for you");
+  await tab.sees(".light.warn a", "sample: changes from sources without trust wait in the quarantine.");
+  await tab.press("sample: changes from sources without trust wait in the quarantine.");
+  await tab.sees("h2", "Quarantine");
   await tab.sees("tbody", "users");
   await tab.looksRight("model-quarantine");
-  await tab.click('button[aria-label="Learn them: users"]');
-  await tab.press("Learn them", "dialog");
-  await tab.page.waitForFunction(() => document.querySelector('button[aria-label="Learn them: users"]') === null);
-  await tab.click('button[aria-label="Drop them: others"]');
-  await tab.press("Drop them", "dialog");
-  await tab.page.waitForFunction(() => ![...document.querySelectorAll("h2")].some((one) => one.textContent === "What waits for you"));
+  await tab.click('button[aria-label="Apply: users"]');
+  await tab.press("Apply", "dialog");
+  await tab.page.waitForFunction(() => document.querySelector('button[aria-label="Apply: users"]') === null);
+  await tab.click('button[aria-label="Drop: others"]');
+  await tab.press("Drop", "dialog");
+  await tab.page.waitForFunction(() => ![...document.querySelectorAll("h2")].some((one) => one.textContent === "Quarantine"));
   equal((await daemon.call("GET", "v1/models/sample")).labels.ham.documents, 48, "learned");
   await tab.go("overview");
   await tab.sees(".light.good h2", "All is well");
@@ -190,14 +190,14 @@ export async function a_model_is_copied_exported_imported_and_deleted(api) {
   await tab.page.waitForFunction(() => window.saved.length === 2);
   holds(await tab.page.evaluate(() => window.saved.every((size) => size > 10000)), "sizes of the files");
   await tab.page.evaluate(() => { document.querySelectorAll("form.panel")[0].querySelector("input").value = "second"; });
-  await tab.press("Make it");
-  await tab.sees(".notice.good", "second is made");
-  await tab.press("Make it");
+  await tab.press("Create model");
+  await tab.sees(".notice.good", "second is created");
+  await tab.press("Create model");
   await tab.sees('[role="alert"]', "second");
   await tab.page.evaluate(() => { document.querySelectorAll("form.panel")[0].querySelector("input").value = "third"; });
   await tab.write("#strength", "20");
-  await tab.press("Make it");
-  await tab.sees(".notice.good", "third is made");
+  await tab.press("Create model");
+  await tab.sees(".notice.good", "third is created");
   const {settings} = await daemon.call("GET", "v1/models/third");
   equal([settings.parent, settings.parent_strength], ["third.prior", 20], "its parent");
   const file = join(await mkdtemp(join(tmpdir(), "bayesd-export-")), "sample.ndjson");

@@ -20,7 +20,7 @@ export async function one_key_gives_a_label(api) {
   const [first, second] = await next();
   await tab.sees(".card h2", first.id);
   await tab.sees(".card .hint", `The model says ${first.verdict}`);
-  equal(await tab.page.$$eval(".card button", (all) => all.map((one) => one.textContent)), ["1 ham", "2 spam", "0 leave it out"], "keys");
+  equal(await tab.page.$$eval(".card button", (all) => all.map((one) => one.textContent)), ["1 ham", "2 spam", "0 Skip"], "keys");
   await tab.looksRight("next");
   holds(await focused(tab) || (await tab.page.focus(".card")) === undefined, "the focus");
   await tab.page.keyboard.press("2");
@@ -34,7 +34,7 @@ export async function what_it_has_brought_is_measured(api) {
   const {daemon, tab, next} = await asked(api);
   const left = await next();
   const before = (await daemon.call("GET", "v1/models/sample/evaluation?scores=leave-one-out")).windows.at(-1);
-  await tab.sees("main", `Right: ${before.accuracy === 1 ? "100" : (100 * before.accuracy).toFixed(1)} % at the beginning`);
+  await tab.sees("main", `Accuracy: ${before.accuracy === 1 ? "100" : (100 * before.accuracy).toFixed(1)} % at the beginning`);
   for (const one of left) {
     await tab.sees(".card h2", "open-");
     const id = await tab.text(".card h2");
@@ -47,7 +47,7 @@ export async function what_it_has_brought_is_measured(api) {
     }
     await tab.page.waitForFunction((old) => document.querySelector(".card").innerText.split("\n")[0] !== old, {}, id);
   }
-  await tab.sees(".card", "There is no document without a label");
+  await tab.sees(".card", "There is no document without a label left");
   await tab.sees("main", "5 labels given");
   await tab.sees("main", "after 5 labels");
   equal(await tab.page.$$eval("figure svg", (all) => all.map((one) => one.querySelectorAll("circle").length)), [2, 5], "its course");
@@ -72,4 +72,44 @@ export async function a_key_with_a_modifier_is_not_an_answer(api) {
   await tab.sees("main", "1 label given");
   equal((await daemon.call("GET", `v1/models/sample/documents/${first.id}`)).label, "spam", "what was answered");
   equal((await next()).length, 5, "documents without a label");
+}
+
+export async function a_held_key_gives_one_label(api) {
+  const {daemon, tab, next} = await asked(api);
+  const [first] = await next();
+  await tab.sees(".card h2", first.id);
+  await tab.page.focus(".card");
+  for (let i = 0; i < 4; i++) await tab.page.keyboard.down("2"); // all but the first one say that they repeat
+  await tab.page.keyboard.up("2");
+  await tab.sees("main", "1 label given");
+  await tab.page.waitForFunction((id) => document.querySelector(".card h2").textContent !== id, {}, first.id);
+  for (let i = 0; i < 3; i++) await tab.page.keyboard.down("0");
+  await tab.page.keyboard.up("0");
+  equal((await next()).length, 5, "documents without a label");
+  equal((await daemon.call("GET", `v1/models/sample/documents/${first.id}`)).label, "spam", "the one that was labelled");
+}
+
+export async function the_last_label_is_undone_by_a_key(api) {
+  const {daemon, tab, next} = await asked(api);
+  const {settings, labels} = await daemon.call("GET", "v1/models/sample");
+  await daemon.call("PUT", "v1/models/sample", {...settings, history: 100});
+  await daemon.call("POST", "v1/models/sample/classify?remember=1&id=seen", "free meeting", {"Content-Type": "text/plain"});
+  while ((await next()).length < 7) await new Promise((done) => setTimeout(done, 100));
+  await tab.go("overview");
+  await tab.go("next/sample");
+  for (const [i, one] of (await next()).entries()) {
+    const now = await daemon.call("GET", "v1/models/sample");
+    equal([i, now.labels], [i, labels], "as before");
+    await tab.page.waitForFunction(() => document.querySelector(".card h2"));
+    const id = await tab.text(".card h2");
+    await tab.page.focus(".card");
+    await tab.page.keyboard.press("1");
+    await tab.page.waitForFunction((old) => document.querySelector(".card").innerText.split("\n")[0] !== old, {}, id);
+    await tab.page.keyboard.press("u");
+    await tab.sees(".card h2", id);
+    holds(one.id !== undefined, "a document");
+    await tab.page.keyboard.press("0");
+    await tab.page.waitForFunction((old) => document.querySelector(".card").innerText.split("\n")[0] !== old, {}, id);
+  }
+  equal((await next()).length, 7, "documents without a label");
 }

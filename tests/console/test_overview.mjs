@@ -8,7 +8,7 @@ export async function says_what_needs_a_person(api) {
   await tab.sees(".light.good h2", "All is well");
   await tab.sees("main", "There is no model yet");
   await daemon.call("POST", "v1/models/notes/train", {documents: [{text: "one", label: "a"}, {text: "two", label: "b"}]});
-  await tab.sees(".light.warn li", "notes: a has 1 document and 1 other label few");
+  await tab.sees(".light.warn li", "notes: a has 1 document, 1 other label too few");
   await daemon.call("POST", "v1/models/odd/train?label=%3Cimg%20src%3Dx%3E", "one", {"Content-Type": "text/plain"});
   await tab.sees(".light.warn li", "odd knows one label only, <img src=x>");
   await tab.looksRight("overview-warning");
@@ -27,7 +27,7 @@ export async function shows_models_and_figures(api) {
   equal(cells.slice(0, 4), ["sample", `ham ${labels.ham.documents}, spam ${labels.spam.documents}`, String(documents),
     vocabulary.toLocaleString("en")], "the row of the model");
   holds(Math.abs(parseFloat(cells[4]) - 100 * windows[0].accuracy) <= 0.051, `accuracy ${cells[4]}, ${windows[0].accuracy}`);
-  await tab.sees(".tile", "are left on the disk");
+  await tab.sees(".tile", "free on the disk");
   await tab.sees(".tile", "1 since the start");
   await daemon.call("POST", "v1/models/sample/classify", {documents: Array(9).fill({text: "free prize"})});
   await tab.sees(".tile", "10 since the start");
@@ -70,7 +70,7 @@ export async function a_daemon_that_goes_is_missed(api) {
   await tab.go("overview");
   await tab.sees(".light.good", "All is well");
   await daemon.end("SIGKILL");
-  await tab.sees(".light.bad", "the daemon does not answer");
+  await tab.sees(".light.bad", "Can't reach bayesd, retrying.");
   await daemon.begin();
   await tab.sees(".light.good", "All is well");
 }

@@ -17,7 +17,7 @@ export async function figures_are_those_of_the_api(api) {
   const one = windows.at(-1);
   await tab.sees("caption", `Of ${one.documents} documents`);
   const figures = Object.fromEntries(await tab.page.$$eval("main section:first-of-type tbody tr", (rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent))));
-  holds(Math.abs(parseFloat(figures.Right) - 100 * one.accuracy) < 0.06, figures.Right);
+  holds(Math.abs(parseFloat(figures.Accuracy) - 100 * one.accuracy) < 0.06, figures.Accuracy);
   equal(positive, "spam", "the positive label");
   const area = (1 - one.one_minus_roca_percent / 100).toFixed(6);
   await tab.sees("svg.chart text.area", area);
@@ -31,7 +31,7 @@ export async function figures_are_those_of_the_api(api) {
     return all.filter((_, i) => meet(boxes[i], dots[i]) || boxes.some((box, k) => k !== i && meet(boxes[i], box))).map((one) => one.textContent);
   });
   equal(covered, [], "numbers of documents that lie upon another or upon their dot");
-  const cells = await tab.page.$$eval("table", (all) => [...all].find((one) => one.caption.textContent.startsWith("The whole table")).tBodies[0].innerText.split(/\s+/));
+  const cells = await tab.page.$$eval("table", (all) => [...all].find((one) => one.caption.textContent.startsWith("All labels")).tBodies[0].innerText.split(/\s+/));
   equal(cells, ["ham", "spam"].flatMap((truth) => [truth, ...["ham", "spam"].map((given) => String(one.confusion[truth][given]))]), "the table");
   await tab.looksRight("quality");
 }
@@ -61,7 +61,7 @@ export async function other_scores_and_labels_can_be_chosen(api) {
   await tab.page.select(`#${selects[1]}`, "before-learning");
   await tab.sees("h2", "Errors over time");
   await tab.page.select(`#${selects[2]}`, "ham");
-  await tab.sees("th", "Taken for ham wrongly");
+  await tab.sees("th", "False positives (ham)");
 }
 
 export async function many_labels_show_the_worst_pairs_first(api) {
@@ -69,7 +69,7 @@ export async function many_labels_show_the_worst_pairs_first(api) {
   for (let i = 0; i < 300; i++) documents.push({text: `topic${i % 15} word${(i * 7) % 31}`, label: `<label> ${i % 14}`});
   const {daemon, tab} = await opened(api, (d) => d.call("POST", "v1/models/sample/train", {documents}));
   const one = (await daemon.call("GET", "v1/models/sample/evaluation")).windows.at(-1);
-  const first = await tab.page.$$eval("table", (all) => [...[...all].find((one) => one.caption.textContent === "The worst pairs").tBodies[0].rows[0].children].map((cell) => cell.textContent));
+  const first = await tab.page.$$eval("table", (all) => [...[...all].find((one) => one.caption.textContent === "Most confused").tBodies[0].rows[0].children].map((cell) => cell.textContent));
   const {label, given, documents: n} = one.worst_pairs[0];
   equal(first.slice(0, 3), [label, given, String(n)], "the worst pair");
   await tab.looksRight("quality-many");
@@ -93,7 +93,7 @@ export async function a_picture_is_saved_with_its_styles(api) {
 
 export async function a_model_without_scores_says_so(api) {
   const {tab} = await opened(api, (daemon) => daemon.call("PUT", "v1/models/sample", {}));
-  await tab.sees(".notice", "judged nothing yet");
+  await tab.sees(".notice", "no evaluation yet");
 }
 
 export async function verdicts_that_drift_are_told(api) {
@@ -105,7 +105,7 @@ export async function verdicts_that_drift_are_told(api) {
   });
   const {drift} = await daemon.call("GET", "v1/models/sample");
   holds(drift.distance > 0.25, `drift ${JSON.stringify(drift)}`);
-  await tab.sees("main", "Drift: the last 1,000 verdicts are");
+  await tab.sees("main", "of the last 1,000 verdicts");
   await tab.sees("strong", "Something else comes in");
   await tab.go("overview");
   await tab.sees(".light.warn li", "The last 1,000 verdicts of sample are spread otherwise");

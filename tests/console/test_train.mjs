@@ -273,7 +273,7 @@ export async function what_is_dropped_meanwhile_must_wait(api) {
     await tab.press("Learn them");
     await tab.sees("h2", "Learning");
     await tab.drag(".drop", paths);
-    await tab.sees(".notice.warn", "Others are being learned");
+    await tab.sees(".notice.warn", "Other files are being learned");
   });
   await tab.sees("h3", "Done");
   equal(await counted(tab), ["learned 1,500"], "what came of them");
@@ -298,7 +298,7 @@ export async function a_label_that_is_nearly_an_old_one_is_asked_about(api) {
   for (const near of ["Spam", "sp\u200Bam", "\uFEFFspam\u2060", "\uFF53pam", "sp\u00ADAM"]) {
     const {daemon, tab} = await nearlySpam(api, ["ham", near, near]);
     await tab.press("Learn them");
-    await tab.sees(".notice.warn", "It differs from spam, which has 1 document, only by case or by characters that are not seen.");
+    await tab.sees(".notice.warn", "It differs from spam, which has 1 document, only by case or by invisible characters.");
     equal(await documentsOfLabels(daemon), {spam: 1}, "learned before the answer");
     await tab.press("Learn as spam");
     await tab.sees("h3", "Done");
@@ -322,4 +322,25 @@ export async function forms_of_one_label_are_not_asked_about(api) {
   const {daemon, tab} = await nearlySpam(api, ["m\u00FCll", "mu\u0308ll", " spam ", "ham"]);
   await learn(tab);
   equal(await documentsOfLabels(daemon), {ham: 1, "m\u00FCll": 2, spam: 2}, "composed, without blanks");
+}
+
+export async function a_mistyped_label_is_asked_about(api) {
+  const {daemon, tab} = await nearlySpam(api, ["spma", "ham"]);
+  await tab.press("Learn them");
+  await tab.sees(".notice.warn", "It differs from spam, which has 1 document, by one or two letters.");
+  await tab.press("Learn as spam");
+  await tab.sees("h3", "Done");
+  equal(await documentsOfLabels(daemon), {ham: 1, spam: 2}, "learned");
+}
+
+export async function a_run_is_undone_apart_from_others(api) {
+  const {daemon, tab} = await nearlySpam(api, ["ham", "ham", "spam"]);
+  await learn(tab);
+  equal(await documentsOfLabels(daemon), {ham: 2, spam: 2}, "learned");
+  const {sources} = await daemon.call("GET", "v1/models/made/sources");
+  holds(sources.some(({source, documents}) => /^console-20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(source) && documents === 3), JSON.stringify(sources));
+  await tab.press("Undo this run");
+  await tab.press("Undo this run", "dialog");
+  await tab.sees(".notice.good", "3 documents taken back.");
+  equal(await documentsOfLabels(daemon), {spam: 1}, "what was there before");
 }

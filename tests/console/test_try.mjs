@@ -55,11 +55,11 @@ export async function a_button_teaches_and_takes_back(api) {
   await tab.looksRight("try-taught");
   equal((await daemon.call("GET", "v1/models/sample")).labels.ham.documents, before.labels.ham.documents + 1, "learned");
   await tab.press("spam");
-  await tab.sees(".notice.good", "It had another label");
+  await tab.sees(".notice.good", "Relabelled");
   await tab.press("Take it back");
   await tab.sees(".notice.good", "it is ham again");
   await tab.write('input[name="label"]', "club");
-  await tab.press("Teach it");
+  await tab.press("Teach");
   await tab.sees(".notice.good", "club 1");
   await tab.sees(".teach button", "club");
 }
@@ -69,7 +69,7 @@ export async function what_is_learned_new_is_taken_back_whole(api) {
   await tab.press("ham");
   await tab.sees(".notice.good", "Learned");
   await tab.press("Take it back");
-  await tab.sees(".notice.good", "as before");
+  await tab.sees(".notice.good", "Taken back.");
   equal((await daemon.call("GET", "v1/models/sample")).documents, 94, "documents");
 }
 
@@ -98,7 +98,7 @@ export async function values_of_fields_are_given_and_shown(api) {
   await tab.sees(".notice.good", "cheap 21");
   equal((await daemon.call("POST", "v1/models/shop/train", {values, label: "cheap"})).status, "unchanged", "what was learned");
   await tab.press("dear");
-  await tab.sees(".notice.good", "It had another label");
+  await tab.sees(".notice.good", "Relabelled");
   await tab.press("Take it back");
   await tab.sees(".notice.good", "it is cheap again");
   await into("price", "much");
@@ -170,7 +170,7 @@ export async function a_model_without_documents_is_taught(api) {
   await tab.press("Classify");
   await tab.sees(".notice", "learned nothing yet");
   await tab.write('input[name="label"]', "first");
-  await tab.press("Teach it");
+  await tab.press("Teach");
   await tab.sees(".notice.good", "first 1");
   await tab.sees(".notice.warn", "not ready");
 }
@@ -205,10 +205,45 @@ export async function another_label_that_is_nearly_an_old_one_is_asked_about(api
   const {daemon, tab} = await tried(api, "the weekly prize giving of the rowing club");
   const before = (await daemon.call("GET", "v1/models/sample")).labels;
   await tab.write("input[name=label]", "H\u200Bam");
-  await tab.press("Teach it");
+  await tab.press("Teach");
   await tab.sees(".notice.warn", `It differs from ham, which has ${before.ham.documents} documents, only by case`);
   equal((await daemon.call("GET", "v1/models/sample")).labels, before, "learned before the answer");
   await tab.press("Learn as ham");
   await tab.sees(".notice.good", `ham ${before.ham.documents + 1}`);
   equal(Object.keys((await daemon.call("GET", "v1/models/sample")).labels).sort(), ["ham", "spam"], "labels");
+}
+
+export async function a_text_without_a_known_word_gives_no_evidence(api) {
+  const {tab} = await tried(api, "");
+  await tab.sees(".verdict", "No evidence");
+  await tab.sees(".notice.warn", "The model knows no word of it.");
+}
+
+export async function a_model_that_is_not_there_is_not_replaced(api) {
+  const daemon = await api.daemon();
+  await daemon.trainSample("sample");
+  const tab = await api.tab(daemon);
+  for (const view of ["try", "history", "next", "model", "quality"]) {
+    await tab.go(`${view}/nosuch`);
+    await tab.sees(".notice.warn", "There is no model nosuch.");
+    holds((await tab.page.$("textarea")) === null, `${view} shows another model`);
+  }
+  await tab.page.select("main select", "sample");
+  await tab.page.waitForFunction(() => location.hash === "#/quality/sample");
+}
+
+export async function a_label_without_documents_is_not_offered(api) {
+  const daemon = await api.daemon();
+  await daemon.trainSample("sample");
+  await daemon.call("POST", "v1/models/sample/train?label=spma&id=slip", "a mistyped label", {"Content-Type": "text/plain"});
+  await daemon.call("POST", "v1/models/sample/untrain", {id: "slip"});
+  const tab = await api.tab(daemon);
+  await tab.go("overview");
+  await tab.sees(".light.good h2", "All is well");
+  holds(!(await tab.text("main")).includes("spma"), "Overview names it");
+  await tab.go("try/sample");
+  await tab.write("textarea", "free prize");
+  await tab.press("Classify");
+  await tab.sees(".teach button", "spam");
+  holds(!(await tab.text(".teach")).includes("spma"), "Try offers it");
 }

@@ -45,7 +45,7 @@ export async function send(method, address, {body, type, signal} = {}) {
     response = await fetch(address, {method, headers, body, signal, cache: "no-store", credentials: "omit"});
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refusal(0, {detail: "the daemon does not answer"});
+    throw new Refusal(0, {detail: "Can't reach bayesd."});
   }
   if (response.ok) return response;
   const problem = await response.json().catch(() => null);

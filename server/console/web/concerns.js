@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What needs a person: {level: "bad" or "warn", text, view, model, rest}. Nothing, if the list is empty.
+// What needs attention: a list of {level: "bad" or "warn", text, view, model, rest}.
 
 import {bytes, count, plural} from "./format.js";
 import {labelsOf} from "./models.js";
 import {total} from "./metrics.js";
 
-const FEW = 10; // documents of a label below which its verdicts are not yet worth much (ready_documents)
+const FEW = 10; // documents of a label, below which its verdicts mean little (ready_documents)
 const MODELS_MOST = 8;
 const DRIFT_FAR = 0.25; // as the alert of config/monitoring
 const ROOM_LEAST = 256 << 20; // bytes
@@ -25,13 +25,13 @@ function ofTheMetrics(families) {
   if (failures > 0) found.push({level: "bad", text: `${plural(failures, "write")} to the disk failed since the start. Is it full?`});
   const left = total(families, "bayesd_disk_free_bytes"), store = total(families, "bayesd_store_bytes");
   if (total(families, "bayesd_disk_bytes") > 0 && left < Math.max(ROOM_LEAST, store)) {
-    found.push({level: left < ROOM_LEAST / 4 ? "bad" : "warn", text: `${bytes(left)} are left on the disk of the models. When it is full nothing is learned any more; a rebuild takes as much as the models do, ${bytes(store)}.`});
+    found.push({level: left < ROOM_LEAST / 4 ? "bad" : "warn", text: `${bytes(left)} are free on the disk of the models. A full disk stops learning; a rebuild needs as much as the models have, ${bytes(store)}.`});
   }
   if (queued > 10000) found.push({level: "warn", text: `${count(queued)} changes wait to be written: the disk is slow.`});
   if (refused > REFUSED_MANY) found.push({level: "warn", text: `${count(refused)} requests came with an unknown token, or with none, since the start.`});
   for (const {labels, value} of families.bayesd_model_drift ?? []) {
     if (value > DRIFT_FAR) found.push({level: "warn", view: "quality", model: labels.model,
-      text: `The last 1,000 verdicts of ${labels.model} are spread otherwise than those before: something else comes in, or something else was taught.`});
+      text: `${labels.model}: the last 1,000 verdicts are distributed differently from those before. The documents have changed, or what was taught.`});
   }
   return found;
 }
@@ -41,23 +41,23 @@ function ofAModel(model) {
   const labels = labelsOf(model);
   const say = (text) => [{level: "warn", text, view: "train", model: model.name}];
   if (labels.length === 0) return say(`${model.name} has no documents yet.`);
-  if (labels.length === 1) return say(`${model.name} knows one label only, ${labels[0][0]}: all it can say is that.`);
+  if (labels.length === 1) return say(`${model.name} knows one label only, ${labels[0][0]}.`);
   const few = labels.filter(([, label]) => label.documents < FEW);
   if (few.length === 0) return [];
   const [name, label] = few[0];
-  const others = few.length > 1 ? ` and ${plural(few.length - 1, "other label")} few` : "";
+  const others = few.length > 1 ? `, ${plural(few.length - 1, "other label")} too few` : "";
   return say(`${model.name}: ${name} has ${plural(label.documents, "document")}${others}; ${FEW} of each are a beginning.`);
 }
 
-// Of very many models the first ones: a list of hundreds is not read.
+// Of many models only the first ones are listed; nobody reads hundreds.
 function ofModels(models) {
   const all = models.flatMap(ofAModel);
   const left = all.length - MODELS_MOST;
-  return left > 1 ? [...all.slice(0, MODELS_MOST), {level: "warn", text: `${plural(left, "other model")} of these need documents, too.`}] : all;
+  return left > 1 ? [...all.slice(0, MODELS_MOST), {level: "warn", text: `${plural(left, "other model")} ${left === 1 ? "needs" : "need"} documents, too.`}] : all;
 }
 
-// `waiting`: names of models in whose quarantine something waits.
-const ofQuarantine = (waiting) => waiting.map((name) => ({level: "warn", view: "model", model: name, rest: ["sources"], text: `${name}: changes by sources without trust wait for you.`}));
+// `waiting`: names of models with changes in their quarantine.
+const ofQuarantine = (waiting) => waiting.map((name) => ({level: "warn", view: "model", model: name, rest: ["sources"], text: `${name}: changes from sources without trust wait in the quarantine.`}));
 
 export function concerns(state) {
   return [...ofTheStore(state), ...ofTheMetrics(state.families), ...ofQuarantine(state.waiting), ...ofModels(state.models)];

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdicts that a model keeps: filtered, opened, and put right by one click, without the document.
+// The verdicts that a model keeps: filtered, explained in their row, and corrected by one click or key, without the document.
 
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say} from "./dom.js";
 import {count, percent, plural} from "./format.js";
-import {choose, labelList, labelsOf, nothing} from "./models.js";
+import {choose, labelList, labelsOf} from "./models.js";
 import {change, kinds, strongest, summary} from "./verdict.js";
 
 const PAGE = 50, EXPLAIN = 10000, BUTTONS_MOST = 3, CHOICES_MOST = 30, KEPT = 10000;
+const COLUMNS = ["Document", "Verdict", "Label", "Reasons", "Time", "Source"];
 
 // ---- what is kept -------------------------------------------------------------------------------
 
-// The model keeps none: what that would be, and a button that begins it.
+// The model keeps none: an explanation, and a button that begins it.
 function offer(place, info, again) {
   const begin = async () => {
     try {
@@ -23,8 +24,8 @@ function offer(place, info, again) {
     }
   };
   put(place, h("section", {class: "panel"}, h("h2", null, "This model keeps no verdicts"),
-    h("p", null, `It can keep the last ones on disk, with the words that it saw and not the documents themselves, for ${info.settings.history_days} days: those of mail software, `,
-      "and those that are asked for with ?remember=1. A wrong one is then put right here, without the mail."),
+    h("p", null, `It can keep its last verdicts on disk for ${info.settings.history_days} days, with the words of the documents and not the documents themselves: those for mail software, `,
+      "and those of requests with ?remember=1. Here a wrong one can then be corrected without the mail."),
     h("button", {type: "button", class: "main", onclick: begin}, `Keep the last ${count(KEPT)}`)));
 }
 
@@ -35,10 +36,13 @@ class Row {
     this.list = list;
     this.row = row;
     this.labels = h("td", {class: "answers"});
+    this.told = h("td", {colspan: COLUMNS.length});
+    this.below = h("tr", {hidden: true, class: "below"}, this.told); // the answer and the reasons unfold here
     this.title = row.subject || row.message_id || row.id;
     // What is read and pressed most comes first: on a phone the rest is out of sight.
-    this.node = h("tr", null, h("th", {scope: "row"}, this.title), h("td", null, row.verdict, h("span", {class: "sure"}, percent(row.probability))), this.labels,
-      h("td", null, h("button", {type: "button", class: "quiet", "aria-label": `Why: ${this.title}`, onclick: () => list.open(this.row)}, "Why")),
+    this.why = h("button", {type: "button", class: "quiet", "aria-label": `Why: ${this.title}`, "aria-expanded": "false", onclick: () => this.open()}, "Why");
+    this.node = h("tr", {tabindex: -1, onkeydown: (event) => this.key(event)}, h("th", {scope: "row"}, this.title), h("td", null, row.verdict, h("span", {class: "sure"}, percent(row.probability))), this.labels,
+      h("td", null, this.why),
       h("td", null, new Date(row.time).toLocaleString()), h("td", null, row.source));
     this.drawLabels();
   }
@@ -49,7 +53,8 @@ class Row {
     const teach = (label) => h("button", {type: "button", class: "quiet", "aria-label": `${label}: ${this.title}`, onclick: () => this.teach(label)}, label);
     const known = row.label ? h("strong", null, row.label, " ") : null;
     const others = names.filter((label) => label !== row.label);
-    put(this.labels, known, h("span", {class: "row"}, names.length <= BUTTONS_MOST ? others.map(teach) : this.choice(others)));
+    const undo = this.before === undefined ? null : h("button", {type: "button", class: "quiet", "aria-label": `Undo: ${this.title}`, onclick: () => this.undo()}, "Undo");
+    put(this.labels, known, h("span", {class: "row"}, names.length <= BUTTONS_MOST ? others.map(teach) : this.choice(others), undo));
   }
 
   // Of very many labels one is typed: a list of them in each row would be too much for a browser.
@@ -60,23 +65,71 @@ class Row {
       h("option", {value: ""}, "..."), others.map((label) => h("option", {value: label}, label)));
   }
 
-  // A label that nobody has used before is a slip more often than not; a new one is given in Try.
+  // Keys while a row has the focus: j and k go to the next and the last row, a number gives the label with that number, u takes it back.
+  key(event) {
+    if (event.repeat || event.ctrlKey || event.altKey || event.metaKey || ["input", "select"].includes(event.target.localName)) return;
+    const {rows, labels} = this.list, at = rows.indexOf(this);
+    if (event.key === "j") rows[at + 1]?.node.focus();
+    else if (event.key === "k") rows[at - 1]?.node.focus();
+    else if (event.key === "u") this.undo();
+    else if (labels["123456789".indexOf(event.key)]) this.teach(labels["123456789".indexOf(event.key)]);
+  }
+
+  tell(...children) {
+    put(this.told, children);
+    this.below.hidden = false;
+  }
+
+  // A label that nobody has used before is a typing error more often than not; Try takes a new one.
   typed(label) {
     if (label === "") return;
     if (this.list.labels.includes(label)) this.teach(label);
-    else put(this.list.told, h("p", {class: "notice warn", role: "alert"}, `The model has no label ${label}.`));
+    else this.tell(h("p", {class: "notice warn", role: "alert"}, `The model has no label ${label}.`));
   }
 
   async teach(label) {
+    if (label === this.row.label) return;
+    const before = this.row.label ?? null;
+    await this.change(label, before, `${this.title} is ${label} now.`, () => json("POST", of(this.list.info.name, ["documents", this.row.id, "label"]), {label}));
+  }
+
+  // The label that the document had before, or none.
+  async undo() {
+    if (this.before === undefined) return;
+    const {before} = this, {id} = this.row;
+    await this.change(before, undefined, before === null ? `${this.title} has no label again.` : `${this.title} is ${before} again.`,
+      () => (before === null ? json("POST", of(this.list.info.name, ["untrain"]), {id}) : json("POST", of(this.list.info.name, ["documents", id, "label"]), {label: before})));
+  }
+
+  // `before` is what an undo restores; undefined: there is none.
+  async change(label, before, text, act) {
+    const hadFocus = this.node.contains(document.activeElement);
     try {
-      const receipt = await json("POST", of(this.list.info.name, ["documents", this.row.id, "label"]), {label});
-      this.row.label = receipt.label;
+      const receipt = await act();
+      this.row.label = label;
+      this.before = before;
       this.drawLabels();
-      say(`${this.title} is ${label}: ${receipt.status}`);
-      put(this.list.told, h("p", {class: "notice good"}, `${this.title} is ${label} now. Documents: `,
-        Object.entries(receipt.labels).map(([name, {documents}]) => `${name} ${count(documents)}`).join(", "), "."));
+      say(text);
+      this.tell(h("p", {class: "notice good"}, `${text} Documents: `, Object.entries(receipt.labels).map(([name, {documents}]) => `${name} ${count(documents)}`).join(", "), "."));
     } catch (error) {
-      put(this.list.told, failure(error));
+      this.tell(failure(error));
+    }
+    if (hadFocus) this.node.focus({preventScroll: true}); // the button that was pressed is gone
+  }
+
+  // The reasons, or, if they are open, nothing.
+  async open() {
+    const isOpen = this.why.getAttribute("aria-expanded") === "true", {row, list} = this;
+    this.why.setAttribute("aria-expanded", String(!isOpen));
+    this.below.hidden = isOpen;
+    if (isOpen) return;
+    try {
+      const {now} = await get(of(list.info.name, ["history", row.id], {explain: EXPLAIN}));
+      const fields = Object.keys(list.info.settings.fields);
+      this.tell(h("h2", null, `Why: ${this.title}`), h("p", null, `The verdict of ${new Date(row.time).toLocaleString()} was ${row.verdict}, ${percent(row.probability)}. With what the model knows now:`),
+        h("div", {class: "columns"}, h("section", {class: "panel"}, summary(now)), h("section", {class: "panel"}, kinds(now, fields), change(now))), strongest(now, fields));
+    } catch (error) {
+      this.tell(failure(error));
     }
   }
 }
@@ -90,11 +143,11 @@ class List {
     this.told = h("div");
     this.body = h("tbody");
     this.more = h("button", {type: "button", hidden: true, onclick: () => this.load(this.next)}, "More");
-    this.none = h("p", {class: "notice"}, "No verdict is kept that fits.");
-    this.why = h("div");
+    this.none = h("p", {class: "notice"}, "No kept verdict matches.");
+    this.rows = [];
     const table = h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "Verdicts"}, h("table", null, h("caption", null, "Verdicts, newest first"),
-      h("thead", null, h("tr", null, ["Document", "Verdict", "It is", "Reasons", "When", "Asked by"].map((name) => h("th", {scope: "col"}, name)))), this.body));
-    put(place, this.labels.length > CHOICES_MOST ? labelList("history-labels", this.labels) : null, this.filters(), this.told, table, this.none, this.more, this.why);
+      h("thead", null, h("tr", null, COLUMNS.map((name) => h("th", {scope: "col"}, name)))), this.body));
+    put(place, this.labels.length > CHOICES_MOST ? labelList("history-labels", this.labels) : null, this.filters(), this.told, h("p", {class: "hint"}, "While a row has the focus: j and k move, 1 to 9 give a label, u takes it back."), table, this.none, this.more);
   }
 
   filters() {
@@ -105,7 +158,7 @@ class List {
     const form = h("form", {class: "row filters", onsubmit: (event) => {
       event.preventDefault();
       this.load();
-    }}, field("Id, Message-ID or Subject has", contains), field("Verdict", verdict), field("At most so sure (%)", most), field("Asked by", source), field("Which", labelled),
+    }}, field("Id, Message-ID or Subject has", contains), field("Verdict", verdict), field("Probability at most (%)", most), field("Source", source), field("Label", labelled),
     h("button", {type: "submit", class: "main"}, "Show"));
     for (const input of [verdict, labelled]) input.addEventListener("change", () => this.load());
     return form;
@@ -114,9 +167,12 @@ class List {
   async load(after) {
     try {
       const {history, next} = await get(of(this.info.name, ["history"], {...this.read(), limit: PAGE, after}));
-      const rows = history.map((row) => new Row(this, row).node);
-      if (after) this.body.append(...rows);
-      else put(this.body, rows);
+      const rows = history.map((row) => new Row(this, row));
+      const nodes = rows.flatMap((row) => [row.node, row.below]);
+      this.rows = after ? [...this.rows, ...rows] : rows;
+      if (after) this.body.append(...nodes);
+      else put(this.body, nodes);
+      if (this.rows.length > 0) this.rows[0].node.tabIndex = 0; // the rows' keys begin here
       this.next = next;
       this.more.hidden = !next;
       this.none.hidden = this.body.childElementCount > 0;
@@ -125,24 +181,11 @@ class List {
       put(this.told, failure(error));
     }
   }
-
-  async open(row) {
-    try {
-      const {now} = await get(of(this.info.name, ["history", row.id], {explain: EXPLAIN}));
-      const fields = Object.keys(this.info.settings.fields);
-      const title = h("h2", {tabindex: -1}, `Why: ${row.subject || row.message_id || row.id}`);
-      put(this.why, title, h("p", null, `It was ${row.verdict}, ${percent(row.probability)}, on ${new Date(row.time).toLocaleString()}. By what the model knows now:`),
-        h("div", {class: "columns"}, h("section", {class: "panel"}, summary(now)), h("section", {class: "panel"}, kinds(now, fields), change(now))), strongest(now, fields));
-      title.focus();
-    } catch (error) {
-      put(this.told, failure(error));
-    }
-  }
 }
 
 export async function show(place, rest) {
-  const {name, picker} = await choose("history", rest);
-  if (name === null) return void put(place, nothing());
+  const {name, picker, none} = await choose("history", rest);
+  if (name === null) return void put(place, none);
   const below = h("div");
   put(place, picker, below);
   const again = async () => {

@@ -21,13 +21,13 @@ function partLinks(name, shown) {
 }
 
 export async function show(place, rest) {
-  const {name, picker} = await choose("model", rest);
-  if (name === null) return void put(place, copies.maker());
+  const {name, names, picker, none} = await choose("model", rest);
+  if (name === null) return void put(place, names.length > 0 ? none : copies.maker());
   const part = PARTS[rest[1]] ? rest[1] : "labels";
   const info = await get(of(name));
   const work = h("div");
   const text = info.state === "damaged" ? "This model is damaged. Run \"bayesd --rebuild\", or restore a backup."
-    : `${plural(info.documents, "document")}, ${plural(info.vocabulary, "different word")}${info.unlabelled ? `, ${plural(info.unlabelled, "document")} without a label` : ""}.`;
+    : `${plural(info.documents, "document")}, ${plural(info.vocabulary, "word")}${info.unlabelled ? `, ${plural(info.unlabelled, "document")} without a label` : ""}.`;
   put(place, picker, h("p", {class: info.state === "damaged" ? "notice bad" : "hint"}, text), partLinks(name, part), work);
   if (info.state !== "damaged") await PARTS[part][1].show(work, info);
 }

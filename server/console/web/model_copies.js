@@ -21,7 +21,7 @@ export function maker() {
     } catch (error) {
       put(told, failure(error));
     }
-  }}, h("h2", null, "A new model"), h("div", {class: "row"}, field("Name", name), field("Preset", preset)), told, h("button", {type: "submit"}, "Make it"));
+  }}, h("h2", null, "A new model"), h("div", {class: "row"}, field("Name", name), field("Preset", preset)), told, h("button", {type: "submit"}, "Create model"));
 }
 
 function copier(info) {
@@ -32,20 +32,20 @@ function copier(info) {
     event.preventDefault();
     try {
       await send("POST", of(name.value, ["from", info.name], {strength: strength.value}));
-      put(told, h("p", {class: "notice good"}, h("a", {href: address("model", name.value)}, name.value), " is made."));
-      say("Made.");
+      put(told, h("p", {class: "notice good"}, h("a", {href: address("model", name.value)}, name.value), " is created."));
+      say("Created.");
     } catch (error) {
       put(told, failure(error));
     }
-  }}, h("h2", null, "A model that begins with what this one knows"),
-  field("Name", name, "It learns on its own from then on; neither sees what the other learns."),
-  field("Weighs as so many documents at most", strength, `Empty: as all that ${info.name} has learned. With a number that fades as the new model learns: a frozen copy is its parent.`), told, h("button", {type: "submit"}, "Make it"));
+  }}, h("h2", null, "A copy that goes on learning"),
+  field("Name", name, "The copy begins with what this model knows. From then on each learns for itself."),
+  field("Weight in documents, at most", strength, `Empty: all that ${info.name} has learned. With a number, a frozen copy becomes the new model's parent, and matters less as the model learns.`), told, h("button", {type: "submit"}, "Create model"));
 }
 
 export function show(place, info) {
   const told = h("div");
   const attempt = async (what) => {
-    put(told, h("p", {class: "notice", role: "status"}, "Wait ..."));
+    put(told, h("p", {class: "notice", role: "status"}, "Working ..."));
     try {
       await what();
       put(told);
@@ -55,7 +55,7 @@ export function show(place, info) {
   };
   const keep = (method, path, file, type) => attempt(async () => download(file, await (await send(method, path)).blob(), type));
   const day = () => new Date().toISOString().slice(0, 10);
-  const file = h("input", {type: "file", id: "import", hidden: true, onchange: () => question(`Put ${file.files[0].name} in the place of ${info.name}?`, "Replace it",
+  const file = h("input", {type: "file", id: "import", hidden: true, onchange: () => question(`Replace ${info.name} by ${file.files[0].name}?`, "Replace it",
     () => attempt(async () => {
       await send("PUT", of(info.name, ["import"]), {body: file.files[0], type: "application/x-ndjson"});
       say("Imported.");
@@ -66,9 +66,9 @@ export function show(place, info) {
     location.hash = address("overview");
   }));
   put(place, told,
-    h("section", {class: "panel"}, h("h2", null, "Export"), h("p", null, "The whole model as NDJSON: it scores the same when it is imported, and can go on learning."),
+    h("section", {class: "panel"}, h("h2", null, "Export"), h("p", null, "The whole model as NDJSON. An import gives a model that scores the same and goes on learning."),
       h("div", {class: "row"}, h("button", {type: "button", class: "main", onclick: () => keep("GET", of(info.name, ["export"]), `${info.name}-${day()}.ndjson`, "application/x-ndjson")}, "Export"),
-        h("button", {type: "button", onclick: () => file.click()}, "Import in its place"), file)),
+        h("button", {type: "button", onclick: () => file.click()}, "Import and replace"), file)),
     h("section", {class: "panel"}, h("h2", null, "Backup"), h("p", null, "The whole store, with all models and networks, for bayesd --restore."),
       h("button", {type: "button", onclick: () => keep("POST", "v1/backup", `bayesd-${day()}.backup`, "application/octet-stream")}, "Back up the store")),
     copier(info), maker(),

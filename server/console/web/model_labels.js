@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The labels of a model: renamed, merged, forgotten, and the words that tell most for one.
+// The labels of a model: renamed, merged, deleted, and the words with the most evidence for one.
 
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say, table} from "./dom.js";
@@ -9,10 +9,10 @@ import {labelsOf} from "./models.js";
 
 const WORDS = 40, COLUMNS = 6, ROWS = 100;
 
-// A question in the place of the button that asked it; the answer that changes something is the second button.
+// Asks in a dialog. The second button is the one that changes something.
 export function question(text, yes, act, kind = "danger") {
   const dialog = h("dialog", {"aria-label": text, onclose: () => dialog.remove()}, h("p", null, text),
-    h("div", {class: "row"}, h("button", {type: "button", onclick: () => dialog.close()}, "Leave it"),
+    h("div", {class: "row"}, h("button", {type: "button", onclick: () => dialog.close()}, "Cancel"),
       h("button", {type: "button", class: kind, onclick: () => {
         dialog.close();
         act();
@@ -25,8 +25,8 @@ async function words(place, info, label) {
   const {tokens} = await get(of(info.name, ["vocabulary"], {label, limit: WORDS}));
   const labels = labelsOf(info).map(([name]) => name).slice(0, COLUMNS);
   const fields = Object.keys(info.settings.fields);
-  const title = h("h2", {tabindex: -1}, `What tells most for ${label}`);
-  put(place, title, table(`Most telling words for ${label}`, [{name: "Word"}, {name: "Kind"}, {name: "Evidence", number: true},
+  const title = h("h2", {tabindex: -1}, `Strongest words for ${label}`);
+  put(place, title, table(`Words with the most evidence for ${label}`, [{name: "Word"}, {name: "Kind"}, {name: "Evidence", number: true},
     ...labels.map((name) => ({name: `In ${name}`, number: true}))],
   tokens.map((row) => [row.token, kindOf(row.token, fields), evidence(row.evidence), ...labels.map((name) => count(row.counts[name] ?? 0))])));
   title.focus();
@@ -63,7 +63,7 @@ export function show(place, info) {
     put(below, form);
     into.focus();
   };
-  const remove = (label, documents) => question(`Forget all ${count(documents)} documents of ${label}? It is as if they had never been learned.`,
+  const remove = (label, documents) => question(`Forget all ${count(documents)} documents of ${label}? The model will be as if it had never learned them.`,
     `Forget ${label}`, () => attempt(() => json("DELETE", of(info.name, ["labels", label])), `The documents of ${label} are forgotten.`));
   const buttons = (label, documents) => h("span", {class: "row"},
     h("button", {type: "button", class: "quiet", "aria-label": `Words of ${label}`, onclick: () => words(below, info, label).catch((error) => put(told, failure(error)))}, "Words"),
@@ -73,16 +73,16 @@ export function show(place, info) {
   put(place, told, rowsOf(labelsOf(info), buttons), below);
 }
 
-// The table of the labels; of very many the first ones, and those whose name has what is typed.
+// The table of the labels; of many only the first ones, and those whose name contains the typed text.
 function rowsOf(labels, buttons) {
   const shown = h("div"), left = h("p", {class: "hint", role: "status"});
   const draw = (part) => {
     const found = labels.filter(([label]) => label.includes(part));
-    put(shown, table("Labels", [{name: "Label"}, {name: "Documents", number: true}, {name: "Words", number: true}, {name: "What can be done"}],
+    put(shown, table("Labels", [{name: "Label"}, {name: "Documents", number: true}, {name: "Words", number: true}, {name: "Actions"}],
       found.slice(0, ROWS).map(([label, {documents, tokens}]) => [label, count(documents), count(tokens), buttons(label, documents)])));
     left.textContent = found.length > ROWS ? `And ${plural(found.length - ROWS, "label")} with fewer documents.` : "";
   };
   draw("");
   if (labels.length <= ROWS) return shown;
-  return [field("Labels whose name has", h("input", {type: "search", id: "label-search", autocomplete: "off", oninput: (event) => draw(event.target.value)})), shown, left];
+  return [field("Filter labels", h("input", {type: "search", id: "label-search", autocomplete: "off", oninput: (event) => draw(event.target.value)})), shown, left];
 }

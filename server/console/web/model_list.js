@@ -10,6 +10,7 @@ import {address} from "./router.js";
 const PAGE = 100;
 const LABELS_MOST = 4, LETTERS_MOST = 80; // of a model's labels in the list
 const NAME_MOST = 128;
+const JUDGED_LEAST = 50; // documents
 // The bytes of names in their order; a name begins with a letter or a digit.
 const BYTES = "+-.0123456789@ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
 const FIRST = BYTES.replace(/[^A-Za-z0-9]/g, "");
@@ -37,18 +38,19 @@ function labelsText(model) {
   return [shown, shown.length < labels.length ? ` and ${count(labels.length - shown.length)} more` : null];
 }
 
-function accuracyOf(families, name) {
-  const found = families?.bayesd_evaluation_accuracy?.find((sample) => sample.labels.model === name);
-  return found && Number.isFinite(found.value) ? percent(found.value) : "-";
+// The accuracy of few documents, or of one label, says nothing.
+function accuracyOf(families, model) {
+  const found = families?.bayesd_evaluation_accuracy?.find((sample) => sample.labels.model === model.name);
+  return found && Number.isFinite(found.value) && model.documents >= JUDGED_LEAST && labelsOf(model).length > 1 ? percent(found.value) : "-";
 }
 
 function modelTable(models, families) {
   const links = (name) => h("span", {class: "links"}, [["try", "Try"], ["train", "Train"], ["model", "Model"], ["quality", "Quality"]].map(([view, text]) =>
     h("a", {href: address(view, name), "aria-label": `${text} ${name}`}, text)));
   const rows = models.map((model) => [model.name, labelsText(model), count(model.documents ?? 0), count(model.vocabulary ?? 0),
-    accuracyOf(families, model.name), links(model.name)]);
+    accuracyOf(families, model), links(model.name)]);
   return table("Models", [{name: "Model"}, {name: "Documents of each label"}, {name: "Documents", number: true},
-    {name: "Different words", number: true}, {name: "Right of the last 1,000", number: true}, {name: "Views"}], rows);
+    {name: "Vocabulary", number: true}, {name: "Accuracy (last 1,000)", number: true}, {name: "Views"}], rows);
 }
 
 export class ModelList {
@@ -63,11 +65,11 @@ export class ModelList {
       again();
     };
     this.back = h("button", {type: "button", onclick: () => turn(this.pages.slice(0, -1))}, "Back");
-    this.on = h("button", {type: "button", onclick: () => turn([...this.pages, this.next])}, "Further models");
+    this.on = h("button", {type: "button", onclick: () => turn([...this.pages, this.next])}, "Next");
     this.finder = h("form", {class: "row filters", hidden: true, onsubmit: (event) => {
       event.preventDefault();
       turn([before(input.value.trim())], input.value.trim());
-    }}, field("Names that begin with", input), h("button", {type: "submit"}, "Show"));
+    }}, field("Filter models", input, "The beginning of the name"), h("button", {type: "submit"}, "Show"));
     this.turner = h("div", {class: "row", hidden: true}, this.back, this.on);
     put(place, this.finder, this.shown, this.turner);
   }
@@ -85,7 +87,7 @@ export class ModelList {
   draw({models, next}, families) {
     this.next = next;
     const isAll = this.beginning === "" && this.pages.length === 1;
-    const shown = models.length > 0 ? modelTable(models, families) : isAll ? nothing() : h("p", {class: "notice"}, this.pages.length > 1 ? "There are no further ones." : "No model has such a name.");
+    const shown = models.length > 0 ? modelTable(models, families) : isAll ? nothing() : h("p", {class: "notice"}, this.pages.length > 1 ? "There are no more models." : "No model has such a name.");
     const text = JSON.stringify([models, families?.bayesd_evaluation_accuracy]);
     if (text !== this.drawn) put(this.shown, shown);
     this.drawn = text;

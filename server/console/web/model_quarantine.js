@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What waits in the quarantine of a model: who wants what, what the model says of it, and one click for a source.
+// The quarantine of a model: the waiting changes, the model's verdicts on them, and one click to settle those of a source.
 
 import {get, json, model as of} from "./api.js";
 import {failure, h, put, say, table} from "./dom.js";
@@ -59,10 +59,10 @@ export async function waiting(place, name, changed) {
   };
   const button = (one, verb, text, isDanger) => h("button", {type: "button", class: isDanger ? "quiet danger" : "quiet", "aria-label": `${text}: ${one.source}`,
     onclick: () => question(`${text}: ${plural(one.changes, "change")} by ${one.source}?`, text, () => settle(one, verb), isDanger ? "danger" : "main")}, text);
-  put(place, h("h2", null, "What waits for you"), h("p", null, "These changes came from sources without trust. They are learned if you say so."), told,
-    table("Waiting, by source", [{name: "Source"}, {name: "Changes", number: true}, {name: "As the model says", number: true}, {name: "What can be done"}],
-      sourcesOf(rows).map((one) => [one.source, count(one.changes), count(one.agreed), h("span", {class: "row"}, button(one, "apply", "Learn them", false), button(one, "drop", "Drop them", true))])),
-    table("What they want", [{name: "Document"}, {name: "Source"}, {name: "It should be"}, {name: "The model says"}],
+  put(place, h("h2", null, "Quarantine"), h("p", null, "These changes came from sources without trust. Apply them to learn them."), told,
+    table("By source", [{name: "Source"}, {name: "Changes", number: true}, {name: "Agree with the model", number: true}, {name: "Actions"}],
+      sourcesOf(rows).map((one) => [one.source, count(one.changes), count(one.agreed), h("span", {class: "row"}, button(one, "apply", "Apply", false), button(one, "drop", "Drop", true))])),
+    table("Changes", [{name: "Document"}, {name: "Source"}, {name: "Label"}, {name: "Model's verdict"}],
       rows.slice(0, ROWS).map((row) => [row.id, row.source, wish(row), says(row)])),
-    next || rows.length > ROWS ? h("p", {class: "hint"}, `And ${next ? "more" : count(rows.length - ROWS)} behind these.`) : null);
+    next || rows.length > ROWS ? h("p", {class: "hint"}, `${next ? "More" : count(rows.length - ROWS)} follow.`) : null);
 }

@@ -7,10 +7,10 @@ import {failure, h, put, say} from "./dom.js";
 import {tryOnCopy} from "./model_trial.js";
 
 const FIXED = ["preset", "tokenizer"]; // decided by the first document
-const GROUPS = [["What decides", ["decision", "event_model", "estimate", "predict", "smoothing", "prior", "min_count", "skip_top", "max_term_count", "structure", "number", "calibration"]],
-  ["What a verdict says", ["unsure_band", "ready_documents"]],
-  ["What is kept", ["max_age", "max_documents", "near_duplicates", "near_duplicate_similarity", "near_duplicate_window", "evaluation_short", "evaluation_long"]],
-  ["What comes from elsewhere", ["parent", "parent_strength", "fields", "new_fields"]]];
+const GROUPS = [["Decision", ["decision", "event_model", "estimate", "predict", "smoothing", "prior", "min_count", "skip_top", "max_term_count", "structure", "number", "calibration"]],
+  ["Verdicts", ["unsure_band", "ready_documents"]],
+  ["Ageing and duplicates", ["max_age", "max_documents", "near_duplicates", "near_duplicate_similarity", "near_duplicate_window", "evaluation_short", "evaluation_long"]],
+  ["Parent and fields", ["parent", "parent_strength", "fields", "new_fields"]]];
 
 const typesOf = (schema) => [schema.type ?? []].flat();
 
@@ -29,7 +29,7 @@ function inputOf(name, schema, value) {
 
 function describe(schema) {
   const standard = schema["x-default"];
-  return [schema.description, standard === undefined || standard === null ? null : ` Unless it is set: ${typeof standard === "string" ? standard : JSON.stringify(standard)}.`];
+  return [schema.description, standard === undefined || standard === null ? null : ` Default: ${typeof standard === "string" ? standard : JSON.stringify(standard)}.`];
 }
 
 // One setting: {node, read}.
@@ -50,7 +50,7 @@ function grouped(described, current) {
   const named = new Set([...GROUPS.flatMap(([, names]) => names), ...FIXED]);
   const others = Object.keys(described).filter((name) => !named.has(name) && name in current);
   return [...GROUPS.map(([title, names]) => [title, names.filter((name) => name in current && described[name])]),
-    ["How evidence is weighed, and more", others]];
+    ["Evidence and others", others]];
 }
 
 const isSame = (a, b) => JSON.stringify(a) === JSON.stringify(b);
@@ -69,7 +69,7 @@ export async function show(place, info) {
   const attempt = async (what) => {
     try {
       const changes = changed();
-      if (Object.keys(changes).length === 0) return void put(told, h("p", {class: "notice"}, "Nothing is changed."));
+      if (Object.keys(changes).length === 0) return void put(told, h("p", {class: "notice"}, "No setting was changed."));
       await what(changes);
     } catch (error) {
       put(told, failure(error));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who taught the model; takes back what a source has taught, after a look at what that would do; and what was taken back
-// before.
+// The sources of a model's documents; takes back the changes of one after a preview; and lists earlier undos.
 
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say, table} from "./dom.js";
@@ -35,19 +34,19 @@ async function teachers(place, name, look) {
   const shown = rows.slice(0, ROWS);
   const button = (row) => h("button", {type: "button", onclick: () => look({source: row.source}), "aria-label": `Take back what ${row.source || "no source"} taught`},
     "Take back");
-  put(place, rows.length === 0 ? h("p", null, "Nobody has taught this model anything yet.") :
-    table("Who taught this model", [{name: "Source"}, {name: "Documents", number: true}, {name: "First"}, {name: "Last"}, {name: "Undo"}],
+  put(place, rows.length === 0 ? h("p", null, "This model has learned nothing yet.") :
+    table("Sources", [{name: "Source"}, {name: "Documents", number: true}, {name: "First"}, {name: "Last"}, {name: "Undo"}],
       shown.map((row) => [row.source || "(none)", count(row.documents), day(row.first), day(row.last), button(row)])),
   rows.length > ROWS ? h("p", {class: "hint"}, `And ${plural(rows.length - ROWS, "source")} with fewer documents.`) : null,
   hasMore ? h("p", {class: "hint"}, "These are the sources of the first million documents.") : null);
 }
 
 function figures({now, without}) {
-  const rows = [["Documents with a score", now?.documents, without?.documents, count], ["Right", now?.accuracy, without?.accuracy, percent],
+  const rows = [["Documents with a score", now?.documents, without?.documents, count], ["Accuracy", now?.accuracy, without?.accuracy, percent],
     ["False positives", now?.false_positive_rate, without?.false_positive_rate, percent], ["False negatives", now?.false_negative_rate, without?.false_negative_rate, percent],
     ["Log-loss", now?.log_loss, without?.log_loss, number]];
   const show = (value, format) => (value === undefined || value === null ? "-" : format(value));
-  return table("The evaluation now and without them", [{name: "Figure"}, {name: "Now", number: true}, {name: "Without", number: true}],
+  return table("Evaluation now and without them", [{name: "Figure"}, {name: "Now", number: true}, {name: "Without", number: true}],
     rows.map(([name, a, b, format]) => [name, show(a, format), show(b, format)]));
 }
 
@@ -58,7 +57,7 @@ async function notes(place, name) {
   if (undone.length === 0) return;
   const what = (note) => [note.label && `label ${note.label}`, note.source !== undefined && `source ${note.source || "(none)"}`, note.ids && plural(note.ids, "id"),
     note.from && `from ${note.from}`, note.to && `to ${note.to}`].filter(Boolean).join(", ");
-  put(place, table("What was taken back", [{name: "When"}, {name: "By"}, {name: "What"}, {name: "Documents", number: true}],
+  put(place, table("Earlier undos", [{name: "When"}, {name: "By"}, {name: "What"}, {name: "Documents", number: true}],
     undone.map((note) => [new Date(note.time).toLocaleString(), note.by, what(note), count(note.documents)])));
 }
 
@@ -70,12 +69,12 @@ export async function show(place, info) {
   const look = async (wanted) => {
     try {
       const found = await json("POST", of(info.name, ["undo"]), {...wanted, dry_run: true});
-      const take = () => question(`Take back ${plural(found.documents, "document")}?`, "Take them back", () => apply(wanted));
-      const heading = h("h2", {tabindex: -1}, "What that would do");
+      const take = () => question(`Take back ${plural(found.documents, "document")}?`, "Take back", () => apply(wanted));
+      const heading = h("h2", {tabindex: -1}, "Result of an undo");
       put(result, heading, h("p", null, `${plural(found.documents, "document")} would be taken back: ${count(found.forgotten)} forgotten, `,
         `${count(found.restored)} as they were before. ${labelText(found.labels)}`),
       found.evaluation ? figures(found.evaluation) : null,
-      found.documents > 0 ? h("button", {type: "button", class: "danger", onclick: take}, "Take them back") : null);
+      found.documents > 0 ? h("button", {type: "button", class: "danger", onclick: take}, "Take back") : null);
       say(`${found.documents} documents would be taken back`);
       heading.focus();
     } catch (error) {
@@ -97,9 +96,9 @@ export async function show(place, info) {
     look(wish());
   };
   put(place, waits, who, h("form", {class: "panel", onsubmit: submit},
-    h("p", null, "Every change has a source: the name of the token that was shown, the door it came by (http, rspamd, spamc), or what the client says."),
-    field("Source", source, "Empty: all sources, of the time below."),
+    h("p", null, "Every change has a source: the name of the token, the protocol (http, rspamd, spamc), or the name that the client gave."),
+    field("Source", source, "Empty: all sources."),
     h("div", {class: "row"}, field("From", from), field("Before", to)),
-    h("button", {type: "submit", class: "main"}, "See what it would do")), result, before);
+    h("button", {type: "submit", class: "main"}, "Preview")), result, before);
   await Promise.all([notes(before, info.name), teachers(who, info.name, look), waiting(waits, info.name, () => teachers(who, info.name, look))]);
 }

@@ -33,7 +33,7 @@ export async function tryOnCopy(place, info, settings) {
 }
 
 async function compare(place, info, settings) {
-  put(place, h("p", {class: "notice", role: "status"}, "Trying it on a copy. This can take a minute."));
+  put(place, h("p", {class: "notice", role: "status"}, "Evaluating on a copy. This can take a minute."));
   try {
     const copy = `${info.name.slice(0, 100)}.trial`;
     const dump = await (await send("GET", of(info.name, ["export"]))).blob();

@@ -12,22 +12,24 @@ export async function list(after) {
   return get(path(["v1", "models"], {limit: MOST, after}));
 }
 
-// Labels of a model by their documents, most first.
+// The labels of a model that have documents, those with the most first.
 export function labelsOf(model) {
-  return Object.entries(model.labels ?? {}).sort((a, b) => b[1].documents - a[1].documents || (a[0] < b[0] ? -1 : 1));
+  return Object.entries(model.labels ?? {}).filter(([, {documents}]) => documents > 0).sort((a, b) => b[1].documents - a[1].documents || (a[0] < b[0] ? -1 : 1));
 }
 
 export const lastModel = () => last;
 
-// The name of the model that a view is of: that of the address, or the one shown last, or the first. Null: there are
-// none. A view of a model that need not be there gets `newName` then.
+// {name, names, picker, none}: the model that a view shows, which is that of the address, or the one shown last, or the
+// first. If there is none, or the address has an unknown name, `name` is null and `none` says so. A view of a model that need not exist
+// gets `newName` instead.
 export async function choose(view, rest, {canBeNew = false, newName = null} = {}) {
   const {models, next} = await list();
   const names = models.map((model) => model.name);
   const isKnown = (name) => name && (names.includes(name) || next || canBeNew);
+  if (rest[0] && !isKnown(rest[0]) && names.length > 0) return {name: null, names, none: [picker(view, null, names, false), unknown(rest[0])]};
   const name = isKnown(rest[0]) ? rest[0] : names.includes(last) ? last : names[0] ?? newName;
   last = name ?? last;
-  return {name, names, hasMore: Boolean(next), picker: picker(view, name, names, Boolean(next) || canBeNew)};
+  return {name, names, hasMore: Boolean(next), picker: picker(view, name, names, Boolean(next) || canBeNew), none: nothing()};
 }
 
 function picker(view, name, names, isOpen) {
@@ -40,8 +42,11 @@ function picker(view, name, names, isOpen) {
     const input = h("input", {class: "long", list: "models", value: name ?? "", onchange: go, spellcheck: "false", autocomplete: "off"});
     return h("div", null, field("Model", input), known);
   }
-  return field("Model", h("select", {value: name, onchange: go}, names.map((one) => h("option", {value: one}, one))));
+  const first = name === null ? h("option", {value: ""}, "Choose a model") : null;
+  return field("Model", h("select", {value: name ?? "", onchange: go}, first, names.map((one) => h("option", {value: one}, one))));
 }
+
+const unknown = (name) => h("p", {class: "notice warn", role: "alert"}, `There is no model ${name}.`);
 
 // The labels that may be typed into inputs with list="NAME"; a browser is slow with more.
 const LISTED_MOST = 1000;
@@ -50,10 +55,10 @@ export function labelList(name, labels) {
   return h("datalist", {id: name}, labels.slice(0, LISTED_MOST).map((label) => h("option", {value: label})));
 }
 
-// Whether the daemon can say what a model would make of each of its documents without it.
+// Whether the daemon has leave-one-out verdicts of the model's documents.
 export const judgesWithout = ({settings}) => settings.decision === "stacked" || !settings.parent;
 
-// What is said where there is no model at all.
+// Shown where there is no model at all.
 export function nothing() {
   return h("p", {class: "notice"}, "There is no model yet. ", h("a", {href: address("train")}, "Train one"), " with documents of two labels.");
 }

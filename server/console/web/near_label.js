@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A guard against labels that are taken for each other: spam, Spam, and spam with a character that nobody sees.
+// A guard against labels that are taken for each other: spam, Spam, spma, and spam with an invisible character. The rule
+// is the daemon's and bayesc's (core/base/label/difference.h).
 
 import {h, put} from "./dom.js";
 import {count} from "./format.js";
@@ -7,11 +8,35 @@ import {count} from "./format.js";
 // A label as the daemon keeps it: composed, without blanks around it. What is no text is left to the daemon.
 export const labelOf = (label) => (typeof label === "string" ? label.normalize("NFC").trim() : label);
 
-// What is left of a label without its case and what is not seen of it (Unicode: NFKC, default ignorable code points).
+// A label without its case and its invisible characters (Unicode: NFKC, default ignorable code points).
 // Upper case comes first as it has the full mappings: STRASSE is the upper case of both straße and strasse.
 function seen(label) {
   const visible = label.normalize("NFKC").replace(/\p{Default_Ignorable_Code_Point}/gu, "");
   return visible.toUpperCase().toLowerCase().normalize("NFKC").trim();
+}
+
+const SHORT_MOST = 2, LONG_LEAST = 6, NEAR_MOST = 64; // bytes
+const lower = (text) => [...new TextEncoder().encode(text)].slice(0, NEAR_MOST).map((byte) => (byte >= 65 && byte <= 90 ? byte + 32 : byte));
+
+// The Damerau-Levenshtein distance in its restricted form (optimal string alignment), in bytes.
+function distance(a, b) {
+  let [before, last] = [[], b.map((_, k) => k).concat(b.length)];
+  for (let i = 1; i <= a.length; i++) {
+    const now = [i];
+    for (let k = 1; k <= b.length; k++) {
+      now[k] = Math.min(now[k - 1] + 1, last[k] + 1, last[k - 1] + (a[i - 1] === b[k - 1] ? 0 : 1));
+      if (i > 1 && k > 1 && a[i - 1] === b[k - 2] && a[i - 2] === b[k - 1]) now[k] = Math.min(now[k], before[k - 2] + 1);
+    }
+    [before, last] = [last, now];
+  }
+  return last[b.length];
+}
+
+// Whether one label is probably a typing error for the other. Labels that differ in their numbers alone are not.
+export function isNear(one, other) {
+  const a = lower(one), b = lower(other), shorter = Math.min(a.length, b.length), most = shorter >= LONG_LEAST ? 2 : 1;
+  if (one === other || shorter <= SHORT_MOST || Math.abs(a.length - b.length) > most) return false;
+  return one.replace(/[0-9]+/g, "0") !== other.replace(/[0-9]+/g, "0") && distance(a, b) <= most;
 }
 
 // The labels of a model that have documents, and those that were agreed on since.
@@ -24,25 +49,26 @@ export class KnownLabels {
     this.agreed = new Map([...this.documents.keys()].map((name) => [name, name]));
   }
 
-  // The label to learn instead of a label: itself, or an old one that it is taken for. ask(label, old, documents) is
-  // called once a label that differs from an old one by case or by what is not seen alone; null is "none".
+  // The label to learn instead of a label: itself, or an old one that it is taken for. ask(label, old, documents, how) is
+  // called once for a label that differs only `how` from an old one; null means none of the two.
   async agree(given, ask) {
     const label = labelOf(given);
     if (typeof label !== "string" || label === "") return label;
     if (!this.agreed.has(label)) {
-      const old = this.old.get(seen(label));
-      const chosen = old === undefined ? label : await ask(label, old, this.documents.get(old) ?? 0);
+      const same = this.old.get(seen(label)), old = same ?? [...this.documents.keys()].find((one) => isNear(one, label));
+      const how = same === undefined ? "by one or two letters" : "only by case or by invisible characters";
+      const chosen = old === undefined ? label : await ask(label, old, this.documents.get(old) ?? 0, how);
       if (chosen === null) return null;
       this.agreed.set(label, chosen);
-      if (old === undefined) this.old.set(seen(label), label);
+      if (same === undefined) this.old.set(seen(label), label);
     }
     return this.agreed.get(label);
   }
 }
 
-// Asks in `place` which of the two is meant; `answer` of what is returned is the label, or null for none of them, and
-// `none()` says that from elsewhere.
-export function askLabel(place, label, old, documents) {
+// Asks in `place` which of the two is meant. Returns {answer, none}: `answer` becomes the label, or null for none of them;
+// none() answers null.
+export function askLabel(place, label, old, documents, how) {
   let end;
   const answer = new Promise((resolve) => { end = resolve; });
   const done = (chosen) => {
@@ -53,7 +79,7 @@ export function askLabel(place, label, old, documents) {
   const button = (text, chosen, name) => h("button", {type: "button", class: name, onclick: () => done(chosen)}, text);
   const first = button(`Learn as ${old}`, old, "main");
   put(place, h("div", {class: "notice warn", role: "alert"},
-    h("p", null, `The label ${label} is new. It differs from ${old}${has} only by case or by characters that are not seen.`),
+    h("p", null, `The label ${label} is new. It differs from ${old}${has} ${how}.`),
     h("div", {class: "row"}, first, button("Learn as a new label", label), button("Do not learn", null))));
   first.focus();
   return {answer, none: () => done(null)};

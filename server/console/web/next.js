@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents without a label that would teach most, one after the other; one key gives a label. What that has
-// brought is measured on the documents that have one.
+// The documents without a label that would teach most, one after the other; one key gives a label, another takes the last
+// one back. The progress is measured on the documents that have a label.
 
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say} from "./dom.js";
 import {percent, plural} from "./format.js";
-import {choose, judgesWithout, labelList, labelsOf, nothing} from "./models.js";
+import {choose, judgesWithout, labelList, labelsOf} from "./models.js";
 import {gain} from "./next_gain.js";
 import {address} from "./router.js";
 
@@ -18,16 +18,17 @@ class Labelling {
     this.queue = [];
     this.skipped = new Set();
     this.given = 0;
+    this.last = null; // the document that got the last label, until it is taken back
     this.measures = []; // {given, accuracy, loss}
     this.course = []; // of each label that was given, whether the model had said it
     this.card = h("section", {class: "panel card", tabindex: 0, "aria-label": "A document", onkeydown: (event) => this.key(event)});
     this.gain = h("div", {class: "panel"});
     this.told = h("div");
-    put(place, labelList("next-labels", this.known), h("p", {class: "hint"}, "Press the number of a label, or 0 to leave a document out, while the document has the focus."), this.told, this.card, this.gain);
+    put(place, labelList("next-labels", this.known), h("p", {class: "hint"}, "While the document has the focus, press the number of a label, 0 to skip the document, or u to undo the last label."), this.told, this.card, this.gain);
   }
 
   async begin() {
-    await this.measure();
+    this.measure();
     await this.turn();
   }
 
@@ -43,15 +44,19 @@ class Labelling {
 
   draw(one) {
     this.one = one;
-    if (one === null) return void put(this.card, h("p", null, "There is no document without a label that could be asked about. Verdicts that are kept come here, and documents that are stored without a label: see ",
-      h("a", {href: address("history", this.info.name)}, "History"), "."));
+    if (one === null) return void put(this.card, h("p", null, "There is no document without a label left. Kept verdicts come here, and documents that are stored without a label: see ",
+      h("a", {href: address("history", this.info.name)}, "History"), "."), this.undoButton());
     this.labels = this.keysOf(one);
     const teach = (label, i) => h("button", {type: "button", onclick: () => this.teach(label)}, h("kbd", null, KEYS[i]), ` ${label}`);
-    put(this.card, h("h2", null, one.subject || one.message_id || one.id), h("p", {class: "words"}, one.words || "(no words are kept of it)"),
+    put(this.card, h("h2", null, one.subject || one.message_id || one.id), h("p", {class: "words"}, one.words || "(its words are not kept)"),
       h("p", {class: "hint"}, `The model says ${one.verdict}, ${percent(one.probability)}; ${percent(one.margin)} before the next label.`),
-      h("div", {class: "row"}, this.labels.map(teach), h("button", {type: "button", class: "quiet", onclick: () => this.skip()}, h("kbd", null, "0"), " leave it out")));
+      h("div", {class: "row"}, this.labels.map(teach), h("button", {type: "button", class: "quiet", onclick: () => this.skip()}, h("kbd", null, "0"), " Skip"), this.undoButton()));
     if (this.known.length > KEYS.length) this.card.append(this.others());
     this.card.focus({preventScroll: true});
+  }
+
+  undoButton() {
+    return this.last === null ? null : h("button", {type: "button", class: "quiet", onclick: () => this.undo()}, h("kbd", null, "u"), " Undo");
   }
 
   // The labels with a key: those with the most documents, always in the same order; the last key is of the verdict, where
@@ -68,11 +73,14 @@ class Labelling {
       const label = input.value.trim();
       if (this.known.includes(label)) this.teach(label);
       else if (label) put(this.told, h("p", {class: "notice warn", role: "alert"}, `The model has no label ${label}.`));
-    }}, field("Another label", input), h("button", {type: "submit"}, "That one"));
+    }}, field("Another label", input), h("button", {type: "submit"}, "Apply"));
   }
 
   key(event) {
-    if (event.ctrlKey || event.altKey || event.metaKey || this.one === null || event.target.localName === "input") return;
+    // A key that is held down repeats: it gives one label.
+    if (event.repeat || event.ctrlKey || event.altKey || event.metaKey || event.target.localName === "input") return;
+    if (event.key === "u") return void this.undo();
+    if (this.one === null) return;
     const label = this.labels[KEYS.indexOf(event.key)];
     if (label !== undefined) this.teach(label);
     else if (event.key === "0") this.skip();
@@ -91,10 +99,28 @@ class Labelling {
       await json("POST", of(this.info.name, ["documents", one.id, "label"]), {label});
       this.given++;
       this.course.push(label === one.verdict);
+      this.last = one;
       say(`${label}. ${plural(this.given, "label")} given.`);
-      if (this.given % MEASURED_EVERY === 0) await this.measure();
+      if (this.given % MEASURED_EVERY === 0) this.measure();
       else this.drawGain();
       await this.turn();
+    });
+  }
+
+  // Takes the last label back, and shows its document again: a stored document stays without a label, a remembered one is
+  // forgotten, as it was before.
+  undo() {
+    const one = this.last;
+    if (one === null || this.isBusy) return;
+    this.attempt(async () => {
+      await json("POST", of(this.info.name, [one.remembered ? "untrain" : "train"]), one.remembered ? {id: one.id} : {id: one.id, label: null});
+      this.last = null;
+      this.given--;
+      this.course.pop();
+      if (this.one !== null) this.queue.unshift(this.one);
+      say("The last label is taken back.");
+      this.drawGain();
+      this.draw(one);
     });
   }
 
@@ -110,17 +136,18 @@ class Labelling {
     }
   }
 
-  // By what each learned document would get from the model without it. A model that has none of that, or not yet, is
-  // labelled all the same.
+  // By the leave-one-out verdicts on the learned documents, while the user goes on. A model without such verdicts, or without
+  // any yet, is labelled all the same.
   async measure() {
+    const {given} = this;
     try {
       if (judgesWithout(this.info)) {
         const {windows} = await get(of(this.info.name, ["evaluation"], {scores: "leave-one-out"}));
         const {accuracy, log_loss: loss} = windows.at(-1);
-        this.measures.push({given: this.given, accuracy, loss});
+        this.measures = [...this.measures.filter((one) => one.given !== given), {given, accuracy, loss}].sort((a, b) => a.given - b.given);
       }
     } catch (error) {
-      if (error.status !== 409) throw error;
+      if (error.status !== 409) put(this.told, failure(error));
     }
     this.drawGain();
   }
@@ -131,10 +158,10 @@ class Labelling {
 }
 
 export async function show(place, rest) {
-  const {name, picker} = await choose("next", rest);
-  if (name === null) return void put(place, nothing());
+  const {name, picker, none} = await choose("next", rest);
+  if (name === null) return void put(place, none);
   const info = await get(of(name));
-  if (info.state === "damaged" || info.documents === 0) return void put(place, picker, h("p", {class: "notice"}, "The model must have learned some documents of each label first."));
+  if (info.state === "damaged" || info.documents === 0) return void put(place, picker, h("p", {class: "notice"}, "The model must learn some documents of each label first."));
   const below = h("div");
   put(place, picker, below);
   await new Labelling(below, info).begin();

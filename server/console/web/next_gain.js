@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What labels that were given have brought: figures, and their course as a picture.
+// The progress by the labels that were given: figures, and pictures of their course.
 
 import {dot, figure, frame, line} from "./chart.js";
 import {h} from "./dom.js";
@@ -18,7 +18,7 @@ function picture(name, title, yName, [low, high], points) {
 function agreement(name, course) {
   let right = 0;
   const points = course.map((isRight, i) => [i + 1, (100 * (right += isRight ? 1 : 0)) / (i + 1)]);
-  return picture(name, `The model had said ${percent(right / course.length)} of the labels itself.`, "Per cent it knew", [0, 100], points);
+  return picture(name, `The model's verdict was right for ${percent(right / course.length)} of these documents.`, "Verdicts right (%)", [0, 100], points);
 }
 
 // The log-loss of all documents with a label.
@@ -34,9 +34,9 @@ function losses(name, measures) {
 export function gain(name, measures, course, every) {
   const [first, last] = [measures[0], measures.at(-1)];
   const others = course.filter((isRight) => !isRight).length;
-  return [h("h2", null, "What it has brought"), h("p", null, `${plural(course.length, "label")} given, ${others} of them other than the model said.`),
-    first === undefined ? null : h("p", null, `Right: ${percent(first.accuracy)} at the beginning, ${percent(last.accuracy)} after ${plural(last.given, "label")}. `,
+  return [h("h2", null, "Progress"), h("p", null, `${plural(course.length, "label")} given; ${others} of them differ from the model's verdict.`),
+    first === undefined ? null : h("p", null, `Accuracy: ${percent(first.accuracy)} at the beginning, ${percent(last.accuracy)} after ${plural(last.given, "label")}. `,
       `Log-loss: ${number(first.loss)}, then ${number(last.loss)}.`),
     h("div", {class: "columns"}, measures.length < POINTS_LEAST ? null : losses(name, measures), course.length < POINTS_LEAST ? null : agreement(name, course)),
-    first === undefined ? null : h("p", {class: "hint"}, `Measured every ${every} labels on all documents that have one, each judged by the model without it. These are the hard ones: the log-loss may rise at first.`)];
+    first === undefined ? null : h("p", {class: "hint"}, `Measured every ${every} labels on all labelled documents, each classified by the model without it. The documents shown here are hard ones: the log-loss may rise at first.`)];
 }

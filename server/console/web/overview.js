@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is and how it does: health, figures, models.
+// The state of the daemon: health, figures, models.
 
 import {get, send} from "./api.js";
 import {spark} from "./chart.js";
@@ -27,7 +27,7 @@ async function readiness() {
   }
 }
 
-// Null: the token is for some models, the metrics are of all. Then they are not asked for again.
+// Null: the token is for some models, and the metrics are about all. They are then not asked for again.
 async function metrics(isAsked) {
   if (!isAsked) return null;
   try {
@@ -38,8 +38,8 @@ async function metrics(isAsked) {
   }
 }
 
-// The models in whose quarantine something waits, of the first ones. They are asked at first, and again while something
-// waits or more has come.
+// The models, among the first ones, with changes in their quarantine. They are asked at first, and again while changes wait
+// or more have come.
 async function waitingIn(families, models, before) {
   const came = (all) => total(all, "bayesd_changes_total", {status: "quarantined"});
   if (!families) return [];
@@ -48,7 +48,7 @@ async function waitingIn(families, models, before) {
   return (await Promise.all(models.filter((model) => model.state !== "damaged").slice(0, ASKED_MOST).map(waits))).filter(Boolean);
 }
 
-// `page`: of the models that are listed; what needs a person is asked of the first ones.
+// `page`: the models that are listed. Only the first ones are searched for what needs attention.
 async function look(isFirst, before, listed) {
   const [ready, families, first] = await Promise.all([readiness(), metrics(isFirst || before?.families), list()]);
   const waiting = await waitingIn(families, first.models, before);
@@ -59,7 +59,7 @@ async function look(isFirst, before, listed) {
 
 function light(found) {
   const level = found.some((one) => one.level === "bad") ? "bad" : found.length > 0 ? "warn" : "good";
-  const title = {bad: "Something is wrong", warn: "Something needs you", good: "All is well"}[level];
+  const title = {bad: "Something is wrong", warn: "Needs attention", good: "All is well"}[level];
   const text = (one) => one.view ? h("a", {href: address(one.view, one.model, ...one.rest ?? [])}, one.text) : one.text;
   return h("section", {class: `light ${level}`, "aria-labelledby": "light"},
     h("h2", {id: "light"}, h("span", {class: "lamp", "aria-hidden": "true"}), title),
@@ -71,7 +71,7 @@ function tile(name, value, detail) {
 }
 
 function tiles({families, models, hasMore}, rates) {
-  if (!families) return h("p", {class: "hint"}, "This token is for some models: figures of the whole daemon are not for it.");
+  if (!families) return h("p", {class: "hint"}, "This token is for some models, so the figures of the whole daemon are not shown.");
   const uptime = Date.now() / 1000 - total(families, "process_start_time_seconds");
   const verdicts = total(families, "bayesd_verdicts_total");
   const known = models.reduce((sum, model) => sum + (model.documents ?? 0), 0);
@@ -79,7 +79,7 @@ function tiles({families, models, hasMore}, rates) {
   return h("dl", {class: "tiles"},
     tile("Verdicts per minute", rates.length > 0 ? number(rates.at(-1)) : number(mean), [rates.length > 1 ? spark(rates) : null, `${count(verdicts)} since the start`]),
     tile("Documents learned", count(known), hasMore ? `in the first ${plural(models.length, "model")}` : plural(models.length, "model")),
-    tile("Disk", bytes(total(families, "bayesd_store_bytes")), `${bytes(total(families, "bayesd_disk_free_bytes"))} are left on the disk`),
+    tile("Disk", bytes(total(families, "bayesd_store_bytes")), `${bytes(total(families, "bayesd_disk_free_bytes"))} free on the disk`),
     tile("Memory", bytes(total(families, "process_resident_memory_bytes")), `${bytes(total(families, "bayesd_model_memory_bytes"))} of models`),
     tile("Running for", duration(uptime), `version ${families.bayesd_info?.[0]?.labels.version ?? "?"}`));
 }
@@ -113,7 +113,7 @@ export async function show(place) {
     if (mine === turn && !isGone) draw(state);
   };
   const failed = (error) => {
-    if (!isGone && error.status !== 401) put(health, light([{level: "bad", text: error.message}]));
+    if (!isGone && error.status !== 401) put(health, light([{level: "bad", text: error.status === 0 ? "Can't reach bayesd, retrying." : error.message}]));
   };
   const again = async () => {
     if (!document.hidden) await lookAndDraw(false).catch(failed);

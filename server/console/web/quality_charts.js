@@ -13,13 +13,13 @@ const missing = (text) => h("p", {class: "notice"}, text);
 // The false-positive rate on a logarithmic axis: what counts of a filter happens below one in a hundred.
 export function roc(name, one, positive) {
   const points = one.roc.map((point) => [point.false_positive_rate, point.true_positive_rate]);
-  if (points.length === 0) return missing("There must be documents of the label and of another.");
+  if (points.length === 0) return missing("This needs documents of the label and of another one.");
   const negatives = one.documents - (one.labels[positive]?.documents ?? 0);
   const least = 10 ** Math.min(-1, Math.floor(Math.log10(0.5 / Math.max(1, negatives))));
   const ticks = [];
   for (let power = 0; 10 ** power >= least * 0.999; power--) ticks.push([10 ** power, `${number(100 * 10 ** power)} %`]);
   const area = `Area under the curve ${(1 - one.one_minus_roca_percent / 100).toFixed(6)}`;
-  const svg = frame({title: `ROC of ${positive}. ${area}.`, xName: `Others taken for ${brief(positive)} (logarithmic)`, yName: `${brief(positive)} that is found`,
+  const svg = frame({title: `ROC of ${positive}. ${area}.`, xName: "False-positive rate (logarithmic)", yName: `Recall of ${brief(positive)}`,
     xDomain: [least, 1], yDomain: [0, 1], xTicks: ticks, yTicks: SHARES, xLog: true}, (x, y) => {
     const chance = Array.from({length: 41}, (_, i) => least ** (i / 40)).map((rate) => [rate, rate]);
     const steps = points.flatMap((point, i) => (i === 0 ? [point] : [[point[0], points[i - 1][1]], point]));
@@ -44,12 +44,12 @@ function counted(dots) {
 
 export function reliability(name, one, positive) {
   const bins = one.reliability.filter((bin) => bin.documents > 0);
-  if (bins.length === 0) return missing("There is no document with a score.");
+  if (bins.length === 0) return missing("No document has a score.");
   const most = Math.max(...bins.map((bin) => bin.documents));
   const radius = (bin) => 3 + 7 * Math.sqrt(bin.documents / most);
   const isTwo = Object.keys(one.labels).length === 2;
   const svg = frame({title: `Reliability: in each of 15 bins, the mean probability and the share for which it was right. Calibration error ${percent(one.ece)}.`,
-    xName: isTwo ? `Probability of ${brief(positive)}` : "Probability of the winner", yName: isTwo ? `Share that was ${brief(positive)}` : "Share that was right",
+    xName: isTwo ? `Probability of ${brief(positive)}` : "Probability of the verdict", yName: isTwo ? `Share that was ${brief(positive)}` : "Accuracy",
     xDomain: [0, 1], yDomain: [0, 1], xTicks: SHARES, yTicks: SHARES}, (x, y) => [
     line([[0, 0], [1, 1]], x, y, "ideal"), line(bins.map((bin) => [bin.confidence, bin.accuracy]), x, y),
     bins.map((bin) => dot(bin.confidence, bin.accuracy, radius(bin), x, y, `${count(bin.documents)} documents`)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a threshold would have cost: a slider over the points of the ROC, and the price of each kind of error.
+// The costs of a threshold: a slider over the points of the ROC, and the cost of each kind of error.
 
 import {field, h, put} from "./dom.js";
 import {count, number, percent, plural} from "./format.js";
@@ -13,7 +13,7 @@ function costsOf(one, positive) {
 
 export function thresholds(one, positive) {
   const points = costsOf(one, positive);
-  if (points.length === 0) return h("p", {class: "notice"}, "There must be documents of the label and of another.");
+  if (points.length === 0) return h("p", {class: "notice"}, "This needs documents of the label and of another one.");
   const slider = h("input", {type: "range", min: 0, max: points.length - 1, step: 1});
   const ofPositive = h("input", {type: "number", min: 0, step: "any", value: "10"}), ofNegative = h("input", {type: "number", min: 0, step: "any", value: "1"});
   const told = h("div", {role: "status"});
@@ -21,8 +21,8 @@ export function thresholds(one, positive) {
   const show = () => {
     const point = points[Number(slider.value)];
     slider.setAttribute("aria-valuetext", `from ${percent(point.threshold)}`);
-    put(told, h("p", null, `From ${percent(point.threshold)} on it is ${positive}: `, h("strong", null, plural(point.falsePositives, "other")), ` of ${count(one.documents)} documents taken for it, `,
-      h("strong", null, count(point.falseNegatives)), ` of it missed. Cost `, h("strong", null, number(cost(point))), "."),
+    put(told, h("p", null, `From ${percent(point.threshold)} on the verdict is ${positive}: `, h("strong", null, plural(point.falsePositives, "false positive")), ", ",
+      h("strong", null, plural(point.falseNegatives, "false negative")), ` in ${count(one.documents)} documents. Cost `, h("strong", null, number(cost(point))), "."),
     h("p", {class: "hint"}, `As a request: ?positive=${positive}&threshold=${point.threshold.toPrecision(6)}`));
   };
   const cheapest = () => {
@@ -34,6 +34,6 @@ export function thresholds(one, positive) {
   for (const input of [ofPositive, ofNegative]) input.addEventListener("input", cheapest);
   cheapest();
   return h("div", null, field("Threshold", slider), told,
-    h("div", {class: "row"}, field(`Cost of another taken for ${positive}`, ofPositive), field(`Cost of ${positive} missed`, ofNegative),
-      h("button", {type: "button", onclick: cheapest}, "The cheapest")));
+    h("div", {class: "row"}, field("Cost of a false positive", ofPositive), field("Cost of a false negative", ofNegative),
+      h("button", {type: "button", onclick: cheapest}, "Lowest cost")));
 }

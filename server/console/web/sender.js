@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends documents to be learned, a batch at a time, and keeps account. Each one has an answer: learned twice is
-// unchanged, so a second run over the same files goes on where the first one stopped.
+// Sends documents to be learned in batches, and counts the results. A document that is sent twice is unchanged, so a second
+// run over the same files goes on where the first one stopped.
 
 import {json, model as of} from "./api.js";
 
@@ -10,9 +10,10 @@ const TRIES = 30, PAUSE = 1000; // of a daemon that says "later"
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class Sender {
-  // source: documents as files.js gives them; changed() is called whenever there is news.
-  constructor(name, source, totalBytes, changed) {
-    Object.assign(this, {name, source, totalBytes, changed});
+  // documents: as files.js yields them. changed() is called whenever there is news.
+  constructor(name, documents, totalBytes, changed) {
+    Object.assign(this, {name, documents, totalBytes, changed});
+    this.source = `console-${new Date().toISOString().slice(0, 19)}Z`; // this run's alone, so that it can be undone
     this.counts = {};
     this.errors = []; // [path, place, why]
     this.done = 0;
@@ -38,6 +39,11 @@ export class Sender {
     this.wake?.();
   }
 
+  // Documents that this run has changed.
+  get taught() {
+    return ["learned", "relabelled", "updated"].reduce((sum, status) => sum + (this.counts[status] ?? 0), 0);
+  }
+
   get rate() {
     return this.active > 0 ? (1000 * this.done) / this.active : 0;
   }
@@ -48,7 +54,7 @@ export class Sender {
 
   async run() {
     let batch = [], size = 0;
-    for await (const one of this.source) {
+    for await (const one of this.documents) {
       batch.push(one);
       size += one.bytes;
       if (batch.length < BATCH_DOCUMENTS && size < BATCH_BYTES) continue;
@@ -103,7 +109,7 @@ export class Sender {
   async ask(good) {
     for (let i = 1; ; i++) {
       try {
-        return (await json("POST", of(this.name, ["train"]), {documents: good.map((one) => one.document)})).results;
+        return (await json("POST", of(this.name, ["train"], {source: this.source}), {documents: good.map((one) => one.document)})).results;
       } catch (error) {
         if (i === TRIES || this.state === "stopped" || ![0, 429, 503].includes(error.status)) throw error;
         await sleep(PAUSE);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learns files: chosen or dropped, with their labels and columns, progress, and what came of it.
+// Learns chosen or dropped files: their labels and columns, progress, results, and the undo of a run.
 
-import {get, model as of} from "./api.js";
+import {get, json, model as of} from "./api.js";
 import {columnChoice, labelField} from "./columns.js";
 import {toCsv} from "./csv.js";
 import {download, failure, h, put, say, table} from "./dom.js";
 import {dropPlace} from "./drop.js";
 import {chosen, documentsOf, dropped, firstRows, kindOf, labelOfFolder} from "./files.js";
 import {bytes, count, duration, number, plural} from "./format.js";
+import {question} from "./model_labels.js";
 import {choose, labelList} from "./models.js";
 import {askLabel, KnownLabels} from "./near_label.js";
 import {address} from "./router.js";
@@ -36,7 +37,7 @@ class Training {
     const files = h("input", {type: "file", id: "train-files", multiple: true, hidden: true, onchange: () => taken(files)});
     const folder = h("input", {type: "file", id: "train-folder", webkitdirectory: true, hidden: true, onchange: () => taken(folder)});
     const place = h("div", {class: "panel"}, h("p", null, "Drop files or folders here: mails (.eml), texts, mboxes, CSV or TSV, NDJSON. ",
-      "A folder whose name is the label, such as spam and ham, needs nothing else."),
+      "The names of folders, such as spam and ham, can be the labels."),
     h("div", {class: "row"}, h("button", {type: "button", class: "main", onclick: () => files.click()}, "Choose files"),
       h("button", {type: "button", onclick: () => folder.click()}, "Choose a folder"), files, folder));
     return dropPlace(place, (transfer) => this.take(dropped(transfer)));
@@ -44,10 +45,10 @@ class Training {
 
   // Files, or a promise of them.
   async take(given) {
-    if (this.isLearning) return void put(this.plan, h("p", {class: "notice warn", role: "alert"}, "Others are being learned. Drop these again when they are done, or stop them first."));
+    if (this.isLearning) return void put(this.plan, h("p", {class: "notice warn", role: "alert"}, "Other files are being learned. Wait until they are done, or stop them, then drop these again."));
     try {
       const entries = (await given).filter((entry) => entry.file.size > 0 && !entry.file.name.startsWith("."));
-      if (entries.length === 0) return void put(this.plan, h("p", {class: "notice warn", role: "alert"}, "There is no file with content among these."));
+      if (entries.length === 0) return void put(this.plan, h("p", {class: "notice warn", role: "alert"}, "All of these files are empty."));
       for (const entry of entries) entry.kind = await kindOf(entry.file);
       this.entries = entries;
       put(this.progress);
@@ -57,7 +58,7 @@ class Training {
     }
   }
 
-  // What is still to be said: the label, the columns.
+  // Asks for what the files do not say: the label, the columns.
   async ask() {
     const first = this.entries.find((entry) => entry.kind === "table");
     const seen = first ? await firstRows(first.file, ROWS_SEEN) : [];
@@ -108,9 +109,9 @@ class Training {
   }
 
   // Documents of the label wait for the answer, and those behind them.
-  async askLabel(label, old, documents) {
+  async askLabel(label, old, documents, how) {
     if (this.sender.state === "stopped") return null;
-    this.question = askLabel(this.asked, label, old, documents);
+    this.question = askLabel(this.asked, label, old, documents, how);
     const answer = await this.question.answer;
     this.question = null;
     return answer;
@@ -164,14 +165,29 @@ class Training {
     const rows = Object.entries(sender.counts).map(([status, n]) => [status.replace("_", " "), count(n)]);
     const save = () => download("errors.csv", toCsv([["file", "document", "error"], ...sender.errors]), "text/csv");
     put(this.summed, h("h3", null, sender.state === "over" ? "Done" : "Stopped"),
-      sender.state === "stopped" ? h("p", null, "What was learned stays. A second run over the same files goes on from there.") : null,
-      rows.length > 0 ? table("What came of them", [{name: "Status"}, {name: "Documents", number: true}], rows) : null,
+      sender.state === "stopped" ? h("p", null, "The documents learned so far stay. A second run over the same files goes on from there.") : null,
+      rows.length > 0 ? table("Result", [{name: "Status"}, {name: "Documents", number: true}], rows) : null,
       sender.errors.length > 0 ? [
-        table("What was not learned", [{name: "File"}, {name: "Document", number: true}, {name: "Why"}],
+        table("Errors", [{name: "File"}, {name: "Document", number: true}, {name: "Error"}],
           sender.errors.slice(0, ERRORS_SHOWN).map(([path, place, why]) => [path, String(place), why])),
         h("p", null, h("button", {type: "button", onclick: save}, `Save all ${count(sender.errors.length)} errors as CSV`))] : null,
+      sender.taught > 0 ? h("p", null, h("button", {type: "button", onclick: () => this.askUndo(sender)}, "Undo this run")) : null,
       h("p", null, h("a", {href: address("try", this.name)}, `Try ${this.name}`)));
     say(`${sender.state === "over" ? "Done" : "Stopped"}: ${this.told.textContent}`);
+  }
+
+  askUndo(sender) {
+    question(`Take back the ${plural(sender.taught, "document")} that this run has learned or changed?`, "Undo this run", () => this.undo(sender));
+  }
+
+  async undo({source}) {
+    try {
+      const {documents} = await json("POST", of(this.name, ["undo"]), {source});
+      put(this.summed, h("p", {class: "notice good"}, `${plural(documents, "document")} taken back.`));
+      say("Taken back.");
+    } catch (error) {
+      this.summed.prepend(failure(error));
+    }
   }
 }
 

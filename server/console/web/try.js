@@ -8,7 +8,7 @@ import {bytes as size, count} from "./format.js";
 import {fieldInputs} from "./field_values.js";
 import {base64, encodingOfText, whyNoText} from "./files.js";
 import {looksLikeMail, readMail} from "./mail.js";
-import {choose, labelList, labelsOf, nothing} from "./models.js";
+import {choose, labelList, labelsOf} from "./models.js";
 import {askLabel, KnownLabels} from "./near_label.js";
 import {change, headline, kinds, strongest, summary, textWithEvidence} from "./verdict.js";
 
@@ -39,10 +39,10 @@ function documentOf(given) {
 
 // ---- teaching -----------------------------------------------------------------------------------
 
-const SAID = {learned: "Learned", unchanged: "It was known with this label already", relabelled: "It had another label; now it is",
-  updated: "Its content had changed; learned anew as", near_duplicate: "Not learned: enough that is nearly the same is",
-  quarantined: "It waits in the quarantine: an administrator applies it", stored: "Stored",
-  queued: "The cluster cannot be reached; it is kept, and learned later as"};
+const SAID = {learned: "Learned", unchanged: "Known with this label already", relabelled: "Relabelled",
+  updated: "Its content had changed; learned again as", near_duplicate: "Not learned: enough near-duplicates are",
+  quarantined: "Waits in the quarantine for an administrator", stored: "Stored",
+  queued: "The other nodes cannot be reached; kept, and learned later as"};
 
 function receiptText(receipt, before, after) {
   const known = Object.entries(receipt.labels ?? {}).map(([label, {documents}]) => `${label} ${count(documents)}`).join(", ");
@@ -89,7 +89,7 @@ class Trial {
       else this.text.value = text;
     };
     return dropPlace(h("form", {class: "panel", onsubmit: classify},
-      field("Text or mail", this.text, "Paste it, or drop a text or .eml file here. Nothing is learned until you say so."),
+      field("Text or mail", this.text, "Paste it, or drop a text or .eml file here. Classifying teaches nothing."),
       this.values.node, this.opened, h("div", {class: "row"}, h("button", {class: "main", type: "submit"}, "Classify"),
         h("button", {type: "button", onclick: () => this.file.click()}, "Open a file"), this.file)), drop);
   }
@@ -108,7 +108,7 @@ class Trial {
     this.run({bytes});
   }
 
-  // A file that is too long for the field is not what is asked about any more.
+  // Forgets a file that was too long for the field.
   close() {
     this.long = null;
     put(this.opened);
@@ -127,7 +127,7 @@ class Trial {
   }
 
   showFirst() {
-    put(this.result, h("p", {class: "notice"}, "The model has learned nothing yet. Teach it this one:"), this.teaching(null));
+    put(this.result, h("p", {class: "notice"}, "The model has learned nothing yet. Teach it this document:"), this.teaching(null));
   }
 
   classify() {
@@ -164,10 +164,10 @@ class Trial {
       const label = await known.agree(other.value, (...labels) => askLabel(asked, ...labels).answer);
       if (label) this.teach(label, verdict);
     };
-    return h("section", {class: "teach"}, h("h3", null, "It should be"),
+    return h("section", {class: "teach"}, h("h3", null, "Right label"),
       h("div", {class: "row"}, shown.map((label) => h("button", {type: "button", onclick: () => this.teach(label, verdict)}, label))),
       labelList("other-labels", labels.slice(LABELS_MOST)),
-      h("form", {class: "row", onsubmit: teachOther}, field("Another label", other), h("button", {type: "submit"}, "Teach it")), asked);
+      h("form", {class: "row", onsubmit: teachOther}, field("Another label", other), h("button", {type: "submit"}, "Teach")), asked);
   }
 
   async teach(label, before) {
@@ -188,7 +188,7 @@ class Trial {
       if (label) await this.send("train", {label, id: receipt.id}, {});
       else await ask(of(this.name, ["untrain"]), {body: JSON.stringify({id: receipt.id}), type: "application/json"});
       this.info = await get(of(this.name));
-      this.show(await this.classify(), label ? `Taken back: it is ${label} again.` : "Taken back: the model's counts are as before.");
+      this.show(await this.classify(), label ? `Taken back: it is ${label} again.` : "Taken back.");
     } catch (error) {
       this.result.prepend(failure(error));
     }
@@ -196,8 +196,8 @@ class Trial {
 }
 
 export async function show(place, rest) {
-  const {name, picker} = await choose("try", rest);
-  if (name === null) return void put(place, nothing());
+  const {name, picker, none} = await choose("try", rest);
+  if (name === null) return void put(place, none);
   const trial = h("div");
   put(place, picker, trial);
   new Trial(trial, name, await get(of(name)));

@@ -15,26 +15,27 @@ function ranked(verdict) {
 
 const runnerUp = (verdict) => ranked(verdict).find(([label]) => label !== verdict.label)?.[0];
 
-// One line that says it, for the eye and for a screen reader.
+// The verdict in one line, for the eye and for a screen reader.
 export function headline(verdict) {
-  return `${verdict.label}, ${percent(verdict.probability)}`;
+  return verdict.evidence === "none" ? "no evidence" : `${verdict.label}, ${percent(verdict.probability)}`;
 }
 
 export function summary(verdict) {
   const rows = ranked(verdict).slice(0, LABELS_MOST).map(([label, p]) => [label, p, percent(p)]);
   const {total, known} = verdict.tokens;
   return [
-    h("p", {class: "verdict"}, h("strong", {dir: "auto"}, verdict.label), " ", h("span", null, percent(verdict.probability))),
-    verdict.evidence === "none" ? h("p", {class: "notice warn"}, "No word of it is known: this is what is likely of any document.") : null,
+    verdict.evidence === "none" ? h("p", {class: "verdict"}, h("strong", null, "No evidence"))
+      : h("p", {class: "verdict"}, h("strong", {dir: "auto"}, verdict.label), " ", h("span", null, percent(verdict.probability))),
+    verdict.evidence === "none" ? h("p", {class: "notice warn"}, "The model knows no word of it. The probabilities below are those of any document.") : null,
     verdict.ready ? null : h("p", {class: "notice warn"}, `The model is not ready: ${verdict.missing}.`),
-    verdict.calibrated === false ? h("p", {class: "notice"}, "The weights of the model are being fitted anew; the probability is provisional.") : null,
-    verdict.truncated ? h("p", {class: "notice"}, "The document is longer than what is counted of one; the rest was left out.") : null,
+    verdict.calibrated === false ? h("p", {class: "notice"}, "The model's weights are being fitted; the probability is provisional.") : null,
+    verdict.truncated ? h("p", {class: "notice"}, "The document is longer than the limit; the rest was left out.") : null,
     shares("Probability of each label", ["Label", "Probability"], rows),
-    h("p", {class: "hint"}, `${plural(total, "word")} and other marks, ${known} of them known.`),
+    h("p", {class: "hint"}, `${plural(total, "token")}, of which the model knows ${known}.`),
   ];
 }
 
-// What a second label would need.
+// What would turn the verdict to the second label.
 export function change(verdict) {
   const other = runnerUp(verdict);
   const rows = verdict.explanation ?? [];
@@ -64,7 +65,7 @@ function step(total, most) {
   return size === 0 ? null : `${total > 0 ? "for" : "against"}${size}`;
 }
 
-// How often a word is in the documents of the two labels, if the model knows it.
+// How often a word occurs in the documents of each label, if the model knows it.
 const countsText = (row) => Object.entries(row?.counts ?? {}).map(([label, n]) => `${n} in ${label}`).join(", ");
 
 function explainPart(part, verdict, rows) {
@@ -81,7 +82,7 @@ export function textWithEvidence(verdict, sections) {
   const read = sections.filter((section) => section.text).map((section) => ({...section, parts: coloured(section.text.slice(0, LETTERS_MOST), rows, section.prefix)}));
   const isCut = sections.some((section) => section.text.length > LETTERS_MOST);
   const most = Math.max(0.2, ...read.flatMap((section) => section.parts.map((part) => Math.abs(part.total))));
-  const details = h("p", {class: "details"}, "Point at a coloured word, or tap it, to see what it says.");
+  const details = h("p", {class: "details"}, "Point at a coloured word, or tap it, to see its evidence.");
   const known = new Map();
   const mark = (prefix) => (part) => {
     const kind = step(part.total, most);
@@ -98,12 +99,12 @@ export function textWithEvidence(verdict, sections) {
     read.map((section) => h("p", null, section.name ? h("b", null, `${section.name}: `) : null, section.parts.map(mark(section.prefix)))));
   return h("section", null, h("h3", null, "The text with its evidence"),
     h("p", {class: "legend"}, h("mark", {class: "for3"}, `for ${verdict.label}`), " ", h("mark", {class: "against3"}, "against it")),
-  isCut ? h("p", {class: "hint"}, `The first ${count(LETTERS_MOST)} letters of it are shown; the verdict is of the whole.`) : null, details, body);
+  isCut ? h("p", {class: "hint"}, `Only the first ${count(LETTERS_MOST)} letters are shown; the verdict is about the whole.`) : null, details, body);
 }
 
 export function strongest(verdict, fields) {
   const rows = (verdict.explanation ?? []).filter((row) => row.token !== null).slice(0, ROWS_MOST);
   return rows.length === 0 ? null : h("details", null, h("summary", null, `The ${rows.length} strongest features`),
-    table("Strongest features", [{name: "Feature"}, {name: "Kind"}, {name: "Times", number: true}, {name: "In documents"}, {name: `For ${verdict.label}`, number: true}],
+    table("Strongest features", [{name: "Feature"}, {name: "Kind"}, {name: "Times", number: true}, {name: "Occurrences"}, {name: `For ${verdict.label}`, number: true}],
       rows.map((row) => [row.token, kindOf(row.token, fields), String(row.count), countsText(row), evidence(row.evidence)])));
 }
