@@ -602,16 +602,6 @@ struct fitted {
     const struct nb_settings *settings;
 };
 
-static int settle(struct nb_engine *engine, struct nb_live *live, const struct fitted *f,
-                  struct nb_error *error)
-{
-    const struct nb_settings *now = &live->published->settings;
-    if (live->checkpoint.last != f->last || now->parent != NULL || f->settings->fitted == NULL)
-        return nb_error_set(error, NB_CONFLICT, "the model has changed since");
-    int rc = nb_put_fitted(engine, live, f->settings);
-    return rc == 0 ? 0 : nb_error_set(error, rc, "the map of probabilities was not stored");
-}
-
 static int fitted_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     const struct fitted *f = argument;
@@ -619,7 +609,11 @@ static int fitted_task(struct nb_engine *engine, void *argument, struct nb_error
     int rc = nb_registry_acquire(engine, f->model, false, &live, error);
     if (rc != 0)
         return rc;
-    rc = settle(engine, live, f, error);
+    if (live->checkpoint.last != f->last || live->published->settings.parent != NULL ||
+        f->settings->fitted == NULL)
+        rc = nb_error_set(error, NB_CONFLICT, "the model has changed since");
+    else if ((rc = nb_put_fitted(engine, live, f->settings)) != 0)
+        (void)nb_error_set(error, rc, "the map of probabilities was not stored");
     nb_registry_release(engine, &live);
     return rc;
 }

@@ -195,11 +195,8 @@ int nb_left_out_scores(struct nb_engine *engine, struct nb_live *live, size_t la
     return rc;
 }
 
-enum {
-    BOOK_LEFT_OUT_SAMPLE_MOST = 5000,
-    BOOK_LEFT_OUT_SCORES_MOST = 1000000, /* documents times labels, as for stacked models */
-    BEGINNINGS_MOST = 5 /* after new settings or a calibration the scoring begins anew */
-};
+/* After new settings or a calibration the scoring of a model by the book begins anew. */
+enum { BEGINNINGS_MOST = 5 };
 
 /* The state of the scoring between tasks of the writer. */
 struct scoring {
@@ -210,8 +207,7 @@ struct scoring {
 
 static int begin(struct scoring *s, const struct nb_view *view, struct nb_error *error)
 {
-    static const struct nb_book_sample SAMPLE = {BOOK_LEFT_OUT_SAMPLE_MOST,
-                                                 BOOK_LEFT_OUT_SCORES_MOST};
+    static const struct nb_book_sample SAMPLE = {SAMPLE_MOST, SCORES_MOST};
     if (s->beginnings++ == BEGINNINGS_MOST)
         return nb_error_set(error, NB_CONFLICT,
                             "the labels or the settings of the model change meanwhile: ask again");
@@ -221,8 +217,7 @@ static int begin(struct scoring *s, const struct nb_view *view, struct nb_error 
     return rc == NB_CONFLICT ? nb_error_set(error, rc, "the model has learned no document") : rc;
 }
 
-static int book_left_out_score_some(struct nb_engine *engine, void *argument,
-                                    struct nb_error *error)
+static int score_some_by_book(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct scoring *s = argument;
     struct nb_view view;
@@ -267,8 +262,8 @@ static enum nb_calibration_method method_of(const struct scoring *s)
                : NB_CALIBRATION_NONE;
 }
 
-static int book_left_out_hand_over(const struct scoring *s, nb_left_out_visit *visit, void *user,
-                                   struct nb_error *error)
+static int hand_over_by_book(const struct scoring *s, nb_left_out_visit *visit, void *user,
+                             struct nb_error *error)
 {
     struct handing h = {.visit = visit, .user = user, .error = error};
     const struct nb_calibration_scores scores = nb_book_scores_of(&s->scores);
@@ -302,9 +297,9 @@ int nb_book_left_out_scores(struct nb_engine *engine, struct nb_live *live,
     struct scoring s = {.live = live};
     int rc = check(live, error);
     while (rc == 0 && (s.scores.live == NULL || s.scores.next < s.scores.size))
-        rc = nb_writer_run(engine, book_left_out_score_some, &s, error);
+        rc = nb_writer_run(engine, score_some_by_book, &s, error);
     if (rc == 0)
-        rc = book_left_out_hand_over(&s, visit, user, error);
+        rc = hand_over_by_book(&s, visit, user, error);
     nb_book_scores_deinit(&s.scores);
     return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
 }

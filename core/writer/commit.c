@@ -14,7 +14,7 @@
 #include "core/model/live/stream_states.h"
 #include "core/model/refit.h"
 #include "core/model/registry.h"
-#include "core/writer/stage.h"
+#include "core/writer/staging.h"
 
 /* Superfluous entries that a group drops for each of its changes. A change makes at most one entry
  * superfluous, so their number falls. */

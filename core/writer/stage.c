@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/writer/stage.h"
+#include "core/writer/staging.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 #include "core/model/live/relay.h"
 #include "core/model/live/stream_states.h"
 #include "core/writer/remembered_history.h"
-#include "core/writer/staging.h"
 
 /* Encodes the change in its stored form, in memory->entry. */
 static int write_quarantined(struct nb_stage *s)
@@ -81,12 +80,10 @@ static int stage_check_released(struct nb_stage *s, struct nb_error *error)
     bool has = false;
     int rc = nb_quarantine_has(s->view, s->live->number, nb_buffer_string(&s->change->id),
                                nb_buffer_string(&s->change->released), &has, error);
-    if (rc == 0 && !has)
-        s->change->receipt.status = NB_QUARANTINED;
-    if (rc == 0 && !has)
-        return nb_stage_refuse(s, NB_CONFLICT,
-                               "the change does not wait in the quarantine any more");
-    return rc;
+    if (rc != 0 || has)
+        return rc;
+    s->change->receipt.status = NB_QUARANTINED;
+    return nb_stage_refuse(s, NB_CONFLICT, "the change does not wait in the quarantine any more");
 }
 
 /* Removes the document's change from the quarantine, because the new change replaces it. */
@@ -331,24 +328,16 @@ static bool is_next(struct nb_stage *s)
 /* Refuses a change that nodes share if it is not for the present model of this name. */
 static int check_model(struct nb_stage *s, struct nb_error *error)
 {
-    struct nb_receipt *receipt = &s->change->receipt;
     int rc = nb_stream_states_check(&s->change->relayed, s->live, s->view, error);
-    s->refused = rc == NB_NOT_FOUND || rc == NB_DAMAGED;
-    if (s->refused)
-        receipt->code = nb_error_set(&receipt->error, rc, "%s", error->text);
-    return s->refused ? 0 : rc;
+    bool is_other = rc == NB_NOT_FOUND || rc == NB_DAMAGED;
+    return is_other ? nb_stage_refuse(s, rc, error->text) : rc;
 }
 
 /* Refuses a queued change that was applied before. */
 static int check_once(struct nb_stage *s, struct nb_error *error)
 {
-    struct nb_receipt *receipt = &s->change->receipt;
     int rc = nb_once_note(s->view, &s->change->relayed, error);
-    if (rc != NB_EXISTS)
-        return rc;
-    receipt->code = nb_error_set(&receipt->error, rc, "%s", error->text);
-    s->refused = true;
-    return 0;
+    return rc == NB_EXISTS ? nb_stage_refuse(s, rc, error->text) : rc;
 }
 
 static void begin(struct nb_stage *s)

@@ -455,8 +455,7 @@ int nb_batch_note(struct nb_batch *batch, struct nb_string asked, uint32_t docum
     assert(asked.length <= 1024);
     if (nb_buffer_append(&change.label, asked.bytes, asked.length) != 0)
         return nb_error_no_memory(error);
-    int rc = batch_add_bare(batch, &change, (struct nb_string){"", 0}, source, error);
-    return rc;
+    return batch_add_bare(batch, &change, (struct nb_string){"", 0}, source, error);
 }
 
 int nb_batch_refit(struct nb_batch *batch, enum nb_refit_part part, struct nb_string source,
