@@ -5,7 +5,8 @@
  *
  * In a loop over bytes, the processor mispredicts the end of nearly every word, and that costs more
  * than the rest of the loop. Here no branch depends on a byte, except for marks inside words. Every
- * x86-64 has SSE2; other processors run the loop.
+ * x86-64 has SSE2; other processors run the loop, with which classifying a mail of SpamAssassin's
+ * corpus takes 13 % more instructions (callgrind: 114,000 of 870,000).
  */
 #ifndef NB_TOKENIZER_TEXT_ASCII_WINDOW_H
 #define NB_TOKENIZER_TEXT_ASCII_WINDOW_H

@@ -4,9 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include "core/base/array.h"
 #include "core/base/pack.h"
@@ -292,14 +289,8 @@ static int make_room(struct nb_rows *rows, uint64_t size, uint64_t runs)
 /* Writes four rows, with one occurrence each. */
 static inline void fill_four(struct nb_row_count *to, uint32_t row)
 {
-#ifdef __SSE2__
-    __m128i rows = _mm_set1_epi64x((int64_t)(UINT64_C(1) << 32 | row));
-    _mm_storeu_si128((__m128i *)(void *)to, _mm_add_epi32(rows, _mm_set_epi32(0, 1, 0, 0)));
-    _mm_storeu_si128((__m128i *)(void *)(to + 2), _mm_add_epi32(rows, _mm_set_epi32(0, 3, 0, 2)));
-#else
     for (uint32_t i = 0; i < FOUR; i++)
         to[i] = (struct nb_row_count){.row = row + i, .count = 1};
-#endif
 }
 
 /* Writes the rest of a long run, after its first four rows. Most runs have up to eight more, so the

@@ -28,7 +28,7 @@
  *
  * Measured on SpamAssassin's corpus: shortening reduces the texts of a mail from 3,700 bytes to
  * 1,960, and form 3 (form 2 above 32,768 bytes) to 1,130. Form 2 for all would give 990, and take 9
- * us more.
+ * us more, 2 % of the instructions of a mail that is learned (callgrind).
  */
 #ifndef NB_CORE_LEDGER_CODING_FEATURES_CODING_H
 #define NB_CORE_LEDGER_CODING_FEATURES_CODING_H

@@ -4,9 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include "core/base/array.h"
 #include "core/base/pack.h"
