@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -46,49 +47,59 @@ static size_t read_number(const char *text, size_t length, char *utf8, size_t *w
     return at + (at < length && text[at] == ';');
 }
 
-static const struct nb_html_entity_row *find_row(const struct nb_html_entity_row *rows,
-                                                 size_t count, const char *name, size_t length)
+/* Finds a name in a text of nb_html_entity_names. Returns the place behind it; NULL: it is not
+ * there. */
+static const char *find_name(struct nb_string names, const char *name, size_t length)
 {
-    while (count > 0) {
-        const struct nb_html_entity_row *middle = rows + count / 2;
-        int order = strncmp(name, middle->name, length);
-        if (order == 0 && middle->name[length] != '\0')
-            order = -1;
-        if (order == 0)
-            return middle;
-        if (order > 0) {
-            rows = middle + 1;
-            count--;
-        }
-        count /= 2;
+    const char *low = names.bytes, *high = names.bytes + names.length;
+    while (low < high) {
+        const char *middle = low + (high - low) / 2;
+        while (middle > low && middle[-1] != ' ')
+            middle--;
+        int order = strncmp(name, middle, length);
+        if (order == 0 && (middle[length] == '#' || middle[length] == '*'))
+            return middle + length;
+        if (order > 0)
+            low = strchr(middle, ' ') + 1;
+        else
+            high = middle;
     }
     return NULL;
 }
 
-static size_t put_row(const struct nb_html_entity_row *row, char *utf8)
+/* Writes the code points behind a name. */
+static size_t put_name(const char *at, char *utf8)
 {
-    size_t length = put_utf8(row->first, utf8);
-    return row->second == 0 ? length : length + put_utf8(row->second, utf8 + length);
+    size_t length = 0;
+    do {
+        char *end;
+        length += put_utf8((uint32_t)strtoul(at + 1, &end, 16), utf8 + length);
+        at = end;
+    } while (*at == '+');
+    return length;
 }
 
 static size_t read_name(const char *text, size_t length, char *utf8, size_t *written)
 {
-    const char *name = text + 1;
+    const char *name = text + 1, *found = NULL;
     size_t size = 0;
     while (size < length - 1 && size < NB_HTML_ENTITY_NAME && nb_ascii_is_alphanumeric(name[size]))
         size++;
-    const struct nb_html_entity_row *row = NULL;
-    if (size < length - 1 && name[size] == ';')
-        row = find_row(nb_html_entities, NB_HTML_ENTITIES, name, size);
-    if (row != NULL) {
-        *written = put_row(row, utf8);
+    if (size < 2 || !nb_ascii_is_letter(*name))
+        return 0;
+    struct nb_string names = nb_html_entity_names[*name - 'A'];
+    bool is_closed = size < length - 1 && name[size] == ';';
+    if (is_closed)
+        found = find_name(names, name + 1, size - 1);
+    if (found != NULL) {
+        *written = put_name(found, utf8);
         return size + 2;
     }
     /* The longest name that needs no ';' and is the beginning of the word. */
     for (size_t n = size < NB_HTML_LEGACY_NAME ? size : NB_HTML_LEGACY_NAME; n >= 2; n--) {
-        row = find_row(nb_html_legacy_entities, NB_HTML_LEGACY_ENTITIES, name, n);
-        if (row != NULL) {
-            *written = put_row(row, utf8);
+        found = find_name(names, name + 1, n - 1);
+        if (found != NULL && *found == '*') {
+            *written = put_name(found, utf8);
             return n + 1;
         }
     }

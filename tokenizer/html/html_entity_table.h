@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables behind html_entity.h. Read-only; any thread.
+ * The table of named character references. Read-only; any thread.
  */
 #ifndef NB_TOKENIZER_HTML_HTML_ENTITY_TABLE_H
 #define NB_TOKENIZER_HTML_HTML_ENTITY_TABLE_H
 
-#include <stdint.h>
-
-struct nb_html_entity_row {
-    const char *name;
-    uint32_t first, second; /* code points; the second is 0 for most */
-};
+#include "core/base/string.h"
 
 enum {
-    NB_HTML_ENTITIES = 2125,
-    NB_HTML_LEGACY_ENTITIES = 106, /* names that need no final ';' */
-    NB_HTML_ENTITY_NAME = 31,      /* bytes of the longest name */
-    NB_HTML_LEGACY_NAME = 6        /* bytes of the longest name that needs no final ';' */
+    NB_HTML_ENTITY_LETTERS = 'z' - 'A' + 1,
+    NB_HTML_ENTITY_NAME = 31, /* bytes of the longest name */
+    NB_HTML_LEGACY_NAME = 6   /* bytes of the longest name that needs no final ';' */
 };
 
-extern const struct nb_html_entity_row nb_html_entities[NB_HTML_ENTITIES];
-extern const struct nb_html_entity_row nb_html_legacy_entities[NB_HTML_LEGACY_ENTITIES];
+/* The names by their first letter: a text has the rest of each name in the order of strcmp, '#' and
+ * its code point in hexadecimal, and a blank: "gt#226b ". Of a name that needs no final ';' the
+ * mark is '*' ("t*3e "). Some names have two code points ("gesl#22db+fe00 "). */
+extern const struct nb_string nb_html_entity_names[NB_HTML_ENTITY_LETTERS];
 
 #endif
