@@ -65,7 +65,7 @@ static int spawn(const char *path, const char *const words[WORDS_MOST], int out,
     return rc;
 }
 
-/* Waits for its end; whether it had success. */
+/* Waits until the process has ended. Returns whether it succeeded. */
 static bool reap(pid_t process)
 {
     int status = 0;
@@ -77,7 +77,7 @@ static bool reap(pid_t process)
 
 /* ---- --join ---------------------------------------------------------------------------------- */
 
-/* The program beside this one; without a directory, one of $PATH. */
+/* Finds bayesc beside this program; if it is not there, $PATH decides. */
 static void find_client(char path[PATH_ROOM])
 {
     static const char NAME[] = "bayesc";
@@ -90,7 +90,7 @@ static void find_client(char path[PATH_ROOM])
         memcpy(path, NAME, sizeof NAME);
 }
 
-/* bayesc backup, which writes into `out`. */
+/* Starts bayesc backup, which writes into `out`. */
 static int spawn_client(const struct nb_config *config, const char *peer, int out, pid_t *process)
 {
     const char *const options[][2] = {{"--url", peer},
@@ -123,7 +123,8 @@ int nb_join(const struct nb_engine_settings *settings, const struct nb_config *c
     struct nb_error why = {0};
     int bytes[2];
     pid_t process;
-    int rc = nb_nodes_announce(config, error); /* from now on nothing is cut */
+    int rc = nb_nodes_announce(config,
+                               error); /* from now on no change is deleted that this node needs */
     if (rc == 0)
         rc = nb_nodes_read_follow(config, &wanted.streams, error);
     if (rc == 0 && pipe2(bytes, O_CLOEXEC) != 0)
@@ -139,13 +140,14 @@ int nb_join(const struct nb_engine_settings *settings, const struct nb_config *c
                             strerror(failed));
     }
     rc = nb_engine_restore_node(settings, bytes[0], peer, &wanted, print_difference, stderr, &why);
-    close(bytes[0]); /* it ends soon, if it writes still */
-    if (!reap(process) && (rc == NB_CORRUPT || rc == NB_INVALID)) /* it was no whole backup */
+    close(bytes[0]); /* a client that still writes ends soon */
+    if (!reap(process) && (rc == NB_CORRUPT || rc == NB_INVALID)) /* the backup was cut off */
         rc = nb_error_set(&why, NB_IO, "bayesc could not fetch its store, and has said why");
     return rc == 0 ? 0 : nb_error_set(error, rc, "joining by %s: %s", peer, why.text);
 }
 
-/* What the old store alone has. One that cannot be opened, or is not there, has nothing. */
+/* Hands over the changes that only the old store has. A store that is missing or cannot be opened
+ * has none. */
 static int hand_over(const struct nb_config *config, const char *fresh, struct nb_error *error)
 {
     struct nb_engine_settings settings;
@@ -196,18 +198,18 @@ int nb_rejoin_begin(struct nb_rejoin *r, const struct nb_config *config, struct 
     return rc;
 }
 
-/* The old store has nothing that the new one lacks, which follows the stream by now. */
+/* Removes the old store, when the new one follows the stream and so has all changes. */
 static void remove_old(struct nb_rejoin *r)
 {
     static const char *const names[] = {"data.mdb.old", "journal.old"};
     char path[PATH_ROOM];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (path_of(path, r->config->data, names[i], NULL) == 0)
-            (void)unlink(path); /* it takes room, and no harm comes of it */
+            (void)unlink(path); /* a file that stays only takes room */
     r->has_old = false;
 }
 
-/* The peer whose turn it is, to be freed; NULL: there is no memory. */
+/* Returns the peer whose turn it is, which the caller frees; NULL: out of memory. */
 static char *choose_peer(struct nb_rejoin *r)
 {
     static const char BETWEEN[] = ", ";
@@ -245,15 +247,14 @@ static void fetch(struct nb_rejoin *r, const struct nb_options *options)
 bool nb_rejoin_look(struct nb_rejoin *r, struct nb_nodes *nodes, const struct nb_options *options)
 {
     struct nb_nodes_state state;
-    siginfo_t ended = {.si_pid = 0};
+    int status = 0;
     if (r->child != 0) {
-        if (waitid(P_PID, (id_t)r->child, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-            ended.si_pid == 0)
+        pid_t ended = waitpid(r->child, &status, WNOHANG);
+        if (ended == 0)
             return false;
-        bool is_fetched = reap(r->child);
         r->child = 0;
         r->next = nb_clock_monotonic() + RETRY;
-        return is_fetched;
+        return ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }
     nb_nodes_state(nodes, &state);
     if (r->has_old && state.connected)
@@ -267,7 +268,7 @@ void nb_rejoin_stop(struct nb_rejoin *r)
 {
     if (r->child == 0)
         return;
-    (void)kill(r->child, SIGKILL); /* what it leaves is cleared by the next */
+    (void)kill(r->child, SIGKILL); /* the next one clears what it leaves */
     (void)reap(r->child);
     r->child = 0;
 }

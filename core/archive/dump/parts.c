@@ -21,7 +21,7 @@
 static_assert(NB_PART_ENTRIES < 1 << NB_SERIALS_ENTRY_BITS, "numbers of one position");
 
 enum { PAGE_BYTES = 8192 };
-static const int64_t PATIENCE = 24 * 3600000; /* milliseconds */
+static const int64_t PATIENCE = INT64_C(86400000); /* milliseconds */
 
 bool nb_import_is_id(struct nb_string id)
 {

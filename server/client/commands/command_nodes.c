@@ -3,6 +3,7 @@
  * bayesc nodes: shows the state of several nodes as one of them knows it (GET /v1/nodes), and
  * checks whether all have learned the same (GET /v1/state/digest of each).
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,6 +242,7 @@ static int judge(const struct check *c, struct nb_error *error)
 {
     const json_t *row, *first = NULL;
     size_t i;
+    assert(c->count > 0);
     json_array_foreach(c->rows, i, row)
     {
         if (i % c->count == 0)
