@@ -462,7 +462,8 @@ void nb_document_source_close(struct nb_document_source *source)
 {
     nb_json_document_deinit(&source->document);
     nb_json_body_free(&source->body);
-    nb_table_close(&source->table);
+    if (source->is_table)
+        nb_table_close(&source->table);
     nb_buffer_deinit(&source->text);
     nb_buffer_deinit(&source->lines);
     nb_buffer_deinit(&source->file);

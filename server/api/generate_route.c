@@ -198,8 +198,7 @@ static void emit_posterior(struct nb_emitter *e, const struct nb_posterior *post
     nb_emit_member_short_double(e, "probability", posterior->probability);
     if (!has_interval)
         return;
-    nb_emit_key(e, "interval");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "interval", '[');
     nb_emit_short_double(e, posterior->interval.low);
     nb_emit_short_double(e, posterior->interval.high);
     nb_emit_close(e, ']');
@@ -211,8 +210,7 @@ static int write_label(void *user, const struct nb_label_posterior *label)
     struct nb_emitter e = emitter_of(r);
     open_head(r, &e);
     nb_emit_member_short_double(&e, "interval", r->mass);
-    nb_emit_key(&e, "prior");
-    nb_emit_open(&e, '{');
+    nb_emit_member_open(&e, "prior", '{');
     nb_emit_member_u64(&e, "documents", label->documents);
     nb_emit_member_u64(&e, "of", label->documents_all);
     emit_posterior(&e, &label->prior, label->is_prior_estimated);
@@ -221,8 +219,7 @@ static int write_label(void *user, const struct nb_label_posterior *label)
     nb_emit_member_u64(&e, "vocabulary", label->vocabulary);
     nb_emit_member_short_double(&e, "dirichlet", label->dirichlet);
     if (label->has_unseen) {
-        nb_emit_key(&e, "unseen");
-        nb_emit_open(&e, '{');
+        nb_emit_member_open(&e, "unseen", '{');
         emit_posterior(&e, &label->unseen, true);
         nb_emit_close(&e, '}');
     }

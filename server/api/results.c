@@ -3,17 +3,21 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/attribute.h"
 #include "core/base/label.h"
+#include "core/engine/engine.h"
 #include "server/http/request/http_answer.h"
 #include "server/http/request/query.h"
 #include "server/http/request/request.h"
 #include "server/json/document_json.h"
 #include "server/json/emit.h"
 #include "server/json/problem.h"
-#include "server/json/top.h"
+
+enum { TOP_MOST = 10000 /* labels that ?top= may ask for */ };
 
 /* ---- the forms ----------------------------------------------------------------------------------
  */
@@ -61,7 +65,7 @@ bool nb_results_has_lines(const struct nb_results *results)
 int nb_results_top(const struct nb_request *request, size_t *most, struct nb_error *error)
 {
     uint64_t top = 0;
-    int rc = nb_request_query_count(request, "top", 0, NB_TOP_MOST, &top, error);
+    int rc = nb_request_query_count(request, "top", 0, TOP_MOST, &top, error);
     *most = (size_t)top;
     return rc;
 }
@@ -78,12 +82,75 @@ static void emit_warnings(struct nb_emitter *e, const struct nb_results *results
     }
     char text[NB_LABEL_WARNING];
     nb_label_difference_say(receipt->label, receipt->near_label, receipt->difference, text);
-    nb_emit_key(e, "warnings");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "warnings", '[');
     nb_emit_text(e, text);
     if (results->warning != NULL)
         nb_emit_text(e, results->warning);
     nb_emit_close(e, ']');
+}
+
+/* ---- the most probable labels ------------------------------------------------------------------
+ */
+
+/* The labels of a verdict that the reply lists (?top=N): for a model with thousands of labels, a
+ * reply that lists all of them would be longer than the document. */
+struct top {
+    bool *is_told; /* owned: by index of the verdict's labels, then the unseen one; NULL: all */
+};
+
+struct candidate {
+    double probability;
+    size_t label;
+    bool wins; /* the label of the verdict, which is always listed */
+};
+
+static int by_probability(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    if (x->wins != y->wins)
+        return x->wins ? -1 : 1;
+    if (x->probability != y->probability)
+        return x->probability > y->probability ? -1 : 1;
+    return (x->label > y->label) - (x->label < y->label);
+}
+
+/* Chooses the `most` most probable labels of a verdict, always with the label that wins; of equally
+ * probable labels, those that sort first. If `most` is 0 or at least the number of labels, all are
+ * listed. All labels without documents count as one, `unseen_label`. Returns 0 or NB_NO_MEMORY;
+ * after 0 the caller frees top->is_told. */
+static int choose_top(struct top *top, const struct nb_verdict *verdict, size_t most)
+{
+    size_t count = verdict->size + (verdict->unseen_label != NULL);
+    *top = (struct top){.is_told = NULL};
+    if (most == 0 || most >= count)
+        return 0;
+    struct candidate *kept = malloc(most * sizeof *kept);
+    top->is_told = calloc(count, sizeof *top->is_told);
+    if (kept == NULL || top->is_told == NULL) {
+        free(kept);
+        free(top->is_told);
+        return NB_NO_MEMORY;
+    }
+    struct nb_heap heap = {
+        .items = kept, .most = most, .item_size = sizeof *kept, .compare = by_probability};
+    for (size_t i = 0; i < count; i++) {
+        bool is_seen = i < verdict->size;
+        struct candidate one = {.probability = is_seen ? verdict->probabilities[i]
+                                                       : verdict->unseen_probability,
+                                .label = i,
+                                .wins = is_seen && i == verdict->best};
+        nb_heap_add(&heap, &one);
+    }
+    assert(heap.count == most);
+    for (size_t i = 0; i < heap.count; i++)
+        top->is_told[kept[i].label] = true;
+    free(kept);
+    return 0;
+}
+
+static bool is_told(const struct top *top, size_t label)
+{
+    return top->is_told == NULL || top->is_told[label];
 }
 
 /* ---- verdicts -----------------------------------------------------------------------------------
@@ -96,24 +163,22 @@ static void emit_label(struct nb_emitter *e, const char *label, double value)
 }
 
 static void emit_log_scores(struct nb_emitter *e, const struct nb_verdict *verdict,
-                            const struct nb_top *top)
+                            const struct top *top)
 {
-    nb_emit_key(e, "log_scores");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "log_scores", '{');
     for (size_t i = 0; i < verdict->size; i++)
-        if (nb_top_tells(top, i))
+        if (is_told(top, i))
             emit_label(e, verdict->labels[i], verdict->log_scores[i]);
     nb_emit_close(e, '}');
 }
 
 /* Of a verdict that is not ready, or where it is asked for. */
 static void emit_counts(struct nb_emitter *e, const struct nb_verdict *verdict,
-                        const struct nb_top *top)
+                        const struct top *top)
 {
-    nb_emit_key(e, "documents");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "documents", '{');
     for (size_t i = 0; i < verdict->size; i++) {
-        if (!nb_top_tells(top, i))
+        if (!is_told(top, i))
             continue;
         nb_emit_name(e, nb_string_of(verdict->labels[i]));
         nb_emit_u64(e, verdict->documents[i]);
@@ -123,19 +188,18 @@ static void emit_counts(struct nb_emitter *e, const struct nb_verdict *verdict,
 
 /* By name, with the label that has no document yet where it belongs. */
 static void emit_probabilities(struct nb_emitter *e, const struct nb_verdict *verdict,
-                               const struct nb_top *top)
+                               const struct top *top)
 {
     const char *unseen = verdict->unseen_label;
-    if (unseen != NULL && !nb_top_tells(top, verdict->size))
+    if (unseen != NULL && !is_told(top, verdict->size))
         unseen = NULL;
-    nb_emit_key(e, "probabilities");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "probabilities", '{');
     for (size_t i = 0; i < verdict->size; i++) {
         if (unseen != NULL && strcmp(unseen, verdict->labels[i]) < 0) {
             emit_label(e, unseen, verdict->unseen_probability);
             unseen = NULL;
         }
-        if (nb_top_tells(top, i))
+        if (is_told(top, i))
             emit_label(e, verdict->labels[i], verdict->probabilities[i]);
     }
     if (unseen != NULL)
@@ -148,8 +212,7 @@ static void emit_shares(struct nb_emitter *e, const struct nb_verdict *verdict,
 {
     if (verdict->source_count == 0)
         return;
-    nb_emit_key(e, "shares");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "shares", '{');
     for (size_t i = 0; i < verdict->source_count; i++)
         emit_label(e, verdict->sources[i], row->shares[i]);
     nb_emit_close(e, '}');
@@ -174,8 +237,7 @@ static void emit_word_counts(struct nb_emitter *e, const struct nb_verdict *verd
                              const struct nb_explained *row)
 {
     assert(row->has_counts && verdict->second < verdict->size);
-    nb_emit_key(e, "counts");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "counts", '{');
     nb_emit_name(e, nb_string_of(verdict->labels[verdict->best]));
     nb_emit_u64(e, row->counts[0]);
     if (verdict->second != verdict->best) {
@@ -197,8 +259,7 @@ static void emit_explained(struct nb_emitter *e, const struct nb_verdict *verdic
         emit_token(e, row);
         nb_emit_member_u64(e, "count", row->count);
     }
-    nb_emit_key(e, "evidence");
-    nb_emit_double(e, row->evidence);
+    nb_emit_member_double(e, "evidence", row->evidence);
     emit_shares(e, verdict, row);
     if (has_word_counts && row->has_counts)
         emit_word_counts(e, verdict, row);
@@ -208,8 +269,7 @@ static void emit_explained(struct nb_emitter *e, const struct nb_verdict *verdic
 static void emit_explanation(struct nb_emitter *e, const struct nb_verdict *verdict,
                              bool has_word_counts)
 {
-    nb_emit_key(e, "explanation");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "explanation", '[');
     for (size_t i = 0; i < verdict->explanation_count; i++)
         emit_explained(e, verdict, &verdict->explanation[i], has_word_counts);
     nb_emit_close(e, ']');
@@ -225,7 +285,7 @@ static void emit_decision(struct nb_emitter *e, const struct nb_json_decision *d
 }
 
 static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
-                         const struct nb_verdict *verdict, const struct nb_top *top,
+                         const struct nb_verdict *verdict, const struct top *top,
                          const struct nb_json_decision *decision)
 {
     nb_emit_open(e, '{');
@@ -233,16 +293,13 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
     assert(verdict->known <= verdict->total);
     nb_emit_member_string(e, "model", results->model);
     nb_emit_member_text(e, "label", verdict->labels[verdict->best]);
-    nb_emit_key(e, "probability");
-    nb_emit_double(e, verdict->probabilities[verdict->best]);
+    nb_emit_member_double(e, "probability", verdict->probabilities[verdict->best]);
     emit_probabilities(e, verdict, top);
     if (verdict->tells_calibrated) {
-        nb_emit_key(e, "calibrated");
-        nb_emit_bool(e, verdict->calibrated);
+        nb_emit_member_bool(e, "calibrated", verdict->calibrated);
     }
     emit_log_scores(e, verdict, top);
-    nb_emit_key(e, "tokens");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "tokens", '{');
     nb_emit_member_u64(e, "total", verdict->total);
     nb_emit_member_u64(e, "known", verdict->known);
     nb_emit_member_u64(e, "unknown", verdict->total - verdict->known);
@@ -250,8 +307,7 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
     if (verdict->known == 0)
         nb_emit_member_text(e, "evidence", "none");
     nb_emit_flag(e, "truncated", verdict->truncated);
-    nb_emit_key(e, "ready");
-    nb_emit_bool(e, verdict->ready);
+    nb_emit_member_bool(e, "ready", verdict->ready);
     if (!verdict->ready)
         nb_emit_member_text(e, "missing", verdict->missing);
     if (!verdict->ready || results->has_counts)
@@ -259,8 +315,7 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
     emit_decision(e, decision);
     if (results->id.length > 0) {
         nb_emit_member_string(e, "id", (struct nb_string){results->id.bytes, results->id.length});
-        nb_emit_key(e, "remembered");
-        nb_emit_bool(e, results->is_kept);
+        nb_emit_member_bool(e, "remembered", results->is_kept);
     }
     if (verdict->explanation_count > 0)
         emit_explanation(e, verdict, results->has_word_counts);
@@ -271,12 +326,12 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
 int nb_results_verdict(struct nb_results *results, const struct nb_verdict *verdict,
                        const struct nb_json_decision *decision, struct nb_error *error)
 {
-    struct nb_top top;
-    if (nb_top_choose(&top, verdict, results->top) != 0)
+    struct top top;
+    if (choose_top(&top, verdict, results->top) != 0)
         return nb_error_no_memory(error);
     struct nb_emitter e = begin_result(results);
     emit_verdict(&e, results, verdict, &top, decision);
-    nb_top_deinit(&top);
+    free(top.is_told);
     return end_result(results, &e, error);
 }
 
@@ -286,8 +341,7 @@ int nb_results_verdict(struct nb_results *results, const struct nb_verdict *verd
 static void emit_tokens(struct nb_emitter *e, const struct nb_bag *bag, const char *warning)
 {
     nb_emit_open(e, '{');
-    nb_emit_key(e, "tokens");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "tokens", '[');
     for (size_t i = 0; i < bag->size; i++) {
         if (!nb_feature_is_token(bag->features[i].id))
             continue;
@@ -314,8 +368,7 @@ int nb_results_tokens(struct nb_results *results, const struct nb_bag *bag, stru
 
 static void emit_receipt_labels(struct nb_emitter *e, const struct nb_receipt *receipt)
 {
-    nb_emit_key(e, "labels");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "labels", '{');
     for (size_t i = 0; i < receipt->label_count; i++)
         nb_emit_label_documents(e, receipt->labels[i].label, receipt->labels[i].documents);
     nb_emit_close(e, '}');
@@ -323,8 +376,7 @@ static void emit_receipt_labels(struct nb_emitter *e, const struct nb_receipt *r
 
 static void emit_null(struct nb_emitter *e, const char *key)
 {
-    nb_emit_key(e, key);
-    nb_emit_raw(e, "null");
+    nb_emit_member_null(e, key);
 }
 
 static void emit_receipt(struct nb_emitter *e, const struct nb_results *results,
@@ -434,11 +486,9 @@ static void emit_common(struct nb_emitter *e, const struct nb_results_common *co
     if (common->label != NULL) {
         nb_emit_member_string(e, "model", common->model);
         nb_emit_member_text(e, "label", common->label);
-        nb_emit_key(e, "probability");
-        nb_emit_double(e, common->probability);
+        nb_emit_member_double(e, "probability", common->probability);
     } else {
-        nb_emit_key(e, "label");
-        nb_emit_raw(e, "null");
+        nb_emit_member_null(e, "label");
     }
     if (common->action != NULL)
         nb_emit_member_text(e, "action", common->action);

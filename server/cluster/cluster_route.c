@@ -181,8 +181,7 @@ static int json_cluster_read(struct nb_string text, struct nb_cluster_options *o
 static void emit_words(struct nb_emitter *e, const char *key, const struct nb_cluster_word *words,
                        size_t count)
 {
-    nb_emit_key(e, key);
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, key, '[');
     for (size_t i = 0; i < count; i++) {
         nb_emit_open(e, '{');
         nb_emit_member_text(e, "token", words[i].text);
@@ -196,15 +195,12 @@ static void emit_words(struct nb_emitter *e, const char *key, const struct nb_cl
 static void emit_numbers(struct nb_emitter *e, const struct nb_clustering *clustering,
                          const struct nb_cluster *cluster)
 {
-    nb_emit_key(e, "numbers");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "numbers", '{');
     for (size_t i = 0; i < clustering->field_count; i++) {
         nb_emit_name(e, nb_string_of(clustering->fields[i]));
         nb_emit_open(e, '{');
-        nb_emit_key(e, "mean");
-        nb_emit_double(e, cluster->numbers[i].mean);
-        nb_emit_key(e, "deviation");
-        nb_emit_double(e, cluster->numbers[i].deviation);
+        nb_emit_member_double(e, "mean", cluster->numbers[i].mean);
+        nb_emit_member_double(e, "deviation", cluster->numbers[i].deviation);
         nb_emit_close(e, '}');
     }
     nb_emit_close(e, '}');
@@ -213,8 +209,7 @@ static void emit_numbers(struct nb_emitter *e, const struct nb_clustering *clust
 static void emit_ids(struct nb_emitter *e, const char *key, const struct nb_buffer *ids,
                      size_t count)
 {
-    nb_emit_key(e, key);
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, key, '[');
     for (size_t i = 0; i < count; i++)
         nb_emit_string(e, nb_buffer_string(&ids[i]));
     nb_emit_close(e, ']');
@@ -227,8 +222,7 @@ static void emit_cluster(struct nb_emitter *e, const struct nb_clustering *clust
     nb_emit_member_u64(e, "documents", cluster->documents);
     if (cluster->label != NULL)
         nb_emit_member_text(e, "label", cluster->label);
-    nb_emit_key(e, "share");
-    nb_emit_double(e, cluster->share);
+    nb_emit_member_double(e, "share", cluster->share);
     emit_words(e, "words", cluster->words, cluster->word_count);
     if (clustering->has_values)
         emit_words(e, "values", cluster->values, cluster->value_count);
@@ -252,14 +246,11 @@ static int json_cluster(struct nb_buffer *out, struct nb_string model,
     nb_emit_member_u64(&e, "documents", clustering->documents);
     nb_emit_member_u64(&e, "words", clustering->words);
     nb_emit_member_u64(&e, "iterations", clustering->iterations);
-    nb_emit_key(&e, "log_likelihood");
-    nb_emit_double(&e, clustering->log_likelihood);
-    nb_emit_key(&e, "bic");
-    nb_emit_double(&e, clustering->bic);
+    nb_emit_member_double(&e, "log_likelihood", clustering->log_likelihood);
+    nb_emit_member_double(&e, "bic", clustering->bic);
     if (options->apply)
         nb_emit_member_u64(&e, "labelled", clustering->labelled);
-    nb_emit_key(&e, "clusters");
-    nb_emit_open(&e, '[');
+    nb_emit_member_open(&e, "clusters", '[');
     for (size_t i = 0; i < clustering->count; i++)
         emit_cluster(&e, clustering, &clustering->clusters[i], options->members);
     nb_emit_close(&e, ']');

@@ -96,8 +96,7 @@ static void emit_next(struct nb_emitter *e, const struct nb_next_document *d)
     nb_emit_member_short_double(e, "probability", d->probability);
     nb_emit_member_short_double(e, "margin", d->margin);
     nb_emit_member_time(e, "time", d->time);
-    nb_emit_key(e, "remembered");
-    nb_emit_bool(e, d->is_remembered);
+    nb_emit_member_bool(e, "remembered", d->is_remembered);
     emit_optional(e, "message_id", nb_string_of(d->message_id));
     emit_optional(e, "subject", nb_string_of(d->subject));
     nb_emit_member_text(e, "words", d->words);
@@ -109,8 +108,7 @@ static int json_next(struct nb_buffer *out, const struct nb_next *next)
 {
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_open(&e, '{');
-    nb_emit_key(&e, "next");
-    nb_emit_open(&e, '[');
+    nb_emit_member_open(&e, "next", '[');
     for (size_t i = 0; i < next->count; i++)
         emit_next(&e, &next->documents[i]);
     nb_emit_close(&e, ']');

@@ -50,8 +50,7 @@ static void emit_options(struct nb_emitter *e, const struct nb_config *config,
     char own[NB_NUMBER_TEXT];
     if (symbol->evidence == 0 && symbol->option[0] == '\0')
         return;
-    nb_emit_key(e, "options");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "options", '[');
     if (symbol->evidence != 0) {
         char *end = nb_number_text_fixed(own, scale(config, symbol->evidence), 2, true);
         nb_emit_string(e, (struct nb_string){own, (size_t)(end - own)});
@@ -81,8 +80,7 @@ static void emit_symbols(struct nb_emitter *e, const struct nb_config *config,
 static void emit_result(struct nb_emitter *e, const struct nb_config *config,
                         const struct nb_filter_report *report)
 {
-    nb_emit_key(e, "is_skipped");
-    nb_emit_bool(e, report->is_test);
+    nb_emit_member_bool(e, "is_skipped", report->is_test);
     nb_emit_member_short_double(e, "score", score_of(config, report));
     nb_emit_member_short_double(e, "required_score", config->filter_required_score);
     nb_emit_member_text(e, "action", nb_filter_action_name(report->action));
@@ -90,8 +88,7 @@ static void emit_result(struct nb_emitter *e, const struct nb_config *config,
 
 static void emit_messages(struct nb_emitter *e, const char *message)
 {
-    nb_emit_key(e, "messages");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "messages", '{');
     if (message != NULL)
         nb_emit_member_text(e, "smtp_message", message);
     nb_emit_close(e, '}');
@@ -129,15 +126,12 @@ static void emit_milter(struct nb_emitter *e, const char *key,
         e->code = NB_NO_MEMORY;
         return;
     }
-    nb_emit_key(e, key);
-    nb_emit_open(e, '{');
-    nb_emit_key(e, "remove_headers");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, key, '{');
+    nb_emit_member_open(e, "remove_headers", '{');
     nb_emit_member_u64(e, NB_FILTER_HEADER, 0);
     emit_each(e, each, true);
     nb_emit_close(e, '}');
-    nb_emit_key(e, "add_headers");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "add_headers", '{');
     nb_emit_key(e, NB_FILTER_HEADER);
     nb_emit_string(e, (struct nb_string){status.bytes, status.length});
     emit_each(e, each, false);
@@ -156,8 +150,7 @@ int nb_json_rspamd_report(struct nb_buffer *out, const struct nb_config *config,
     nb_emit_key(&e, is_old ? "default" : "symbols");
     nb_emit_open(&e, '{');
     if (is_old) {
-        nb_emit_key(&e, "is_spam");
-        nb_emit_bool(&e, report->action != NB_FILTER_NO_ACTION);
+        nb_emit_member_bool(&e, "is_spam", report->action != NB_FILTER_NO_ACTION);
         emit_result(&e, config, report);
     }
     emit_symbols(&e, config, report);
@@ -230,8 +223,7 @@ static void emit_statfile(struct nb_emitter *e, const char *symbol, uint64_t doc
 
 static void emit_actions(struct nb_emitter *e, const uint64_t *actions)
 {
-    nb_emit_key(e, "actions");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "actions", '{');
     for (int i = 0; i < NB_FILTER_ACTIONS; i++)
         nb_emit_member_u64(e, nb_filter_action_name((enum nb_filter_action)i), actions[i]);
     nb_emit_close(e, '}');
@@ -248,16 +240,14 @@ int nb_json_rspamd_stat(struct nb_buffer *out, const struct nb_json_rspamd_stat 
     nb_emit_open(&e, '{');
     nb_emit_member_text(&e, "version", stat->version);
     nb_emit_member_u64(&e, "uptime", stat->uptime);
-    nb_emit_key(&e, "read_only");
-    nb_emit_bool(&e, false);
+    nb_emit_member_bool(&e, "read_only", false);
     nb_emit_member_u64(&e, "scanned", scanned);
     nb_emit_member_u64(&e, "learned", stat->learned);
     nb_emit_member_u64(&e, "spam_count", spam);
     nb_emit_member_u64(&e, "ham_count", scanned - spam);
     emit_actions(&e, stat->actions);
     nb_emit_member_u64(&e, "bytes_allocated", stat->memory);
-    nb_emit_key(&e, "statfiles");
-    nb_emit_open(&e, '[');
+    nb_emit_member_open(&e, "statfiles", '[');
     emit_statfile(&e, "BAYES_SPAM", stat->spam, stat->spam_tokens);
     emit_statfile(&e, "BAYES_HAM", stat->ham, stat->ham_tokens);
     nb_emit_close(&e, ']');

@@ -25,8 +25,7 @@ static int emit_opaque(struct nb_emitter *e, const char *key, struct nb_string b
         return NB_NO_MEMORY;
     sodium_bin2base64(text, room, (const unsigned char *)bytes.bytes, bytes.length,
                       sodium_base64_VARIANT_ORIGINAL);
-    nb_emit_key(e, key);
-    nb_emit_text(e, text);
+    nb_emit_member_text(e, key, text);
     free(text);
     return 0;
 }
@@ -35,23 +34,19 @@ static void emit_key(struct nb_emitter *e, const char *name, const unsigned char
 {
     char key[sodium_base64_ENCODED_LEN(NB_KEY_BYTES, sodium_base64_VARIANT_ORIGINAL)];
     sodium_bin2base64(key, sizeof key, bytes, NB_KEY_BYTES, sodium_base64_VARIANT_ORIGINAL);
-    nb_emit_key(e, name);
-    nb_emit_text(e, key);
+    nb_emit_member_text(e, name, key);
 }
 
 int nb_json_dump_header(struct nb_buffer *out, const struct nb_dump_header *header)
 {
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_open(&e, '{');
-    nb_emit_key(&e, "bayesd_dump");
-    nb_emit_u64(&e, NB_DUMP_VERSION);
-    nb_emit_key(&e, "tokenizer_version");
-    nb_emit_u64(&e, header->settings.tokenizer_version);
+    nb_emit_member_u64(&e, "bayesd_dump", NB_DUMP_VERSION);
+    nb_emit_member_u64(&e, "tokenizer_version", header->settings.tokenizer_version);
     nb_emit_key(&e, "settings");
     nb_emit_settings(&e, &header->settings);
     emit_key(&e, "key", header->key);
-    nb_emit_key(&e, "labels");
-    nb_emit_open(&e, '[');
+    nb_emit_member_open(&e, "labels", '[');
     for (size_t i = 0; i < header->label_count; i++)
         nb_emit_text(&e, header->labels[i]);
     nb_emit_close(&e, ']');
@@ -80,8 +75,7 @@ static void emit_words(struct nb_emitter *e, const struct nb_dump_words *words, 
 {
     nb_emit_raw(e, "{\"words\":{\"first_row\":");
     nb_emit_u64(e, words->first_row + from);
-    nb_emit_key(e, "ids");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "ids", '[');
     for (size_t i = from; i < from + count; i++)
         emit_id(e, words->ids[i]);
     nb_emit_close(e, ']');
@@ -110,8 +104,7 @@ int nb_json_dump_words(struct nb_buffer *out, const struct nb_dump_words *words)
 static void emit_numbers(struct nb_emitter *e, const char *key, const uint32_t *numbers,
                          size_t size)
 {
-    nb_emit_key(e, key);
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, key, '[');
     for (size_t i = 0; i < size; i++)
         nb_emit_u64(e, numbers[i]);
     nb_emit_close(e, ']');
@@ -129,13 +122,11 @@ int nb_json_dump_document(struct nb_buffer *out, const struct nb_dump_document *
         nb_emit_raw(&e, "null");
     nb_emit_key(&e, "learned");
     nb_emit_i64(&e, document->learned);
-    nb_emit_key(&e, "tokens");
-    nb_emit_u64(&e, document->tokens);
+    nb_emit_member_u64(&e, "tokens", document->tokens);
     emit_numbers(&e, "rows", document->rows, document->size);
     emit_numbers(&e, "counts", document->counts, document->size);
     if (document->source.length > 0) {
-        nb_emit_key(&e, "source");
-        nb_emit_string(&e, document->source);
+        nb_emit_member_string(&e, "source", document->source);
     }
     int rc = emit_opaque(&e, "score", document->score);
     nb_emit_raw(&e, "}}\n");
@@ -148,10 +139,8 @@ int nb_json_dump_end(struct nb_buffer *out, const struct nb_dump_totals *totals)
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_raw(&e, "{\"end\":{\"documents\":");
     nb_emit_u64(&e, totals->documents);
-    nb_emit_key(&e, "words");
-    nb_emit_u64(&e, totals->features);
-    nb_emit_key(&e, "occurrences");
-    nb_emit_u64(&e, totals->occurrences);
+    nb_emit_member_u64(&e, "words", totals->features);
+    nb_emit_member_u64(&e, "occurrences", totals->occurrences);
     nb_emit_raw(&e, "}}\n");
     return nb_emit_end(&e);
 }

@@ -13,8 +13,7 @@
 
 static void emit_drift(struct nb_emitter *e, const struct nb_drift_figures *drift)
 {
-    nb_emit_key(e, "drift");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "drift", '{');
     nb_emit_member_short_double(e, "distance", drift->distance);
     nb_emit_member_short_double(e, "p", drift->p);
     nb_emit_member_u64(e, "recent", drift->recent);
@@ -36,8 +35,7 @@ static void emit_model(struct nb_emitter *e, const struct nb_model_info *info, b
     if (info->unlabelled > 0)
         nb_emit_member_u64(e, "unlabelled", info->unlabelled);
     nb_emit_member_u64(e, "vocabulary", info->vocabulary);
-    nb_emit_key(e, "labels");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "labels", '{');
     for (size_t i = 0; i < info->label_count; i++) {
         nb_emit_name(e, nb_string_of(info->labels[i].label));
         nb_emit_open(e, '{');
@@ -71,8 +69,7 @@ int nb_json_models(struct nb_buffer *out, const struct nb_model_info *infos, siz
     assert(!more || count > 0);
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_open(&e, '{');
-    nb_emit_key(&e, "models");
-    nb_emit_open(&e, '[');
+    nb_emit_member_open(&e, "models", '[');
     for (size_t i = 0; i < count; i++)
         emit_model(&e, &infos[i], false);
     nb_emit_close(&e, ']');
@@ -88,8 +85,7 @@ int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count, con
     nb_emit_open(&e, '{');
     nb_emit_member_text(&e, "status", "ready");
     if (count > 0) {
-        nb_emit_key(&e, "damaged");
-        nb_emit_open(&e, '[');
+        nb_emit_member_open(&e, "damaged", '[');
         for (size_t i = 0; i < count; i++)
             nb_emit_text(&e, damaged[i]);
         nb_emit_close(&e, ']');
@@ -170,15 +166,13 @@ int nb_json_vocabulary_token(struct nb_json_vocabulary *v, const struct nb_telli
         nb_emit_raw(&e, ",");
     nb_emit_raw(&e, "{");
     nb_emit_member_string(&e, "token", token->token);
-    nb_emit_key(&e, "counts");
-    nb_emit_open(&e, '{');
+    nb_emit_member_open(&e, "counts", '{');
     for (size_t i = 0; i < v->label_count; i++) {
         nb_emit_name(&e, nb_string_of(v->labels[i]));
         nb_emit_u64(&e, token->counts[i]);
     }
     nb_emit_close(&e, '}');
-    nb_emit_key(&e, "evidence");
-    nb_emit_double(&e, token->evidence);
+    nb_emit_member_double(&e, "evidence", token->evidence);
     nb_emit_close(&e, '}');
     return nb_emit_end(&e);
 }

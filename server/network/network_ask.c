@@ -58,10 +58,8 @@ static int answer_probabilities(struct nb_request *request, const struct nb_netw
         nb_network_infer(network, &q->evidence, 0, &limits, probabilities, &log_evidence, error);
     if (rc != 0)
         return rc;
-    nb_emit_key(&e, "log_evidence");
-    nb_emit_short_double(&e, log_evidence);
-    nb_emit_key(&e, "probabilities");
-    nb_emit_open(&e, '{');
+    nb_emit_member_short_double(&e, "log_evidence", log_evidence);
+    nb_emit_member_open(&e, "probabilities", '{');
     for (size_t i = 0; rc == 0 && i < network->count; i++) {
         if (q->targets[i] == 0)
             continue;
@@ -117,13 +115,11 @@ static int begin_samples(struct nb_request *request, const struct nb_network *ne
 {
     struct nb_emitter e = begin(request, &request->reply.spool.tail);
     nb_emit_member_u64(&e, "seed", q->seed);
-    nb_emit_key(&e, "columns");
-    nb_emit_open(&e, '[');
+    nb_emit_member_open(&e, "columns", '[');
     for (size_t i = 0; i < network->count; i++)
         nb_emit_text(&e, network->nodes[i].name);
     nb_emit_close(&e, ']');
-    nb_emit_key(&e, "rows");
-    nb_emit_open(&e, '[');
+    nb_emit_member_open(&e, "rows", '[');
     return nb_emit_end(&e) != 0 ? nb_error_no_memory(error) : 0;
 }
 
@@ -138,8 +134,7 @@ static int end_samples(struct nb_request *request, const struct nb_network *netw
         is_weighed = is_weighed || q->evidence.states[i] != UINT32_MAX;
     nb_emit_raw(&e, "]");
     if (is_weighed) {
-        nb_emit_key(&e, "weights");
-        nb_emit_open(&e, '[');
+        nb_emit_member_open(&e, "weights", '[');
         for (uint64_t i = 0; i < q->samples; i++)
             nb_emit_short_double(&e, weights[i]);
         nb_emit_close(&e, ']');
@@ -183,8 +178,7 @@ static int answer_independent(struct nb_request *request, const struct nb_networ
     if (rc != 0)
         return nb_error_no_memory(error);
     struct nb_emitter e = begin(request, &request->reply.body);
-    nb_emit_key(&e, "independent");
-    nb_emit_bool(&e, separated);
+    nb_emit_member_bool(&e, "independent", separated);
     nb_emit_close(&e, '}');
     return nb_reply_written(request, nb_emit_end(&e), error);
 }
@@ -238,18 +232,15 @@ static void emit_difference(struct nb_emitter *e, const struct nb_network *netwo
                             const struct nb_pattern_answer *answer)
 {
     const struct nb_network_node *nodes = network->nodes;
-    nb_emit_key(e, "equivalent");
-    nb_emit_bool(e, answer->difference == NB_PATTERN_SAME);
+    nb_emit_member_bool(e, "equivalent", answer->difference == NB_PATTERN_SAME);
     if (answer->difference == NB_PATTERN_SAME)
         return;
-    nb_emit_key(e, "difference");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "difference", '{');
     if (answer->difference == NB_PATTERN_EDGE) {
         nb_emit_key(e, "edge");
         nb_emit_pair(e, nodes[answer->a].name, nodes[answer->b].name);
     } else {
-        nb_emit_key(e, "collider");
-        nb_emit_text(e, nodes[answer->c].name);
+        nb_emit_member_text(e, "collider", nodes[answer->c].name);
         nb_emit_key(e, "of");
         nb_emit_pair(e, nodes[answer->a].name, nodes[answer->b].name);
     }

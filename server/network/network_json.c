@@ -394,8 +394,7 @@ int nb_network_question_read(struct nb_string text, const struct nb_network *net
 static void emit_table(struct nb_emitter *e, const struct nb_network_node *node)
 {
     assert(node->state_count > 0 && node->rows > 0 && node->table != NULL);
-    nb_emit_key(e, "table");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "table", '[');
     for (size_t row = 0; row < node->rows; row++) {
         nb_emit_open(e, '[');
         for (size_t s = 0; s < node->state_count; s++)
@@ -410,13 +409,11 @@ static void emit_node(struct nb_emitter *e, const struct nb_network *network,
 {
     nb_emit_open(e, '{');
     nb_emit_member_text(e, "name", node->name);
-    nb_emit_key(e, "states");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "states", '[');
     for (size_t i = 0; i < node->state_count; i++)
         nb_emit_text(e, node->states[i]);
     nb_emit_close(e, ']');
-    nb_emit_key(e, "parents");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "parents", '[');
     for (size_t i = 0; i < node->parent_count; i++) {
         assert(node->parents[i] < network->count);
         nb_emit_text(e, network->nodes[node->parents[i]].name);
@@ -428,8 +425,7 @@ static void emit_node(struct nb_emitter *e, const struct nb_network *network,
 
 void nb_emit_nodes(struct nb_emitter *e, const struct nb_network *network)
 {
-    nb_emit_key(e, "nodes");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "nodes", '[');
     for (size_t i = 0; i < network->count; i++)
         emit_node(e, network, &network->nodes[i]);
     nb_emit_close(e, ']');
@@ -459,8 +455,7 @@ static void emit_edges(struct nb_emitter *e, const char *key, const struct nb_co
 {
     size_t n = pattern->count;
     assert(n == columns->count); /* a node for each column */
-    nb_emit_key(e, key);
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, key, '[');
     for (size_t a = 0; a < n; a++)
         for (size_t b = directed ? 0 : a + 1; b < n; b++)
             if (a != b &&
@@ -476,8 +471,7 @@ static void emit_separator(struct nb_emitter *e, const struct nb_columns *column
     nb_emit_open(e, '{');
     nb_emit_key(e, "pair");
     nb_emit_pair(e, columns->columns[a].name, columns->columns[b].name);
-    nb_emit_key(e, "by");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "by", '[');
     for (size_t i = 0; i < separator->count; i++)
         nb_emit_text(e, columns->columns[separator->nodes[i]].name);
     nb_emit_close(e, ']');
@@ -489,8 +483,7 @@ static void emit_separators(struct nb_emitter *e, const struct nb_columns *colum
                             const struct nb_learned *learned)
 {
     size_t n = learned->pattern->count;
-    nb_emit_key(e, "separated");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "separated", '[');
     for (size_t a = 0; a < n; a++)
         for (size_t b = a + 1; b < n; b++)
             if (!nb_graph_is_adjacent(learned->pattern, a, b))
@@ -502,8 +495,7 @@ static void emit_conflicts(struct nb_emitter *e, const struct nb_columns *column
                            const struct nb_learned *learned)
 {
     size_t n = learned->pattern->count;
-    nb_emit_key(e, "conflicts");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "conflicts", '[');
     for (size_t a = 0; a < n; a++)
         for (size_t b = a + 1; b < n; b++)
             if (learned->conflicts[a * n + b] != 0)

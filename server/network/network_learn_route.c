@@ -88,8 +88,7 @@ static int reply(struct nb_request *request, const struct nb_columns *columns,
     nb_emit_member_string(&e, "network", request->model);
     nb_emit_member_u64(&e, "rows", columns->rows);
     nb_emit_learned(&e, columns, learned);
-    nb_emit_key(&e, "kept");
-    nb_emit_bool(&e, network != NULL);
+    nb_emit_member_bool(&e, "kept", network != NULL);
     if (network != NULL)
         nb_emit_nodes(&e, network);
     nb_emit_close(&e, '}');

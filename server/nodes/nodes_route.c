@@ -53,8 +53,7 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
 
 static void emit_progress(struct nb_emitter *e, const struct nb_nodes_state *state)
 {
-    nb_emit_key(e, "connected");
-    nb_emit_bool(e, state->connected);
+    nb_emit_member_bool(e, "connected", state->connected);
     nb_emit_member_u64(e, "applied", state->applied);
     nb_emit_member_u64(e, "behind", state->behind);
 }
@@ -65,8 +64,7 @@ static void emit_streams(struct nb_emitter *e, struct nb_nodes *nodes, unsigned 
     struct nb_nodes_state one;
     if (count == 1)
         return;
-    nb_emit_key(e, "streams");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "streams", '[');
     for (unsigned i = 0; i < count; i++) {
         nb_nodes_stream_state(nodes, i, &one);
         nb_emit_open(e, '{');
@@ -82,8 +80,7 @@ void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes)
 {
     struct nb_nodes_state state;
     nb_nodes_state(nodes, &state);
-    nb_emit_key(e, "nodes");
-    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "nodes", '{');
     emit_progress(e, &state);
     emit_streams(e, nodes, state.streams);
     if (state.put_back > 0)
@@ -102,8 +99,7 @@ static void emit_member(struct nb_emitter *e, const struct nb_member *m, uint64_
     nb_emit_flag(e, "self", m->is_self);
     if (m->url[0] != '\0')
         nb_emit_member_text(e, "url", m->url);
-    nb_emit_key(e, "streams");
-    nb_emit_open(e, '[');
+    nb_emit_member_open(e, "streams", '[');
     for (unsigned i = 0; i < NB_STREAMS_MOST; i++)
         if ((m->streams >> i & 1) != 0)
             nb_emit_u64(e, i);
@@ -112,8 +108,7 @@ static void emit_member(struct nb_emitter *e, const struct nb_member *m, uint64_
     nb_emit_member_u64(e, "behind", last > m->applied ? last - m->applied : 0);
     nb_emit_member_u64(e, "seconds", (uint64_t)(m->silence / 1000000000));
     if (m->same >= 0) {
-        nb_emit_key(e, "same");
-        nb_emit_bool(e, m->same != 0);
+        nb_emit_member_bool(e, "same", m->same != 0);
     }
     nb_emit_member_text(e, "version", m->version);
     nb_emit_close(e, '}');
@@ -140,8 +135,7 @@ int nb_route_nodes(struct nb_request *request, struct nb_error *error)
     nb_emit_open(&e, '{');
     if (nodes != NULL)
         nb_emit_nodes_state(&e, nodes);
-    nb_emit_key(&e, "members");
-    nb_emit_open(&e, '[');
+    nb_emit_member_open(&e, "members", '[');
     if (nodes != NULL)
         rc = emit_members(&e, nodes, error);
     nb_emit_close(&e, ']');
