@@ -17,7 +17,6 @@
 #include "core/ledger/coding/bag_coding.h"
 #include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/ledger.h"
-#include "core/model/live/messages.h"
 #include "core/model/live/relay.h"
 #include "core/model/live/stream_states.h"
 #include "core/model/registry.h"
@@ -83,7 +82,7 @@ static int add(struct summing *s, const struct nb_packer *w)
 
 /* ---- a model --------------------------------------------------------------------------------- */
 
-static int add_model(struct summing *s)
+static int add_settings(struct summing *s)
 {
     struct nb_buffer settings = {0};
     struct nb_packer w = begin(s, KIND_MODEL);
@@ -96,11 +95,12 @@ static int add_model(struct summing *s)
     return add(s, &w);
 }
 
-static int add_labels(struct summing *s)
+static int add_counts(struct summing *s)
 {
     const struct nb_model *counts = s->live->counts;
-    int rc = 0;
-    for (uint32_t label = 0; rc == 0 && label < nb_model_label_count(counts); label++) {
+    size_t labels = nb_model_label_count(counts);
+    int rc = nb_array_reserve(&s->cells, &s->cell_room, labels + 1, sizeof *s->cells);
+    for (uint32_t label = 0; rc == 0 && label < labels; label++) {
         struct nb_packer w = begin(s, KIND_LABEL);
         nb_pack_varint(&w, label);
         nb_pack_string(&w, nb_model_label_name(counts, label));
@@ -108,32 +108,17 @@ static int add_labels(struct summing *s)
         nb_pack_varint(&w, nb_model_occurrences(counts, label, NB_ALL_TOKENS));
         rc = add(s, &w);
     }
-    return rc;
-}
-
-static int add_row(struct summing *s, uint32_t row)
-{
-    const struct nb_model *counts = s->live->counts;
-    size_t size = nb_model_cells(counts, row, s->cells, s->cell_room);
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < size; i++) {
-        struct nb_packer w = begin(s, KIND_FEATURE);
-        nb_pack_u64(&w, nb_model_row_id(counts, row));
-        nb_pack_varint(&w, s->cells[i].label);
-        nb_pack_varint(&w, s->cells[i].occurrences);
-        nb_pack_varint(&w, s->cells[i].documents);
-        rc = add(s, &w);
+    for (uint32_t row = 0; rc == 0 && row < nb_model_rows(counts); row++) {
+        size_t size = nb_model_cells(counts, row, s->cells, s->cell_room);
+        for (size_t i = 0; rc == 0 && i < size; i++) {
+            struct nb_packer w = begin(s, KIND_FEATURE);
+            nb_pack_u64(&w, nb_model_row_id(counts, row));
+            nb_pack_varint(&w, s->cells[i].label);
+            nb_pack_varint(&w, s->cells[i].occurrences);
+            nb_pack_varint(&w, s->cells[i].documents);
+            rc = add(s, &w);
+        }
     }
-    return rc;
-}
-
-static int add_rows(struct summing *s)
-{
-    const struct nb_model *counts = s->live->counts;
-    size_t labels = nb_model_label_count(counts);
-    int rc = nb_array_reserve(&s->cells, &s->cell_room, labels + 1, sizeof *s->cells);
-    for (uint32_t row = 0; rc == 0 && row < nb_model_rows(counts); row++)
-        rc = add_row(s, row);
     return rc;
 }
 
@@ -168,13 +153,6 @@ static int add_document(void *user, struct nb_entry *entry, struct nb_error *err
     return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
 }
 
-static int add_documents(struct summing *s, const struct nb_view *view, struct nb_error *error)
-{
-    struct nb_error why = {0};
-    int rc = nb_ledger_walk_only(view, s->live->number, 0, NB_LEDGER_LIVING, add_document, s, &why);
-    return rc == 0 ? 0 : nb_live_note(s->live, rc, &why, error);
-}
-
 /* Adds a row that is the same on all nodes, `key` included. */
 static int add_stored(struct summing *s, enum kind kind, struct nb_string key,
                       struct nb_string value, struct nb_error *error)
@@ -193,26 +171,24 @@ static int add_waiting(void *user, struct nb_string key, struct nb_string value,
     return add_stored(user, KIND_WAITING, id, value, error);
 }
 
-static int add_quarantine(struct summing *s, const struct nb_view *view, struct nb_error *error)
-{
-    struct nb_store_key key = nb_store_key_model(s->live->number);
-    return nb_store_scan(view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), key.length,
-                         add_waiting, s, error);
-}
-
 static int add_all_of(struct summing *s, const char *name, const struct nb_view *view,
                       struct nb_error *error)
 {
+    struct nb_error why = {0};
     int rc = nb_registry_acquire(s->engine, nb_string_of(name), false, &s->live, error);
     if (rc != 0)
         return rc;
     rc = nb_stream_states_first_entry(s->live, view, &s->first_entry, error);
-    if (rc == 0 && (add_model(s) != 0 || add_labels(s) != 0 || add_rows(s) != 0))
+    if (rc == 0 && (add_settings(s) != 0 || add_counts(s) != 0))
         rc = nb_error_no_memory(error);
+    if (rc == 0) {
+        rc = nb_ledger_walk_only(view, s->live->number, 0, NB_LEDGER_LIVING, add_document, s, &why);
+        rc = rc == 0 ? 0 : nb_live_note(s->live, rc, &why, error);
+    }
+    struct nb_store_key key = nb_store_key_model(s->live->number);
     if (rc == 0)
-        rc = add_documents(s, view, error);
-    if (rc == 0)
-        rc = add_quarantine(s, view, error);
+        rc = nb_store_scan(view, NB_TABLE_QUARANTINE, nb_store_key_string(&key), key.length,
+                           add_waiting, s, error);
     nb_registry_release(s->engine, &s->live);
     return rc;
 }
@@ -245,13 +221,6 @@ static int add_some(struct summing *s, struct nb_buffer *after, bool *more,
     return rc;
 }
 
-static int add_store(struct summing *s)
-{
-    struct nb_packer w = begin(s, KIND_STORE);
-    nb_pack_bytes(&w, s->engine->key.bytes, NB_KEY_BYTES);
-    return add(s, &w);
-}
-
 static int add_named(void *user, struct nb_string key, struct nb_string value,
                      struct nb_error *error)
 {
@@ -264,13 +233,6 @@ static int add_named(void *user, struct nb_string key, struct nb_string value,
 static int add_part(void *user, const struct nb_traced *one, struct nb_error *error)
 {
     return add_stored(user, KIND_PART, one->id, one->message, error);
-}
-
-/* Adds what the store has besides models. */
-static int add_others(struct summing *s, const struct nb_view *view, struct nb_error *error)
-{
-    int rc = nb_named_scan(view, add_named, s, error);
-    return rc != 0 ? rc : nb_message_walk(view, NB_KEPT_PART, s->stream, 0, add_part, s, error);
 }
 
 static int digest_task(struct nb_engine *engine, void *argument, struct nb_error *error)
@@ -290,12 +252,16 @@ static int digest_task(struct nb_engine *engine, void *argument, struct nb_error
     int rc = nb_store_snapshot(engine->store, &view, error);
     if (rc != 0)
         return rc;
-    if (add_store(s) != 0)
+    struct nb_packer w = begin(s, KIND_STORE);
+    nb_pack_bytes(&w, engine->key.bytes, NB_KEY_BYTES);
+    if (add(s, &w) != 0)
         rc = nb_error_no_memory(error);
     while (rc == 0 && more)
         rc = add_some(s, &after, &more, &view, error);
+    if (rc == 0) /* what the store has besides models */
+        rc = nb_named_scan(&view, add_named, s, error);
     if (rc == 0)
-        rc = add_others(s, &view, error);
+        rc = nb_message_walk(&view, NB_KEPT_PART, s->stream, 0, add_part, s, error);
     nb_store_snapshot_end(&view);
     nb_buffer_deinit(&after);
     if (rc == NB_NO_MEMORY && is_late(s))

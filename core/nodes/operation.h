@@ -2,7 +2,7 @@
  *
  * An operation: a change that travels between nodes. It is written to bytes, read back on another
  * node and applied there. It is either a change of a document, with its features as ids and counts,
- * or a change of a model (core/model/live/relay.h). Models and labels are given by name; the time
+ * or a change of a model (core/model/live/relayed.h). Models and labels are given by name; the time
  * is that of the node that received the request. Any thread.
  *
  * Written form (core/base/pack.h). Every operation begins with

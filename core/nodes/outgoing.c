@@ -421,30 +421,30 @@ void nb_outgoing_propose(struct nb_replica *r, const struct nb_operation *o, uin
     nb_buffer_deinit(&message);
 }
 
-static void propose(void *user, const struct nb_batch *batch)
+static void propose(void *user, const struct nb_batch *batch,
+                    const struct nb_relayed_change *relayed_change)
 {
     struct nb_replica *r = user;
-    int64_t now = nb_clock_now();
+    int64_t now = nb_clock_now(), same_for = r->settings.same_for;
+    if (atomic_load(&r->stream) != NB_REPLICA_THERE)
+        return;
+    if (relayed_change != NULL) {
+        struct nb_operation o = operation_of(relayed_change);
+        nb_outgoing_propose(r, &o, relayed_change->last, same_for);
+        return;
+    }
     for (size_t i = 0; i < batch->size; i++) {
         const struct nb_submitted *c = &batch->changes[i];
         struct nb_buffer message = {0};
         uint64_t last = c->taken != 0 ? 0 : batch->live->checkpoint.last;
         if (nb_operation_write_change(batch, i, now, last, &message, NULL) == 0)
             propose_message(r, nb_buffer_string(&batch->name), NB_RELAYED_CHANGE_NONE,
-                            c->taken != 0 ? c->taken : last, r->settings.same_for, &message);
+                            c->taken != 0 ? c->taken : last, same_for, &message);
         nb_buffer_deinit(&message);
     }
 }
 
-static void propose_relayed_change(void *user, const struct nb_relayed_change *relayed_change)
-{
-    struct nb_replica *r = user;
-    struct nb_operation o = operation_of(relayed_change);
-    nb_outgoing_propose(r, &o, relayed_change->last, r->settings.same_for);
-}
-
 struct nb_relay nb_outgoing_relay(struct nb_replica *replica)
 {
-    return (struct nb_relay){
-        replica, submit, ask, catch_up, lacks, propose, propose_relayed_change};
+    return (struct nb_relay){replica, submit, ask, catch_up, lacks, propose};
 }

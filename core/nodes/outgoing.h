@@ -87,7 +87,7 @@ void nb_replica_sent(struct nb_replica *replica, size_t delivered);
 
 /* ---- for replica.c; any thread --------------------------------------------------------------- */
 
-/* The relay of the replica's engine; its functions are called as core/model/live/relay.h says. */
+/* The relay of the replica's engine; its functions are called as core/model/live/relayed.h says. */
 struct nb_relay nb_outgoing_relay(struct nb_replica *replica);
 /* Publishes an operation that all nodes find due, if the stream is there. Its id is made of its
  * kind, `of`, and the time in units of `same_for` milliseconds. */

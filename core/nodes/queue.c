@@ -8,11 +8,10 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/key.h"
-#include "core/base/pack.h"
 #include "core/engine/writer.h"
-#include "core/model/live/messages.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/state.h"
+#include "core/model/live/stream_states.h"
 #include "core/nodes/operation.h"
 
 /* Some entries. */
@@ -23,7 +22,7 @@ struct amount {
 struct nb_queue {
     struct nb_engine *engine;
     struct nb_queue_limits limits;
-    uint64_t identity;
+    uint64_t identity;                    /* a new one at each start */
     uint64_t next;                        /* number; the writer's */
     struct amount taken[NB_STREAMS_MOST]; /* the first of each line; its follower's */
     pthread_mutex_t lock;                 /* guards the members below */
@@ -31,41 +30,10 @@ struct nb_queue {
     struct nb_error why;
     struct amount all;
     uint64_t entries[NB_STREAMS_MOST];
+    uint64_t published[NB_STREAMS_MOST]; /* whose entries were taken last */
 };
 
-/* ---- in the store ---------------------------------------------------------------------------- */
-
-static const struct nb_string HEAD = {"queue", 5};
-
-/* Makes a new head if there is none. */
-static int read_head(struct nb_queue *q, const struct nb_view *view, struct nb_error *error)
-{
-    struct nb_string value;
-    int rc = nb_store_get(view, NB_TABLE_META, HEAD, &value, error);
-    q->identity = nb_key_random();
-    q->next = 1;
-    if (rc != 0)
-        return rc == NB_NOT_FOUND ? 0 : rc;
-    struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
-    q->identity = nb_unpack_u64(&u);
-    q->next = nb_unpack_varint(&u);
-    return nb_unpacker_done(&u) ? 0
-                                : nb_error_set(error, NB_CORRUPT,
-                                               "the store is damaged: its queue of changes does "
-                                               "not read back");
-}
-
-static int put_head(const struct nb_queue *q, const struct nb_view *view, struct nb_error *error)
-{
-    struct nb_buffer value = {0};
-    struct nb_packer w = {.out = &value};
-    nb_pack_u64(&w, q->identity);
-    nb_pack_varint(&w, q->next);
-    int rc = w.code != 0 ? nb_error_no_memory(error)
-                         : nb_store_put(view, NB_TABLE_META, HEAD, nb_buffer_string(&value), error);
-    nb_buffer_deinit(&value);
-    return rc;
-}
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 /* Counts entries that came (`sign` 1) or went (-1). With the lock held. */
 static void count(struct nb_queue *q, unsigned which, int sign, struct amount some)
@@ -75,30 +43,20 @@ static void count(struct nb_queue *q, unsigned which, int sign, struct amount so
     q->all.bytes += (uint64_t)sign * some.bytes;
 }
 
+struct counting {
+    struct amount waiting;
+    uint64_t last; /* number */
+};
+
 static int count_entry(void *user, const struct nb_traced *one, struct nb_error *error)
 {
-    struct amount *line = user;
-    line->entries++;
-    line->bytes += one->message.length;
+    struct counting *c = user;
+    c->waiting.entries++;
+    c->waiting.bytes += one->message.length;
+    c->last = one->position;
     return one->id.length < NB_MESSAGE_ID_MOST
                ? 0
                : nb_error_set(error, NB_CORRUPT, "a change that was queued does not read back");
-}
-
-static int read_all(struct nb_queue *q, struct nb_error *error)
-{
-    struct nb_view view;
-    int rc = nb_store_snapshot(q->engine->store, &view, error);
-    if (rc != 0)
-        return rc;
-    rc = read_head(q, &view, error);
-    for (unsigned i = 0; rc == 0 && i < q->engine->settings.streams; i++) {
-        struct amount line = {0, 0};
-        rc = nb_message_walk(&view, NB_KEPT_QUEUE, i, 0, count_entry, &line, error);
-        count(q, i, 1, line);
-    }
-    nb_store_snapshot_end(&view);
-    return rc;
 }
 
 int nb_queue_new(struct nb_engine *engine, const struct nb_queue_limits *limits,
@@ -109,8 +67,16 @@ int nb_queue_new(struct nb_engine *engine, const struct nb_queue_limits *limits,
         return nb_error_no_memory(error);
     q->engine = engine;
     q->limits = *limits;
+    q->identity = nb_key_random();
+    q->next = 1;
     pthread_mutex_init(&q->lock, NULL);
-    int rc = read_all(q, error);
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < engine->settings.streams; i++) {
+        struct counting c = {.last = 0};
+        rc = nb_message_scan(engine, NB_KEPT_QUEUE, i, 0, count_entry, &c, error);
+        count(q, i, 1, c.waiting);
+        q->next = c.last < q->next ? q->next : c.last + 1;
+    }
     if (rc != 0)
         nb_queue_free(&q);
     *queue = q;
@@ -149,13 +115,13 @@ bool nb_queue_takes(struct nb_queue *q, unsigned which, bool is_there)
     return is_there ? has(q, which) : q->limits.entries > 0;
 }
 
-void nb_queue_note(struct nb_queue *q, uint64_t outbox, const struct nb_error *why)
+void nb_queue_note(struct nb_queue *q, unsigned which, uint64_t outbox, const struct nb_error *why)
 {
-    if (outbox != q->identity || why->code == NB_EXISTS)
-        return;
     pthread_mutex_lock(&q->lock);
-    q->refused++;
-    q->why = *why;
+    if (outbox != 0 && outbox == q->published[which] && why->code != NB_EXISTS) {
+        q->refused++;
+        q->why = *why;
+    }
     pthread_mutex_unlock(&q->lock);
 }
 
@@ -184,26 +150,24 @@ struct adding {
     unsigned which;
     struct nb_buffer *messages; /* of changes that fit into a message */
     size_t count;
-    uint64_t next;
 };
 
 static int put_messages(struct nb_engine *engine, struct nb_view *view, void *argument,
                         struct nb_error *error)
 {
-    struct adding *a = argument;
-    struct nb_queue head = {.identity = a->queue->identity, .next = a->queue->next};
+    const struct adding *a = argument;
+    uint64_t next = a->queue->next;
     char id[NB_MESSAGE_ID_MOST];
     int rc = 0;
     (void)engine;
-    for (size_t i = 0; rc == 0 && i < a->count; i++) {
-        nb_message_id('q', head.identity, head.next, id);
+    for (size_t i = 0; rc == 0 && i < a->count; i++, next++) {
+        nb_message_id('q', a->queue->identity, next, id);
         struct nb_string message = nb_buffer_string(&a->messages[i]);
-        const struct nb_traced one = {head.next++, nb_message_checksum(nb_string_of(id), message),
+        const struct nb_traced one = {next, nb_message_checksum(nb_string_of(id), message),
                                       nb_string_of(id), message};
         rc = nb_message_put(view, NB_KEPT_QUEUE, a->which, &one, error);
     }
-    a->next = head.next;
-    return rc != 0 ? rc : put_head(&head, view, error);
+    return rc;
 }
 
 static int add_task(struct nb_engine *engine, void *argument, struct nb_error *error)
@@ -224,7 +188,7 @@ static int add_task(struct nb_engine *engine, void *argument, struct nb_error *e
     int rc = nb_transaction(engine, more, put_messages, a, error);
     if (rc != 0)
         return rc;
-    q->next = a->next;
+    q->next += a->count;
     pthread_mutex_lock(&q->lock);
     count(q, a->which, 1, (struct amount){a->count, more});
     pthread_mutex_unlock(&q->lock);
@@ -279,13 +243,16 @@ struct taking {
     nb_queue_visit *visit;
     void *user;
     struct amount taken;
+    uint64_t outbox;
     size_t most, bytes;
 };
 
 static int take_entry(void *user, const struct nb_traced *one, struct nb_error *error)
 {
     struct taking *t = user;
+    uint64_t entry;
     (void)error;
+    (void)nb_message_id_read(one->id, 'q', &t->outbox, &entry);
     t->visit(t->user, one->id, one->message);
     t->taken.bytes += one->message.length;
     return ++t->taken.entries == t->most || t->taken.bytes >= t->bytes ? 1 : 0;
@@ -298,8 +265,11 @@ size_t nb_queue_take(struct nb_queue *q, unsigned which, size_t most, size_t byt
     struct nb_error why = {0};
     if (has(q, which) &&
         nb_message_scan(q->engine, NB_KEPT_QUEUE, which, 0, take_entry, &t, &why) < 0)
-        nb_queue_note(q, q->identity, &why);
+        nb_queue_note(q, which, q->published[which], &why);
     q->taken[which] = t.taken;
+    pthread_mutex_lock(&q->lock);
+    q->published[which] = t.outbox != 0 ? t.outbox : q->published[which];
+    pthread_mutex_unlock(&q->lock);
     return t.taken.entries;
 }
 
@@ -340,6 +310,7 @@ struct known {
 
 struct handing {
     struct nb_engine *to;
+    struct nb_queue *queue; /* the new store's */
     unsigned stream;
     struct known *known;
     size_t known_count, room;
@@ -359,12 +330,9 @@ static int adopt(struct nb_engine *engine, struct nb_view *view, void *argument,
 {
     const struct handing *h = argument;
     struct nb_traced one = *h->one;
-    struct nb_queue q = {.engine = engine};
-    int rc = read_head(&q, view, error);
-    one.position = q.next++;
-    if (rc == 0)
-        rc = nb_message_put(view, NB_KEPT_QUEUE, h->stream, &one, error);
-    return rc == 0 ? put_head(&q, view, error) : rc;
+    (void)engine;
+    one.position = h->queue->next++;
+    return nb_message_put(view, NB_KEPT_QUEUE, h->stream, &one, error);
 }
 
 static int adopt_task(struct nb_engine *engine, void *argument, struct nb_error *error)
@@ -447,12 +415,14 @@ int nb_hand_over(struct nb_engine *from, struct nb_engine *to, uint64_t *queued,
     unsigned streams = to->settings.streams;
     if (from->stream_states.is_known && from->stream_states.streams != streams)
         return nb_error_set(error, NB_CONFLICT, "the stores have other numbers of streams");
-    int rc = 0;
+    const struct nb_queue_limits none = {0, 0};
+    int rc = nb_queue_new(to, &none, &h.queue, error);
     for (h.stream = 0; rc == 0 && h.stream < streams; h.stream++)
         rc = hand_stream(from, &h, error);
     free(h.known);
     for (h.stream = 0; rc == 0 && h.stream < streams; h.stream++)
         rc = nb_message_scan(from, NB_KEPT_QUEUE, h.stream, 0, hand_queued, &h, error);
+    nb_queue_free(&h.queue);
     *lost = h.lost;
     *queued = h.queued;
     return rc;

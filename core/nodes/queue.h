@@ -2,12 +2,9 @@
  *
  * The queue for changes of documents while the database is away. They wait in the node's store, and
  * are published later in their order, many at once. The client learns that its change is queued.
- * The message id consists of the queue's identity and the number of the entry, so that every node
+ * The message id consists of a number of the queue and one of the entry, so that every node
  * recognizes a change that it has applied (core/model/live/stream_states.h). Each stream has a line
  * of its own. Any thread, except where it says otherwise.
- *
- * Stored form: the messages as core/model/live/messages.h says; META has under "queue" only the
- * identity, 8 bytes, and the next number, a varint.
  */
 #ifndef NB_CORE_NODES_QUEUE_H
 #define NB_CORE_NODES_QUEUE_H
@@ -69,7 +66,8 @@ size_t nb_queue_take(struct nb_queue *queue, unsigned which, size_t most, size_t
                      nb_queue_visit *visit, void *user);
 /* Drops the entries that were taken last; if that fails, they stay. */
 void nb_queue_drop(struct nb_queue *queue, unsigned which);
-/* Notes why a change failed, if it was queued here. */
-void nb_queue_note(struct nb_queue *queue, uint64_t outbox, const struct nb_error *why);
+/* Notes why a change of a queue failed, if this node has published it. */
+void nb_queue_note(struct nb_queue *queue, unsigned which, uint64_t outbox,
+                   const struct nb_error *why);
 
 #endif

@@ -66,7 +66,7 @@ static void on_carried(struct nb_batch *batch, void *user)
         failure.code = receipt->code;
     } else {
         if (receipt->code != 0)
-            nb_queue_note(r->settings.queue, c->here.outbox, &receipt->error);
+            nb_queue_note(r->settings.queue, c->here.stream, c->here.outbox, &receipt->error);
         nb_outgoing_answer(r, c->here.message_id, &(struct nb_answer){.batch = &c->batch});
     }
     pthread_mutex_lock(&r->lock);
@@ -148,7 +148,7 @@ static int read_staged(struct nb_engine *engine, void *argument, struct nb_error
     struct nb_replica *r = argument;
     (void)engine;
     (void)error;
-    r->delivered = (struct nb_point){r->place->staged, r->place->checksum};
+    r->delivered = r->place->staged;
     return 0;
 }
 
@@ -335,7 +335,7 @@ static int apply(struct nb_replica *r, struct nb_operation *o, const struct nb_r
         return 0;
     if (nb_error_is_passing(rc))
         return nb_error_set(error, NB_STOPPING, "%s", refused.text);
-    nb_queue_note(r->settings.queue, here->outbox, &refused);
+    nb_queue_note(r->settings.queue, here->stream, here->outbox, &refused);
     return run_here(r, NULL, here, &refused, error);
 }
 
@@ -352,7 +352,6 @@ int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct
     struct nb_relayed here = o.change.relayed;
     here.stream = r->settings.stream;
     here.position = d->position;
-    here.after = r->delivered.position;
     here.checksum = d->checksum;
     here.message_id = d->id;
     here.message = d->message;
@@ -452,7 +451,7 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
     r->instance = nb_key_random();
     r->relay = nb_outgoing_relay(r);
     /* All that the stream delivered is written: an earlier replica has waited for it. */
-    r->delivered = (struct nb_point){r->place->written, r->place->checksum};
+    r->delivered = r->place->staged;
     atomic_store(&r->last, r->delivered.position);
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);

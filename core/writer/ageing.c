@@ -77,7 +77,7 @@ static void add_batch(struct nb_engine *engine, struct nb_group *group, struct n
         return;
     }
     if (engine->settings.shared) { /* the stream brings it back */
-        nb_relay_propose(engine, nb_buffer_string(&batch->name), batch);
+        nb_relay_propose(engine, nb_buffer_string(&batch->name), batch, NULL);
         nb_batch_free(&batch);
         return;
     }

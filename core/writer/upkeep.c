@@ -113,7 +113,7 @@ static bool commit(struct nb_engine *engine, struct nb_batch *batch)
     assert(batch->size == 1);
     if (engine->settings
             .shared) { /* the stream brings it back; until then there is nothing to do */
-        nb_relay_propose(engine, nb_buffer_string(&batch->name), batch);
+        nb_relay_propose(engine, nb_buffer_string(&batch->name), batch, NULL);
         return false;
     }
     atomic_fetch_add(&engine->counters.queued, 1);
@@ -161,7 +161,7 @@ static void propose_map(struct nb_engine *engine, struct nb_live *live,
                                                    .model = nb_live_name(live),
                                                    .settings = nb_buffer_string(&stored),
                                                    .last = live->checkpoint.last};
-        nb_relay_propose_relayed_change(engine, &relayed_change);
+        nb_relay_propose(engine, relayed_change.model, NULL, &relayed_change);
     }
     nb_buffer_deinit(&stored);
 }

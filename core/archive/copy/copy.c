@@ -12,7 +12,6 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/model/live/relay.h"
-#include "core/model/live/relayed.h"
 
 /* How often a copy begins again because the store had to grow. Each time the map has doubled. */
 enum { TIMES_MOST = 8 };

@@ -18,7 +18,6 @@
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relay.h"
-#include "core/model/live/relayed.h"
 #include "core/model/model_load.h"
 #include "core/model/parents.h"
 #include "core/model/refit.h"

@@ -13,10 +13,9 @@
 #include "core/base/number.h"
 #include "core/engine/writer.h"
 #include "core/ledger/entries/record.h"
-#include "core/model/live/messages.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relay.h"
-#include "core/model/live/relayed.h"
+#include "core/model/live/stream_states.h"
 
 static_assert(NB_PART_ENTRIES < 1 << NB_SERIALS_ENTRY_BITS, "numbers of one position");
 

@@ -10,7 +10,7 @@
  * A sender that fails gives its import up. If it cannot, all nodes drop the parts where another
  * import begins in the stream a day later, by the times of the nodes that got the requests.
  *
- * Stored form: messages (core/model/live/messages.h) with the id of the import, and the time
+ * Stored form: messages (core/model/live/stream_states.h) with the id of the import, and the time
  * instead of the checksum.
  */
 #ifndef NB_CORE_ARCHIVE_DUMP_PARTS_H

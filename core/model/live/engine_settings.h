@@ -34,7 +34,7 @@ struct nb_engine_settings {
     /* The key (NB_KEY_BYTES) of a new store, which an existing store must have, too; NULL: a new
      * store draws its own. Read when the engine opens. */
     const unsigned char *key;
-    /* Other nodes share the changes (core/model/live/relay.h): before the engine has a relay, it
+    /* Other nodes share the changes (core/model/live/relayed.h): before the engine has a relay, it
      * makes no changes, neither requested ones nor its own. */
     bool shared;
     unsigned streams; /* number of streams of changes, 1 to NB_STREAMS_MOST */

@@ -66,19 +66,11 @@ int nb_relay_ask(const struct nb_engine *engine, const struct nb_relayed_change 
 }
 
 void nb_relay_propose(const struct nb_engine *engine, struct nb_string model,
-                      const struct nb_batch *batch)
+                      const struct nb_batch *batch, const struct nb_relayed_change *relayed_change)
 {
     const struct nb_relay *relay = relay_of(engine, model);
     if (relay != NULL)
-        relay->propose(relay->user, batch);
-}
-
-void nb_relay_propose_relayed_change(const struct nb_engine *engine,
-                                     const struct nb_relayed_change *relayed_change)
-{
-    const struct nb_relay *relay = relay_of(engine, relayed_change->model);
-    if (relay != NULL)
-        relay->propose_relayed_change(relay->user, relayed_change);
+        relay->propose(relay->user, batch, relayed_change);
 }
 
 int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,

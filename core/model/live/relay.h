@@ -5,25 +5,13 @@
  * changes are not shared, relays are NULL and cost nothing.
  *
  * An engine that is opened with the setting `shared` begins without relays, so that all changes are
- * refused, and gets one for each stream that it follows. Any thread calls the
- * functions of a relay (struct nb_relay), except `propose` and `propose_relayed_change`: only the
- * writer's thread calls these. A relay must outlive all use of the
- * engine.
+ * refused, and gets one for each stream that it follows. A relay must outlive all use of the
+ * engine. Any thread calls the functions; `propose` is for the writer's thread alone.
  */
 #ifndef NB_CORE_MODEL_LIVE_RELAY_H
 #define NB_CORE_MODEL_LIVE_RELAY_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "core/base/error.h"
-#include "core/base/string.h"
-
-struct nb_batch;
-struct nb_engine;
-struct nb_relayed_change;
-struct nb_relayed_change_done;
-struct nb_relayed;
+#include "core/model/live/relayed.h"
 
 /* Returns the stream, of `streams`, for changes of the model with this name. It is the same on all
  * nodes. */
@@ -45,9 +33,7 @@ int nb_relay_submit(const struct nb_engine *engine, struct nb_string model, stru
 int nb_relay_ask(const struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
                  struct nb_relayed_change_done *done, struct nb_error *error);
 void nb_relay_propose(const struct nb_engine *engine, struct nb_string model,
-                      const struct nb_batch *batch);
-void nb_relay_propose_relayed_change(const struct nb_engine *engine,
-                                     const struct nb_relayed_change *relayed_change);
+                      const struct nb_batch *batch, const struct nb_relayed_change *relayed_change);
 
 /* Waits until this node has made all changes to `model` that any node has confirmed before. Needed
  * before changes to documents that are looked up on this node. Does nothing if changes are not

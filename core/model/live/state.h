@@ -49,7 +49,7 @@ struct nb_engine {
     char *directory;
     struct nb_store *store;
     struct nb_key key; /* of the store */
-    /* Borrowed; by stream; NULL: none, or not yet (core/model/live/relay.h). */
+    /* Borrowed; by stream; NULL: none, or not yet (core/model/live/relayed.h). */
     const struct nb_relay *_Atomic relays[NB_STREAMS_MOST];
 
     pthread_rwlock_t registry; /* protects `models` */

@@ -2,15 +2,12 @@
  *
  * Stored form, in META, for each stream, whose number is a byte:
  *
- *     "nodes", stream             a byte for the format, 6; the number of streams, a varint; the
+ *     "nodes", stream             a byte for the format, 7; the number of streams, a varint; the
  *                                 time when this one was made, 8 bytes; the position, a varint; the
  *                                 checksum of the message there, 8 bytes; the bytes of the trace, a
  *                                 varint; and 1 if the node has caught up once
- *     "trace", stream, position   the checksum, 8 bytes; the id, a string; the message
- *     "outbox", identity, stream  the number of the entry that was made last and its position in
- *                                 the stream, varints
- *
- * Identities of outboxes are 8 bytes, big-endian.
+ *     "onces", stream, identity   as a message without an id: in place of the checksum the number
+ *                                 of the entry that was made last, its position as the message
  */
 #include "core/model/live/stream_states.h"
 
@@ -20,24 +17,18 @@
 
 #include "core/base/array.h"
 #include "core/base/clock.h"
+#include "core/base/key.h"
 #include "core/base/pack.h"
 #include "core/ledger/entries/ledger.h"
-#include "core/model/live/messages.h"
 #include "core/model/live/state.h"
 
 enum {
-    FORMAT = 6,
-    KEY_MOST = 15,
-    DROPPED_MOST = 64 /* per transaction */
+    FORMAT = 7,
+    DROPPED_MOST = 64, /* of a trace, per transaction */
+    NAME_BYTES = 5,
+    PREFIX_BYTES = 6, /* with the byte of the stream */
+    MESSAGE_KEY = 14
 };
-
-static struct nb_string key_of(const char *name, unsigned which, char key[KEY_MOST])
-{
-    size_t length = strlen(name);
-    memcpy(key, name, length);
-    key[length] = (char)which;
-    return (struct nb_string){key, length + 1};
-}
 
 static int put(const struct nb_view *view, struct nb_string key, struct nb_packer *w,
                struct nb_error *error)
@@ -45,6 +36,102 @@ static int put(const struct nb_view *view, struct nb_string key, struct nb_packe
     int rc = w->code != 0 ? nb_error_no_memory(error)
                           : nb_store_put(view, NB_TABLE_META, key, nb_buffer_string(w->out), error);
     nb_buffer_deinit(w->out);
+    return rc;
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static struct nb_string message_key(enum nb_kept where, unsigned stream, uint64_t number,
+                                    char key[MESSAGE_KEY])
+{
+    static const char *const names[] = {[NB_KEPT_TRACE] = "trace",
+                                        [NB_KEPT_QUEUE] = "queue",
+                                        [NB_KEPT_PART] = "parts",
+                                        [NB_KEPT_ONCE] = "onces"};
+    uint64_t big = htobe64(number);
+    memcpy(key, names[where], NAME_BYTES);
+    key[NAME_BYTES] = (char)stream;
+    memcpy(key + PREFIX_BYTES, &big, sizeof big);
+    return (struct nb_string){key, MESSAGE_KEY};
+}
+
+uint64_t nb_message_checksum(struct nb_string id, struct nb_string message)
+{
+    const uint64_t parts[] = {htole64(XXH3_64bits(id.bytes, id.length)),
+                              htole64(XXH3_64bits(message.bytes, message.length))};
+    return XXH3_64bits(parts, sizeof parts);
+}
+
+int nb_message_put(const struct nb_view *view, enum nb_kept where, unsigned stream,
+                   const struct nb_traced *one, struct nb_error *error)
+{
+    struct nb_buffer row = {0};
+    struct nb_packer w = {.out = &row};
+    char key[MESSAGE_KEY];
+    nb_pack_u64(&w, one->checksum);
+    nb_pack_string(&w, one->id);
+    nb_pack_bytes(&w, one->message.bytes, one->message.length);
+    return put(view, message_key(where, stream, one->position, key), &w, error);
+}
+
+int nb_message_delete(const struct nb_view *view, enum nb_kept where, unsigned stream,
+                      uint64_t number, struct nb_error *error)
+{
+    char key[MESSAGE_KEY];
+    return nb_store_delete(view, NB_TABLE_META, message_key(where, stream, number, key), error);
+}
+
+int nb_message_drop(const struct nb_view *view, enum nb_kept where, unsigned stream, size_t most,
+                    struct nb_error *error)
+{
+    char key[MESSAGE_KEY];
+    struct nb_string first = message_key(where, stream, 0, key);
+    size_t deleted;
+    return nb_store_clear(view, NB_TABLE_META, (struct nb_string){first.bytes, PREFIX_BYTES}, most,
+                          &deleted, error);
+}
+
+struct walk {
+    nb_message_visit *visit;
+    void *user;
+};
+
+static int visit_row(void *user, struct nb_string key, struct nb_string value,
+                     struct nb_error *error)
+{
+    const struct walk *walk = user;
+    struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
+    struct nb_traced one;
+    uint64_t big = 0;
+    one.checksum = nb_unpack_u64(&u);
+    one.id = nb_unpack_string(&u);
+    if (u.failed || key.length != MESSAGE_KEY)
+        return nb_error_set(error, NB_CORRUPT,
+                            "the store is damaged: a message of nodes does not read back");
+    memcpy(&big, key.bytes + PREFIX_BYTES, sizeof big);
+    one.position = be64toh(big);
+    one.message = (struct nb_string){(const char *)u.at, (size_t)(u.end - u.at)};
+    return walk->visit(walk->user, &one, error);
+}
+
+int nb_message_walk(const struct nb_view *view, enum nb_kept where, unsigned stream, uint64_t from,
+                    nb_message_visit *visit, void *user, struct nb_error *error)
+{
+    struct walk walk = {visit, user};
+    char key[MESSAGE_KEY];
+    return nb_store_scan(view, NB_TABLE_META, message_key(where, stream, from, key), PREFIX_BYTES,
+                         visit_row, &walk, error);
+}
+
+int nb_message_scan(struct nb_engine *engine, enum nb_kept where, unsigned stream, uint64_t from,
+                    nb_message_visit *visit, void *user, struct nb_error *error)
+{
+    struct nb_view view;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_message_walk(&view, where, stream, from, visit, user, error);
+    nb_store_snapshot_end(&view);
     return rc;
 }
 
@@ -92,6 +179,13 @@ static int write_trace(struct nb_stream_place *p, unsigned which, const struct n
 
 /* ---- in the store ---------------------------------------------------------------------------- */
 
+static struct nb_string place_key(unsigned which, char key[PREFIX_BYTES])
+{
+    memcpy(key, "nodes", NAME_BYTES);
+    key[NAME_BYTES] = (char)which;
+    return (struct nb_string){key, PREFIX_BYTES};
+}
+
 /* Reads the state of a stream. The number of streams is read with each of them. */
 static int read_place(struct nb_stream_states *s, struct nb_stream_place *p, struct nb_string value,
                       struct nb_error *error)
@@ -103,8 +197,8 @@ static int read_place(struct nb_stream_states *s, struct nb_stream_place *p, str
                             "the store's place among several nodes is of a newer bayesd");
     s->streams = (unsigned)nb_unpack_bounded(&u, NB_STREAMS_MOST);
     p->made = nb_unpack_u64(&u);
-    p->staged = p->written = nb_unpack_varint(&u);
-    p->checksum = nb_unpack_u64(&u);
+    p->staged.position = p->written = nb_unpack_varint(&u);
+    p->staged.sum = nb_unpack_u64(&u);
     p->traced = nb_unpack_varint(&u);
     atomic_store(&p->caught_up, nb_unpack_u8(&u) != 0);
     atomic_store(&p->applied, p->written);
@@ -120,9 +214,9 @@ int nb_stream_states_read(struct nb_engine *engine, const struct nb_view *view,
 {
     struct nb_stream_states *s = &engine->stream_states;
     struct nb_string value;
-    char key[KEY_MOST];
+    char key[PREFIX_BYTES];
     for (unsigned i = 0; i < NB_STREAMS_MOST; i++) {
-        int rc = nb_store_get(view, NB_TABLE_META, key_of("nodes", i, key), &value, error);
+        int rc = nb_store_get(view, NB_TABLE_META, place_key(i, key), &value, error);
         if (rc == 0)
             rc = read_place(s, &s->places[i], value, error);
         if (rc != 0 && rc != NB_NOT_FOUND)
@@ -138,23 +232,23 @@ static int write_place(struct nb_stream_states *s, unsigned which, const struct 
     struct nb_stream_place *p = &s->places[which];
     struct nb_buffer stored = {0};
     struct nb_packer w = {.out = &stored};
-    char key[KEY_MOST];
+    char key[PREFIX_BYTES];
     int rc = write_trace(p, which, view, error);
     if (rc != 0)
         return rc;
     nb_pack_u8(&w, FORMAT);
     nb_pack_varint(&w, s->streams);
     nb_pack_u64(&w, p->made);
-    nb_pack_varint(&w, p->staged);
-    nb_pack_u64(&w, p->checksum);
+    nb_pack_varint(&w, p->staged.position);
+    nb_pack_u64(&w, p->staged.sum);
     nb_pack_varint(&w, p->tracing);
     nb_pack_u8(&w, atomic_load(&p->caught_up));
-    return put(view, key_of("nodes", which, key), &w, error);
+    return put(view, place_key(which, key), &w, error);
 }
 
 static bool is_due(const struct nb_stream_place *p)
 {
-    return p->staged != p->written || p->is_due;
+    return p->staged.position != p->written || p->is_due;
 }
 
 int nb_stream_states_write(struct nb_engine *engine, const struct nb_view *view,
@@ -177,7 +271,7 @@ static int copy_row(void *user, struct nb_string key, struct nb_string value,
 
 int nb_stream_states_copy(const struct nb_view *from, struct nb_view *to, struct nb_error *error)
 {
-    static const char *const prefixes[] = {"nodes", "outbox", "parts", "queue", "trace"};
+    static const char *const prefixes[] = {"nodes", "onces", "parts", "queue", "trace"};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof prefixes / sizeof *prefixes; i++) {
         struct nb_string prefix = nb_string_of(prefixes[i]);
@@ -196,7 +290,7 @@ void nb_stream_states_note(struct nb_engine *engine)
         p->is_due = false;
         p->fresh_count = 0;
         p->traced = p->tracing;
-        p->written = p->staged;
+        p->written = p->staged.position;
         atomic_store(&p->applied, p->written);
     }
 }
@@ -243,38 +337,33 @@ uint64_t nb_stream_states_total(const struct nb_engine *engine)
 
 void nb_stream_states_mark(struct nb_engine *engine)
 {
-    struct nb_stream_states *s = &engine->stream_states;
-    for (unsigned i = 0; i < s->streams; i++) {
-        const struct nb_stream_place *p = &s->places[i];
-        s->marked[i].staged = p->staged;
-        s->marked[i].checksum = p->checksum;
-        s->marked[i].fresh = p->fresh_count;
+    for (unsigned i = 0; i < engine->stream_states.streams; i++) {
+        struct nb_stream_place *p = &engine->stream_states.places[i];
+        p->marked = p->staged;
+        p->fresh_marked = p->fresh_count;
     }
 }
 
 void nb_stream_states_return(struct nb_engine *engine)
 {
-    struct nb_stream_states *s = &engine->stream_states;
-    for (unsigned i = 0; i < s->streams; i++) {
-        struct nb_stream_place *p = &s->places[i];
-        p->staged = s->marked[i].staged;
-        p->checksum = s->marked[i].checksum;
-        p->fresh_count = s->marked[i].fresh < p->fresh_count ? s->marked[i].fresh : p->fresh_count;
+    for (unsigned i = 0; i < engine->stream_states.streams; i++) {
+        struct nb_stream_place *p = &engine->stream_states.places[i];
+        p->staged = p->marked;
+        p->fresh_count = p->fresh_marked < p->fresh_count ? p->fresh_marked : p->fresh_count;
     }
 }
 
 bool nb_stream_states_stage(struct nb_engine *engine, const struct nb_relayed *relayed)
 {
     struct nb_stream_place *p = &engine->stream_states.places[relayed->stream];
-    if (p->staged == relayed->position)
+    if (p->staged.position == relayed->position)
         return true;
-    if (p->staged != relayed->after ||
+    if (p->staged.position + 1 != relayed->position ||
         nb_array_reserve(&p->fresh, &p->fresh_room, p->fresh_count + 1, sizeof *p->fresh) != 0)
         return false;
     p->fresh[p->fresh_count++] = (struct nb_traced){relayed->position, relayed->checksum,
                                                     relayed->message_id, relayed->message};
-    p->staged = relayed->position;
-    p->checksum = relayed->checksum;
+    p->staged = (struct nb_point){relayed->position, relayed->checksum};
     nb_serials_follow(&engine->serials, relayed->stream, relayed->position);
     return true;
 }
@@ -337,52 +426,29 @@ int64_t nb_stream_states_time(const struct nb_engine *engine)
 
 /* ---- queued changes -------------------------------------------------------------------------- */
 
-struct once {
-    uint64_t entry, position;
-};
-
-static struct nb_string once_key(uint64_t outbox, unsigned stream, char key[KEY_MOST])
+static int take_first(void *user, const struct nb_traced *one, struct nb_error *error)
 {
-    uint64_t big = htobe64(outbox);
-    memcpy(key, "outbox", 6);
-    memcpy(key + 6, &big, sizeof big);
-    key[KEY_MOST - 1] = (char)stream;
-    return (struct nb_string){key, KEY_MOST};
-}
-
-static int read_once(const struct nb_view *view, struct nb_string key, struct once *last,
-                     struct nb_error *error)
-{
-    struct nb_string value;
-    *last = (struct once){.entry = 0};
-    int rc = nb_store_get(view, NB_TABLE_META, key, &value, error);
-    if (rc != 0)
-        return rc == NB_NOT_FOUND ? 0 : rc;
-    struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
-    last->entry = nb_unpack_varint(&u);
-    last->position = nb_unpack_varint(&u);
-    return nb_unpacker_done(&u)
-               ? 0
-               : nb_error_set(
-                     error, NB_CORRUPT,
-                     "the store is damaged: what was made of an outbox does not read back");
+    (void)error;
+    *(struct nb_traced *)user = *one;
+    return 1;
 }
 
 int nb_once_note(struct nb_view *view, const struct nb_relayed *relayed, struct nb_error *error)
 {
-    char bytes[KEY_MOST];
-    struct nb_string key = once_key(relayed->outbox, relayed->stream, bytes);
-    struct once last;
+    uint64_t position = htole64(relayed->position);
+    const struct nb_traced note = {
+        relayed->outbox, relayed->entry, {"", 0}, {(const char *)&position, sizeof position}};
+    struct nb_traced last = {.position = 0};
     if (relayed->outbox == 0)
         return 0;
-    int rc = read_once(view, key, &last, error);
-    if (rc != 0 || (last.entry == relayed->entry && last.position == relayed->position))
-        return rc; /* at the same position the change is tried again */
-    if (last.entry >= relayed->entry)
+    int rc = nb_message_walk(view, NB_KEPT_ONCE, relayed->stream, relayed->outbox, take_first,
+                             &last, error);
+    if (rc < 0)
+        return rc;
+    if (last.position == relayed->outbox && last.checksum == relayed->entry &&
+        nb_string_same(last.message, note.message))
+        return 0; /* at the same position the change is tried again */
+    if (last.position == relayed->outbox && last.checksum >= relayed->entry)
         return nb_error_set(error, NB_EXISTS, "a change that was queued was made already");
-    struct nb_buffer value = {0};
-    struct nb_packer w = {.out = &value};
-    nb_pack_varint(&w, relayed->entry);
-    nb_pack_varint(&w, relayed->position);
-    return put(view, key, &w, error);
+    return nb_message_put(view, NB_KEPT_ONCE, relayed->stream, &note, error);
 }

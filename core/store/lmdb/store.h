@@ -51,7 +51,7 @@ enum { NB_STORE_FORMAT = 8 };
 /* Keys begin with the model's number (4 bytes, big-endian), except in META, MODELS and LEDGER. */
 enum nb_table {
     /* "format", "key", "fields", "greatest_model"; "named/..." (core/networks/network/named.h); of
-     * nodes those in core/model/live/stream_states.c and messages.h */
+     * nodes those in core/model/live/stream_states.c */
     NB_TABLE_META,
     NB_TABLE_MODELS,  /* name -> number, settings, own key (core/ledger/entries/record.h) */
     NB_TABLE_STATE,   /* model -> what the last commit left (core/ledger/entries/record.h) */

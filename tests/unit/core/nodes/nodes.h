@@ -16,7 +16,7 @@
 
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
-#include "core/model/live/messages.h"
+#include "core/model/live/stream_states.h"
 #include "core/model/live/state.h"
 #include "core/nodes/queue.h"
 #include "core/nodes/replica.h"

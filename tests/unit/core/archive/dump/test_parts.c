@@ -11,7 +11,6 @@
 #include "core/engine/engine.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relay.h"
-#include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
 #include "core/model/live/stream_states.h"
 #include "core/nodes/digest.h"
@@ -54,7 +53,7 @@ static void teardown(void)
 /* Moves on to the next change of the stream, `later` milliseconds after the last one. */
 static void next(int64_t later)
 {
-    here.after = here.position++;
+    here.position++;
     here.time += later;
     nb_relay_apply(&here);
 }
