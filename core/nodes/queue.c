@@ -22,6 +22,7 @@ struct amount {
 struct nb_queue {
     struct nb_engine *engine;
     struct nb_queue_limits limits;
+    bool is_used;
     uint64_t identity;                    /* a new one at each start */
     uint64_t next;                        /* number; the writer's */
     struct amount taken[NB_STREAMS_MOST]; /* the first of each line; its follower's */
@@ -77,6 +78,7 @@ int nb_queue_new(struct nb_engine *engine, const struct nb_queue_limits *limits,
         count(q, i, 1, c.waiting);
         q->next = c.last < q->next ? q->next : c.last + 1;
     }
+    q->is_used = limits->entries + q->all.entries > 0;
     if (rc != 0)
         nb_queue_free(&q);
     *queue = q;
@@ -94,7 +96,7 @@ void nb_queue_free(struct nb_queue **queue)
 void nb_queue_state(struct nb_queue *q, struct nb_queue_state *state)
 {
     pthread_mutex_lock(&q->lock);
-    *state = (struct nb_queue_state){.is_used = q->limits.entries + q->all.entries > 0,
+    *state = (struct nb_queue_state){.is_used = q->is_used,
                                      .entries = q->all.entries,
                                      .bytes = q->all.bytes,
                                      .refused = q->refused};

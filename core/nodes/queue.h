@@ -32,7 +32,7 @@ int nb_queue_new(struct nb_engine *engine, const struct nb_queue_limits *limits,
 void nb_queue_free(struct nb_queue **queue);
 
 struct nb_queue_state {
-    bool is_used;               /* something may wait */
+    bool is_used;               /* it takes changes, or had some at the start */
     uint64_t entries, bytes;    /* waiting */
     uint64_t refused;           /* changes that failed when they were published, since the start */
     char reason[NB_ERROR_TEXT]; /* why the last of these failed */
