@@ -22,8 +22,8 @@ int nb_writer_run(struct nb_engine *engine,
                   int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
                   void *argument, struct nb_error *error);
 /* The same for a task that is only a part of an operation from the stream
- * (core/model/live/relayed.h). The place in the stream is not stored, so that after a crash the whole
- * operation is done again. */
+ * (core/model/live/relayed.h). The place in the stream is not stored, so that after a crash the
+ * whole operation is done again. */
 int nb_writer_run_ahead(struct nb_engine *engine,
                         int (*task)(struct nb_engine *engine, void *argument,
                                     struct nb_error *error),

@@ -16,8 +16,8 @@
 
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
-#include "core/model/live/stream_states.h"
 #include "core/model/live/state.h"
+#include "core/model/live/stream_states.h"
 #include "core/nodes/queue.h"
 #include "core/nodes/replica.h"
 #include "tests/unit/core/engine/picture.h"
