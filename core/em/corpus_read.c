@@ -13,7 +13,7 @@
 #include "core/counts/counts.h"
 #include "core/ledger/coding/bag_coding.h"
 #include "core/ledger/coding/rows_coding.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/entries/ledger_steps.h"
 #include "core/model/live/state.h"
 
 /* Where documents come from; all is borrowed. */
@@ -24,25 +24,16 @@ struct source {
     void *user;
 };
 
-enum { SLICE_DOCUMENTS = 500, ENDED = 1 };
+enum { SLICE_DOCUMENTS = 500 };
 
 struct reading {
     const struct source *source;
     struct nb_corpus *corpus;
-    struct nb_view view;
+    struct nb_view view; /* of the sample */
     struct nb_rows bag;
     struct nb_entry entry;
-    uint64_t from;
-    unsigned seen;       /* documents visited in this snapshot */
     struct nb_heap heap; /* the sample: the smallest hashes so far */
 };
-
-static int check_stop(const struct reading *r, struct nb_error *error)
-{
-    return r->source->stop != NULL && r->source->stop(r->source->user)
-               ? nb_error_set(error, NB_STOPPING, "the fit was broken off")
-               : 0;
-}
 
 /* The hash needs no key: it only chooses a sample, and no secret depends on it. */
 static uint64_t order_of(const struct nb_entry *entry)
@@ -89,22 +80,10 @@ static int add_document(struct reading *r, struct nb_corpus_part *p, const struc
     return 0;
 }
 
-/* Whether an entry is still read in this snapshot; if not, the next snapshot begins with it. */
-static bool is_next(struct reading *r, const struct nb_entry *entry)
-{
-    r->from = entry->number;
-    if (r->seen++ >= SLICE_DOCUMENTS || nb_store_wanted(&r->view))
-        return false;
-    r->from++;
-    return true;
-}
-
 static int take(void *user, struct nb_entry *entry, struct nb_error *error)
 {
     struct reading *r = user;
     struct nb_corpus_part *p = &r->corpus->unlabelled;
-    if (!is_next(r, entry))
-        return ENDED;
     if (p->count == NB_CORPUS_DOCUMENTS_MOST)
         return nb_error_set(error, NB_TOO_LARGE, "there are more than %d documents without a label",
                             NB_CORPUS_DOCUMENTS_MOST);
@@ -115,19 +94,14 @@ static int take(void *user, struct nb_entry *entry, struct nb_error *error)
 static int walk(struct reading *r, enum nb_ledger_only only, nb_ledger_visit *visit,
                 struct nb_error *error)
 {
-    int rc = ENDED;
-    r->from = 0;
-    while (rc == ENDED) {
-        rc = check_stop(r, error);
-        if (rc == 0)
-            rc = nb_store_snapshot(r->source->engine->store, &r->view, error);
-        if (rc != 0)
-            return rc;
-        r->seen = 0;
-        rc = nb_ledger_walk_only(&r->view, r->source->live->number, r->from, only, visit, r, error);
-        nb_store_snapshot_end(&r->view);
-    }
-    return rc;
+    const struct source *from = r->source;
+    struct nb_ledger_steps steps = {.store = from->engine->store,
+                                    .model = from->live->number,
+                                    .only = only,
+                                    .most = SLICE_DOCUMENTS,
+                                    .visit = visit,
+                                    .user = r};
+    return nb_ledger_steps_all(&steps, from->stop, from->user, error);
 }
 
 /* Adds one document of the sample, if it still exists and has a label of the corpus. */
@@ -154,7 +128,7 @@ static int read_sample(struct reading *r, const struct drawn *drawn, size_t coun
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < count;) {
-        rc = check_stop(r, error);
+        rc = nb_step_check(r->source->stop, r->source->user, error);
         if (rc == 0)
             rc = nb_store_snapshot(r->source->engine->store, &r->view, error);
         if (rc != 0)
@@ -179,8 +153,6 @@ static int draw(void *user, struct nb_entry *entry, struct nb_error *error)
     struct reading *r = user;
     const struct drawn drawn = {order_of(entry), entry->number};
     (void)error;
-    if (!is_next(r, entry))
-        return ENDED;
     nb_heap_add(&r->heap, &drawn);
     return 0;
 }
@@ -247,7 +219,7 @@ static int corpus_read_documents(const struct source *source, size_t sample,
         rc = draw_sample(&r, sample, error);
     nb_rows_deinit(&r.bag);
     nb_entry_deinit(&r.entry);
-    return rc;
+    return rc == NB_STOPPING ? nb_error_set(error, rc, "the fit was broken off") : rc;
 }
 
 static int list_own_labels(struct nb_corpus *c, const struct nb_model *counts)

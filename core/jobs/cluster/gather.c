@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/entries/ledger_steps.h"
 #include "core/model/registry.h"
 
-enum { SLICE_DOCUMENTS = 500, ENDED = 1 };
+enum { SLICE_DOCUMENTS = 500 }; /* in one snapshot */
 
 void nb_gathered_deinit(struct nb_gathered *g)
 {
@@ -38,11 +38,8 @@ uint64_t nb_gathered_memory(const struct nb_gathered *g)
 struct reading {
     struct nb_gathered *gathered;
     const struct nb_model *counts;
-    const struct nb_view *view;
     struct nb_rows bag;
     size_t begin_room, most;
-    uint64_t from;
-    unsigned seen; /* in this snapshot */
 };
 
 static int make_room(struct reading *r, size_t size)
@@ -88,9 +85,6 @@ static int take(void *user, struct nb_entry *entry, struct nb_error *error)
 {
     struct reading *r = user;
     struct nb_gathered *g = r->gathered;
-    r->from = entry->number;
-    if (r->seen++ >= SLICE_DOCUMENTS || nb_store_wanted(r->view))
-        return ENDED;
     if (g->count == r->most)
         return nb_error_set(error, NB_TOO_LARGE, "more than %zu documents cannot be clustered",
                             r->most);
@@ -108,25 +102,7 @@ static int take(void *user, struct nb_entry *entry, struct nb_error *error)
         return rc;
     g->numbers[g->count++] = entry->number;
     g->begin[g->count] = g->size;
-    r->from = entry->number + 1;
     return 0;
-}
-
-/* Returns ENDED when there is more to read. */
-static int read_some(struct nb_engine *engine, const struct nb_live *live, bool all,
-                     struct reading *r, struct nb_error *error)
-{
-    struct nb_view view;
-    int rc = nb_store_snapshot(engine->store, &view, error);
-    if (rc != 0)
-        return rc;
-    r->view = &view;
-    r->seen = 0;
-    rc = nb_ledger_walk_only(&view, live->number, r->from,
-                             all ? NB_LEDGER_LIVING : NB_LEDGER_UNLABELLED, take, r, error);
-    nb_store_snapshot_end(&view);
-    r->view = NULL;
-    return rc;
 }
 
 int nb_gather(struct nb_engine *engine, struct nb_live *live, struct nb_attributes attributes,
@@ -135,14 +111,20 @@ int nb_gather(struct nb_engine *engine, struct nb_live *live, struct nb_attribut
               struct nb_gathered *gathered, struct nb_error *error)
 {
     struct reading r = {.gathered = gathered, .counts = live->counts, .most = most};
-    int rc = ENDED;
+    struct nb_ledger_steps steps = {.store = engine->store,
+                                    .model = live->number,
+                                    .only = all ? NB_LEDGER_LIVING : NB_LEDGER_UNLABELLED,
+                                    .most = SLICE_DOCUMENTS,
+                                    .visit = take,
+                                    .user = &r};
+    int rc = 0;
     *gathered = (struct nb_gathered){.attributes = attributes};
-    while (rc == ENDED) {
-        rc = stop != NULL && stop(user) ? nb_error_set(error, NB_STOPPING, "the daemon is stopping")
-                                        : read_some(engine, live, all, &r, error);
-        if ((rc == 0 || rc == ENDED) && hold != NULL &&
-            hold(user, nb_gathered_memory(gathered), error) != 0)
-            rc = error->code;
+    while (rc == 0 && !steps.is_done) {
+        rc = nb_step_check(stop, user, error);
+        if (rc == 0)
+            rc = nb_ledger_step(&steps, error);
+        if (rc == 0 && hold != NULL)
+            rc = hold(user, nb_gathered_memory(gathered), error);
     }
     nb_rows_deinit(&r.bag);
     return rc;

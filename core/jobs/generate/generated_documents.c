@@ -8,12 +8,12 @@
 #include "core/base/array.h"
 #include "core/ledger/coding/bag_coding.h"
 #include "core/ledger/coding/rows_coding.h"
-#include "core/ledger/entries/ledger.h"
 #include "core/ledger/entries/ledger_features.h"
+#include "core/ledger/entries/ledger_steps.h"
 #include "core/model/registry.h"
 
 /* Documents of one snapshot. */
-enum { STEP = 512, STEP_ENDED = 1, NO_FIELD = 0xffff };
+enum { STEP = 512, NO_FIELD = 0xffff };
 
 /* A value of a document. */
 struct cell {
@@ -35,7 +35,7 @@ struct nb_documents {
     size_t count;
     uint16_t field_of[NB_ATTRIBUTES_MOST]; /* or NO_FIELD */
     struct nb_string *values;              /* owned: of one document */
-    uint64_t next;                         /* the next entry */
+    struct nb_ledger_steps steps;
     struct nb_rows rows;
     struct document documents[STEP];
     size_t document_count;
@@ -169,8 +169,7 @@ static int take_entry(void *user, struct nb_entry *entry, struct nb_error *error
 {
     struct nb_documents *d = user;
     const struct nb_model *counts = d->live->counts;
-    if (d->document_count == STEP)
-        return STEP_ENDED;
+    assert(d->document_count < STEP);
     nb_model_read_lock(counts);
     int rc = nb_bag_decode(entry->change.bag, nb_model_rows(counts), &d->rows, error);
     bool is_label =
@@ -182,23 +181,7 @@ static int take_entry(void *user, struct nb_entry *entry, struct nb_error *error
         rc = nb_error_set(error, NB_CORRUPT, "the store is damaged: an entry's label is unknown");
     d->documents[d->document_count++] =
         (struct document){.label = entry->change.label, .end = d->cell_count};
-    d->next = entry->number + 1;
     return rc;
-}
-
-/* Reads documents from `next` on. Sets *more. */
-static int read_step(struct nb_documents *d, bool *more, struct nb_error *error)
-{
-    struct nb_view view;
-    d->document_count = d->cell_count = 0;
-    int rc = nb_store_snapshot(d->engine->store, &view, error);
-    if (rc != 0)
-        return rc;
-    rc = nb_ledger_walk_only(&view, d->live->number, d->next, NB_LEDGER_LIVING, take_entry, d,
-                             error);
-    nb_store_snapshot_end(&view);
-    *more = rc == STEP_ENDED;
-    return *more ? 0 : rc;
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
@@ -297,11 +280,18 @@ int nb_documents_walk(struct nb_documents *documents, bool (*stop)(void *), void
                       nb_documents_visit *visit, void *user, struct nb_error *error)
 {
     struct nb_documents *d = documents;
-    bool more = true;
     int rc = 0;
-    while (rc == 0 && more) {
-        rc = stop(stop_user) ? nb_error_set(error, NB_STOPPING, "the daemon is stopping")
-                             : read_step(d, &more, error);
+    d->steps = (struct nb_ledger_steps){.store = d->engine->store,
+                                        .model = d->live->number,
+                                        .only = NB_LEDGER_LIVING,
+                                        .most = STEP,
+                                        .visit = take_entry,
+                                        .user = d};
+    while (rc == 0 && !d->steps.is_done) {
+        d->document_count = d->cell_count = 0;
+        rc = nb_step_check(stop, stop_user, error);
+        if (rc == 0)
+            rc = nb_ledger_step(&d->steps, error);
         if (rc == 0)
             rc = visit_step(d, visit, user, error);
     }

@@ -22,6 +22,7 @@
 #include "core/base/array.h"
 #include "core/jobs/history/history_listing.h"
 #include "core/ledger/entries/ledger_features.h"
+#include "core/ledger/entries/ledger_steps.h"
 #include "core/ledger/entries/near_duplicate_list.h"
 
 enum {
@@ -79,11 +80,6 @@ struct pool {
     bool has_ended;  /* the present kind */
     struct nb_rows rows;
     struct nb_verdict verdict;
-};
-
-struct stop {
-    bool (*wanted)(void *user); /* NULL: never */
-    void *user;
 };
 
 static void next_document_deinit(struct nb_next_document *d)
@@ -410,24 +406,25 @@ static int search_slice(struct pool *s, reader *read, judge *judge_one, struct n
 }
 
 /* Classifies the documents of one kind, from the first on. */
-static int search(struct pool *s, reader *read, judge *judge_one, const struct stop *stop,
-                  struct nb_error *error)
+static int search(struct pool *s, reader *read, judge *judge_one, bool (*stop)(void *user),
+                  void *user, struct nb_error *error)
 {
     int rc = 0;
     s->judged = 0;
     s->at = 0;
     s->has_ended = s->reading.live->number == 0;
-    while (rc == 0 && !s->has_ended && s->judged < s->most)
-        rc = stop->wanted != NULL && stop->wanted(stop->user)
-                 ? nb_error_set(error, NB_STOPPING, "the daemon is stopping")
-                 : search_slice(s, read, judge_one, error);
+    while (rc == 0 && !s->has_ended && s->judged < s->most) {
+        rc = nb_step_check(stop, user, error);
+        if (rc == 0)
+            rc = search_slice(s, read, judge_one, error);
+    }
     return rc;
 }
 
 /* Classifies two groups of documents without a label anew: of the 20,000 newest verdicts, the
  * `most` (at least 1) that were least sure when they were given; and the first `most` stored
  * documents. Returns 0, NB_STOPPING, or as nb_engine_classify. */
-static int next_pool_fill(struct pool *pool, size_t most, const struct stop *stop,
+static int next_pool_fill(struct pool *pool, size_t most, bool (*stop)(void *user), void *user,
                           struct nb_error *error)
 {
     int rc = 0;
@@ -435,8 +432,8 @@ static int next_pool_fill(struct pool *pool, size_t most, const struct stop *sto
     if (pool->reading.limits.records > 0)
         rc = find_unsure(pool, error);
     if (rc == 0 && pool->unsure_count > 0)
-        rc = search(pool, read_verdicts, judge_verdict, stop, error);
-    return rc != 0 ? rc : search(pool, read_stored, judge_stored, stop, error);
+        rc = search(pool, read_verdicts, judge_verdict, stop, user, error);
+    return rc != 0 ? rc : search(pool, read_stored, judge_stored, stop, user, error);
 }
 
 void nb_next_deinit(struct nb_next *next)
@@ -517,7 +514,7 @@ int nb_engine_next(struct nb_engine *engine, struct nb_string model, size_t coun
     int rc = next_pool_begin(&pool, engine, model, error);
     if (rc != 0)
         return rc;
-    rc = next_pool_fill(&pool, most, &(struct stop){stop, user}, error);
+    rc = next_pool_fill(&pool, most, stop, user, error);
     next->looked_at = pool.looked_at;
     if (rc == 0)
         rc = choose_all(&pool, count < pool.kept_count ? count : pool.kept_count, next, error);

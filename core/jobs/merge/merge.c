@@ -1,87 +1,133 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/jobs/merge/merge.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "core/engine/engine_models.h"
 #include "core/engine/writer.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/entries/ledger_steps.h"
 #include "core/model/apply.h"
 #include "core/model/live/checkpoint.h"
+#include "core/model/live/label_there.h"
 #include "core/model/live/live.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relay.h"
 #include "core/model/parents.h"
 #include "core/model/registry.h"
 
-enum { STEP_DOCUMENTS = 500, ENDED = 1 };
+enum {
+    STEP_DOCUMENTS = 500, /* of one commit */
+    STEP_ENTRIES = 50000, /* examined in one snapshot */
+};
+
+/* ---- new labels of found documents -------------------------------------------------------------
+ */
+
+/* Reads the ids of a step's documents; an id stays empty if the entry is gone. */
+static int read_ids(struct nb_engine *engine, const uint64_t *numbers, size_t count,
+                    struct nb_buffer *ids, struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_entry entry = {0};
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        struct nb_string id = {"", 0};
+        rc = nb_ledger_read(&view, numbers[i], &entry, error);
+        if (rc == 0 && entry.change.kind == NB_CHANGE_TRAIN)
+            id = entry.change.id;
+        if (rc == 0 && nb_buffer_append(&ids[i], id.bytes, id.length) != 0)
+            rc = nb_error_no_memory(error);
+        rc = rc == NB_NOT_FOUND ? 0 : rc;
+    }
+    nb_entry_deinit(&entry);
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
+/* Makes a batch without a snapshot, for whose end the writer may wait. */
+static int relabel_step(struct nb_engine *engine, const struct nb_relabelling *what, size_t from,
+                        size_t count, uint64_t *changed, struct nb_error *error)
+{
+    struct nb_buffer ids[STEP_DOCUMENTS] = {{0}}; /* may have NUL bytes */
+    struct nb_batch *batch = NULL;
+    int rc = nb_batch_new(engine, what->model, false, &batch, error);
+    if (rc == 0)
+        rc = read_ids(engine, what->numbers + from, count, ids, error);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        uint32_t place = what->places != NULL ? what->places[from + i] : 0;
+        assert(what->labels[place].length > 0);
+        if (ids[i].length > 0)
+            rc = nb_batch_label_entry(batch, nb_buffer_string(&ids[i]), what->numbers[from + i],
+                                      what->labels[place], what->source, error);
+    }
+    if (rc == 0 && nb_batch_size(batch) > 0) {
+        nb_engine_apply(engine, batch);
+        rc = nb_batch_count_changed(batch, changed, error);
+    }
+    nb_batch_free(&batch);
+    for (size_t i = 0; i < count; i++)
+        nb_buffer_deinit(&ids[i]);
+    return rc;
+}
+
+int nb_relabel(struct nb_engine *engine, const struct nb_relabelling *what,
+               bool (*stop)(void *user), void *user, uint64_t *changed, struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t from = 0; rc == 0 && from < what->count; from += STEP_DOCUMENTS) {
+        size_t left = what->count - from;
+        rc = nb_step_check(stop, user, error);
+        if (rc == 0)
+            rc = relabel_step(engine, what, from, left < STEP_DOCUMENTS ? left : STEP_DOCUMENTS,
+                              changed, error);
+    }
+    return rc;
+}
+
+/* ---- merging -----------------------------------------------------------------------------------
+ */
 
 struct merging {
     struct nb_engine *engine;
     const struct nb_merge_options *options;
     struct nb_live *live;
-    uint32_t from;  /* number of the label */
-    uint64_t next;  /* next entry to examine */
-    bool has_ended; /* all entries were examined */
-    struct nb_view view;
-    /* Members of the present step: */
-    size_t count;
+    uint32_t from; /* number of the label */
+    size_t count;  /* documents of the present step */
     uint64_t numbers[STEP_DOCUMENTS];
-    struct nb_buffer ids[STEP_DOCUMENTS]; /* an id may have NUL bytes; reused */
 };
 
 static int take(void *user, struct nb_entry *entry, struct nb_error *error)
 {
     struct merging *m = user;
-    if (m->count == STEP_DOCUMENTS || nb_store_wanted(&m->view))
-        return ENDED;
-    m->next = entry->number + 1;
-    if (entry->change.label != m->from)
-        return 0;
-    struct nb_buffer *id = &m->ids[m->count];
-    id->length = 0;
-    if (nb_buffer_append(id, entry->change.id.bytes, entry->change.id.length) != 0)
-        return nb_error_no_memory(error);
-    m->numbers[m->count++] = entry->number;
+    (void)error;
+    if (m->count == STEP_DOCUMENTS)
+        return NB_STEP_ENDS;
+    if (entry->change.label == m->from)
+        m->numbers[m->count++] = entry->number;
     return 0;
 }
 
-static int find_some(struct merging *m, struct nb_error *error)
+static int run_step(struct merging *m, struct nb_ledger_steps *steps, uint64_t *merged,
+                    struct nb_error *error)
 {
+    const struct nb_merge_options *w = m->options;
     struct nb_error why;
-    int rc = nb_store_snapshot(m->engine->store, &m->view, error);
+    m->count = 0;
+    int rc = nb_step_check(w->stop, w->user, error);
     if (rc != 0)
         return rc;
-    rc = nb_ledger_walk_only(&m->view, m->live->number, m->next, NB_LEDGER_LABELLED, take, m, &why);
-    nb_store_snapshot_end(&m->view);
-    m->has_ended = rc == 0;
-    return rc >= 0 ? 0 : nb_live_note(m->live, rc, &why, error);
-}
-
-static int fill_batch(const struct merging *m, struct nb_batch *batch, struct nb_error *error)
-{
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < m->count; i++)
-        rc = nb_batch_label_entry(batch, nb_buffer_string(&m->ids[i]), m->numbers[i],
-                                  m->options->into, m->options->source, error);
-    return rc;
-}
-
-static int run_step(struct merging *m, uint64_t *merged, struct nb_error *error)
-{
-    struct nb_batch *batch = NULL;
-    int rc = nb_batch_new(m->engine, m->options->model, false, &batch, error);
-    if (rc == 0)
-        rc = find_some(m, error);
-    if (rc == 0)
-        rc = fill_batch(m, batch, error);
-    if (rc == 0 && m->count > 0) {
-        nb_engine_apply(m->engine, batch);
-        rc = nb_batch_count_changed(batch, merged, error);
-    }
-    nb_batch_free(&batch);
-    m->count = 0;
-    return rc;
+    rc = nb_ledger_step(steps, &why);
+    if (rc != 0)
+        return nb_live_note(m->live, rc, &why, error);
+    const struct nb_relabelling what = {.model = w->model,
+                                        .source = w->source,
+                                        .numbers = m->numbers,
+                                        .count = m->count,
+                                        .labels = &w->into};
+    return nb_relabel(m->engine, &what, NULL, NULL, merged, error);
 }
 
 static int find_label(const struct merging *m, struct nb_string name, uint32_t *label,
@@ -115,14 +161,14 @@ int nb_label_merge(struct nb_engine *engine, const struct nb_merge_options *opti
     int rc = nb_relay_catch_up(engine, options->model, error);
     if (rc == 0)
         rc = begin(&m, error);
-    while (rc == 0 && !m.has_ended) {
-        if (options->stop != NULL && options->stop(options->user))
-            rc = nb_error_set(error, NB_STOPPING, "the daemon is stopping");
-        else
-            rc = run_step(&m, merged, error);
-    }
-    for (size_t i = 0; i < STEP_DOCUMENTS; i++)
-        nb_buffer_deinit(&m.ids[i]);
+    struct nb_ledger_steps steps = {.store = engine->store,
+                                    .model = m.live != NULL ? m.live->number : 0,
+                                    .only = NB_LEDGER_LABELLED,
+                                    .most = STEP_ENTRIES,
+                                    .visit = take,
+                                    .user = &m};
+    while (rc == 0 && !steps.is_done)
+        rc = run_step(&m, &steps, merged, error);
     nb_registry_release(engine, &m.live);
     return rc;
 }

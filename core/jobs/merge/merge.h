@@ -8,6 +8,21 @@
 
 #include "core/engine/engine.h"
 
+/* Documents that get labels; everything is borrowed. */
+struct nb_relabelling {
+    struct nb_string model, source;
+    const uint64_t *numbers;        /* of the documents' entries, as they were found */
+    size_t count;                   /* documents */
+    const struct nb_string *labels; /* not empty */
+    const uint32_t *places; /* of each document's label in `labels`; NULL: all get the first */
+};
+/* Labels the documents that are still as they were found, some hundred in one commit, and adds
+ * their number to *changed, also after a failure. `stop` (NULL: never) is asked before each commit.
+ * Returns 0, NB_NOT_FOUND (model), NB_UNUSABLE (source), NB_STOPPING, or the code of a change that
+ * failed (NB_TOO_LARGE, NB_DISK_FULL ...). */
+int nb_relabel(struct nb_engine *engine, const struct nb_relabelling *what,
+               bool (*stop)(void *user), void *user, uint64_t *changed, struct nb_error *error);
+
 struct nb_merge_options {
     struct nb_string model, from, into, source;
     bool (*stop)(void *user); /* asked before each commit; NULL: never */
@@ -23,11 +38,9 @@ struct nb_merge_options {
 int nb_label_merge(struct nb_engine *engine, const struct nb_merge_options *options,
                    uint64_t *merged, struct nb_error *error);
 
-/* Renaming a label. Any thread; waits for the disk. */
-
-/* Gives the label `from` the name `to`. NB_UNUSABLE (`to`), NB_NOT_FOUND (model, label),
- * NB_CONFLICT (the label `to` exists; the settings have other numbers for it; or the model has a
- * parent or children), NB_DAMAGED. */
+/* Gives the label `from` the name `to`, and waits for the disk. NB_UNUSABLE (`to`), NB_NOT_FOUND
+ * (model, label), NB_CONFLICT (the label `to` exists; the settings have other numbers for it; or
+ * the model has a parent or children), NB_DAMAGED. */
 int nb_engine_rename_label(struct nb_engine *engine, struct nb_string model, struct nb_string from,
                            struct nb_string to, struct nb_string source, struct nb_error *error);
 

@@ -11,6 +11,7 @@
 #include "core/base/pack.h"
 #include "core/base/wide.h"
 #include "core/engine/writer.h"
+#include "core/ledger/entries/ledger_steps.h"
 #include "core/ledger/entries/quarantine_entries.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relay.h"
@@ -370,9 +371,8 @@ static int settle_all(struct settling *s, int (*settle)(struct settling *s, stru
     if (nb_quarantine_search_begin(&s->search, s->options, (struct nb_string){"", 0}) != 0)
         rc = nb_error_no_memory(&why);
     while (rc == 0 && !s->search.is_done) {
-        if (stop != NULL && stop(user))
-            rc = nb_error_set(&why, NB_STOPPING, "the daemon is stopping");
-        else
+        rc = nb_step_check(stop, user, &why);
+        if (rc == 0)
             rc = step(s, settle, &why);
     }
     nb_quarantine_search_deinit(&s->search);

@@ -15,18 +15,12 @@
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
-enum {
-    ENTRIES_MOST = 50000, /* examined in one snapshot: less than half a second */
-    SNAPSHOT_ENDS = 1,    /* what `count_entry` returns */
-    CALL_ENDS = 2,
-};
+enum { ENTRIES_MOST = 50000 }; /* examined in one snapshot: less than half a second */
 
 struct counting {
     struct nb_sources *sources;
-    struct nb_view view;
-    uint64_t at;   /* the next entry */
     uint64_t most; /* documents */
-    size_t seen;   /* in this snapshot */
+    bool is_full;  /* the next entry does not fit this call */
     size_t last;   /* index of the row found last: many entries in a row have one source */
 };
 
@@ -77,37 +71,16 @@ static int count_entry(void *user, struct nb_entry *entry, struct nb_error *erro
 {
     struct counting *c = user;
     struct nb_sources *s = c->sources;
-    c->at = entry->number;
-    if (s->documents == c->most)
-        return CALL_ENDS;
-    if (c->seen++ == ENTRIES_MOST || nb_store_wanted(&c->view))
-        return SNAPSHOT_ENDS;
-    if (find(c, entry->change.source) == NULL) {
-        if (s->count == NB_SOURCES_MOST)
-            return CALL_ENDS;
-        if (add(c, &entry->change) != 0)
-            return nb_error_no_memory(error);
-    }
+    bool is_known = find(c, entry->change.source) != NULL;
+    c->is_full = s->documents == c->most || (!is_known && s->count == NB_SOURCES_MOST);
+    if (c->is_full)
+        return NB_STEP_ENDS;
+    if (!is_known && add(c, &entry->change) != 0)
+        return nb_error_no_memory(error);
     assert(c->last < s->count);
     count(&s->rows[c->last], &entry->change);
     s->documents++;
-    c->at++;
     return 0;
-}
-
-/* Continues to count in a new snapshot. Returns the code of `count_entry`; 0: the end of the
- * ledger. */
-static int count_some(struct counting *c, struct nb_engine *engine, const struct nb_live *live,
-                      struct nb_error *error)
-{
-    int rc = nb_store_snapshot(engine->store, &c->view, error);
-    if (rc != 0)
-        return rc;
-    c->seen = 0;
-    rc =
-        nb_ledger_walk_only(&c->view, live->number, c->at, NB_LEDGER_LIVING, count_entry, c, error);
-    nb_store_snapshot_end(&c->view);
-    return rc;
 }
 
 static int by_documents(const void *a, const void *b)
@@ -122,22 +95,28 @@ int nb_engine_sources(struct nb_engine *engine, struct nb_string model, uint64_t
                       uint64_t most, bool (*stop)(void *user), void *user,
                       struct nb_sources *sources, struct nb_error *error)
 {
-    struct counting c = {.sources = sources, .at = from, .most = most};
+    struct counting c = {.sources = sources, .most = most};
+    struct nb_ledger_steps steps = {.store = engine->store,
+                                    .only = NB_LEDGER_LIVING,
+                                    .most = ENTRIES_MOST,
+                                    .visit = count_entry,
+                                    .user = &c,
+                                    .from = from};
     struct nb_live *live;
     struct nb_error why = {0};
     *sources = (struct nb_sources){.rows = NULL};
     int rc = nb_registry_find(engine, model, false, &live, error);
     if (rc != 0)
         return rc;
+    steps.model = live->number;
     rc = nb_live_check(live, &why);
-    for (int step = SNAPSHOT_ENDS; rc == 0 && step == SNAPSHOT_ENDS;) {
-        step = stop != NULL && stop(user)
-                   ? nb_error_set(&why, NB_STOPPING, "the daemon is stopping")
-                   : count_some(&c, engine, live, &why);
-        rc = step < 0 ? step : 0;
-        sources->next = step == CALL_ENDS ? c.at : 0;
+    while (rc == 0 && !steps.is_done && !c.is_full) {
+        rc = nb_step_check(stop, user, &why);
+        if (rc == 0)
+            rc = nb_ledger_step(&steps, &why);
     }
-    rc = rc < 0 ? nb_live_note(live, rc, &why, error) : 0;
+    sources->next = rc == 0 && c.is_full ? steps.from : 0;
+    rc = nb_live_note(live, rc, &why, error);
     nb_registry_release(engine, &live);
     if (sources->count > 0)
         qsort(sources->rows, sources->count, sizeof *sources->rows, by_documents);
@@ -294,7 +273,7 @@ static int count_receipts(struct undoing *u, const struct nb_batch *batch, struc
 static int step(struct undoing *u, size_t most, struct nb_error *error)
 {
     struct nb_batch *batch = NULL;
-    int rc = nb_undo_search_some(&u->search, u->engine, u->live, most, error);
+    int rc = nb_undo_search_some(&u->search, most, error);
     if (rc != 0 || u->search.count == 0)
         return rc;
     rc = nb_batch_new_of(u->engine, u->live, &batch, error);
@@ -358,9 +337,8 @@ int nb_engine_undo(struct nb_engine *engine, struct nb_string model,
         return error->code;
     int rc = begin(&u, from, &why);
     while (rc == 0 && !u.search.is_done && !has_done(&u, most)) {
-        if (stop != NULL && stop(user))
-            rc = nb_error_set(&why, NB_STOPPING, "the daemon is stopping");
-        else
+        rc = nb_step_check(stop, user, &why);
+        if (rc == 0)
             rc = step(&u, step_size(&u, most), &why);
     }
     if (rc == 0 && !u.search.is_done)
@@ -383,7 +361,7 @@ static int collect(struct undoing *u, struct nb_evaluation_change **changes, siz
     size_t room = 0;
     int rc = 0;
     while (rc == 0 && !u->search.is_done) {
-        rc = nb_undo_search_some(&u->search, u->engine, u->live, STEP_DOCUMENTS, error);
+        rc = nb_undo_search_some(&u->search, STEP_DOCUMENTS, error);
         if (rc == 0 &&
             nb_array_reserve(changes, &room, *count + u->search.count + 1, sizeof **changes) != 0)
             rc = nb_error_no_memory(error);

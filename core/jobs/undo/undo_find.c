@@ -137,7 +137,6 @@ static bool undo_notes_tell(const struct nb_undo_notes *notes, uint64_t entry,
 
 enum {
     ENTRIES_MOST = 50000, /* examined in one snapshot: less than half a second */
-    ENDED = 1,            /* what visit returns when the snapshot has to end */
     TWINS_MOST = 100,     /* entries searched for the restored one */
 };
 
@@ -168,7 +167,7 @@ static bool matches(const struct nb_undo_search *s, const struct nb_change *c)
 static int read_replaced(const struct nb_undo_search *s, uint64_t number, struct nb_entry *entry,
                          bool *there, struct nb_error *error)
 {
-    int rc = nb_ledger_read(s->view, number, entry, error);
+    int rc = nb_ledger_read(&s->steps.view, number, entry, error);
     *there = rc == 0 && entry->change.kind == NB_CHANGE_TRAIN;
     return rc == NB_NOT_FOUND ? 0 : rc;
 }
@@ -183,7 +182,7 @@ static int need_notes(struct nb_undo_search *s, struct nb_error *error)
     if (s->has_notes)
         return 0;
     undo_notes_deinit(&s->notes);
-    int rc = undo_notes_load(&s->notes, s->view, s->model, error);
+    int rc = undo_notes_load(&s->notes, &s->steps.view, s->steps.model, error);
     s->has_notes = rc == 0;
     return rc;
 }
@@ -269,21 +268,20 @@ static int visit(void *user, struct nb_entry *entry, struct nb_error *error)
     struct nb_undo_search *s = user;
     if (entry->number >= s->end) {
         s->is_done = true;
-        return ENDED;
+        return NB_STEP_ENDS;
     }
-    if (s->count >= s->most || s->seen++ >= ENTRIES_MOST || nb_store_wanted(s->view))
-        return ENDED;
-    int rc = matches(s, &entry->change) ? add(s, entry, error) : 0;
-    s->from = entry->number + 1;
-    return rc;
+    if (s->count >= s->most)
+        return NB_STEP_ENDS;
+    return matches(s, &entry->change) ? add(s, entry, error) : 0;
 }
 
 static int look_for_ids(struct nb_undo_search *s, struct nb_error *error)
 {
     int rc = 0;
     while (rc == 0 && s->from < s->options->id_count && s->count < s->most &&
-           !nb_store_wanted(s->view)) {
-        rc = nb_ledger_find(s->view, s->model, s->options->ids[s->from], &s->entry, error);
+           !nb_store_wanted(&s->steps.view)) {
+        rc = nb_ledger_find(&s->steps.view, s->steps.model, s->options->ids[s->from], &s->entry,
+                            error);
         if (rc == 0 && s->entry.number < s->end && matches(s, &s->entry.change))
             rc = add(s, &s->entry, error);
         if (rc == NB_NOT_FOUND)
@@ -316,7 +314,12 @@ int nb_undo_search_begin(struct nb_undo_search *search, struct nb_engine *engine
 {
     struct nb_view view;
     assert(live->number != 0 && (options->id_count == 0 || options->ids != NULL));
-    *search = (struct nb_undo_search){.options = options, .from = from, .model = live->number};
+    *search = (struct nb_undo_search){.options = options, .from = from};
+    search->steps = (struct nb_ledger_steps){.store = engine->store,
+                                             .model = live->number,
+                                             .only = NB_LEDGER_LIVING,
+                                             .most = ENTRIES_MOST,
+                                             .visit = visit};
     int rc = find_label(search, live, error);
     if (rc == 0)
         rc = nb_store_snapshot(engine->store, &view, error);
@@ -328,27 +331,23 @@ int nb_undo_search_begin(struct nb_undo_search *search, struct nb_engine *engine
     return rc;
 }
 
-int nb_undo_search_some(struct nb_undo_search *search, struct nb_engine *engine,
-                        const struct nb_live *live, size_t most, struct nb_error *error)
+int nb_undo_search_some(struct nb_undo_search *search, size_t most, struct nb_error *error)
 {
     struct nb_undo_search *s = search;
-    struct nb_view view;
     clear(s);
-    assert(s->view == NULL && s->model == live->number);
     s->most = most;
-    s->seen = 0;
-    int rc = nb_store_snapshot(engine->store, &view, error);
-    if (rc != 0)
-        return rc;
-    s->view = &view;
     if (s->options->id_count > 0) {
+        int rc = nb_store_snapshot(s->steps.store, &s->steps.view, error);
+        if (rc != 0)
+            return rc;
         rc = look_for_ids(s, error);
-    } else {
-        rc = nb_ledger_walk_only(&view, live->number, s->from, NB_LEDGER_LIVING, visit, s, error);
-        s->is_done = s->is_done || rc == 0;
-        rc = rc == ENDED ? 0 : rc;
+        nb_store_snapshot_end(&s->steps.view);
+        return rc;
     }
-    nb_store_snapshot_end(&view);
-    s->view = NULL;
+    s->steps.user = s;
+    s->steps.from = s->from;
+    int rc = nb_ledger_step(&s->steps, error);
+    s->from = s->steps.from;
+    s->is_done = s->is_done || s->steps.is_done;
     return rc;
 }

@@ -7,7 +7,7 @@
 #define NB_CORE_JOBS_UNDO_UNDO_FIND_H
 
 #include "core/base/buffer.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/entries/ledger_steps.h"
 #include "core/model/live/live.h"
 
 struct nb_engine;
@@ -65,10 +65,9 @@ struct nb_undo_search {
     bool is_done;                /* everything was examined */
     struct nb_undo_found *found; /* owned: of the last look */
     size_t count, room;
+    size_t most;
+    struct nb_ledger_steps steps; /* with ids only its view */
     /* Memory that is used again and again. */
-    const struct nb_view *view;
-    uint32_t model;
-    size_t most, seen;
     struct nb_entry entry, earlier, twin;
     struct nb_undo_notes notes; /* read at their first use */
     bool has_notes;
@@ -81,8 +80,7 @@ int nb_undo_search_begin(struct nb_undo_search *search, struct nb_engine *engine
                          uint64_t from, struct nb_error *error);
 /* Continues in a new snapshot until `most` documents are found, or all are examined, or the store
  * needs the snapshot to end. Sets `found` and `count`. Returns 0 or a code. */
-int nb_undo_search_some(struct nb_undo_search *search, struct nb_engine *engine,
-                        const struct nb_live *live, size_t most, struct nb_error *error);
+int nb_undo_search_some(struct nb_undo_search *search, size_t most, struct nb_error *error);
 void nb_undo_search_deinit(struct nb_undo_search *search);
 
 #endif
