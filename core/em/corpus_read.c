@@ -16,18 +16,13 @@
 #include "core/ledger/entries/ledger_steps.h"
 #include "core/model/live/state.h"
 
-/* Where documents come from; all is borrowed. */
-struct source {
+enum { SLICE_DOCUMENTS = 500 };
+
+struct reading {
     struct nb_engine *engine;
     struct nb_live *live;
     bool (*stop)(void *user); /* true: the reading ends early; NULL: never */
     void *user;
-};
-
-enum { SLICE_DOCUMENTS = 500 };
-
-struct reading {
-    const struct source *source;
     struct nb_corpus *corpus;
     struct nb_view view; /* of the sample */
     struct nb_rows bag;
@@ -58,9 +53,9 @@ static int make_room(struct nb_corpus_part *p, size_t size)
 static int add_document(struct reading *r, struct nb_corpus_part *p, const struct nb_entry *entry,
                         struct nb_error *error)
 {
-    nb_model_read_lock(r->source->live->counts);
-    uint32_t rows = nb_model_rows(r->source->live->counts);
-    nb_model_unlock(r->source->live->counts);
+    nb_model_read_lock(r->live->counts);
+    uint32_t rows = nb_model_rows(r->live->counts);
+    nb_model_unlock(r->live->counts);
     int rc = nb_bag_decode(entry->change.bag, rows, &r->bag, error);
     if (rc != 0)
         return rc;
@@ -94,14 +89,13 @@ static int take(void *user, struct nb_entry *entry, struct nb_error *error)
 static int walk(struct reading *r, enum nb_ledger_only only, nb_ledger_visit *visit,
                 struct nb_error *error)
 {
-    const struct source *from = r->source;
-    struct nb_ledger_steps steps = {.store = from->engine->store,
-                                    .model = from->live->number,
+    struct nb_ledger_steps steps = {.store = r->engine->store,
+                                    .model = r->live->number,
                                     .only = only,
                                     .most = SLICE_DOCUMENTS,
                                     .visit = visit,
                                     .user = r};
-    return nb_ledger_steps_all(&steps, from->stop, from->user, error);
+    return nb_ledger_steps_all(&steps, r->stop, r->user, error);
 }
 
 /* Adds one document of the sample, if it still exists and has a label of the corpus. */
@@ -128,9 +122,9 @@ static int read_sample(struct reading *r, const struct drawn *drawn, size_t coun
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < count;) {
-        rc = nb_step_check(r->source->stop, r->source->user, error);
+        rc = nb_step_check(r->stop, r->user, error);
         if (rc == 0)
-            rc = nb_store_snapshot(r->source->engine->store, &r->view, error);
+            rc = nb_store_snapshot(r->engine->store, &r->view, error);
         if (rc != 0)
             return rc;
         for (unsigned k = 0; rc == 0 && k < SLICE_DOCUMENTS && i < count; k++, i++)
@@ -208,17 +202,15 @@ static int sort_documents(struct nb_corpus_part *p)
 /* Reads all documents without a label and up to `sample` of the others, both in the order of the
  * hashes of their ids. Their features are rows of the model. The corpus has its labels already.
  * Returns 0, NB_TOO_LARGE, NB_STOPPING, NB_NO_MEMORY or what reading the store can return. */
-static int corpus_read_documents(const struct source *source, size_t sample,
-                                 struct nb_corpus *corpus, struct nb_error *error)
+static int read_documents(struct reading *r, size_t sample, struct nb_error *error)
 {
-    struct reading r = {.source = source, .corpus = corpus};
-    int rc = walk(&r, NB_LEDGER_UNLABELLED, take, error);
-    if (rc == 0 && sort_documents(&corpus->unlabelled) != 0)
+    int rc = walk(r, NB_LEDGER_UNLABELLED, take, error);
+    if (rc == 0 && sort_documents(&r->corpus->unlabelled) != 0)
         rc = nb_error_no_memory(error);
     if (rc == 0)
-        rc = draw_sample(&r, sample, error);
-    nb_rows_deinit(&r.bag);
-    nb_entry_deinit(&r.entry);
+        rc = draw_sample(r, sample, error);
+    nb_rows_deinit(&r->bag);
+    nb_entry_deinit(&r->entry);
     return rc == NB_STOPPING ? nb_error_set(error, rc, "the fit was broken off") : rc;
 }
 
@@ -286,12 +278,12 @@ int nb_corpus_read(struct nb_engine *engine, struct nb_parent_chain *chain, bool
                    size_t sample, bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
                    struct nb_error *error)
 {
-    const struct source source = {
-        .engine = engine, .live = chain->live[0], .stop = stop, .user = user};
+    struct reading r = {
+        .engine = engine, .live = chain->live[0], .stop = stop, .user = user, .corpus = corpus};
     *corpus = (struct nb_corpus){.words = 0};
     int rc = list_labels(corpus, chain) == 0 ? 0 : nb_error_no_memory(error);
     if (rc == 0)
-        rc = corpus_read_documents(&source, sample, corpus, error);
+        rc = read_documents(&r, sample, error);
     if (rc == 0)
         rc = nb_corpus_make_columns(corpus, chain->live[0]->counts, &chain->published[0]->settings,
                                     is_binary, error);

@@ -32,19 +32,11 @@
 #include "core/store/lmdb/lease.h"
 
 /* A current document: the number of its entry, and of the entry that learned it first. */
-struct nb_arrival {
+struct arrival {
     uint64_t first, number;
 };
 
-enum nb_export_phase {
-    NB_EXPORT_SURVEY,
-    NB_EXPORT_SORT,
-    NB_EXPORT_HEADER,
-    NB_EXPORT_WORDS,
-    NB_EXPORT_DOCUMENTS,
-    NB_EXPORT_END,
-    NB_EXPORT_DONE
-};
+enum phase { SURVEY, SORT, HEADER, WORDS, DOCUMENTS, END, DONE };
 
 struct nb_export {
     struct nb_engine *engine;
@@ -52,7 +44,7 @@ struct nb_export {
     struct nb_lease *lease;
     uint64_t deadline; /* nb_clock_monotonic; of all snapshots together */
     bool is_lost;      /* the snapshot was lost, and a later one has another state */
-    enum nb_export_phase phase;
+    enum phase phase;
     uint64_t next;  /* the ledger's entry, or the row, at which a walk continues */
     size_t arrival; /* index of the next document */
     /* Valid during a step. */
@@ -63,7 +55,7 @@ struct nb_export {
     /* Valid during the whole export. */
     struct nb_state_record state;
     struct nb_features_coder *coder;
-    struct nb_arrival *arrivals; /* owned */
+    struct arrival *arrivals; /* owned */
     size_t arrival_count, arrival_room;
     bool has_texts;
     char **labels; /* owned, by number */
@@ -122,9 +114,8 @@ static int dump_weights(const struct nb_export *e, const struct nb_settings *set
 }
 
 /* Writes the header (settings, labels, weights) in one step. */
-static int nb_export_header(struct nb_export *export, struct nb_error *error)
+static int dump_header(struct nb_export *e, struct nb_error *error)
 {
-    struct nb_export *e = export;
     struct nb_string value;
     struct nb_model_record record;
     struct nb_dump_header header = {.label_count = e->label_count,
@@ -192,15 +183,15 @@ static int survey(void *user, struct nb_entry *entry, struct nb_error *error)
     if (nb_array_reserve(&e->arrivals, &e->arrival_room, e->arrival_count + 1,
                          sizeof *e->arrivals) != 0)
         return nb_error_no_memory(error);
-    e->arrivals[e->arrival_count++] = (struct nb_arrival){
+    e->arrivals[e->arrival_count++] = (struct arrival){
         .first = c->first != 0 ? c->first : entry->number, .number = entry->number};
     return 0;
 }
 
 static int by_arrival(const void *a, const void *b)
 {
-    uint64_t x = ((const struct nb_arrival *)a)->first;
-    uint64_t y = ((const struct nb_arrival *)b)->first;
+    uint64_t x = ((const struct arrival *)a)->first;
+    uint64_t y = ((const struct arrival *)b)->first;
     return (x > y) - (x < y);
 }
 
@@ -252,20 +243,10 @@ static int begin_survey(struct nb_export *e, struct nb_error *error)
 }
 
 /* Reads the model's state and labels, and lists the current documents. */
-static int nb_export_survey(struct nb_export *export, struct nb_error *error)
+static int survey_all(struct nb_export *e, struct nb_error *error)
 {
-    int rc = export->next == 0 ? begin_survey(export, error) : 0;
-    return rc != 0 ? rc
-                   : nb_ledger_walk(export->view, export->live->number, export->next, survey,
-                                    export, error);
-}
-
-/* Sorts the documents by arrival, without a snapshot: it takes long for millions of them. */
-static void nb_export_sort(struct nb_export *export)
-{
-    struct nb_export *e = export;
-    if (e->arrival_count > 1)
-        qsort(e->arrivals, e->arrival_count, sizeof *e->arrivals, by_arrival);
+    int rc = e->next == 0 ? begin_survey(e, error) : 0;
+    return rc != 0 ? rc : nb_ledger_walk(e->view, e->live->number, e->next, survey, e, error);
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -303,10 +284,9 @@ static int dump_words(void *user, const struct nb_ledger_run *run, struct nb_err
     return e->sink->words(e->sink->user, &words);
 }
 
-static int nb_export_words(struct nb_export *export, struct nb_error *error)
+static int dump_all_words(struct nb_export *e, struct nb_error *error)
 {
-    return nb_ledger_walk_runs(export->view, export->live->number, (uint32_t) export->next,
-                               dump_words, export, error);
+    return nb_ledger_walk_runs(e->view, e->live->number, (uint32_t)e->next, dump_words, e, error);
 }
 
 /* ---- documents ------------------------------------------------------------------------------- */
@@ -356,9 +336,8 @@ static int dump_document(struct nb_export *e, const struct nb_entry *entry, stru
     return e->sink->document(e->sink->user, &document);
 }
 
-static int nb_export_documents(struct nb_export *export, struct nb_error *error)
+static int dump_documents(struct nb_export *e, struct nb_error *error)
 {
-    struct nb_export *e = export;
     struct nb_entry entry = {0};
     int rc = 0;
     for (; rc == 0 && e->arrival < e->arrival_count; e->arrival += rc == 0) {
@@ -374,13 +353,11 @@ static int nb_export_documents(struct nb_export *export, struct nb_error *error)
     return rc == NB_NOT_FOUND ? damaged(error, "a ledger entry is missing") : rc;
 }
 
-/* Short, because the writer may have to wait for a step. */
-enum { STEP_NANOSECONDS = 2000000 };
-
-/* How many snapshots in a row may be lost before the export fails. */
-enum { LATER_MOST = 8 };
-
-enum { SECOND = 1000000000 };
+enum {
+    STEP_NANOSECONDS = 2000000, /* short, because the writer may have to wait for a step */
+    LATER_MOST = 8,             /* snapshots in a row that may be lost before the export fails */
+    SECOND = 1000000000,
+};
 
 /* ---- phases ---------------------------------------------------------------------------------- */
 
@@ -398,18 +375,18 @@ static int dump_end(struct nb_export *e, struct nb_error *error)
 static int go_on(struct nb_export *e, struct nb_error *error)
 {
     switch (e->phase) {
-    case NB_EXPORT_SURVEY:
-        return nb_export_survey(e, error);
-    case NB_EXPORT_HEADER:
-        return nb_export_header(e, error);
-    case NB_EXPORT_WORDS:
-        return nb_export_words(e, error);
-    case NB_EXPORT_DOCUMENTS:
-        return nb_export_documents(e, error);
-    case NB_EXPORT_END:
+    case SURVEY:
+        return survey_all(e, error);
+    case HEADER:
+        return dump_header(e, error);
+    case WORDS:
+        return dump_all_words(e, error);
+    case DOCUMENTS:
+        return dump_documents(e, error);
+    case END:
         return dump_end(e, error);
-    case NB_EXPORT_SORT:
-    case NB_EXPORT_DONE:
+    case SORT:
+    case DONE:
     default:
         return 0;
     }
@@ -475,7 +452,7 @@ static int step(struct nb_export *e, struct nb_error *error)
     int rc = enter(e, error);
     if (rc != 0)
         return rc;
-    assert(e->sink != NULL && e->phase < NB_EXPORT_DONE);
+    assert(e->sink != NULL && e->phase < DONE);
     e->over = nb_clock_monotonic() + STEP_NANOSECONDS;
     e->has_moved = false;
     e->decoded = 0; /* the coder may refer to an entry of the last step's snapshot */
@@ -489,18 +466,18 @@ int nb_export_next(struct nb_export *export, const struct nb_dump_sink *sink, bo
 {
     struct nb_export *e = export;
     struct nb_error why = {0};
-    assert(e != NULL && e->phase < NB_EXPORT_DONE && e->live->number != 0);
+    assert(e != NULL && e->phase < DONE && e->live->number != 0);
     e->sink = sink;
     int rc = 0;
-    if (e->phase == NB_EXPORT_SORT)
-        nb_export_sort(e);
-    else
+    if (e->phase != SORT)
         rc = step(e, &why);
+    else if (e->arrival_count > 1) /* without a snapshot: it takes long for millions of them */
+        qsort(e->arrivals, e->arrival_count, sizeof *e->arrivals, by_arrival);
     if (rc == 0) {
         e->phase++;
         e->next = 0;
     }
-    *end = e->phase == NB_EXPORT_DONE;
+    *end = e->phase == DONE;
     if (rc >= 0)
         return 0;
     return e->is_lost ? nb_error_set(error, rc, "%s", why.text)

@@ -127,7 +127,7 @@ int nb_import_needs_header(const struct nb_import *import, struct nb_error *erro
     return nb_error_set(error, NB_INVALID, "the dump does not begin with its header");
 }
 
-/* ---- the complete model gets its name ----------------------------------------------------------
+/* ---- the complete model gets its name ---------------------------------------------------------
  */
 
 struct naming {
@@ -306,6 +306,8 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
     nb_buffer_deinit(&naming.key);
     return rc;
 }
+
+/* ---- the import ------------------------------------------------------------------------------ */
 
 static int write_begin(struct nb_engine *engine, struct nb_view *view, void *argument,
                        struct nb_error *error)

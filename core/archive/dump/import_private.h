@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The state of an import under way, for core/archive alone. One thread at a time.
+ */
 #ifndef NB_CORE_ARCHIVE_DUMP_IMPORT_PRIVATE_H
 #define NB_CORE_ARCHIVE_DUMP_IMPORT_PRIVATE_H
 
@@ -16,8 +19,7 @@
 #include "core/stack/weights.h"
 #include "core/writer/upkeep.h"
 
-/* The state of an import under way, and the ledger entries that it collects. The imported model has
- * a new number from the start. */
+/* The imported model has a new number from the start. */
 struct nb_import {
     struct nb_importing listed; /* in engine->importing */
     struct nb_engine *engine;

@@ -26,7 +26,7 @@
 #include "core/writer/remembered_history.h"
 
 /* The state of a model while its entries are copied. */
-struct nb_rebuilt_model {
+struct rebuilt_model {
     struct nb_ledger_totals totals;
     uint32_t labels;
     unsigned char *known; /* owned; a bit for each row that an entry has brought */
@@ -34,22 +34,22 @@ struct nb_rebuilt_model {
 };
 
 /* A row to which this transaction has given an id. */
-struct nb_filled_row {
-    struct nb_rebuilt_model *model;
+struct filled_row {
+    struct rebuilt_model *model;
     uint32_t row;
 };
 
-struct nb_rebuilding {
+struct rebuilding {
     struct nb_engine *from, *to;
     const struct nb_view *view; /* of `from` */
     struct nb_survey survey;
     struct nb_differences *d;
-    struct nb_rebuilt_model *models; /* owned; as survey.models */
-    struct nb_rebuilt_model nobody;  /* of entries that belong to no model */
+    struct rebuilt_model *models; /* owned; as survey.models */
+    struct rebuilt_model nobody;  /* of entries that belong to no model */
     struct nb_rows rows, bag, missing;
     struct nb_entry entry;
     struct nb_buffer scratch, features, new_rows;
-    struct nb_filled_row *filled; /* owned */
+    struct filled_row *filled; /* owned */
     size_t filled_count, filled_room;
     size_t at, end;    /* entries of the survey that a transaction copies */
     uint64_t previous; /* number of the entry that was copied last */
@@ -60,29 +60,16 @@ struct nb_rebuilding {
     uint32_t range;
 };
 
-enum { TRANSACTION_BYTES = 16 << 20 };
+/* ---- the quarantine and the history -----------------------------------------------------------
+ */
+
+enum { VALUE_EXTRA = 1024 }; /* bytes that a value takes in other tables */
 
 struct copying {
-    struct nb_store *to;
+    struct nb_filling filling;
     const struct nb_survey *survey;
     struct nb_differences *d;
-    struct nb_view view; /* the open transaction, or ended */
-    uint64_t bytes;      /* of the values in it */
 };
-
-/* Makes room in the open transaction. */
-static int begin(struct copying *c, struct nb_string value, struct nb_error *error)
-{
-    int rc = 0;
-    if (c->view.transaction != NULL && c->bytes + value.length > TRANSACTION_BYTES)
-        rc = nb_store_commit(&c->view, error);
-    if (rc == 0 && c->view.transaction == NULL) {
-        rc = nb_store_begin(c->to, TRANSACTION_BYTES + value.length, &c->view, error);
-        c->bytes = 0;
-    }
-    c->bytes += value.length;
-    return rc;
-}
 
 static bool exists(const struct copying *c, uint32_t number)
 {
@@ -103,9 +90,9 @@ static int copy_change(void *user, enum nb_table table, struct nb_string key,
     uint32_t model = nb_store_key_head(key);
     if (!exists(c, model))
         return 0;
-    int rc = begin(c, value, error);
+    int rc = nb_filling_room(&c->filling, value.length + VALUE_EXTRA, error);
     struct nb_string id = nb_string_from(key, sizeof model);
-    return rc != 0 ? rc : nb_quarantine_put(&c->view, model, id, value, error);
+    return rc != 0 ? rc : nb_quarantine_put(&c->filling.view, model, id, value, error);
 }
 
 /* Verdicts come in the order of their numbers; here they get new ones. */
@@ -122,8 +109,8 @@ static int copy_verdict(void *user, enum nb_table table, struct nb_string key,
     }
     if (!exists(c, model))
         return 0;
-    int rc = begin(c, value, error);
-    return rc != 0 ? rc : nb_history_put(&c->view, model, record.id, value, error);
+    int rc = nb_filling_room(&c->filling, value.length + VALUE_EXTRA, error);
+    return rc != 0 ? rc : nb_history_put(&c->filling.view, model, record.id, value, error);
 }
 
 /* A table whose pages are damaged is lost. */
@@ -139,24 +126,23 @@ static int copy_table(struct copying *c, const struct nb_view *from, enum nb_tab
 
 /* Copies the waiting changes and the stored verdicts of existing models, which the ledger does not
  * have. Unreadable ones are lost, and reported. Returns 0 or a code. */
-static int nb_waiting_copy(const struct nb_view *from, struct nb_store *to,
-                           const struct nb_survey *survey, struct nb_differences *d,
-                           struct nb_error *error)
+static int copy_held(const struct nb_view *from, struct nb_store *to,
+                     const struct nb_survey *survey, struct nb_differences *d,
+                     struct nb_error *error)
 {
-    struct copying c = {.to = to, .survey = survey, .d = d};
+    struct copying c = {.filling = {.store = to}, .survey = survey, .d = d};
     struct nb_error why;
     int rc = copy_table(&c, from, NB_TABLE_QUARANTINE, copy_change, &why);
     if (rc == 0)
         rc = copy_table(&c, from, NB_TABLE_HISTORY, copy_verdict, &why);
-    if (rc == 0 && c.view.transaction != NULL)
-        rc = nb_store_commit(&c.view, &why);
-    nb_store_abort(&c.view);
+    rc = nb_filling_end(&c.filling, rc, &why);
     return rc != 0 ? nb_error_set(error, rc, "%s", why.text) : 0;
 }
 
-enum { BATCH_ENTRIES = 2000, ENTRY_BYTES = 8192 };
+/* ---- entries, and contents of lost ones -------------------------------------------------------
+ */
 
-/* ---- contents of lost entries ---------------------------------------------------------------- */
+enum { BATCH_ENTRIES = 2000, ENTRY_BYTES = 8192 };
 
 static bool is_about_label(const struct nb_change *c)
 {
@@ -165,18 +151,18 @@ static bool is_about_label(const struct nb_change *c)
            (c->kind == NB_CHANGE_FEATURES && c->label_name.length > 0);
 }
 
-static bool is_known(const struct nb_rebuilt_model *m, uint32_t row)
+static bool is_known(const struct rebuilt_model *m, uint32_t row)
 {
     return row / 8 < m->known_room && (m->known[row / 8] >> row % 8 & 1) != 0;
 }
 
-static void set_known(struct nb_rebuilt_model *m, uint32_t row, bool known)
+static void set_known(struct rebuilt_model *m, uint32_t row, bool known)
 {
     unsigned char bit = (unsigned char)(1u << row % 8);
     m->known[row / 8] = (unsigned char)(known ? m->known[row / 8] | bit : m->known[row / 8] & ~bit);
 }
 
-static int know(struct nb_rebuilt_model *m, const struct nb_rows *rows)
+static int know(struct rebuilt_model *m, const struct nb_rows *rows)
 {
     size_t before = m->known_room;
     size_t bytes = rows->size == 0 ? 0 : rows->counts[rows->size - 1].row / 8 + (size_t)1;
@@ -191,8 +177,8 @@ static int know(struct nb_rebuilt_model *m, const struct nb_rows *rows)
 
 /* Notes the rows that an entry brings, and collects the rows in its bag that no entry has brought.
  */
-static int find_missing(struct nb_rebuilding *r, struct nb_rebuilt_model *m,
-                        const struct nb_change *c, struct nb_error *error)
+static int find_missing(struct rebuilding *r, struct rebuilt_model *m, const struct nb_change *c,
+                        struct nb_error *error)
 {
     r->missing.size = 0;
     int rc = c->new_count == 0 ? 0 : nb_change_new_rows(c, UINT32_MAX - 2, &r->rows, error);
@@ -208,7 +194,7 @@ static int find_missing(struct nb_rebuilding *r, struct nb_rebuilt_model *m,
     return rc;
 }
 
-static int encode_missing(struct nb_rebuilding *r, const struct nb_change *c)
+static int encode_missing(struct rebuilding *r, const struct nb_change *c)
 {
     size_t count = r->missing.size;
     uint64_t *ids = malloc((count + 1) * sizeof *ids);
@@ -227,7 +213,7 @@ static int encode_missing(struct nb_rebuilding *r, const struct nb_change *c)
 }
 
 /* A transaction that is repeated finds the same rows missing again. */
-static int note_filled(struct nb_rebuilding *r, struct nb_rebuilt_model *m)
+static int note_filled(struct rebuilding *r, struct rebuilt_model *m)
 {
     if (know(m, &r->missing) != 0)
         return NB_NO_MEMORY;
@@ -235,14 +221,14 @@ static int note_filled(struct nb_rebuilding *r, struct nb_rebuilt_model *m)
         if (nb_array_reserve(&r->filled, &r->filled_room, r->filled_count + 1, sizeof *r->filled) !=
             0)
             return NB_NO_MEMORY;
-        r->filled[r->filled_count++] = (struct nb_filled_row){m, r->missing.counts[i].row};
+        r->filled[r->filled_count++] = (struct filled_row){m, r->missing.counts[i].row};
     }
     return 0;
 }
 
 /* An entry may need rows and a label that a lost entry brought. A substitute entry gives these rows
  * ids that no text has, and the label a name that says so. */
-static int fill_gap(struct nb_rebuilding *r, struct nb_view *view, struct nb_rebuilt_model *m,
+static int fill_gap(struct rebuilding *r, struct nb_view *view, struct rebuilt_model *m,
                     const struct nb_change *c, struct nb_error *error)
 {
     char name[32];
@@ -273,10 +259,7 @@ static int fill_gap(struct nb_rebuilding *r, struct nb_view *view, struct nb_reb
     return nb_ledger_copy(view, &lost, &m->totals, &r->scratch, error);
 }
 
-/* ---- rebuild_entries_copying
- * --------------------------------------------------------------------------------- */
-
-static int copy_entry(struct nb_rebuilding *r, struct nb_view *view, uint64_t number,
+static int copy_entry(struct rebuilding *r, struct nb_view *view, uint64_t number,
                       struct nb_error *error)
 {
     const struct nb_change *c = &r->entry.change;
@@ -294,7 +277,7 @@ static int copy_entry(struct nb_rebuilding *r, struct nb_view *view, uint64_t nu
     bool gone = model == NULL || !nb_surveyed_exists(model);
     if (gone && c->kind != NB_CHANGE_DELETE)
         return 0;
-    struct nb_rebuilt_model *m = gone ? &r->nobody : &r->models[model - r->survey.models];
+    struct rebuilt_model *m = gone ? &r->nobody : &r->models[model - r->survey.models];
     if (!gone)
         rc = fill_gap(r, view, m, c, error);
     if (rc == 0)
@@ -305,29 +288,20 @@ static int copy_entry(struct nb_rebuilding *r, struct nb_view *view, uint64_t nu
     return rc;
 }
 
-static int copy_batch(struct nb_engine *to, struct nb_view *view, void *argument,
-                      struct nb_error *error)
-{
-    struct nb_rebuilding *r = argument;
-    int rc = 0;
-    (void)to;
-    for (size_t i = r->at; rc == 0 && i < r->end; i++)
-        rc = copy_entry(r, view, r->survey.entries[i].number, error);
-    return rc;
-}
-
 /* The counts before a batch, from which a repeated transaction starts again. */
-struct rebuild_entries_copying {
-    struct nb_rebuilding *rebuild;
-    struct nb_rebuilt_model *saved;
+struct entries_copying {
+    struct rebuilding *rebuild;
+    struct rebuilt_model *saved;
     uint64_t previous, gap;
 };
 
-static int copy_again(struct nb_engine *to, struct nb_view *view, void *argument,
+static int copy_batch(struct nb_engine *to, struct nb_view *view, void *argument,
                       struct nb_error *error)
 {
-    struct rebuild_entries_copying *c = argument;
-    struct nb_rebuilding *r = c->rebuild;
+    struct entries_copying *c = argument;
+    struct rebuilding *r = c->rebuild;
+    int rc = 0;
+    (void)to;
     for (size_t i = 0; i < r->survey.model_count; i++) {
         r->models[i].totals = c->saved[i].totals;
         r->models[i].labels = c->saved[i].labels;
@@ -337,16 +311,17 @@ static int copy_again(struct nb_engine *to, struct nb_view *view, void *argument
     r->filled_count = 0;
     r->previous = c->previous;
     r->gap = c->gap;
-    return copy_batch(to, view, r, error);
+    for (size_t i = r->at; rc == 0 && i < r->end; i++)
+        rc = copy_entry(r, view, r->survey.entries[i].number, error);
+    return rc;
 }
 
 /* Copies the entries of the survey into the new store, with their index rows. Reports losses.
  * Returns 0 or a code. */
-static int nb_rebuild_entries(struct nb_rebuilding *rebuilding, struct nb_error *error)
+static int rebuild_entries(struct rebuilding *r, struct nb_error *error)
 {
-    struct nb_rebuilding *r = rebuilding;
     size_t size = (r->survey.model_count + 1) * sizeof *r->models;
-    struct rebuild_entries_copying c = {.rebuild = r, .saved = malloc(size)};
+    struct entries_copying c = {.rebuild = r, .saved = malloc(size)};
     if (c.saved == NULL)
         return nb_error_no_memory(error);
     int rc = 0;
@@ -357,15 +332,15 @@ static int nb_rebuild_entries(struct nb_rebuilding *rebuilding, struct nb_error 
         c.previous = r->previous;
         c.gap = r->gap;
         r->filled_count = 0;
-        rc = nb_transaction(r->to, (uint64_t)BATCH_ENTRIES * ENTRY_BYTES, copy_again, &c, error);
+        rc = nb_transaction(r->to, (uint64_t)BATCH_ENTRIES * ENTRY_BYTES, copy_batch, &c, error);
     }
     free(c.saved);
     return rc;
 }
 
-enum { BATCH_RANGES = 256, RANGE_BYTES = 32768 };
+/* ---- models ---------------------------------------------------------------------------------- */
 
-/* ---- weights of the old store ---------------------------------------------------------------- */
+enum { BATCH_RANGES = 256, RANGE_BYTES = 32768 };
 
 struct reading {
     struct nb_stack_weights *weights;
@@ -382,7 +357,7 @@ static int read_record(void *user, struct nb_string key, struct nb_string value,
 }
 
 /* Reads the weights of the old store, which must be undamaged, into the new model's weights. */
-static int read_weights(struct nb_rebuilding *r, const struct nb_state_record *old)
+static int read_weights(struct rebuilding *r, const struct nb_state_record *old)
 {
     struct nb_live *made = r->replayed.live;
     struct nb_store_key key = nb_store_key_model(made->number);
@@ -409,7 +384,7 @@ static int read_weights(struct nb_rebuilding *r, const struct nb_state_record *o
     return rc;
 }
 
-static int read_state(const struct nb_rebuilding *r, struct nb_state_record *state)
+static int read_state(const struct rebuilding *r, struct nb_state_record *state)
 {
     struct nb_store_key key = nb_store_key_model(r->replayed.live->number);
     struct nb_string value;
@@ -419,7 +394,7 @@ static int read_state(const struct nb_rebuilding *r, struct nb_state_record *sta
 
 /* Keeps the old store's weights, if they are readable, where the ledger cannot teach them again
  * because it no longer has the documents that taught them. */
-static int keep_weights(struct nb_rebuilding *r, struct nb_error *error)
+static int keep_weights(struct rebuilding *r, struct nb_error *error)
 {
     struct nb_live *made = r->replayed.live;
     struct nb_state_record old = {.weights = 0};
@@ -442,12 +417,10 @@ static int keep_weights(struct nb_rebuilding *r, struct nb_error *error)
     return 0;
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
-
 static int write_records(struct nb_engine *to, struct nb_view *view, void *argument,
                          struct nb_error *error)
 {
-    struct nb_rebuilding *r = argument;
+    struct rebuilding *r = argument;
     struct nb_live *live = r->replayed.live;
     struct nb_checkpoint *c = &live->checkpoint;
     assert(live != NULL && live->number == r->model->number);
@@ -473,7 +446,7 @@ static int write_records(struct nb_engine *to, struct nb_view *view, void *argum
 static int write_ranges(struct nb_engine *to, struct nb_view *view, void *argument,
                         struct nb_error *error)
 {
-    struct nb_rebuilding *r = argument;
+    struct rebuilding *r = argument;
     const struct nb_live *live = r->replayed.live;
     uint32_t ranges = nb_ranges_of(nb_model_rows(live->counts));
     int rc = 0;
@@ -495,12 +468,12 @@ static int write_ranges(struct nb_engine *to, struct nb_view *view, void *argume
 
 static void skipped(void *user, uint64_t entry, const struct nb_error *why)
 {
-    struct nb_rebuilding *r = user;
+    struct rebuilding *r = user;
     nb_differ(r->d, "model '%.*s', entry %" PRIu64 ": %s", (int)r->model->name.length,
               r->model->name.bytes, entry, why->text);
 }
 
-static int write_model(struct nb_rebuilding *r, struct nb_error *error)
+static int write_model(struct rebuilding *r, struct nb_error *error)
 {
     struct nb_view view;
     struct nb_string name = {r->model->name.bytes, r->model->name.length};
@@ -527,9 +500,8 @@ static int write_model(struct nb_rebuilding *r, struct nb_error *error)
 /* Replays every model from the entries of the new store, and writes its counts, labels and weights
  * there. Keeps the old store's weights where the ledger cannot teach them again. Returns 0 or a
  * code. */
-static int nb_rebuild_models(struct nb_rebuilding *rebuilding, struct nb_error *error)
+static int rebuild_models(struct rebuilding *r, struct nb_error *error)
 {
-    struct nb_rebuilding *r = rebuilding;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < r->survey.model_count; i++) {
         r->model = &r->survey.models[i];
@@ -545,7 +517,7 @@ static int nb_rebuild_models(struct nb_rebuilding *rebuilding, struct nb_error *
 static int write_identity(struct nb_engine *to, struct nb_view *view, void *argument,
                           struct nb_error *error)
 {
-    struct nb_rebuilding *r = argument;
+    struct rebuilding *r = argument;
     uint32_t model = r->from->serials.model;
     const struct nb_survey *survey = &r->survey;
     if (survey->model_count > 0 && survey->models[survey->model_count - 1].number > model)
@@ -561,7 +533,7 @@ static int write_identity(struct nb_engine *to, struct nb_view *view, void *argu
 static int write_place(struct nb_engine *to, struct nb_view *view, void *argument,
                        struct nb_error *error)
 {
-    struct nb_rebuilding *r = argument;
+    struct rebuilding *r = argument;
     struct nb_error why;
     int rc = r->d->lost == 0 ? nb_stream_states_copy(r->view, view, &why) : NB_CORRUPT;
     (void)to;
@@ -573,14 +545,8 @@ static int write_place(struct nb_engine *to, struct nb_view *view, void *argumen
 
 /* ---- the whole job --------------------------------------------------------------------------- */
 
-static void lost_entry(void *user, const char *line)
-{
-    struct nb_differences *d = user;
-    nb_lose(d, "%s", line);
-}
-
 /* Compares the store with its ledger as far as possible, and surveys the ledger. */
-static int open_old(const struct nb_engine_settings *settings, struct nb_rebuilding *r,
+static int open_old(const struct nb_engine_settings *settings, struct rebuilding *r,
                     struct nb_view *view, struct nb_error *error)
 {
     struct nb_error why;
@@ -600,7 +566,7 @@ static int open_old(const struct nb_engine_settings *settings, struct nb_rebuild
     if (damaged & 1u << NB_TABLE_LEDGER)
         return nb_error_set(error, NB_CORRUPT,
                             "%s: the ledger's own pages are damaged: restore a backup", why.text);
-    return nb_survey_read(view, &r->survey, lost_entry, r->d, error);
+    return nb_survey_read(view, &r->survey, nb_lose_entry, r->d, error);
 }
 
 static void lost_named(void *user, struct nb_string name)
@@ -611,25 +577,25 @@ static void lost_named(void *user, struct nb_string name)
         nb_lose(user, "an entry of table meta cannot be read: if it was a network, that is lost");
 }
 
-static int build(struct nb_rebuilding *r, struct nb_error *error)
+static int build(struct rebuilding *r, struct nb_error *error)
 {
     r->models = calloc(r->survey.model_count + 1, sizeof *r->models);
     if (r->models == NULL)
         return nb_error_no_memory(error);
-    int rc = nb_rebuild_entries(r, error);
+    int rc = rebuild_entries(r, error);
     if (rc == 0)
         rc = nb_transaction(r->to, 0, write_identity, r, error);
     if (rc == 0)
-        rc = nb_rebuild_models(r, error);
+        rc = rebuild_models(r, error);
     if (rc == 0)
-        rc = nb_waiting_copy(r->view, r->to->store, &r->survey, r->d, error);
+        rc = copy_held(r->view, r->to->store, &r->survey, r->d, error);
     if (rc == 0)
         rc = nb_named_copy(r->view, r->to->store, lost_named, r->d, error);
     return rc != 0 ? rc : nb_transaction(r->to, 0, write_place, r, error);
 }
 
 static int open_new(const struct nb_engine_settings *settings, const char *folder,
-                    struct nb_rebuilding *r, struct nb_error *error)
+                    struct rebuilding *r, struct nb_error *error)
 {
     struct nb_engine_settings fresh = *settings;
     fresh.directory = folder;
@@ -650,7 +616,7 @@ int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line 
 {
     struct nb_differences d = {.report = report, .user = user};
     struct nb_view view = {0};
-    struct nb_rebuilding r = {.d = &d, .view = &view};
+    struct rebuilding r = {.d = &d, .view = &view};
     char folder[NB_FOLDER_PATH];
     int rc = nb_folder_check_path(settings->directory, error);
     if (rc != 0)

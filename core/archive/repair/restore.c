@@ -84,6 +84,35 @@ int nb_folder_swap(const char *directory, const char *fresh, struct nb_error *er
     return folder_sync(directory, error);
 }
 
+/* ---- filling a store --------------------------------------------------------------------------
+ */
+
+enum { TRANSACTION_BYTES = 16 << 20 };
+
+int nb_filling_room(struct nb_filling *f, uint64_t bytes, struct nb_error *error)
+{
+    int rc = 0;
+    if (f->view.transaction != NULL && bytes <= f->room) {
+        f->room -= bytes;
+        return 0;
+    }
+    if (f->view.transaction != NULL)
+        rc = nb_store_commit(&f->view, error);
+    f->room = bytes > TRANSACTION_BYTES ? bytes : TRANSACTION_BYTES;
+    if (rc == 0)
+        rc = nb_store_begin(f->store, f->room, &f->view, error);
+    f->room -= bytes;
+    return rc;
+}
+
+int nb_filling_end(struct nb_filling *f, int rc, struct nb_error *error)
+{
+    if (rc == 0 && f->view.transaction != NULL)
+        rc = nb_store_commit(&f->view, error);
+    nb_store_abort(&f->view);
+    return rc;
+}
+
 /* ---- the place of a store -------------------------------------------------------------------- */
 
 /* *lock stays -1 if no daemon has ever run there. */
@@ -126,37 +155,17 @@ int nb_engine_replace(const char *directory, const char *fresh, bool *replaced,
     return rc;
 }
 
-enum { READ_BYTES = 1 << 20, TRANSACTION_BYTES = 16 << 20, VALUE_EXTRA = 64 };
+enum { READ_BYTES = 1 << 20, VALUE_EXTRA = 64 };
 
 static const char FOLDER[] = "restore";
 
 struct restore {
     int directory; /* descriptor, locked */
-    struct nb_store *store;
-    struct nb_view view; /* the open transaction, or ended */
-    uint64_t room;       /* bytes that the transaction may still take */
-    uint64_t bytes;      /* of the backup */
+    struct nb_filling filling;
+    uint64_t bytes; /* of the backup */
 };
 
 /* ---- values ---------------------------------------------------------------------------------- */
-
-/* A transaction reserves room for all that it will write, so that the map need not grow and the
- * transaction is not repeated. */
-static int make_room(struct restore *r, uint64_t bytes, struct nb_error *error)
-{
-    int rc = 0;
-    if (r->view.transaction != NULL && bytes <= r->room) {
-        r->room -= bytes;
-        return 0;
-    }
-    if (r->view.transaction != NULL)
-        rc = nb_store_commit(&r->view, error);
-    r->room = bytes > TRANSACTION_BYTES ? bytes : TRANSACTION_BYTES;
-    if (rc == 0)
-        rc = nb_store_begin(r->store, r->room, &r->view, error);
-    r->room -= bytes;
-    return rc;
-}
 
 static int begin(void *user, uint64_t format, struct nb_error *error)
 {
@@ -192,12 +201,12 @@ static int put_value(void *user, struct nb_string name, struct nb_string key,
         return nb_error_set(error, NB_CORRUPT, "the backup is damaged: a key of %zu bytes",
                             key.length);
     if (rc == 0)
-        rc = make_room(r, key.length + value.length + VALUE_EXTRA, error);
+        rc = nb_filling_room(&r->filling, key.length + value.length + VALUE_EXTRA, error);
     if (rc != 0)
         return rc;
     /* META has a value already, the number of the format. */
-    rc = table == NB_TABLE_META ? nb_store_put(&r->view, table, key, value, error)
-                                : nb_store_append(&r->view, table, key, value, error);
+    rc = table == NB_TABLE_META ? nb_store_put(&r->filling.view, table, key, value, error)
+                                : nb_store_append(&r->filling.view, table, key, value, error);
     return rc == NB_EXISTS
                ? nb_error_set(error, NB_CORRUPT, "the backup is damaged: table %s is out of order",
                               nb_store_table_name(table))
@@ -233,15 +242,13 @@ static int read_file(int file, const char *name, struct restore *r, struct nb_er
 static int fill_store(int file, const char *name, const char *folder, uint64_t map_size,
                       struct restore *r, struct nb_error *error)
 {
-    int rc = nb_store_open(folder, map_size, &r->store, error);
+    int rc = nb_store_open(folder, map_size, &r->filling.store, error);
     if (rc != 0)
         return rc;
-    nb_store_limit_journal(r->store, 0); /* only data.mdb is moved from the folder */
+    nb_store_limit_journal(r->filling.store, 0); /* only data.mdb is moved from the folder */
     rc = read_file(file, name, r, error);
-    if (rc == 0 && r->view.transaction != NULL)
-        rc = nb_store_commit(&r->view, error);
-    nb_store_abort(&r->view);
-    nb_store_close(&r->store);
+    rc = nb_filling_end(&r->filling, rc, error);
+    nb_store_close(&r->filling.store);
     return rc == NB_STORE_MAP_FULL ? nb_error_set(error, NB_IO, "%s", error->text) : rc;
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The folder inside the data directory in which a rebuild or a restore makes a new store, before
- * its data.mdb gets its place. One thread.
+ * its data.mdb gets its place; and how that store is filled. One thread.
  */
 #ifndef NB_CORE_ARCHIVE_REPAIR_RESTORE_H
 #define NB_CORE_ARCHIVE_REPAIR_RESTORE_H
 
 #include "core/base/error.h"
+#include "core/store/lmdb/store.h"
 
 enum { NB_FOLDER_PATH = 4096, NB_FOLDER_NAME = 32 };
 
@@ -24,5 +25,17 @@ int nb_folder_clear(const char *folder, struct nb_error *error);
  * beside journal.old. After a crash at any moment the directory has one of both as data.mdb.
  */
 int nb_folder_swap(const char *directory, const char *fresh, struct nb_error *error);
+
+/* Values for a new store, in transactions that each reserve room for what they write, so that the
+ * map need not grow and no transaction is repeated. {.store = ...}: none is open. */
+struct nb_filling {
+    struct nb_store *store;
+    struct nb_view view; /* the open transaction, or ended */
+    uint64_t room;       /* bytes that the transaction may still take */
+};
+/* Makes room for `bytes` in the open transaction, or begins the next one. Returns 0 or a code. */
+int nb_filling_room(struct nb_filling *filling, uint64_t bytes, struct nb_error *error);
+/* Commits the open transaction, or takes it back if `rc` is not 0. Returns `rc` or a code. */
+int nb_filling_end(struct nb_filling *filling, int rc, struct nb_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Verification: tables and entries, then every model: the digest of its stored
- * state is compared with that of a full replay.
+ * Verification: tables and entries, then every model: the digest of its stored state is compared
+ * with that of a full replay.
  */
 #include "core/archive/repair/verify.h"
 
@@ -11,14 +11,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "core/base/pack.h"
+#include "core/engine/engine.h"
+#include "core/engine/opening.h"
 #include "core/ledger/entries/quarantine_entries.h"
 #include "core/ledger/entries/survey.h"
+#include "core/model/apply.h"
+#include "core/model/registry.h"
 #include "core/writer/remembered_history.h"
 
 /* A comparison of a store with its ledger, under way. */
-struct nb_comparing {
+struct comparing {
     struct nb_engine *engine;
     const struct nb_view *view;
     struct nb_survey *survey;
@@ -56,13 +62,10 @@ void nb_lose(struct nb_differences *d, const char *format, ...)
     d->lost++;
 }
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include "core/engine/engine.h"
-#include "core/engine/opening.h"
-#include "core/model/apply.h"
-#include "core/model/registry.h"
+void nb_lose_entry(void *user, const char *line)
+{
+    nb_lose(user, "%s", line);
+}
 
 /* ---- digests --------------------------------------------------------------------------------- */
 
@@ -135,7 +138,7 @@ static int digest_of(const struct nb_live *live, struct digest *digest)
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-static int compare_totals(struct nb_comparing *c, const struct nb_live *live,
+static int compare_totals(struct comparing *c, const struct nb_live *live,
                           const struct nb_replay *replayed, struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_model(live->number);
@@ -158,7 +161,7 @@ static int compare_totals(struct nb_comparing *c, const struct nb_live *live,
 }
 
 /* Compares weights only if no document that taught them was dropped since. */
-static int compare_loaded(struct nb_comparing *c, const struct nb_live *live,
+static int compare_loaded(struct comparing *c, const struct nb_live *live,
                           const struct nb_replay *replayed, struct nb_error *error)
 {
     struct digest stored, fresh;
@@ -173,7 +176,7 @@ static int compare_loaded(struct nb_comparing *c, const struct nb_live *live,
     return compare_totals(c, live, replayed, error);
 }
 
-static int compare_model(struct nb_comparing *c, struct nb_live *live, struct nb_error *error)
+static int compare_model(struct comparing *c, struct nb_live *live, struct nb_error *error)
 {
     struct nb_error why = {0};
     struct nb_replay replayed = {0};
@@ -198,7 +201,7 @@ static int compare_model(struct nb_comparing *c, struct nb_live *live, struct nb
     return 0;
 }
 
-static int compare_models(struct nb_comparing *c, struct nb_error *error)
+static int compare_models(struct comparing *c, struct nb_error *error)
 {
     struct nb_engine *engine = c->engine;
     int rc = 0;
@@ -216,7 +219,7 @@ static int compare_models(struct nb_comparing *c, struct nb_error *error)
 /* ---- whole tables: checksums, strangers, numbers of rows ------------------------------------- */
 
 /* Rows of a deleted model stay until the purge reaches them. */
-static bool is_orphan(const struct nb_comparing *c, uint32_t model)
+static bool is_orphan(const struct comparing *c, uint32_t model)
 {
     struct nb_store_key key = nb_store_key_model(model);
     struct nb_string value;
@@ -226,7 +229,7 @@ static bool is_orphan(const struct nb_comparing *c, uint32_t model)
 static int inspect_row(void *user, enum nb_table table, struct nb_string key,
                        struct nb_string value, bool sound, struct nb_error *error)
 {
-    struct nb_comparing *c = user;
+    struct comparing *c = user;
     struct nb_quarantined quarantined;
     struct nb_history_record record;
     (void)error;
@@ -286,7 +289,7 @@ static uint64_t expected_rows(enum nb_table table, const struct nb_surveyed_mode
 
 /* Compares the count of waiting changes, which is stored separately: the ledger does not have them.
  */
-static void compare_waiting(const struct nb_comparing *c, const struct nb_surveyed_model *model,
+static void compare_waiting(const struct comparing *c, const struct nb_surveyed_model *model,
                             uint64_t rows)
 {
     struct nb_quarantine_sums sums;
@@ -298,7 +301,7 @@ static void compare_waiting(const struct nb_comparing *c, const struct nb_survey
                   (int)model->name.length, model->name.bytes, rows, sums.documents);
 }
 
-static void compare_rows(struct nb_comparing *c, enum nb_table table)
+static void compare_rows(struct comparing *c, enum nb_table table)
 {
     for (size_t i = 0; i < c->survey->model_count; i++) {
         const struct nb_surveyed_model *model = &c->survey->models[i];
@@ -318,9 +321,8 @@ static void compare_rows(struct nb_comparing *c, enum nb_table table)
 
 /* Reads every table but the ledger: checksums, rows of models that do not exist, numbers of rows.
  * Reports differences. Returns 0, NB_NO_MEMORY or NB_IO. */
-static int nb_compare_tables(struct nb_comparing *comparing, struct nb_error *error)
+static int compare_tables(struct comparing *c, struct nb_error *error)
 {
-    struct nb_comparing *c = comparing;
     int rc = 0;
     c->rows = malloc((c->survey->model_count + 1) * sizeof *c->rows);
     if (c->rows == NULL)
@@ -341,7 +343,7 @@ static int nb_compare_tables(struct nb_comparing *comparing, struct nb_error *er
 
 /* ---- the index rows of each entry ------------------------------------------------------------ */
 
-static struct nb_string name_of(const struct nb_comparing *c, uint32_t model)
+static struct nb_string name_of(const struct comparing *c, uint32_t model)
 {
     const struct nb_surveyed_model *m = nb_survey_model(c->survey, model);
     return m == NULL ? (struct nb_string){"?", 1}
@@ -349,7 +351,7 @@ static struct nb_string name_of(const struct nb_comparing *c, uint32_t model)
 }
 
 /* Whether the table has this value under the key. */
-static bool has(const struct nb_comparing *c, enum nb_table table, const struct nb_store_key *key,
+static bool has(const struct comparing *c, enum nb_table table, const struct nb_store_key *key,
                 struct nb_string wanted)
 {
     struct nb_string value;
@@ -357,7 +359,7 @@ static bool has(const struct nb_comparing *c, enum nb_table table, const struct 
            nb_string_same(value, wanted);
 }
 
-static bool has_number(const struct nb_comparing *c, enum nb_table table,
+static bool has_number(const struct comparing *c, enum nb_table table,
                        const struct nb_store_key *key, uint64_t wanted)
 {
     struct nb_string value;
@@ -368,14 +370,14 @@ static bool has_number(const struct nb_comparing *c, enum nb_table table,
     return nb_unpacker_done(&u) && number == wanted;
 }
 
-static void differ_entry(struct nb_comparing *c, const char *table)
+static void differ_entry(struct comparing *c, const char *table)
 {
     struct nb_string name = name_of(c, c->entry.change.model);
     nb_differ(c->d, "model '%.*s', entry %" PRIu64 ": table %s does not agree", (int)name.length,
               name.bytes, c->entry.number, table);
 }
 
-static void compare_current(struct nb_comparing *c)
+static void compare_current(struct comparing *c)
 {
     const struct nb_change *change = &c->entry.change;
     uint64_t number = c->entry.number;
@@ -389,7 +391,7 @@ static void compare_current(struct nb_comparing *c)
         differ_entry(c, "scores");
 }
 
-static void compare_words(struct nb_comparing *c)
+static void compare_words(struct comparing *c)
 {
     const struct nb_change *change = &c->entry.change;
     struct nb_rows rows = {0};
@@ -404,7 +406,7 @@ static void compare_words(struct nb_comparing *c)
     nb_rows_deinit(&rows);
 }
 
-static void compare_entry(struct nb_comparing *c, const struct nb_surveyed_entry *surveyed)
+static void compare_entry(struct comparing *c, const struct nb_surveyed_entry *surveyed)
 {
     const struct nb_change *change = &c->entry.change;
     struct nb_store_key key = nb_store_key_sequence(change->model, c->entry.number);
@@ -417,10 +419,9 @@ static void compare_entry(struct nb_comparing *c, const struct nb_surveyed_entry
     compare_words(c);
 }
 
-/* Looks for the index rows of every entry. Returns as nb_compare_tables. */
-static int nb_compare_entries(struct nb_comparing *comparing, struct nb_error *error)
+/* Looks for the index rows of every entry. Returns as compare_tables. */
+static int compare_entries(struct comparing *c, struct nb_error *error)
 {
-    struct nb_comparing *c = comparing;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < c->survey->entry_count; i++) {
         const struct nb_surveyed_entry *surveyed = &c->survey->entries[i];
@@ -436,28 +437,22 @@ static int nb_compare_entries(struct nb_comparing *comparing, struct nb_error *e
 
 /* ---- the whole store ------------------------------------------------------------------------- */
 
-static void lost_entry(void *user, const char *line)
-{
-    struct nb_differences *d = user;
-    nb_lose(d, "%s", line);
-}
-
 int nb_compare(struct nb_engine *engine, struct nb_survey *survey, struct nb_differences *d,
                struct nb_error *error)
 {
     struct nb_view view;
-    struct nb_comparing c = {.engine = engine, .view = &view, .survey = survey, .d = d};
+    struct comparing c = {.engine = engine, .view = &view, .survey = survey, .d = d};
     struct nb_error damage;
     if (nb_store_met_damage(engine->store, &damage))
         nb_differ(d, "%s", damage.text);
     int rc = nb_store_snapshot(engine->store, &view, error);
     if (rc != 0)
         return rc;
-    rc = nb_survey_read(&view, survey, lost_entry, d, error);
+    rc = nb_survey_read(&view, survey, nb_lose_entry, d, error);
     if (rc == 0)
-        rc = nb_compare_tables(&c, error);
+        rc = compare_tables(&c, error);
     if (rc == 0)
-        rc = nb_compare_entries(&c, error);
+        rc = compare_entries(&c, error);
     if (rc == 0)
         rc = compare_models(&c, error);
     nb_store_snapshot_end(&view);

@@ -27,6 +27,9 @@ void nb_differ(struct nb_differences *d, const char *format, ...)
 void nb_lose(struct nb_differences *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* As nb_lose, for nb_survey_read; `user` are the differences. */
+void nb_lose_entry(void *user, const char *line);
+
 /* Compares everything in the store with the results of the ledger. `survey` is filled in; the
  * caller deinits it. Returns 0 (also when something differs) or a code. */
 int nb_compare(struct nb_engine *engine, struct nb_survey *survey, struct nb_differences *d,

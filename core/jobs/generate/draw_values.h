@@ -10,7 +10,7 @@
  *
  * A category has the value with the least ln(-ln u) - ln P / T, u uniform in (0, 1): then each has
  * it with its share (Gumbel 1954; the exponential clocks of Efraimidis and Spirakis 2006). A set
- * has a value where logit(u) is below logit(P) / T. A text has words at positions (draw_values.h).
+ * has a value where logit(u) is below logit(P) / T. A text has words at positions.
  * With structure tan categories are drawn from the root of the tree on, and P is conditional on the
  * parent's value, if the document has one.
  */
@@ -28,7 +28,7 @@
  * with its share of all. The next word that takes the place is found without a random number for
  * each word (Efraimidis and Spirakis 2006, exponential jumps): it is the first at which the sum
  * reaches W / u, u uniform in (0, 1]. A position changes about ln |V| times; a heap finds the
- * position that changes next. For core/jobs/generate alone. One thread. */
+ * position that changes next. */
 struct nb_position {
     double next; /* the sum of weights at which another word takes the place */
     uint64_t feature;
@@ -65,7 +65,7 @@ void nb_positions_sort(struct nb_positions *positions);
  * words (core/bayes/attribute/attribute_law.h: nb_text_word_of). Its length is Poisson with the
  * mean of the label's texts of the field, as the length of a document in Blei, Ng and Jordan 2003
  * (section 3): the two sums that the model keeps, of words and of documents, determine nothing
- * more. For core/jobs/generate/draw_values.c. One thread. */
+ * more.  */
 
 /* Draws the length of a text with `mean` words, at least 0, and makes its positions, with seed and
  * length from two numbers of the series. A text ends after *left words at the latest; its length is

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A label of a model that is in memory, a walk over the words of the used vocabulary, and one over
- * the values of attributes. For core/jobs/generate/generate.c, distribution.c and values.c. One
+ * the values of attributes. For core/jobs/generate alone. One
  * thread.
  */
 #ifndef NB_CORE_JOBS_GENERATE_LABEL_WALK_H

@@ -9,7 +9,6 @@
 #include "core/ledger/entries/ledger_steps.h"
 #include "core/model/apply.h"
 #include "core/model/live/checkpoint.h"
-#include "core/model/live/label_there.h"
 #include "core/model/live/live.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relay.h"

@@ -148,6 +148,8 @@ int nb_quarantine_tell(int rc, const struct nb_error *why, struct nb_error *erro
 }
 
 struct dropping {
+    int (*write)(struct nb_engine *engine, struct nb_view *view, void *argument,
+                 struct nb_error *error);
     struct nb_live *live;
     struct nb_string list;
     size_t dropped; /* by the transaction */
@@ -204,22 +206,17 @@ static int write_clear(struct nb_engine *engine, struct nb_view *view, void *arg
 
 static int drop_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
-    return nb_transaction(engine, 0, write_drop, argument, error);
+    const struct dropping *d = argument;
+    return nb_transaction(engine, 0, d->write, argument, error);
 }
 
-static int clear_task(struct nb_engine *engine, void *argument, struct nb_error *error)
-{
-    return nb_transaction(engine, 0, write_clear, argument, error);
-}
-
-static int run(struct nb_engine *engine, struct nb_string model,
-               int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
-               struct dropping *d, uint64_t *dropped, struct nb_error *error)
+static int run(struct nb_engine *engine, struct nb_string model, struct dropping *d,
+               uint64_t *dropped, struct nb_error *error)
 {
     int rc = nb_registry_find(engine, model, false, &d->live, error);
     if (rc != 0)
         return rc;
-    rc = nb_writer_run(engine, task, d, error);
+    rc = nb_writer_run(engine, drop_task, d, error);
     nb_registry_release(engine, &d->live);
     if (rc == 0)
         *dropped = d->dropped;
@@ -229,15 +226,15 @@ static int run(struct nb_engine *engine, struct nb_string model,
 int nb_quarantine_drop_listed(struct nb_engine *engine, struct nb_string model,
                               struct nb_string list, uint64_t *dropped, struct nb_error *error)
 {
-    struct dropping d = {.list = list};
-    return run(engine, model, drop_task, &d, dropped, error);
+    struct dropping d = {.write = write_drop, .list = list};
+    return run(engine, model, &d, dropped, error);
 }
 
 int nb_quarantine_clear_some(struct nb_engine *engine, struct nb_string model, uint64_t *dropped,
                              struct nb_error *error)
 {
-    struct dropping d = {.live = NULL};
-    return run(engine, model, clear_task, &d, dropped, error);
+    struct dropping d = {.write = write_clear};
+    return run(engine, model, &d, dropped, error);
 }
 
 enum { STEP_CHANGES = 500 };
