@@ -9,7 +9,8 @@
 
 #include "core/base/clock.h"
 #include "core/em/em_guard.h"
-#include "core/em/em_report.h"
+#include "core/model/live/live.h"
+#include "core/model/live/state.h"
 #include "core/model/registry.h"
 
 enum {
@@ -85,22 +86,20 @@ static bool has_grown(uint64_t then, uint64_t now)
 
 /* Whether a loaded model needs a fit. Sets *again (may be NULL) to whether that fit keeps the
  * weight of the last one: some documents were forgotten or changed, but few. Any thread. */
-static enum nb_refining refining_of(struct nb_live *live, bool *again)
+static enum nb_unlabelled_state refining_of(struct nb_live *live, bool *again)
 {
     struct nb_published *published = nb_live_settings(live);
     struct nb_refined *refined = nb_live_refined(live);
     struct state s = state_of(live);
-    bool is_due;
-    enum nb_refining is = NB_REFINING_DONE;
+    enum nb_unlabelled_state is = NB_UNLABELLED_READY;
     if (!is_possible(&published->settings, &s)) {
-        is = NB_REFINING_OFF;
+        is = NB_UNLABELLED_OFF;
     } else {
         bool is_old = refined == NULL || has_grown(refined->labelled, s.labelled) ||
                       has_grown(refined->documents, s.unlabelled);
         bool is_changed = refined != NULL && refined->weight > 0 &&
                           refined->replaced != atomic_load(&live->replaced);
-        is_due = is_old || is_changed;
-        is = is_due ? NB_REFINING_DUE : NB_REFINING_DONE;
+        is = is_old || is_changed ? NB_UNLABELLED_WAITING : NB_UNLABELLED_READY;
         if (again != NULL)
             *again = is_changed && !is_old;
     }
@@ -414,7 +413,7 @@ static void look(struct nb_engine *engine, struct nb_live *live)
 {
     bool again = false;
     atomic_store(&live->wants_refining, false);
-    if (refining_of(live, &again) != NB_REFINING_DONE &&
+    if (refining_of(live, &again) != NB_UNLABELLED_READY &&
         refine(engine, live, again, is_stopping, engine, NULL) == NB_BUSY)
         atomic_store(&live->wants_refining, true); /* the fit may read data older than the change */
 }
@@ -503,16 +502,6 @@ const char *nb_unlabelled_state_name(enum nb_unlabelled_state state)
     return names[state];
 }
 
-static enum nb_unlabelled_state report_state_of(struct nb_live *live)
-{
-    enum nb_refining is = refining_of(live, NULL);
-    if (is == NB_REFINING_OFF)
-        return NB_UNLABELLED_OFF;
-    if (atomic_load(&live->is_refining))
-        return NB_UNLABELLED_RUNNING;
-    return is == NB_REFINING_DUE ? NB_UNLABELLED_WAITING : NB_UNLABELLED_READY;
-}
-
 static void tell(struct nb_live *live, enum nb_unlabelled_state state,
                  struct nb_unlabelled_report *report)
 {
@@ -547,7 +536,9 @@ static void tell(struct nb_live *live, enum nb_unlabelled_state state,
 
 void nb_unlabelled_tell(struct nb_live *live, struct nb_unlabelled_report *report)
 {
-    tell(live, report_state_of(live), report);
+    enum nb_unlabelled_state state = refining_of(live, NULL);
+    bool is_running = state != NB_UNLABELLED_OFF && atomic_load(&live->is_refining);
+    tell(live, is_running ? NB_UNLABELLED_RUNNING : state, report);
 }
 
 int nb_engine_unlabelled(struct nb_engine *engine, struct nb_string model,

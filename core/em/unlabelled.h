@@ -10,18 +10,67 @@
  * when one of the documents was forgotten, relabelled or replaced. A fit is not stored: neither the
  * ledger nor the model's own counts depend on it, and after a start, a rebuild or an import the
  * model answers without it until a new fit is made.
+ *
+ * Any thread may call what is here, but start and stop once each.
  */
 #ifndef NB_CORE_EM_UNLABELLED_H
 #define NB_CORE_EM_UNLABELLED_H
 
-#include "core/model/live/live.h"
-#include "core/model/live/state.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-enum nb_refining {
-    NB_REFINING_OFF,  /* excluded by the settings, or too few documents */
-    NB_REFINING_DUE,  /* a fit is due; until then the last one serves, if any */
-    NB_REFINING_DONE, /* no fit is due */
+#include "core/base/error.h"
+#include "core/base/string.h"
+
+struct nb_engine;
+struct nb_live;
+
+/* Where the fit of a model's documents without a label stands. */
+enum nb_unlabelled_state {
+    NB_UNLABELLED_OFF,     /* no fit: by the settings, or too few documents */
+    NB_UNLABELLED_WAITING, /* a fit is due; the report shows the last one, if any */
+    NB_UNLABELLED_RUNNING, /* a fit is under way; the report shows the last one, if any */
+    NB_UNLABELLED_READY,
 };
+/* "off", "waiting", "running", "ready". */
+const char *nb_unlabelled_state_name(enum nb_unlabelled_state state);
+
+struct nb_unlabelled_loss {
+    double log_loss, accuracy;
+};
+struct nb_unlabelled_report {
+    enum nb_unlabelled_state state;
+    unsigned fits, fits_all; /* while it runs: fits done, and fits in all */
+    bool is_known;      /* there was a fit; if not, of the members below only `reason` is set */
+    double weight;      /* of a document without a label; 0: predictions are better without them */
+    bool is_pooled;     /* stacked model: verdicts pool scores without and with expected counts */
+    double share;       /* of the scores with expected counts, in the pool */
+    double smoothing;   /* inside EM */
+    uint64_t documents; /* without a label that the fit has read */
+    uint64_t changed; /* documents, with or without a label, that were changed or forgotten since */
+    unsigned iterations; /* of EM over all documents; 0: it did not run, because the weight is 0 */
+    double log_likelihood, first; /* what EM maximizes, at its end and at its beginning */
+    uint64_t measured; /* documents with a label that were left out and predicted; or 0 */
+    uint32_t folds;    /* of the cross-validation; or 0 */
+    struct nb_unlabelled_loss without, with; /* losses, if `measured` is not 0 */
+    double seconds;
+    char reason[96]; /* why there is no fit, or why the weight is 0 without a measurement; or "" */
+};
+
+/* Fills the report of a loaded model. */
+void nb_unlabelled_tell(struct nb_live *live, struct nb_unlabelled_report *report);
+
+/* Fills the report of a model. Returns 0, NB_UNUSABLE (name), NB_NOT_FOUND (model), NB_DAMAGED,
+ * NB_IO or NB_NO_MEMORY. */
+int nb_engine_unlabelled(struct nb_engine *engine, struct nb_string model,
+                         struct nb_unlabelled_report *report, struct nb_error *error);
+/* Fits the model anew on the caller's thread, unless a fit is under way or the state is off, and
+ * fills the report: a fit that was under way is reported as running, even if it has just ended,
+ * because it may have read fewer documents than there are. `stop` is called often; the fit ends
+ * when it returns true. Errors as above, and NB_STOPPING or NB_CONFLICT (the settings were changed
+ * meanwhile). */
+int nb_engine_refine(struct nb_engine *engine, struct nb_string model, bool (*stop)(void *user),
+                     void *user, struct nb_unlabelled_report *report, struct nb_error *error);
 
 /* Starts the thread that fits models, one after the other, when a fit is due. It sleeps while no
  * model asks for a fit. Returns 0, NB_NO_MEMORY, or the code of pthread_create's errno. */

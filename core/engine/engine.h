@@ -17,7 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/string.h"
 #include "core/bayes/settings/settings.h"
-#include "core/em/em_report.h"
+#include "core/em/unlabelled.h"
 #include "core/model/drift.h"
 #include "core/model/evaluation.h"
 #include "core/model/live/engine_settings.h"

@@ -11,20 +11,8 @@
 #ifndef NB_CORE_JOBS_QUARANTINE_QUARANTINE_H
 #define NB_CORE_JOBS_QUARANTINE_QUARANTINE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "core/base/buffer.h"
-#include "core/base/error.h"
-#include "core/base/string.h"
 #include "core/engine/engine.h"
 #include "core/ledger/entries/quarantine_entries.h"
-
-struct nb_engine;
-struct nb_live;
-
-/* Selects the changes of a quarantine to apply or drop. A plain value; any thread. */
 
 /* Conditions for changes; everything is borrowed. A change matches if it meets all of them. */
 struct nb_quarantine_options {

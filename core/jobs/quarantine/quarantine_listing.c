@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists the quarantine.
+ * Lists the quarantine, and sums up how it agrees with the model.
  */
-
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,9 +13,8 @@
 #include "core/model/parents.h"
 #include "core/model/registry.h"
 
-/* Classifies documents of a quarantine with the present model. A judge belongs to one thread; for
- * core/jobs/quarantine alone. */
-struct nb_judge {
+/* Classifies documents of a quarantine with the present model. */
+struct judge {
     struct nb_engine *engine; /* borrowed */
     struct nb_live *live;     /* borrowed; loaded */
     struct nb_parent_chain chain;
@@ -34,28 +32,9 @@ struct nb_judge {
     double probability; /* of the label that waits */
 };
 
-/* Returns 0 or NB_NO_MEMORY; deinit in any case. */
-static int judge_init(struct nb_judge *judge, struct nb_engine *engine, struct nb_live *live)
-{
-    *judge = (struct nb_judge){.engine = engine, .live = live};
-    judge->published = nb_live_settings(live);
-    judge->learner = nb_learner_new(0);
-    return judge->learner != NULL ? 0 : NB_NO_MEMORY;
-}
-
-static void judge_deinit(struct nb_judge *judge)
-{
-    nb_learner_free(&judge->learner);
-    nb_published_release(&judge->published);
-    nb_parent_chain_deinit(&judge->chain);
-    free(judge->features);
-    nb_buffer_deinit(&judge->record);
-    nb_stored_score_lists_deinit(&judge->lists);
-}
-
 /* Features that the model does not have, or no longer has, belong to the document, as they do when
  * it is learned. */
-static int take_features(struct nb_judge *j, const struct nb_quarantined *q)
+static int take_features(struct judge *j, const struct nb_quarantined *q)
 {
     struct nb_unpacker u = nb_unpacker_of(q->features.bytes, q->features.length);
     if (nb_array_reserve(&j->features, &j->room, q->feature_count, sizeof *j->features) != 0)
@@ -67,7 +46,7 @@ static int take_features(struct nb_judge *j, const struct nb_quarantined *q)
     return 0;
 }
 
-static int score(struct nb_judge *j, const struct nb_quarantined *q)
+static int score(struct judge *j, const struct nb_quarantined *q)
 {
     const struct nb_model *counts = j->live->counts;
     assert(counts != NULL && j->published != NULL);
@@ -87,7 +66,7 @@ static int score(struct nb_judge *j, const struct nb_quarantined *q)
     return rc;
 }
 
-static void choose(struct nb_judge *j)
+static void choose(struct judge *j)
 {
     const struct nb_stored_score *s = &j->scored;
     double most = -1;
@@ -104,7 +83,7 @@ static void choose(struct nb_judge *j)
 }
 
 /* Judges a document. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
-static int judge_one(struct nb_judge *j, const struct nb_quarantined *q, struct nb_error *error)
+static int judge_one(struct judge *j, const struct nb_quarantined *q, struct nb_error *error)
 {
     j->record.length = 0;
     j->has_verdict = false;
@@ -132,7 +111,7 @@ static const struct nb_quarantine_options ALL = {.until = INT64_MAX};
 struct looking {
     struct nb_engine *engine;
     struct nb_live *live;
-    struct nb_judge judge;
+    struct judge judge;
     struct nb_quarantine_search search;
 };
 
@@ -144,8 +123,11 @@ static int begin(struct looking *l, struct nb_engine *engine, struct nb_string m
     int rc = nb_registry_acquire(engine, model, false, &l->live, error);
     if (rc != 0)
         return rc;
-    if (judge_init(&l->judge, engine, l->live) != 0 ||
-        nb_quarantine_search_begin(&l->search, &ALL, after) != 0)
+    l->judge = (struct judge){.engine = engine,
+                              .live = l->live,
+                              .published = nb_live_settings(l->live),
+                              .learner = nb_learner_new(0)};
+    if (l->judge.learner == NULL || nb_quarantine_search_begin(&l->search, &ALL, after) != 0)
         return nb_error_no_memory(error);
     return 0;
 }
@@ -154,7 +136,12 @@ static void end(struct looking *l)
 {
     if (l->live == NULL)
         return;
-    judge_deinit(&l->judge);
+    nb_learner_free(&l->judge.learner);
+    nb_published_release(&l->judge.published);
+    nb_parent_chain_deinit(&l->judge.chain);
+    free(l->judge.features);
+    nb_buffer_deinit(&l->judge.record);
+    nb_stored_score_lists_deinit(&l->judge.lists);
     nb_quarantine_search_deinit(&l->search);
     nb_registry_release(l->engine, &l->live);
 }

@@ -2,7 +2,6 @@
  *
  * When the thread for documents without a label fits a model again, and when it drops its fit.
  */
-#include "core/em/em_report.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -11,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
-#include "core/em/em_report.h"
+#include "core/em/unlabelled.h"
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
 #include "core/model/live/live.h"
