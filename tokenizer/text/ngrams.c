@@ -9,6 +9,10 @@
 #include <assert.h>
 #include <endian.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "core/base/string.h"
 #include "tokenizer/text/character.h"
 
@@ -115,16 +119,40 @@ static void fold_bytes(unsigned char *to, const unsigned char *from, size_t coun
 
 /* Leaves out each blank after a blank. No branch depends on a byte. Returns how many bytes are
  * left. */
+static inline size_t squeeze_bytes(unsigned char *to, const unsigned char *from, size_t count,
+                                   unsigned *was_blank)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+        unsigned is_blank = from[i] == ' ';
+        to[left] = from[i];
+        left += 1 - (is_blank & *was_blank);
+        *was_blank = is_blank;
+    }
+    return left;
+}
+
+/* Like squeeze_bytes; moves sixteen bytes at once if they have no blank after a blank. One by one,
+ * classifying a mail of SpamAssassin's corpus takes 2.5 % more instructions (callgrind), which with
+ * the other loops that are simple would be 5 %. */
 static size_t squeeze(unsigned char *bytes, size_t count, bool *blank)
 {
     unsigned was_blank = *blank;
-    size_t left = 0;
-    for (size_t i = 0; i < count; i++) {
-        unsigned is_blank = bytes[i] == ' ';
-        bytes[left] = bytes[i];
-        left += 1 - (is_blank & was_blank);
-        was_blank = is_blank;
+    size_t left = 0, i = 0;
+#ifdef __SSE2__
+    for (; count - i >= 16; i += 16) {
+        __m128i text = _mm_loadu_si128((const __m128i *)(const void *)(bytes + i));
+        unsigned blanks = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8(' ')));
+        if ((blanks & (blanks << 1 | was_blank)) == 0) {
+            _mm_storeu_si128((__m128i *)(void *)(bytes + left), text);
+            left += 16;
+            was_blank = blanks >> 15;
+        } else {
+            left += squeeze_bytes(bytes + left, bytes + i, 16, &was_blank);
+        }
     }
+#endif
+    left += squeeze_bytes(bytes + left, bytes + i, count - i, &was_blank);
     *blank = was_blank;
     return left;
 }
