@@ -19,6 +19,7 @@
 #include "core/base/random.h"
 #include "core/engine/engine.h"
 #include "core/model/live/state.h"
+#include "core/model/refit.h"
 #include "core/stack/stack_private.h"
 #include "core/writer/submit.h"
 #include "tests/unit/crash.h"
