@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/nodes/database.h"
 
-#include <libpq-fe.h>
+#include <assert.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,103 @@
 
 #include "core/base/clock.h"
 
-enum {
-    COUNT_AT = 12,           /* bytes from the beginning of an array to the number of elements */
-    LOOK_MILLISECONDS = 200, /* until a stop is noticed */
-};
+enum { COUNT_AT = 12 /* bytes from the beginning of an array to the number of elements */ };
+
+/* ---- parameters and numbers -------------------------------------------------------------------
+ */
+
+/* An array begins with the number of dimensions, whether it has NULLs, the type of elements, their
+ * number, and the index of the first. */
+static void begin_array(struct nb_sql_array *a)
+{
+    static const uint32_t elements[] = {
+        [NB_SQL_TEXT] = 25, [NB_SQL_BYTES] = 17, [NB_SQL_NUMBER] = 20};
+    const uint32_t head[] = {htobe32(1), 0, htobe32(elements[a->type]), 0, htobe32(1)};
+    a->code |= nb_buffer_append(&a->written, head, sizeof head);
+}
+
+void nb_sql_add(struct nb_sql_array *a, struct nb_string value)
+{
+    uint32_t length = htobe32((uint32_t)value.length), count = htobe32(a->count + 1);
+    if (a->count++ == 0)
+        begin_array(a);
+    a->code |= nb_buffer_append(&a->written, &length, sizeof length);
+    a->code |= nb_buffer_append(&a->written, value.bytes, value.length);
+    if (a->code == 0)
+        memcpy(a->written.bytes + COUNT_AT, &count, sizeof count);
+}
+
+void nb_sql_add_number(struct nb_sql_array *a, uint64_t value)
+{
+    uint64_t big = htobe64(value);
+    nb_sql_add(a, (struct nb_string){(const char *)&big, sizeof big});
+}
+
+struct nb_sql_value nb_sql_array_value(const struct nb_sql_array *a)
+{
+    static const unsigned arrays[] = {
+        [NB_SQL_TEXT] = 1009, [NB_SQL_BYTES] = 1001, [NB_SQL_NUMBER] = 1016};
+    return (struct nb_sql_value){.type = arrays[a->type], .bytes = nb_buffer_string(&a->written)};
+}
+
+uint64_t nb_sql_rows_number(const struct nb_sql_rows *rows, int row, int column)
+{
+    struct nb_string value = nb_sql_rows_bytes(rows, row, column);
+    uint64_t big = 0;
+    if (value.length == sizeof big)
+        memcpy(&big, value.bytes, sizeof big);
+    return be64toh(big);
+}
+
+#ifndef NB_HAS_LIBPQ
+
+/* ---- a build without libpq ------------------------------------------------------------------- */
+
+int nb_database_open(const char *conninfo, const atomic_bool *stops, struct nb_database **database,
+                     struct nb_error *error)
+{
+    (void)conninfo;
+    (void)stops;
+    *database = NULL;
+    return nb_error_set(error, NB_FORBIDDEN,
+                        "[nodes]: this bayesd was built without libpq (libpq-dev)");
+}
+
+/* There is no connection, so that these are not called. */
+void nb_database_close(struct nb_database **database)
+{
+    assert(*database == NULL);
+}
+
+void nb_sql_rows_deinit(struct nb_sql_rows *rows)
+{
+    assert(rows->result == NULL);
+}
+
+struct nb_string nb_sql_rows_bytes(const struct nb_sql_rows *rows, int row, int column)
+{
+    assert(row < rows->count && column >= 0);
+    return (struct nb_string){"", 0};
+}
+
+int nb_database_run(struct nb_database *d, const char *statement,
+                    const struct nb_sql_value values[NB_SQL_VALUES], struct nb_sql_rows *rows,
+                    struct nb_error *error)
+{
+    assert(d != NULL && statement != NULL && values != NULL && rows != NULL);
+    return nb_error_set(error, NB_STOPPING, "there is no database");
+}
+
+int nb_database_wait(struct nb_database *d, int wake, int milliseconds, struct nb_error *error)
+{
+    assert(d != NULL && wake >= 0 && milliseconds >= 0);
+    return nb_error_set(error, NB_STOPPING, "there is no database");
+}
+
+#else
+#include <libpq-fe.h>
+
+enum { LOOK_MILLISECONDS = 200 /* until a stop is noticed */ };
 static const uint64_t ANSWER_NANOSECONDS =
     UINT64_C(12000000000); /* most time for the answer to a statement */
 
@@ -78,50 +171,8 @@ void nb_database_close(struct nb_database **database)
     *database = NULL;
 }
 
-/* ---- parameters and rows --------------------------------------------------------------------- */
-
-/* An array begins with the number of dimensions, whether it has NULLs, the type of elements, their
- * number, and the index of the first. */
-static void begin_array(struct nb_sql_array *a)
-{
-    static const uint32_t elements[] = {
-        [NB_SQL_TEXT] = 25, [NB_SQL_BYTES] = 17, [NB_SQL_NUMBER] = 20};
-    const uint32_t head[] = {htobe32(1), 0, htobe32(elements[a->type]), 0, htobe32(1)};
-    a->code |= nb_buffer_append(&a->written, head, sizeof head);
-}
-
-void nb_sql_add(struct nb_sql_array *a, struct nb_string value)
-{
-    uint32_t length = htobe32((uint32_t)value.length), count = htobe32(a->count + 1);
-    if (a->count++ == 0)
-        begin_array(a);
-    a->code |= nb_buffer_append(&a->written, &length, sizeof length);
-    a->code |= nb_buffer_append(&a->written, value.bytes, value.length);
-    if (a->code == 0)
-        memcpy(a->written.bytes + COUNT_AT, &count, sizeof count);
-}
-
-void nb_sql_add_number(struct nb_sql_array *a, uint64_t value)
-{
-    uint64_t big = htobe64(value);
-    nb_sql_add(a, (struct nb_string){(const char *)&big, sizeof big});
-}
-
-struct nb_sql_value nb_sql_array_value(const struct nb_sql_array *a)
-{
-    static const unsigned arrays[] = {
-        [NB_SQL_TEXT] = 1009, [NB_SQL_BYTES] = 1001, [NB_SQL_NUMBER] = 1016};
-    return (struct nb_sql_value){.type = arrays[a->type], .bytes = nb_buffer_string(&a->written)};
-}
-
-uint64_t nb_sql_rows_number(const struct nb_sql_rows *rows, int row, int column)
-{
-    struct nb_string value = nb_sql_rows_bytes(rows, row, column);
-    uint64_t big = 0;
-    if (value.length == sizeof big)
-        memcpy(&big, value.bytes, sizeof big);
-    return be64toh(big);
-}
+/* ---- rows -------------------------------------------------------------------------------------
+ */
 
 void nb_sql_rows_deinit(struct nb_sql_rows *rows)
 {
@@ -241,3 +292,5 @@ int nb_database_wait(struct nb_database *d, int wake, int milliseconds, struct n
     (void)take_notifications(d);
     return 0;
 }
+
+#endif
