@@ -418,7 +418,7 @@ format:
 DOCUMENTS := $(wildcard README.md SECURITY.md CHANGELOG.md LICENSE config/*.md config/bayesd.conf \
                         config/bayesd.service config/bayesd-milter.service config/bayesd.sysusers config/image/README.md \
                         clients/README.md clients/python/*.py clients/javascript/*.mjs server/HTTP.md server/MODELS.md \
-                        server/TUTORIAL.md server/network/README.md) \
+                        server/TUTORIAL.md server/NETWORKS.md) \
              $(shell find config/integrations config/monitoring -type f 2>/dev/null)
 MANUALS := server/client/bayesc.1 config/bayesd.conf.5 server/bayesd.8 server/milter/bayesd-milter.8
 manual_place = $(PREFIX)/share/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))

@@ -9,12 +9,8 @@
 #include "core/engine/engine.h"
 #include "server/base/listen.h"
 #include "server/base/log.h"
-#include "server/filter/filter_options.h"
-#include "server/http/access/access.h"
-#include "server/http/access/address.h"
-#include "server/http/access/tokens.h"
-#include "server/http/request/server.h"
 #include "server/json/time.h"
+#include "server/mail/filter_options.h"
 #include "server/nodes/schema.h"
 #include "server/options.h"
 

@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/routes.h"
 
-#include "server/api/decision.h"
-#include "server/api/documents_route.h"
-#include "server/api/dump_route.h"
-#include "server/api/generate_route.h"
-#include "server/api/many.h"
-#include "server/api/models_route.h"
-#include "server/api/operations.h"
-#include "server/api/quarantine_route.h"
-#include "server/api/undo_route.h"
-#include "server/cluster/cluster_route.h"
+#include "server/api/handlers.h"
 #include "server/console/console_page.h"
-#include "server/em/em_route.h"
-#include "server/filter/filter.h"
-#include "server/history/history_route.h"
-#include "server/http/request/http_answer.h"
 #include "server/json/document_json.h"
+#include "server/mail/filter.h"
 #include "server/mail/rspamd.h"
-#include "server/network/network_ask.h"
-#include "server/network/network_learn_route.h"
-#include "server/network/networks.h"
 #include "server/nodes/nodes_route.h"
 
 static const char *const NO_QUERY[] = {NULL};

@@ -21,10 +21,6 @@
 struct nb_request;
 struct nb_verdict;
 
-/* The route that tells how good a model's verdicts were. For the thread that works on the request.
- */
-nb_handler nb_route_evaluation;
-
 enum { NB_DECISION_LABEL = 65, NB_DECISION_TEXT = 512 };
 
 struct nb_decision_rule {

@@ -10,6 +10,7 @@
 #include "server/http/request/query.h"
 #include "server/http/request/request.h"
 #include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 #include "server/json/json_values.h"
 #include "tokenizer/charset/decode.h"
 #include "tokenizer/mail/mail_charset.h"
@@ -452,9 +453,10 @@ int nb_document_source_next(struct nb_document_source *source, struct nb_error *
 {
     struct nb_document_source *s = source;
     /* A long batch or stream ends when the daemon breaks requests off. */
-    if (atomic_load_explicit(&s->request->server->is_cutting, memory_order_relaxed))
-        return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+    int rc = nb_request_check_cut(s->request, error);
     s->why.code = 0;
+    if (rc != 0)
+        return rc;
     return s->is_attached ? next_attached(s, error) : next_document(s, error);
 }
 

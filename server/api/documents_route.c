@@ -12,16 +12,17 @@
 #include "core/stack/levels.h"
 #include "server/api/decision.h"
 #include "server/api/document_source.h"
+#include "server/api/handlers.h"
 #include "server/api/results.h"
 #include "server/api/train_rounds.h"
 #include "server/base/metrics.h"
-#include "server/filter/filter_options.h"
 #include "server/http/request/admission.h"
 #include "server/http/request/query.h"
 #include "server/http/request/request.h"
 #include "server/http/request/request_verdict.h"
 #include "server/http/request/server.h"
 #include "server/http/request/wait.h"
+#include "server/mail/filter_options.h"
 #include "tokenizer/mail/mime.h"
 
 /* The state of one request. */

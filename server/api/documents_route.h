@@ -15,10 +15,6 @@
 struct nb_json_document;
 struct nb_results;
 
-nb_handler nb_documents_prepare;
-nb_handler nb_route_documents;           /* a whole body, or the end of a stream of lines */
-nb_line_handler nb_route_documents_line; /* a line of NDJSON */
-
 /* What a request wants of its verdicts. */
 struct nb_posted_options {
     size_t explain;               /* tokens */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/api/dump_route.h"
+#include "server/api/handlers.h"
 
 #include <stdlib.h>
 
@@ -9,7 +9,6 @@
 #include "core/archive/dump/import.h"
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
-#include "server/api/models_route.h"
 #include "server/base/log.h"
 #include "server/base/ndjson.h"
 #include "server/http/request/admission.h"
@@ -17,6 +16,7 @@
 #include "server/http/request/query.h"
 #include "server/http/request/request.h"
 #include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 #include "server/model/dump_read.h"
 #include "server/model/dump_write.h"
 
@@ -82,8 +82,9 @@ static int add_records(struct nb_request *request, size_t most, struct nb_error 
     int rc = 0;
     e->error = &sink_error;
     while (rc == 0 && !e->is_end && e->out->length < most) {
-        if (atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed))
-            return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+        rc = nb_request_check_cut(request, error);
+        if (rc != 0)
+            return rc;
         rc = nb_export_next(e->export, &sink, &e->is_end, &engine_error);
     }
     if (rc != 0)
@@ -216,9 +217,9 @@ int nb_route_import_line(struct nb_request *request, const struct nb_ndjson_line
         return nb_error_set(
             error, NB_TOO_LARGE, "line %llu is longer than the limit of %llu bytes (line_bytes)",
             (unsigned long long)line->number, (unsigned long long)request->config->line_bytes);
-    if (atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed))
-        return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
-    rc = nb_json_dump_read(i->reader, line->number, line->text, &record, error);
+    rc = nb_request_check_cut(request, error);
+    if (rc == 0)
+        rc = nb_json_dump_read(i->reader, line->number, line->text, &record, error);
     return rc != 0 ? rc : import_record(request, i, &record, error);
 }
 

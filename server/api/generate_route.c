@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/api/generate_route.h"
+#include "server/api/handlers.h"
 
 #include <assert.h>
 
@@ -9,6 +9,7 @@
 #include "server/http/request/query.h"
 #include "server/http/request/request.h"
 #include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 #include "server/json/emit.h"
 
 /* When the query does not say. */
@@ -38,9 +39,8 @@ static int settle(struct reply *r, struct nb_emitter *e)
 {
     if (nb_emit_end(e) != 0)
         return nb_error_no_memory(&r->error);
-    if (atomic_load_explicit(&r->request->server->is_cutting, memory_order_relaxed))
-        return nb_error_set(&r->error, NB_STOPPING, "the daemon is stopping");
-    return nb_spool_settle(&r->request->reply.spool, &r->error);
+    int rc = nb_request_check_cut(r->request, &r->error);
+    return rc != 0 ? rc : nb_spool_settle(&r->request->reply.spool, &r->error);
 }
 
 static int begin(struct reply *r, struct nb_request *request, struct nb_error *error)

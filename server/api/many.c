@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/api/many.h"
+#include "server/api/handlers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #include "core/engine/engine.h"
 #include "server/api/documents_route.h"
 #include "server/api/results.h"
-#include "server/filter/filter.h"
-#include "server/filter/filter_options.h"
 #include "server/http/request/admission.h"
 #include "server/http/request/request.h"
 #include "server/http/request/request_verdict.h"
 #include "server/http/request/server.h"
 #include "server/http/request/wait.h"
 #include "server/json/document_json.h"
+#include "server/mail/filter.h"
+#include "server/mail/filter_options.h"
 
 /* ---- what the models say together ---------------------------------------------------------------
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/api/models_route.h"
+#include "server/api/handlers.h"
 
 #include <stdlib.h>
 
@@ -13,6 +13,7 @@
 #include "server/http/request/query.h"
 #include "server/http/request/request.h"
 #include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 #include "server/model/model_json.h"
 #include "server/model/settings_json.h"
 
@@ -29,13 +30,8 @@ enum { STRENGTH_MOST = 1000000000 };
 static int read_page(const struct nb_request *request, struct nb_string *after, size_t *limit,
                      struct nb_error *error)
 {
-    uint64_t rows, most = request->config->listing_rows;
     *after = nb_request_query(request, "after");
-    int rc = nb_request_query_count(request, "limit", most < PAGE_DEFAULT ? most : PAGE_DEFAULT,
-                                    most, &rows, error);
-    *limit = (size_t)rows;
-    if (rc == 0 && rows == 0)
-        rc = nb_error_set(error, NB_INVALID, "query parameter 'limit' must be at least 1");
+    int rc = nb_request_query_rows(request, PAGE_DEFAULT, limit, error);
     return rc == 0 && after->length > 0 ? nb_check_model_name(*after, error) : rc;
 }
 
@@ -84,8 +80,8 @@ static int find_models(struct nb_request *request, struct nb_string after, size_
                    : NULL;
         if (rc == 0 && page->more && last == NULL)
             rc = nb_error_no_memory(error);
-        if (rc == 0 && atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed))
-            rc = nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+        if (rc == 0)
+            rc = nb_request_check_cut(request, error);
         after = nb_string_of(last);
         filter_page(request, page);
     } while (rc == 0 && page->more && page->count == 0);
@@ -170,12 +166,6 @@ int nb_route_delete_model(struct nb_request *request, struct nb_error *error)
     return rc != 0 ? rc : nb_reply_with(request, 204, NULL);
 }
 
-static bool is_cutting(void *user)
-{
-    const struct nb_request *request = user;
-    return atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed);
-}
-
 static int merge_label(struct nb_request *request, struct nb_string from, struct nb_string into,
                        struct nb_string source, struct nb_error *error)
 {
@@ -184,7 +174,7 @@ static int merge_label(struct nb_request *request, struct nb_string from, struct
                                              .from = from,
                                              .into = into,
                                              .source = source,
-                                             .stop = is_cutting,
+                                             .stop = nb_request_is_cut,
                                              .user = request};
     int rc = nb_label_merge(request->server->engine, &options, &merged, error);
     request->has_changed = merged > 0;
@@ -252,8 +242,8 @@ int nb_route_refit(struct nb_request *request, struct nb_error *error)
     struct nb_string source;
     int rc = nb_request_source(request, &source, error);
     if (rc == 0)
-        rc = nb_engine_refit(request->server->engine, request->model, source, is_cutting, request,
-                             error);
+        rc = nb_engine_refit(request->server->engine, request->model, source, nb_request_is_cut,
+                             request, error);
     request->has_changed = rc == 0;
     return rc != 0 ? rc : nb_route_model(request, error);
 }
@@ -290,7 +280,7 @@ int nb_route_copy_model(struct nb_request *request, struct nb_error *error)
     struct nb_copy copy = {.from = request->id, /* the path's second parameter */
                            .to = request->model,
                            .seconds = request->config->backup_seconds,
-                           .stop = is_cutting,
+                           .stop = nb_request_is_cut,
                            .user = request};
     int rc = nb_request_check_model(request, copy.from, error);
     if (rc == 0)
@@ -318,9 +308,8 @@ static int settle(struct listing *l, int rc)
 {
     if (rc != 0)
         return nb_error_no_memory(l->error);
-    if (atomic_load_explicit(&l->request->server->is_cutting, memory_order_relaxed))
-        return nb_error_set(l->error, NB_STOPPING, "the daemon is stopping");
-    return nb_spool_settle(&l->request->reply.spool, l->error);
+    rc = nb_request_check_cut(l->request, l->error);
+    return rc != 0 ? rc : nb_spool_settle(&l->request->reply.spool, l->error);
 }
 
 static int list_header(void *user, uint64_t size, const char *const *labels, size_t count)

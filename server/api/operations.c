@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/api/operations.h"
+#include "server/api/handlers.h"
 
 #include <stdlib.h>
 

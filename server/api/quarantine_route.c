@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/api/quarantine_route.h"
+#include "server/api/handlers.h"
 
 #include <assert.h>
 
@@ -10,6 +10,7 @@
 #include "server/http/request/query.h"
 #include "server/http/request/request.h"
 #include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 #include "server/json/undo_json.h"
 
 enum { ROWS_DEFAULT = 1000, ENDED = 1 };
@@ -57,13 +58,10 @@ static int list(struct nb_request *request, size_t limit, struct listing *l, str
 int nb_route_quarantine(struct nb_request *request, struct nb_error *error)
 {
     struct listing l = {.out = &request->reply.body};
-    uint64_t most = request->config->listing_rows, limit;
-    int rc = nb_request_query_count(request, "limit", most < ROWS_DEFAULT ? most : ROWS_DEFAULT,
-                                    most, &limit, error);
-    if (rc == 0 && limit == 0)
-        rc = nb_error_set(error, NB_INVALID, "query parameter 'limit' must be at least 1");
+    size_t limit;
+    int rc = nb_request_query_rows(request, ROWS_DEFAULT, &limit, error);
     if (rc == 0)
-        rc = list(request, (size_t)limit, &l, error);
+        rc = list(request, limit, &l, error);
     nb_buffer_deinit(&l.last);
     return rc;
 }
@@ -83,12 +81,6 @@ int nb_route_quarantine_effect(struct nb_request *request, struct nb_error *erro
 /* ---- applying and dropping --------------------------------------------------------------------
  */
 
-static bool is_cutting(void *user)
-{
-    const struct nb_request *request = user;
-    return atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed);
-}
-
 static uint64_t applied(const struct nb_quarantine_report *report)
 {
     uint64_t sum = 0;
@@ -106,10 +98,10 @@ static int settle(struct nb_request *request, const struct nb_quarantine_options
     int rc = nb_request_source(request, &by, error);
     if (rc != 0)
         return rc;
-    rc = is_drop ? nb_engine_quarantine_drop(engine, request->model, options, is_cutting, request,
-                                             report, error)
-                 : nb_engine_quarantine_apply(engine, request->model, options, is_cutting, request,
-                                              report, error);
+    rc = is_drop ? nb_engine_quarantine_drop(engine, request->model, options, nb_request_is_cut,
+                                             request, report, error)
+                 : nb_engine_quarantine_apply(engine, request->model, options, nb_request_is_cut,
+                                              request, report, error);
     request->has_changed = report->dropped + applied(report) > 0;
     nb_log(NB_LOG_INFO, "quarantine model=%.*s by=%.*s applied=%llu dropped=%llu refused=%llu",
            (int)request->model.length, request->model.bytes, (int)by.length, by.bytes,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/api/undo_route.h"
+#include "server/api/handlers.h"
 
 #include <assert.h>
 
@@ -9,13 +9,8 @@
 #include "server/http/request/query.h"
 #include "server/http/request/request.h"
 #include "server/http/request/server.h"
+#include "server/http/request/wait.h"
 #include "server/json/undo_json.h"
-
-static bool is_cutting(void *user)
-{
-    const struct nb_request *request = user;
-    return atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed);
-}
 
 static int undo(struct nb_request *request, const struct nb_json_undo *wanted,
                 struct nb_error *error)
@@ -26,7 +21,7 @@ static int undo(struct nb_request *request, const struct nb_json_undo *wanted,
     if (rc != 0)
         return rc;
     rc = nb_engine_undo(request->server->engine, request->model, &wanted->options, wanted->after,
-                        wanted->limit, source, is_cutting, request, &report, error);
+                        wanted->limit, source, nb_request_is_cut, request, &report, error);
     request->has_changed = report.documents > 0;
     if (rc == 0)
         rc = nb_reply_written(
@@ -110,16 +105,12 @@ static int list_note(void *user, const struct nb_undo_note *note)
 int nb_route_undone(struct nb_request *request, struct nb_error *error)
 {
     struct listing l = {.out = &request->reply.body};
-    uint64_t most = request->config->listing_rows, limit, from;
-    int rc = nb_request_query_count(request, "limit", most < NOTES_DEFAULT ? most : NOTES_DEFAULT,
-                                    most, &limit, error);
+    uint64_t from;
+    int rc = nb_request_query_rows(request, NOTES_DEFAULT, &l.most, error);
     if (rc == 0)
         rc = nb_request_query_count(request, "next", 0, INT64_MAX, &from, error);
-    if (rc == 0 && limit == 0)
-        rc = nb_error_set(error, NB_INVALID, "query parameter 'limit' must be at least 1");
     if (rc != 0)
         return rc;
-    l.most = (size_t)limit;
     l.code = nb_json_undone_begin(l.out);
     if (l.code == 0)
         rc = nb_engine_undone(request->server->engine, request->model, from, list_note, &l, error);
@@ -144,8 +135,8 @@ int nb_route_sources(struct nb_request *request, struct nb_error *error)
     if (rc == 0 && most == 0)
         rc = nb_error_set(error, NB_INVALID, "query parameter 'limit' must be at least 1");
     if (rc == 0)
-        rc = nb_engine_sources(request->server->engine, request->model, from, most, is_cutting,
-                               request, &sources, error);
+        rc = nb_engine_sources(request->server->engine, request->model, from, most,
+                               nb_request_is_cut, request, &sources, error);
     if (rc == 0)
         rc = nb_reply_written(request, nb_json_sources(&request->reply.body, &sources), error);
     nb_sources_deinit(&sources);

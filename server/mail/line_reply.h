@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "core/base/buffer.h"
-#include "server/filter/filter.h"
+#include "server/mail/filter.h"
 
 struct nb_request;
 

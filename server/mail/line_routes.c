@@ -5,12 +5,9 @@
 #include <strings.h>
 
 #include "config/config.h"
-#include "server/filter/filter.h"
-#include "server/filter/filter_options.h"
-#include "server/filter/filter_request.h"
-#include "server/http/request/query.h"
-#include "server/http/request/request.h"
-#include "server/http/request/server.h"
+#include "server/mail/filter.h"
+#include "server/mail/filter_options.h"
+#include "server/mail/filter_request.h"
 #include "server/mail/line_reply.h"
 
 /* SPAMC/1.x: the handlers of its verbs. For the thread that works on the request. */

@@ -10,9 +10,6 @@
 #include "core/engine/engine.h"
 #include "server/base/metrics.h"
 #include "server/base/version.h"
-#include "server/filter/filter.h"
-#include "server/filter/filter_options.h"
-#include "server/filter/filter_request.h"
 #include "server/http/request/admission.h"
 #include "server/http/request/http_answer.h"
 #include "server/http/request/query.h"
@@ -21,6 +18,9 @@
 #include "server/json/emit.h"
 #include "server/json/number_text.h"
 #include "server/json/problem.h"
+#include "server/mail/filter.h"
+#include "server/mail/filter_options.h"
+#include "server/mail/filter_request.h"
 
 /* The JSON of rspamd's protocol (rspamd 3.4: docs/developers/protocol.md, and what its clients were
  * seen to take): objects for symbols and messages, plain strings for header fields to be added,

@@ -222,7 +222,7 @@ def told(daemon, mail):
 
 
 def caution(p, bad, others):
-    """As server/filter/filter_report.h has it."""
+    """As server/mail/filter_report.h has it."""
     if bad <= others:
         return p
     odds = math.log(p / (1 - p)) - math.log(bad / others) * 20 / (20 + others)

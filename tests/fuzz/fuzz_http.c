@@ -23,9 +23,9 @@
 #include "server/base/metrics.h"
 #include "server/configure.h"
 #include "server/daemon.h"
-#include "server/filter/filter.h"
 #include "server/http/request/request_verdict.h"
 #include "server/http/request/server.h"
+#include "server/mail/filter.h"
 #include "server/routes.h"
 #include "tokenizer/document.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/network/draw.h"
-#include "server/network/network_json.h"
+#include "server/api/draw.h"
+#include "server/api/network_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/networks/network/network_learn.h"
-#include "server/network/network_rows.h"
+#include "server/api/network_rows.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

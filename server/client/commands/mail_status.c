@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/string.h"
-#include "server/filter/filter_options.h"
+#include "server/mail/filter_options.h"
 
 /* The thresholds if none are given and the model has few documents. */
 static const double SPAM_FROM = 0.9, HAM_TO = 0.5;
@@ -33,7 +33,7 @@ static const char *best_other(json_t *probabilities, const char *positive, doubl
 }
 
 /* Moderates *of_positive by the numbers of documents in the verdict
- * (server/filter/filter_options.h). Returns false, with nothing changed, if the model has no
+ * (server/mail/filter_options.h). Returns false, with nothing changed, if the model has no
  * documents of the positive label, or none of the others. */
 static bool take_care(const json_t *documents, const char *positive, double *of_positive)
 {

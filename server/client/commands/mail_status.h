@@ -29,7 +29,7 @@ struct nb_filter_status {
 
 /* Makes the status from a verdict, the reply to /classify. Uses its members label, probabilities,
  * ready, evidence and documents; the last one moderates the probability
- * (server/filter/filter_options.h). If the model is not ready and no thresholds are set, a mail is
+ * (server/mail/filter_options.h). If the model is not ready and no thresholds are set, a mail is
  * spam from .9 on, and unsure above .5. If a model that is not ready lacks spam or other documents,
  * every mail is unsure. A mail without known tokens is always unsure. Returns 0, or NB_INVALID when
  * the name of the status has control characters, which could end the header field. */

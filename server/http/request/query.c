@@ -100,6 +100,18 @@ int nb_request_query_count(const struct nb_request *request, const char *name, u
     return 0;
 }
 
+int nb_request_query_rows(const struct nb_request *request, uint64_t usual, size_t *rows,
+                          struct nb_error *error)
+{
+    uint64_t limit, most = request->config->listing_rows;
+    int rc =
+        nb_request_query_count(request, "limit", most < usual ? most : usual, most, &limit, error);
+    if (rc == 0 && limit == 0)
+        rc = nb_error_set(error, NB_INVALID, "query parameter 'limit' must be at least 1");
+    *rows = rc == 0 ? (size_t)limit : 0;
+    return rc;
+}
+
 int nb_request_query_number(const struct nb_request *request, const char *name, double most,
                             double *value, struct nb_error *error)
 {

@@ -38,6 +38,11 @@ struct nb_string nb_request_query(const struct nb_request *request, const char *
 int nb_request_query_count(const struct nb_request *request, const char *name, uint64_t otherwise,
                            uint64_t most, uint64_t *value, struct nb_error *error);
 
+/* Sets *rows to the parameter `limit` of a listing: at least 1, and at most listing_rows of the
+ * configuration; `usual`, or fewer, if it was not given. Returns 0 or NB_INVALID. */
+int nb_request_query_rows(const struct nb_request *request, uint64_t usual, size_t *rows,
+                          struct nb_error *error);
+
 /* Sets *value to the parameter, a number from 0 to `most`, in digits with an optional fraction and
  * exponent; leaves it alone if it was not given. NB_INVALID names the parameter and the range. */
 int nb_request_query_number(const struct nb_request *request, const char *name, double most,

@@ -119,6 +119,19 @@ void nb_pool_stop(struct nb_work_pool **pool)
     *pool = NULL;
 }
 
+bool nb_request_is_cut(void *request)
+{
+    const struct nb_request *r = request;
+    return atomic_load_explicit(&r->server->is_cutting, memory_order_relaxed);
+}
+
+int nb_request_check_cut(const struct nb_request *request, struct nb_error *error)
+{
+    return atomic_load_explicit(&request->server->is_cutting, memory_order_relaxed)
+               ? nb_error_set(error, NB_STOPPING, "the daemon is stopping")
+               : 0;
+}
+
 bool nb_request_suspend(struct nb_request *request)
 {
     struct nb_server *server = request->server;

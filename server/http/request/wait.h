@@ -52,6 +52,12 @@ void nb_pool_add(struct nb_work_pool *pool, struct nb_work_job *job);
  * inside. */
 void nb_pool_stop(struct nb_work_pool **pool);
 
+/* Whether the daemon aborts requests: then the work of `request` (a struct nb_request) ends early.
+ * For the engine's `stop` callbacks. Any thread. */
+bool nb_request_is_cut(void *request);
+/* Returns 0, or NB_STOPPING when the daemon aborts requests. Any thread. */
+int nb_request_check_cut(const struct nb_request *request, struct nb_error *error);
+
 /* ---- waits --------------------------------------------------------------------------------------
  */
 

@@ -11,14 +11,12 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "server/api/operations.h"
+#include "server/api/handlers.h"
 #include "server/api/results.h"
-#include "server/filter/filter.h"
-#include "server/http/request/request.h"
-#include "server/http/request/server.h"
 #include "server/json/document_json.h"
 #include "server/json/evaluation_json.h"
 #include "server/json/problem.h"
+#include "server/mail/filter.h"
 #include "server/mail/rspamd.h"
 #include "server/model/dump_write.h"
 #include "server/model/model_json.h"

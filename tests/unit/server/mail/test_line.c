@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "server/filter/filter.h"
+#include "server/mail/filter.h"
 #include "server/mail/line_head.h"
 #include "server/mail/line_reply.h"
 #include "server/mail/line_routes.h"

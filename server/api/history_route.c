@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/api/handlers.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "config/config.h"
+#include "core/jobs/history/history_listing.h"
+#include "server/api/results.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/request_verdict.h"
+#include "server/http/request/server.h"
+#include "server/http/request/wait.h"
+#include "server/json/emit.h"
+#include "server/json/json_load.h"
+#include "server/json/json_values.h"
+#include "server/json/time.h"
+
+static void emit_optional(struct nb_emitter *e, const char *key, struct nb_string value)
+{
+    if (value.length > 0)
+        nb_emit_member_string(e, key, value);
+}
+
+static void emit_row(struct nb_emitter *e, const struct nb_history_row *row)
+{
+    nb_emit_raw(e, "{");
+    nb_emit_member_string(e, "id", row->id);
+    nb_emit_member_time(e, "time", row->time);
+    nb_emit_member_string(e, "verdict", row->verdict);
+    nb_emit_member_short_double(e, "probability", row->probability);
+    nb_emit_member_string(e, "source", row->source);
+    emit_optional(e, "message_id", row->message_id);
+    emit_optional(e, "subject", row->subject);
+    nb_emit_member_u64(e, "tokens", row->tokens);
+    nb_emit_key(e, "label");
+    if (row->label.length > 0)
+        nb_emit_string(e, row->label);
+    else
+        nb_emit_raw(e, "null");
+}
+
+/* {"history": [{"id", "time", "verdict", ...}, ...], "next"}: written piece by piece; `next` (0:
+ * none) is where the next page begins. */
+static int json_history_begin(struct nb_buffer *out)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_open(&e, '{');
+    nb_emit_key(&e, "history");
+    nb_emit_raw(&e, "[");
+    return nb_emit_end(&e);
+}
+
+/* The JSON of a history, and of a label that a document gets. Any thread. Writing appends to a
+ * buffer and returns 0 or NB_NO_MEMORY, in which case the buffer is as it was before the call
+ * (emit.h). */
+static int json_history_row(struct nb_buffer *out, size_t count, const struct nb_history_row *row)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    if (count > 0)
+        nb_emit_raw(&e, ",");
+    emit_row(&e, row);
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
+}
+
+static int json_history_end(struct nb_buffer *out, uint64_t next)
+{
+    char text[24];
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_raw(&e, "]");
+    (void)snprintf(text, sizeof text, "%" PRIu64, next); /* fits */
+    if (next > 0)
+        nb_emit_member_text(&e, "next", text);
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
+}
+
+/* A row whose last member is "now": the verdict's object follows, and then "}". */
+static int json_history_open(struct nb_buffer *out, const struct nb_history_row *row)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    emit_row(&e, row);
+    nb_emit_key(&e, "now");
+    return nb_emit_end(&e);
+}
+
+static void emit_next(struct nb_emitter *e, const struct nb_next_document *d)
+{
+    nb_emit_open(e, '{');
+    nb_emit_member_string(e, "id", nb_buffer_string(&d->id));
+    nb_emit_member_text(e, "verdict", d->verdict);
+    nb_emit_member_short_double(e, "probability", d->probability);
+    nb_emit_member_short_double(e, "margin", d->margin);
+    nb_emit_member_time(e, "time", d->time);
+    nb_emit_member_bool(e, "remembered", d->is_remembered);
+    emit_optional(e, "message_id", nb_string_of(d->message_id));
+    emit_optional(e, "subject", nb_string_of(d->subject));
+    nb_emit_member_text(e, "words", d->words);
+    nb_emit_close(e, '}');
+}
+
+/* {"next": [{"id", "verdict", ...}, ...], "looked_at": n}. */
+static int json_next(struct nb_buffer *out, const struct nb_next *next)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_open(&e, '{');
+    nb_emit_member_open(&e, "next", '[');
+    for (size_t i = 0; i < next->count; i++)
+        emit_next(&e, &next->documents[i]);
+    nb_emit_close(&e, ']');
+    nb_emit_member_u64(&e, "looked_at", next->looked_at);
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
+}
+
+/* Appends the label in its form. */
+static int take_label(const json_t *value, struct nb_buffer *label, struct nb_error *error)
+{
+    struct nb_buffer digits = {0}, room = {0};
+    struct nb_string text;
+    int rc = nb_json_name(value, &digits, &text);
+    rc = rc == 0 ? nb_label_take(&text, &room, error) : nb_error_no_memory(error);
+    if (rc == 0 && nb_buffer_append(label, text.bytes, text.length) != 0)
+        rc = nb_error_no_memory(error);
+    nb_buffer_deinit(&digits);
+    nb_buffer_deinit(&room);
+    return rc;
+}
+
+/* Reads {"label": a label or null} into `label`, which the caller deinits; *has_label: it is not
+ * null. Returns 0, NB_INVALID, NB_UNUSABLE, NB_TOO_LARGE or NB_NO_MEMORY. */
+static int json_label_read(struct nb_string text, struct nb_buffer *label, bool *has_label,
+                           struct nb_error *error)
+{
+    enum { VALUES_MOST = 16 };
+    static const struct nb_json_member members[] = {{"label", NB_TYPE_NAME | NB_TYPE_NULL, true}};
+    const json_t *value;
+    json_t *object;
+    int rc = nb_json_load(text, VALUES_MOST, &object, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_json_take(object, "a label", members, 1, &value, error);
+    *has_label = rc == 0 && !json_is_null(value);
+    if (*has_label)
+        rc = take_label(value, label, error);
+    json_decref(object);
+    return rc;
+}
+
+enum { ROWS_DEFAULT = 100, EXPLAIN_DEFAULT = 20, NEXT_DEFAULT = 20, NEXT_MOST = 200, ENDED = 1 };
+
+/* ---- the list ----------------------------------------------------------------------------------
+ */
+
+static int read_times(const struct nb_request *request, struct nb_history_options *options,
+                      struct nb_error *error)
+{
+    struct nb_string from = nb_request_query(request, "from");
+    struct nb_string to = nb_request_query(request, "to");
+    int rc = 0;
+    if (from.bytes != NULL)
+        rc = nb_json_read_time(from, "from", &options->from, error);
+    if (rc == 0 && to.bytes != NULL)
+        rc = nb_json_read_time(to, "to", &options->until, error);
+    return rc;
+}
+
+static int read_labelled(const struct nb_request *request, struct nb_history_options *options,
+                         struct nb_error *error)
+{
+    uint64_t is_labelled;
+    if (nb_request_query(request, "labelled").bytes == NULL)
+        return 0;
+    int rc = nb_request_query_count(request, "labelled", 0, 1, &is_labelled, error);
+    if (rc == 0)
+        options->is_labelled = is_labelled == 1 ? NB_HISTORY_LABELLED : NB_HISTORY_UNLABELLED;
+    return rc;
+}
+
+static int read_page(const struct nb_request *request, struct nb_history_options *options,
+                     struct nb_error *error)
+{
+    int rc = nb_request_query_rows(request, ROWS_DEFAULT, &options->limit, error);
+    return rc != 0
+               ? rc
+               : nb_request_query_count(request, "after", 0, INT64_MAX, &options->before, error);
+}
+
+static int read_options(const struct nb_request *request, struct nb_history_options *options,
+                        struct nb_error *error)
+{
+    *options = (struct nb_history_options){.verdict = nb_request_query(request, "verdict"),
+                                           .source = nb_request_query(request, "source"),
+                                           .contains = nb_request_query(request, "contains"),
+                                           .until = INT64_MAX,
+                                           .most = 1};
+    int rc = read_times(request, options, error);
+    if (rc == 0)
+        rc = nb_request_query_number(request, "least", 1, &options->least, error);
+    if (rc == 0)
+        rc = nb_request_query_number(request, "most", 1, &options->most, error);
+    if (rc == 0)
+        rc = read_labelled(request, options, error);
+    return rc != 0 ? rc : read_page(request, options, error);
+}
+
+struct listing {
+    struct nb_buffer *out;
+    size_t count;
+    int code;
+};
+
+static int list_row(void *user, const struct nb_history_row *row)
+{
+    struct listing *l = user;
+    assert(l->code == 0); /* else the listing has ended */
+    l->code = json_history_row(l->out, l->count++, row);
+    return l->code != 0 ? ENDED : 0;
+}
+
+int nb_route_history(struct nb_request *request, struct nb_error *error)
+{
+    struct listing l = {.out = &request->reply.body};
+    struct nb_history_options options;
+    uint64_t next = 0;
+    int rc = read_options(request, &options, error);
+    if (rc != 0)
+        return rc;
+    l.code = json_history_begin(l.out);
+    if (l.code == 0)
+        rc = nb_engine_history(request->server->engine, request->model, &options, list_row, &l,
+                               &next, error);
+    if (rc < 0)
+        return rc;
+    if (l.code == 0)
+        l.code = json_history_end(l.out, next);
+    return nb_reply_written(request, l.code, error);
+}
+
+/* ---- one ---------------------------------------------------------------------------------------
+ */
+
+static int write_found(struct nb_request *request, const struct nb_history_found *found,
+                       const struct nb_verdict *verdict, size_t top, struct nb_error *error)
+{
+    struct nb_results results;
+    int rc = nb_results_begin(&results, request, NB_RESULTS_ONE, error);
+    results.top = top;
+    if (rc == 0 && json_history_open(&request->reply.body, &found->row) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = nb_results_verdict(&results, verdict, NULL, error);
+    if (rc == 0 && nb_buffer_puts(&request->reply.body, "}") != 0)
+        rc = nb_error_no_memory(error);
+    return rc != 0 ? rc : nb_reply_json(request, 200);
+}
+
+int nb_route_history_verdict(struct nb_request *request, struct nb_error *error)
+{
+    assert(request->id.bytes != NULL);
+    struct nb_history_found found = {.label = NULL};
+    struct nb_scratch_pool *pool = request->server->scratch;
+    uint64_t explain;
+    size_t top = 0;
+    int rc = nb_request_query_count(request, "explain", EXPLAIN_DEFAULT,
+                                    request->config->listing_rows, &explain, error);
+    if (rc == 0)
+        rc = nb_results_top(request, &top, error);
+    struct nb_scratch *scratch = rc == 0 ? nb_scratch_take(pool) : NULL;
+    if (rc == 0 && scratch == NULL)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = nb_engine_history_find(request->server->engine, request->model, request->id,
+                                    (size_t)explain, &found, &scratch->verdict, error);
+    if (rc == 0)
+        rc = write_found(request, &found, &scratch->verdict, top, error);
+    nb_history_found_deinit(&found);
+    nb_scratch_give(pool, scratch);
+    return rc;
+}
+
+/* ---- label next --------------------------------------------------------------------------------
+ */
+
+int nb_route_next(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_next next = {.documents = NULL};
+    uint64_t count;
+    int rc = nb_request_query_count(request, "count", NEXT_DEFAULT, NEXT_MOST, &count, error);
+    if (rc == 0 && count == 0)
+        rc = nb_error_set(error, NB_INVALID, "query parameter 'count' must be at least 1");
+    if (rc == 0)
+        rc = nb_engine_next(request->server->engine, request->model, (size_t)count,
+                            (size_t)request->config->next_documents, nb_request_is_cut, request,
+                            &next, error);
+    if (rc == 0)
+        rc = nb_reply_written(request, json_next(&request->reply.body, &next), error);
+    nb_next_deinit(&next);
+    return rc;
+}
+
+/* ---- documents by their ids --------------------------------------------------------------------
+ */
+
+/* Makes the one change of the batch, and writes its receipt. */
+static int settle(struct nb_request *request, struct nb_batch *batch, struct nb_error *error)
+{
+    struct nb_results results;
+    assert(nb_batch_size(batch) == 1); /* the path names one document */
+    nb_engine_apply(request->server->engine, batch);
+    const struct nb_receipt *receipt = nb_batch_receipt(batch, 0);
+    request->has_changed = receipt->code == 0;
+    int rc = nb_results_begin(&results, request, NB_RESULTS_ONE, error);
+    if (rc == 0)
+        rc = nb_results_receipt(&results, receipt, error);
+    return rc != 0 ? rc : nb_results_end(&results, error);
+}
+
+/* A batch for one change of the document that the path names. */
+static int begin(struct nb_request *request, struct nb_string *source, struct nb_batch **batch,
+                 struct nb_error *error)
+{
+    int rc = nb_request_check_load(request, error);
+    if (rc == 0)
+        rc = nb_request_source(request, source, error);
+    if (rc == 0)
+        rc = nb_batch_new(request->server->engine, request->model, true, batch, error);
+    if (rc == 0)
+        nb_batch_quarantine(*batch, nb_request_is_quarantined(request, source));
+    return rc;
+}
+
+int nb_route_label_document(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_batch *batch = NULL;
+    struct nb_string source;
+    struct nb_buffer label = {0};
+    bool has_label = false;
+    int rc = json_label_read(request->body, &label, &has_label, error);
+    if (rc == 0)
+        rc = begin(request, &source, &batch, error);
+    struct nb_string given = {has_label ? label.bytes : NULL, label.length};
+    if (rc == 0)
+        rc = nb_batch_label(batch, request->id, given, source, error);
+    if (rc == 0)
+        rc = settle(request, batch, error);
+    nb_batch_free(&batch);
+    nb_buffer_deinit(&label);
+    return rc;
+}
+
+int nb_route_forget_document(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_batch *batch = NULL;
+    struct nb_string source;
+    int rc = begin(request, &source, &batch, error);
+    if (rc == 0)
+        rc = nb_engine_history_write(request->server->engine, error);
+    if (rc == 0)
+        rc = nb_batch_forget(batch, request->id, source, error);
+    if (rc == 0)
+        rc = settle(request, batch, error);
+    nb_batch_free(&batch);
+    return rc;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of categories, out of which a network is learned, as JSON, NDJSON or CSV. Pure functions;
+ * any thread. Errors name the row or the line.
+ *
+ * JSON: {"columns": ["name", ...], "rows": [["value", null, ...], ...]}, null for what is missing.
+ * NDJSON: a row a line, {"name": "value", ...}; the first line names the columns, what a later one
+ * leaves out or has as null is missing.
+ * CSV (RFC 4180): UTF-8, separated by commas; the first line names the columns, a field with
+ * nothing in it and no quotes is missing.
+ *
+ * The columns come out sorted by name, so that what is learned does not depend on their order.
+ */
+#ifndef NB_SERVER_API_NETWORK_ROWS_H
+#define NB_SERVER_API_NETWORK_ROWS_H
+
+#include "core/networks/network/columns.h"
+#include "server/http/request/decoder.h"
+
+/* Reads a body of NB_MEDIA_JSON, NB_MEDIA_NDJSON or NB_MEDIA_CSV with at most `most_values` values.
+ * On success the caller owns *columns, which are closed. Returns 0, NB_INVALID, NB_UNUSABLE,
+ * NB_TOO_LARGE or NB_NO_MEMORY. */
+int nb_rows_read(enum nb_media media, struct nb_string body, size_t most_values,
+                 struct nb_columns **columns, struct nb_error *error);
+
+#endif

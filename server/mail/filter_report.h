@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a mail filter is told about a mail. Pure functions; any thread; a report belongs to one.
+ */
+#ifndef NB_SERVER_MAIL_FILTER_REPORT_H
+#define NB_SERVER_MAIL_FILTER_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/string.h"
+#include "core/engine/engine.h"
+#include "server/mail/filter_options.h"
+
+struct nb_config;
+struct nb_filter_spam;
+
+/* The mail inside of what mail software sends, and its fields as they are shown. Pure functions;
+ * any thread. */
+enum {
+    NB_FILTER_FIELD = 998 + 1 /* of the mail's header; RFC 5322, 2.1.1: a line has 998 bytes */
+};
+
+/* The mail inside of what mail software sends: without an mbox "From " line in front, and without
+ * the pseudo header fields X-Envelope-From and X-Envelope-To that Exim puts before the mail's own
+ * (src/spam.c of Exim 4.96). */
+struct nb_string nb_filter_mail(struct nb_string body);
+
+/* The mail's Message-ID without angle brackets, on one line; "" when it has none. */
+void nb_filter_message_id(const struct nb_config *config, struct nb_string mail,
+                          char message_id[NB_FILTER_FIELD]);
+
+/* The mail's subject as [filter] subject has it; the mail's own words stay as they are encoded. */
+void nb_filter_rewrite_subject(const struct nb_config *config, struct nb_string mail,
+                               char subject[NB_FILTER_FIELD]);
+
+enum {
+    NB_FILTER_SYMBOLS = 1 + NB_FIELDS, /* the verdict, and what each field of the mail adds */
+    NB_FILTER_NAME = 32,
+    NB_FILTER_TEXT = 256
+};
+
+/* The header field that tells a verdict; it is taken out of mail that brings it. */
+#define NB_FILTER_HEADER "X-Bayes-Status"
+
+/* The first symbol of a report is its verdict and has the whole score; the others are parts of the
+ * mail, which weigh nothing beside it and say how much of it is theirs. */
+struct nb_filter_symbol {
+    char name[NB_FILTER_NAME];        /* "BAYES_SPAM", "BAYES_PART_SUBJECT" */
+    char description[NB_FILTER_TEXT]; /* a sentence, never empty; its words need not be UTF-8 */
+    char option[NB_FILTER_TEXT];      /* the strongest tokens, or "" */
+    double evidence;                  /* log-odds of a part, above 0 for spam; else 0 */
+};
+
+struct nb_filter_report {
+    enum nb_filter_action action;
+    const char *status; /* "spam", "ham" or "unsure"; static */
+    const char *note;   /* behind the status: "", or ", too little learned" and the like; static */
+    bool is_test;       /* a GTUBE test pattern decided, not the model */
+    bool is_ready;      /* the model decided; else a symbol says what is missing */
+    double probability; /* of spam */
+    double log_odds;    /* ln p / (1 - p), bounded; 0 when the model does not decide */
+    char model[NB_FILTER_MODEL];
+    char message_id[NB_FILTER_FIELD]; /* of the mail, without angle brackets; "" if it has none */
+    char subject[NB_FILTER_FIELD];    /* the mail's, rewritten; with NB_FILTER_REWRITE_SUBJECT */
+    struct nb_filter_symbol symbols[NB_FILTER_SYMBOLS];
+    size_t symbol_count;
+};
+
+/* Makes the report of a verdict of a model that knows enough. `spam` is what nb_filter_find_spam
+ * found in `verdict`; the members `model`, `message_id` and `subject` stay as they are. */
+void nb_filter_report_verdict(const struct nb_config *config, const struct nb_verdict *verdict,
+                              const struct nb_filter_spam *spam, struct nb_filter_report *report);
+
+/* Makes the report of a model that does not know enough. `missing` says what is missing; `note` is
+ * static and becomes the report's. */
+void nb_filter_report_not_ready(const char *missing, const char *note,
+                                struct nb_filter_report *report);
+
+/* Appends the text of an X-Bayes-Status header: "spam, probability=0.9987, model=mail". */
+int nb_filter_status(const struct nb_filter_report *report, struct nb_buffer *out);
+
+/* Test mails: the Generic Test for Unsolicited Bulk Email, which every filter rejects, and its
+ * variants of rspamd (src/libmime/message.c), by which an administrator sees each action at work.
+ * The variants need [filter] test_patterns: anybody could write one into a mail to have it called
+ * ham. Pure functions; any thread. */
+
+/* Returns whether the mail is a test, and sets its action if it is. */
+bool nb_filter_find_test(const struct nb_config *config, struct nb_string mail,
+                         enum nb_filter_action *action);
+
+/* Makes the report of a test; the members `message_id` and `subject` stay as they are. */
+void nb_filter_report_test(const struct nb_config *config, enum nb_filter_action action,
+                           struct nb_filter_report *report);
+
+#endif
