@@ -4,10 +4,10 @@
  * wants verdicts turned into decisions. A decision is read once for a request, by the thread that
  * works on it, and then applied to each of its verdicts.
  *
- * A threshold alone holds for the label that wins: the decision is that label, or "unsure". Beside
- * `positive`, and of a false-positive rate or costs, which are of one label by their meaning, it
- * holds for that label: the decision is that label, the best of the others, or "unsure". When no
- * token is known, only the prior has spoken: "unsure".
+ * A threshold alone applies to the winning label: the decision is that label, or "unsure". With
+ * `positive`, and for a false-positive rate or costs, which concern one label by their meaning, the
+ * threshold applies to that label: the decision is that label, the best of the others, or "unsure".
+ * When the model knows no token of the document, only the prior has spoken: "unsure".
  */
 #ifndef NB_SERVER_API_DECISION_H
 #define NB_SERVER_API_DECISION_H
@@ -32,20 +32,21 @@ struct nb_decision_rule {
     char source[160];                 /* where the threshold comes from, as part of a sentence */
 };
 
-/* Reads it from the query. NB_INVALID: more than one way, half of one, or a number out of its
- * range; with target_fpr all that nb_engine_evaluation says. */
+/* Reads the rule from the query. Returns 0; NB_INVALID when the query asks in more than one way,
+ * gives one of two costs only, or has a number out of range; with target_fpr also the codes of
+ * nb_engine_evaluation. */
 int nb_decision_read(const struct nb_request *request, struct nb_decision_rule *rule,
                      struct nb_error *error);
 
-/* A decision as the reply says it. */
+/* A decision, as the reply shows it. */
 struct nb_decision_made {
     const char *label; /* the verdict's, or "unsure" */
     char reason[NB_DECISION_TEXT];
 };
 
 /* Applies the rule to a verdict. NB_NOT_FOUND: no document has the positive label. NB_CONFLICT: the
- * model has more than two labels, none of them "spam", and the request did not say which one its
- * rate or costs are of. */
+ * model has more than two labels, none of them "spam", and the request did not say which label its
+ * rate or costs concern. */
 int nb_decision_make(const struct nb_decision_rule *rule, const struct nb_verdict *verdict,
                      struct nb_decision_made *made, struct nb_error *error);
 

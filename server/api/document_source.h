@@ -2,8 +2,8 @@
  *
  * The documents of a request's body one after the other, whatever its media type: a JSON document,
  * a JSON batch, a line of NDJSON, a text, a mail, an mbox, the rows of a CSV. With the query
- * parameter attached=yes the mails that are attached to these mails. For the thread that works on
- * the request.
+ * parameter attached=yes the documents are the mails that are attached to the mails of the body.
+ * For the thread that works on the request.
  */
 #ifndef NB_SERVER_API_DOCUMENT_SOURCE_H
 #define NB_SERVER_API_DOCUMENT_SOURCE_H
@@ -22,11 +22,11 @@ struct nb_ndjson_line;
 struct nb_request;
 
 struct nb_document_source {
-    bool is_batch; /* the body is one of several documents, however many there are */
-    /* The document at hand, and why it cannot be read (code 0: it can). */
+    bool is_batch; /* the body holds a list of documents, even if it has only one */
+    /* The current document, or the reason why it cannot be read (code 0: it can be read). */
     struct nb_json_document document;
     struct nb_error why;
-    const char *warning; /* of how the bytes of a table were read; NULL: there is none */
+    const char *warning; /* about how the bytes of a table were read; NULL: none */
 
     /* private */
     const struct nb_request *request;
@@ -40,20 +40,20 @@ struct nb_document_source {
     struct nb_buffer lines; /* a mail after conversion of its lines (tokenizer/mail/mail_file.h) */
     struct nb_buffer file;  /* an mbox likewise */
     size_t taken;           /* documents so far */
-    bool is_attached;       /* mails are forwards of those that are wanted, and these: */
+    bool is_attached;       /* the mails are forwards, and the documents are attached to them */
     struct nb_mail_attached attached;
-    size_t given;              /* of those */
-    size_t attached_documents; /* given of all mails so far */
+    size_t given;              /* of the attached mails of the current document */
+    size_t attached_documents; /* attached mails given so far, of all documents */
 };
 
-/* Begins with `line`, or with the whole of request->body when that is NULL; both are borrowed. A
- * code fails the request. To be closed in any case. */
+/* Opens `line`, or the whole of request->body if `line` is NULL; both are borrowed. Returns 0 or a
+ * code, which fails the request. nb_document_source_close is needed in both cases. */
 int nb_document_source_open(struct nb_document_source *source, const struct nb_request *request,
                             const struct nb_ndjson_line *line, struct nb_error *error);
 
-/* The next document: 1 with source->document or source->why, both until the next call; 0 when there
- * is no other; a code that fails the request. A document that is the only one of its request and
- * cannot be read fails the request. */
+/* Reads the next document. Returns 1 with source->document or source->why, both valid until the
+ * next call; 0 at the end; or a code, which fails the request. If the only document of a request
+ * cannot be read, the request fails. */
 int nb_document_source_next(struct nb_document_source *source, struct nb_error *error);
 
 void nb_document_source_close(struct nb_document_source *source);

@@ -23,18 +23,19 @@ struct nb_threshold {
     char positive[65];  /* the label that was judged, NUL-terminated */
 };
 
-/* Finds a threshold, with the parameters and errors of nb_engine_evaluation. The evaluation may be
- * remembered: its age is at most 30 s, and at most twenty times what it took to make. So at most a
- * twentieth of a processor goes into evaluations, and those of small models are nearly new. */
+/* Finds a threshold, with the parameters and errors of nb_engine_evaluation. A remembered
+ * evaluation may be used; it is at most 30 s old, and at most twenty times as old as the time that
+ * it took. So evaluations take at most a twentieth of a processor, and those of small models are
+ * nearly new. */
 int nb_evaluations_threshold(struct nb_evaluations *evaluations, struct nb_string model,
                              struct nb_string positive, double rate, enum nb_score_kind scores,
                              struct nb_threshold *found, struct nb_error *error);
 
 /* Appends the figures over the short window, and how far verdicts have drifted
- * (core/model/drift.h), as Prometheus metrics, for the first 100 models by name of those
- * in memory (a visit of Prometheus loads none). They are at most 30 s old, unless that would take
- * more than a fifth of a second for one visit; then the next one goes on with the oldest. Figures
- * that are not defined are left out. Returns 0 or NB_NO_MEMORY. */
+ * (core/model/evaluate/drift.h), as Prometheus metrics, for the first 100 models by name of those
+ * in memory (a visit of Prometheus loads none). The figures are at most 30 s old, unless renewing
+ * them would take more than a fifth of a second in one visit; then the next visit goes on with the
+ * oldest. Figures that are not defined are left out. Returns 0 or NB_NO_MEMORY. */
 int nb_evaluations_metrics(struct nb_evaluations *evaluations, struct nb_buffer *out);
 
 #endif

@@ -14,15 +14,15 @@
 
 struct json_t;
 
-/* Reads {"nodes": [{"name", "states", "parents", "table"}, ...]}, a network of at most `most_cells`
- * probabilities. On success the caller owns *network. Returns 0, NB_INVALID, NB_UNUSABLE,
- * NB_TOO_LARGE or NB_NO_MEMORY. */
+/* Reads a network, {"nodes": [{"name", "states", "parents", "table"}, ...]}, with at most
+ * `most_cells` probabilities. On success the caller owns *network. Returns 0, NB_INVALID,
+ * NB_UNUSABLE, NB_TOO_LARGE or NB_NO_MEMORY. */
 int nb_network_read(struct nb_string text, size_t most_cells, struct nb_network **network,
                     struct nb_error *error);
 
 enum nb_network_verb {
     NB_NETWORK_PROBABILITIES, /* P(node | evidence) of `targets` */
-    NB_NETWORK_SAMPLES,       /* `samples` of them, by `seed` */
+    NB_NETWORK_SAMPLES,       /* `samples` samples, drawn with `seed` */
     NB_NETWORK_INDEPENDENT,   /* are `from` and `to` separated by `given`? */
     NB_NETWORK_EQUIVALENT     /* to the network `other`, or to the graph `graph`? */
 };
@@ -34,28 +34,28 @@ struct nb_network_question {
     nb_node_set targets[NB_NETWORK_NODES];
     uint64_t samples, seed;
     nb_node_set from[NB_NETWORK_NODES], to[NB_NETWORK_NODES], given[NB_NETWORK_NODES];
-    char *other;            /* owned; NULL: `graph` it is */
-    struct nb_graph *graph; /* owned; its arrows make no cycle */
+    char *other;            /* owned: the name of a network; NULL: `graph` is compared */
+    struct nb_graph *graph; /* owned; it has no cycle */
 };
 void nb_network_question_deinit(struct nb_network_question *question);
 
-/* Reads a question about the network. On success the caller owns what `question` holds. Returns as
- * nb_network_read. */
+/* Reads a question about the network. On success the caller owns what `question` holds. Returns the
+ * codes of nb_network_read. */
 int nb_network_question_read(struct nb_string text, const struct nb_network *network,
                              struct nb_network_question *question, struct nb_error *error);
 
-/* The member "nodes"; every probability reads back to the last bit. */
+/* Writes the member "nodes". Every probability reads back to the last bit. */
 void nb_emit_nodes(struct nb_emitter *e, const struct nb_network *network);
 
-/* {"nodes": [...]}, which nb_network_read reads. Returns 0 or NB_NO_MEMORY. */
+/* Writes {"nodes": [...]}, which nb_network_read reads. Returns 0 or NB_NO_MEMORY. */
 int nb_network_write(const struct nb_network *network, struct nb_buffer *out);
 
-/* The members "directed", "undirected", "separated", "conflicts", "tests" and "untested" of what
- * was learned from the columns. */
+/* Writes what was learned from the columns: the members "directed", "undirected", "separated",
+ * "conflicts", "tests" and "untested". */
 void nb_emit_learned(struct nb_emitter *e, const struct nb_columns *columns,
                      const struct nb_learned *learned);
 
-/* A list of two names. */
+/* Writes a list of two names. */
 void nb_emit_pair(struct nb_emitter *e, const char *a, const char *b);
 
 #endif

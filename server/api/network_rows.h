@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of categories, out of which a network is learned, as JSON, NDJSON or CSV. Pure functions;
- * any thread. Errors name the row or the line.
+ * Reads rows of categories, from which a network is learned, as JSON, NDJSON or CSV. Pure
+ * functions; any thread. Errors name the row or the line.
  *
  * JSON: {"columns": ["name", ...], "rows": [["value", null, ...], ...]}, null for what is missing.
- * NDJSON: a row a line, {"name": "value", ...}; the first line names the columns, what a later one
- * leaves out or has as null is missing.
- * CSV (RFC 4180): UTF-8, separated by commas; the first line names the columns, a field with
- * nothing in it and no quotes is missing.
+ * NDJSON: a row a line, {"name": "value", ...}; the first line names the columns; a column that a
+ * later line leaves out, or that is null there, is missing. CSV (RFC 4180): UTF-8, separated by
+ * commas; the first line names the columns; an empty field without quotes is missing.
  *
- * The columns come out sorted by name, so that what is learned does not depend on their order.
+ * The columns are sorted by name, so that the learned network does not depend on their order in the
+ * body.
  */
 #ifndef NB_SERVER_API_NETWORK_ROWS_H
 #define NB_SERVER_API_NETWORK_ROWS_H

@@ -29,15 +29,16 @@ enum nb_results_form {
 struct nb_results {
     struct nb_request *request;
     enum nb_results_form form;
-    struct nb_string model;    /* that the next result is of; at first the request's */
-    struct nb_buffer id;       /* owned: of a document whose verdict was to be kept; else empty */
-    bool is_kept;              /* ... and whether it is */
-    bool has_counts;           /* verdicts have the documents of each label */
-    bool has_word_counts;      /* tokens of explanations have their counts */
-    size_t top;                /* verdicts have so many labels at most; 0: all */
-    const char *warning;       /* of how the text of the next result was read; NULL: none */
-    const char *table_warning; /* the same of a table: of all results */
-    uint64_t size;             /* results so far */
+    struct nb_string model; /* model of the next result; at first that of the request */
+    struct nb_buffer
+        id; /* owned: of the document whose verdict the history was asked to keep; else empty */
+    bool is_kept;                 /* ... and whether it keeps it */
+    bool has_counts;              /* verdicts have the documents of each label */
+    bool has_word_counts;         /* tokens of explanations have their counts */
+    size_t top;                   /* verdicts have so many labels at most; 0: all */
+    const char *warning;          /* about how the text of the next result was read; NULL: none */
+    const char *table_warning;    /* the same about a table, for all results */
+    uint64_t size;                /* results so far */
     uint64_t totals[NB_STATUSES]; /* receipts, by enum nb_status */
     uint64_t failed;
 };
@@ -60,23 +61,24 @@ int nb_results_receipt(struct nb_results *results, const struct nb_receipt *rece
 int nb_results_error(struct nb_results *results, const struct nb_error *why,
                      struct nb_error *error);
 
-/* A batch with a result of each of several models: the failure of one names it. */
+/* For a batch with one result for each of several models: the failure names its model. */
 int nb_results_model_error(struct nb_results *results, const struct nb_error *why,
                            struct nb_error *error);
 
-/* Whether a line of the reply has been written: from then on failures are told line by line. */
+/* Returns whether a line of the reply was written: from then on failures are reported line by line.
+ */
 bool nb_results_has_lines(const struct nb_results *results);
 
-/* What several models say together. */
+/* The common verdict of several models. */
 struct nb_results_common {
-    const char *rule;       /* by which it follows from what each of them says */
-    struct nb_string model; /* whose verdict it is */
-    const char *label;      /* NULL: they do not agree, and probability and model are not told */
+    const char *rule;       /* by which it follows from the verdicts of the models */
+    struct nb_string model; /* that gave the verdict */
+    const char *label;      /* NULL: they do not agree; then model and probability are left out */
     double probability;
-    const char *action;                      /* of the mail filter; NULL: it is no mail filter's */
+    const char *action; /* of the mail filter; NULL: a model has no label of spam */
     const struct nb_json_decision *decision; /* NULL: none was asked for */
 };
-/* Ends a batch of results of several models. `common` NULL: none gave a verdict. */
+/* Ends a batch of results of several models. `common` is NULL when no model gave a verdict. */
 int nb_results_end_common(struct nb_results *results, const struct nb_results_common *common,
                           struct nb_error *error);
 

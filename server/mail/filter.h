@@ -22,16 +22,16 @@ struct nb_document;
 struct nb_request;
 struct nb_server;
 
-/* Scores `document`, a mail, with the user's own model, or with the one of all when that is not
- * ready or the user cannot name one. Of several users the mildest verdict counts, and the report
- * names no model but the pattern of [filter] user_model. Too little training, or an empty mail,
- * gives a report that says so and is not an error. `models` are patterns (tokens.h) of
- * those that the client may use: NB_FORBIDDEN when a user's model is none of them, and the one of
- * all is not asked when that is none. With several_users = each, `each` (the caller's; NULL: not
- * wanted) receives two texts for each user who has a model, both NUL-terminated: its name, and the
- * verdict as nb_filter_status has it. With `request` (NULL: not wanted) a verdict that counts is
- * kept in the history of the model that gave it, if that keeps one. Returns 0, or what
- * nb_engine_classify does (NB_IO, NB_NO_MEMORY ...). */
+/* Judges `document`, a mail, with the user's own model, or with the common model [filter] model if
+ * the user's model is not ready or the user cannot name one. For several users the mildest verdict
+ * counts, and the report names the pattern [filter] user_model instead of a model. With too little
+ * training, or for an empty mail, the report says so; that is no error. `models` are patterns
+ * (tokens.h) of the models that the client may use: NB_FORBIDDEN if a user's model matches none of
+ * them; a common model that matches none is not asked. With several_users = each, `each` (the
+ * caller's; NULL: not wanted) receives two NUL-terminated texts for each user who has a model: the
+ * name of the model, and the verdict as nb_filter_status writes it. With `request` (or NULL) a
+ * verdict that counts goes into the history of the model that gave it, if the model keeps one.
+ * Returns 0 or a code of nb_engine_classify (NB_IO, NB_NO_MEMORY ...). */
 int nb_filter_check(struct nb_server *server, const struct nb_config *config, const char *models,
                     const struct nb_document *document, const struct nb_string *users, size_t count,
                     const struct nb_request *request, struct nb_filter_report *report,
@@ -39,21 +39,20 @@ int nb_filter_check(struct nb_server *server, const struct nb_config *config, co
 
 /* Whose models a mail will be shown to, and loading them. For the thread that works on the request.
  */
-/* The users whose models judge a mail, each once: those whom [filter] user_map finds behind the
- * protocol's user field, which may come several times; where there is none, the recipients of its
- * recipient field. None where there are no models of users, or more users than classify_models:
- * then the model of all judges. *users is the caller's to free, with the strings in it, with a
- * failure too. Returns 0 or NB_NO_MEMORY. */
+/* Finds the users whose models judge a mail, each once: those that [filter] user_map gives for the
+ * protocol's user field, which may occur several times; without that field those for its recipient
+ * field. There are none when users have no models of their own, or when they are more than
+ * classify_models: then the common model judges. The caller frees *users, also after a failure; the
+ * strings in it are part of the same memory. Returns 0 or NB_NO_MEMORY. */
 int nb_filter_users(const struct nb_request *request, struct nb_string **users, size_t *count,
                     struct nb_error *error);
 
-/* The user who learns the mail of a request: whom the protocol's user field means; "" for nobody.
+/* The user who learns the mail of a request, by the protocol's user field; "" if there is none.
  */
 void nb_filter_learner(const struct nb_request *request, char user[NB_USER_NAME]);
 
-/* What the routes of mail software have as their `prepare`: returns 0 when the models of the users
- * and the one of all are in memory (or do not exist), otherwise NB_WAIT while they are loaded on a
- * pool. */
+/* The `prepare` of the routes of mail software. Returns 0 when the models of the users and the
+ * common model are in memory (or do not exist), otherwise NB_WAIT while a pool loads them. */
 nb_handler nb_filter_prepare;
 
 #endif

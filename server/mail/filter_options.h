@@ -22,23 +22,23 @@ struct nb_verdict;
 
 enum { NB_FILTER_LABELS = 16, NB_FILTER_LABEL = 64 + 1 /* a label with its NUL */ };
 
-/* What a mail filter makes of a probability of spam where the documents are mostly spam: somebody
- * has trained a folder of spam, and other mail is only beginning to come.
+/* Corrects a probability of spam when most documents are spam: somebody has trained a folder of
+ * spam, and other mail is only beginning to come.
  *
- * The share of spam among the documents is then what was trained and not what arrives, and nearly
- * all that is new looks more like the many than like the few. With s documents of spam, h others,
- * and L the log-odds of spam, which has that share in it:
+ * The share of spam among the documents then shows what was trained and not what arrives, and
+ * nearly all new mail looks more like the many documents than like the few. With s documents of
+ * spam, h others, and L the log-odds of spam, which include that share:
  *
  *     pi  = max(ln(s / h), 0)
  *     L'  = L - pi 20 / (20 + h)
  *     L'' = L' / sqrt(1 + 1.5 max(1/h - 1/s, 0) L'^2)       when L' > 0, else L'
  *
- * So the share is believed as far as other mail has been seen, and the evidence of spam is
- * moderated (core/bayes/book/scores.h) for the few documents that speak against it. Where there is
- * as much other mail as spam, or more, nothing changes. Measured in server/README.md. */
+ * So the share counts as far as other mail has been seen, and the evidence of spam is moderated
+ * (core/bayes/book/scores.h) because few documents speak against it. If there is as much other mail
+ * as spam, or more, nothing changes. Measured in server/README.md. */
 
-/* Of a probability of spam (0 to 1) of a model with so many documents of spam and of other labels,
- * both above 0. Returns a probability that is at most as high. */
+/* `probability` is that of spam, from 0 to 1; `spam` and `others` are the model's documents of spam
+ * and of other labels, both above 0. Returns a probability that is not higher. */
 static inline double nb_caution(double probability, uint64_t spam, uint64_t others)
 {
     /* Measured on draws of SpamAssassin's corpus and Enron 1, and online. */
@@ -57,31 +57,31 @@ static inline double nb_caution(double probability, uint64_t spam, uint64_t othe
 /* An address without the blanks and the angle brackets around it. */
 struct nb_string nb_filter_without_angles(struct nb_string s);
 
-/* Whether it is one of the labels of spam. */
+/* Returns whether the label is one of the labels of spam. */
 bool nb_filter_is_spam(const struct nb_config *config, const char *label);
 
 /* The label under which spam is learned, the first of the list. */
 void nb_filter_learned_label(const struct nb_config *config, char label[NB_FILTER_LABEL]);
 
-/* How a verdict stands to the labels of [filter]. */
+/* What a verdict says about the labels of [filter]. */
 struct nb_filter_spam {
-    bool is_known;      /* documents have at least one label of spam; else the rest is not set */
-    bool has_others;    /* and at least one label that is none: then there is a verdict */
+    bool is_known;      /* the model has documents of spam; else the other members are not set */
+    bool has_others;    /* and documents of other labels: then there is a verdict */
     double probability; /* of all labels of spam together, with caution
                            (server/mail/filter_options.h) */
-    const char *label;  /* the likeliest of them; the verdict's */
-    size_t count;       /* labels of spam that documents have */
+    const char *label;  /* the likeliest label of spam; borrowed from the verdict */
+    size_t count;       /* labels of spam that have documents */
 };
 
-/* Decides `ready` and `missing` of a verdict by the labels of [filter] alone: ham, and that label
- * of spam which has the most documents, must have enough. Other labels of the
- * model are ignored, such as a mistyped name. For callers that ask for `ready`: the filter itself
- * judges with fewer documents, too. */
+/* Sets `ready` and `missing` of a verdict by the labels of [filter] alone: ham, and the label of
+ * spam with the most documents, must have enough documents. Other labels of the model, such as a
+ * mistyped name, are ignored. For callers that read `ready`: the filter itself also judges with
+ * fewer documents. */
 void nb_filter_need(const struct nb_config *config, struct nb_verdict *verdict);
 
-/* The probability of spam in a verdict that was not reset: the sum of the labels of spam, against
- * all others. Where all labels but ham and one of spam have few documents, it is judged as if these
- * two were alone (nb_verdict_against): a label that had nine spam in a row would take all spam.
+/* Finds the probability of spam in a verdict that was not reset: the sum over the labels of spam.
+ * If all labels but ham and one label of spam have few documents, the verdict is as if these two
+ * were alone (nb_verdict_against): otherwise a label with nine spam in a row would take all spam.
  * Returns 0 or NB_NO_MEMORY. */
 int nb_filter_find_spam(const struct nb_config *config, struct nb_verdict *verdict,
                         struct nb_filter_spam *spam);
@@ -105,42 +105,44 @@ const char *nb_filter_action_name(enum nb_filter_action action);
 #define NB_FILTER_LOG_ODDS_MOST 30.0
 double nb_filter_log_odds(double probability);
 
-/* The log-odds of a threshold; of 1 what no probability reaches. */
+/* The log-odds of a threshold; for the threshold 1 a value that no probability reaches. */
 double nb_filter_log_odds_at(double threshold);
 
-/* What log-odds are on a scale that has 0 at even odds and `required` exactly at the probability
+/* Converts log-odds to a scale that is 0 at even odds and exactly `required` at the probability
  * `threshold` (above 0.5; 1 is never reached). */
 double nb_filter_score(double log_odds, double required, double threshold);
 
-/* The score of a report, or of its first symbol, with `digits` digits after the point. It compares
- * with `required` as the action was decided: a score below is never rounded up to it, and that of a
- * test mail is never below it. */
+/* The score of a report, or of its first symbol, with `digits` digits after the point. A comparison
+ * of this score with `required` agrees with the action: a score below `required` is never rounded
+ * up to it, and the score of a test mail is never below it. */
 double nb_filter_shown_score(double log_odds, double required, double threshold, bool is_over,
                              unsigned digits);
 
-/* What is to be done with a mail, by the thresholds of [filter]; 1 as a threshold means never. */
+/* The action for a mail, by the thresholds of [filter]; the threshold 1 means never. */
 enum nb_filter_action nb_filter_action_at(const struct nb_config *config, double probability);
 
-/* nb_filter_action_at, and of spam by its likeliest label where label_actions names that. `spam` is
- * of a model that knows a label of spam. */
+/* As nb_filter_action_at, but spam whose likeliest label has an action in label_actions gets that
+ * action. `spam` is from a model that knows a label of spam. */
 enum nb_filter_action nb_filter_action_of(const struct nb_config *config,
                                           const struct nb_filter_spam *spam);
 
 enum { NB_FILTER_MODEL = 129 /* a model's name with its NUL */ };
 
-/* The model of a user: `user` is an address as "Deliver-To:" or "User:" give it (angle brackets are
- * taken off), or of length 0. Without [filter] user_model, or without a user, it is [filter] model.
- * NB_UNUSABLE: the name made from the address cannot be a name of a model. */
+/* Finds the model of a user. `user` is an address as in "Deliver-To:" or "User:", whose angle
+ * brackets are removed, or of length 0. Without [filter] user_model, or without a user, the model
+ * is [filter] model. Returns 0, or NB_UNUSABLE if the name made from the address cannot be the name
+ * of a model. */
 int nb_filter_model(const struct nb_config *config, struct nb_string user,
                     char model[NB_FILTER_MODEL], struct nb_error *error);
 
-/* The parent that the model of a user gets when learning makes it: [filter] user_parent, with the
- * domain of the address in it; [filter] model for an address without a domain. `user` as above.
- * NB_UNUSABLE: what comes out cannot be a name of a model. */
+/* Finds the parent for the model of a user that learning makes: [filter] user_parent, with the
+ * domain of the address in it; [filter] model for an address without a domain. `user` is as above.
+ * Returns 0, or NB_UNUSABLE if the result cannot be the name of a model. */
 int nb_filter_parent(const struct nb_config *config, struct nb_string user,
                      char model[NB_FILTER_MODEL], struct nb_error *error);
 
-/* Whether the options of [filter] go together. NB_INVALID says which do not. */
+/* Checks whether the options of [filter] fit each other. Returns 0, or NB_INVALID with those that
+ * do not. */
 int nb_filter_check_config(const struct nb_config *config, struct nb_error *error);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a mail filter is told about a mail. Pure functions; any thread; a report belongs to one.
+ * The report about a mail that mail software gets, and the parts of a mail that it shows. Pure
+ * functions; any thread; a report belongs to one thread.
  */
 #ifndef NB_SERVER_MAIL_FILTER_REPORT_H
 #define NB_SERVER_MAIL_FILTER_REPORT_H
@@ -17,13 +18,12 @@
 struct nb_config;
 struct nb_filter_spam;
 
-/* The mail inside of what mail software sends, and its fields as they are shown. Pure functions;
- * any thread. */
+/* The mail in a request of mail software, and its fields as they are shown. */
 enum {
     NB_FILTER_FIELD = 998 + 1 /* of the mail's header; RFC 5322, 2.1.1: a line has 998 bytes */
 };
 
-/* The mail inside of what mail software sends: without an mbox "From " line in front, and without
+/* The mail in the body that mail software sends: without an mbox "From " line in front, and without
  * the pseudo header fields X-Envelope-From and X-Envelope-To that Exim puts before the mail's own
  * (src/spam.c of Exim 4.96). */
 struct nb_string nb_filter_mail(struct nb_string body);
@@ -32,7 +32,8 @@ struct nb_string nb_filter_mail(struct nb_string body);
 void nb_filter_message_id(const struct nb_config *config, struct nb_string mail,
                           char message_id[NB_FILTER_FIELD]);
 
-/* The mail's subject as [filter] subject has it; the mail's own words stay as they are encoded. */
+/* The subject of the mail, rewritten by [filter] subject; the mail's own words keep their encoding.
+ */
 void nb_filter_rewrite_subject(const struct nb_config *config, struct nb_string mail,
                                char subject[NB_FILTER_FIELD]);
 
@@ -42,11 +43,11 @@ enum {
     NB_FILTER_TEXT = 256
 };
 
-/* The header field that tells a verdict; it is taken out of mail that brings it. */
+/* The header field with the verdict; it is removed from a mail that already has it. */
 #define NB_FILTER_HEADER "X-Bayes-Status"
 
-/* The first symbol of a report is its verdict and has the whole score; the others are parts of the
- * mail, which weigh nothing beside it and say how much of it is theirs. */
+/* The first symbol of a report is its verdict and has the whole score. The others stand for parts
+ * of the mail: they have no score and say how much of the verdict comes from each part. */
 struct nb_filter_symbol {
     char name[NB_FILTER_NAME];        /* "BAYES_SPAM", "BAYES_PART_SUBJECT" */
     char description[NB_FILTER_TEXT]; /* a sentence, never empty; its words need not be UTF-8 */
@@ -57,20 +58,20 @@ struct nb_filter_symbol {
 struct nb_filter_report {
     enum nb_filter_action action;
     const char *status; /* "spam", "ham" or "unsure"; static */
-    const char *note;   /* behind the status: "", or ", too little learned" and the like; static */
+    const char *note;   /* follows the status: "", or ", too little learned" and the like; static */
     bool is_test;       /* a GTUBE test pattern decided, not the model */
     bool is_ready;      /* the model decided; else a symbol says what is missing */
     double probability; /* of spam */
     double log_odds;    /* ln p / (1 - p), bounded; 0 when the model does not decide */
     char model[NB_FILTER_MODEL];
     char message_id[NB_FILTER_FIELD]; /* of the mail, without angle brackets; "" if it has none */
-    char subject[NB_FILTER_FIELD];    /* the mail's, rewritten; with NB_FILTER_REWRITE_SUBJECT */
+    char subject[NB_FILTER_FIELD];    /* the rewritten one, with NB_FILTER_REWRITE_SUBJECT */
     struct nb_filter_symbol symbols[NB_FILTER_SYMBOLS];
     size_t symbol_count;
 };
 
-/* Makes the report of a verdict of a model that knows enough. `spam` is what nb_filter_find_spam
- * found in `verdict`; the members `model`, `message_id` and `subject` stay as they are. */
+/* Makes the report of a verdict. `spam` is the result of nb_filter_find_spam for `verdict`. The
+ * members `model`, `message_id` and `subject` do not change. */
 void nb_filter_report_verdict(const struct nb_config *config, const struct nb_verdict *verdict,
                               const struct nb_filter_spam *spam, struct nb_filter_report *report);
 
@@ -83,9 +84,8 @@ void nb_filter_report_not_ready(const char *missing, const char *note,
 int nb_filter_status(const struct nb_filter_report *report, struct nb_buffer *out);
 
 /* Test mails: the Generic Test for Unsolicited Bulk Email, which every filter rejects, and its
- * variants of rspamd (src/libmime/message.c), by which an administrator sees each action at work.
- * The variants need [filter] test_patterns: anybody could write one into a mail to have it called
- * ham. Pure functions; any thread. */
+ * variants of rspamd (src/libmime/message.c), with which an administrator tries each action. The
+ * variants need [filter] test_patterns: anybody could write one into a mail to make it ham. */
 
 /* Returns whether the mail is a test, and sets its action if it is. */
 bool nb_filter_find_test(const struct nb_config *config, struct nb_string mail,

@@ -19,19 +19,18 @@ struct nb_filter_report;
 struct nb_receipt;
 struct nb_request;
 
-/* Judging the mail of a request, for all doors of mail software alike. For the thread that works on
- * the request. */
+/* Judges the mail of a request, in any protocol of mail software. */
 
-/* nb_filter_check for the body of the request and the users that it names; the verdict is logged
- * where that is wanted. `required` and `threshold`: the score that a mail has at that probability,
- * for the log. Returns what nb_filter_check does. */
+/* Calls nb_filter_check for the body of the request and the users that it names, and logs the
+ * verdict if verdicts are logged. For the log, a mail has the score `required` at the probability
+ * `threshold`. Returns as nb_filter_check. */
 int nb_filter_judge(struct nb_request *request, double required, double threshold,
                     struct nb_filter_report *report, struct nb_buffer *each,
                     struct nb_error *error);
 
-/* With a header field "Attached: yes" the mail is a forward: the mails that are attached to it are
- * learned (tokenizer/mail/mail_attached.h), each as a document of its own, and NB_INVALID says that
- * there are none. What follows is then true of them together.
+/* With the header field "Attached: yes" the mail is a forward: the mails that are attached to it
+ * (tokenizer/mail/mail_attached.h) are learned, each as a document of its own; NB_INVALID if there
+ * are none. The functions below are then about all of them together.
  *
  * Hands a mail to the user's model, to be learned under `label`, or forgotten when `label` is NULL,
  * and suspends the request: NB_WAIT; `after` goes on with nb_filter_receipt. Other codes fail the
@@ -39,14 +38,15 @@ int nb_filter_judge(struct nb_request *request, double required, double threshol
 int nb_filter_learn(struct nb_request *request, struct nb_string mail, const char *label,
                     nb_handler *after, struct nb_error *error);
 
-/* What became of it, of several mails of the one that says most; the request's, until it ends. */
+/* The result of learning; for several mails the most telling one. It belongs to the request and is
+ * valid until the request ends. */
 const struct nb_receipt *nb_filter_receipt(const struct nb_request *request);
 
-/* Its Message-ID (of several the first one's) without angle brackets, "" when it has none; the
- * request's, until it ends. */
+/* The Message-ID of the mail (of several the first) without angle brackets; "" if it has none.
+ * Valid until the request ends. */
 const char *nb_filter_learned_message(const struct nb_request *request);
 
-/* Whether it was for the model of all, [filter] model, and not for a user's own. */
+/* Returns whether the common model, [filter] model, learned the mail, and not a user's own. */
 bool nb_filter_learned_for_all(const struct nb_request *request);
 
 #endif

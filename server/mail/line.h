@@ -24,27 +24,28 @@ struct nb_lines;       /* what all connections share */
 int nb_lines_start(struct nb_server *server, unsigned threads, int wake, struct nb_lines **lines,
                    struct nb_error *error);
 
-/* Ends the threads; NULL is allowed inside. No request may be suspended. Connections that were at
- * work can be freed afterwards. */
+/* Ends the threads; *lines may be NULL. No request may be suspended. Connections that were at work
+ * can be freed afterwards. */
 void nb_lines_stop(struct nb_lines **lines);
 
-/* A connection whose first bytes nb_line_sniff has called a line protocol's; they were not taken
- * from the socket `file`, which is borrowed, as is the client's address. `owner` is what
- * nb_lines_finished returns. NULL without memory. */
+/* Makes a connection whose first bytes nb_line_sniff has found to be a line protocol's. The bytes
+ * are still in the socket `file`, which is borrowed, as is the client's address. nb_lines_finished
+ * returns `owner`. Returns NULL without memory. */
 struct nb_line_client *nb_line_client_new(struct nb_lines *lines, int file,
                                           const struct sockaddr *address, struct nb_string first,
                                           void *owner);
 
-/* Not while it is at work. A request that was not answered counts as one whose client has gone. */
+/* Frees a connection that is not at work. A request that was not answered counts as one whose
+ * client has gone. */
 void nb_line_client_free(struct nb_line_client **line);
 
-/* Bytes of the request that have come. */
+/* Returns the bytes of the request that have come. */
 size_t nb_line_client_received(const struct nb_line_client *line);
 
 enum nb_line_next {
     NB_LINE_READ,  /* go on when there is something to read */
     NB_LINE_WRITE, /* go on when there is room to write */
-    NB_LINE_WORK,  /* it is at work: must not be touched until nb_lines_finished returns it */
+    NB_LINE_WORK,  /* it is at work: do not touch it until nb_lines_finished returns it */
     NB_LINE_OVER,  /* free it and close the socket */
     NB_LINE_LINGER /* the same, but the client may still be sending (http/net/connections.h) */
 };
@@ -52,8 +53,8 @@ enum nb_line_next {
 /* Reads or writes what it can without waiting. */
 enum nb_line_next nb_line_client_go(struct nb_line_client *line);
 
-/* The owner of a connection that is not at work any more and wants to go on; NULL when there is no
- * other one. */
+/* Returns the owner of a connection that has finished its work and wants to go on; NULL when there
+ * is no other. */
 void *nb_lines_finished(struct nb_lines *lines);
 
 #endif

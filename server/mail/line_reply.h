@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the replies of both line protocols have in common. Pure functions; any thread.
+ * The replies of the line protocols. Pure functions; any thread.
  */
 #ifndef NB_SERVER_MAIL_LINE_REPLY_H
 #define NB_SERVER_MAIL_LINE_REPLY_H
@@ -12,17 +12,17 @@
 
 struct nb_request;
 
-/* How a failure is told, by number and name of sysexits.h. */
+/* A failure, with its number and name of sysexits.h. */
 struct nb_line_failure {
     int code;
     const char *name;
     const char *title; /* as spamd words it */
 };
 
-/* The one that an HTTP status stands for. */
+/* Returns the failure that corresponds to an HTTP status. */
 const struct nb_line_failure *nb_line_failure_of(unsigned status);
 
-/* The reply is what was appended to reply.body. Returns 0. */
+/* Makes the bytes that were appended to reply.body the reply. Returns 0. */
 int nb_line_reply(struct nb_request *request);
 
 /* A scanned mail as spamd returns it: its report as text, and the mail with the header fields that

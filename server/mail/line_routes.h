@@ -10,19 +10,19 @@
 
 #include "server/http/request/request.h"
 
-/* What a verb of a line protocol is: RSPAMC (rspamd's before HTTP; Exim's `variant=rspamd`) or
- * SPAMC (SpamAssassin's spamd/PROTOCOL; spamc, Exim, Haraka). Types alone. */
+/* A line protocol and its verbs: RSPAMC (rspamd's before HTTP; Exim's `variant=rspamd`) or SPAMC
+ * (SpamAssassin's spamd/PROTOCOL; spamc, Exim, Haraka). */
 struct nb_line_protocol {
     struct nb_protocol protocol; /* of its routes */
-    const char *greeting;        /* what stands between verb and version: " SPAMC/" */
+    const char *greeting;        /* the text between verb and version: " SPAMC/" */
     /* The first version whose requests have header fields, major * 100 + minor. */
     unsigned first_with_fields;
     bool takes_zlib; /* the header field Compress */
 };
 
 struct nb_line_route {
-    struct nb_route route; /* of NB_BODY_DOCUMENTS; or NB_BODY_NONE: its first line is all of it.
-                              `method` is the verb, `pattern` the protocol's name */
+    struct nb_route route; /* with NB_BODY_DOCUMENTS, or NB_BODY_NONE if a request is only its first
+                              line. `method` is the verb, `pattern` the protocol's name */
     const struct nb_line_protocol *protocol;
 };
 
@@ -33,7 +33,7 @@ nb_handler nb_spamc_report;  /* REPORT and REPORT_IFSPAM */
 nb_handler nb_spamc_process; /* PROCESS and HEADERS */
 nb_handler nb_spamc_tell, nb_spamc_ping, nb_spamc_skip;
 
-/* All of them; sets *count. Metrics count them behind the routes of HTTP. */
+/* Returns all verbs and sets *count. Metrics count them after the routes of HTTP. */
 const struct nb_line_route *nb_line_route_table(size_t *count);
 
 /* RSPAMC/1.x: the handlers of its verbs. For the thread that works on the request. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rspamd's HTTP protocol: what its clients ask of a scanner and of a controller. What they are told
- * is decided in server/filter. For the thread that works on the request.
+ * rspamd's HTTP protocol: the paths that its clients ask of a scanner and of a controller. filter.h
+ * decides the answers. For the thread that works on the request, except the pure functions that
+ * write JSON.
  */
 #ifndef NB_SERVER_MAIL_RSPAMD_H
 #define NB_SERVER_MAIL_RSPAMD_H
@@ -21,22 +22,23 @@ struct nb_filter_report;
  * beside the score. */
 enum nb_json_rspamd_shape { NB_JSON_RSPAMD_V2, NB_JSON_RSPAMD_OLD };
 
-/* A report; `each` has the verdicts of single users, as nb_filter_check gives them; `seconds` is
- * the time that it took. */
+/* A report; `each` holds the verdicts of single users from nb_filter_check; `seconds` is the time
+ * that the verdict took. */
 int nb_json_rspamd_report(struct nb_buffer *out, const struct nb_config *config,
                           const struct nb_filter_report *report, const struct nb_buffer *each,
                           enum nb_json_rspamd_shape shape, double seconds);
 
-/* {"error": detail}; for 401, 403 and from status 500 on with the action "soft reject", which makes
- * every client try again later, whatever it thinks of the status. */
+/* {"error": detail}; for the statuses 401, 403 and from 500 on with the action "soft reject", which
+ * makes every client try again later, whatever it does with the status. */
 int nb_json_rspamd_error(struct nb_buffer *out, int status, const char *detail);
 
-/* The reply to a mail that was learned: {"success": true}; or was already: rspamd's very sentence,
- * which clients search for; `message_id` without angle brackets, or "". */
+/* The reply to a mail that was learned: {"success": true}; and to one that was learned before:
+ * rspamd's exact sentence, which clients search for. `message_id` has no angle brackets; it may be
+ * "". */
 int nb_json_rspamd_learned(struct nb_buffer *out);
 int nb_json_rspamd_unchanged(struct nb_buffer *out, const char *message_id, const char *class_name);
 
-/* What /stat says. */
+/* The figures of /stat. */
 struct nb_json_rspamd_stat {
     const uint64_t *actions; /* by enum nb_filter_action */
     uint64_t learned;        /* changes since the start */

@@ -32,7 +32,7 @@ struct nb_json_record {
         struct nb_dump_header header;
         struct nb_dump_words words;
         struct nb_dump_document document;
-        struct nb_dump_totals end; /* of what was read, as the line says, too */
+        struct nb_dump_totals end; /* of the records before, which the line states too */
     };
 };
 
@@ -41,9 +41,9 @@ struct nb_json_record {
 int nb_json_dump_reader_new(struct nb_json_dump_reader **reader); /* 0 or NB_NO_MEMORY */
 void nb_json_dump_reader_free(struct nb_json_dump_reader **reader);
 
-/* Reads the next line (its line feed may be there or not), which is line `number` of the dump:
- * blank ones need not be given. NB_INVALID with "line N: ...", also for a version that this program
- * does not know; after a failure the reader is of no more use. */
+/* Reads the next line, with or without its line feed. `number` is its number in the dump; blank
+ * lines may be left out. Returns 0, or NB_INVALID with "line N: ...", also for a version of the
+ * format that this program does not know. After a failure the reader can only be freed. */
 int nb_json_dump_read(struct nb_json_dump_reader *reader, uint64_t number, struct nb_string line,
                       struct nb_json_record *record, struct nb_error *error);
 

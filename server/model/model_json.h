@@ -13,20 +13,21 @@
 #include "core/base/buffer.h"
 #include "core/engine/engine.h"
 
-/* A model's row, {"name", "state": "damaged", "reason"} if that is what it is; with `settings`, its
- * settings too (GET of one model). */
+/* The row of a model; {"name", "state": "damaged", "reason"} for a damaged one. With `settings` the
+ * row has the settings too (GET of one model). */
 int nb_json_model(struct nb_buffer *out, const struct nb_model_info *info, bool settings);
 
-/* {"models": [rows]}; with `more`, the last one's name as "next": where the next page begins. */
+/* {"models": [rows]}; with `more` also "next", the name of the last model, after which the next
+ * page begins. */
 int nb_json_models(struct nb_buffer *out, const struct nb_model_info *infos, size_t count,
                    bool more);
 
-/* {"status": "ready"}, with the names of damaged models if there are any. */
+/* {"status": "ready"}, and the names of damaged models if there are any. */
 int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count, const char *warning);
 
-/* Reads {"name": "...", "merge": true or false}, the new name of a label or the label that it
- * becomes part of, which has passed nb_check_label; appends it to `name`, and sets *merges.
- * NB_INVALID, NB_UNUSABLE or NB_NO_MEMORY. */
+/* Reads {"name": "...", "merge": true or false}, where "name" is the new name of a label, or the
+ * label into which it is merged. Appends the name, which has passed nb_check_label, to `name`, and
+ * sets *merges. Returns 0, NB_INVALID, NB_UNUSABLE or NB_NO_MEMORY. */
 int nb_json_rename_read(struct nb_string text, struct nb_buffer *name, bool *merges,
                         struct nb_error *error);
 

@@ -19,7 +19,7 @@ from test_client import COMMANDS, Bayesc
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 ADDRESS = "127.0.0.1:8763"
 CLIENTS = os.path.join("clients", "README.md")
-NETWORKS = os.path.join("server", "network", "README.md")
+NETWORKS = os.path.join("server", "NETWORKS.md")
 TUTORIAL = os.path.join("server", "TUTORIAL.md")
 MIGRATING = os.path.join("config", "MIGRATING.md")
 TROUBLESHOOTING = os.path.join("config", "TROUBLESHOOTING.md")
