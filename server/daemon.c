@@ -21,6 +21,8 @@
 #include "server/base/metrics.h"
 #include "server/base/version.h"
 #include "server/configure.h"
+#include "server/http/access/access.h"
+#include "server/http/access/limits.h"
 #include "server/http/http.h"
 #include "server/http/net/accept.h"
 #include "server/http/net/connection_guard.h"

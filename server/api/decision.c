@@ -11,6 +11,10 @@
 #include "core/model/verdict.h"
 #include "server/api/evaluations.h"
 #include "server/api/handlers.h"
+#include "server/http/request/http_answer.h"
+#include "server/http/request/query.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/json/evaluation_json.h"
 #include "server/json/json_values.h"
 

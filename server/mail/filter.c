@@ -11,6 +11,7 @@
 #include "core/engine/engine.h"
 #include "server/base/log.h"
 #include "server/base/metrics.h"
+#include "server/http/access/tokens.h"
 #include "server/http/request/admission.h"
 #include "server/http/request/query.h"
 #include "server/http/request/request.h"

@@ -13,6 +13,8 @@
 #include "config/config.h"
 #include "server/api/handlers.h"
 #include "server/api/results.h"
+#include "server/http/request/request.h"
+#include "server/http/request/server.h"
 #include "server/json/document_json.h"
 #include "server/json/evaluation_json.h"
 #include "server/json/problem.h"
