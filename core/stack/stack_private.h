@@ -185,8 +185,6 @@ struct nb_stack_pass {
     const struct nb_stack_view *view;
     const struct nb_stack_reading *readings;
     unsigned experts;
-    bool are_roots;  /* with two labels: two experts, both of power 1.5 */
-    bool is_summed;  /* with two labels: nothing is left for nb_stack_two_finish */
     bool is_of_rows; /* with two labels: nobody will ask for an explanation */
     struct nb_stack_inputs *inputs;
     const struct nb_stack_without *without; /* NULL: no document is left out */
@@ -199,40 +197,21 @@ struct nb_stack_pass {
  * anywhere in memory. */
 enum { NB_STACK_AHEAD_OF_CELLS = NB_MODEL_AHEAD / 2, NB_STACK_AHEAD_OF_REST = 1 };
 
-/* Returns the id of a row; prefetches later rows. */
-static inline uint64_t nb_stack_id_of(const struct nb_stack_pass *p,
-                                      const struct nb_row_count *rows, size_t size, size_t i)
-{
-    if (i + NB_MODEL_AHEAD < size)
-        nb_packed_row_prefetch(nb_model_packed(p->model, rows[i + NB_MODEL_AHEAD].row));
-    return nb_model_packed(p->model, rows[i].row)->id;
-}
-
-/* Returns a row with its cells; prefetches later rows. */
-static inline struct nb_row nb_stack_row_of(const struct nb_stack_pass *p,
-                                            const struct nb_row_count *rows, size_t size, size_t i)
-{
-    (void)nb_stack_id_of(p, rows, size, i);
-    return nb_model_row(p->model, rows[i].row);
-}
-
-/* ---- two labels: core/stack/stack_two.c
- * ------------------------------------------------------ */
+/* ---- two labels: core/stack/stack_two.c ------------------------------------------------------ */
 
 /* Begins with a document of `size` features. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_two_start(struct nb_stack_pass *p, size_t size);
-/* Sums the evidence of a bag's features, or notes it; `known` as in nb_model_step_cells. */
+/* Sums the evidence of a bag's features; `known` as in nb_model_step_cells. */
 void nb_stack_two_add(struct nb_stack_pass *p, const struct nb_feature *features, size_t size,
                       const struct nb_found *known);
-/* Sums the evidence of all rows of a document, or notes it, and counts its features into `without`.
- * Returns how many rows belong to no field. */
+/* Sums the evidence of all rows of a document, or notes them if it is left out, and counts its
+ * features into `without`. Returns how many rows belong to no field. */
 size_t nb_stack_two_survey(struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
                            struct nb_stack_without *without);
-/* Puts the sums into the inputs, and those of the twin into its evidence. */
+/* Sums what was noted. */
 void nb_stack_two_finish(const struct nb_stack_pass *p);
 
-/* ---- more than two labels: core/stack/stack_many.c
- * ------------------------------------------- */
+/* ---- more than two labels: core/stack/stack_many.c ------------------------------------------- */
 
 void nb_stack_scratch_free(struct nb_stack_scratch **scratch);
 /* Makes room for a document of `size` features; if a document is left out, computes the offsets
@@ -413,5 +392,47 @@ int nb_stack_twin_take(struct nb_stack_weights *weights, struct nb_stack_weights
 /* Sets the trust in each expert in use; it sums to 1. */
 void nb_stack_trust(const struct nb_stack_weights *weights, uint32_t labels,
                     double trust[NB_STACK_EXPERTS]);
+
+/* ---- weights of several models --------------------------------------------------------------- */
+
+/* The weights of a model, or of a model and its parents together (core/stack/blend.h), for so many
+ * labels. */
+struct nb_stack_mix {
+    double groups[NB_STACK_EXPERTS][NB_STACK_GROUPS];
+    double trust[NB_STACK_EXPERTS];
+    double stack, twin; /* factors of both scores; without a twin 1 and 0 */
+};
+
+/* Adds the weights of a model, times its share in the mix. */
+void nb_stack_mix_add(struct nb_stack_mix *mix, const struct nb_stack_weights *weights,
+                      double share, uint32_t labels, bool has_twin);
+
+/* The factors of each field's evidence in the difference of two scores. */
+struct nb_stack_worth {
+    double stack[NB_STACK_EXPERTS][NB_FIELDS], twin[NB_FIELDS];
+};
+
+/* `features`: of the document, by group; `attributes`: how many have a value in it. */
+void nb_stack_put_worth(const struct nb_stack_mix *mix, const struct nb_stack_settings *settings,
+                        const uint32_t features[NB_STACK_GROUPS], uint32_t attributes,
+                        uint32_t labels, struct nb_stack_worth *worth);
+
+/* One label against all others together, by the bank for two labels: what a document says for it.
+ */
+struct nb_stack_against {
+    double offsets[NB_STACK_EXPERTS][NB_FIELDS];
+    double x[NB_STACK_EXPERTS][NB_FIELDS]; /* sums of e */
+    double twin[NB_FIELDS];                /* sums of u times r */
+    double attributes;                     /* what these add to the sum of the experts */
+    double twin_of_attributes;             /* and to t */
+    uint32_t attribute_count;
+    uint32_t features[NB_STACK_GROUPS];
+};
+
+/* Returns the log-odds, given the differences of the biases of both labels, those of the experts
+ * already times their trust. */
+double nb_stack_against_odds(const struct nb_stack_against *against, const struct nb_stack_mix *mix,
+                             const struct nb_stack_settings *settings, double bias,
+                             double twin_bias);
 
 #endif
