@@ -249,26 +249,12 @@ void nb_blend_put_sums(struct nb_blend *b)
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-void nb_blend_put_weights(const struct nb_blend *b, uint32_t labels, struct nb_blend_weights *w)
+void nb_blend_put_weights(const struct nb_blend *b, uint32_t labels, struct nb_stack_mix *mix)
 {
-    unsigned experts = nb_stack_bank(&b->stack, labels)->size;
-    *w = (struct nb_blend_weights){.stack = 0};
-    for (unsigned i = 0; i < b->count; i++) {
-        const struct nb_stack_weights *from = b->sources[i].weights;
-        struct nb_stack_twin_part part = {.stack = 1};
-        double trust[NB_STACK_EXPERTS] = {0};
-        nb_stack_trust(from, labels, trust);
-        if (nb_blend_has_twin(b) && from->settings.twin)
-            part = nb_stack_twin_part(from);
-        w->stack += b->share[i] * part.stack;
-        w->twin += b->share[i] * part.twin;
-        for (unsigned e = 0; e < experts; e++) {
-            const double *groups = from->shared.values + nb_stack_place(nb_stack_set(labels, e), 0);
-            w->trust[e] += b->share[i] * trust[e];
-            for (unsigned g = 0; g < NB_STACK_GROUPS; g++)
-                w->groups[e][g] += b->share[i] * groups[nb_stack_place(0, g)];
-        }
-    }
+    *mix = (struct nb_stack_mix){.stack = 0};
+    for (unsigned i = 0; i < b->count; i++)
+        nb_stack_mix_add(mix, b->sources[i].weights, b->share[i], labels,
+                         nb_blend_has_twin(b) && b->sources[i].weights->settings.twin);
 }
 
 double nb_blend_slot(const struct nb_blend *b, uint64_t id)

@@ -55,7 +55,7 @@
 
 #include "core/bayes/expected/expected.h"
 #include "core/bayes/settings/settings.h"
-#include "core/stack/stack.h"
+#include "core/stack/stack_private.h"
 
 struct nb_attribute_scores;
 struct nb_blend_attributes;
@@ -75,13 +75,6 @@ struct nb_blend_label {
     const char *name;                /* borrowed from the counts; NUL-terminated */
     uint64_t documents;              /* of all sources, as they are */
     uint32_t numbers[NB_BLEND_MOST]; /* in each source, or NB_BLEND_NO_LABEL */
-};
-
-/* The weights of the stack as the sources have them together. */
-struct nb_blend_weights {
-    double groups[NB_STACK_EXPERTS][NB_STACK_GROUPS];
-    double trust[NB_STACK_EXPERTS];
-    double stack, twin; /* factors of both scores */
 };
 
 /* A document of the first source that is left out of its counts. */
@@ -124,7 +117,7 @@ struct nb_blend {
     struct nb_blend_attributes *attributes; /* owned; of the stack; NULL: there was no value yet */
     uint32_t fields;                        /* 1u << field: whose offsets are there */
     uint32_t features[NB_STACK_GROUPS];     /* of the document */
-    struct nb_blend_weights weights;
+    struct nb_stack_mix weights;            /* of the sources together */
 };
 void nb_blend_deinit(struct nb_blend *blend);
 

@@ -278,7 +278,7 @@ bool nb_blend_attributes_explain(struct nb_blend *b, size_t place, uint32_t best
     return true;
 }
 
-int nb_blend_attributes_against(struct nb_blend *b, const struct nb_blend_weights *weights,
+int nb_blend_attributes_against(struct nb_blend *b, const struct nb_stack_mix *weights,
                                 const uint32_t features[NB_STACK_GROUPS], uint32_t label,
                                 double *stack, double *twin)
 {

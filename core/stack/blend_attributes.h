@@ -38,7 +38,7 @@ bool nb_blend_attributes_explain(struct nb_blend *b, size_t value, uint32_t best
 /* Sets what the noted values add for a label against all others, with the weights of two labels:
  * *stack to the sum of the experts, and *twin to t. `features`: of the document, by field. Returns
  * 0 or NB_NO_MEMORY. */
-int nb_blend_attributes_against(struct nb_blend *b, const struct nb_blend_weights *weights,
+int nb_blend_attributes_against(struct nb_blend *b, const struct nb_stack_mix *weights,
                                 const uint32_t features[NB_STACK_GROUPS], uint32_t label,
                                 double *stack, double *twin);
 

@@ -49,7 +49,7 @@ static inline double *nb_blend_twin_sums(const struct nb_blend *b, unsigned fiel
 double nb_blend_sum(const struct nb_blend *b, uint32_t place, unsigned field, bool presences);
 double nb_blend_vocabulary(const struct nb_blend *b, unsigned field);
 /* The weights for so many labels. */
-void nb_blend_put_weights(const struct nb_blend *b, uint32_t labels, struct nb_blend_weights *w);
+void nb_blend_put_weights(const struct nb_blend *b, uint32_t labels, struct nb_stack_mix *w);
 
 /* Puts the view's counts of a feature into the blend: `rows[i]` is its row in source i, or
  * NB_NO_ROW. Returns whether a document has it. */

@@ -211,31 +211,9 @@ int nb_blend_score(struct nb_blend *b, const struct nb_feature *features, size_t
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 
-/* The factor of each field's evidence in the difference of two scores. */
-struct worth {
-    double stack[NB_STACK_EXPERTS][NB_FIELDS], twin[NB_FIELDS];
-};
-
-static void put_worth(const struct nb_blend *b, struct worth *worth)
-{
-    double total = nb_stack_share(&b->stack, b->features[NB_STACK_TOTAL]);
-    double half = nb_stack_half(b->size);
-    nb_stack_evidence_shares(b->features, nb_blend_attribute_count(b), worth->twin);
-    for (unsigned f = 0; f < NB_FIELDS; f++) {
-        worth->twin[f] *= b->weights.twin * half;
-        for (unsigned e = 0; e < nb_blend_bank(b)->size; e++) {
-            const double *groups = b->weights.groups[e];
-            double sum = groups[f] * nb_stack_share(&b->stack, b->features[f]);
-            if (f != NB_FIELD_NGRAM)
-                sum += groups[NB_STACK_TOTAL] * total;
-            worth->stack[e][f] = b->weights.stack * b->weights.trust[e] * half * sum;
-        }
-    }
-}
-
 /* The stack's evidence of the feature that was read last. */
-static double stack_evidence(const struct nb_blend *b, const struct worth *worth, unsigned field,
-                             uint64_t id, const struct nb_scores *scores)
+static double stack_evidence(const struct nb_blend *b, const struct nb_stack_worth *worth,
+                             unsigned field, uint64_t id, const struct nb_scores *scores)
 {
     const struct nb_stack_bank *bank = nb_blend_bank(b);
     double sum = 0;
@@ -278,10 +256,11 @@ void nb_blend_explain(struct nb_blend *b, const struct nb_feature *features, siz
 {
     uint32_t best = (uint32_t)scores->best, second = (uint32_t)scores->second;
     size_t filled = 0, value = 0;
-    struct worth worth;
+    struct nb_stack_worth worth;
     assert(best < b->size && second < b->size && (!stacked || b->is_stacked));
     if (stacked)
-        put_worth(b, &worth);
+        nb_stack_put_worth(&b->weights, &b->stack, b->features, nb_blend_attribute_count(b),
+                           b->size, &worth);
     for (size_t i = 0; i < size && b->size > 1; i++) {
         unsigned field = nb_feature_field(features[i].id);
         uint32_t found[NB_BLEND_MOST] = {0};

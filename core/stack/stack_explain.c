@@ -16,42 +16,10 @@ struct comparison {
     const struct nb_stack_weights *weights;
     struct nb_stack_inputs *inputs; /* only read */
     uint32_t best, second;          /* positions */
-    double worth[NB_STACK_EXPERTS][NB_FIELDS];
-    const struct nb_slots *slots;   /* of the twin; NULL: without it */
-    struct nb_stack_twin_part part; /* what the stack and the twin are worth */
-    double shares[NB_FIELDS];       /* of the twin */
+    struct nb_stack_mix mix;
+    struct nb_stack_worth worth;
+    const struct nb_slots *slots; /* of the twin; NULL: without it */
 };
-
-static void put_worth(struct comparison *c, const struct nb_stack_weights *weights,
-                      const struct nb_stack_inputs *inputs)
-{
-    const struct nb_stack_settings *s = &weights->settings;
-    double total_share = nb_stack_share(s, inputs->features[NB_STACK_TOTAL]);
-    double trust[NB_STACK_EXPERTS] = {0};
-    nb_stack_trust(weights, inputs->size, trust);
-    for (unsigned e = 0; e < c->experts; e++) {
-        const double *w = weights->shared.values + nb_stack_place(nb_stack_set(inputs->size, e), 0);
-        for (unsigned f = 0; f < NB_FIELDS; f++) {
-            double worth = w[nb_stack_place(0, f)] * nb_stack_share(s, inputs->features[f]);
-            if (f != NB_FIELD_NGRAM)
-                worth += w[nb_stack_place(0, NB_STACK_TOTAL)] * total_share;
-            c->worth[e][f] = c->part.stack * trust[e] * nb_stack_half(inputs->size) * worth;
-        }
-    }
-}
-
-static void put_twin(struct comparison *c, const struct nb_stack_weights *weights,
-                     const struct nb_stack_inputs *inputs)
-{
-    c->part = (struct nb_stack_twin_part){.stack = 1};
-    if (!inputs->has_twin || inputs->size < 2)
-        return;
-    c->slots = &weights->slots;
-    c->part = nb_stack_twin_part(weights);
-    nb_stack_evidence_shares(inputs->features, nb_stack_attribute_count(inputs), c->shares);
-    for (unsigned f = 0; f < NB_FIELDS; f++)
-        c->shares[f] *= c->part.twin * nb_stack_half(inputs->size);
-}
 
 static uint64_t documents_of(const struct comparison *c, struct nb_row row, uint32_t position)
 {
@@ -79,10 +47,10 @@ static double evidence_of(const struct comparison *c, struct nb_row row)
         double for_best = nb_stack_gain(r, best, all) - offset_of(c, e, field, c->best);
         double for_second = nb_stack_gain(r, second, all) - offset_of(c, e, field, c->second);
         double difference = nb_stack_power(r, for_best) - nb_stack_power(r, for_second);
-        sum += c->worth[e][field] * difference;
+        sum += c->worth.stack[e][field] * difference;
         if (c->slots != NULL && e == c->experts - 1)
-            sum +=
-                (double)nb_slots_at(c->slots, row.id) * c->shares[field] * (for_best - for_second);
+            sum += (double)nb_slots_at(c->slots, row.id) * c->worth.twin[field] *
+                   (for_best - for_second);
     }
     return sum;
 }
@@ -100,9 +68,9 @@ static size_t explain_said(const struct comparison *c, const struct nb_feature *
     double both = c->best == 0 ? 2 : -2;
     double worth[NB_FIELDS][NB_STACK_EXPERTS], shares[NB_FIELDS];
     for (unsigned f = 0; f < NB_FIELDS; f++) {
-        shares[f] = both * c->shares[f];
+        shares[f] = both * c->worth.twin[f];
         for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-            worth[f][e] = e < c->experts ? both * c->worth[e][f] : 0;
+            worth[f][e] = e < c->experts ? both * c->worth.stack[e][f] : 0;
     }
     for (size_t i = 0; i < count; i++) {
         uint64_t id = features[said[i].place].id;
@@ -124,9 +92,7 @@ static double worth_of_value(const struct comparison *c, uint32_t place, unsigne
 {
     const struct nb_present_attribute *a = &c->inputs->attributes->present.list[place];
     uint32_t labels = c->inputs->size;
-    double trust[NB_STACK_EXPERTS] = {0};
-    nb_stack_trust(c->weights, labels, trust);
-    return c->part.stack * trust[e] * nb_stack_half(labels) *
+    return c->mix.stack * c->mix.trust[e] * nb_stack_half(labels) *
            nb_stack_attribute_weight(c->weights, a->number, labels, e) *
            nb_stack_share(&c->weights->settings, a->features);
 }
@@ -148,7 +114,7 @@ static double evidence_of_value(const struct comparison *c, const struct nb_stac
         sum += worth_of_value(c, value->place, e) * (nb_stack_power(&c->readings[e], for_best) -
                                                      nb_stack_power(&c->readings[e], for_second));
         if (has_twin && e == c->experts - 1)
-            sum += (double)nb_slots_at(c->slots, value->id) * c->part.twin *
+            sum += (double)nb_slots_at(c->slots, value->id) * c->mix.twin *
                    nb_stack_half(c->inputs->size) *
                    nb_stack_attribute_share(c->inputs, value->place) * (for_best - for_second);
     }
@@ -194,19 +160,15 @@ static size_t explain_features(const struct comparison *c, const struct nb_featu
 }
 
 /* The row that belongs to no feature: the difference of the biases. */
-static double bias_evidence(const struct comparison *c, const struct nb_stack_weights *weights,
-                            const struct nb_scores *scores)
+static double bias_evidence(const struct comparison *c, const struct nb_scores *scores)
 {
-    double trust[NB_STACK_EXPERTS] = {0};
+    const struct nb_stack_weights *weights = c->weights;
     double sum = 0;
-    nb_stack_trust(weights, (uint32_t)scores->size, trust);
     for (unsigned e = 0; e < c->experts; e++)
-        sum += trust[e] * (nb_stack_bias(weights, scores->labels[scores->best], e) -
-                           nb_stack_bias(weights, scores->labels[scores->second], e));
-    if (c->slots == NULL)
-        return sum;
-    return c->part.stack * sum +
-           c->part.twin *
+        sum += c->mix.trust[e] * (nb_stack_bias(weights, scores->labels[scores->best], e) -
+                                  nb_stack_bias(weights, scores->labels[scores->second], e));
+    return c->mix.stack * sum +
+           c->mix.twin *
                (nb_stack_twin_bias(weights, scores->labels, scores->size, scores->best) -
                 nb_stack_twin_bias(weights, scores->labels, scores->size, scores->second));
 }
@@ -230,8 +192,11 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
         return rc;
     assert(inputs->size == c.view->size && scores->size == inputs->size && !inputs->is_brief);
     assert(scores->best < scores->size && scores->second < scores->size);
-    put_twin(&c, weights, inputs);
-    put_worth(&c, weights, inputs);
+    bool has_twin = inputs->has_twin && inputs->size > 1;
+    c.slots = has_twin ? &weights->slots : NULL;
+    nb_stack_mix_add(&c.mix, weights, 1, inputs->size, has_twin);
+    nb_stack_put_worth(&c.mix, &weights->settings, inputs->features,
+                       nb_stack_attribute_count(inputs), inputs->size, &c.worth);
     bool has_values = inputs->attributes != NULL && inputs->attributes->size > 0;
     struct nb_evidence_sums unwanted = {.factor = 1};
     sums = sums == NULL ? &unwanted : sums;
@@ -242,26 +207,20 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
         filled = explain_features(&c, features, size, found, rows);
         nb_evidence_sum(features, rows, filled, sums);
     }
-    rows[filled++] = (struct nb_evidence){
-        .feature = NB_NO_FEATURE, .evidence = bias_evidence(&c, weights, scores) * sums->factor};
+    rows[filled++] = (struct nb_evidence){.feature = NB_NO_FEATURE,
+                                          .evidence = bias_evidence(&c, scores) * sums->factor};
     *count = filled;
     return 0;
 }
 
 /* One label against all others together, with the weights of two labels. The evidence of the stack
  * is for a label against all others in any case: only which labels there are is another matter. */
-/* Of each expert for two labels: the evidence for the label, by field, and the offsets. */
 struct against {
     struct nb_stack *stack;
     const struct nb_model *model;
     uint32_t label;
-    unsigned experts;
-    double offsets[NB_STACK_EXPERTS][NB_FIELDS];
-    double x[NB_STACK_EXPERTS][NB_STACK_GROUPS];
     const struct nb_slots *slots; /* of the twin, or NULL */
-    double twin[NB_FIELDS];       /* sums of u times r */
-    double twin_of_attributes;    /* the same, times x_w */
-    uint32_t features[NB_STACK_GROUPS];
+    struct nb_stack_against sums;
     struct nb_stack_inputs inputs; /* of the attributes alone: of one column, the label's */
 };
 
@@ -273,10 +232,10 @@ static void put_offsets(struct against *a, const struct nb_stack_view *view)
         uint64_t own = nb_model_presences(a->model, a->label, field);
         for (uint32_t v = 0; v < view->size; v++)
             all += nb_model_presences(a->model, view->labels[v], field);
-        for (unsigned e = 0; e < a->experts; e++) {
+        for (unsigned e = 0; e < a->stack->settings.two.size; e++) {
             double more =
                 bank->experts[e].smoothing * ((double)nb_model_vocabulary(a->model, field) + 1);
-            a->offsets[e][field] = log((double)own + more) - log((double)(all - own) + more);
+            a->sums.offsets[e][field] = log((double)own + more) - log((double)(all - own) + more);
         }
     }
 }
@@ -287,13 +246,13 @@ static void add_row(struct against *a, unsigned field, struct nb_row row)
     uint64_t all = nb_counts_documents(a->model, row);
     uint64_t own = nb_counts_of(a->model, row, a->label).documents;
     double r = 0;
-    for (unsigned e = 0; e < a->experts && all > 0; e++) {
+    for (unsigned e = 0; e < a->stack->settings.two.size && all > 0; e++) {
         const struct nb_stack_reading *reading = &a->stack->two[e];
-        r = nb_stack_gain(reading, own, all) - a->offsets[e][field];
-        a->x[e][field] += nb_stack_power(reading, r);
+        r = nb_stack_gain(reading, own, all) - a->sums.offsets[e][field];
+        a->sums.x[e][field] += nb_stack_power(reading, r);
     }
     if (a->slots != NULL)
-        a->twin[field] += (double)nb_slots_at(a->slots, row.id) * r;
+        a->sums.twin[field] += (double)nb_slots_at(a->slots, row.id) * r;
 }
 
 static void add_features(struct against *a, const struct nb_feature *features, size_t size)
@@ -308,8 +267,8 @@ static void add_features(struct against *a, const struct nb_feature *features, s
                 nb_stack_attributes_note(&a->inputs, features[start + i].id, rows[i], false);
                 continue;
             }
-            a->features[field]++;
-            a->features[NB_STACK_TOTAL] += field != NB_FIELD_NGRAM;
+            a->sums.features[field]++;
+            a->sums.features[NB_STACK_TOTAL] += field != NB_FIELD_NGRAM;
             if (rows[i] != NB_NO_ROW)
                 add_row(a, field, nb_model_row(a->model, rows[i]));
         }
@@ -333,35 +292,34 @@ static int put_attributes(struct against *a, const struct nb_stack_view *view)
             own.labels[next++] = view->labels[v];
     a->inputs.size = 1;
     a->inputs.t = t;
-    memcpy(a->inputs.features, a->features, sizeof a->features);
+    memcpy(a->inputs.features, a->sums.features, sizeof a->sums.features);
     int rc = nb_stack_attributes_put(&(struct nb_stack_pass){.stack = a->stack,
                                                              .model = a->model,
                                                              .view = &own,
                                                              .readings = a->stack->two,
-                                                             .experts = a->experts,
+                                                             .experts = a->stack->settings.two.size,
                                                              .inputs = &a->inputs,
                                                              .twin = a->slots ? &twin : NULL});
-    a->twin_of_attributes = -t[1]; /* t is the second's */
+    a->sums.twin_of_attributes = -t[1]; /* t is the second's */
     a->inputs.t = NULL;
     free(own.labels);
     return rc;
 }
 
-/* What an expert says, without the biases. */
-static double sum_of(struct against *a, const struct nb_stack_weights *weights, unsigned e)
+/* What the attributes add to the sum of the experts. */
+static double sum_attributes(const struct against *a, const struct nb_stack_weights *weights,
+                             const struct nb_stack_mix *mix)
 {
-    const double *w = weights->shared.values + nb_stack_place(nb_stack_set(2, e), 0);
-    double *x = a->x[e];
-    double sum = 0;
-    for (unsigned field = 0; field < NB_FIELDS; field++)
-        x[NB_STACK_TOTAL] += field != NB_FIELD_NGRAM ? x[field] : 0;
-    for (unsigned g = 0; g < NB_STACK_GROUPS; g++)
-        sum += w[nb_stack_place(0, g)] * x[g] * nb_stack_share(&a->stack->settings, a->features[g]);
-    for (uint32_t place = 0; place < nb_stack_attribute_count(&a->inputs); place++)
-        sum += nb_stack_attribute_weight(weights, a->inputs.attributes->present.list[place].number,
-                                         2, e) *
-               nb_stack_attribute_x(&a->inputs, place, e)[0];
-    return sum;
+    double all = 0;
+    for (unsigned e = 0; e < a->stack->settings.two.size; e++) {
+        double sum = 0;
+        for (uint32_t place = 0; place < a->sums.attribute_count; place++)
+            sum += nb_stack_attribute_weight(
+                       weights, a->inputs.attributes->present.list[place].number, 2, e) *
+                   nb_stack_attribute_x(&a->inputs, place, e)[0];
+        all += mix->trust[e] * sum;
+    }
+    return all;
 }
 
 /* d of a label. Where there are two, the column is the second's. */
@@ -372,42 +330,32 @@ static double twin_bias(const struct nb_stack_view *view, const struct nb_stack_
     return is_first ? 0 : nb_stack_twin_bias_of(weights, label);
 }
 
-/* The log-odds with the twin, of those without it. */
-static double with_twin(const struct against *a, const struct nb_stack_view *view,
-                        const struct nb_stack_weights *weights, uint32_t other, double log_odds)
-{
-    struct nb_stack_twin_part part = nb_stack_twin_part(weights);
-    double shares[NB_FIELDS];
-    double t = twin_bias(view, weights, a->label) - twin_bias(view, weights, other);
-    nb_stack_evidence_shares(a->features, nb_stack_attribute_count(&a->inputs), shares);
-    for (unsigned field = 0; field < NB_FIELDS; field++)
-        t += shares[field] * a->twin[field];
-    t += a->twin_of_attributes;
-    return part.stack * log_odds + part.twin * t;
-}
-
 int nb_stack_against(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_stack_weights *weights, const struct nb_feature *features,
                      size_t size, uint32_t label, uint32_t other, double *log_odds)
 {
     const struct nb_stack_view *view;
-    struct against a = {
-        .stack = stack, .model = model, .label = label, .experts = stack->settings.two.size};
-    double trust[NB_STACK_EXPERTS] = {0};
+    struct against a = {.stack = stack, .model = model, .label = label};
+    struct nb_stack_mix mix = {.stack = 0};
     if (nb_stack_view(stack, model, &view) != 0)
         return NB_NO_MEMORY;
     a.slots = weights->settings.twin ? &weights->slots : NULL;
+    nb_stack_mix_add(&mix, weights, 1, 2, a.slots != NULL);
     put_offsets(&a, view);
     nb_stack_inputs_init(&a.inputs);
     add_features(&a, features, size);
     int rc = put_attributes(&a, view);
-    nb_stack_trust(weights, 2, trust);
-    *log_odds = 0;
-    for (unsigned e = 0; rc == 0 && e < a.experts; e++)
-        *log_odds += trust[e] * (nb_stack_bias(weights, label, e) -
-                                 nb_stack_bias(weights, other, e) + sum_of(&a, weights, e));
-    if (a.slots != NULL)
-        *log_odds = with_twin(&a, view, weights, other, *log_odds);
+    if (rc == 0) {
+        double bias = 0;
+        a.sums.attribute_count = nb_stack_attribute_count(&a.inputs);
+        a.sums.attributes = sum_attributes(&a, weights, &mix);
+        for (unsigned e = 0; e < stack->settings.two.size; e++)
+            bias += mix.trust[e] *
+                    (nb_stack_bias(weights, label, e) - nb_stack_bias(weights, other, e));
+        *log_odds = nb_stack_against_odds(&a.sums, &mix, &stack->settings, bias,
+                                          twin_bias(view, weights, label) -
+                                              twin_bias(view, weights, other));
+    }
     nb_stack_inputs_deinit(&a.inputs);
     return rc;
 }

@@ -207,6 +207,67 @@ int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack
     return 0;
 }
 
+/* ---- weights of several models --------------------------------------------------------------- */
+
+void nb_stack_mix_add(struct nb_stack_mix *mix, const struct nb_stack_weights *weights,
+                      double share, uint32_t labels, bool has_twin)
+{
+    struct nb_stack_twin_part part = {.stack = 1};
+    double trust[NB_STACK_EXPERTS] = {0};
+    nb_stack_trust(weights, labels, trust);
+    if (has_twin)
+        part = nb_stack_twin_part(weights);
+    mix->stack += share * part.stack;
+    mix->twin += share * part.twin;
+    for (unsigned e = 0; e < nb_stack_bank(&weights->settings, labels)->size; e++) {
+        const double *groups = weights->shared.values + nb_stack_place(nb_stack_set(labels, e), 0);
+        mix->trust[e] += share * trust[e];
+        for (unsigned g = 0; g < NB_STACK_GROUPS; g++)
+            mix->groups[e][g] += share * groups[nb_stack_place(0, g)];
+    }
+}
+
+void nb_stack_put_worth(const struct nb_stack_mix *mix, const struct nb_stack_settings *settings,
+                        const uint32_t features[NB_STACK_GROUPS], uint32_t attributes,
+                        uint32_t labels, struct nb_stack_worth *worth)
+{
+    double total = nb_stack_share(settings, features[NB_STACK_TOTAL]);
+    double half = nb_stack_half(labels);
+    nb_stack_evidence_shares(features, attributes, worth->twin);
+    for (unsigned f = 0; f < NB_FIELDS; f++) {
+        worth->twin[f] *= mix->twin * half;
+        for (unsigned e = 0; e < NB_STACK_EXPERTS; e++) {
+            double sum = mix->groups[e][f] * nb_stack_share(settings, features[f]);
+            if (f != NB_FIELD_NGRAM)
+                sum += mix->groups[e][NB_STACK_TOTAL] * total;
+            worth->stack[e][f] = mix->stack * mix->trust[e] * half * sum;
+        }
+    }
+}
+
+double nb_stack_against_odds(const struct nb_stack_against *a, const struct nb_stack_mix *mix,
+                             const struct nb_stack_settings *settings, double bias,
+                             double twin_bias)
+{
+    double stack = bias + a->attributes, t = twin_bias + a->twin_of_attributes;
+    double shares[NB_FIELDS];
+    nb_stack_evidence_shares(a->features, a->attribute_count, shares);
+    for (unsigned field = 0; field < NB_FIELDS; field++)
+        t += shares[field] * a->twin[field];
+    for (unsigned e = 0; e < settings->two.size; e++) {
+        double sum = 0, total = 0;
+        for (unsigned field = 0; field < NB_FIELDS; field++) {
+            total += field != NB_FIELD_NGRAM ? a->x[e][field] : 0;
+            sum += mix->groups[e][field] * a->x[e][field] *
+                   nb_stack_share(settings, a->features[field]);
+        }
+        sum += mix->groups[e][NB_STACK_TOTAL] * total *
+               nb_stack_share(settings, a->features[NB_STACK_TOTAL]);
+        stack += mix->trust[e] * sum;
+    }
+    return mix->stack * stack + mix->twin * t;
+}
+
 /* ---- learning -------------------------------------------------------------------------------- */
 
 /* Allocates all memory that learning needs, so that it cannot fail half way. */
