@@ -21,7 +21,9 @@
 
 #include "core/base/cache_line.h"
 
-/* A growable array of small records in segments of equal size, so that growth copies nothing. For
+/* ---- segments ----------------------------------------------------------------------------------
+ *
+ * A growable array of small records in segments of equal size, so that growth copies nothing. For
  * core/counts only; the model's lock protects it.
  *
  * The first segment alone starts small and grows, so that a model of a hundred words does not take
@@ -32,6 +34,7 @@
  * addresses. So the segments of a large array are mapped by blocks, and get huge pages where they
  * are full; the last page, which is not, stays small pages, and takes no memory that is not used.
  */
+
 /* The size of a huge page, for the large arrays of a model. A kernel with huge pages of another
  * size, or none, refuses requests for this size, which does no harm. */
 enum { NB_HUGE_PAGE = 2 << 20 }; /* bytes */
@@ -68,7 +71,9 @@ static inline void *nb_segments_at(const struct nb_segments *s, uint32_t number)
     return s->table[number >> s->bits] + (size_t)within * s->record;
 }
 
-/* Numbers of rows and labels, and the cell where both meet. Constants and a struct; any thread. */
+/* ---- cells -------------------------------------------------------------------------------------
+ *
+ * Numbers of rows and labels, and the cell where both meet. Constants and a struct; any thread. */
 #define NB_NO_ROW UINT32_MAX
 /* The id of a dropped row. No feature has it, because there are fewer fields. */
 #define NB_DROPPED_ID UINT64_MAX

@@ -163,7 +163,6 @@ static void choose_fields(struct nb_document_numbers *n, const struct nb_corpus 
 int nb_document_numbers_read(struct nb_document_numbers *n, const struct nb_corpus *c,
                              struct nb_parent_chain *chain)
 {
-    const struct nb_besides none = {.count = 0};
     struct nb_blend blend = {0};
     *n = (struct nb_document_numbers){0};
     if (make_room(n, c, &chain->published[0]->settings) != 0)
@@ -171,16 +170,15 @@ int nb_document_numbers_read(struct nb_document_numbers *n, const struct nb_corp
     if (n->count == 0)
         return 0;
     struct nb_moments *without = calloc(n->count, sizeof *without);
-    int rc = without == NULL
-                 ? NB_NO_MEMORY
-                 : nb_document_numbers_labelled(n, c, chain, &none, &blend, n->labelled);
+    int rc = without == NULL ? NB_NO_MEMORY
+                             : nb_document_numbers_labelled(n, c, chain, NULL, &blend, n->labelled);
     if (rc == 0) {
         visit(n, c, add, without);
         choose_fields(n, c, without);
         for (size_t i = 0; i < c->unlabelled.count * n->count; i++)
             n->values[i] = (double)NAN;
         visit(n, c, put, n->values);
-        rc = nb_document_numbers_labelled(n, c, chain, &none, &blend, n->labelled);
+        rc = nb_document_numbers_labelled(n, c, chain, NULL, &blend, n->labelled);
     }
     free(without);
     nb_blend_deinit(&blend);

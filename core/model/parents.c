@@ -475,7 +475,7 @@ int nb_parent_chain_blend_beside(const struct nb_parent_chain *f,
     const struct nb_settings *settings = list_sources(f, sources);
     if (weights != NULL)
         sources[0].weights = weights;
-    return nb_blend_begin_beside(blend, settings, sources, f->contributor_count, besides);
+    return nb_blend_begin(blend, settings, sources, f->contributor_count, besides);
 }
 
 int nb_parent_chain_blend(struct nb_parent_chain *f)

@@ -336,18 +336,11 @@ static int begin(struct nb_blend *b, const struct nb_settings *settings,
 }
 
 int nb_blend_begin(struct nb_blend *b, const struct nb_settings *settings,
-                   const struct nb_blend_source *sources, unsigned count)
-{
-    const struct nb_besides none = {.count = 0};
-    return nb_blend_begin_beside(b, settings, sources, count, &none);
-}
-
-int nb_blend_begin_beside(struct nb_blend *b, const struct nb_settings *settings,
-                          const struct nb_blend_source *sources, unsigned count,
-                          const struct nb_besides *besides)
+                   const struct nb_blend_source *sources, unsigned count,
+                   const struct nb_besides *besides)
 {
     b->without.is_set = false;
-    b->besides = *besides;
+    b->besides = besides != NULL ? *besides : (struct nb_besides){.count = 0};
     return begin(b, settings, sources, count);
 }
 

@@ -123,15 +123,12 @@ void nb_blend_deinit(struct nb_blend *blend);
 
 /* Reads the sources, at least one: the labels that have documents, the weight of each source, and
  * the sums that all documents share. `settings` and `sources` are the model's and must stay
- * unchanged while the blend is used. Returns 0, NB_CONFLICT (no source has a document) or
- * NB_NO_MEMORY. In time of labels times sources. */
+ * unchanged while the blend is used. `besides` (borrowed; NULL: none) is added to the counts of the
+ * first source. Returns 0, NB_CONFLICT (no source has a document) or NB_NO_MEMORY. In time of
+ * labels times sources. */
 int nb_blend_begin(struct nb_blend *blend, const struct nb_settings *settings,
-                   const struct nb_blend_source *sources, unsigned count);
-
-/* As nb_blend_begin, and adds `besides` (borrowed) to the counts of the first source. */
-int nb_blend_begin_beside(struct nb_blend *blend, const struct nb_settings *settings,
-                          const struct nb_blend_source *sources, unsigned count,
-                          const struct nb_besides *besides);
+                   const struct nb_blend_source *sources, unsigned count,
+                   const struct nb_besides *besides);
 
 /* As nb_blend_begin, without a document that the first source has learned with the label number
  * `label`: for its leave-one-out score (nb_stack_inputs_of_rows of core/stack/stack.h) from

@@ -1,11 +1,15 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * More than two labels: the evidence of a row, and the working data of a document while its rows
+ * are read, one after the other, until it makes the inputs. For stack_many.c alone, whose function
+ * for a row inlines all of it. Any thread; the model's read lock is held. A scratch belongs to the
+ * inputs, and to one thread.
+ */
 #ifndef NB_CORE_STACK_STACK_MANY_H
 #define NB_CORE_STACK_STACK_MANY_H
 
 #include "core/stack/stack_private.h"
 
-/* More than two labels: the working data of a document while stack_many.c reads its rows, one after
- * the other, until it makes the inputs. A scratch belongs to the inputs, and to one thread. */
 /* A key holds the field above D_w. */
 enum { NB_STACK_KEY_SHIFT = 56 };
 
@@ -42,10 +46,6 @@ static inline double *nb_stack_many_sums(const struct nb_stack_pass *p, unsigned
 {
     return p->inputs->scratch->sums + ((size_t)e * NB_FIELDS + field) * p->view->columns;
 }
-
-/* The evidence of a row with more than two labels: its gains, the target of its cells, and the test
- * for rows with contiguous cells. For stack_many.c alone, whose function for a row inlines all of
- * it. Any thread; the model's read lock is held. */
 
 /* As nb_stack_power. The kind is a constant where it is called, so that loops have no branch. */
 static inline __attribute__((always_inline)) double
@@ -117,7 +117,7 @@ static bool nb_stack_is_plain(const struct nb_stack_pass *p, struct nb_row row,
 }
 
 /* Dense rows, which most labels have, and all rows in a model of few labels: the gains of all
- * labels in one array, added two at a time. For stack_many.c alone. */
+ * labels in one array. */
 
 /* Replaces the gain of a label without the feature by the cell's gain. */
 static inline __attribute__((always_inline)) void put_gain(void *user, struct nb_cell cell)

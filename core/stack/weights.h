@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A growable vector of learned weights that can be stored by range and rolled back.
+ * Learned numbers that grow, are rolled back and stored: vectors, and tables by hash.
+ *
+ * A vector is stored by range.
  *
  * A document changes a few places of a vector that may have a hundred thousand. So the vector is
  * stored in ranges of NB_WEIGHTS_RANGE places, and knows which of them differ from what is stored;
@@ -90,7 +92,9 @@ void nb_weights_change_all(struct nb_weights *w);
 /* Whether all places of a range are 0, to the bit. */
 bool nb_weights_is_zero(const struct nb_weights *w, uint32_t range);
 
-/* A table of learned numbers for features, by hash: a power of two of slots, each a value and the
+/* ---- tables of slots ---------------------------------------------------------------------------
+ *
+ * A table of learned numbers for features, by hash: a power of two of slots, each a value and the
  * sum of its squared gradients, as floats. Features whose ids end in the same bits share a slot.
  *
  * The table doubles by copying slot i to i and i + size, so that every feature finds its old value.
@@ -98,9 +102,11 @@ bool nb_weights_is_zero(const struct nb_weights *w, uint32_t range);
  * of the changes, not of the table size; if the table was exchanged (doubled, cleared), it keeps
  * the whole old table.
  *
- * How it is stored: slots_stored.h. Threads: one writer calls the functions that change; others may
+ * Threads: one writer calls the functions that change; others may
  * call nb_slots_at under a lock of the owner, which the writer holds for nb_slots_set,
- * nb_slots_take and nb_slots_rollback, and nb_slots_grow takes. */
+ * nb_slots_take and nb_slots_rollback, and nb_slots_grow takes.
+ */
+
 enum { NB_SLOTS_LEAST_BITS = 12, NB_SLOTS_MOST_BITS = 18 };
 
 /* 1 << bits slots; none with NULLs, and then every value is 0. */

@@ -226,7 +226,7 @@ static void read_scores(const struct nb_feature *bag, size_t size, struct nb_sco
         require(nb_score(scorer, model, bag, size, scores, NULL) == 0, "score");
         return;
     }
-    require(nb_blend_begin(&blend, &blended, both, 2) == 0, "blend");
+    require(nb_blend_begin(&blend, &blended, both, 2, NULL) == 0, "blend");
     require(nb_blend_score(&blend, bag, size, scores, NULL) == 0, "score of both");
 }
 

@@ -112,7 +112,7 @@ static size_t view(unsigned sides, const char *without, char **rest, struct nb_s
     size_t size = read_bag(rest, bag);
     for (unsigned i = 0; i < sides; i++)
         sources[i] = (struct nb_blend_source){models[i], weights[i], strengths[i]};
-    int rc = without == NULL ? nb_blend_begin(&blend, &settings, sources, sides)
+    int rc = without == NULL ? nb_blend_begin(&blend, &settings, sources, sides, NULL)
                              : nb_blend_begin_without(&blend, &settings, sources, sides, bag, size,
                                                       label_of(models[0], without));
     require(rc == 0, "blend");

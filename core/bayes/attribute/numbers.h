@@ -10,7 +10,7 @@
  * documents that have a number, where each is predicted from its number alone by the numbers of all
  * others (leave-one-out). A label's prior there is its share of these others; documents of labels
  * with one number are passed over; the borders of bins, and what is added to variances, stay those
- * of all. Of more than 512 different numbers (number_loss.h) only 512 are left out: in their order
+ * of all. Of more than 512 different numbers only 512 are left out: in their order
  * they are cut into so many groups of the same size, and one number of each, drawn by the place of
  * the group, stands for it. On a tie the Gaussian is taken. So the choice is a function of the
  * counts and the settings, and the same after a replay, on another node and after --rebuild.
@@ -26,8 +26,9 @@
 #include "core/bayes/attribute/bins.h"
 #include "core/counts/counts.h"
 
-/* Decides whether bins or Gaussians predict better, by the leave-one-out log-loss of both, as
- * core/bayes/attribute/numbers.h defines it. Pure functions, under the model's read lock. */
+/* ---- bins or Gaussians -------------------------------------------------------------------------
+ */
+
 enum { NB_NUMBERS_COMPARED = 512 }; /* different numbers that are left out, at most */
 
 /* An attribute whose numbers vary; all of it is borrowed. */
@@ -94,7 +95,9 @@ struct nb_factor nb_numbers_factor(const struct nb_numbers *numbers, const struc
 double nb_numbers_evidence(const struct nb_numbers *numbers, const struct nb_model *model,
                            uint64_t id, uint32_t place);
 
-/* The evidence of a number for a label against all others together, as the stack reads counts
+/* ---- readings of the stack ---------------------------------------------------------------------
+ *
+ * The evidence of a number for a label against all others together, as the stack reads counts
  * (core/stack/stack.h): with or without leave-one-out, and smoothed by its experts.
  *
  * - By Gaussians each label has one, and so have the numbers of all others. To the variance of n

@@ -29,8 +29,6 @@
 
 #include "core/base/pack.h"
 
-/* One label's map, from log-odds and whether the documents have the label: the two methods of
- * core/bayes/book/calibration.h. Pure computation; any thread. */
 /* The map of one label. */
 struct nb_calibrator {
     double a, b;   /* platt */

@@ -23,13 +23,17 @@
 
 struct nb_shared_logs;
 
-/* A table of ln(i + addend) for small i: most counts are small, and a look-up is ten times as fast
+/* ---- logarithms of counts ----------------------------------------------------------------------
+ *
+ * A table of ln(i + addend) for small i: most counts are small, and a look-up is ten times as fast
  * as log().
  *
  * The logarithms are shared: all tables of a process that have the same addend and size read the
  * same memory, because most models have the same settings, and a daemon may hold 100,000 models. A
  * table is as large as the present counts need. Any number of threads may look up; one thread at a
- * time may init, grow or deinit a table. */
+ * time may init, grow or deinit a table.
+ */
+
 /* 512 KiB, where counts are as large. Of these a feature that labels share reads small counts, and
  * some beside the number of its documents. */
 enum { NB_LOG_TABLE_MOST = 65536 };
@@ -58,7 +62,9 @@ static inline double nb_log_table_at(const struct nb_log_table *table, uint64_t 
 /* Bytes of all logarithms in the process; shared ones count once. Any thread. */
 size_t nb_log_tables_memory(void);
 
-/* Likelihoods of counts whose probabilities are integrated out. Under a Dirichlet prior with the
+/* ---- estimates ---------------------------------------------------------------------------------
+ *
+ * Likelihoods of counts whose probabilities are integrated out. Under a Dirichlet prior with the
  * parameters a_w, sum A, after n_w of N counts, the probability of further counts c_w of C, in a
  * given order, is (Murphy 2012, Machine Learning, section 3.4; the urn of Polya)
  *

@@ -150,7 +150,7 @@ static void score(struct pair *p, const struct nb_settings *settings, const stru
     const struct nb_blend_source source = {.counts = m, .weights = weights, .strength = 1};
     for (size_t i = 0; i < d->size; i++)
         bag[i] = (struct nb_feature){id_of(d->words[i]), d->counts[i]};
-    ck_assert_int_eq(nb_blend_begin_beside(&p->blend, settings, &source, 1, besides), 0);
+    ck_assert_int_eq(nb_blend_begin(&p->blend, settings, &source, 1, besides), 0);
     ck_assert_int_eq(nb_blend_score(&p->blend, bag, d->size, &p->book, &p->stacked), 0);
 }
 

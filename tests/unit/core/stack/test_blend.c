@@ -167,7 +167,7 @@ static void check_empty(uint32_t labels, enum nb_event_model event_model)
     for (unsigned i = 0; i < 30; i++) {
         struct nb_feature bag[BAG];
         size_t size = random_bag(bag), count, plain_count;
-        ck_assert_int_eq(nb_blend_begin(&b, &settings, sources, 3), 0);
+        ck_assert_int_eq(nb_blend_begin(&b, &settings, sources, 3, NULL), 0);
         ck_assert_int_eq(nb_blend_score(&b, bag, size, &book, &stacked), 0);
         ck_assert_int_eq(nb_score(scorer, parent.counts, bag, size, &plain_book, NULL), 0);
         ck_assert_int_eq(nb_stack_inputs(parent.stack, parent.counts, bag, size, &inputs, NULL), 0);
@@ -391,7 +391,7 @@ START_TEST(three_levels_by_hand)
                                                   source_of(&m[2], 1)};
         struct weighed w = weigh(documents_of(&m[0]), documents_of(&m[1]), documents_of(&m[2]),
                                  (double)strength, 20);
-        ck_assert_int_eq(nb_blend_begin(&b, &settings, sources, 3), 0);
+        ck_assert_int_eq(nb_blend_begin(&b, &settings, sources, 3, NULL), 0);
         ck_assert_close(b.scale[2], w.s2);
         ck_assert_close(b.share[1], w.w1);
         for (unsigned i = 0; i < 20; i++) {
@@ -435,7 +435,7 @@ START_TEST(explanations_add_up)
         teach(&m[0], 12, 2);
         teach(&m[1], 60, labels);
         const struct nb_blend_source sources[] = {source_of(&m[0], 10), source_of(&m[1], 1)};
-        ck_assert_int_eq(nb_blend_begin(&b, &settings, sources, 2), 0);
+        ck_assert_int_eq(nb_blend_begin(&b, &settings, sources, 2, NULL), 0);
         ck_assert_uint_eq(b.size, labels);
         for (unsigned i = 0; i < 30; i++) {
             struct nb_feature bag[BAG];
@@ -505,7 +505,7 @@ START_TEST(leaving_out_is_not_learning)
         uint32_t label = nb_model_find_label(all.counts, nb_string_of("spam"));
         ck_assert_int_eq(nb_blend_begin_without(&a, &settings, with, 2, bag, size, label), 0);
         ck_assert_int_eq(nb_blend_score(&a, bag, size, NULL, &left_out), 0);
-        ck_assert_int_eq(nb_blend_begin(&b, &settings, without, 2), 0);
+        ck_assert_int_eq(nb_blend_begin(&b, &settings, without, 2, NULL), 0);
         ck_assert_int_eq(nb_blend_score(&b, bag, size, NULL, &never), 0);
         ck_assert_uint_eq(left_out.size, never.size);
         for (size_t v = 0; v < never.size; v++)
@@ -562,7 +562,7 @@ START_TEST(the_parent_gives_the_share)
     double sum, words, own_sum, own_words;
     double share = (pooled(&m[1], WORD, &sum, &words) + 1) / (sum + words + 1);
     nb_scores_init(&book);
-    ck_assert_int_eq(nb_blend_begin(&b, &settings, sources, 2), 0);
+    ck_assert_int_eq(nb_blend_begin(&b, &settings, sources, 2, NULL), 0);
     ck_assert_int_eq(nb_blend_score(&b, &bag, 1, &book, NULL), 0);
     ck_assert_uint_eq(book.size, 2); /* news is the parent's alone */
     ck_assert_double_gt(pooled(&m[0], WORD, &own_sum, &own_words), 0);
@@ -593,7 +593,7 @@ START_TEST(nothing_is_known)
     nb_settings_init(&settings, NB_PRESET_MAIL);
     one_init(&m, &constants);
     struct nb_blend_source source = source_of(&m, 1);
-    ck_assert_int_eq(nb_blend_begin(&b, &settings, &source, 1), NB_CONFLICT);
+    ck_assert_int_eq(nb_blend_begin(&b, &settings, &source, 1, NULL), NB_CONFLICT);
     nb_blend_deinit(&b);
     nb_settings_deinit(&settings);
     one_free(&m);
