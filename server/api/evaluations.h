@@ -32,7 +32,7 @@ int nb_evaluations_threshold(struct nb_evaluations *evaluations, struct nb_strin
                              struct nb_threshold *found, struct nb_error *error);
 
 /* Appends the figures over the short window, and how far verdicts have drifted
- * (core/model/evaluate/drift.h), as Prometheus metrics, for the first 100 models by name of those
+ * (core/model/drift.h), as Prometheus metrics, for the first 100 models by name of those
  * in memory (a visit of Prometheus loads none). The figures are at most 30 s old, unless renewing
  * them would take more than a fifth of a second in one visit; then the next visit goes on with the
  * oldest. Figures that are not defined are left out. Returns 0 or NB_NO_MEMORY. */

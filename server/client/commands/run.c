@@ -81,9 +81,9 @@ static int judge(const struct nb_new_label *check, struct nb_string label, const
 
 /* Checks a label that is to be learned. The first call asks the daemon for the labels of the
  * client's model. When the model has no documents of the label, but has a label that is nearly the
- * same (difference.h), the function asks the person at the terminal. Without a terminal it refuses
- * the label if the model has NEW_LABEL_DOCUMENTS, or if the two labels look the same
- * (core/base/label/label.h). `name` tells where the label comes from, for the message. Returns 0,
+ * same (core/base/label.h), the function asks the person at the terminal. Without a terminal it
+ * refuses the label if the model has NEW_LABEL_DOCUMENTS, or if the two labels look the same
+ * (core/base/label.h). `name` tells where the label comes from, for the message. Returns 0,
  * NB_INVALID, or a code of nb_call_make. */
 static int check_label(struct nb_new_label *check, const struct nb_client *client,
                        struct nb_string label, const char *name, struct nb_error *error)
